@@ -1,1 +1,21 @@
-//! dumper
+//! What was seen: RoCEv2 wire formats, mirror metadata, capture files, traces, the integrity check and the
+//! [`Observation`] that every testbed hands to the analyzers.
+//!
+//! Imports no other room. A capture becomes a [`Trace`] through [`capture::read`]; a folder of results becomes
+//! an [`Observation`] through [`observation::folder`].
+
+pub mod capture;
+pub mod integrity;
+pub mod mirror;
+pub mod observation;
+mod psn;
+mod time;
+pub mod trace;
+pub mod wire;
+
+pub use observation::{
+    Completion, Connection, Counters, Endpoint, HostCounters, Observation, SwitchCounters,
+};
+pub use psn::Psn;
+pub use time::Nanos;
+pub use trace::{Event, Exit, Flow, FlowId, Record, Trace};

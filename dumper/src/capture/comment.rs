@@ -1,0 +1,126 @@
+//! What pcapng comments say: a packet's event and how it left, an interface's connections.
+//!
+//! The comments are for people first (they show in Wireshark's packet details), so they are words; they are
+//! also read back, so their form is fixed:
+//!
+//! ```text
+//! event=delay left=123456 copies=1 mig-req=1
+//! connection requester=10.0.0.1 qpn=0x11 psn=1000 responder=10.0.0.2 qpn=0x12 psn=77
+//! ```
+
+use std::fmt::Write as _;
+
+use crate::observation::{Connection, Endpoint};
+use crate::trace::{Event, Exit};
+use crate::{Nanos, Psn};
+
+/// The comment of a packet with an event.
+pub(super) fn of_packet(event: Event, exit: Option<Exit>) -> Option<String> {
+    if event == Event::None && exit.is_none() {
+        return None;
+    }
+    let mut text = format!("event={event}");
+    if let Some(exit) = exit {
+        let _ = write!(text, " left={} copies={}", exit.time.0, exit.copies);
+        for (set, word) in [(exit.corrupt, " corrupt=1"), (exit.ce, " ce=1")] {
+            if set {
+                text.push_str(word);
+            }
+        }
+        if let Some(mig_req) = exit.mig_req {
+            let _ = write!(text, " mig-req={}", u8::from(mig_req));
+        }
+    }
+    Some(text)
+}
+
+/// How a packet left, from its comment; `None` where the comment does not say, or is somebody else's.
+pub(super) fn parse_exit(text: &str) -> Option<Exit> {
+    let mut words = text.split_ascii_whitespace();
+    Event::from_name(words.next()?.strip_prefix("event=")?)?;
+    let (mut time, mut copies) = (None, None);
+    let (mut corrupt, mut ce, mut mig_req) = (false, false, None);
+    for word in words {
+        match word.split_once('=')? {
+            ("left", value) => time = Some(Nanos(value.parse().ok()?)),
+            ("copies", value) => copies = Some(value.parse().ok()?),
+            ("corrupt", value) => corrupt = value == "1",
+            ("ce", value) => ce = value == "1",
+            ("mig-req", value) => mig_req = Some(value == "1"),
+            _ => return None,
+        }
+    }
+    Some(Exit { time: time?, copies: copies?, corrupt, ce, mig_req })
+}
+
+/// The comment that names a connection.
+pub(super) fn of_connection(connection: &Connection) -> String {
+    let end = |end: &Endpoint| {
+        let mut text = end.ip.to_string();
+        if let Some(qpn) = end.qpn {
+            let _ = write!(text, " qpn={qpn:#x}");
+        }
+        if let Some(psn) = end.initial_psn {
+            let _ = write!(text, " psn={psn}");
+        }
+        text
+    };
+    format!("connection requester={} responder={}", end(&connection.requester), end(&connection.responder))
+}
+
+/// The connection that a comment names; `None` where it names none.
+pub(super) fn parse_connection(text: &str) -> Option<Connection> {
+    let mut words = text.split_ascii_whitespace();
+    if words.next()? != "connection" {
+        return None;
+    }
+    let mut ends: Vec<Endpoint> = Vec::with_capacity(2);
+    for word in words {
+        match (word.split_once('=')?, ends.len()) {
+            (("requester", ip), 0) | (("responder", ip), 1) => ends.push(Endpoint::new(ip.parse().ok()?)),
+            (("qpn", value), _) => {
+                ends.last_mut()?.qpn = Some(u32::from_str_radix(value.strip_prefix("0x")?, 16).ok()?);
+            }
+            (("psn", value), _) => ends.last_mut()?.initial_psn = Some(Psn::new(value.parse().ok()?)),
+            _ => return None,
+        }
+    }
+    match ends[..] {
+        [requester, responder] => Some(Connection { requester, responder }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packet_comments_round_trip() {
+        let exit = Exit { time: Nanos(77), copies: 2, corrupt: false, ce: true, mig_req: Some(false) };
+        let text = of_packet(Event::Several, Some(exit)).unwrap();
+        assert_eq!(text, "event=several left=77 copies=2 ce=1 mig-req=0");
+        assert_eq!(parse_exit(&text), Some(exit));
+        assert_eq!(of_packet(Event::None, None), None);
+        for foreign in
+            ["", "event=drop", "event=boom left=1 copies=1", "event=delay left=x copies=1", "hello world"]
+        {
+            assert_eq!(parse_exit(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn connection_comments_round_trip() {
+        let mut requester = Endpoint::new("10.0.0.1".parse().unwrap());
+        requester.qpn = Some(0x11);
+        requester.initial_psn = Some(Psn::new(1000));
+        let responder = Endpoint::new("fe80::1".parse().unwrap());
+        let connection = Connection { requester, responder };
+        let text = of_connection(&connection);
+        assert_eq!(text, "connection requester=10.0.0.1 qpn=0x11 psn=1000 responder=fe80::1");
+        assert_eq!(parse_connection(&text), Some(connection));
+        for foreign in ["connection", "connection responder=10.0.0.2", "connection requester=x responder=y"] {
+            assert_eq!(parse_connection(foreign), None, "{foreign}");
+        }
+    }
+}

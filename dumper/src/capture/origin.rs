@@ -1,0 +1,69 @@
+//! Whether a capture carries mirror metadata, found out from its packets.
+
+use pcap_file::pcap::PcapParser;
+use pcap_file::pcapng::{Block, PcapNgParser};
+use rustc_hash::FxHashSet;
+
+use super::FileFormat;
+use crate::mirror::MirrorMeta;
+use crate::trace::Origin;
+use crate::wire::Frame;
+use crate::wire::frame::{Parsed, UdpPorts};
+
+/// RoCEv2 packets looked at in each file.
+const SAMPLE: usize = 64;
+/// Frames of any kind looked at in each file, so that a file without RoCEv2 is not read to its end for this.
+const MAX_FRAMES: usize = 4096;
+
+/// The origin of captures: mirrored where every sampled source address can be a mirror sequence number and
+/// most of them differ. In a plain capture of two hosts there are two source addresses, however small.
+pub fn detect<'a>(files: impl Iterator<Item = (FileFormat, &'a [u8])>, ports: UdpPorts) -> Origin {
+    let (mut sampled, mut valid) = (0usize, true);
+    let mut distinct = FxHashSet::default();
+    for (format, bytes) in files {
+        let mut in_file = 0;
+        each_frame(format, bytes, |frame| {
+            if let Ok(Parsed::Roce(frame)) = Frame::parse(frame, ports) {
+                in_file += 1;
+                let ethernet = frame.ethernet;
+                valid &= MirrorMeta::read(ethernet.source, ethernet.destination, 0).is_some();
+                distinct.insert(ethernet.source);
+            }
+            valid && in_file < SAMPLE
+        });
+        sampled += in_file;
+    }
+    if sampled > 0 && valid && distinct.len() * 2 > sampled { Origin::Mirror } else { Origin::Plain }
+}
+
+/// Calls `visit` with the first frames of a capture until it returns false; damage just ends it.
+fn each_frame(format: FileFormat, bytes: &[u8], mut visit: impl FnMut(&[u8]) -> bool) {
+    match format {
+        FileFormat::Pcap => {
+            let Ok((mut rest, parser)) = PcapParser::new(bytes) else { return };
+            for _ in 0..MAX_FRAMES {
+                let Ok((tail, raw)) = parser.next_raw_packet(rest) else { return };
+                rest = tail;
+                if !visit(&raw.data) {
+                    return;
+                }
+            }
+        }
+        FileFormat::PcapNg => {
+            let Ok((mut rest, mut parser)) = PcapNgParser::new(bytes) else { return };
+            for _ in 0..MAX_FRAMES {
+                let Ok((tail, block)) = parser.next_block(rest) else { return };
+                rest = tail;
+                let go_on = match &block {
+                    Block::EnhancedPacket(packet) => visit(&packet.data),
+                    Block::SimplePacket(packet) => visit(&packet.data),
+                    Block::Packet(packet) => visit(&packet.data),
+                    _ => true,
+                };
+                if !go_on {
+                    return;
+                }
+            }
+        }
+    }
+}

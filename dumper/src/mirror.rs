@@ -1,0 +1,93 @@
+//! Mirror metadata: what the switch writes into unused header fields of a mirrored packet (001 §3.4).
+//!
+//! | field | carries |
+//! |---|---|
+//! | Ethernet source | mirror sequence number, 1 to 0x7fff_ffff, then 1 again |
+//! | Ethernet destination | switch time in ns at ingress, modulo 2^48 |
+//! | IPv4 TTL, IPv6 hop limit | event code |
+//! | UDP destination port | another port on the mirror wire, for receive-side scaling; 4791 in files |
+//! | UDP checksum | the original source port on the mirror wire |
+
+use crate::Nanos;
+use crate::trace::Event;
+use crate::wire::{FrameRepr, Mac, frame::IpRepr};
+
+/// Largest mirror sequence number; the next one is 1.
+pub const MAX_SEQUENCE: u32 = 0x7fff_ffff;
+/// Switch time wraps at this many nanoseconds, 2^48 (78 hours).
+pub const TIME_SPAN: u64 = 1 << 48;
+
+/// Metadata of one mirrored packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MirrorMeta {
+    /// Mirror sequence number, 1 to [`MAX_SEQUENCE`].
+    pub sequence: u32,
+    /// Switch time modulo [`TIME_SPAN`].
+    pub time: Nanos,
+    /// What the injector did to the packet.
+    pub event: Event,
+}
+
+impl MirrorMeta {
+    /// Reads the metadata; `None` where the source address cannot be a sequence number.
+    #[inline]
+    pub fn read(source: Mac, destination: Mac, ttl: u8) -> Option<Self> {
+        let sequence = u32::try_from(source.0).ok().filter(|seq| (1..=MAX_SEQUENCE).contains(seq))?;
+        Some(Self { sequence, time: Nanos(destination.0), event: Event::from_code(ttl) })
+    }
+
+    /// Writes the metadata into a frame.
+    pub fn write(self, frame: &mut FrameRepr) {
+        frame.source = Mac(u64::from(self.sequence));
+        frame.destination = Mac(self.time.0 % TIME_SPAN);
+        match &mut frame.ip {
+            IpRepr::V4(ip) => ip.ttl = self.event.code(),
+            IpRepr::V6(ip) => ip.hop_limit = self.event.code(),
+        }
+    }
+}
+
+/// Signed steps from mirror sequence number `earlier` to `later`, the shorter way round the ring of
+/// [`MAX_SEQUENCE`] numbers.
+#[inline]
+pub fn sequence_distance(later: u32, earlier: u32) -> i64 {
+    let ring = i64::from(MAX_SEQUENCE);
+    let distance = i64::from(later) - i64::from(earlier);
+    if distance > ring / 2 {
+        distance - ring
+    } else if distance < -(ring / 2) {
+        distance + ring
+    } else {
+        distance
+    }
+}
+
+/// Signed nanoseconds from switch time `earlier` to `later`, both modulo [`TIME_SPAN`].
+#[inline]
+pub fn time_distance(later: u64, earlier: u64) -> i64 {
+    // Shifting the 48-bit difference to the top and back extends its sign.
+    ((later.wrapping_sub(earlier) << 16) as i64) >> 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_cross_the_wraps() {
+        assert_eq!(sequence_distance(1, MAX_SEQUENCE), 1);
+        assert_eq!(sequence_distance(MAX_SEQUENCE, 1), -1);
+        assert_eq!(sequence_distance(7, 3), 4);
+        assert_eq!(time_distance(5, TIME_SPAN - 5), 10);
+        assert_eq!(time_distance(TIME_SPAN - 5, 5), -10);
+    }
+
+    #[test]
+    fn a_real_mac_is_no_sequence_number() {
+        let meta = |source| MirrorMeta::read(Mac(source), Mac(0), 0);
+        assert!(meta(0).is_none());
+        assert!(meta(0x0c42_a1b2_c3d4).is_none());
+        assert!(meta(0x8000_0000).is_none());
+        assert_eq!(meta(0x7fff_ffff).map(|meta| meta.sequence), Some(MAX_SEQUENCE));
+    }
+}

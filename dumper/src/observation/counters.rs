@@ -1,0 +1,78 @@
+//! Counters of hosts and of the switch.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Counters of a host at one moment, by their vendors' names.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Counters {
+    /// Counters of the RDMA port (`ports/1/counters` of sysfs).
+    pub port_counters: BTreeMap<String, u64>,
+    /// Counters of the RDMA device (`ports/1/hw_counters` of sysfs).
+    pub hw_counters: BTreeMap<String, u64>,
+    /// Counters of the Ethernet device (`ethtool -S`).
+    pub ethtool_counters: BTreeMap<String, u64>,
+}
+
+impl Counters {
+    /// Value of a counter, wherever it is listed.
+    pub fn value(&self, name: &str) -> Option<u64> {
+        [&self.hw_counters, &self.port_counters, &self.ethtool_counters]
+            .into_iter()
+            .find_map(|group| group.get(name).copied())
+    }
+
+    /// Names of all counters.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        [&self.hw_counters, &self.port_counters, &self.ethtool_counters]
+            .into_iter()
+            .flat_map(|group| group.keys().map(String::as_str))
+    }
+}
+
+/// Counters of a host before and after a test.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HostCounters {
+    /// Before.
+    pub start: Counters,
+    /// After.
+    pub finish: Counters,
+}
+
+impl HostCounters {
+    /// How far a counter moved; `None` unless it was read both times. Counters of 64 bits do not wrap in a
+    /// test; one that went back was reset, and moved by an unknown amount.
+    pub fn moved(&self, name: &str) -> Option<u64> {
+        self.finish.value(name)?.checked_sub(self.start.value(name)?)
+    }
+
+    /// Names of the counters that were read both times, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.finish.names().filter(|name| self.start.value(name).is_some())
+    }
+}
+
+/// What the switch counted, per port.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SwitchCounters {
+    /// RDMA packets received, by port.
+    pub ingress: BTreeMap<u32, u64>,
+    /// RDMA packets sent, by port; on the dumpers' ports these are the mirrored packets.
+    pub egress: BTreeMap<u32, u64>,
+    /// Ports of the requester's and the responder's hosts.
+    pub host_ports: Vec<u32>,
+}
+
+impl SwitchCounters {
+    /// RDMA packets that the injector received from the hosts.
+    pub fn received(&self) -> u64 {
+        self.ingress.iter().filter(|(port, _)| self.host_ports.contains(port)).map(|(_, n)| n).sum()
+    }
+
+    /// Packets that the injector mirrored to the dumpers.
+    pub fn mirrored(&self) -> u64 {
+        self.egress.iter().filter(|(port, _)| !self.host_ports.contains(port)).map(|(_, n)| n).sum()
+    }
+}

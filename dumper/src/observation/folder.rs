@@ -1,0 +1,268 @@
+//! A result folder of the published Lumina tool, or one written in its layout, as an [`Observation`].
+//!
+//! ```text
+//! RESULT/<i>/pcap-result/*.pcap                               the capture, or one per dumper
+//! RESULT/<i>/switch-result/switch_message_snapshot.yml        connections
+//! RESULT/<i>/switch-result/switch_state_snapshot.yml          packets per port
+//! RESULT/<i>/rdma-result/{requester,responder}_counter_{start,finish}.yml
+//! RESULT/<i>/rdma-result/completions.yml                      ours: completion of each message
+//! ```
+//!
+//! Everything but the capture may be missing; what depends on it is then unknown.
+
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashSet;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::{Completion, Connection, Endpoint, HostCounters, Observation, SwitchCounters};
+use crate::Psn;
+use crate::capture::{self, Progress, ReadError, ReadOptions};
+use crate::trace::{Trace, Traced};
+
+/// Largest YAML file that is read: 10 000 connections take about 2 MB, 100 000 completions 15 MB.
+const MAX_YAML_BYTES: u64 = 64 << 20;
+
+/// Where the run-time metadata of the connections is.
+const CONNECTIONS: &str = "switch-result/switch_message_snapshot.yml";
+
+/// A result folder that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    /// A file or folder could not be read.
+    #[error("{}: cannot be read: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No captures where they should be.
+    #[error("{}: is not a result folder: no captures in {}", path.display(), looked_in.display())]
+    NoCapture {
+        /// The folder.
+        path: PathBuf,
+        /// Where captures were looked for.
+        looked_in: PathBuf,
+    },
+    /// Several repetitions.
+    #[error("{}: holds {} repetitions; name one of them: {}", path.display(), repetitions.len(), repetitions.join(", "))]
+    SeveralRepetitions {
+        /// The folder.
+        path: PathBuf,
+        /// Names of its repetitions.
+        repetitions: Vec<String>,
+    },
+    /// A YAML file does not say what it should.
+    #[error("{}: {reason}", path.display())]
+    Yaml {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column.
+        reason: String,
+    },
+    /// The captures could not be read.
+    #[error(transparent)]
+    Capture(#[from] ReadError),
+}
+
+/// A result folder as read.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Folder {
+    /// What was observed. Its trace is complete only as far as the integrity check says.
+    pub observation: Observation,
+    /// What was left out of the trace, and damage; its own trace is empty.
+    pub traced: Traced,
+    /// The captures that were read.
+    pub captures: Vec<PathBuf>,
+    /// Files of the layout that were not there.
+    pub missing: Vec<PathBuf>,
+}
+
+/// Reads a result folder: one repetition, or a folder with a single one.
+///
+/// # Errors
+/// When there is no capture, when a file is there but cannot be understood, or when the folder holds several
+/// repetitions.
+pub fn read(
+    path: &Path,
+    options: ReadOptions,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Folder, FolderError> {
+    let root = repetition_of(path)?;
+    let captures = captures_of(&root)?;
+    let mut captured = capture::read(&captures, options, progress)?;
+    let trace = std::mem::take(&mut captured.traced.trace);
+    let mut missing = Vec::new();
+    let mut optional = |relative: &str| {
+        let file = root.join(relative);
+        if !file.exists() {
+            missing.push(file.clone());
+        }
+        file
+    };
+
+    let snapshots: Option<Vec<MessageSnapshot>> = yaml(&optional(CONNECTIONS))?;
+    let state: Option<StateSnapshot> = yaml(&optional("switch-result/switch_state_snapshot.yml"))?;
+    let mut host = |role: &str| -> Result<Option<HostCounters>, FolderError> {
+        let start = yaml(&optional(&format!("rdma-result/{role}_counter_start.yml")))?;
+        let finish = yaml(&optional(&format!("rdma-result/{role}_counter_finish.yml")))?;
+        Ok(start.zip(finish).map(|(start, finish)| HostCounters { start, finish }))
+    };
+    let (requester, responder) = (host("requester")?, host("responder")?);
+    let completions: Option<Vec<Completion>> = yaml(&optional("rdma-result/completions.yml"))?;
+
+    let host_ports = snapshots.iter().flatten().flat_map(MessageSnapshot::ports).collect::<Vec<_>>();
+    // Without the connections nobody can tell the hosts' ports from the dumpers'.
+    let switch = state.filter(|_| !host_ports.is_empty()).map(|state| SwitchCounters {
+        ingress: state.counter.ingress,
+        egress: state.counter.egress,
+        host_ports,
+    });
+    let connections = match snapshots {
+        Some(snapshots) => connections_of(&snapshots, &trace)
+            .map_err(|reason| FolderError::Yaml { path: root.join(CONNECTIONS), reason })?,
+        None => captured.connections,
+    };
+    let observation = Observation {
+        trace,
+        connections,
+        requester,
+        responder,
+        switch,
+        completions: completions.unwrap_or_default(),
+    };
+    Ok(Folder { observation, traced: captured.traced, captures, missing })
+}
+
+/// The folder of one repetition: the path itself, or the only numbered folder in it.
+fn repetition_of(path: &Path) -> Result<PathBuf, FolderError> {
+    if path.join("pcap-result").is_dir() {
+        return Ok(path.into());
+    }
+    let mut repetitions = list(path)?
+        .into_iter()
+        .filter(|entry| entry.join("pcap-result").is_dir())
+        .filter_map(|entry| Some(entry.file_name()?.to_string_lossy().into_owned()))
+        .collect::<Vec<_>>();
+    match repetitions.len() {
+        0 => Err(FolderError::NoCapture { path: path.into(), looked_in: path.join("pcap-result") }),
+        1 => Ok(path.join(repetitions.swap_remove(0))),
+        _ => Err(FolderError::SeveralRepetitions { path: path.into(), repetitions }),
+    }
+}
+
+fn captures_of(root: &Path) -> Result<Vec<PathBuf>, FolderError> {
+    let looked_in = root.join("pcap-result");
+    let is_capture = |path: &PathBuf| {
+        path.extension()
+            .and_then(|extension| extension.to_str())
+            .is_some_and(|ext| ext == "pcap" || ext == "pcapng")
+    };
+    let captures = list(&looked_in)?.into_iter().filter(is_capture).collect::<Vec<_>>();
+    if captures.is_empty() {
+        return Err(FolderError::NoCapture { path: root.into(), looked_in });
+    }
+    Ok(captures)
+}
+
+/// Entries of a folder, sorted by name.
+fn list(path: &Path) -> Result<Vec<PathBuf>, FolderError> {
+    let error = |source| FolderError::Io { path: path.into(), source };
+    let mut entries = fs::read_dir(path)
+        .map_err(error)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(error)?;
+    entries.sort();
+    Ok(entries)
+}
+
+/// A YAML file; `None` where there is none.
+fn yaml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderError> {
+    let error = |source| FolderError::Io { path: path.into(), source };
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(other) => return Err(error(other)),
+    };
+    let fault = |reason| FolderError::Yaml { path: path.into(), reason };
+    if metadata.len() > MAX_YAML_BYTES {
+        return Err(fault(format!(
+            "{} bytes are more than the {MAX_YAML_BYTES} that are read",
+            metadata.len()
+        )));
+    }
+    let text = fs::read_to_string(path).map_err(error)?;
+    serde_saphyr::from_str(&text).map(Some).map_err(|error| fault(error.to_string()))
+}
+
+/// One connection in `switch_message_snapshot.yml`; `snd` is the sender of data.
+#[derive(Deserialize)]
+struct MessageSnapshot {
+    psn_rcv: u32,
+    psn_snd: u32,
+    qpn_rcv: u32,
+    qpn_snd: u32,
+    ip_rcv: String,
+    ip_snd: String,
+    snd_sw_port: Option<u32>,
+    rcv_sw_port: Option<u32>,
+}
+
+impl MessageSnapshot {
+    fn ports(&self) -> impl Iterator<Item = u32> {
+        [self.snd_sw_port, self.rcv_sw_port].into_iter().flatten()
+    }
+
+    /// Sender and receiver of data, or the address that is none.
+    fn ends(&self) -> Result<(Endpoint, Endpoint), String> {
+        let end = |ip: &str, qpn, psn: u32| {
+            // The test file's ip-list has prefix lengths; some files keep them here.
+            let address = ip.split('/').next().and_then(|ip| ip.parse().ok());
+            let ip = address.ok_or_else(|| format!("`{ip}` is not an IP address"))?;
+            Ok::<_, String>(Endpoint { ip, qpn: Some(qpn), initial_psn: Some(Psn::new(psn)) })
+        };
+        let sender = end(&self.ip_snd, self.qpn_snd, self.psn_snd)?;
+        Ok((sender, end(&self.ip_rcv, self.qpn_rcv, self.psn_rcv)?))
+    }
+}
+
+#[derive(Deserialize)]
+struct StateSnapshot {
+    counter: PortCounters,
+}
+
+#[derive(Deserialize)]
+struct PortCounters {
+    ingress: std::collections::BTreeMap<u32, u64>,
+    egress: std::collections::BTreeMap<u32, u64>,
+}
+
+/// Connections with their requester told from their responder: the file names the sender of data, which is the
+/// responder of a Read, so the trace decides by who sent requests.
+fn connections_of(snapshots: &[MessageSnapshot], trace: &Trace) -> Result<Vec<Connection>, String> {
+    let requests: FxHashSet<(IpAddr, u32)> = trace
+        .records()
+        .iter()
+        .filter(|record| record.class().is_request())
+        .map(|record| trace.flow(record))
+        .map(|flow| (flow.destination, flow.dest_qpn))
+        .collect();
+    snapshots
+        .iter()
+        .enumerate()
+        .map(|(at, snapshot)| {
+            let (sender, receiver) =
+                snapshot.ends().map_err(|reason| format!("entry {}: {reason}", at + 1))?;
+            let goes_to = |end: &Endpoint| end.qpn.is_some_and(|qpn| requests.contains(&(end.ip, qpn)));
+            let sender_answers = goes_to(&sender) && !goes_to(&receiver);
+            let (requester, responder) = if sender_answers { (receiver, sender) } else { (sender, receiver) };
+            Ok(Connection { requester, responder })
+        })
+        .collect()
+}

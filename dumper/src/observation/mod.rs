@@ -1,0 +1,100 @@
+//! What one test left behind: the trace, both hosts' counters, the switch's, completions (001 Table 1).
+
+mod counters;
+pub mod folder;
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+pub use counters::{Counters, HostCounters, SwitchCounters};
+
+use crate::trace::Trace;
+use crate::{Nanos, Psn};
+
+/// One end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// IP address.
+    pub ip: IpAddr,
+    /// QP number, 24 bits; a bare capture does not show the QPN of an end that nobody answered.
+    pub qpn: Option<u32>,
+    /// Initial PSN of the requests that this end sends, where known.
+    pub initial_psn: Option<Psn>,
+}
+
+impl Endpoint {
+    /// An end of which only the address is known.
+    pub const fn new(ip: IpAddr) -> Self {
+        Self { ip, qpn: None, initial_psn: None }
+    }
+}
+
+/// A reliable connection. The requester is the end that posts the test's verbs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
+pub struct Connection {
+    /// The end that posts Sends, Writes and Reads.
+    pub requester: Endpoint,
+    /// The other end.
+    pub responder: Endpoint,
+}
+
+/// How a message ended, in the names of `ibv_wc_status`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CompletionStatus {
+    /// Completed.
+    Success,
+    /// Transport retries exhausted.
+    RetryExceeded,
+    /// RNR retries exhausted.
+    RnrRetryExceeded,
+    /// Flushed after an error of the QP.
+    Flushed,
+    /// The responder refused the request.
+    RemoteError,
+    /// Any other error.
+    Error,
+}
+
+/// Completion of one message, by the clock of the host that posted it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Completion {
+    /// Connection, from 1, in the order of [`Observation::connections`].
+    pub connection: u32,
+    /// Message on that connection, from 1, in posting order.
+    pub message: u32,
+    /// When it was posted.
+    pub posted_ns: Nanos,
+    /// When its completion was seen.
+    pub completed_ns: Nanos,
+    /// Length of the message in bytes.
+    pub bytes: u64,
+    /// How it ended.
+    pub status: CompletionStatus,
+}
+
+/// Everything that was observed of one test. The same type from every testbed, and from files.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Observation {
+    /// Every packet.
+    pub trace: Trace,
+    /// Connections by the run-time metadata that the hosts exchanged; empty for a bare capture.
+    pub connections: Vec<Connection>,
+    /// Counters of the requester's host, where they were read.
+    pub requester: Option<HostCounters>,
+    /// Counters of the responder's host, where they were read.
+    pub responder: Option<HostCounters>,
+    /// Counters of the switch, where they were read.
+    pub switch: Option<SwitchCounters>,
+    /// Completions, where they were reported.
+    pub completions: Vec<Completion>,
+}
+
+impl Observation {
+    /// An observation of a trace alone.
+    pub fn of_trace(trace: Trace, connections: Vec<Connection>) -> Self {
+        Self { trace, connections, ..Self::default() }
+    }
+}

@@ -1,0 +1,162 @@
+//! A trace: every packet that passed the switch, in mirror order, in compact records.
+
+mod build;
+mod event;
+mod record;
+
+use std::net::IpAddr;
+
+pub use build::{Damage, IcrcTally, PacketError, PacketFault, Skipped, TraceBuilder, Traced};
+pub use event::{Event, Exit, Fate};
+pub use record::{FlowId, Record, flags};
+
+use crate::wire::{AtomicAckEthRepr, AtomicEthRepr, DethRepr, Ecn};
+
+/// One direction of one QP: everything with the same addresses and destination QPN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Flow {
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address.
+    pub destination: IpAddr,
+    /// QP number at the destination, 24 bits.
+    pub dest_qpn: u32,
+    /// VLAN tag control information of the flow's first packet.
+    pub vlan: Option<u16>,
+}
+
+/// What few packets have, kept beside the records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Extra {
+    /// How the packet left, where that differs.
+    pub exit: Option<Exit>,
+    /// Atomic request header.
+    pub atomic: Option<AtomicEthRepr>,
+    /// Atomic acknowledgement header.
+    pub atomic_ack: Option<AtomicAckEthRepr>,
+    /// Datagram header.
+    pub deth: Option<DethRepr>,
+}
+
+/// Where the times and sequence numbers of a trace come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Origin {
+    /// Mirror metadata of an injector: packets are known to be in order, and their events are known.
+    #[default]
+    Mirror,
+    /// An ordinary capture: file order and file time, no events, no proof of completeness.
+    Plain,
+}
+
+/// Every packet of a test, in mirror order.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Trace {
+    records: Vec<Record>,
+    flows: Vec<Flow>,
+    extras: Vec<Extra>,
+    origin: Origin,
+}
+
+impl Trace {
+    /// An empty trace.
+    pub const fn new(origin: Origin) -> Self {
+        Self { records: Vec::new(), flows: Vec::new(), extras: Vec::new(), origin }
+    }
+
+    /// Packets in mirror order.
+    #[inline]
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// Flows, in order of first appearance in the capture.
+    pub fn flows(&self) -> &[Flow] {
+        &self.flows
+    }
+
+    /// Addresses of a packet.
+    pub fn flow(&self, record: &Record) -> &Flow {
+        &self.flows[record.flow.index()]
+    }
+
+    /// Where times and sequence numbers come from.
+    pub const fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// Rare facts about a packet.
+    #[inline]
+    pub fn extra(&self, record: &Record) -> Option<&Extra> {
+        self.extras.get((record.extra as usize).checked_sub(1)?)
+    }
+
+    /// How a packet left, where that differs from how it entered and is known.
+    #[inline]
+    pub fn exit(&self, record: &Record) -> Option<Exit> {
+        self.extra(record)?.exit
+    }
+
+    /// What became of a packet after the switch.
+    #[inline]
+    pub fn fate(&self, record: &Record) -> Fate {
+        let unchanged = Fate::Delivered { left: record.time, copies: 1 };
+        if record.event == 0 {
+            return unchanged;
+        }
+        if let Some(exit) = self.exit(record) {
+            return match exit.copies {
+                0 => Fate::Lost,
+                _ if exit.corrupt => Fate::Lost,
+                copies => Fate::Delivered { left: exit.time, copies },
+            };
+        }
+        match record.event() {
+            Event::None | Event::Ecn | Event::SetField => unchanged,
+            Event::Drop | Event::Corrupt => Fate::Lost,
+            Event::Delay | Event::Reorder | Event::Duplicate | Event::Several | Event::Unknown(_) => {
+                Fate::Unknown
+            }
+        }
+    }
+
+    /// Whether the packet carried congestion experienced when it left the switch.
+    pub fn marked(&self, record: &Record) -> bool {
+        record.event() == Event::Ecn
+            || record.ecn() == Ecn::Ce
+            || self.exit(record).is_some_and(|exit| exit.ce)
+    }
+
+    /// Appends a flow and returns its index.
+    pub fn add_flow(&mut self, flow: Flow) -> FlowId {
+        self.flows.push(flow);
+        FlowId(
+            u32::try_from(self.flows.len() - 1)
+                .expect("a flow takes a packet, and packets are counted in 31 bits"),
+        )
+    }
+
+    /// Appends a packet. Packets are appended in mirror order; the flow is one of this trace's.
+    pub fn push(&mut self, record: Record) {
+        debug_assert!(record.flow.index() < self.flows.len(), "the record's flow was added first");
+        self.records.push(record);
+    }
+
+    /// Appends a packet with what is rare about it.
+    pub fn push_with(&mut self, mut record: Record, extra: Extra) {
+        self.extras.push(extra);
+        record.extra = u32::try_from(self.extras.len()).expect("packets are counted in 31 bits");
+        self.push(record);
+    }
+
+    /// The packet with this mirror sequence number.
+    pub fn find(&self, sequence: u32) -> Option<&Record> {
+        self.position(sequence).map(|at| &self.records[at])
+    }
+
+    /// Index of the packet with this mirror sequence number.
+    pub fn position(&self, sequence: u32) -> Option<usize> {
+        let first = self.records.first()?.sequence;
+        let distance = |sequence| crate::mirror::sequence_distance(sequence, first);
+        self.records.binary_search_by_key(&distance(sequence), |record| distance(record.sequence)).ok()
+    }
+}

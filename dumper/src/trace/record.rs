@@ -1,0 +1,144 @@
+//! One packet of a trace in 64 bytes.
+
+use crate::trace::Event;
+use crate::wire::{AethRepr, Class, Ecn, Opcode};
+use crate::{Nanos, Psn};
+
+/// Index of a [`crate::Flow`] in its trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub struct FlowId(pub u32);
+
+impl FlowId {
+    /// The index as `usize`.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Header bits of a packet, as bits of [`Record::flags`].
+pub mod flags {
+    /// AckReq of the BTH.
+    pub const ACK_REQ: u8 = 1;
+    /// FECN of the BTH.
+    pub const FECN: u8 = 2;
+    /// BECN of the BTH.
+    pub const BECN: u8 = 4;
+    /// MigReq of the BTH, as it entered.
+    pub const MIG_REQ: u8 = 8;
+    /// Solicited event of the BTH.
+    pub const SOLICITED: u8 = 16;
+}
+
+/// One packet as it entered the switch.
+///
+/// 64 bytes, so that traces of millions of packets stay in memory. Fields that only some opcodes have are 0
+/// elsewhere; what is rare is in side tables of the trace ([`crate::Trace::exit`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Record {
+    /// When it entered the switch.
+    pub time: Nanos,
+    /// Virtual address of RETH or AtomicETH.
+    pub virtual_address: u64,
+    /// Mirror sequence number; position in the file, from 1, in a plain capture.
+    pub sequence: u32,
+    /// Addresses and destination QPN.
+    pub flow: FlowId,
+    /// Packet sequence number.
+    pub psn: Psn,
+    /// AETH as one number: syndrome byte, then MSN.
+    pub aeth: u32,
+    /// DMA length of the RETH in bytes.
+    pub dma_length: u32,
+    /// Remote key of RETH, AtomicETH or IETH.
+    pub remote_key: u32,
+    /// Immediate data.
+    pub immediate: u32,
+    /// Length of the frame on the wire in bytes.
+    pub frame_len: u32,
+    /// Index + 1 in the trace's side table, 0 for none.
+    pub(crate) extra: u32,
+    /// RDMA payload in bytes, without pad.
+    pub payload_len: u16,
+    /// UDP source port.
+    pub src_port: u16,
+    /// Partition key.
+    pub partition_key: u16,
+    /// BTH opcode as its byte.
+    pub(crate) opcode: u8,
+    /// Event as its mirror code.
+    pub(crate) event: u8,
+    /// DSCP and ECN as they entered.
+    pub traffic_class: u8,
+    /// Bits of [`flags`].
+    pub flags: u8,
+}
+
+const _: () = assert!(size_of::<Record>() == 64);
+
+impl Record {
+    /// A packet with the fields that every packet has; the others are 0.
+    pub const fn new(time: Nanos, sequence: u32, flow: FlowId, opcode: Opcode, psn: Psn) -> Self {
+        Self {
+            time,
+            virtual_address: 0,
+            sequence,
+            flow,
+            psn,
+            aeth: 0,
+            dma_length: 0,
+            remote_key: 0,
+            immediate: 0,
+            frame_len: 0,
+            extra: 0,
+            payload_len: 0,
+            src_port: 0,
+            partition_key: crate::wire::BthRepr::DEFAULT_PARTITION_KEY,
+            opcode: opcode.code(),
+            event: 0,
+            traffic_class: 0,
+            flags: 0,
+        }
+    }
+
+    /// Operation.
+    #[inline]
+    pub fn opcode(&self) -> Opcode {
+        Opcode::from(self.opcode)
+    }
+
+    /// What the operation is to a reliable connection.
+    #[inline]
+    pub fn class(&self) -> Class {
+        self.opcode().class()
+    }
+
+    /// What the injector did.
+    #[inline]
+    pub fn event(&self) -> Event {
+        Event::from_code(self.event)
+    }
+
+    /// Notes what the injector did.
+    pub fn set_event(&mut self, event: Event) {
+        self.event = event.code();
+    }
+
+    /// Whether the sender asks for an acknowledgement.
+    #[inline]
+    pub const fn ack_req(&self) -> bool {
+        self.flags & flags::ACK_REQ != 0
+    }
+
+    /// Acknowledgement header; meaningful for the opcodes that have one.
+    #[inline]
+    pub fn aeth(&self) -> AethRepr {
+        AethRepr::from(self.aeth)
+    }
+
+    /// ECN bits as they entered.
+    pub const fn ecn(&self) -> Ecn {
+        Ecn::of(self.traffic_class)
+    }
+}

@@ -1,0 +1,349 @@
+//! A whole RoCEv2 frame: every header from Ethernet to the ICRC.
+
+use std::net::IpAddr;
+
+use super::error::{Layer, Reason, WireError};
+use super::opcode::Extensions;
+use super::{
+    Aeth, AethRepr, AtomicAckEth, AtomicAckEthRepr, AtomicEth, AtomicEthRepr, Bth, BthRepr, Deth, DethRepr,
+    EtherType, Ethernet, EthernetRepr, Ieth, IethRepr, ImmDt, ImmDtRepr, Ipv4, Ipv4Repr, Ipv6, Ipv6Repr, Mac,
+    Opcode, ROCE_PORT, Reth, RethRepr, Udp, UdpRepr, VlanTag, VlanTagRepr, icrc,
+};
+
+/// IP protocol number of UDP.
+const UDP_PROTOCOL: u8 = 17;
+/// VLAN tags that are looked through; frames of two networks' tags have two.
+const MAX_VLAN_TAGS: usize = 2;
+
+/// IPv4 or IPv6 header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[allow(missing_docs)]
+pub enum IpRepr {
+    V4(Ipv4Repr),
+    V6(Ipv6Repr),
+}
+
+impl IpRepr {
+    /// DSCP and ECN.
+    #[inline]
+    pub const fn traffic_class(&self) -> u8 {
+        match self {
+            Self::V4(ip) => ip.traffic_class,
+            Self::V6(ip) => ip.traffic_class,
+        }
+    }
+
+    /// Time to live or hop limit: the event, in a mirrored packet.
+    #[inline]
+    pub const fn ttl(&self) -> u8 {
+        match self {
+            Self::V4(ip) => ip.ttl,
+            Self::V6(ip) => ip.hop_limit,
+        }
+    }
+
+    /// Source address.
+    #[inline]
+    pub const fn source(&self) -> IpAddr {
+        match self {
+            Self::V4(ip) => IpAddr::V4(ip.source),
+            Self::V6(ip) => IpAddr::V6(ip.source),
+        }
+    }
+
+    /// Destination address.
+    #[inline]
+    pub const fn destination(&self) -> IpAddr {
+        match self {
+            Self::V4(ip) => IpAddr::V4(ip.destination),
+            Self::V6(ip) => IpAddr::V6(ip.destination),
+        }
+    }
+
+    const fn len(&self) -> usize {
+        match self {
+            Self::V4(_) => Ipv4Repr::LEN,
+            Self::V6(_) => Ipv6Repr::LEN,
+        }
+    }
+}
+
+/// Extension headers after the BTH; which are there follows from the opcode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[allow(missing_docs)] // the names are the headers' own
+pub struct ExtensionReprs {
+    pub deth: Option<DethRepr>,
+    pub reth: Option<RethRepr>,
+    pub atomic: Option<AtomicEthRepr>,
+    pub aeth: Option<AethRepr>,
+    pub atomic_ack: Option<AtomicAckEthRepr>,
+    pub imm: Option<ImmDtRepr>,
+    pub ieth: Option<IethRepr>,
+}
+
+/// Why a well-formed frame is not a RoCEv2 packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+pub enum NotRoce {
+    /// Another protocol on Ethernet, such as ARP.
+    EtherType(u16),
+    /// Another protocol on IP.
+    IpProtocol(u8),
+    /// UDP to another port.
+    UdpPort(u16),
+}
+
+/// A RoCEv2 frame as parsed; trimmed frames are complete up to their last header.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Ethernet header.
+    pub ethernet: EthernetRepr,
+    /// Innermost VLAN tag's control information.
+    pub vlan: Option<u16>,
+    /// IP header.
+    pub ip: IpRepr,
+    /// UDP header.
+    pub udp: UdpRepr,
+    /// Base transport header.
+    pub bth: BthRepr,
+    /// Extension headers.
+    pub extensions: ExtensionReprs,
+    /// Length of the RDMA payload on the wire, without pad, in bytes; by the IP length, so right for trimmed
+    /// frames too.
+    pub payload_len: usize,
+    /// The packet from its IP header to the end of its ICRC, where the capture holds all of it.
+    pub whole_packet: Option<&'a [u8]>,
+}
+
+/// What a captured frame turned out to be.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // the large variant is the usual one, and it is consumed at once
+pub enum Parsed<'a> {
+    /// A RoCEv2 packet.
+    Roce(Frame<'a>),
+    /// Something else.
+    Other(NotRoce),
+}
+
+/// Which UDP destination ports are RoCEv2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum UdpPorts {
+    /// 4791 only.
+    #[default]
+    Roce,
+    /// Any: packets as on the mirror wire, where the injector has rewritten the port (001 §3.4).
+    Any,
+}
+
+impl<'a> Frame<'a> {
+    /// Parses the captured bytes of an Ethernet frame.
+    ///
+    /// # Errors
+    /// When a header is cut short, or its fields contradict each other.
+    #[inline]
+    pub fn parse(frame: &'a [u8], ports: UdpPorts) -> Result<Parsed<'a>, WireError> {
+        let ethernet = EthernetRepr::parse(&Ethernet::new_checked(frame)?);
+        let mut at = EthernetRepr::LEN;
+        let mut ether_type = ethernet.ether_type;
+        let mut vlan = None;
+        for _ in 0..MAX_VLAN_TAGS {
+            if !matches!(ether_type, EtherType::Vlan | EtherType::ServiceVlan) {
+                break;
+            }
+            let tag = VlanTag::new_checked(&frame[at..]).map_err(|error| error.at(at))?;
+            let tag = VlanTagRepr::parse(&tag);
+            (vlan, ether_type) = (Some(tag.tci), tag.ether_type);
+            at += VlanTagRepr::LEN;
+        }
+
+        let ip_at = at;
+        let (ip, protocol, packet_len) = match ether_type {
+            EtherType::Ipv4 => {
+                let view = Ipv4::new_checked(&frame[at..]).map_err(|error| error.at(at))?;
+                let (ip, header_len) = Ipv4Repr::parse(&view).map_err(|error| error.at(at))?;
+                at += header_len;
+                (IpRepr::V4(ip), ip.protocol, usize::from(ip.total_length))
+            }
+            EtherType::Ipv6 => {
+                let view = Ipv6::new_checked(&frame[at..]).map_err(|error| error.at(at))?;
+                let ip = Ipv6Repr::parse(&view).map_err(|error| error.at(at))?;
+                at += Ipv6Repr::LEN;
+                (IpRepr::V6(ip), ip.next_header, Ipv6Repr::LEN + usize::from(ip.payload_length))
+            }
+            other => return Ok(Parsed::Other(NotRoce::EtherType(other.into()))),
+        };
+        if protocol != UDP_PROTOCOL {
+            return Ok(Parsed::Other(NotRoce::IpProtocol(protocol)));
+        }
+
+        let udp = Udp::new_checked(frame.get(at..).unwrap_or_default()).map_err(|error| error.at(at))?;
+        let udp = UdpRepr::parse(&udp);
+        if ports == UdpPorts::Roce && udp.dst_port != ROCE_PORT {
+            return Ok(Parsed::Other(NotRoce::UdpPort(udp.dst_port)));
+        }
+        at += UdpRepr::LEN;
+
+        let bth = Bth::new_checked(frame.get(at..).unwrap_or_default()).map_err(|error| error.at(at))?;
+        let bth = BthRepr::parse(&bth).map_err(|error| error.at(at))?;
+        at += BthRepr::LEN;
+
+        let (extensions, at) = parse_extensions(bth.opcode, frame, at)?;
+        let headers = at - ip_at;
+        let payload_len = packet_len
+            .checked_sub(headers + usize::from(bth.pad_count) + icrc::LEN)
+            .ok_or(WireError { layer: Layer::Icrc, offset: at, reason: Reason::TotalLength(packet_len) })?;
+        let whole_packet = frame.get(ip_at..ip_at + packet_len);
+        Ok(Parsed::Roce(Self { ethernet, vlan, ip, udp, bth, extensions, payload_len, whole_packet }))
+    }
+
+    /// Whether the ICRC is right: `None` for a trimmed frame, whose ICRC is not there.
+    pub fn icrc_ok(&self) -> Option<bool> {
+        icrc::verify(self.whole_packet?)
+    }
+}
+
+#[inline]
+fn parse_extensions(
+    opcode: Opcode,
+    frame: &[u8],
+    mut at: usize,
+) -> Result<(ExtensionReprs, usize), WireError> {
+    let mut extensions = ExtensionReprs::default();
+    let present = opcode.extensions();
+    if present == 0 {
+        return Ok((extensions, at));
+    }
+    macro_rules! take {
+        ($bit:ident, $slot:ident, $view:ident, $repr:ident) => {
+            if present & Extensions::$bit != 0 {
+                let view = $view::new_checked(&frame[at..]).map_err(|error| error.at(at))?;
+                extensions.$slot = Some($repr::parse(&view));
+                at += $repr::LEN;
+            }
+        };
+    }
+    take!(DETH, deth, Deth, DethRepr);
+    take!(RETH, reth, Reth, RethRepr);
+    take!(ATOMIC, atomic, AtomicEth, AtomicEthRepr);
+    take!(AETH, aeth, Aeth, AethRepr);
+    take!(ATOMIC_ACK, atomic_ack, AtomicAckEth, AtomicAckEthRepr);
+    take!(IMM, imm, ImmDt, ImmDtRepr);
+    take!(IETH, ieth, Ieth, IethRepr);
+    Ok((extensions, at))
+}
+
+/// A RoCEv2 frame to write. Lengths, checksums and ICRC are made when it is emitted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FrameRepr {
+    /// Destination address.
+    pub destination: Mac,
+    /// Source address.
+    pub source: Mac,
+    /// VLAN tag control information, where there is a tag.
+    pub vlan: Option<u16>,
+    /// IP header; its length field is ignored.
+    pub ip: IpRepr,
+    /// UDP source port.
+    pub src_port: u16,
+    /// Base transport header; its pad count is ignored.
+    pub bth: BthRepr,
+    /// Extension headers; exactly those of the opcode are written, absent ones as zero.
+    pub extensions: ExtensionReprs,
+    /// Length of the payload in bytes, written as zeros: payloads are not kept.
+    pub payload_len: u16,
+}
+
+impl FrameRepr {
+    /// Length of the frame in bytes.
+    pub fn len(&self) -> usize {
+        EthernetRepr::LEN + self.vlan.map_or(0, |_| VlanTagRepr::LEN) + self.ip.len() + self.udp_len()
+    }
+
+    /// Always false: a frame has headers.
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+
+    fn pad_count(&self) -> u8 {
+        (self.payload_len.wrapping_neg() & 0b11) as u8
+    }
+
+    fn udp_len(&self) -> usize {
+        UdpRepr::LEN
+            + BthRepr::LEN
+            + self.bth.opcode.extensions_len()
+            + usize::from(self.payload_len)
+            + usize::from(self.pad_count())
+            + icrc::LEN
+    }
+
+    /// Writes the whole frame, ICRC included, in the place of what `out` held.
+    ///
+    /// # Errors
+    /// When the packet is longer than an IP length field can say.
+    pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), WireError> {
+        let udp_len = self.udp_len();
+        let too_long = |layer| WireError { layer, offset: 0, reason: Reason::TotalLength(self.len()) };
+        let udp_length = u16::try_from(udp_len).map_err(|_| too_long(Layer::Udp))?;
+        out.clear();
+        out.resize(self.len(), 0);
+        let ether_type = match self.ip {
+            IpRepr::V4(_) => EtherType::Ipv4,
+            IpRepr::V6(_) => EtherType::Ipv6,
+        };
+        let mut rest = &mut out[..];
+        macro_rules! put {
+            ($view:ident, $repr:expr, $len:expr) => {{
+                let (header, tail) = rest.split_at_mut($len);
+                $repr.emit(&mut $view::new_checked(header)?);
+                rest = tail;
+            }};
+        }
+        let outer_type = if self.vlan.is_some() { EtherType::Vlan } else { ether_type };
+        let ethernet =
+            EthernetRepr { destination: self.destination, source: self.source, ether_type: outer_type };
+        put!(Ethernet, ethernet, EthernetRepr::LEN);
+        if let Some(tci) = self.vlan {
+            put!(VlanTag, VlanTagRepr { tci, ether_type }, VlanTagRepr::LEN);
+        }
+        match self.ip {
+            IpRepr::V4(ip) => {
+                let total_length =
+                    u16::try_from(Ipv4Repr::LEN + udp_len).map_err(|_| too_long(Layer::Ipv4))?;
+                put!(Ipv4, Ipv4Repr { total_length, protocol: UDP_PROTOCOL, ..ip }, Ipv4Repr::LEN);
+            }
+            IpRepr::V6(ip) => {
+                let ip = Ipv6Repr { payload_length: udp_length, next_header: UDP_PROTOCOL, ..ip };
+                put!(Ipv6, ip, Ipv6Repr::LEN);
+            }
+        }
+        // Checksum 0: none was made, as RoCEv2 senders do (annex A17.4.3); the ICRC covers the packet.
+        let udp = UdpRepr { src_port: self.src_port, dst_port: ROCE_PORT, length: udp_length, checksum: 0 };
+        put!(Udp, udp, UdpRepr::LEN);
+        put!(Bth, BthRepr { pad_count: self.pad_count(), ..self.bth }, BthRepr::LEN);
+        let present = self.bth.opcode.extensions();
+        macro_rules! put_extension {
+            ($bit:ident, $slot:ident, $view:ident, $repr:ident) => {
+                if present & Extensions::$bit != 0 {
+                    match self.extensions.$slot {
+                        Some(repr) => put!($view, repr, $repr::LEN),
+                        None => rest = &mut rest[$repr::LEN..],
+                    }
+                }
+            };
+        }
+        put_extension!(DETH, deth, Deth, DethRepr);
+        put_extension!(RETH, reth, Reth, RethRepr);
+        put_extension!(ATOMIC, atomic, AtomicEth, AtomicEthRepr);
+        put_extension!(AETH, aeth, Aeth, AethRepr);
+        put_extension!(ATOMIC_ACK, atomic_ack, AtomicAckEth, AtomicAckEthRepr);
+        put_extension!(IMM, imm, ImmDt, ImmDtRepr);
+        put_extension!(IETH, ieth, Ieth, IethRepr);
+        let _payload_pad_and_icrc_are_zero = rest;
+
+        let ip_at = self.len() - self.ip.len() - udp_len;
+        let icrc_at = out.len() - icrc::LEN;
+        let crc = icrc::compute(&out[ip_at..icrc_at]).expect("IP, UDP and BTH were just written");
+        out[icrc_at..].copy_from_slice(&crc.to_le_bytes());
+        Ok(())
+    }
+}
