@@ -1,1 +1,44 @@
-//! corpus
+//! What is tested and kept: the test configuration (the genome), its TOML form, its rules, and
+//! Lumina YAML in and out.
+//!
+//! ```
+//! let config = corpus::from_toml("drop.toml", r#"
+//!     [traffic]
+//!     num-connections = 2
+//!
+//!     [[event]]
+//!     qpn = 2
+//!     psn = 5
+//!     type = "drop"
+//! "#)?;
+//! assert_eq!(config.traffic.shape().packets(), 100);
+//! assert_eq!(corpus::from_toml("again.toml", &config.to_toml())?, config);
+//!
+//! let errors = corpus::from_toml("bad.toml", "traffic.mtu = 1000").unwrap_err();
+//! assert_eq!(
+//!     errors.to_string(),
+//!     "bad.toml:1:15: traffic.mtu: 1000 is not an RDMA MTU; allowed: 256, 512, 1024, 2048 or 4096"
+//! );
+//! # Ok::<(), corpus::ConfigErrors>(())
+//! ```
+
+mod check;
+pub mod config;
+mod error;
+mod intake;
+mod packets;
+mod source;
+mod suggest;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+mod toml_form;
+
+pub use check::Violation;
+pub use config::{
+    Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, Host, IterMode, Load, Mtu, Physical, Progression,
+    RoceParameters, Role, SetField, Target, TestConfig, Traffic, TrafficClass, Verb,
+};
+pub use error::{ConfigErrors, Location, MAX_PROBLEMS, Problem};
+pub use packets::{Place, Position, Shape};
+pub use source::{Format, MAX_FILE_BYTES};
+pub use toml_form::from_toml;

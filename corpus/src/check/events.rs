@@ -1,0 +1,253 @@
+//! Rules on events: each must name packets that the traffic sends, and do to them what can be done.
+
+use super::{Check, overlap, plural};
+use crate::config::{
+    Action, ConnectionSet, ControlPacket, Event, Role, Target, TestConfig, Traffic, Verb,
+    fields::{self, RETRY_SLACK},
+};
+
+/// Fields that decide how many packets a connection has.
+const SHAPE: [&str; 3] = ["traffic.mtu", "traffic.message-size", "traffic.num-msgs-per-qp"];
+/// Fields that decide which connections there are and what they carry.
+const LOAD: [&str; 2] = ["traffic.num-connections", "traffic.rdma-verb"];
+
+pub(super) fn check(config: &TestConfig, check: &mut Check) {
+    if config.events.len() > fields::MAX_EVENTS {
+        let message = format!("there are {} events", config.events.len());
+        let help = format!("at most {} are allowed; use connection sets and `every`", fields::MAX_EVENTS);
+        check.fail("event", message, help, &[]);
+        return;
+    }
+    for (index, event) in config.events.iter().enumerate() {
+        let path = format!("event[{}]", index + 1);
+        if !connections(&event.connections, config.traffic.load.connections(), &path, check) {
+            continue;
+        }
+        operands(event, &path, check);
+        match event.target {
+            Target::Data { psn, iter } => data(event, psn, iter, &config.traffic, &path, check),
+            Target::Control { packet, nth } => control(event, packet, nth, config, &path, check),
+        }
+    }
+    overlap::check(config, check);
+}
+
+/// Whether all members of the set exist.
+fn connections(set: &ConnectionSet, connections: u32, path: &str, check: &mut Check) -> bool {
+    let path = format!("{path}.qpn");
+    let mut exists = |qpn: u32, path: &str| {
+        let known = (1..=connections).contains(&qpn);
+        if !known {
+            let message = format!(
+                "there is no connection {qpn}: the test has {}",
+                plural(connections.into(), "connection")
+            );
+            let help = match connections {
+                1 => "allowed: 1".to_owned(),
+                _ => format!("allowed: 1 to {connections} (connections count from 1)"),
+            };
+            check.fail(path, message, help, &LOAD);
+        }
+        known
+    };
+    match set {
+        ConnectionSet::All => true,
+        ConnectionSet::One(qpn) => exists(*qpn, &path),
+        ConnectionSet::First(n) => exists(*n, &format!("{path}.first")),
+        ConnectionSet::List(list) => {
+            let known = list
+                .iter()
+                .enumerate()
+                .map(|(index, qpn)| exists(*qpn, &format!("{path}[{}]", index + 1)))
+                .fold(true, |all, one| all && one);
+            if list.is_empty() {
+                check.fail(path, "names no connection", "list at least one, or write \"all\"", &[]);
+                return false;
+            }
+            let mut sorted = list.clone();
+            sorted.sort_unstable();
+            if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+                let message = format!("names connection {} twice", twice[0]);
+                check.fail(path, message, "list each connection once", &[]);
+                return false;
+            }
+            known
+        }
+    }
+}
+
+fn operands(event: &Event, path: &str, check: &mut Check) {
+    match event.action {
+        Action::Delay { ns } => check.bounds(&format!("{path}.delay-ns"), ns, &fields::DELAY_NS),
+        Action::Reorder { by } => check.bounds(&format!("{path}.by"), by, &fields::BY),
+        Action::Duplicate { copies } => check.bounds(&format!("{path}.copies"), copies, &fields::COPIES),
+        Action::Drop | Action::Ecn | Action::Corrupt | Action::SetField(_) => true,
+    };
+    if let Some(progression) = event.progression {
+        check.bounds(&format!("{path}.every"), progression.every, &fields::EVERY);
+        if let Some(count) = progression.count {
+            check.bounds(&format!("{path}.count"), count, &fields::COUNT);
+        }
+    }
+}
+
+fn data(event: &Event, psn: u32, iter: u32, traffic: &Traffic, path: &str, check: &mut Check) {
+    let packets = traffic.shape().packets();
+    let psn_path = format!("{path}.psn");
+    if psn == 0 {
+        check.fail(&psn_path, "0 is out of range", "packets of a connection count from 1", &[]);
+        return;
+    }
+    if u64::from(psn) > packets {
+        let message = format!("{psn} is beyond the connection's {}", shape_words(traffic));
+        check.fail(&psn_path, message, format!("allowed: 1 to {packets}"), &SHAPE);
+        return;
+    }
+    if let Some((progression, count)) = event.progression.and_then(|p| Some((p, p.count?))) {
+        let last = u64::from(psn)
+            .saturating_add(u64::from(progression.every).saturating_mul(u64::from(count).saturating_sub(1)));
+        if last > packets {
+            let message = format!("the last packet would be {last}, beyond the connection's {packets}");
+            let most = (packets - u64::from(psn)) / u64::from(progression.every.max(1)) + 1;
+            let help = format!("allowed here: 1 to {most}; leave count out to go on to the end");
+            check.fail(format!("{path}.count"), message, help, &SHAPE);
+        }
+    }
+    if !check.bounds(&format!("{path}.iter"), iter, &fields::ITER) {
+        return;
+    }
+    if let Some(rounds) = retransmissions(&event.connections, traffic) {
+        let most = rounds.saturating_mul(psn.into()).saturating_add(1);
+        if u64::from(iter) > most {
+            let message = format!(
+                "packet {psn} is never sent {iter} times with max-retransmit-retry = {}",
+                traffic.max_retransmit_retry
+            );
+            let help = format!("allowed: 1 to {most}, or raise max-retransmit-retry");
+            let rests_on = ["traffic.max-retransmit-retry", "traffic.rnr-retry", "traffic.rdma-verb"];
+            check.fail(format!("{path}.iter"), message, help, &rests_on);
+        }
+    }
+}
+
+/// How often a window may be retransmitted before the connection either gets on or breaks; none if
+/// there is no limit. Every packet that gets through refills the budget, so packet n can be sent
+/// at most 1 + n times this.
+fn retransmissions(set: &ConnectionSet, traffic: &Traffic) -> Option<u64> {
+    let retries = match u64::from(traffic.max_retransmit_retry) {
+        0 => 0,
+        retries => retries + RETRY_SLACK,
+    };
+    let sends = set
+        .members(traffic.load.connections())
+        .any(|qpn| traffic.load.carries(qpn, traffic.num_msgs_per_qp, Verb::Send));
+    match (sends, u64::from(traffic.rnr_retry)) {
+        (true, unlimited) if unlimited == fields::RNR_RETRY.max => None,
+        (true, rnr) => Some(retries + rnr),
+        (false, _) => Some(retries),
+    }
+}
+
+fn control(
+    event: &Event,
+    packet: ControlPacket,
+    nth: u32,
+    config: &TestConfig,
+    path: &str,
+    check: &mut Check,
+) {
+    let traffic = &config.traffic;
+    let load = traffic.load;
+    let (messages, name) = (traffic.num_msgs_per_qp, packet.name());
+    let kind_path = format!("{path}.packet");
+    let carried_by_some = |verbs: &[Verb]| {
+        event
+            .connections
+            .members(load.connections())
+            .any(|qpn| verbs.iter().any(|verb| load.carries(qpn, messages, *verb)))
+    };
+    if !check.bounds(&format!("{path}.nth"), nth, &fields::NTH) {
+        return;
+    }
+    let exists = match packet {
+        ControlPacket::ReadRequest if !carried_by_some(&[Verb::Read]) => {
+            let message = "there are no Read requests: none of these connections reads";
+            check.fail(
+                &kind_path,
+                message,
+                "use rdma-verb \"read\" or \"send_read\", or another packet",
+                &LOAD,
+            );
+            false
+        }
+        ControlPacket::Ack if !carried_by_some(&[Verb::Write, Verb::Send]) => {
+            let message =
+                "there are no ACKs: these connections only read, and a Read is acknowledged by its response";
+            check.fail(&kind_path, message, "use packet \"data\" to hit responses, or another verb", &LOAD);
+            false
+        }
+        ControlPacket::Cnp => cnp(event, config, &kind_path, check),
+        ControlPacket::ReadRequest | ControlPacket::Ack | ControlPacket::Nak => true,
+    };
+    if !exists {
+        return;
+    }
+    if packet == ControlPacket::Cnp && event.action == Action::Ecn {
+        let message = "a CNP answers ECN marks and is never marked itself";
+        check.fail(format!("{path}.type"), message, "mark data packets, or drop or delay the CNP", &[]);
+    }
+    // Each control packet answers, or asks for, at least one transmission of a data packet.
+    let Some(rounds) = retransmissions(&event.connections, traffic) else { return };
+    let most = traffic.shape().packets().saturating_mul(rounds + 1);
+    if u64::from(nth) > most {
+        let message = format!("a connection of {} never has {nth} packets `{name}`", shape_words(traffic));
+        check.fail(format!("{path}.nth"), message, format!("allowed: 1 to {most}"), &SHAPE);
+    }
+}
+
+/// Whether any CNP can be on the wire of these connections.
+fn cnp(event: &Event, config: &TestConfig, path: &str, check: &mut Check) -> bool {
+    let traffic = &config.traffic;
+    let receivers: Vec<Role> = Role::ALL
+        .into_iter()
+        .filter(|receiver| {
+            event
+                .connections
+                .members(traffic.load.connections())
+                .any(|qpn| traffic.load.sends_data(qpn, traffic.num_msgs_per_qp, receiver.peer()))
+        })
+        .collect();
+    let points: Vec<Role> =
+        receivers.iter().copied().filter(|role| config.host(*role).roce.dcqcn_np_enable).collect();
+    if points.is_empty() {
+        let hosts: Vec<&str> = receivers.iter().map(|role| role.name()).collect();
+        let message = format!(
+            "there are no CNPs: dcqcn-np-enable is false at the {} of the data",
+            if hosts.len() == 1 { format!("receiver ({})", hosts[0]) } else { "receivers".to_owned() }
+        );
+        let rests_on: Vec<String> =
+            hosts.iter().map(|host| format!("{host}.roce-parameters.dcqcn-np-enable")).collect();
+        let mut rests_on: Vec<&str> = rests_on.iter().map(String::as_str).collect();
+        rests_on.extend(LOAD);
+        check.fail(path, message, "enable the notification point, or remove the event", &rests_on);
+        return false;
+    }
+    // A notification point with slow restart also answers out-of-order arrival.
+    let marks = config.events.iter().any(|event| event.action == Action::Ecn);
+    let slow_restart = points.iter().any(|role| config.host(*role).roce.slow_restart);
+    if !marks && !slow_restart {
+        let message = "there are no CNPs: no event marks a packet with ECN";
+        check.fail(path, message, "add an event of type \"ecn\", or remove this one", &["events"]);
+        return false;
+    }
+    true
+}
+
+fn shape_words(traffic: &Traffic) -> String {
+    format!(
+        "{} ({} of {})",
+        plural(traffic.shape().packets(), "packet"),
+        plural(traffic.num_msgs_per_qp.into(), "message"),
+        plural(traffic.shape().packets_per_message().into(), "packet")
+    )
+}

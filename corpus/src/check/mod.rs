@@ -1,0 +1,79 @@
+//! What a configuration must not say. Works on the plain data, so that files and mutants are held
+//! to the same rules; whoever reads a file puts positions to the paths.
+
+mod events;
+mod hosts;
+mod overlap;
+mod traffic;
+
+use crate::config::{TestConfig, fields::IntField};
+
+/// A rule that a configuration breaks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {message}; {help}")]
+pub struct Violation {
+    /// Path of the field (`traffic.tx-depth`, `event[2].psn`; entries count from 1).
+    pub field: String,
+    /// What is wrong.
+    pub message: String,
+    /// What is allowed, or what to do.
+    pub help: String,
+    /// Paths of other fields that the judgement rests on.
+    pub rests_on: Vec<String>,
+}
+
+impl TestConfig {
+    /// Every rule that the configuration breaks: bounds, contradictions, events on packets that
+    /// never exist. Empty for everything that was read from a file.
+    #[must_use]
+    pub fn violations(&self) -> Vec<Violation> {
+        let mut check = Check { violations: Vec::new() };
+        hosts::check(self, &mut check);
+        traffic::check(self, &mut check);
+        events::check(self, &mut check);
+        check.violations
+    }
+
+    /// Whether there are no [`violations`](Self::violations).
+    #[must_use]
+    pub fn is_valid(&self) -> bool {
+        self.violations().is_empty()
+    }
+}
+
+struct Check {
+    violations: Vec<Violation>,
+}
+
+impl Check {
+    fn fail(
+        &mut self,
+        field: impl Into<String>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+        rests_on: &[&str],
+    ) {
+        self.violations.push(Violation {
+            field: field.into(),
+            message: message.into(),
+            help: help.into(),
+            rests_on: rests_on.iter().map(|&path| path.to_owned()).collect(),
+        });
+    }
+
+    /// Whether a number is inside the bounds of its field.
+    fn bounds(&mut self, path: &str, value: impl Into<u64>, field: &IntField) -> bool {
+        let value = value.into();
+        let allowed = field.allows(value);
+        if !allowed {
+            let help = format!("allowed: {} ({})", field.range(), field.why);
+            self.fail(path, format!("{value} is out of range"), help, &[]);
+        }
+        allowed
+    }
+}
+
+/// `1 packet`, `2 packets`
+fn plural(n: u64, word: &str) -> String {
+    if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
+}

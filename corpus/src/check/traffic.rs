@@ -1,0 +1,83 @@
+//! Rules on traffic.
+
+use super::{Check, plural};
+use crate::config::{Load, Role, TestConfig, fields};
+
+pub(super) fn check(config: &TestConfig, check: &mut Check) {
+    let traffic = &config.traffic;
+    connections(traffic.load, check);
+    let msgs_ok = check.bounds("traffic.num-msgs-per-qp", traffic.num_msgs_per_qp, &fields::NUM_MSGS_PER_QP);
+    check.bounds("traffic.message-size", traffic.message_size, &fields::MESSAGE_SIZE);
+    let depth_ok = check.bounds("traffic.tx-depth", traffic.tx_depth, &fields::TX_DEPTH);
+    check.bounds(
+        "traffic.min-retransmit-timeout",
+        traffic.min_retransmit_timeout,
+        &fields::MIN_RETRANSMIT_TIMEOUT,
+    );
+    check.bounds("traffic.max-retransmit-retry", traffic.max_retransmit_retry, &fields::MAX_RETRANSMIT_RETRY);
+    check.bounds("traffic.recv-depth", traffic.recv_depth, &fields::RECV_DEPTH);
+    check.bounds("traffic.rnr-retry", traffic.rnr_retry, &fields::RNR_RETRY);
+    check.bounds("traffic.min-rnr-timer", traffic.min_rnr_timer, &fields::MIN_RNR_TIMER);
+    check.bounds("traffic.max-rd-atomic", traffic.max_rd_atomic, &fields::MAX_RD_ATOMIC);
+    check.bounds("traffic.seed", traffic.seed, &fields::SEED);
+    if let Some(psn) = traffic.initial_psn {
+        check.bounds("traffic.initial-psn", psn, &fields::INITIAL_PSN);
+    }
+
+    if msgs_ok && depth_ok && traffic.tx_depth > traffic.num_msgs_per_qp {
+        check.fail(
+            "traffic.tx-depth",
+            format!(
+                "{} can never be outstanding: a connection posts {}",
+                plural(traffic.tx_depth.into(), "request"),
+                plural(traffic.num_msgs_per_qp.into(), "message")
+            ),
+            format!("use at most {}, or raise num-msgs-per-qp", traffic.num_msgs_per_qp),
+            &["traffic.num-msgs-per-qp"],
+        );
+    }
+    if traffic.barrier_sync && traffic.load.connections() == 1 {
+        check.fail(
+            "traffic.barrier-sync",
+            "there is one connection, so nothing waits for anything",
+            "set it to false, or use more connections",
+            &["traffic.num-connections"],
+        );
+    }
+    if traffic.multi_gid && Role::ALL.iter().all(|role| config.host(*role).ip_list.len() < 2) {
+        check.fail(
+            "traffic.multi-gid",
+            "neither host has more than one address to spread connections over",
+            "list at least two in requester.ip-list or responder.ip-list, or set it to false",
+            &["requester.ip-list", "responder.ip-list"],
+        );
+    }
+    if traffic.total_packets() > fields::MAX_TOTAL_PACKETS {
+        check.fail(
+            "traffic",
+            format!(
+                "asks for {} data packets ({} x {} x {})",
+                traffic.total_packets(),
+                plural(traffic.load.connections().into(), "connection"),
+                plural(traffic.num_msgs_per_qp.into(), "message"),
+                plural(traffic.shape().packets_per_message().into(), "packet"),
+            ),
+            format!("a test has at most {}; lower one of them", fields::MAX_TOTAL_PACKETS),
+            &["traffic.num-connections", "traffic.num-msgs-per-qp", "traffic.message-size", "traffic.mtu"],
+        );
+    }
+}
+
+fn connections(load: Load, check: &mut Check) {
+    let path = "traffic.num-connections";
+    if let Load::Split { send, read } = load {
+        for (key, part) in [("send", send), ("read", read)] {
+            if part == 0 {
+                let help = "give both at least one connection, or use rdma-verb \"send\" or \"read\"";
+                check.fail(format!("{path}.{key}"), "no connection is left for this verb", help, &[]);
+                return;
+            }
+        }
+    }
+    check.bounds(path, load.connections(), &fields::NUM_CONNECTIONS);
+}

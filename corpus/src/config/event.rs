@@ -1,0 +1,328 @@
+//! What the injector does to which packets.
+
+use super::fields;
+
+/// One `[[event]]`: an action on the packets that it names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// The connections (`qpn`).
+    pub connections: ConnectionSet,
+    /// The first packet on each of them.
+    pub target: Target,
+    /// Further packets at a fixed distance (`every`, `count`).
+    pub progression: Option<Progression>,
+    /// What happens to them.
+    pub action: Action,
+}
+
+/// A set of connections, by relative QPN (from 1).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum ConnectionSet {
+    /// `qpn = 3`
+    One(u32),
+    /// `qpn = [1, 4, 5]`, at least one, each once.
+    List(Vec<u32>),
+    /// `qpn = { first = 8 }`: connections 1 to 8.
+    First(u32),
+    /// `qpn = "all"`
+    All,
+}
+
+impl ConnectionSet {
+    /// Whether the set holds a connection.
+    #[must_use]
+    pub fn contains(&self, qpn: u32) -> bool {
+        match self {
+            Self::One(one) => *one == qpn,
+            Self::List(list) => list.contains(&qpn),
+            Self::First(n) => (1..=*n).contains(&qpn),
+            Self::All => qpn >= 1,
+        }
+    }
+
+    /// The members, given the number of connections of the test.
+    pub fn members(&self, connections: u32) -> impl Iterator<Item = u32> + '_ {
+        let (listed, range) = match self {
+            Self::One(one) => (std::slice::from_ref(one), 1..1),
+            Self::List(list) => (list.as_slice(), 1..1),
+            Self::First(n) => (&[][..], 1..n.saturating_add(1)),
+            Self::All => (&[][..], 1..connections.saturating_add(1)),
+        };
+        listed.iter().copied().chain(range)
+    }
+
+    /// Whether two sets share a connection.
+    #[must_use]
+    pub fn meets(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::One(one), set) | (set, Self::One(one)) => set.contains(*one),
+            (Self::List(list), set) | (set, Self::List(list)) => list.iter().any(|qpn| set.contains(*qpn)),
+            (Self::First(_) | Self::All, Self::First(_) | Self::All) => true,
+        }
+    }
+}
+
+/// How an event names its first packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Target {
+    /// A data packet (`packet = "data"`, the default): Sends and Writes of the requester, Read
+    /// responses of the responder.
+    Data {
+        /// Relative PSN, from 1 over the connection in posting order.
+        psn: u32,
+        /// Round of transmission, from 1.
+        iter: u32,
+    },
+    /// A control packet, by its n-th occurrence on the connection.
+    Control {
+        /// Which kind.
+        packet: ControlPacket,
+        /// Occurrence, from 1.
+        nth: u32,
+    },
+}
+
+/// Kinds of control packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ControlPacket {
+    /// A positive acknowledgement.
+    Ack,
+    /// A negative one (sequence error or RNR).
+    Nak,
+    /// A congestion notification packet.
+    Cnp,
+    /// A Read request.
+    ReadRequest,
+}
+
+impl ControlPacket {
+    /// Names in files.
+    pub const NAMES: &[(&str, Self)] =
+        &[("ack", Self::Ack), ("nak", Self::Nak), ("cnp", Self::Cnp), ("read-request", Self::ReadRequest)];
+
+    /// Name in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ack => "ack",
+            Self::Nak => "nak",
+            Self::Cnp => "cnp",
+            Self::ReadRequest => "read-request",
+        }
+    }
+}
+
+/// An arithmetic progression of packets: the first, and then every k-th.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Progression {
+    /// Distance; see [`fields::EVERY`].
+    pub every: u32,
+    /// Number of packets, the first included; to the end of the connection if absent.
+    pub count: Option<u32>,
+}
+
+/// What the injector does to a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Lose it.
+    Drop,
+    /// Set ECN to Congestion Experienced.
+    Ecn,
+    /// Invert covered bits, so that the ICRC is wrong (Lumina's `bit-error`).
+    Corrupt,
+    /// Hold it; see [`fields::DELAY_NS`].
+    Delay {
+        /// Nanoseconds.
+        ns: u64,
+    },
+    /// Hold it until so many later packets of its connection have passed; see [`fields::BY`].
+    Reorder {
+        /// Packets that overtake it.
+        by: u16,
+    },
+    /// Send extra copies right after it; see [`fields::COPIES`].
+    Duplicate {
+        /// Extra copies.
+        copies: u8,
+    },
+    /// Change a header field and recompute the ICRC.
+    SetField(SetField),
+}
+
+/// A header field to change, with its new value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SetField {
+    /// MigReq of the BTH (`field = "mig-req"`, `value = 0` or `1`).
+    MigReq(bool),
+}
+
+impl Action {
+    /// Name in files (`type`).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Drop => "drop",
+            Self::Ecn => "ecn",
+            Self::Corrupt => "corrupt",
+            Self::Delay { .. } => "delay",
+            Self::Reorder { .. } => "reorder",
+            Self::Duplicate { .. } => "duplicate",
+            Self::SetField(_) => "set-field",
+        }
+    }
+
+    /// Why both cannot be done to one packet, if so.
+    #[must_use]
+    pub fn conflict(self, other: Self) -> Option<&'static str> {
+        use Action::{Corrupt, Delay, Drop, Reorder, SetField};
+        match (self, other) {
+            (a, b) if a == b => Some("once is enough"),
+            (Drop, _) | (_, Drop) => Some("a dropped packet cannot be changed or sent as well"),
+            (Delay { .. }, Reorder { .. }) | (Reorder { .. }, Delay { .. }) => {
+                Some("both say when the packet leaves")
+            }
+            (Corrupt, SetField(_)) | (SetField(_), Corrupt) => {
+                Some("set-field makes the ICRC right and corrupt makes it wrong")
+            }
+            (a, b) if std::mem::discriminant(&a) == std::mem::discriminant(&b) => Some("the operands differ"),
+            _ => None,
+        }
+    }
+}
+
+impl Event {
+    /// First, step and last of the numbers (PSNs, occurrences) that the event names, where `end`
+    /// is the largest number that exists. None if it names nothing up to `end`.
+    #[must_use]
+    pub fn points(&self, end: u32) -> Option<Points> {
+        let first = match self.target {
+            Target::Data { psn, .. } => psn,
+            Target::Control { nth, .. } => nth,
+        };
+        if first == 0 || first > end {
+            return None;
+        }
+        let (step, last) = match self.progression {
+            None => (1, first),
+            Some(Progression { every, count }) => {
+                let step = every.max(1);
+                let room = (end - first) / step;
+                let steps = count.map_or(room, |count| count.saturating_sub(1).min(room));
+                (step, first + steps * step)
+            }
+        };
+        Some(Points { first, step, last })
+    }
+}
+
+/// A finite arithmetic progression, all ends inclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Points {
+    /// The first number, at least 1.
+    pub first: u32,
+    /// The distance, at least 1.
+    pub step: u32,
+    /// The last number: `first` plus a multiple of `step`.
+    pub last: u32,
+}
+
+impl Points {
+    /// All numbers, ascending.
+    pub fn iter(self) -> impl Iterator<Item = u32> {
+        (self.first..=self.last).step_by(self.step as usize)
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub const fn count(self) -> u32 {
+        (self.last - self.first) / self.step + 1
+    }
+
+    /// The smallest number in both progressions.
+    #[must_use]
+    pub fn meet(self, other: Self) -> Option<u32> {
+        // The least common multiple of two 32-bit steps, plus one of them, needs 65 bits.
+        let (a, b) = (i128::from(self.first), i128::from(other.first));
+        let (p, q) = (i128::from(self.step), i128::from(other.step));
+        let (gcd, inverse) = gcd_and_inverse(p, q);
+        if (b - a) % gcd != 0 {
+            return None;
+        }
+        // a + k p = b (mod q) has its smallest solution k below q / gcd; all are lcm apart.
+        let modulus = q / gcd;
+        let k = ((b - a) / gcd * inverse).rem_euclid(modulus);
+        let lcm = p * modulus;
+        let common = a + k * p;
+        let low = a.max(b);
+        let common = if common < low { common + (low - common + lcm - 1) / lcm * lcm } else { common };
+        let high = self.last.min(other.last);
+        u32::try_from(common).ok().filter(|common| *common <= high)
+    }
+}
+
+/// The greatest common divisor of `p` and `q`, and x with `p x = gcd (mod q)`.
+fn gcd_and_inverse(p: i128, q: i128) -> (i128, i128) {
+    let (mut r, mut next_r) = (p, q);
+    let (mut x, mut next_x) = (1, 0);
+    while next_r != 0 {
+        let quotient = r / next_r;
+        (r, next_r) = (next_r, r - quotient * next_r);
+        (x, next_x) = (next_x, x - quotient * next_x);
+    }
+    (r, x)
+}
+
+/// The largest `nth` that an event may name; used where an open progression needs an end.
+pub const LAST_OCCURRENCE: u32 = fields::NTH.max as u32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn points() -> impl Strategy<Value = Points> {
+        (1..60u32, 1..20u32, 0..8u32).prop_map(|(first, step, n)| Points {
+            first,
+            step,
+            last: first + n * step,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn meeting_agrees_with_enumeration(a in points(), b in points()) {
+            let expected = a.iter().find(|n| b.iter().any(|m| m == *n));
+            prop_assert_eq!(a.meet(b), expected);
+            prop_assert_eq!(a.iter().count(), a.count() as usize);
+        }
+    }
+
+    #[test]
+    fn meeting_survives_the_largest_numbers() {
+        let all = Points { first: 1, step: u32::MAX, last: 1 };
+        let other = Points { first: 1, step: u32::MAX - 1, last: 1 };
+        assert_eq!(all.meet(other), Some(1));
+        assert_eq!(Points { first: u32::MAX, step: u32::MAX, last: u32::MAX }.meet(all), None);
+    }
+
+    #[test]
+    fn an_open_progression_ends_with_the_connection() {
+        let event = Event {
+            connections: ConnectionSet::All,
+            target: Target::Data { psn: 5, iter: 1 },
+            progression: Some(Progression { every: 10, count: None }),
+            action: Action::Ecn,
+        };
+        assert_eq!(event.points(30).unwrap().iter().collect::<Vec<_>>(), [5, 15, 25]);
+        assert_eq!(event.points(4), None);
+    }
+
+    #[test]
+    fn sets_list_their_members() {
+        assert_eq!(ConnectionSet::All.members(3).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(ConnectionSet::First(2).members(3).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(ConnectionSet::List(vec![3, 1]).members(3).collect::<Vec<_>>(), [3, 1]);
+        assert!(ConnectionSet::List(vec![3, 9]).meets(&ConnectionSet::First(3)));
+        assert!(!ConnectionSet::One(4).meets(&ConnectionSet::First(3)));
+    }
+}

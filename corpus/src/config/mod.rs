@@ -1,0 +1,104 @@
+//! The genome: what one test is.
+
+mod event;
+pub mod fields;
+mod host;
+mod net;
+mod traffic;
+
+pub use event::{
+    Action, ConnectionSet, ControlPacket, Event, LAST_OCCURRENCE, Points, Progression, SetField, Target,
+};
+pub use host::{Ets, Host, Physical, RoceParameters, TrafficClass};
+pub use net::{Cidr, CidrError};
+pub use traffic::{IterMode, Load, Mtu, Traffic, Verb};
+
+use std::net::{IpAddr, Ipv4Addr};
+
+/// A test: two hosts, the traffic between them and what the injector does to it.
+///
+/// Plain data, cheap to clone and to edit. Editing can make it contradict itself;
+/// [`TestConfig::violations`] says how. What comes out of a file has none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestConfig {
+    /// The host that posts the requests.
+    pub requester: Host,
+    /// The host that answers them.
+    pub responder: Host,
+    /// What they send.
+    pub traffic: Traffic,
+    /// What happens on the way.
+    pub events: Vec<Event>,
+}
+
+impl Default for TestConfig {
+    fn default() -> Self {
+        Self {
+            requester: Host::new(Host::DEFAULT_NIC, default_address(Role::Requester)),
+            responder: Host::new(Host::DEFAULT_NIC, default_address(Role::Responder)),
+            traffic: Traffic::default(),
+            events: Vec::new(),
+        }
+    }
+}
+
+impl TestConfig {
+    /// One of the hosts.
+    #[must_use]
+    pub const fn host(&self, role: Role) -> &Host {
+        match role {
+            Role::Requester => &self.requester,
+            Role::Responder => &self.responder,
+        }
+    }
+
+    /// One of the hosts, to be edited.
+    pub const fn host_mut(&mut self, role: Role) -> &mut Host {
+        match role {
+            Role::Requester => &mut self.requester,
+            Role::Responder => &mut self.responder,
+        }
+    }
+}
+
+/// The part that a host plays on its connections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// Posts requests.
+    Requester,
+    /// Answers them.
+    Responder,
+}
+
+impl Role {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Requester, Self::Responder];
+
+    /// Name of the host's section in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Requester => "requester",
+            Self::Responder => "responder",
+        }
+    }
+
+    /// The other one.
+    #[must_use]
+    pub const fn peer(self) -> Self {
+        match self {
+            Self::Requester => Self::Responder,
+            Self::Responder => Self::Requester,
+        }
+    }
+}
+
+/// Address of a host that lists none: 10.0.0.1/24 for the requester, 10.0.0.2/24 for the responder.
+#[must_use]
+pub const fn default_address(role: Role) -> Cidr {
+    let last = match role {
+        Role::Requester => 1,
+        Role::Responder => 2,
+    };
+    Cidr { addr: IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), prefix: 24 }
+}

@@ -1,0 +1,184 @@
+//! What is wrong with a file: all problems of it at once, each with its place.
+
+use std::{fmt, ops::Range};
+
+use miette::{Diagnostic, LabeledSpan, Severity, SourceCode};
+use serde::Serialize;
+
+/// Upper bound on the problems that are reported for one file; the others are counted.
+pub const MAX_PROBLEMS: usize = 100;
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Location {
+    /// Byte offset of the first byte.
+    pub offset: usize,
+    /// Bytes.
+    pub len: usize,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+}
+
+impl Location {
+    pub(crate) fn of(text: &str, span: &Range<usize>) -> Self {
+        let start = text.floor_char_boundary(span.start.min(text.len()));
+        let end = text.ceil_char_boundary(span.end.clamp(start, text.len()));
+        let before = &text[..start];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Self {
+            offset: start,
+            len: end - start,
+            line: before.bytes().filter(|byte| *byte == b'\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+/// One thing that is wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
+pub struct Problem {
+    /// Where; none if the file as a whole is meant (it cannot be read, it is too large).
+    pub location: Option<Location>,
+    /// Path of the field (`traffic.mtu`, `event[2].psn`; entries count from 1), empty if the file
+    /// as a whole or its syntax is meant.
+    pub field: String,
+    /// What is wrong.
+    pub message: String,
+    /// What is allowed, or what to do.
+    pub help: String,
+}
+
+impl fmt::Display for Problem {
+    /// `traffic.mtu: 1000 is not an RDMA MTU; allowed: 256, 512, 1024, 2048 or 4096`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.field.is_empty() {
+            write!(f, "{}: ", self.field)?;
+        }
+        f.write_str(&self.message)?;
+        if self.help.is_empty() { Ok(()) } else { write!(f, "; {}", self.help) }
+    }
+}
+
+/// Everything that is wrong with a file, ordered by position.
+///
+/// `Display` is one line per problem, `file:line:column: field: what is wrong; what is allowed`.
+/// [`Diagnostic`] shows them in the source text; [`Serialize`] gives them to programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ConfigErrors {
+    /// Name of the file, as the caller gave it.
+    pub file: String,
+    /// What is wrong: at least one, at most [`MAX_PROBLEMS`].
+    pub problems: Vec<Problem>,
+    /// How many more problems there are.
+    pub omitted: usize,
+    #[serde(skip)]
+    source: String,
+}
+
+impl ConfigErrors {
+    pub(crate) fn new(file: &str, source: &str, mut problems: Vec<Problem>) -> Self {
+        // Problems of the whole file come first; the order of discovery breaks ties.
+        problems.sort_by_key(|problem| problem.location.map(|at| at.offset));
+        problems.dedup();
+        let omitted = problems.len().saturating_sub(MAX_PROBLEMS);
+        problems.truncate(MAX_PROBLEMS);
+        Self { file: file.to_owned(), problems, omitted, source: source.to_owned() }
+    }
+
+    /// A problem of the whole file.
+    pub(crate) fn whole_file(file: &str, message: impl Into<String>, help: impl Into<String>) -> Self {
+        let problem =
+            Problem { location: None, field: String::new(), message: message.into(), help: help.into() };
+        Self::new(file, "", vec![problem])
+    }
+
+    /// The text of the file, empty if it could not be read.
+    #[must_use]
+    pub fn source_text(&self) -> &str {
+        &self.source
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            if index > 0 {
+                f.write_str("\n")?;
+            }
+            match problem.location {
+                Some(at) => write!(f, "{}:{}:{}: {problem}", self.file, at.line, at.column)?,
+                None => write!(f, "{}: {problem}", self.file)?,
+            }
+        }
+        if self.omitted > 0 {
+            write!(f, "\n{}: and {} more problems", self.file, self.omitted)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl std::error::Error for ConfigErrors {}
+
+/// The problems in their source text: miette shows each as a diagnostic of its own.
+impl Diagnostic for ConfigErrors {
+    fn severity(&self) -> Option<Severity> {
+        Some(Severity::Error)
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        (!self.source.is_empty()).then_some(&self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        Some(Box::new(self.problems.iter().filter_map(|problem| {
+            let at = problem.location?;
+            Some(LabeledSpan::new(Some(problem.message.clone()), at.offset, at.len))
+        })))
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        let lines: Vec<String> = self
+            .problems
+            .iter()
+            .filter(|problem| !problem.help.is_empty())
+            .map(|problem| match problem.field.as_str() {
+                "" => problem.help.clone(),
+                field => format!("{field}: {}", problem.help),
+            })
+            .collect();
+        (!lines.is_empty()).then(|| Box::new(lines.join("\n")) as Box<dyn fmt::Display>)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_characters() {
+        let text = "a = \"µµ\" x\nb";
+        let x = text.find('x').unwrap();
+        assert_eq!(Location::of(text, &(x..x + 1)).column, 10);
+        assert_eq!(Location::of(text, &(text.len()..text.len() + 5)).line, 2);
+    }
+
+    #[test]
+    fn problems_are_in_order_and_bounded() {
+        let problems = (0..150)
+            .rev()
+            .map(|n| Problem {
+                location: Some(Location { offset: n, len: 1, line: 1, column: n + 1 }),
+                field: String::new(),
+                message: "bad".into(),
+                help: String::new(),
+            })
+            .collect();
+        let errors = ConfigErrors::new("f.toml", &"x".repeat(150), problems);
+        assert_eq!((errors.problems.len(), errors.omitted), (MAX_PROBLEMS, 50));
+        assert!(errors.to_string().starts_with("f.toml:1:1: bad\nf.toml:1:2: bad\n"));
+        assert!(errors.to_string().ends_with("f.toml: and 50 more problems"));
+    }
+}

@@ -1,0 +1,77 @@
+//! Files as trees with positions: TOML and YAML become the same [`Node`]s, and one typed reader
+//! collects everything that is wrong with them.
+
+mod reader;
+mod toml;
+mod yaml;
+
+use std::ops::Range;
+
+pub(crate) use self::reader::{Names, Reader, Section, clip, list_or, quoted};
+
+/// Upper bound on the size of a file, in bytes. The largest useful configuration (4096 events) is
+/// a quarter of it.
+pub const MAX_FILE_BYTES: u64 = 1 << 20;
+
+/// Upper bound on nesting; our deepest value is four levels down.
+const MAX_DEPTH: usize = 32;
+
+/// The languages that configurations are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// Our own.
+    Toml,
+    /// Lumina's.
+    Yaml,
+}
+
+/// A value and the bytes of the file that it stands in.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) span: Range<usize>,
+    pub(crate) value: Value,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    Null,
+    Bool(bool),
+    Int(i128),
+    Float,
+    Text(String),
+    Date,
+    List(Vec<Node>),
+    Table(Vec<Entry>),
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) key: String,
+    pub(crate) key_span: Range<usize>,
+    pub(crate) node: Node,
+}
+
+/// A syntax error, before it has a line and a column.
+pub(crate) struct SyntaxError {
+    pub(crate) span: Option<Range<usize>>,
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+impl Format {
+    /// The tree of a text.
+    pub(crate) fn parse(self, text: &str) -> Result<Node, Vec<SyntaxError>> {
+        match self {
+            Self::Toml => toml::parse(text),
+            Self::Yaml => yaml::parse(text).map_err(|error| vec![error]),
+        }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Toml => "TOML",
+            Self::Yaml => "YAML",
+        }
+    }
+}

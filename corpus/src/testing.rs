@@ -1,0 +1,221 @@
+//! A generator of valid configurations, for property tests here and in other rooms (feature
+//! `testing`).
+
+use proptest::{collection::vec, option, prelude::*, sample::select};
+
+use crate::config::{
+    Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, Host, IterMode, Load, Mtu, Physical, Progression,
+    RoceParameters, SetField, Target, TestConfig, Traffic, TrafficClass, Verb,
+    fields::{self, IntField},
+};
+
+/// Any valid configuration: small enough to run, but with every field in use.
+pub fn configs() -> impl Strategy<Value = TestConfig> {
+    (traffic(), any::<bool>())
+        .prop_flat_map(|(traffic, v6)| {
+            let connections = traffic.load.connections();
+            let hosts = (host(1, v6, connections), host(2, v6, connections));
+            let events = vec(event(&traffic), 0..6);
+            (Just(traffic), hosts, events)
+        })
+        .prop_map(|(traffic, (requester, responder), events)| {
+            settle(TestConfig { requester, responder, traffic, events })
+        })
+}
+
+/// Takes out what contradicts itself, piece by piece: the rest keeps its variety.
+fn settle(mut config: TestConfig) -> TestConfig {
+    let one_address = config.requester.ip_list.len() < 2 && config.responder.ip_list.len() < 2;
+    config.traffic.multi_gid &= !one_address;
+    let mut kept = Vec::new();
+    for event in std::mem::take(&mut config.events) {
+        kept.push(event);
+        config.events = std::mem::take(&mut kept);
+        if !config.is_valid() {
+            config.events.pop();
+        }
+        kept = std::mem::take(&mut config.events);
+    }
+    config.events = kept;
+    config
+}
+
+/// Any value of a field, the ends included.
+fn within(field: &IntField) -> impl Strategy<Value = u64> + use<> {
+    prop_oneof![Just(field.min), Just(field.max), field.min..=field.max]
+}
+
+fn traffic() -> impl Strategy<Value = Traffic> {
+    let load = prop_oneof![
+        (select(vec![Verb::Write, Verb::Read, Verb::Send]), 1..9u32)
+            .prop_map(|(verb, connections)| Load::Same { verb, connections }),
+        (1..9u32).prop_map(|connections| Load::Alternating { connections }),
+        (1..5u32, 1..5u32).prop_map(|(send, read)| Load::Split { send, read }),
+    ];
+    let size = (select(Mtu::ALL.to_vec()), prop_oneof![Just(0u32), 1..40_000u32], 1..20u32, 1..20u32);
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let reliability = (
+        within(&fields::MIN_RETRANSMIT_TIMEOUT),
+        within(&fields::MAX_RETRANSMIT_RETRY),
+        within(&fields::RNR_RETRY),
+        within(&fields::MIN_RNR_TIMER),
+        within(&fields::MAX_RD_ATOMIC),
+        within(&fields::RECV_DEPTH),
+    );
+    let randomness = (option::of(within(&fields::INITIAL_PSN)), within(&fields::SEED));
+    (load, size, flags, reliability, randomness).prop_map(
+        |(load, (mtu, message_size, num_msgs_per_qp, depth), flags, reliability, (initial_psn, seed))| {
+            let (timeout, retry, rnr_retry, rnr_timer, rd_atomic, recv_depth) = reliability;
+            Traffic {
+                load,
+                num_msgs_per_qp,
+                mtu,
+                message_size,
+                multi_gid: flags.0,
+                barrier_sync: flags.1 && load.connections() > 1,
+                tx_depth: depth.min(num_msgs_per_qp),
+                min_retransmit_timeout: timeout as u8,
+                max_retransmit_retry: retry as u8,
+                recv_depth: recv_depth as u32,
+                rnr_retry: rnr_retry as u8,
+                min_rnr_timer: rnr_timer as u8,
+                max_rd_atomic: rd_atomic as u8,
+                initial_psn: initial_psn.map(|psn| psn as u32),
+                seed,
+                iter_mode: if flags.2 { IterMode::Paper } else { IterMode::PerMessage },
+            }
+        },
+    )
+}
+
+fn host(number: u8, v6: bool, connections: u32) -> impl Strategy<Value = Host> {
+    let addresses = vec(0..=255u8, 1..4).prop_map(move |mut lasts| {
+        lasts.sort_unstable();
+        lasts.dedup();
+        lasts.into_iter().map(|last| address(number, last, v6)).collect::<Vec<_>>()
+    });
+    let nic = select(vec!["reference", "cx4-lx", "cx5", "cx6-dx", "e810", "./my \"own\" nic\\µ.toml"]);
+    (nic, addresses, physical(), roce(), classes(connections)).prop_map(
+        |(nic, ip_list, physical, roce, (traffic_class, ets))| Host {
+            nic: nic.to_owned(),
+            ip_list,
+            physical,
+            roce,
+            traffic_class,
+            ets,
+        },
+    )
+}
+
+fn address(host: u8, last: u8, v6: bool) -> Cidr {
+    let text = if v6 { format!("fd00::{host}:{last:x}/64") } else { format!("10.0.{host}.{last}/16") };
+    text.parse().unwrap_or(crate::config::default_address(crate::config::Role::Requester))
+}
+
+fn physical() -> impl Strategy<Value = Physical> {
+    let name = || option::of("[a-z][a-z0-9:._/ #'-]{0,12}[a-z0-9]");
+    (name(), option::of(any::<u16>()), name(), name(), option::of(1..=u8::MAX), name(), name()).prop_map(
+        |(if_name, switch_port, pci_addr, ib_device, ib_port, control_ip, workspace)| Physical {
+            if_name,
+            switch_port,
+            pci_addr,
+            ib_device,
+            ib_port,
+            control_ip,
+            workspace,
+        },
+    )
+}
+
+fn roce() -> impl Strategy<Value = RoceParameters> {
+    (any::<(bool, bool, bool, bool)>(), within(&fields::MIN_TIME_BETWEEN_CNPS)).prop_map(
+        |((dcqcn_rp_enable, dcqcn_np_enable, adaptive_retrans, slow_restart), interval)| RoceParameters {
+            dcqcn_rp_enable,
+            dcqcn_np_enable,
+            min_time_between_cnps: interval as u32,
+            adaptive_retrans,
+            slow_restart,
+        },
+    )
+}
+
+/// Classes for the connections, and an ETS setting that serves all of them.
+fn classes(connections: u32) -> impl Strategy<Value = (Option<TrafficClass>, Option<Ets>)> {
+    let classes = prop_oneof![
+        Just(None),
+        (0..8u8).prop_map(|class| Some(TrafficClass::Same(class))),
+        vec(0..8u8, connections as usize).prop_map(|list| Some(TrafficClass::PerConnection(list))),
+    ];
+    (classes, vec(1..=100u8, 8), any::<bool>()).prop_map(|(classes, mut weights, with_ets)| {
+        let ets = (with_ets && classes.is_some()).then(|| {
+            weights[7] = 0;
+            Ets { weights, strict: vec![7] }
+        });
+        (classes, ets)
+    })
+}
+
+fn event(traffic: &Traffic) -> impl Strategy<Value = Event> + use<> {
+    let packets = u32::try_from(traffic.shape().packets()).unwrap_or(u32::MAX);
+    let connections = traffic.load.connections();
+    let set = prop_oneof![
+        (1..=connections).prop_map(ConnectionSet::One),
+        (1..=connections).prop_map(ConnectionSet::First),
+        Just(ConnectionSet::All),
+        proptest::sample::subsequence((1..=connections).collect::<Vec<_>>(), 1..=connections as usize)
+            .prop_map(ConnectionSet::List),
+    ];
+    let target = prop_oneof![
+        3 => (1..=packets, prop_oneof![3 => Just(1u32), 1 => 1..4u32])
+            .prop_map(|(psn, iter)| Target::Data { psn, iter }),
+        1 => (select(ControlPacket::NAMES.to_vec()), 1..5u32)
+            .prop_map(|((_, packet), nth)| Target::Control { packet, nth }),
+    ];
+    let progression =
+        (1..=packets, option::of(1..4u32)).prop_map(|(every, count)| Progression { every, count });
+    (set, target, option::of(progression), action()).prop_map(|(connections, target, progression, action)| {
+        Event { connections, target, progression, action }
+    })
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        Just(Action::Drop),
+        Just(Action::Ecn),
+        Just(Action::Corrupt),
+        within(&fields::DELAY_NS).prop_map(|ns| Action::Delay { ns }),
+        within(&fields::DELAY_US).prop_map(|us| Action::Delay { ns: us * 1000 }),
+        within(&fields::BY).prop_map(|by| Action::Reorder { by: by as u16 }),
+        within(&fields::COPIES).prop_map(|copies| Action::Duplicate { copies: copies as u8 }),
+        any::<bool>().prop_map(|bit| Action::SetField(SetField::MigReq(bit))),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::from_toml;
+
+    proptest! {
+        #[test]
+        fn toml_gives_back_every_configuration(config in configs()) {
+            prop_assert_eq!(config.violations(), vec![]);
+            let text = config.to_toml();
+            let read = from_toml("generated.toml", &text).map_err(|errors| {
+                TestCaseError::fail(format!("{errors}\n{text}"))
+            })?;
+            prop_assert_eq!(&read, &config);
+            prop_assert_eq!(read.to_toml(), text);
+        }
+
+        /// Whatever the text, the answer is a value or a list of problems, never a panic.
+        #[test]
+        fn no_text_is_too_strange(config in configs(), cut in any::<prop::sample::Index>(), junk in ".{0,6}") {
+            let mut text = config.to_toml();
+            let at = text.floor_char_boundary(cut.index(text.len() + 1));
+            text.insert_str(at, &junk);
+            let _ = from_toml("mangled.toml", &text).map_err(|errors| errors.to_string());
+            let _ = from_toml("cut.toml", &text[..at]).map_err(|errors| errors.to_string());
+        }
+    }
+}

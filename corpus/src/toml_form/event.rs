@@ -1,0 +1,269 @@
+//! `[[event]]`.
+
+use super::HOMES;
+use crate::{
+    config::{Action, ConnectionSet, ControlPacket, Event, Progression, SetField, Target, fields},
+    source::{Names, Node, Reader, Section, Value},
+};
+
+/// `type` as written; with its operands it makes an [`Action`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ActionKey {
+    Drop,
+    Ecn,
+    Corrupt,
+    Delay,
+    Reorder,
+    Duplicate,
+    SetField,
+}
+
+const ACTIONS: &Names<ActionKey> = &[
+    ("drop", ActionKey::Drop),
+    ("ecn", ActionKey::Ecn),
+    ("corrupt", ActionKey::Corrupt),
+    ("delay", ActionKey::Delay),
+    ("reorder", ActionKey::Reorder),
+    ("duplicate", ActionKey::Duplicate),
+    ("set-field", ActionKey::SetField),
+];
+
+/// Operands and the action that each belongs to.
+const OPERANDS: &[(&str, ActionKey, &str)] = &[
+    ("delay-us", ActionKey::Delay, "delay"),
+    ("delay-ns", ActionKey::Delay, "delay"),
+    ("by", ActionKey::Reorder, "reorder"),
+    ("copies", ActionKey::Duplicate, "duplicate"),
+    ("field", ActionKey::SetField, "set-field"),
+    ("value", ActionKey::SetField, "set-field"),
+];
+
+#[derive(Debug, Clone, Copy)]
+enum FieldKey {
+    MigReq,
+}
+
+const FIELDS: &Names<FieldKey> = &[("mig-req", FieldKey::MigReq)];
+
+/// Stands in for an event that was refused.
+pub(crate) const fn placeholder() -> Event {
+    Event {
+        connections: ConnectionSet::All,
+        target: Target::Data { psn: 1, iter: 1 },
+        progression: None,
+        action: Action::Ecn,
+    }
+}
+
+/// The event; none if something is wrong with it, which has been reported.
+pub(super) fn read(mut section: Section<'_>, r: &mut Reader<'_>) -> Option<Event> {
+    let problems = r.problem_count();
+    let connections = connections(&mut section, r);
+    let target = target(&mut section, r);
+    let progression = progression(&mut section, r);
+    let action = action(&mut section, r);
+    section.finish(r, HOMES);
+    if r.problem_count() > problems {
+        return None;
+    }
+    Some(Event { connections: connections?, target: target?, progression, action: action? })
+}
+
+/// Reports a key that has to be there.
+fn missing(section: &Section<'_>, key: &str, help: &str, r: &mut Reader<'_>) {
+    r.refuse(section.header(), &section.path_of(key), "is missing", help);
+}
+
+fn connections(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<ConnectionSet> {
+    const FORMS: &str = "write a number, a list of numbers, \"all\" or { first = 8 }";
+    let path = section.path_of("qpn");
+    let Some(node) = section.node(r, "qpn") else {
+        missing(section, "qpn", FORMS, r);
+        return None;
+    };
+    match &node.value {
+        Value::Int(_) => r.int(node, &path, &fields::QPN).map(ConnectionSet::One),
+        Value::Text(text) if text == "all" => Some(ConnectionSet::All),
+        Value::List(items) => {
+            let list: Vec<u32> = r
+                .items(items, &path)
+                .into_iter()
+                .filter_map(|(item, path)| r.int(item, &path, &fields::QPN))
+                .collect();
+            Some(ConnectionSet::List(list))
+        }
+        Value::Table(_) => first(node, &path, r),
+        _ => {
+            let message = format!("expected a set of connections, found {}", r.describe(node));
+            r.refuse(&node.span, &path, message, FORMS);
+            None
+        }
+    }
+}
+
+fn first(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<ConnectionSet> {
+    let mut section = r.section(node, path, &node.span)?;
+    let first = section.node(r, "first");
+    let set = match first {
+        Some(first) => r.int(first, &section.path_of("first"), &fields::QPN).map(ConnectionSet::First),
+        None => {
+            missing(&section, "first", "write { first = 8 } for connections 1 to 8", r);
+            None
+        }
+    };
+    section.finish(r, &[]);
+    set
+}
+
+fn target(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Target> {
+    const PACKETS: &Names<Option<ControlPacket>> = &[
+        ("data", None),
+        ("ack", Some(ControlPacket::Ack)),
+        ("nak", Some(ControlPacket::Nak)),
+        ("cnp", Some(ControlPacket::Cnp)),
+        ("read-request", Some(ControlPacket::ReadRequest)),
+    ];
+    let given = section.has("packet");
+    let packet = match section.opt_choice(r, "packet", PACKETS) {
+        Some(packet) => packet,
+        None if given => {
+            // Which of the keys below belong to it is not known.
+            for key in ["psn", "iter", "nth"] {
+                section.node(r, key);
+            }
+            return None;
+        }
+        None => None,
+    };
+    let (own, foreign): (&'static str, &[&'static str]) = match packet {
+        None => ("psn", &["nth"]),
+        Some(_) => ("nth", &["psn", "iter"]),
+    };
+    for &key in foreign {
+        if let Some(entry) = section.entry(r, key) {
+            let (message, help) = match packet {
+                None => (
+                    "counts control packets, and this event names a data packet".to_owned(),
+                    "use psn and iter, or set packet to \"ack\", \"nak\", \"cnp\" or \"read-request\"",
+                ),
+                Some(packet) => (
+                    format!("names data packets, and this event names packet \"{}\"", packet.name()),
+                    "control packets are named by their occurrence: use nth",
+                ),
+            };
+            r.refuse(&entry.key_span, &section.path_of(key), message, help);
+        }
+    }
+    if !section.has(own) {
+        if foreign.iter().all(|key| !section.has(key)) {
+            let help = match packet {
+                None => "say which packet of the connection, from 1",
+                Some(_) => "say which occurrence on the connection, from 1",
+            };
+            missing(section, own, help, r);
+        }
+        section.node(r, own);
+        section.node(r, "iter");
+        return None;
+    }
+    match packet {
+        None => {
+            let psn = section.opt_int(r, &fields::PSN);
+            let iter = section.int(r, &fields::ITER);
+            Some(Target::Data { psn: psn?, iter })
+        }
+        Some(packet) => Some(Target::Control { packet, nth: section.opt_int(r, &fields::NTH)? }),
+    }
+}
+
+fn progression(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Progression> {
+    let every = section.opt_int(r, &fields::EVERY);
+    if !section.has("every")
+        && let Some(entry) = section.entry(r, "count")
+    {
+        let help = "say every how many packets, for example `every = 10`, or remove it";
+        r.refuse(&entry.key_span, &section.path_of("count"), "means nothing without every", help);
+        return None;
+    }
+    let count = section.opt_int(r, &fields::COUNT);
+    Some(Progression { every: every?, count })
+}
+
+fn action(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Action> {
+    let Some(node) = section.node(r, "type") else {
+        let names: Vec<&str> = ACTIONS.iter().map(|(name, _)| *name).collect();
+        missing(section, "type", &format!("allowed: {}", crate::source::list_or(&names)), r);
+        for (operand, ..) in OPERANDS {
+            section.node(r, operand);
+        }
+        return None;
+    };
+    let path = section.path_of("type");
+    let key = if matches!(&node.value, Value::Text(text) if text == "bit-error") {
+        r.refuse(&node.span, &path, "\"bit-error\" is Lumina's name", "write \"corrupt\"");
+        None
+    } else {
+        r.choice(node, &path, ACTIONS)
+    };
+    for &(operand, owner, owner_name) in OPERANDS {
+        if let Some(entry) = section.entry(r, operand)
+            && let Some(key) = key
+            && key != owner
+        {
+            let message = format!("does not go with type {}", r.written(node));
+            let help = format!("it belongs to type \"{owner_name}\"; remove it or change the type");
+            r.refuse(&entry.key_span, &section.path_of(operand), message, help);
+        }
+    }
+    match key? {
+        ActionKey::Drop => Some(Action::Drop),
+        ActionKey::Ecn => Some(Action::Ecn),
+        ActionKey::Corrupt => Some(Action::Corrupt),
+        ActionKey::Delay => delay(section, r),
+        ActionKey::Reorder => {
+            let by =
+                required(section, &fields::BY, "say how many packets overtake it, for example `by = 3`", r)?;
+            Some(Action::Reorder { by })
+        }
+        ActionKey::Duplicate => {
+            let help = "say how many extra copies, for example `copies = 1`";
+            Some(Action::Duplicate { copies: required(section, &fields::COPIES, help, r)? })
+        }
+        ActionKey::SetField => {
+            if !section.has("field") {
+                missing(section, "field", "allowed: mig-req", r);
+            }
+            let field = section.opt_choice(r, "field", FIELDS);
+            let value: Option<u8> = required(section, &fields::MIG_REQ, "say which value, 0 or 1", r);
+            match field? {
+                FieldKey::MigReq => Some(Action::SetField(SetField::MigReq(value? == 1))),
+            }
+        }
+    }
+}
+
+fn delay(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Action> {
+    if section.has("delay-ns") {
+        if let Some(entry) = section.entry(r, "delay-us").filter(|_| section.has("delay-ns")) {
+            let path = section.path_of("delay-us");
+            r.refuse(&entry.key_span, &path, "given besides delay-ns", "keep one of the two");
+            return None;
+        }
+        return Some(Action::Delay { ns: section.opt_int(r, &fields::DELAY_NS)? });
+    }
+    let us: u64 = required(section, &fields::DELAY_US, "say how long, for example `delay-us = 20`", r)?;
+    Some(Action::Delay { ns: us * 1000 })
+}
+
+fn required<T: TryFrom<u64>>(
+    section: &mut Section<'_>,
+    field: &fields::IntField,
+    help: &str,
+    r: &mut Reader<'_>,
+) -> Option<T> {
+    if !section.has(field.key) {
+        missing(section, field.key, help, r);
+        return None;
+    }
+    section.opt_int(r, field)
+}

@@ -1,0 +1,195 @@
+//! The canonical text of a configuration.
+
+use std::fmt::{self, Display, Write as _};
+
+use crate::config::{
+    Action, ConnectionSet, Event, Host, IterMode, Load, Role, SetField, Target, TestConfig, Traffic,
+    TrafficClass, Verb,
+};
+
+impl TestConfig {
+    /// The configuration as TOML, every field written out, in a fixed order: equal configurations
+    /// give equal texts on every run and machine, and reading the text gives the same value. It
+    /// does not depend on defaults, so a kept text means the same to a later version.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        let mut out = Out(String::new());
+        for role in Role::ALL {
+            host(&mut out, role.name(), self.host(role));
+        }
+        traffic(&mut out, &self.traffic);
+        for one in &self.events {
+            event(&mut out, one);
+        }
+        out.0
+    }
+}
+
+impl Display for TestConfig {
+    /// The text of [`TestConfig::to_toml`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_toml())
+    }
+}
+
+struct Out(String);
+
+impl Out {
+    fn header(&mut self, header: &str) {
+        if !self.0.is_empty() {
+            self.0.push('\n');
+        }
+        self.0.push_str(header);
+        self.0.push('\n');
+    }
+
+    fn field(&mut self, key: &str, value: impl Display) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.0, "{key} = {value}");
+    }
+
+    fn text(&mut self, key: &str, text: &str) {
+        self.field(key, quote(text));
+    }
+
+    fn opt_text(&mut self, key: &str, text: Option<&String>) {
+        if let Some(text) = text {
+            self.text(key, text);
+        }
+    }
+}
+
+/// A TOML basic string; everything that is not printable ASCII but legal text stays as it is.
+fn quote(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => {
+                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    format!("[{}]", items.join(", "))
+}
+
+fn host(out: &mut Out, name: &str, host: &Host) {
+    out.header(&format!("[{name}]"));
+    out.text("nic", &host.nic);
+    out.field("ip-list", list(host.ip_list.iter().map(|cidr| quote(&cidr.to_string()))));
+    let physical = &host.physical;
+    out.opt_text("if-name", physical.if_name.as_ref());
+    if let Some(port) = physical.switch_port {
+        out.field("switch-port", port);
+    }
+    out.opt_text("pci-addr", physical.pci_addr.as_ref());
+    out.opt_text("ib-device", physical.ib_device.as_ref());
+    if let Some(port) = physical.ib_port {
+        out.field("ib-port", port);
+    }
+    out.opt_text("control-ip", physical.control_ip.as_ref());
+    out.opt_text("workspace", physical.workspace.as_ref());
+    match &host.traffic_class {
+        None => {}
+        Some(TrafficClass::Same(class)) => out.field("traffic-class", class),
+        Some(TrafficClass::PerConnection(classes)) => out.field("traffic-class", list(classes)),
+    }
+    if let Some(ets) = &host.ets {
+        out.field("ets", format!("{{ weights = {}, strict = {} }}", list(&ets.weights), list(&ets.strict)));
+    }
+    out.header(&format!("[{name}.roce-parameters]"));
+    out.field("dcqcn-rp-enable", host.roce.dcqcn_rp_enable);
+    out.field("dcqcn-np-enable", host.roce.dcqcn_np_enable);
+    out.field("min-time-between-cnps", host.roce.min_time_between_cnps);
+    out.field("adaptive-retrans", host.roce.adaptive_retrans);
+    out.field("slow-restart", host.roce.slow_restart);
+}
+
+fn traffic(out: &mut Out, traffic: &Traffic) {
+    out.header("[traffic]");
+    let (verb, connections) = match traffic.load {
+        Load::Same { verb, connections } => (verb_name(verb), connections.to_string()),
+        Load::Alternating { connections } => ("send_read", connections.to_string()),
+        Load::Split { send, read } => ("send_read", format!("{{ send = {send}, read = {read} }}")),
+    };
+    out.field("num-connections", connections);
+    out.text("rdma-verb", verb);
+    out.field("num-msgs-per-qp", traffic.num_msgs_per_qp);
+    out.field("mtu", traffic.mtu.bytes());
+    out.field("message-size", traffic.message_size);
+    out.field("multi-gid", traffic.multi_gid);
+    out.field("barrier-sync", traffic.barrier_sync);
+    out.field("tx-depth", traffic.tx_depth);
+    out.field("min-retransmit-timeout", traffic.min_retransmit_timeout);
+    out.field("max-retransmit-retry", traffic.max_retransmit_retry);
+    out.field("recv-depth", traffic.recv_depth);
+    out.field("rnr-retry", traffic.rnr_retry);
+    out.field("min-rnr-timer", traffic.min_rnr_timer);
+    out.field("max-rd-atomic", traffic.max_rd_atomic);
+    if let Some(psn) = traffic.initial_psn {
+        out.field("initial-psn", psn);
+    }
+    out.field("seed", traffic.seed);
+    out.text(
+        "iter-mode",
+        match traffic.iter_mode {
+            IterMode::Paper => "paper",
+            IterMode::PerMessage => "per-message",
+        },
+    );
+}
+
+/// Name of a verb in files.
+pub(crate) const fn verb_name(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Write => "write",
+        Verb::Read => "read",
+        Verb::Send => "send",
+    }
+}
+
+fn event(out: &mut Out, event: &Event) {
+    out.header("[[event]]");
+    match &event.connections {
+        ConnectionSet::One(qpn) => out.field("qpn", qpn),
+        ConnectionSet::List(qpns) => out.field("qpn", list(qpns)),
+        ConnectionSet::First(n) => out.field("qpn", format!("{{ first = {n} }}")),
+        ConnectionSet::All => out.text("qpn", "all"),
+    }
+    match event.target {
+        Target::Data { psn, iter } => {
+            out.field("psn", psn);
+            out.field("iter", iter);
+        }
+        Target::Control { packet, nth } => {
+            out.text("packet", packet.name());
+            out.field("nth", nth);
+        }
+    }
+    if let Some(progression) = event.progression {
+        out.field("every", progression.every);
+        if let Some(count) = progression.count {
+            out.field("count", count);
+        }
+    }
+    out.text("type", event.action.name());
+    match event.action {
+        Action::Drop | Action::Ecn | Action::Corrupt => {}
+        Action::Delay { ns } if ns % 1000 == 0 => out.field("delay-us", ns / 1000),
+        Action::Delay { ns } => out.field("delay-ns", ns),
+        Action::Reorder { by } => out.field("by", by),
+        Action::Duplicate { copies } => out.field("copies", copies),
+        Action::SetField(SetField::MigReq(value)) => {
+            out.text("field", "mig-req");
+            out.field("value", u8::from(value));
+        }
+    }
+}
