@@ -31,23 +31,22 @@ pub(crate) fn too_large(file: &str) -> ConfigErrors {
     ConfigErrors::whole_file(file, "the file is too large", help)
 }
 
-/// The configuration, if the reader has nothing against it and it breaks no rule. `file_path`
-/// turns a path of ours into the file's.
+/// The configuration, if the reader has nothing against it and it breaks no rule. `translate` puts
+/// a violation into the words of the file.
 pub(crate) fn conclude(
     file: &str,
     text: &str,
     mut r: Reader<'_>,
     config: TestConfig,
-    file_path: impl Fn(&str) -> String,
+    translate: impl Fn(Violation) -> Violation,
 ) -> Result<TestConfig, ConfigErrors> {
-    for Violation { field, message, help, rests_on } in config.violations() {
+    for violation in config.violations() {
+        let Violation { field, message, help, rests_on } = translate(violation);
         // A refused value was replaced by a default, which says nothing about the file.
-        let mut judged = std::iter::once(&field).chain(&rests_on);
-        if judged.any(|path| r.is_refused(path) || r.is_refused(&file_path(path))) {
+        if std::iter::once(&field).chain(&rests_on).any(|path| r.is_refused(path)) {
             continue;
         }
-        let path = file_path(&field);
-        r.report(r.place(&path), &path, message, help);
+        r.report(r.place(&field), &field, message, help);
     }
     let problems = r.into_problems();
     if problems.is_empty() { Ok(config) } else { Err(ConfigErrors::new(file, text, problems)) }

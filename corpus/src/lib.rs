@@ -26,6 +26,8 @@ mod check;
 pub mod config;
 mod error;
 mod intake;
+mod load;
+pub mod lumina;
 mod packets;
 mod source;
 mod suggest;
@@ -39,6 +41,7 @@ pub use config::{
     RoceParameters, Role, SetField, Target, TestConfig, Traffic, TrafficClass, Verb,
 };
 pub use error::{ConfigErrors, Location, MAX_PROBLEMS, Problem};
+pub use load::{Loaded, load, load_text};
 pub use packets::{Place, Position, Shape};
 pub use source::{Format, MAX_FILE_BYTES};
 pub use toml_form::from_toml;

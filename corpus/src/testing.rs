@@ -191,10 +191,88 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
+/// Any valid configuration that the published Lumina tool can express, with its events in the form
+/// that importing gives them.
+pub fn lumina_configs() -> impl Strategy<Value = TestConfig> {
+    let events = vec(
+        (
+            any::<prop::sample::Index>(),
+            any::<prop::sample::Index>(),
+            0..3usize,
+            1..3u32,
+            prop::bool::weighted(0.1),
+        ),
+        0..6,
+    );
+    (configs(), events, select(vec!["cx4-lx", "cx5", "cx6-dx", "e810"]), any::<bool>()).prop_map(
+        |(mut config, events, nic, same_class)| {
+            let plain = Traffic::default();
+            let traffic = &mut config.traffic;
+            if let Load::Alternating { connections } = traffic.load {
+                traffic.load = Load::Same { verb: Verb::Send, connections };
+            }
+            *traffic = Traffic {
+                recv_depth: plain.recv_depth,
+                rnr_retry: plain.rnr_retry,
+                min_rnr_timer: plain.min_rnr_timer,
+                max_rd_atomic: plain.max_rd_atomic,
+                initial_psn: None,
+                seed: plain.seed,
+                iter_mode: IterMode::PerMessage,
+                ..traffic.clone()
+            };
+            let class = same_class.then_some(TrafficClass::Same(3));
+            for host in [&mut config.requester, &mut config.responder] {
+                nic.clone_into(&mut host.nic);
+                host.ets = None;
+                host.traffic_class.clone_from(&class);
+                host.roce.dcqcn_rp_enable = host.roce.dcqcn_np_enable;
+            }
+            config.events = events
+                .into_iter()
+                .map(|(qpn, psn, action, iter, every_packet)| {
+                    lumina_event(&config.traffic, qpn, psn, action, iter, every_packet)
+                })
+                .collect();
+            settle(config)
+        },
+    )
+}
+
+fn lumina_event(
+    traffic: &Traffic,
+    qpn: prop::sample::Index,
+    psn: prop::sample::Index,
+    action: usize,
+    iter: u32,
+    every_packet: bool,
+) -> Event {
+    let per_message = traffic.shape().packets_per_message();
+    // With more requests outstanding Lumina only marks.
+    let action =
+        if traffic.tx_depth > 1 { Action::Ecn } else { [Action::Drop, Action::Ecn, Action::Corrupt][action] };
+    let (psn, every) = match every_packet && per_message > 1 {
+        true => (1, Some(1)),
+        false => {
+            let psn = 1 + psn.index(per_message as usize) as u32;
+            (psn, (traffic.num_msgs_per_qp > 1).then_some(per_message))
+        }
+    };
+    Event {
+        connections: ConnectionSet::One(1 + qpn.index(traffic.load.connections() as usize) as u32),
+        target: Target::Data { psn, iter },
+        progression: every.map(|every| Progression { every, count: None }),
+        action,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::from_toml;
+    use crate::{
+        from_toml,
+        lumina::{Dialect, from_yaml},
+    };
 
     proptest! {
         #[test]
@@ -208,6 +286,46 @@ mod tests {
             prop_assert_eq!(read.to_toml(), text);
         }
 
+        /// What Lumina can say survives the way out and in again.
+        #[test]
+        fn lumina_gives_back_what_it_can_say(config in lumina_configs()) {
+            let text = config.to_lumina().map_err(|refusals| TestCaseError::fail(refusals.to_string()))?;
+            let imported = from_yaml("generated.yaml", &text, None).map_err(|errors| {
+                TestCaseError::fail(format!("{errors}\n{text}"))
+            })?;
+            let read = imported.config;
+            // Events that together take every packet come back as one; the packets are the same.
+            prop_assert_eq!(packets(&read), packets(&config), "{}", text);
+            let plain = |config: &TestConfig| TestConfig { events: Vec::new(), ..config.clone() };
+            prop_assert_eq!(plain(&read), plain(&config));
+            prop_assert_eq!(imported.dialect, Dialect::Published);
+            prop_assert_eq!(imported.notes, vec![]);
+            prop_assert_eq!(read.to_lumina(), Ok(text));
+        }
+
+        /// What Lumina cannot say is refused by name; what it can say means the same packets.
+        #[test]
+        fn export_refuses_or_keeps_the_packets(config in configs()) {
+            match config.to_lumina() {
+                Ok(text) => {
+                    let read = from_yaml("generated.yaml", &text, None).unwrap().config;
+                    prop_assert_eq!(packets(&read), packets(&config));
+                }
+                Err(refusals) => prop_assert!(refusals.0.iter().all(|refusal| !refusal.field.is_empty())),
+            }
+        }
+
+        #[test]
+        fn no_yaml_is_too_strange(
+            config in lumina_configs(), cut in any::<prop::sample::Index>(), junk in ".{0,6}"
+        ) {
+            let mut text = config.to_lumina().unwrap();
+            let at = text.floor_char_boundary(cut.index(text.len() + 1));
+            text.insert_str(at, &junk);
+            let _ = from_yaml("mangled.yaml", &text, None).map_err(|errors| errors.to_string());
+            let _ = from_yaml("cut.yaml", &text[..at], None).map_err(|errors| errors.to_string());
+        }
+
         /// Whatever the text, the answer is a value or a list of problems, never a panic.
         #[test]
         fn no_text_is_too_strange(config in configs(), cut in any::<prop::sample::Index>(), junk in ".{0,6}") {
@@ -217,5 +335,21 @@ mod tests {
             let _ = from_toml("mangled.toml", &text).map_err(|errors| errors.to_string());
             let _ = from_toml("cut.toml", &text[..at]).map_err(|errors| errors.to_string());
         }
+    }
+    /// Every packet that an event names, with what happens to it.
+    fn packets(config: &TestConfig) -> std::collections::BTreeSet<String> {
+        let end = config.traffic.shape().packets() as u32;
+        let mut packets = std::collections::BTreeSet::new();
+        for event in &config.events {
+            for qpn in event.connections.members(config.traffic.load.connections()) {
+                for psn in event.points(end).unwrap().iter() {
+                    let Target::Data { iter, .. } = event.target else {
+                        panic!("Lumina has data events only")
+                    };
+                    packets.insert(format!("{qpn} {psn} {iter} {:?}", event.action));
+                }
+            }
+        }
+        packets
     }
 }

@@ -7,7 +7,7 @@ mod yaml;
 
 use std::ops::Range;
 
-pub(crate) use self::reader::{Names, Reader, Section, clip, list_or, quoted};
+pub(crate) use self::reader::{Names, Reader, Section, list_or, quoted};
 
 /// Upper bound on the size of a file, in bytes. The largest useful configuration (4096 events) is
 /// a quarter of it.
@@ -65,13 +65,6 @@ impl Format {
         match self {
             Self::Toml => toml::parse(text),
             Self::Yaml => yaml::parse(text).map_err(|error| vec![error]),
-        }
-    }
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Toml => "TOML",
-            Self::Yaml => "YAML",
         }
     }
 }

@@ -261,10 +261,6 @@ impl<'n> Section<'n> {
         &self.header
     }
 
-    pub(crate) fn path(&self) -> &str {
-        &self.path
-    }
-
     /// The entry of a key, if the table has it.
     pub(crate) fn entry(&mut self, r: &mut Reader<'_>, key: &'static str) -> Option<&'n Entry> {
         self.known.push(key);
@@ -367,7 +363,7 @@ pub(crate) fn list_or(words: &[&str]) -> String {
 }
 
 /// Text of a file inside a message: one line, not too long.
-pub(crate) fn clip(text: &str) -> String {
+fn clip(text: &str) -> String {
     const LONGEST: usize = 48;
     let mut clipped: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
     if text.chars().nth(LONGEST).is_some() {

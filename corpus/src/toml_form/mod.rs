@@ -8,6 +8,7 @@ mod write;
 
 pub use read::from_toml;
 pub(crate) use {
+    event::placeholder,
     host::{ip_list, small_numbers},
     traffic::{VERBS, VerbKey, mtu},
     write::verb_name,

@@ -17,7 +17,7 @@ pub fn from_toml(file: &str, text: &str) -> Result<TestConfig, ConfigErrors> {
     let tree = parse(file, text, Format::Toml)?;
     let mut r = Reader::new(text, Format::Toml);
     let config = r.root(&tree).map(|root| read(root, &mut r)).unwrap_or_default();
-    conclude(file, text, r, config, str::to_owned)
+    conclude(file, text, r, config, |violation| violation)
 }
 
 fn read(mut root: Section<'_>, r: &mut Reader<'_>) -> TestConfig {

@@ -1,0 +1,98 @@
+//! A file of either format, for the command line.
+
+use std::{fs::File, io::Read as _, path::Path};
+
+use crate::{
+    config::TestConfig,
+    error::ConfigErrors,
+    intake::too_large,
+    lumina::{Dialect, ImportNote, from_yaml},
+    source::{Format, MAX_FILE_BYTES},
+    toml_form::from_toml,
+};
+
+/// A configuration and how it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loaded {
+    /// The test.
+    pub config: TestConfig,
+    /// The language of the file.
+    pub format: Format,
+    /// The dialect, if it is Lumina's YAML.
+    pub dialect: Option<Dialect>,
+    /// What of a Lumina file the configuration does not hold as it stands; empty for TOML.
+    pub notes: Vec<ImportNote>,
+}
+
+/// Reads a file: TOML if its name ends in `.toml`, Lumina YAML if in `.yaml` or `.yml`, else
+/// whichever its text is.
+///
+/// # Errors
+/// The file cannot be read, is larger than [`MAX_FILE_BYTES`] or no UTF-8; or everything that is
+/// wrong with its text.
+pub fn load(path: impl AsRef<Path>) -> Result<Loaded, ConfigErrors> {
+    let path = path.as_ref();
+    let file = path.display().to_string();
+    let text = read(path, &file)?;
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let format = match extension.to_ascii_lowercase().as_str() {
+        "toml" => Format::Toml,
+        "yaml" | "yml" => Format::Yaml,
+        _ => guess(&text),
+    };
+    load_text(&file, &text, format, None)
+}
+
+/// Reads a text whose format is known; `dialect` overrules what the keys of a Lumina file say.
+///
+/// # Errors
+/// Everything that is wrong with the text.
+pub fn load_text(
+    file: &str,
+    text: &str,
+    format: Format,
+    dialect: Option<Dialect>,
+) -> Result<Loaded, ConfigErrors> {
+    match format {
+        Format::Toml => {
+            let config = from_toml(file, text)?;
+            Ok(Loaded { config, format, dialect: None, notes: Vec::new() })
+        }
+        Format::Yaml => {
+            let imported = from_yaml(file, text, dialect)?;
+            let (config, notes) = (imported.config, imported.notes);
+            Ok(Loaded { config, format, dialect: Some(imported.dialect), notes })
+        }
+    }
+}
+
+/// The text of a file, never more than the limit even if it grows or is a device.
+fn read(path: &Path, file: &str) -> Result<String, ConfigErrors> {
+    let cannot = |error: &std::io::Error| {
+        ConfigErrors::whole_file(
+            file,
+            format!("cannot be read: {error}"),
+            "check the name and its permissions",
+        )
+    };
+    let mut bytes = Vec::new();
+    let opened = File::open(path).map_err(|error| cannot(&error))?;
+    opened.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Err(too_large(file));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let message = format!("is not text: byte {} is not UTF-8", error.utf8_error().valid_up_to());
+        ConfigErrors::whole_file(file, message, "save it as UTF-8")
+    })
+}
+
+/// The format of a text without a telling name, by its first line that says something.
+fn guess(text: &str) -> Format {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
+    match line {
+        Some(line) if line.starts_with('[') || line.contains('=') => Format::Toml,
+        Some(_) => Format::Yaml,
+        None => Format::Toml,
+    }
+}

@@ -1,0 +1,189 @@
+//! The whole file, and what it shares between its sections.
+
+use std::ops::Range;
+
+use super::{Dialect, ImportNote, NoteKind, host, traffic};
+use crate::{
+    check::Violation,
+    config::{Cidr, Role, TestConfig, default_address},
+    error::ConfigErrors,
+    intake::{conclude, parse},
+    source::{Format, Reader, Section},
+};
+
+/// What came out of a Lumina file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Imported {
+    /// The test.
+    pub config: TestConfig,
+    /// The dialect that the file was read in.
+    pub dialect: Dialect,
+    /// Everything that the configuration does not hold as it stands in the file, in its order.
+    pub notes: Vec<ImportNote>,
+}
+
+/// Sections and keys that say where the published tool works, not what it tests.
+const IGNORED: &[(&str, &str)] = &[
+    ("local-workspace", "a folder of the published orchestrator"),
+    ("result-path", "results go where the command line says"),
+    ("aggregate-pcap-filename", "results have names of their own"),
+    ("rewrite-udp-dst-port", "the testbed decides how mirrored packets are spread"),
+    ("num-repeats", "how often a test runs is said on the command line"),
+    ("switch", "the testbed file describes the switch"),
+    ("requester-mirror", "the testbed file describes the dumpers"),
+    ("responder-mirror", "the testbed file describes the dumpers"),
+];
+
+/// A reader and the notes taken on the way.
+pub(super) struct Importer<'t> {
+    pub(super) r: Reader<'t>,
+    pub(super) notes: Vec<ImportNote>,
+}
+
+impl Importer<'_> {
+    pub(super) fn note(&mut self, kind: NoteKind, span: Option<&Range<usize>>, field: String, text: &str) {
+        let location = span.map(|span| self.r.location(span));
+        self.notes.push(ImportNote { location, field, kind, text: text.to_owned() });
+    }
+
+    /// Reads past keys, with a note on each.
+    pub(super) fn ignore(&mut self, section: &mut Section<'_>, keys: &[(&'static str, &str)]) {
+        for &(key, why) in keys {
+            if let Some(entry) = section.entry(&mut self.r, key) {
+                self.note(NoteKind::Ignored, Some(&entry.key_span), section.path_of(key), why);
+            }
+        }
+    }
+
+    /// Notes on the keys that a section does not have.
+    pub(super) fn defaults(&mut self, section: &Section<'_>, keys: &[&str]) {
+        for key in keys.iter().filter(|key| !section.has(key)) {
+            self.note(NoteKind::Defaulted, None, section.path_of(key), "not in the file");
+        }
+    }
+}
+
+/// Reads a configuration from a Lumina YAML file. `file` names the text in messages; `dialect`
+/// overrules what the keys say.
+///
+/// # Errors
+/// Everything that is wrong with the text, at once; see [`crate::from_toml`].
+pub fn from_yaml(file: &str, text: &str, dialect: Option<Dialect>) -> Result<Imported, ConfigErrors> {
+    let tree = parse(file, text, Format::Yaml)?;
+    let mut importer = Importer { r: Reader::new(text, Format::Yaml), notes: Vec::new() };
+    let mut config = TestConfig::default();
+    let mut dialect = dialect;
+    if let Some(root) = importer.r.root(&tree) {
+        read(root, &mut config, &mut dialect, &mut importer);
+    }
+    let dialect = dialect.unwrap_or(Dialect::Paper);
+    let Importer { r, mut notes } = importer;
+    let names = Names::of(&r, dialect);
+    let config = conclude(file, text, r, config, |violation| names.translate(violation))?;
+    // Notes without a place come last; the order of discovery breaks ties.
+    notes.sort_by_key(|note| note.location.map_or(usize::MAX, |at| at.offset));
+    Ok(Imported { config, dialect, notes })
+}
+
+fn read(
+    mut root: Section<'_>,
+    config: &mut TestConfig,
+    dialect: &mut Option<Dialect>,
+    importer: &mut Importer<'_>,
+) {
+    for role in Role::ALL {
+        if let Some(section) = root.opt_section(&mut importer.r, role.name()) {
+            *config.host_mut(role) = host::read(section, role, importer);
+        }
+    }
+    for role in Role::ALL {
+        if !root.has(role.name()) {
+            // The listings of the paper are snippets: what they leave out must not collide.
+            let taken: Vec<Cidr> = config.host(role.peer()).ip_list.clone();
+            let free = Role::ALL
+                .map(default_address)
+                .into_iter()
+                .find(|cidr| taken.iter().all(|other| other.addr != cidr.addr));
+            if let Some(free) = free {
+                config.host_mut(role).ip_list = vec![free];
+            }
+            importer.note(NoteKind::Defaulted, None, role.name().to_owned(), "not in the file");
+        }
+    }
+    if let Some(section) = root.opt_section(&mut importer.r, "traffic") {
+        traffic::read(section, config, dialect, importer);
+    } else if !root.has("traffic") {
+        importer.note(NoteKind::Defaulted, None, "traffic".to_owned(), "not in the file");
+    }
+    importer.ignore(&mut root, IGNORED);
+    root.finish(&mut importer.r, &[]);
+}
+
+/// How the file calls what our paths name.
+struct Names {
+    num_qps: bool,
+    dcqcn_enable: [bool; 2],
+    nested_roce: [bool; 2],
+    dialect: Dialect,
+}
+
+impl Names {
+    fn of(r: &Reader<'_>, dialect: Dialect) -> Self {
+        Self {
+            num_qps: r.has("traffic.num-qps"),
+            dcqcn_enable: Role::ALL.map(|role| {
+                let role = role.name();
+                r.has(&format!("{role}.roce-parameters.dcqcn-enable"))
+                    || r.has(&format!("{role}.nic.roce-parameters.dcqcn-enable"))
+            }),
+            nested_roce: Role::ALL.map(|role| r.has(&format!("{}.nic.roce-parameters", role.name()))),
+            dialect,
+        }
+    }
+
+    fn translate(&self, mut violation: Violation) -> Violation {
+        let about_event = violation.field.starts_with("event");
+        violation.field = self.path(&violation.field);
+        for path in &mut violation.rests_on {
+            *path = self.path(path);
+        }
+        if about_event {
+            violation.message = violation.message.replace("event[", "data-pkt-events[");
+            if self.dialect == Dialect::Published {
+                violation.message.push_str(" (numbers in this message count from 1, over the connection)");
+            }
+        }
+        violation
+    }
+
+    fn path(&self, path: &str) -> String {
+        for (index, role) in Role::ALL.into_iter().enumerate() {
+            let Some(field) = path.strip_prefix(role.name()).and_then(|rest| rest.strip_prefix('.')) else {
+                continue;
+            };
+            let role = role.name();
+            return match field {
+                "nic" => format!("{role}.nic.type"),
+                "traffic-class" => "traffic.dscp-list".to_owned(),
+                "control-ip" | "workspace" => path.to_owned(),
+                field if field.starts_with("roce-parameters") => {
+                    let dcqcn = field.ends_with("dcqcn-np-enable") || field.ends_with("dcqcn-rp-enable");
+                    let field = match dcqcn && self.dcqcn_enable[index] {
+                        true => "roce-parameters.dcqcn-enable",
+                        false => field,
+                    };
+                    let nic = if self.nested_roce[index] { "nic." } else { "" };
+                    format!("{role}.{nic}{field}")
+                }
+                field => format!("{role}.nic.{field}"),
+            };
+        }
+        if path == "traffic.num-connections" && self.num_qps {
+            return "traffic.num-qps".to_owned();
+        }
+        if path == "event" || path.starts_with("event[") {
+            return path.replacen("event", "traffic.data-pkt-events", 1);
+        }
+        path.to_owned()
+    }
+}
