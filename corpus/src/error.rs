@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Range};
 
-use miette::{Diagnostic, LabeledSpan, Severity, SourceCode};
+use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
 use serde::Serialize;
 
 /// Upper bound on the problems that are reported for one file; the others are counted.
@@ -61,11 +61,21 @@ impl fmt::Display for Problem {
     }
 }
 
+/// A problem before its place has a line and a column, which are worked out only for those that are
+/// reported: a hostile file can have half a million.
+pub(crate) struct Finding {
+    pub(crate) span: Option<Range<usize>>,
+    pub(crate) field: String,
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
 /// Everything that is wrong with a file, ordered by position.
 ///
 /// `Display` is one line per problem, `file:line:column: field: what is wrong; what is allowed`.
-/// [`Diagnostic`] shows them in the source text; [`Serialize`] gives them to programs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// [`into_diagnostic`](Self::into_diagnostic) shows them in the source text; [`Serialize`] gives
+/// them to programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 pub struct ConfigErrors {
     /// Name of the file, as the caller gave it.
     pub file: String,
@@ -74,30 +84,37 @@ pub struct ConfigErrors {
     /// How many more problems there are.
     pub omitted: usize,
     #[serde(skip)]
-    source: String,
+    text: String,
 }
 
 impl ConfigErrors {
-    pub(crate) fn new(file: &str, source: &str, mut problems: Vec<Problem>) -> Self {
+    /// `unkept` counts further findings that nobody has kept.
+    pub(crate) fn new(file: &str, source: &str, mut findings: Vec<Finding>, unkept: usize) -> Self {
         // Problems of the whole file come first; the order of discovery breaks ties.
-        problems.sort_by_key(|problem| problem.location.map(|at| at.offset));
-        problems.dedup();
-        let omitted = problems.len().saturating_sub(MAX_PROBLEMS);
-        problems.truncate(MAX_PROBLEMS);
-        Self { file: file.to_owned(), problems, omitted, source: source.to_owned() }
+        findings.sort_by_key(|finding| finding.span.as_ref().map(|span| span.start));
+        let omitted = findings.len().saturating_sub(MAX_PROBLEMS) + unkept;
+        let problems = findings
+            .into_iter()
+            .take(MAX_PROBLEMS)
+            .map(|Finding { span, field, message, help }| {
+                let location = span.map(|span| Location::of(source, &span));
+                Problem { location, field, message, help }
+            })
+            .collect();
+        Self { file: file.to_owned(), problems, omitted, text: source.to_owned() }
     }
 
     /// A problem of the whole file.
     pub(crate) fn whole_file(file: &str, message: impl Into<String>, help: impl Into<String>) -> Self {
-        let problem =
-            Problem { location: None, field: String::new(), message: message.into(), help: help.into() };
-        Self::new(file, "", vec![problem])
+        let finding =
+            Finding { span: None, field: String::new(), message: message.into(), help: help.into() };
+        Self::new(file, "", vec![finding], 0)
     }
 
     /// The text of the file, empty if it could not be read.
     #[must_use]
     pub fn source_text(&self) -> &str {
-        &self.source
+        &self.text
     }
 }
 
@@ -120,20 +137,50 @@ impl fmt::Display for ConfigErrors {
     }
 }
 
-impl std::error::Error for ConfigErrors {}
+impl ConfigErrors {
+    /// The problems shown in their source text, for a terminal. A type of its own, as miette prints
+    /// what `Display` says above the text, and there one line is enough.
+    #[must_use]
+    pub fn into_diagnostic(self) -> ConfigDiagnostic {
+        let source = NamedSource::new(&self.file, self.text.clone());
+        ConfigDiagnostic { errors: self, source }
+    }
+}
 
-/// The problems in their source text: miette shows each as a diagnostic of its own.
-impl Diagnostic for ConfigErrors {
+/// [`ConfigErrors`] for miette: a headline, the lines of the file with what is wrong below each
+/// place, and what is allowed.
+#[derive(Debug, Clone)]
+pub struct ConfigDiagnostic {
+    errors: ConfigErrors,
+    source: NamedSource<String>,
+}
+
+impl fmt::Display for ConfigDiagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ConfigErrors { file, problems, omitted, .. } = &self.errors;
+        match problems.as_slice() {
+            // Without a place it is not shown below.
+            [Problem { location: None, .. }] => write!(f, "{}", self.errors),
+            [_] => write!(f, "{file}: 1 problem"),
+            _ => write!(f, "{file}: {} problems", problems.len() + omitted),
+        }
+    }
+}
+
+impl std::error::Error for ConfigDiagnostic {}
+
+impl Diagnostic for ConfigDiagnostic {
     fn severity(&self) -> Option<Severity> {
         Some(Severity::Error)
     }
 
     fn source_code(&self) -> Option<&dyn SourceCode> {
-        (!self.source.is_empty()).then_some(&self.source)
+        let shown = self.errors.problems.iter().any(|problem| problem.location.is_some());
+        shown.then_some(&self.source)
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        Some(Box::new(self.problems.iter().filter_map(|problem| {
+        Some(Box::new(self.errors.problems.iter().filter_map(|problem| {
             let at = problem.location?;
             Some(LabeledSpan::new(Some(problem.message.clone()), at.offset, at.len))
         })))
@@ -141,9 +188,10 @@ impl Diagnostic for ConfigErrors {
 
     fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
         let lines: Vec<String> = self
+            .errors
             .problems
             .iter()
-            .filter(|problem| !problem.help.is_empty())
+            .filter(|problem| problem.location.is_some() && !problem.help.is_empty())
             .map(|problem| match problem.field.as_str() {
                 "" => problem.help.clone(),
                 field => format!("{field}: {}", problem.help),
@@ -167,18 +215,18 @@ mod tests {
 
     #[test]
     fn problems_are_in_order_and_bounded() {
-        let problems = (0..150)
+        let findings = (0..150)
             .rev()
-            .map(|n| Problem {
-                location: Some(Location { offset: n, len: 1, line: 1, column: n + 1 }),
+            .map(|n| Finding {
+                span: Some(n..n + 1),
                 field: String::new(),
                 message: "bad".into(),
                 help: String::new(),
             })
             .collect();
-        let errors = ConfigErrors::new("f.toml", &"x".repeat(150), problems);
-        assert_eq!((errors.problems.len(), errors.omitted), (MAX_PROBLEMS, 50));
+        let errors = ConfigErrors::new("f.toml", &"x".repeat(150), findings, 7);
+        assert_eq!((errors.problems.len(), errors.omitted), (MAX_PROBLEMS, 57));
         assert!(errors.to_string().starts_with("f.toml:1:1: bad\nf.toml:1:2: bad\n"));
-        assert!(errors.to_string().ends_with("f.toml: and 50 more problems"));
+        assert!(errors.to_string().ends_with("f.toml: and 57 more problems"));
     }
 }

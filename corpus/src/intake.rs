@@ -3,7 +3,7 @@
 use crate::{
     check::Violation,
     config::TestConfig,
-    error::{ConfigErrors, Location, Problem},
+    error::ConfigErrors,
     source::{Format, MAX_FILE_BYTES, Node, Reader},
 };
 
@@ -12,18 +12,7 @@ pub(crate) fn parse(file: &str, text: &str, format: Format) -> Result<Node, Conf
     if text.len() as u64 > MAX_FILE_BYTES {
         return Err(too_large(file));
     }
-    format.parse(text).map_err(|errors| {
-        let problems = errors
-            .into_iter()
-            .map(|error| Problem {
-                location: error.span.map(|span| Location::of(text, &span)),
-                field: String::new(),
-                message: error.message,
-                help: error.help,
-            })
-            .collect();
-        ConfigErrors::new(file, text, problems)
-    })
+    format.parse(text).map_err(|findings| ConfigErrors::new(file, text, findings, 0))
 }
 
 pub(crate) fn too_large(file: &str) -> ConfigErrors {
@@ -48,6 +37,6 @@ pub(crate) fn conclude(
         }
         r.report(r.place(&field), &field, message, help);
     }
-    let problems = r.into_problems();
-    if problems.is_empty() { Ok(config) } else { Err(ConfigErrors::new(file, text, problems)) }
+    let (findings, unkept) = r.into_findings();
+    if findings.is_empty() { Ok(config) } else { Err(ConfigErrors::new(file, text, findings, unkept)) }
 }

@@ -1,6 +1,7 @@
 //! "Did you mean": the known word nearest to an unknown one.
 
-/// The candidate within a third of the word's length (at least one slip), the nearest first.
+/// The candidate within a third of the word's length (at least one slip), the nearest first; else
+/// the only one that has the word as one of its parts (`verb`: `rdma-verb`).
 pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     // Nobody mistypes a word this long; a hostile file might contain one.
     const LONGEST: usize = 64;
@@ -9,12 +10,15 @@ pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
     }
     let plain = normalise(word);
     let allowed = (plain.chars().count() / 3).max(1);
-    candidates
-        .into_iter()
-        .map(|candidate| (distance(&plain, &normalise(candidate)), candidate))
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let near = candidates
+        .iter()
+        .map(|candidate| (distance(&plain, &normalise(candidate)), *candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+        .map(|(_, candidate)| candidate);
+    let mut with_part = candidates.iter().filter(|candidate| candidate.split('-').any(|part| part == plain));
+    near.or_else(|| with_part.next().filter(|_| with_part.next().is_none()).copied())
 }
 
 /// `num_QPs` and `num-qps` differ in habit, not in meaning.
@@ -53,6 +57,7 @@ mod tests {
         assert_eq!(nearest("mut", keys), Some("mtu"));
         assert_eq!(nearest("tx_depth", keys), Some("tx-depth"));
         assert_eq!(nearest("mesage-sise", keys), Some("message-size"));
+        assert_eq!(nearest("depth", keys), Some("tx-depth"));
         assert_eq!(nearest("colour", keys), None);
         assert_eq!(nearest(&"m".repeat(1000), keys), None);
     }

@@ -42,10 +42,7 @@ fn connections(set: &ConnectionSet, connections: u32, path: &str, check: &mut Ch
                 "there is no connection {qpn}: the test has {}",
                 plural(connections.into(), "connection")
             );
-            let help = match connections {
-                1 => "allowed: 1".to_owned(),
-                _ => format!("allowed: 1 to {connections} (connections count from 1)"),
-            };
+            let help = format!("allowed: {} (connections count from 1)", up_to(connections.into()));
             check.fail(path, message, help, &LOAD);
         }
         known
@@ -100,7 +97,7 @@ fn data(event: &Event, psn: u32, iter: u32, traffic: &Traffic, path: &str, check
     }
     if u64::from(psn) > packets {
         let message = format!("{psn} is beyond the connection's {}", shape_words(traffic));
-        check.fail(&psn_path, message, format!("allowed: 1 to {packets}"), &SHAPE);
+        check.fail(&psn_path, message, format!("allowed: {}", up_to(packets)), &SHAPE);
         return;
     }
     if let Some((progression, count)) = event.progression.and_then(|p| Some((p, p.count?))) {
@@ -109,7 +106,7 @@ fn data(event: &Event, psn: u32, iter: u32, traffic: &Traffic, path: &str, check
         if last > packets {
             let message = format!("the last packet would be {last}, beyond the connection's {packets}");
             let most = (packets - u64::from(psn)) / u64::from(progression.every.max(1)) + 1;
-            let help = format!("allowed here: 1 to {most}; leave count out to go on to the end");
+            let help = format!("allowed here: {}; leave count out to go on to the end", up_to(most));
             check.fail(format!("{path}.count"), message, help, &SHAPE);
         }
     }
@@ -123,7 +120,7 @@ fn data(event: &Event, psn: u32, iter: u32, traffic: &Traffic, path: &str, check
                 "packet {psn} is never sent {iter} times with max-retransmit-retry = {}",
                 traffic.max_retransmit_retry
             );
-            let help = format!("allowed: 1 to {most}, or raise max-retransmit-retry");
+            let help = format!("allowed: {}, or raise max-retransmit-retry", up_to(most));
             let rests_on = ["traffic.max-retransmit-retry", "traffic.rnr-retry", "traffic.rdma-verb"];
             check.fail(format!("{path}.iter"), message, help, &rests_on);
         }
@@ -200,8 +197,8 @@ fn control(
     let Some(rounds) = retransmissions(&event.connections, traffic) else { return };
     let most = traffic.shape().packets().saturating_mul(rounds + 1);
     if u64::from(nth) > most {
-        let message = format!("a connection of {} never has {nth} packets `{name}`", shape_words(traffic));
-        check.fail(format!("{path}.nth"), message, format!("allowed: 1 to {most}"), &SHAPE);
+        let message = format!("a connection of {} never has {nth} {name} packets", shape_words(traffic));
+        check.fail(format!("{path}.nth"), message, format!("allowed: {}", up_to(most)), &SHAPE);
     }
 }
 
@@ -241,6 +238,11 @@ fn cnp(event: &Event, config: &TestConfig, path: &str, check: &mut Check) -> boo
         return false;
     }
     true
+}
+
+/// `1`, `1 to 7`
+fn up_to(most: u64) -> String {
+    if most == 1 { "1".to_owned() } else { format!("1 to {most}") }
 }
 
 fn shape_words(traffic: &Traffic) -> String {

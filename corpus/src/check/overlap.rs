@@ -33,17 +33,21 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
         });
         if let Some((other_index, other, reason, number, qpn)) = clash {
             let packet = match event.target {
-                Target::Data { iter, .. } => format!("packet psn {number}, iter {iter}"),
-                Target::Control { packet, .. } => format!("packet `{}` number {number}", packet.name()),
+                Target::Data { iter, .. } => format!("psn {number}, iter {iter}"),
+                Target::Control { packet, .. } => format!("{} packet {number}", packet.name()),
             };
             let other_path = format!("event[{}]", other_index + 1);
+            let other_name = other.action.name();
             check.fail(
                 format!("event[{}]", index + 1),
-                format!(
-                    "{} {packet} of connection {qpn}, which {other_path} has for {}: {reason}",
-                    if event.action == other.action { "repeats" } else { "also takes" },
-                    other.action.name(),
-                ),
+                match event.action == other.action {
+                    true => format!(
+                        "repeats {other_path} ({other_name}) on {packet} of connection {qpn}: {reason}"
+                    ),
+                    false => format!(
+                        "acts on {packet} of connection {qpn}, as {other_path} ({other_name}) does: {reason}"
+                    ),
+                },
                 "remove one of the two or choose another packet",
                 &[&other_path, "traffic.num-connections"],
             );

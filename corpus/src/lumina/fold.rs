@@ -32,14 +32,16 @@ pub(super) fn events(config: &TestConfig, refusals: &mut Vec<Refusal>) -> Vec<Lu
     // Each packet, with the event that names it.
     let mut groups: BTreeMap<Group, BTreeMap<u32, usize>> = BTreeMap::new();
     let mut budget = MAX_PACKETS;
+    let mut refused: Vec<(usize, Refusal)> = Vec::new();
     for (index, event) in config.events.iter().enumerate() {
-        let Some((kind, iter)) = sayable(config, event, index, refusals) else { continue };
+        let Some((kind, iter)) = sayable(config, event, index, &mut refused) else { continue };
         let Some(points) = event.points(packets) else { continue };
         let members: Vec<u32> = event.connections.members(config.traffic.load.connections()).collect();
         let named = u64::from(points.count()).saturating_mul(members.len() as u64);
         let Some(left) = budget.checked_sub(named) else {
             let reason = format!("the events name more than {MAX_PACKETS} packets, too many to list");
-            refusals.push(Refusal { field: path(index), reason });
+            refused.push((index, Refusal { field: path(index), reason }));
+            refusals.extend(refused.into_iter().map(|(_, refusal)| refusal));
             return Vec::new();
         };
         budget = left;
@@ -55,7 +57,10 @@ pub(super) fn events(config: &TestConfig, refusals: &mut Vec<Refusal>) -> Vec<Lu
     for (group, psns) in groups {
         fold(config, group, &psns, &mut folded, &mut partial);
     }
-    refusals.extend(partial.into_iter().map(|(index, reason)| Refusal { field: path(index), reason }));
+    refused
+        .extend(partial.into_iter().map(|(index, reason)| (index, Refusal { field: path(index), reason })));
+    refused.sort_by_key(|(index, _)| *index);
+    refusals.extend(refused.into_iter().map(|(_, refusal)| refusal));
     folded.sort_by_key(|(index, event)| (*index, event.qpn, event.psn));
     folded.into_iter().map(|(_, event)| event).collect()
 }
@@ -69,11 +74,11 @@ fn sayable(
     config: &TestConfig,
     event: &Event,
     index: usize,
-    refusals: &mut Vec<Refusal>,
+    refused: &mut Vec<(usize, Refusal)>,
 ) -> Option<(&'static str, u32)> {
-    let before = refusals.len();
+    let before = refused.len();
     let mut refuse = |key: &str, reason: String| {
-        refusals.push(Refusal { field: format!("{}.{key}", path(index)), reason });
+        refused.push((index, Refusal { field: format!("{}.{key}", path(index)), reason }));
     };
     let iter = match event.target {
         Target::Data { iter, .. } => Some(iter),
@@ -96,7 +101,7 @@ fn sayable(
             format!("Lumina allows only ecn with tx-depth above 1, and it is {}", config.traffic.tx_depth);
         refuse("type", reason);
     }
-    if refusals.len() > before { None } else { Some((kind?, iter?)) }
+    if refused.len() > before { None } else { Some((kind?, iter?)) }
 }
 
 fn fold(

@@ -3,7 +3,7 @@
 use super::{Dialect, NoteKind, events, import::Importer};
 use crate::{
     config::{IterMode, Load, TestConfig, Traffic, TrafficClass, fields, fields::IntField},
-    source::{Node, Reader, Section, Value, quoted},
+    source::{Reader, Section, Value, quoted},
     toml_form::{VERBS, VerbKey, mtu, small_numbers},
 };
 
@@ -54,10 +54,17 @@ pub(super) fn read(
         ..default
     };
     if let Some(node) = section.node(r, "dscp-list") {
-        let classes = dscp_list(node, &section.path_of("dscp-list"), r);
+        let path = section.path_of("dscp-list");
+        let dscps = small_numbers(node, &path, &DSCP, r);
+        let classes = classes(&dscps, r.is_refused(&path));
+        if dscps.iter().any(|dscp| dscp % DSCP_PER_CLASS != 0) {
+            let text = "only the traffic class is kept: each DSCP becomes the first of its class";
+            importer.note(NoteKind::Changed, Some(&node.span), path, text);
+        }
         config.requester.traffic_class = Some(classes.clone());
         config.responder.traffic_class = Some(classes);
     }
+    let r = &mut importer.r;
     if let Some(node) = section.node(r, "data-pkt-events") {
         config.events = events::read(node, &section.path_of("data-pkt-events"), &config.traffic, chosen, r);
     }
@@ -143,11 +150,10 @@ fn pair(text: &str) -> Option<(u32, u32)> {
     Some((send.trim().parse().ok()?, read.trim().parse().ok()?))
 }
 
-fn dscp_list(node: &Node, path: &str, r: &mut Reader<'_>) -> TrafficClass {
-    let classes: Vec<u8> =
-        small_numbers(node, path, &DSCP, r).into_iter().map(|dscp| dscp / DSCP_PER_CLASS).collect();
+fn classes(dscps: &[u8], refused: bool) -> TrafficClass {
+    let classes: Vec<u8> = dscps.iter().map(|dscp| dscp / DSCP_PER_CLASS).collect();
     match classes.as_slice() {
-        [first, rest @ ..] if rest.iter().all(|class| class == first) && !r.is_refused(path) => {
+        [first, rest @ ..] if rest.iter().all(|class| class == first) && !refused => {
             TrafficClass::Same(*first)
         }
         _ => TrafficClass::PerConnection(classes),

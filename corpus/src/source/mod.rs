@@ -7,6 +7,8 @@ mod yaml;
 
 use std::ops::Range;
 
+use crate::error::Finding;
+
 pub(crate) use self::reader::{Names, Reader, Section, list_or, quoted};
 
 /// Upper bound on the size of a file, in bytes. The largest useful configuration (4096 events) is
@@ -52,16 +54,9 @@ pub(crate) struct Entry {
     pub(crate) node: Node,
 }
 
-/// A syntax error, before it has a line and a column.
-pub(crate) struct SyntaxError {
-    pub(crate) span: Option<Range<usize>>,
-    pub(crate) message: String,
-    pub(crate) help: String,
-}
-
 impl Format {
     /// The tree of a text.
-    pub(crate) fn parse(self, text: &str) -> Result<Node, Vec<SyntaxError>> {
+    pub(crate) fn parse(self, text: &str) -> Result<Node, Vec<Finding>> {
         match self {
             Self::Toml => toml::parse(text),
             Self::Yaml => yaml::parse(text).map_err(|error| vec![error]),

@@ -8,18 +8,24 @@ use std::{
 use super::{Entry, Format, Node, Value};
 use crate::{
     config::fields::IntField,
-    error::{Location, Problem},
+    error::{Finding, Location},
     suggest::nearest,
 };
 
 /// Names of an enumeration in files.
 pub(crate) type Names<T> = [(&'static str, T)];
 
+/// Problems that are kept until they are sorted by place; many times what is reported, and far less
+/// than a hostile file can have.
+const MAX_FINDINGS: usize = 10_000;
+
 /// What has been found out about a file so far.
 pub(crate) struct Reader<'t> {
     text: &'t str,
     format: Format,
-    problems: Vec<Problem>,
+    findings: Vec<Finding>,
+    /// How many problems there are, those that are not kept included.
+    problems: usize,
     /// Where each field stands, by path.
     places: BTreeMap<String, Range<usize>>,
     /// Paths of fields whose value is not known because it was refused.
@@ -28,7 +34,14 @@ pub(crate) struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     pub(crate) fn new(text: &'t str, format: Format) -> Self {
-        Self { text, format, problems: Vec::new(), places: BTreeMap::new(), refused: BTreeSet::new() }
+        Self {
+            text,
+            format,
+            findings: Vec::new(),
+            problems: 0,
+            places: BTreeMap::new(),
+            refused: BTreeSet::new(),
+        }
     }
 
     /// Refuses a field: reports it and remembers that its value is not to be judged.
@@ -50,12 +63,11 @@ impl<'t> Reader<'t> {
         message: impl Into<String>,
         help: impl Into<String>,
     ) {
-        self.problems.push(Problem {
-            location: span.map(|span| Location::of(self.text, &span)),
-            field: path.to_owned(),
-            message: message.into(),
-            help: help.into(),
-        });
+        self.problems += 1;
+        if self.findings.len() < MAX_FINDINGS {
+            let (field, message, help) = (path.to_owned(), message.into(), help.into());
+            self.findings.push(Finding { span, field, message, help });
+        }
     }
 
     /// Remembers that a field's value is not to be judged; somebody else has reported why.
@@ -71,7 +83,7 @@ impl<'t> Reader<'t> {
     }
 
     pub(crate) fn problem_count(&self) -> usize {
-        self.problems.len()
+        self.problems
     }
 
     /// A value as it stands in the file, shortened for a message.
@@ -108,8 +120,10 @@ impl<'t> Reader<'t> {
         Location::of(self.text, span)
     }
 
-    pub(crate) fn into_problems(self) -> Vec<Problem> {
-        self.problems
+    /// The problems that were kept, and how many were not.
+    pub(crate) fn into_findings(self) -> (Vec<Finding>, usize) {
+        let unkept = self.problems - self.findings.len();
+        (self.findings, unkept)
     }
 
     fn note_place(&mut self, path: &str, span: &Range<usize>) {
@@ -155,6 +169,11 @@ impl<'t> Reader<'t> {
                 self.refuse(&node.span, path, message, "write the number without leading zeros");
                 None
             }
+            Value::Text(text) if text.parse::<i128>().is_ok() => {
+                let help = format!("write it without quotation marks; {help}");
+                self.wrong_type(node, path, "a whole number", &help);
+                None
+            }
             _ => {
                 self.wrong_type(node, path, "a whole number", &help);
                 None
@@ -171,7 +190,7 @@ impl<'t> Reader<'t> {
                 None
             }
             _ => {
-                self.wrong_type(node, path, "true or false", "write it without quotation marks");
+                self.wrong_type(node, path, "true or false", "write true or false, without quotation marks");
                 None
             }
         }
@@ -257,6 +276,10 @@ impl<'n> Section<'n> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
     pub(crate) const fn header(&self) -> &Range<usize> {
         &self.header
     }
@@ -271,6 +294,13 @@ impl<'n> Section<'n> {
 
     pub(crate) fn node(&mut self, r: &mut Reader<'_>, key: &'static str) -> Option<&'n Node> {
         self.entry(r, key).map(|entry| &entry.node)
+    }
+
+    /// Whether some key of the table, none of `keys`, looks like a slip for `key`.
+    pub(crate) fn has_slip_for(&self, key: &str, keys: &[&str]) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| !keys.contains(&entry.key.as_str()) && nearest(&entry.key, [key]).is_some())
     }
 
     pub(crate) fn has(&self, key: &str) -> bool {
@@ -365,7 +395,13 @@ pub(crate) fn list_or(words: &[&str]) -> String {
 /// Text of a file inside a message: one line, not too long.
 fn clip(text: &str) -> String {
     const LONGEST: usize = 48;
-    let mut clipped: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
+    let mut clipped = String::new();
+    for c in text.chars().take(LONGEST) {
+        match c.is_control() {
+            true => clipped.extend(c.escape_default()),
+            false => clipped.push(c),
+        }
+    }
     if text.chars().nth(LONGEST).is_some() {
         clipped.push_str("...");
     }

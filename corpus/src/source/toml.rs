@@ -5,15 +5,17 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use super::{Entry, Node, SyntaxError, Value};
+use super::{Entry, Node, Value};
+use crate::error::Finding;
 
-pub(super) fn parse(text: &str) -> Result<Node, Vec<SyntaxError>> {
+pub(super) fn parse(text: &str) -> Result<Node, Vec<Finding>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         return Err(errors
             .into_iter()
-            .map(|error| SyntaxError {
+            .map(|error| Finding {
                 span: error.span(),
+                field: String::new(),
                 message: format!("not TOML: {}", error.message()),
                 help: String::new(),
             })

@@ -5,9 +5,10 @@ use std::{fmt, ops::Range};
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, Spanned, UserMessageFormatter};
 
-use super::{Entry, MAX_DEPTH, Node, SyntaxError, Value};
+use super::{Entry, MAX_DEPTH, Node, Value};
+use crate::error::Finding;
 
-pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
+pub(super) fn parse(text: &str) -> Result<Node, Finding> {
     let options = serde_saphyr::options! {
         // `no`, `off`, `012` stay text here, and the reader asks what was meant: YAML 1.1 tools
         // (the published Lumina among them) and YAML 1.2 tools read them differently.
@@ -23,8 +24,9 @@ pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     };
     let tree: Spanned<Tree> = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
         let message = error.without_snippet().render_with_formatter(&UserMessageFormatter);
-        SyntaxError {
+        Finding {
             span: error.location().and_then(|at| bytes(&at)),
+            field: String::new(),
             message: format!("not YAML: {}", strip_location(&message)),
             help: String::new(),
         }

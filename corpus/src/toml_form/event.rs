@@ -38,6 +38,12 @@ const OPERANDS: &[(&str, ActionKey, &str)] = &[
     ("value", ActionKey::SetField, "set-field"),
 ];
 
+/// Every key of an event.
+const KEYS: &[&str] = &[
+    "qpn", "psn", "iter", "packet", "nth", "every", "count", "type", "delay-us", "delay-ns", "by", "copies",
+    "field", "value",
+];
+
 #[derive(Debug, Clone, Copy)]
 enum FieldKey {
     MigReq,
@@ -71,6 +77,11 @@ pub(super) fn read(mut section: Section<'_>, r: &mut Reader<'_>) -> Option<Event
 
 /// Reports a key that has to be there.
 fn missing(section: &Section<'_>, key: &str, help: &str, r: &mut Reader<'_>) {
+    if section.has_slip_for(key, KEYS) {
+        // The slip will be reported, with what was meant.
+        r.mark_refused(section.path());
+        return;
+    }
     r.refuse(section.header(), &section.path_of(key), "is missing", help);
 }
 
@@ -147,7 +158,7 @@ fn target(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Target> {
                     "use psn and iter, or set packet to \"ack\", \"nak\", \"cnp\" or \"read-request\"",
                 ),
                 Some(packet) => (
-                    format!("names data packets, and this event names packet \"{}\"", packet.name()),
+                    format!("belongs to data packets, and this event names packet \"{}\"", packet.name()),
                     "control packets are named by their occurrence: use nth",
                 ),
             };
