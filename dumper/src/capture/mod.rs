@@ -10,6 +10,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
+use rustc_hash::FxHashSet;
 
 pub use write::{CaptureFormat, WriteError, write};
 
@@ -132,7 +133,7 @@ pub fn read_slices(
     });
     let total_bytes = captures.iter().map(|(_, bytes)| bytes.len() as u64).sum();
     let mut builder = TraceBuilder::new(origin, options.ports);
-    let mut connections = Vec::new();
+    let mut connections = ConnectionSet::default();
     let mut bytes_before = 0;
     for (file, ((path, bytes), format)) in captures.iter().zip(parsers).enumerate() {
         let mut report = |offset: usize, packets: usize| {
@@ -146,7 +147,30 @@ pub fn read_slices(
         }
         bytes_before += bytes.len() as u64;
     }
-    Ok(Captured { traced: builder.finish(), connections })
+    Ok(Captured { traced: builder.finish(), connections: connections.in_order })
+}
+
+/// Connections in order of first appearance, each once: every capture of a test may name all of them.
+#[derive(Default)]
+struct ConnectionSet {
+    in_order: Vec<Connection>,
+    seen: FxHashSet<Connection>,
+}
+
+impl ConnectionSet {
+    fn add(&mut self, connection: Connection) {
+        if self.seen.insert(connection) {
+            self.in_order.push(connection);
+        }
+    }
+}
+
+/// An error with its causes in one line: the capture library's outermost error says little.
+fn chain(error: &dyn std::error::Error) -> String {
+    std::iter::successors(Some(error), |error| error.source())
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 /// Capture file formats, told apart by their first four bytes.
@@ -175,14 +199,15 @@ impl FileFormat {
 /// Maps a file; `None` for an empty one, which cannot be mapped.
 fn map(path: &Path) -> Result<Option<Mmap>, ReadError> {
     let error = |source| ReadError::Io { path: path.into(), source };
-    let file = File::open(path).map_err(error)?;
-    let metadata = file.metadata().map_err(error)?;
+    // Asked before the file is opened: opening a named pipe would wait for its writer.
+    let metadata = std::fs::metadata(path).map_err(error)?;
     if !metadata.is_file() {
         return Err(ReadError::NotAFile { path: path.into() });
     }
     if metadata.len() == 0 {
         return Ok(None);
     }
+    let file = File::open(path).map_err(error)?;
     // SAFETY: the map is only read, as bytes of any value. The one thing that the type system cannot hold is
     // that nobody truncates the file meanwhile, which would end the process with SIGBUS; captures are
     // finished files, and copying them first would double the memory and halve the speed.

@@ -6,7 +6,7 @@ use rustc_hash::FxHashSet;
 
 use super::FileFormat;
 use crate::mirror::MirrorMeta;
-use crate::trace::Origin;
+use crate::trace::{Event, Origin};
 use crate::wire::Frame;
 use crate::wire::frame::{Parsed, UdpPorts};
 
@@ -15,25 +15,32 @@ const SAMPLE: usize = 64;
 /// Frames of any kind looked at in each file, so that a file without RoCEv2 is not read to its end for this.
 const MAX_FRAMES: usize = 4096;
 
-/// The origin of captures: mirrored where every sampled source address can be a mirror sequence number and
-/// most of them differ. In a plain capture of two hosts there are two source addresses, however small.
-pub fn detect<'a>(files: impl Iterator<Item = (FileFormat, &'a [u8])>, ports: UdpPorts) -> Origin {
-    let (mut sampled, mut valid) = (0usize, true);
+/// The origin of captures: mirrored where every sampled source address can be a mirror sequence number, most of
+/// them differ, and most packets carry an event code in the place of their time to live.
+///
+/// In a plain capture of two hosts there are two source addresses, however small, and a handful of packets too
+/// short to show that still has an ordinary time to live. Addresses are told apart per file: the same capture
+/// given twice is mirrored no less.
+pub(super) fn detect<'a>(files: impl Iterator<Item = (FileFormat, &'a [u8])>, ports: UdpPorts) -> Origin {
+    let (mut sampled, mut valid, mut with_event) = (0usize, true, 0usize);
     let mut distinct = FxHashSet::default();
-    for (format, bytes) in files {
+    for (file, (format, bytes)) in files.enumerate() {
         let mut in_file = 0;
         each_frame(format, bytes, |frame| {
             if let Ok(Parsed::Roce(frame)) = Frame::parse(frame, ports) {
                 in_file += 1;
                 let ethernet = frame.ethernet;
-                valid &= MirrorMeta::read(ethernet.source, ethernet.destination, 0).is_some();
-                distinct.insert(ethernet.source);
+                let meta = MirrorMeta::read(ethernet.source, ethernet.destination, frame.ip.ttl());
+                valid &= meta.is_some();
+                with_event += usize::from(meta.is_some_and(|meta| !matches!(meta.event, Event::Unknown(_))));
+                distinct.insert((file, ethernet.source));
             }
             valid && in_file < SAMPLE
         });
         sampled += in_file;
     }
-    if sampled > 0 && valid && distinct.len() * 2 > sampled { Origin::Mirror } else { Origin::Plain }
+    let most = |count: usize| count * 2 > sampled;
+    if valid && most(distinct.len()) && most(with_event) { Origin::Mirror } else { Origin::Plain }
 }
 
 /// Calls `visit` with the first frames of a capture until it returns false; damage just ends it.

@@ -6,9 +6,13 @@ use std::path::Path;
 use pcap_file::DataLink;
 use pcap_file::pcap::{PcapParseError, PcapParser, PcapTsResolution};
 
-use super::{PROGRESS_EVERY, ReadError};
+use super::{PROGRESS_EVERY, ReadError, chain};
 use crate::Nanos;
 use crate::trace::TraceBuilder;
+
+/// The link type is in the low half of its field; the high half tells of a frame check sequence, which is
+/// beyond the packet's own length and so never looked at.
+const LINK_TYPE_BITS: u32 = 0xffff;
 
 /// Reads all records into `builder`; a record that is cut short or impossible ends the reading and is noted.
 pub(super) fn read(
@@ -19,10 +23,11 @@ pub(super) fn read(
     report: &mut dyn FnMut(usize, usize),
 ) -> Result<(), ReadError> {
     let (mut rest, parser) = PcapParser::new(bytes)
-        .map_err(|error| ReadError::Header { path: path.into(), reason: error.to_string() })?;
+        .map_err(|error| ReadError::Header { path: path.into(), reason: header_fault(error) })?;
     let header = parser.header();
-    if header.datalink != DataLink::ETHERNET {
-        return Err(ReadError::LinkType { path: path.into(), link_type: header.datalink.into() });
+    let link_type = u32::from(header.datalink) & LINK_TYPE_BITS;
+    if link_type != u32::from(DataLink::ETHERNET) {
+        return Err(ReadError::LinkType { path: path.into(), link_type });
     }
     let tick = match header.ts_resolution {
         PcapTsResolution::MicroSecond => 1_000,
@@ -39,7 +44,9 @@ pub(super) fn read(
                 let Cow::Borrowed(frame) = raw.data else {
                     unreachable!("a record parsed from a slice borrows from it")
                 };
-                builder.push((file, packet), frame, raw.orig_len, stamp, None);
+                // Some tools leave the original length at 0; no frame was shorter than what is there of it.
+                let wire_len = raw.orig_len.max(raw.incl_len);
+                builder.push((file, packet), frame, wire_len, stamp, None);
             }
             Err(error) => {
                 let reason = match error {
@@ -47,7 +54,7 @@ pub(super) fn read(
                         "record {packet} needs {needed} more bytes, and the file has {have}: it was cut short, \
                          or the record's length is wrong"
                     ),
-                    other => format!("record {packet}: {other}"),
+                    other => format!("record {packet}: {}", chain(&other)),
                 };
                 builder.damaged(file, offset as u64, reason);
                 break;
@@ -59,4 +66,13 @@ pub(super) fn read(
     }
     report(bytes.len(), builder.packets());
     Ok(())
+}
+
+fn header_fault(error: PcapParseError) -> String {
+    match error {
+        PcapParseError::IncompleteBuffer(needed, have) => {
+            format!("it takes {needed} bytes, the file has {have}")
+        }
+        other => chain(&other),
+    }
 }

@@ -12,9 +12,9 @@ use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption
 use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use pcap_file::pcapng::{Block, PcapNgParseError, PcapNgParser};
 
-use super::{PROGRESS_EVERY, ReadError, comment};
+use super::{ConnectionSet, PROGRESS_EVERY, ReadError, chain, comment};
+use crate::Nanos;
 use crate::trace::TraceBuilder;
-use crate::{Connection, Nanos};
 
 /// Damaged blocks of one file after which reading it is given up.
 const MAX_DAMAGED_BLOCKS: usize = 64;
@@ -26,11 +26,13 @@ pub(super) fn read(
     bytes: &[u8],
     file: usize,
     builder: &mut TraceBuilder,
-    connections: &mut Vec<Connection>,
+    connections: &mut ConnectionSet,
     report: &mut dyn FnMut(usize, usize),
 ) -> Result<(), ReadError> {
-    let (mut rest, mut parser) = PcapNgParser::new(bytes)
-        .map_err(|error| ReadError::Header { path: path.into(), reason: error.to_string() })?;
+    let (mut rest, mut parser) = PcapNgParser::new(bytes).map_err(|error| ReadError::Header {
+        path: path.into(),
+        reason: header_fault(&error, bytes.len()),
+    })?;
     let (mut packet, mut blocks, mut damaged) = (0u64, 0u64, 0);
     while !rest.is_empty() {
         blocks += 1;
@@ -42,11 +44,12 @@ pub(super) fn read(
             }
             Err(error) => {
                 let reason = match error {
-                    PcapNgParseError::IncompleteBuffer(needed, have) => format!(
-                        "block {blocks} needs {needed} bytes, and the file has {have}: it was cut short, or \
-                         the block's length is wrong"
+                    PcapNgParseError::IncompleteBuffer(..) => format!(
+                        "block {blocks} goes beyond the {} bytes that are left: the file was cut short, or the \
+                         block's length is wrong",
+                        rest.len()
                     ),
-                    other => format!("block {blocks}: {other}"),
+                    other => format!("block {blocks}: {}", chain(&other)),
                 };
                 builder.damaged(file, offset as u64, reason);
                 break;
@@ -63,7 +66,7 @@ pub(super) fn read(
                 }
                 Err(error) => {
                     damaged += 1;
-                    builder.damaged(file, offset as u64, format!("block {blocks}: {error}"));
+                    builder.damaged(file, offset as u64, format!("block {blocks}: {}", chain(&error)));
                     if damaged == MAX_DAMAGED_BLOCKS {
                         builder.damaged(file, offset as u64, "too many damaged blocks; the rest is not read");
                         break;
@@ -84,7 +87,7 @@ fn add_block(
     block: &Block<'_>,
     (file, packet): (usize, &mut u64),
     builder: &mut TraceBuilder,
-    connections: &mut Vec<Connection>,
+    connections: &mut ConnectionSet,
 ) -> Result<(), ReadError> {
     match block {
         Block::InterfaceDescription(interface) => {
@@ -95,9 +98,8 @@ fn add_block(
             for option in &interface.options {
                 if let InterfaceDescriptionOption::Common(CommonOption::Comment(text)) = option
                     && let Some(connection) = comment::parse_connection(text)
-                    && !connections.contains(&connection)
                 {
-                    connections.push(connection);
+                    connections.add(connection);
                 }
             }
         }
@@ -120,6 +122,15 @@ fn add_block(
         _ => {}
     }
     Ok(())
+}
+
+fn header_fault(error: &PcapNgParseError, have: usize) -> String {
+    match error {
+        PcapNgParseError::IncompleteBuffer(..) => {
+            format!("the section header goes beyond the {have} bytes of the file")
+        }
+        other => chain(other),
+    }
 }
 
 fn nanos(timestamp: Duration) -> Nanos {

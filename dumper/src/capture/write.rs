@@ -15,7 +15,7 @@ use pcap_file::pcapng::blocks::opt_common::CommonOption;
 use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
 use pcap_file::{DataLink, Endianness};
 
-use super::comment;
+use super::{chain, comment};
 use crate::mirror::{MirrorMeta, TIME_SPAN};
 use crate::trace::{Origin, Record, Trace, flags};
 use crate::wire::frame::{ExtensionReprs, IpRepr};
@@ -86,14 +86,6 @@ pub fn write(
     sink.into_inner().flush().map_err(|error| io(&error))
 }
 
-/// An error with its causes in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    std::iter::successors(Some(error), |error| error.source())
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
-}
-
 enum Sink<W: Write> {
     Pcap(PcapWriter<W>),
     PcapNg(PcapNgWriter<W>),
@@ -152,8 +144,8 @@ impl<W: Write> Sink<W> {
         let io = |error: &dyn std::error::Error| WriteError::Io(chain(error));
         match self {
             Self::Pcap(writer) => {
-                // Classic pcap counts seconds in 32 bits; time is in the MAC as well.
-                let time = Nanos(time.0 % (u64::from(u32::MAX) * 1_000_000_000));
+                // Classic pcap counts seconds in 32 bits; mirrored packets have the time in the MAC as well.
+                let time = Nanos(time.0 % (1_000_000_000 << 32));
                 let packet = PcapPacket::new(Duration::from_nanos(time.0), wire_len, bytes)
                     .map_err(|error| io(&error))?;
                 writer.write_packet(&packet).map_err(|error| io(&error))?;

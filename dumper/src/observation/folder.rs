@@ -27,6 +27,12 @@ use crate::trace::{Trace, Traced};
 /// Largest YAML file that is read: 10 000 connections take about 2 MB, 100 000 completions 15 MB.
 const MAX_YAML_BYTES: u64 = 64 << 20;
 
+/// Most YAML nodes in a file: 100 000 completions have 1.3 million. A node takes some 100 bytes while it is read.
+const MAX_YAML_NODES: usize = 4 << 20;
+
+/// Repetitions that an error names.
+const MAX_NAMED: usize = 8;
+
 /// Where the run-time metadata of the connections is.
 const CONNECTIONS: &str = "switch-result/switch_message_snapshot.yml";
 
@@ -50,7 +56,7 @@ pub enum FolderError {
         looked_in: PathBuf,
     },
     /// Several repetitions.
-    #[error("{}: holds {} repetitions; name one of them: {}", path.display(), repetitions.len(), repetitions.join(", "))]
+    #[error("{}: holds {} repetitions; name one of them: {}", path.display(), repetitions.len(), some_of(repetitions))]
     SeveralRepetitions {
         /// The folder.
         path: PathBuf,
@@ -68,6 +74,12 @@ pub enum FolderError {
     /// The captures could not be read.
     #[error(transparent)]
     Capture(#[from] ReadError),
+}
+
+/// The first names of a list.
+fn some_of(names: &[String]) -> String {
+    let named = names[..names.len().min(MAX_NAMED)].join(", ");
+    if names.len() > MAX_NAMED { format!("{named}, ...") } else { named }
 }
 
 /// A result folder as read.
@@ -149,6 +161,8 @@ fn repetition_of(path: &Path) -> Result<PathBuf, FolderError> {
         .filter(|entry| entry.join("pcap-result").is_dir())
         .filter_map(|entry| Some(entry.file_name()?.to_string_lossy().into_owned()))
         .collect::<Vec<_>>();
+    // Their names are numbers: 2 before 10.
+    repetitions.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
     match repetitions.len() {
         0 => Err(FolderError::NoCapture { path: path.into(), looked_in: path.join("pcap-result") }),
         1 => Ok(path.join(repetitions.swap_remove(0))),
@@ -191,14 +205,25 @@ fn yaml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderError> {
         Err(other) => return Err(error(other)),
     };
     let fault = |reason| FolderError::Yaml { path: path.into(), reason };
+    if !metadata.is_file() {
+        return Err(fault("is not a regular file".into()));
+    }
     if metadata.len() > MAX_YAML_BYTES {
         return Err(fault(format!(
-            "{} bytes are more than the {MAX_YAML_BYTES} that are read",
+            "is too long: {} bytes, where at most {MAX_YAML_BYTES} are read",
             metadata.len()
         )));
     }
     let text = fs::read_to_string(path).map_err(error)?;
-    serde_saphyr::from_str(&text).map(Some).map_err(|error| fault(error.to_string()))
+    serde_saphyr::from_str_with_options(&text, yaml_options())
+        .map(Some)
+        .map_err(|error| fault(error.to_string()))
+}
+
+fn yaml_options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! { max_nodes: MAX_YAML_NODES, max_events: 2 * MAX_YAML_NODES },
+    }
 }
 
 /// One connection in `switch_message_snapshot.yml`; `snd` is the sender of data.

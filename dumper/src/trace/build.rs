@@ -79,7 +79,7 @@ pub struct IcrcTally {
     pub right: u64,
     /// Packets with a wrong ICRC.
     pub wrong: u64,
-    /// Mirror sequence number of the first wrong one.
+    /// Sequence number of the first wrong one that was read.
     pub first_wrong: Option<u32>,
 }
 
@@ -187,7 +187,11 @@ impl TraceBuilder {
                     None => return self.malformed(at, PacketFault::NoSequence(ethernet.source)),
                 }
             }
-            Origin::Plain => MirrorMeta { sequence: 0, time: stamp, event: super::Event::None },
+            Origin::Plain => {
+                // Position in the order of reading until all are sorted; 32 bits, as packets are counted in 31.
+                let sequence = self.trace.records.len() as u32 + 1;
+                MirrorMeta { sequence, time: stamp, event: super::Event::None }
+            }
         };
         let flow = self.flow_of(frame);
         let bth = &frame.bth;
@@ -288,9 +292,13 @@ impl TraceBuilder {
             Origin::Plain => {
                 if !self.in_order {
                     records.sort_by_key(|record| record.time);
-                }
-                for (record, sequence) in records.iter_mut().zip(1..) {
-                    record.sequence = sequence;
+                    let first_wrong = self.icrc.first_wrong;
+                    for (record, sequence) in records.iter_mut().zip(1..) {
+                        if first_wrong == Some(record.sequence) {
+                            self.icrc.first_wrong = Some(sequence);
+                        }
+                        record.sequence = sequence;
+                    }
                 }
             }
         }
