@@ -220,8 +220,10 @@ fn yaml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderError> {
         .map_err(|error| fault(error.to_string()))
 }
 
+/// One-line errors, and room for the longest files of [`MAX_YAML_BYTES`].
 fn yaml_options() -> serde_saphyr::Options {
     serde_saphyr::options! {
+        with_snippet: false,
         budget: serde_saphyr::budget! { max_nodes: MAX_YAML_NODES, max_events: 2 * MAX_YAML_NODES },
     }
 }

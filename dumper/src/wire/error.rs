@@ -55,10 +55,10 @@ pub enum Reason {
         have: usize,
     },
     /// The IP version field does not fit the EtherType.
-    #[error("version field is {0}")]
+    #[error("version field is {0}, not what the EtherType says")]
     Version(u8),
     /// A header length field below the header's minimum.
-    #[error("header length field says {0} bytes")]
+    #[error("header length field says {0} bytes, fewer than any header has")]
     HeaderLength(usize),
     /// A total length field that is smaller than the headers it counts.
     #[error("length field says {0} bytes, fewer than its headers")]

@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
 
 mod captures;
-//mod damage;
-//mod folder;
+mod damage;
+mod folder;
 mod frames;
 mod headers;
 mod icrc;
 mod integrity;
-//mod messages;
+mod messages;
 mod reconstruction;
 mod rxe;
 mod support;
