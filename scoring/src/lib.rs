@@ -1,1 +1,28 @@
-//! scoring
+//! Analyzers: what a trace, counters and completions show, judged against the specification.
+//!
+//! Everything here is a pure function of a [`dumper::Observation`] (and of the [`corpus::TestConfig`] that was
+//! run, where it is known). Nothing sees a NIC's name, a profile or a testbed: a NIC that nobody has modelled is
+//! judged the same way. Start at [`analyze`].
+
+pub mod analyzers;
+mod analysis;
+mod anomaly;
+mod cnp;
+mod connections;
+mod counters;
+pub mod gbn;
+mod known;
+mod messages;
+mod retransmission;
+mod rules;
+pub mod thresholds;
+
+pub use analysis::{Analysis, ConnectionSummary, InjectedEvent, Options, analyze};
+pub use anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, Kind, MAX_KEPT_PER_SIGNATURE, Role, Who};
+pub use cnp::CnpCounts;
+pub use connections::{Certainty, Pair};
+pub use counters::{CounterReport, HostFacts};
+pub use known::{CnpScope, Known, Timeout};
+pub use messages::QpMessages;
+pub use retransmission::{Retransmission, Trigger};
+pub use rules::Rule;

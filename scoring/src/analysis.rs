@@ -1,0 +1,376 @@
+//! All analyzers over one observation, in one pass.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use corpus::TestConfig;
+use dumper::trace::Fate;
+use dumper::wire::Class;
+use dumper::{Connection, Event, HostCounters, Nanos, Observation, Trace};
+use serde::Serialize;
+
+use crate::anomaly::{Anomalies, Role, Who};
+use crate::cnp::CnpAnalyzer;
+use crate::connections::{self, Certainty, FlowProfile, Pair};
+use crate::counters::{self, CounterReport, HostFacts};
+use crate::gbn::{ConnectionTracker, Findings};
+use crate::known::{CnpScope, Known};
+use crate::messages::{self, QpMessages};
+use crate::retransmission::{Retransmission, Trigger};
+
+/// What the analyzers say of a connection.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ConnectionSummary {
+    /// Number, from 1.
+    pub connection: usize,
+    /// Both ends.
+    #[serde(flatten)]
+    pub ends: Connection,
+    /// PSN that relative numbers count from.
+    pub first_psn: u32,
+    /// How sure it is that the two directions belong together.
+    pub certainty: Certainty,
+    /// Flows that could be the other direction, where that is ambiguous.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<usize>,
+    /// Whether the connection was judged: not where its other direction is ambiguous, or where the trace does
+    /// not say how a packet left the switch.
+    pub judged: bool,
+    /// Packets in both directions.
+    pub packets: u64,
+    /// Retransmissions that a NACK made.
+    pub fast_retransmissions: usize,
+    /// Retransmissions that a time-out made.
+    pub timeout_retransmissions: usize,
+    /// Packets lost at the switch that nothing made up for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unrecovered: Vec<u32>,
+}
+
+/// An injected event in the trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct InjectedEvent {
+    /// Mirror sequence number of the packet.
+    pub packet: u32,
+    /// Connection, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<usize>,
+    /// What was done.
+    #[serde(serialize_with = "as_text")]
+    pub event: Event,
+    /// Operation of the packet.
+    #[serde(serialize_with = "as_text")]
+    pub opcode: dumper::wire::Opcode,
+    /// Its relative PSN.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub psn: Option<u32>,
+}
+
+fn as_text<T: ToString, S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&value.to_string())
+}
+
+/// Most injected events that are listed; further ones are counted.
+const MAX_EVENTS_LISTED: usize = 1_000;
+
+/// Everything that the analyzers say of an observation.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Analysis {
+    /// Connections.
+    pub connections: Vec<ConnectionSummary>,
+    /// The first injected events.
+    pub events: Vec<InjectedEvent>,
+    /// Injected events in all.
+    pub event_count: u64,
+    /// Retransmissions, in order.
+    pub retransmissions: Vec<Retransmission>,
+    /// ECN-marked packets delivered.
+    pub marked: u64,
+    /// CNPs sent.
+    pub cnps: u64,
+    /// Counters of the requester's and the responder's host.
+    pub counters: [Option<CounterReport>; 2],
+    /// Message completion times and goodput.
+    pub messages: Vec<QpMessages>,
+    /// What is wrong.
+    pub anomalies: Anomalies,
+}
+
+/// What to judge by.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options<'a> {
+    /// The test that was run, where it is known.
+    pub config: Option<&'a TestConfig>,
+    /// Scope of the CNP interval.
+    pub cnp_scope: CnpScope,
+}
+
+/// Index of no tracker.
+const NOBODY: u32 = u32::MAX;
+
+/// Which tracker takes the requests, and which the answers, on a flow.
+#[derive(Clone, Copy)]
+struct Route {
+    requests: u32,
+    answers: u32,
+}
+
+/// Runs every analyzer. A pure function: the same observation and options give the same analysis.
+pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
+    let trace = &observation.trace;
+    let mut known = Known::of(options.config, observation, options.cnp_scope);
+    let profiles = connections::profiles(trace);
+    let pairs = connections::pairs(observation, &profiles);
+    if known.mtu.is_none() {
+        known.mtu = pairs.iter().map(|pair| pair.mtu).max();
+    }
+
+    let mut routes = vec![Route { requests: NOBODY, answers: NOBODY }; trace.flows().len()];
+    let mut trackers: Vec<ConnectionTracker> = Vec::with_capacity(pairs.len());
+    for (pair, number) in pairs.iter().zip(1..) {
+        if pair.certainty != Certainty::Ambiguous {
+            let at = trackers.len() as u32;
+            routes[pair.requests.index()].requests = at;
+            if let Some(answers) = pair.answers {
+                routes[answers.index()].answers = at;
+            }
+            let mtu = options.config.map_or(pair.mtu, |config| config.traffic.mtu.bytes());
+            trackers.push(ConnectionTracker::new(*pair, number, mtu));
+        }
+    }
+    let mut cnp = CnpAnalyzer::new(trace, &pairs, &known);
+    let mut anomalies = Anomalies::default();
+    let mut retransmissions = Vec::new();
+    let mut findings =
+        Findings { anomalies: &mut anomalies, retransmissions: &mut retransmissions, known: &known };
+
+    pass(trace, &routes, &mut trackers, &mut cnp, &mut findings);
+    let end = trace.records().iter().rev().map(|record| record.time).take(1).next().unwrap_or_default();
+    for tracker in &mut trackers {
+        tracker.ends(end, &mut findings);
+    }
+    cnp.ends(findings.anomalies);
+
+    let facts = host_facts(trace, &pairs, &trackers, &cnp, &retransmissions);
+    let counters = compare_counters(observation, &pairs, &facts, &trackers, &mut anomalies);
+    anomalies.sort();
+    let (events, event_count) = injected_events(trace, &pairs);
+    Analysis {
+        connections: summaries(&pairs, &profiles, &trackers, &retransmissions),
+        events,
+        event_count,
+        marked: cnp.counts().iter().map(|count| count.marked).sum(),
+        cnps: cnp.counts().iter().map(|count| count.cnps).sum(),
+        retransmissions,
+        counters,
+        messages: messages::per_qp(&observation.completions),
+        anomalies,
+    }
+}
+
+/// Feeds every packet to its connection's machines: once as it enters, once as it leaves, in the order of
+/// these moments.
+fn pass(
+    trace: &Trace,
+    routes: &[Route],
+    trackers: &mut [ConnectionTracker],
+    cnp: &mut CnpAnalyzer<'_>,
+    findings: &mut Findings<'_>,
+) {
+    // Packets that left later than they entered: departure time, and index among the records.
+    let mut held: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
+    let mut leave = |at: usize, left, trackers: &mut [ConnectionTracker], cnp: &mut CnpAnalyzer<'_>, findings: &mut Findings<'_>| {
+        let record = &trace.records()[at];
+        cnp.leaves(record);
+        if let Some(tracker) = tracker_of(record, routes, trackers) {
+            tracker.leaves(record, left, findings);
+        }
+    };
+    for (at, record) in trace.records().iter().enumerate() {
+        while let Some(Reverse((left, held_at))) = held.peek().copied().filter(|Reverse((left, _))| *left < record.time) {
+            held.pop();
+            leave(held_at, left, trackers, cnp, findings);
+        }
+        let fate = trace.fate(record);
+        cnp.enters(record, fate == Fate::Lost, findings.anomalies);
+        if let Some(tracker) = tracker_of(record, routes, trackers) {
+            tracker.enters(record, fate, findings);
+        }
+        match fate {
+            Fate::Delivered { left, copies } => {
+                for _ in 0..copies {
+                    if left <= record.time {
+                        leave(at, left, trackers, cnp, findings);
+                    } else {
+                        held.push(Reverse((left, at)));
+                    }
+                }
+            }
+            // It left somehow, nobody knows when; its connection is not judged any more.
+            Fate::Unknown => leave(at, record.time, trackers, cnp, findings),
+            Fate::Lost => {}
+        }
+    }
+    while let Some(Reverse((left, at))) = held.pop() {
+        leave(at, left, trackers, cnp, findings);
+    }
+}
+
+#[inline]
+fn tracker_of<'a>(
+    record: &dumper::Record,
+    routes: &[Route],
+    trackers: &'a mut [ConnectionTracker],
+) -> Option<&'a mut ConnectionTracker> {
+    let route = routes[record.flow.index()];
+    let class = record.class();
+    let at = if class.is_request() {
+        route.requests
+    } else if class.is_response() {
+        route.answers
+    } else {
+        NOBODY
+    };
+    trackers.get_mut(at as usize)
+}
+
+/// What the trace shows of the requester's host and of the responder's.
+fn host_facts(
+    trace: &Trace,
+    pairs: &[Pair],
+    trackers: &[ConnectionTracker],
+    cnp: &CnpAnalyzer<'_>,
+    retransmissions: &[Retransmission],
+) -> [HostFacts; 2] {
+    let mut facts = [HostFacts::default(); 2];
+    let requester = |address| pairs.iter().any(|pair| pair.connection.requester.ip == address);
+    // The first host is the one that the first connection's requester runs on.
+    let side_of_flow: Vec<usize> = trace.flows().iter().map(|flow| usize::from(!requester(flow.source))).collect();
+    for record in trace.records() {
+        let sender = side_of_flow[record.flow.index()];
+        let receiver = 1 - sender;
+        facts[sender].packets_sent += 1;
+        match trace.fate(record) {
+            Fate::Delivered { copies, .. } => {
+                facts[receiver].packets_delivered += u64::from(copies);
+                facts[receiver].cnps_delivered += u64::from(record.class() == Class::Cnp);
+            }
+            Fate::Lost if record.event() != Event::Drop => facts[receiver].corrupt_received += 1,
+            Fate::Lost | Fate::Unknown => {}
+        }
+    }
+    for (at, count) in cnp.counts().iter().enumerate() {
+        facts[side_of_flow[at]].cnps_sent += count.cnps;
+        facts[1 - side_of_flow[at]].marked_delivered += count.marked;
+    }
+    let mut side_of_connection = vec![0; pairs.len()];
+    for (at, pair) in pairs.iter().enumerate() {
+        side_of_connection[at] = side_of_flow[pair.requests.index()];
+    }
+    for (tracker, pair_at) in trackers.iter().zip(judged(pairs)) {
+        let counts = tracker.counts();
+        let requester = side_of_connection[pair_at];
+        let (asks, answers) = (requester, 1 - requester);
+        facts[answers].duplicate_requests += counts.duplicate_requests;
+        facts[answers].sequence_naks_sent += counts.sequence_naks_sent;
+        facts[asks].sequence_naks_heard += counts.sequence_naks_heard;
+        facts[asks].rnr_naks_heard += counts.rnr_naks_heard;
+        facts[asks].implied_naks += counts.implied_naks;
+        facts[asks].timeouts += counts.timeouts;
+    }
+    for retransmission in retransmissions {
+        facts[side_of_connection[retransmission.connection - 1]].retransmissions += 1;
+    }
+    facts
+}
+
+/// Indices of the pairs that have a tracker, in the trackers' order.
+fn judged(pairs: &[Pair]) -> impl Iterator<Item = usize> + '_ {
+    (0..pairs.len()).filter(|at| pairs[*at].certainty != Certainty::Ambiguous)
+}
+
+/// Compares both hosts' counters, where everything that moves them was followed.
+fn compare_counters(
+    observation: &Observation,
+    pairs: &[Pair],
+    facts: &[HostFacts; 2],
+    trackers: &[ConnectionTracker],
+    anomalies: &mut Anomalies,
+) -> [Option<CounterReport>; 2] {
+    let followed = trackers.len() == pairs.len() && !trackers.iter().any(ConnectionTracker::gave_up);
+    let mut compare = |counters: &Option<HostCounters>, facts, role, address| {
+        let counters = counters.as_ref().filter(|_| followed)?;
+        let who = Who { role, address, connection: None };
+        Some(counters::compare(counters, facts, who, anomalies))
+    };
+    let first = pairs.first().map(|pair| pair.connection);
+    [
+        compare(&observation.requester, &facts[0], Role::Requester, first.map(|ends| ends.requester.ip)),
+        compare(&observation.responder, &facts[1], Role::Responder, first.map(|ends| ends.responder.ip)),
+    ]
+}
+
+fn summaries(
+    pairs: &[Pair],
+    profiles: &[FlowProfile],
+    trackers: &[ConnectionTracker],
+    retransmissions: &[Retransmission],
+) -> Vec<ConnectionSummary> {
+    let mut fast = vec![0; pairs.len()];
+    let mut timeouts = vec![0; pairs.len()];
+    for retransmission in retransmissions {
+        match retransmission.trigger {
+            Trigger::Fast => fast[retransmission.connection - 1] += 1,
+            Trigger::Timeout => timeouts[retransmission.connection - 1] += 1,
+            Trigger::Rnr | Trigger::None => {}
+        }
+    }
+    let mut tracker_of = vec![None; pairs.len()];
+    for (tracker, at) in trackers.iter().zip(judged(pairs)) {
+        tracker_of[at] = Some(tracker);
+    }
+    let packets = |flow: dumper::FlowId| profiles[flow.index()].packets;
+    pairs
+        .iter()
+        .enumerate()
+        .map(|(at, pair)| ConnectionSummary {
+            connection: at + 1,
+            ends: pair.connection,
+            first_psn: pair.initial_psn.value(),
+            certainty: pair.certainty,
+            candidates: (pair.certainty == Certainty::Ambiguous).then_some(pair.candidates),
+            judged: tracker_of[at].is_some_and(|tracker| !tracker.gave_up()),
+            packets: packets(pair.requests) + pair.answers.map_or(0, packets),
+            fast_retransmissions: fast[at],
+            timeout_retransmissions: timeouts[at],
+            unrecovered: tracker_of[at].map(|tracker| tracker.unrecovered().collect()).unwrap_or_default(),
+        })
+        .collect()
+}
+
+/// The first injected events, and how many there are.
+fn injected_events(trace: &Trace, pairs: &[Pair]) -> (Vec<InjectedEvent>, u64) {
+    let mut connection_of = vec![None; trace.flows().len()];
+    for (pair, number) in pairs.iter().zip(1..) {
+        for flow in [Some(pair.requests), pair.answers].into_iter().flatten() {
+            connection_of[flow.index()].get_or_insert((number, pair.initial_psn));
+        }
+    }
+    let mut events = Vec::new();
+    let mut count = 0;
+    for record in trace.records().iter().filter(|record| record.event() != Event::None) {
+        count += 1;
+        if events.len() < MAX_EVENTS_LISTED {
+            let connection = connection_of[record.flow.index()];
+            let has_psn = record.class() != Class::Cnp;
+            events.push(InjectedEvent {
+                packet: record.sequence,
+                connection: connection.map(|(number, _)| number),
+                event: record.event(),
+                opcode: record.opcode(),
+                psn: connection.filter(|_| has_psn).map(|(_, initial)| record.psn.relative_to(initial)),
+            });
+        }
+    }
+    (events, count)
+}

@@ -1,0 +1,124 @@
+//! The analyzers, for the command line to list and explain.
+
+use serde::Serialize;
+
+use crate::gbn::{table, tables};
+use crate::rules::Rule;
+
+/// What one analyzer looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Analyzer {
+    /// Name.
+    pub name: &'static str,
+    /// One line.
+    pub summary: &'static str,
+    /// What it needs beside the trace.
+    pub needs: &'static str,
+    /// What it does, for someone who reads its remarks.
+    pub explanation: &'static str,
+    /// Rules that it holds a NIC to.
+    #[serde(skip)]
+    pub rules: &'static [Rule],
+}
+
+/// Every analyzer.
+pub const ALL: &[Analyzer] = &[
+    Analyzer {
+        name: "go-back-n",
+        summary: "holds requester and responder to the go-back-N state machines",
+        needs: "a trace; a configuration, to judge time-outs against T and 4T",
+        explanation: "Follows each connection through four transition tables: what the requester sends, what the \
+            responder acknowledges and NAKs, how Reads are answered, and when a Read is re-issued. A packet counts \
+            for its receiver only once it was delivered, and an answer may cross it on the way, so that nothing is \
+            called wrong that a conforming NIC could have done.",
+        rules: &[
+            Rule::NakAgain,
+            Rule::NakWrongPsn,
+            Rule::NakWithoutCause,
+            Rule::NakMissing,
+            Rule::AckBeyondData,
+            Rule::AckRegresses,
+            Rule::AckPassesRead,
+            Rule::ReackMissing,
+            Rule::RetransmissionWithoutCause,
+            Rule::ResumeLate,
+            Rule::ResumeEarly,
+            Rule::PsnSkipped,
+            Rule::RetryAfterFatalNak,
+            Rule::MsnWrong,
+            Rule::RnrUndelivered,
+            Rule::ResponseGap,
+            Rule::ResponseUnrequested,
+            Rule::ResponsePosition,
+            Rule::RtoBelowMinimum,
+            Rule::RtoAboveMaximum,
+            Rule::DeliveredYetMissing,
+        ],
+    },
+    Analyzer {
+        name: "retransmission",
+        summary: "takes each retransmission apart: NACK generation, NACK reaction, or time-out",
+        needs: "a trace",
+        explanation: "Generation is the time from the next delivered packet after a loss to the NACK, reaction from \
+            the NACK to the first repeated packet; a Read's NACK is its re-issued request. Times are the switch's: \
+            each phase is off by half a round trip. It measures and does not judge.",
+        rules: &[],
+    },
+    Analyzer {
+        name: "cnp",
+        summary: "compares congestion notifications with ECN marks",
+        needs: "a trace; a configuration, to judge the interval between CNPs",
+        explanation: "Every CNP needs a delivered ECN-marked packet (or an out-of-order one, as NICs that treat loss \
+            as congestion notify those too); a host that receives marks sends CNPs; CNPs of one scope keep the \
+            configured interval. The scope is per QP unless another is named, which every wider limit keeps as well.",
+        rules: &[Rule::EcnWithoutCnp, Rule::CnpWithoutEcn, Rule::CnpTooEarly],
+    },
+    Analyzer {
+        name: "counters",
+        summary: "compares hardware counters with what the trace shows",
+        needs: "a result folder with counters of both hosts",
+        explanation: "Each counter of known meaning should move as often as the trace shows its cause. Counters that \
+            moved and whose meaning is not known are listed, not judged.",
+        rules: &[Rule::CounterDiffers],
+    },
+    Analyzer {
+        name: "messages",
+        summary: "message completion times and goodput of each QP",
+        needs: "completions",
+        explanation: "Mean, median, 99th percentile and longest message completion time, and goodput, by QP. It \
+            measures and does not judge.",
+        rules: &[],
+    },
+];
+
+/// The analyzer of a name.
+pub fn find(name: &str) -> Option<&'static Analyzer> {
+    ALL.iter().find(|analyzer| analyzer.name == name)
+}
+
+/// The go-back-N tables, each with its title, as text and as a Mermaid state diagram.
+pub fn go_back_n_tables() -> [(&'static str, String, String); 3] {
+    macro_rules! show {
+        ($title:literal, $machine:ident) => {
+            ($title, table::describe(tables::$machine::ROWS), table::diagram(tables::$machine::ROWS))
+        };
+    }
+    [
+        show!("Requester: what it sends", requester),
+        show!("Responder: what it acknowledges", responder),
+        show!("Responder: how it answers Reads and atomics", answers),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_belongs_to_one_analyzer() {
+        for rule in Rule::ALL {
+            let owners = ALL.iter().filter(|analyzer| analyzer.rules.contains(rule)).count();
+            assert_eq!(owners, 1, "{}", rule.name());
+        }
+    }
+}

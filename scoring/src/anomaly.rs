@@ -1,0 +1,192 @@
+//! What an analyzer says is wrong: kind, rule, who, evidence.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+
+use dumper::Nanos;
+use serde::Serialize;
+
+use crate::rules::Rule;
+
+/// Kinds of anomaly, as findings name them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Go-back-N not followed: NAK, ACK, or retransmission that the specification does not allow.
+    GbnViolation,
+    /// Another rule of the reliable connection broken.
+    ProtocolViolation,
+    /// A retransmission time-out outside of T to 4T.
+    UnexpectedTimeout,
+    /// CNPs that do not fit the ECN marks, or come too early.
+    CnpGeneration,
+    /// A counter that does not say what the trace shows.
+    CounterMismatch,
+    /// Packets lost after the switch, by a receiver that counts no reason.
+    UnexplainedDiscard,
+}
+
+impl Kind {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GbnViolation => "gbn-violation",
+            Self::ProtocolViolation => "protocol-violation",
+            Self::UnexpectedTimeout => "unexpected-timeout",
+            Self::CnpGeneration => "cnp-generation",
+            Self::CounterMismatch => "counter-mismatch",
+            Self::UnexplainedDiscard => "unexplained-discard",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Which part of a NIC did it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// The end that sends requests.
+    Requester,
+    /// The end that answers them.
+    Responder,
+    /// The receiver of data that sends CNPs.
+    NotificationPoint,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Requester => "requester",
+            Self::Responder => "responder",
+            Self::NotificationPoint => "notification point",
+        })
+    }
+}
+
+/// Who did it: the role, the host, and the connection where it is one connection's doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct Who {
+    /// Part of the NIC.
+    pub role: Role,
+    /// Address of the host.
+    pub address: Option<IpAddr>,
+    /// Connection, from 1.
+    pub connection: Option<usize>,
+}
+
+/// A counter as evidence.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CounterEvidence {
+    /// Its vendor's name.
+    pub name: String,
+    /// How far it moved.
+    pub moved: u64,
+    /// What the trace shows.
+    pub expected: u64,
+}
+
+/// What an anomaly rests on.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Evidence {
+    /// Packets by mirror sequence number; the first is the one that broke the rule.
+    pub packets: Vec<u32>,
+    /// Named times in nanoseconds.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub times_ns: BTreeMap<&'static str, Nanos>,
+    /// Counters.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<CounterEvidence>,
+}
+
+impl Evidence {
+    /// Evidence of packets alone.
+    pub fn packets(packets: impl IntoIterator<Item = u32>) -> Self {
+        Self { packets: packets.into_iter().collect(), ..Self::default() }
+    }
+
+    /// With a named time.
+    pub fn with_time(mut self, name: &'static str, time: Nanos) -> Self {
+        self.times_ns.insert(name, time);
+        self
+    }
+}
+
+/// Something that was observed and should not have been.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Anomaly {
+    /// The rule that was broken; it fixes the kind, what was expected, and the source.
+    pub rule: Rule,
+    /// Who did it.
+    pub who: Who,
+    /// State of the machine that judged, normalised; part of the signature.
+    pub state: &'static str,
+    /// What happened, in one sentence with the packet's relative numbers.
+    pub what: String,
+    /// What it rests on.
+    pub evidence: Evidence,
+}
+
+impl Anomaly {
+    /// Kind of the anomaly.
+    pub const fn kind(&self) -> Kind {
+        self.rule.kind()
+    }
+
+    /// What findings are told apart by: kind, role, rule and state, never PSN, QPN or time.
+    pub fn signature(&self) -> String {
+        let role = match self.who.role {
+            Role::Requester => "requester",
+            Role::Responder => "responder",
+            Role::NotificationPoint => "notification-point",
+        };
+        format!("{}/{role}/{}/{}", self.kind(), self.rule.name(), self.state)
+    }
+}
+
+/// Most anomalies of one signature that are kept whole. A NIC that breaks a rule breaks it thousands of times;
+/// the first ones say all there is, the rest are counted.
+pub const MAX_KEPT_PER_SIGNATURE: u64 = 16;
+
+/// Collects anomalies, in the order in which they were seen.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Anomalies {
+    kept: Vec<Anomaly>,
+    sightings: BTreeMap<String, u64>,
+}
+
+impl Anomalies {
+    /// Adds one.
+    pub fn push(&mut self, anomaly: Anomaly) {
+        let sightings = self.sightings.entry(anomaly.signature()).or_default();
+        *sightings += 1;
+        if *sightings <= MAX_KEPT_PER_SIGNATURE {
+            self.kept.push(anomaly);
+        }
+    }
+
+    /// The anomalies that were kept whole.
+    pub fn kept(&self) -> &[Anomaly] {
+        &self.kept
+    }
+
+    /// How often each signature was seen, kept or not.
+    pub const fn sightings(&self) -> &BTreeMap<String, u64> {
+        &self.sightings
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Orders by the first packet of evidence, so that the order of analyzers does not show.
+    pub(crate) fn sort(&mut self) {
+        self.kept.sort_by_key(|anomaly| anomaly.evidence.packets.first().copied().unwrap_or(u32::MAX));
+    }
+}

@@ -1,0 +1,211 @@
+//! CNPs against ECN marks (001 §4, congestion notification).
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use dumper::trace::{Flow, FlowId, Record};
+use dumper::wire::Class;
+use dumper::{Nanos, Trace};
+
+use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
+use crate::connections::Pair;
+use crate::known::{CnpScope, Host, Known};
+use crate::rules::Rule;
+
+/// CNPs closer than this share of the interval are too early. The switch sees the spacing that the NIC made
+/// plus what a queue behind it did: a CNP that waited for a full data packet to leave shortens the next gap by
+/// its serialisation time, which is below a tenth of every interval that NICs use.
+const INTERVAL_TOLERANCE_PERCENT: u64 = 90;
+
+/// CNPs and marks of one direction of a QP.
+#[derive(Clone, Copy, Debug, Default)]
+struct QpState {
+    /// Reasons for a CNP that were delivered and that no CNP has answered yet.
+    credits: u64,
+    /// A data packet of this flow was lost: what follows is out of order, a reason for a CNP where loss
+    /// counts as congestion.
+    lossy: bool,
+    /// First marked packet delivered, and the first packet by which its receiver showed that it was alive
+    /// afterwards.
+    first_mark: Option<u32>,
+    answered_by: Option<u32>,
+}
+
+/// What is counted for the counters analyzer and the summary, per flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CnpCounts {
+    /// Marked data packets delivered on this flow.
+    pub marked: u64,
+    /// CNPs sent on this flow.
+    pub cnps: u64,
+}
+
+/// A key under which CNPs share one interval.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum ScopeKey {
+    Qp(FlowId),
+    Addresses(IpAddr, IpAddr),
+    Port(Side),
+}
+
+/// Host of the test that an address belongs to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Side {
+    Requester,
+    Responder,
+}
+
+/// Fed packet by packet; judges when a CNP passes and at the end.
+pub struct CnpAnalyzer<'a> {
+    trace: &'a Trace,
+    known: &'a Known,
+    /// The other direction of each flow, and the connection's number.
+    partner: Vec<Option<(FlowId, usize)>>,
+    sides: BTreeMap<IpAddr, Side>,
+    flows: Vec<QpState>,
+    counts: Vec<CnpCounts>,
+    last_cnp: BTreeMap<ScopeKey, (Nanos, u32)>,
+}
+
+impl<'a> CnpAnalyzer<'a> {
+    /// An analyzer of a trace whose connections are `pairs`.
+    pub fn new(trace: &'a Trace, pairs: &[Pair], known: &'a Known) -> Self {
+        let mut partner = vec![None; trace.flows().len()];
+        let mut sides = BTreeMap::new();
+        for (pair, number) in pairs.iter().zip(1..) {
+            // The first pair that names an address says whose it is: metadata comes first.
+            sides.entry(pair.connection.requester.ip).or_insert(Side::Requester);
+            sides.entry(pair.connection.responder.ip).or_insert(Side::Responder);
+            if let Some(answers) = pair.answers {
+                partner[pair.requests.index()].get_or_insert((answers, number));
+                partner[answers.index()].get_or_insert((pair.requests, number));
+            }
+        }
+        let flows = vec![QpState::default(); partner.len()];
+        let counts = vec![CnpCounts::default(); partner.len()];
+        Self { trace, known, partner, sides, flows, counts, last_cnp: BTreeMap::new() }
+    }
+
+    /// Counts per flow.
+    pub fn counts(&self) -> &[CnpCounts] {
+        &self.counts
+    }
+
+    /// A packet enters the switch, and its sender is judged.
+    #[inline]
+    pub fn enters(&mut self, record: &Record, lost: bool, anomalies: &mut Anomalies) {
+        let class = record.class();
+        if class == Class::Cnp {
+            self.cnp(record, anomalies);
+        } else if lost && class.is_data() {
+            self.flows[record.flow.index()].lossy = true;
+        }
+        // Whatever a receiver of marks sends shows that it is alive; cheap to skip where nothing was marked.
+        if let Some((other, _)) = self.partner[record.flow.index()] {
+            let other = &mut self.flows[other.index()];
+            if other.first_mark.is_some() && class != Class::Cnp {
+                other.answered_by.get_or_insert(record.sequence);
+            }
+        }
+    }
+
+    /// A packet has left the switch.
+    #[inline]
+    pub fn leaves(&mut self, record: &Record) {
+        let state = &mut self.flows[record.flow.index()];
+        if record.class() == Class::Cnp {
+            return;
+        }
+        if self.trace.marked(record) {
+            state.credits += 1;
+            state.first_mark.get_or_insert(record.sequence);
+            self.counts[record.flow.index()].marked += 1;
+        } else if state.lossy && record.class().is_data() {
+            state.credits += 1;
+        }
+    }
+
+    fn host(&self, flow: &Flow) -> Option<(Side, &Host)> {
+        self.sides.get(&flow.source).map(|side| match side {
+            Side::Requester => (Side::Requester, &self.known.requester),
+            Side::Responder => (Side::Responder, &self.known.responder),
+        })
+    }
+
+    fn cnp(&mut self, record: &Record, anomalies: &mut Anomalies) {
+        self.counts[record.flow.index()].cnps += 1;
+        let flow = *self.trace.flow(record);
+        // A CNP goes to the QP that sent the marked packet, so its reason is on the other direction.
+        let reason = self.partner[record.flow.index()];
+        let who = Who {
+            role: Role::NotificationPoint,
+            address: Some(flow.source),
+            connection: reason.map(|(_, number)| number),
+        };
+        if let Some((marked, _)) = reason {
+            let credits = &mut self.flows[marked.index()].credits;
+            if *credits == 0 {
+                anomalies.push(Anomaly {
+                    rule: Rule::CnpWithoutEcn,
+                    who,
+                    state: "no-reason",
+                    what: "sends a CNP, and no marked packet that it could answer was delivered".to_owned(),
+                    evidence: Evidence::packets([record.sequence]),
+                });
+            }
+            *credits = credits.saturating_sub(1);
+        }
+        let Some((side, interval)) = self.host(&flow).and_then(|(side, host)| Some((side, host.cnp_interval?))) else {
+            return;
+        };
+        let (key, state) = match self.known.cnp_scope {
+            CnpScope::Qp => (ScopeKey::Qp(record.flow), "per-qp"),
+            CnpScope::DestinationIp => (ScopeKey::Addresses(flow.source, flow.destination), "per-destination-ip"),
+            CnpScope::Port => (ScopeKey::Port(side), "per-port"),
+        };
+        if let Some((earlier, sequence)) = self.last_cnp.insert(key, (record.time, record.sequence)) {
+            let apart = record.time - earlier;
+            if apart.times(100) < interval.times(INTERVAL_TOLERANCE_PERCENT) {
+                anomalies.push(Anomaly {
+                    rule: Rule::CnpTooEarly,
+                    who,
+                    state,
+                    what: format!("sends CNPs {apart} apart, where the interval is {interval} ({state})"),
+                    evidence: Evidence::packets([record.sequence, sequence])
+                        .with_time("apart", apart)
+                        .with_time("interval", interval),
+                });
+            }
+        }
+    }
+
+    /// The trace has ended: a host that received marks, lived on and never sent a CNP is named.
+    pub fn ends(&self, anomalies: &mut Anomalies) {
+        let mut hosts: BTreeMap<IpAddr, (u64, u64, Option<(u32, u32, usize)>)> = BTreeMap::new();
+        for (at, flow) in self.trace.flows().iter().enumerate() {
+            hosts.entry(flow.source).or_default().1 += self.counts[at].cnps;
+            let host = hosts.entry(flow.destination).or_default();
+            host.0 += self.counts[at].marked;
+            if let (Some(mark), Some(answer), Some((_, number))) =
+                (self.flows[at].first_mark, self.flows[at].answered_by, self.partner[at])
+            {
+                host.2.get_or_insert((mark, answer, number));
+            }
+        }
+        for (address, (marked, cnps, seen)) in hosts {
+            let switched_off = match self.sides.get(&address) {
+                Some(Side::Requester) => self.known.requester.notifies == Some(false),
+                Some(Side::Responder) => self.known.responder.notifies == Some(false),
+                None => false,
+            };
+            let Some((mark, answer, number)) = seen.filter(|_| cnps == 0 && !switched_off) else { continue };
+            anomalies.push(Anomaly {
+                rule: Rule::EcnWithoutCnp,
+                who: Who { role: Role::NotificationPoint, address: Some(address), connection: Some(number) },
+                state: "no-cnp",
+                what: format!("received {marked} ECN-marked packets and sent no CNP"),
+                evidence: Evidence::packets([mark, answer]),
+            });
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Which flows of a trace are the two directions of one connection.
+//!
+//! The hosts' metadata says so where there is any. In a bare capture a BTH names only its destination QP, so
+//! the pairing is found from addresses, PSN continuity (a response carries a PSN of its requester) and the UDP
+//! source port (which senders derive from both QPNs); what stays ambiguous is said to be so and not judged.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use dumper::trace::FlowId;
+use dumper::wire::{Class, Position};
+use dumper::{Connection, Endpoint, Nanos, Observation, Psn, Record, Trace};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// MTU assumed where no packet shows it: then no Read was answered by more than one packet.
+const LARGEST_MTU: u32 = 4096;
+
+/// Candidate pairs of flows between two addresses beyond which only flows with the same UDP source port are
+/// compared, so that a hostile capture cannot make the search quadratic.
+const MAX_CANDIDATES: usize = 1 << 22;
+
+/// How sure it is that two flows belong together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Certainty {
+    /// The hosts said so.
+    Metadata,
+    /// The only flow each way between two addresses.
+    Addresses,
+    /// The only pair whose PSNs fit.
+    Psn,
+    /// Several fit by PSN; one by UDP source port.
+    SourcePort,
+    /// No flow in the other direction.
+    OneWay,
+    /// Several fit; none was chosen, and nothing is judged.
+    Ambiguous,
+}
+
+/// A requester's flow with the flow of the answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pair {
+    /// Both ends.
+    pub connection: Connection,
+    /// PSN that relative numbers count from: the connection's initial PSN, or in a bare capture the first
+    /// request's.
+    pub initial_psn: Psn,
+    /// Flow of the requests.
+    pub requests: FlowId,
+    /// Flow of the answers.
+    pub answers: Option<FlowId>,
+    /// How sure the pairing is.
+    pub certainty: Certainty,
+    /// Flows that could be the answers, where the pairing is ambiguous.
+    pub candidates: usize,
+    /// Path MTU in bytes, as the packets show it.
+    pub mtu: u32,
+}
+
+/// What one pass over the trace tells about a flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FlowProfile {
+    /// Packets.
+    pub packets: u64,
+    first_request: Option<(Psn, Nanos)>,
+    /// Farthest request and the bytes that it asks for, if it is a Read.
+    last_request: Option<(Psn, u32)>,
+    /// Lowest and highest PSN of the responses, and the time of the first.
+    responses: Option<(Psn, Psn, Nanos)>,
+    src_port: u16,
+    /// Largest payload of a FIRST or MIDDLE packet, which is the MTU.
+    mtu: u16,
+}
+
+impl FlowProfile {
+    #[inline]
+    fn take(&mut self, record: &Record) {
+        self.packets += 1;
+        self.src_port = record.src_port;
+        let psn = record.psn;
+        let class = record.class();
+        if let Class::Request(_, position) | Class::ReadResponse(position) = class
+            && matches!(position, Position::First | Position::Middle)
+        {
+            self.mtu = self.mtu.max(record.payload_len);
+        }
+        if class.is_request() {
+            self.first_request.get_or_insert((psn, record.time));
+            if self.last_request.is_none_or(|(last, _)| psn.is_after(last)) {
+                self.last_request = Some((psn, record.dma_length));
+            }
+        } else if class.is_response() {
+            let (low, high, first) = self.responses.unwrap_or((psn, psn, record.time));
+            let low = if psn.is_before(low) { psn } else { low };
+            let high = if psn.is_after(high) { psn } else { high };
+            self.responses = Some((low, high, first));
+        }
+    }
+
+    /// Whether `answers` can be the answers to this flow's requests, by PSN and time.
+    fn answered_by(&self, answers: &Self) -> bool {
+        let Some((low, high, first)) = answers.responses else { return true };
+        let Some((start, since)) = self.first_request else { return false };
+        let Some((last, bytes)) = self.last_request else { return false };
+        let mtu = mtu_of(self, answers);
+        let end = last.add(bytes.div_ceil(mtu).clamp(1, Psn::SPACE / 2));
+        !low.is_before(start) && high.is_before(end) && first >= since
+    }
+
+    fn pairs_with(&self, other: &Self) -> bool {
+        self.answered_by(other) && other.answered_by(self)
+    }
+}
+
+fn mtu_of(one: &FlowProfile, other: &FlowProfile) -> u32 {
+    match u32::from(one.mtu.max(other.mtu)) {
+        0 => LARGEST_MTU,
+        mtu => mtu,
+    }
+}
+
+/// Profiles of all flows, by flow index.
+pub fn profiles(trace: &Trace) -> Vec<FlowProfile> {
+    let mut profiles = vec![FlowProfile::default(); trace.flows().len()];
+    for record in trace.records() {
+        profiles[record.flow.index()].take(record);
+    }
+    profiles
+}
+
+/// All pairs of an observation: one for each flow that carries requests, in the order of the hosts' metadata,
+/// then of first appearance.
+pub fn pairs(observation: &Observation, profiles: &[FlowProfile]) -> Vec<Pair> {
+    let trace = &observation.trace;
+    let mut partner = vec![None; profiles.len()];
+    let mut finder = Finder { trace, profiles, partner: &mut partner };
+    let listed = finder.by_metadata(&observation.connections);
+    finder.by_evidence();
+
+    let mut pairs = Vec::new();
+    let mut done = vec![false; profiles.len()];
+    let order = listed.into_iter().chain((0..profiles.len()).map(|at| FlowId(at as u32)));
+    for flow in order {
+        if !std::mem::replace(&mut done[flow.index()], true)
+            && let Some(pair) = pair_of(observation, profiles, &partner, flow)
+        {
+            pairs.push(pair);
+        }
+    }
+    pairs
+}
+
+fn pair_of(
+    observation: &Observation,
+    profiles: &[FlowProfile],
+    partner: &[Option<Partner>],
+    requests: FlowId,
+) -> Option<Pair> {
+    let profile = &profiles[requests.index()];
+    let (first, _) = profile.first_request?;
+    let flow = observation.trace.flows()[requests.index()];
+    let (answers, certainty, candidates) = match partner[requests.index()] {
+        Some(Partner::Found(answers, certainty)) => (Some(answers), certainty, 1),
+        Some(Partner::Several(candidates)) => (None, Certainty::Ambiguous, candidates),
+        None => (None, Certainty::OneWay, 0),
+    };
+    let requester_qpn = answers.map(|answers| observation.trace.flows()[answers.index()].dest_qpn);
+    let known = observation.connections.iter().find(|connection| {
+        let (from, to) = (&connection.requester, &connection.responder);
+        from.ip == flow.source && to.ip == flow.destination && to.qpn == Some(flow.dest_qpn)
+    });
+    let connection = known.copied().unwrap_or_else(|| Connection {
+        requester: Endpoint { qpn: requester_qpn, ..Endpoint::new(flow.source) },
+        responder: Endpoint { qpn: Some(flow.dest_qpn), ..Endpoint::new(flow.destination) },
+    });
+    let mtu = answers.map_or_else(|| mtu_of(profile, profile), |answers| mtu_of(profile, &profiles[answers.index()]));
+    Some(Pair {
+        connection,
+        initial_psn: connection.requester.initial_psn.unwrap_or(first),
+        requests,
+        answers,
+        certainty,
+        candidates,
+        mtu,
+    })
+}
+
+/// What is known of a flow's other direction.
+#[derive(Clone, Copy, Debug)]
+enum Partner {
+    Found(FlowId, Certainty),
+    Several(usize),
+}
+
+struct Finder<'a> {
+    trace: &'a Trace,
+    profiles: &'a [FlowProfile],
+    partner: &'a mut [Option<Partner>],
+}
+
+impl Finder<'_> {
+    fn join(&mut self, one: FlowId, other: FlowId, certainty: Certainty) {
+        self.partner[one.index()] = Some(Partner::Found(other, certainty));
+        self.partner[other.index()] = Some(Partner::Found(one, certainty));
+    }
+
+    fn is_free(&self, flow: FlowId) -> bool {
+        self.partner[flow.index()].is_none()
+    }
+
+    /// Pairs what the metadata names; the requests' flows in its order.
+    fn by_metadata(&mut self, connections: &[Connection]) -> Vec<FlowId> {
+        let flows: FxHashMap<(IpAddr, IpAddr, u32), FlowId> = (0..)
+            .map(FlowId)
+            .zip(self.trace.flows())
+            .map(|(id, flow)| ((flow.source, flow.destination, flow.dest_qpn), id))
+            .collect();
+        let find = |from: &Endpoint, to: &Endpoint| flows.get(&(from.ip, to.ip, to.qpn?)).copied();
+        let mut order = Vec::new();
+        for connection in connections {
+            let there = find(&connection.requester, &connection.responder);
+            let back = find(&connection.responder, &connection.requester);
+            if let (Some(there), Some(back)) = (there, back) {
+                self.join(there, back, Certainty::Metadata);
+            }
+            order.extend(there);
+        }
+        order
+    }
+
+    /// Pairs the other flows by what the packets show.
+    fn by_evidence(&mut self) {
+        let mut between: BTreeMap<(IpAddr, IpAddr), [Vec<FlowId>; 2]> = BTreeMap::new();
+        for (id, flow) in (0..).map(FlowId).zip(self.trace.flows()) {
+            if self.is_free(id) {
+                let (low, high) = (flow.source.min(flow.destination), flow.source.max(flow.destination));
+                between.entry((low, high)).or_default()[usize::from(flow.source != low)].push(id);
+            }
+        }
+        for [there, back] in between.into_values() {
+            if let ([one], [other]) = (&there[..], &back[..])
+                && self.profiles[one.index()].pairs_with(&self.profiles[other.index()])
+            {
+                self.join(*one, *other, Certainty::Addresses);
+            } else {
+                self.match_flows(&there, &back);
+            }
+        }
+    }
+
+    /// Pairs flows that are each other's only candidate, by PSN and then by source port, until nothing changes.
+    fn match_flows(&mut self, there: &[FlowId], back: &[FlowId]) {
+        let by_port_only = there.len().saturating_mul(back.len()) > MAX_CANDIDATES;
+        let candidates = self.candidates(there, back, by_port_only);
+        for certainty in [Certainty::Psn, Certainty::SourcePort] {
+            loop {
+                let joined = self.join_unique(&candidates, certainty);
+                if joined == 0 {
+                    break;
+                }
+            }
+        }
+        for (flow, others) in &candidates {
+            if self.is_free(*flow) && !others.is_empty() {
+                let free = others.iter().filter(|other| self.is_free_or_several(**other)).count();
+                if free > 0 {
+                    self.partner[flow.index()] = Some(Partner::Several(free));
+                }
+            }
+        }
+    }
+
+    fn is_free_or_several(&self, flow: FlowId) -> bool {
+        !matches!(self.partner[flow.index()], Some(Partner::Found(..)))
+    }
+
+    /// Candidates of every flow, both ways.
+    fn candidates(&self, there: &[FlowId], back: &[FlowId], by_port_only: bool) -> BTreeMap<FlowId, Vec<FlowId>> {
+        let mut of_port: FxHashMap<u16, Vec<FlowId>> = FxHashMap::default();
+        if by_port_only {
+            for flow in back {
+                of_port.entry(self.profiles[flow.index()].src_port).or_default().push(*flow);
+            }
+        }
+        let mut candidates: BTreeMap<FlowId, Vec<FlowId>> = BTreeMap::new();
+        for flow in there {
+            let profile = &self.profiles[flow.index()];
+            let others = if by_port_only {
+                of_port.get(&profile.src_port).map_or(&[][..], |flows| &flows[..flows.len().min(back.len())])
+            } else {
+                back
+            };
+            for other in others.iter().filter(|other| profile.pairs_with(&self.profiles[other.index()])) {
+                candidates.entry(*flow).or_default().push(*other);
+                candidates.entry(*other).or_default().push(*flow);
+            }
+        }
+        candidates
+    }
+
+    /// Joins the flows that are each other's only free candidate; returns how many pairs were joined.
+    fn join_unique(&mut self, candidates: &BTreeMap<FlowId, Vec<FlowId>>, certainty: Certainty) -> usize {
+        let only = |finder: &Self, flow: FlowId| {
+            let port = finder.profiles[flow.index()].src_port;
+            let fits = |other: &&FlowId| {
+                finder.is_free(**other)
+                    && (certainty == Certainty::Psn || finder.profiles[other.index()].src_port == port)
+            };
+            let mut fitting = candidates.get(&flow)?.iter().filter(fits);
+            fitting.next().filter(|_| fitting.next().is_none()).copied()
+        };
+        let mut joined = 0;
+        for flow in candidates.keys().copied() {
+            if self.is_free(flow)
+                && let Some(other) = only(self, flow)
+                && only(self, other) == Some(flow)
+            {
+                self.join(flow, other, certainty);
+                joined += 1;
+            }
+        }
+        joined
+    }
+}

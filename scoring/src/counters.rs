@@ -1,0 +1,173 @@
+//! Counters against the trace (001 §4 and §6.2.4).
+
+use std::sync::LazyLock;
+
+use dumper::HostCounters;
+use serde::{Deserialize, Serialize};
+
+use crate::anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, Who};
+use crate::rules::Rule;
+
+/// What the trace shows of one host: how often each cause of a counter happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct HostFacts {
+    /// RDMA packets that it sent.
+    pub packets_sent: u64,
+    /// Intact RDMA packets that left the switch towards it.
+    pub packets_delivered: u64,
+    /// Duplicate requests that reached it as a responder.
+    pub duplicate_requests: u64,
+    /// Sequence NAKs that it sent.
+    pub sequence_naks_sent: u64,
+    /// Sequence NAKs delivered to it.
+    pub sequence_naks_heard: u64,
+    /// RNR NAKs delivered to it.
+    pub rnr_naks_heard: u64,
+    /// Implied NAKs that it had reason to see.
+    pub implied_naks: u64,
+    /// Expiries of its ACK timer.
+    pub timeouts: u64,
+    /// Retransmissions that it began, for any reason.
+    pub retransmissions: u64,
+    /// ECN-marked packets delivered to it.
+    pub marked_delivered: u64,
+    /// CNPs that it sent.
+    pub cnps_sent: u64,
+    /// CNPs delivered to it.
+    pub cnps_delivered: u64,
+    /// Packets with a wrong ICRC that left the switch towards it.
+    pub corrupt_received: u64,
+}
+
+/// What moves a counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Cause {
+    PacketsSent,
+    PacketsDelivered,
+    DuplicateRequests,
+    SequenceNaksSent,
+    SequenceNaksHeard,
+    RnrNaksHeard,
+    ImpliedNaks,
+    Timeouts,
+    Retransmissions,
+    MarkedDelivered,
+    CnpsSent,
+    CnpsDelivered,
+    CorruptReceived,
+}
+
+impl Cause {
+    const fn count(self, facts: &HostFacts) -> u64 {
+        match self {
+            Self::PacketsSent => facts.packets_sent,
+            Self::PacketsDelivered => facts.packets_delivered,
+            Self::DuplicateRequests => facts.duplicate_requests,
+            Self::SequenceNaksSent => facts.sequence_naks_sent,
+            Self::SequenceNaksHeard => facts.sequence_naks_heard,
+            Self::RnrNaksHeard => facts.rnr_naks_heard,
+            Self::ImpliedNaks => facts.implied_naks,
+            Self::Timeouts => facts.timeouts,
+            Self::Retransmissions => facts.retransmissions,
+            Self::MarkedDelivered => facts.marked_delivered,
+            Self::CnpsSent => facts.cnps_sent,
+            Self::CnpsDelivered => facts.cnps_delivered,
+            Self::CorruptReceived => facts.corrupt_received,
+        }
+    }
+}
+
+/// How far a trace can tell what a counter should say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Compare {
+    Exact,
+    Moves,
+    AtLeast,
+    AtMost,
+}
+
+impl Compare {
+    const fn agrees(self, moved: u64, expected: u64) -> bool {
+        match self {
+            Self::Exact => moved == expected,
+            Self::Moves => (moved == 0) == (expected == 0),
+            Self::AtLeast => moved >= expected,
+            Self::AtMost => moved <= expected,
+        }
+    }
+}
+
+/// One known counter.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Meaning {
+    name: String,
+    cause: Cause,
+    compare: Compare,
+}
+
+#[derive(Deserialize)]
+struct Meanings {
+    counter: Vec<Meaning>,
+}
+
+/// The shipped table of counters.
+static MEANINGS: LazyLock<Vec<Meaning>> = LazyLock::new(|| {
+    let table: Meanings =
+        toml::from_str(include_str!("../data/counters.toml")).expect("the shipped table is parsed by a test");
+    table.counter
+});
+
+/// What became of one host's counters.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct CounterReport {
+    /// Counters compared with the trace.
+    pub compared: Vec<CounterEvidence>,
+    /// Counters that moved and whose meaning is not known here: not compared.
+    pub unused: Vec<String>,
+}
+
+/// Compares a host's counters with what the trace shows of it.
+pub fn compare(counters: &HostCounters, facts: &HostFacts, who: Who, anomalies: &mut Anomalies) -> CounterReport {
+    let mut report = CounterReport { compared: Vec::new(), unused: Vec::new() };
+    for name in counters.names() {
+        let Some(moved) = counters.moved(name) else { continue };
+        let Some(meaning) = MEANINGS.iter().find(|meaning| meaning.name == name) else {
+            if moved > 0 {
+                report.unused.push(name.to_owned());
+            }
+            continue;
+        };
+        let expected = meaning.cause.count(facts);
+        let evidence = CounterEvidence { name: meaning.name.clone(), moved, expected };
+        if !meaning.compare.agrees(moved, expected) {
+            anomalies.push(Anomaly {
+                rule: Rule::CounterDiffers,
+                who,
+                state: &meaning.name,
+                what: format!("{name} moved by {moved}, and the trace shows {expected}"),
+                evidence: Evidence { counters: vec![evidence.clone()], ..Evidence::default() },
+            });
+        }
+        report.compared.push(evidence);
+    }
+    report
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_table_parses_and_names_each_counter_once() {
+        let mut names: Vec<&str> = MEANINGS.iter().map(|meaning| &meaning.name[..]).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        assert!(count > 20);
+    }
+}

@@ -1,0 +1,171 @@
+//! The responder's second machine: how it answers Reads and atomics.
+
+use std::collections::VecDeque;
+
+use dumper::Psn;
+use dumper::wire::{Class, Position};
+
+use super::tables::answers::{Event, State};
+use super::tracker::{Ledger, Packet};
+use crate::anomaly::Evidence;
+
+/// A Read or atomic that was delivered and is not answered.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    first: Psn,
+    end: Psn,
+    /// It repeats an earlier one, or part of it.
+    repeated: bool,
+}
+
+/// Unanswered requests that are remembered. A QP has at most 255 Reads and atomics outstanding (8 bits of
+/// `max_rd_atomic`); the rest are repetitions that nobody answered.
+const REMEMBERED_REQUESTS: usize = 4096;
+
+/// The response under way.
+#[derive(Clone, Copy, Debug)]
+struct UnderWay {
+    request: Request,
+    next: Psn,
+}
+
+/// What a responder still has to answer, and what it is answering.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    state: State,
+    asked: VecDeque<Request>,
+    now: Option<UnderWay>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::Idle
+    }
+}
+
+impl Answers {
+    /// A Read or atomic is delivered; `new` tells whether the responder takes it for the first time.
+    pub(super) fn asked(&mut self, packet: &Packet, new: bool) {
+        if self.asked.len() == REMEMBERED_REQUESTS {
+            self.asked.pop_front();
+        }
+        self.asked.push_back(Request { first: packet.psn, end: packet.end(), repeated: !new });
+    }
+
+    /// First PSN at or before `psn` that an unanswered request still owes a response for.
+    pub(super) fn unanswered_up_to(&self, psn: Psn) -> Option<Psn> {
+        let under_way = self.now.filter(|now| !now.request.repeated).map(|now| now.next);
+        let waiting = self.asked.iter().find(|request| !request.repeated).map(|request| request.first);
+        under_way.or(waiting).filter(|first| !first.is_after(psn))
+    }
+
+    /// The responder says that it expects `psn`: it has not taken what was delivered from there on.
+    pub(super) fn forget_from(&mut self, psn: Psn) {
+        self.asked.retain(|request| request.repeated || request.first.is_before(psn));
+    }
+
+    /// A Read response or an atomic acknowledgement enters the switch.
+    #[inline]
+    pub(super) fn responds(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        let psn = packet.psn;
+        if let Some(now) = &mut self.now
+            && now.next == psn
+            && self.state == State::Answering
+        {
+            let last = psn.add(1) == now.request.end;
+            now.next = psn.add(1);
+            let expected = if last { Position::Last } else { Position::Middle };
+            let placed = position(packet).is_none_or(|position| position == expected);
+            if last {
+                self.now = None;
+            }
+            if placed {
+                // The usual packet: no words needed.
+                self.state = self.state.on(if last { Event::Finish } else { Event::Continue }).state(self.state);
+            } else {
+                self.misplaced(packet, ledger);
+                self.state = if last { State::Idle } else { State::Answering };
+            }
+            return;
+        }
+        self.responds_elsewhere(packet, ledger);
+    }
+
+    /// A response that does not go on with the one under way.
+    fn responds_elsewhere(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        let psn = packet.psn;
+        let relative = ledger.relative(psn);
+        let awaited = self.now.map(|now| ledger.relative(now.next));
+        let starts = self.asked.iter().position(|request| request.first == psn);
+        let covers = |request: &Request| !psn.is_before(request.first) && psn.is_before(request.end);
+        if let Some(at) = starts {
+            let request = self.asked[at];
+            let left_out = self.asked.iter().take(at).any(|request| !request.repeated);
+            self.asked.drain(..=at);
+            let only = request.first.add(1) == request.end;
+            let event = match (request.repeated, only) {
+                _ if left_out => Event::Skip,
+                (true, true) => Event::RestartAnswer,
+                (true, false) => Event::Restart,
+                (false, true) => Event::Answer,
+                (false, false) => Event::Begin,
+            };
+            self.step(event, packet, ledger, || match awaited {
+                Some(next) => format!("begins the response at PSN {relative} and leaves out {next} and on"),
+                None => format!("begins the response at PSN {relative} and leaves an earlier request unanswered"),
+            });
+            self.now = (!only).then_some(UnderWay { request, next: psn.add(1) });
+            self.state = if only { State::Idle } else { State::Answering };
+            let expected = if only { Position::Only } else { Position::First };
+            if position(packet).is_some_and(|position| position != expected) {
+                self.misplaced(packet, ledger);
+            }
+        } else if let Some(now) = self.now.filter(|now| covers(&now.request) && psn.is_after(now.next)) {
+            let next = ledger.relative(now.next);
+            self.step(Event::Skip, packet, ledger, || format!("answers with PSN {relative} and leaves out {next} and on"));
+            self.resume(now.request, psn);
+        } else if let Some(at) = self.asked.iter().position(covers) {
+            let request = self.asked[at];
+            self.asked.drain(..=at);
+            self.step(Event::Skip, packet, ledger, || format!("begins a response in its middle, at PSN {relative}"));
+            self.resume(request, psn);
+        } else {
+            self.step(Event::Unrequested, packet, ledger, || {
+                format!("answers with PSN {relative}, which no delivered request asks for")
+            });
+        }
+    }
+
+    /// Goes on with a response after `psn`.
+    fn resume(&mut self, request: Request, psn: Psn) {
+        let next = psn.add(1);
+        let ended = next == request.end;
+        self.now = (!ended).then_some(UnderWay { request, next });
+        self.state = if ended { State::Idle } else { State::Answering };
+    }
+
+    fn misplaced(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        let relative = ledger.relative(packet.psn);
+        let opcode = packet.opcode;
+        self.step(Event::Misplaced, packet, ledger, || {
+            format!("answers PSN {relative} with {opcode}, which does not fit its place in the response")
+        });
+    }
+
+    fn step(&mut self, event: Event, packet: &Packet, ledger: &mut Ledger<'_>, what: impl FnOnce() -> String) {
+        let next = self.state.on(event);
+        if let Some(rule) = next.broken() {
+            ledger.broken(rule, self.state.name(), what(), Evidence::packets([packet.sequence]));
+        }
+        self.state = next.state(self.state);
+    }
+}
+
+/// Position of a Read response packet; an atomic acknowledgement has none.
+#[inline]
+fn position(packet: &Packet) -> Option<Position> {
+    match packet.opcode.class() {
+        Class::ReadResponse(position) => Some(position),
+        _ => None,
+    }
+}

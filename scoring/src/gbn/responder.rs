@@ -1,0 +1,391 @@
+//! The responder's machine: what it acknowledges, judged against what was delivered.
+
+use std::collections::VecDeque;
+
+use dumper::{Nanos, Psn};
+
+use super::requester::NakCause;
+use super::tables::responder::{Event, State};
+use super::tracker::{Answer, Ledger, Packet};
+use crate::anomaly::Evidence;
+use crate::rules::Rule;
+use crate::thresholds::ANSWER_PATIENCE;
+
+/// An expected PSN beyond which a packet was delivered.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    psn: Psn,
+    /// First packet beyond it, and when it left the switch.
+    out_of_order: u32,
+    opened: Nanos,
+}
+
+/// Closed gaps whose NAK may still be on its way, at most. A responder has one NAK outstanding; more than this
+/// many gaps within one round trip have nothing to tell.
+const REMEMBERED_GAPS: usize = 16;
+
+/// A duplicate with AckReq that was delivered and not answered.
+#[derive(Clone, Copy, Debug)]
+struct OwedReack {
+    psn: Psn,
+    sequence: u32,
+    since: Nanos,
+}
+
+#[derive(Debug)]
+pub(super) struct Responder {
+    state: State,
+    /// Expected PSN, if everything that left the switch has arrived.
+    expected: Psn,
+    /// One past the highest PSN that it has acknowledged: it certainly has everything before.
+    acknowledged: Psn,
+    gap: Option<Gap>,
+    /// Gaps that closed before their NAK was seen.
+    unanswered: VecDeque<(Gap, Nanos)>,
+    /// PSN of the last sequence NAK, and the NAK.
+    naked: Option<(Psn, u32)>,
+    owed: Option<OwedReack>,
+    messages: Messages,
+}
+
+impl Responder {
+    pub(super) fn starting_at(psn: Psn, fresh: bool) -> Self {
+        Self {
+            state: State::InOrder,
+            expected: psn,
+            acknowledged: psn,
+            gap: None,
+            unanswered: VecDeque::new(),
+            naked: None,
+            owed: None,
+            messages: Messages::starting_at(fresh),
+        }
+    }
+
+    /// A request is delivered. Returns whether it is new to the responder, or `None` where it is out of order.
+    #[inline]
+    pub(super) fn takes(&mut self, packet: &Packet, ends_message: bool, ledger: &mut Ledger<'_>) -> Option<bool> {
+        let ahead = packet.psn.since(self.expected);
+        if ahead == 0 {
+            self.expected = packet.end();
+            if ends_message {
+                self.messages.completed(packet.end().sub(1));
+            }
+            if self.state != State::InOrder {
+                self.close_gap(packet.time);
+                self.step(Event::TakeExpected, packet, ledger, String::new);
+            }
+            Some(true)
+        } else if ahead > 0 {
+            self.take_beyond(packet, ledger);
+            None
+        } else {
+            self.take_duplicate(packet, ledger);
+            Some(false)
+        }
+    }
+
+    fn take_beyond(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        let gap = Gap { psn: self.expected, out_of_order: packet.sequence, opened: packet.time };
+        let naked = self.naked.is_some_and(|(psn, _)| psn == self.expected);
+        if !naked && self.gap.is_none_or(|open| open.psn != self.expected) {
+            self.gap = Some(gap);
+        }
+        self.step(Event::TakeBeyond, packet, ledger, String::new);
+    }
+
+    fn take_duplicate(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        ledger.counts.duplicate_requests += 1;
+        self.step(Event::TakeDuplicate, packet, ledger, String::new);
+        // Only what it has acknowledged is certainly a duplicate to the responder; the rest may have been lost
+        // behind the switch. Reads and atomics are answered by their responses.
+        let is_duplicate = !packet.end().is_after(self.acknowledged);
+        if !(packet.ack_req && packet.opcode.class().is_data() && is_duplicate) {
+            return;
+        }
+        match self.owed {
+            Some(owed) if packet.time - owed.since >= ANSWER_PATIENCE => self.judge_reack(packet.sequence, ledger),
+            Some(_) => {}
+            None => {
+                self.owed = Some(OwedReack { psn: packet.psn, sequence: packet.sequence, since: packet.time });
+            }
+        }
+    }
+
+    fn close_gap(&mut self, now: Nanos) {
+        if let Some(gap) = self.gap.take() {
+            if self.unanswered.len() == REMEMBERED_GAPS {
+                self.unanswered.pop_front();
+            }
+            self.unanswered.push_back((gap, now));
+        }
+    }
+
+    /// An ACK or NAK enters the switch. `passed` is the first PSN of a Read or atomic that it leaves
+    /// unanswered. Returns what caused a sequence NAK.
+    #[inline]
+    pub(super) fn acknowledges(
+        &mut self,
+        packet: &Packet,
+        answer: Answer,
+        passed: Option<Psn>,
+        ledger: &mut Ledger<'_>,
+    ) -> Option<NakCause> {
+        let psn = packet.psn;
+        if answer != Answer::SequenceNak && self.owed.is_some_and(|owed| !psn.is_before(owed.psn)) {
+            self.owed = None;
+        }
+        let cause = match answer {
+            Answer::Ack => {
+                self.ack(packet, passed, ledger);
+                None
+            }
+            Answer::SequenceNak => self.sequence_nak(packet, ledger),
+            Answer::Rnr => {
+                self.rnr(packet, ledger);
+                None
+            }
+            Answer::Fatal => {
+                self.step(Event::Fatal, packet, ledger, String::new);
+                None
+            }
+        };
+        // An ACK covers its PSN; a NAK covers everything before.
+        let covered = if answer == Answer::Ack { psn } else { psn.sub(1) };
+        if covered.is_before(self.expected) {
+            if let Some((expected, said)) = self.messages.check(covered, packet.aeth().msn) {
+                let relative = ledger.relative(psn);
+                let what = format!("says MSN {said} with PSN {relative}, by which {expected} messages were complete");
+                ledger.broken(Rule::MsnWrong, self.state.name(), what, Evidence::packets([packet.sequence]));
+            }
+            self.has_everything_before(covered.add(1), ledger);
+        }
+        cause
+    }
+
+    fn ack(&mut self, packet: &Packet, passed: Option<Psn>, ledger: &mut Ledger<'_>) {
+        let psn = packet.psn;
+        let event = if psn.since(self.expected) >= 0 {
+            Event::AckBeyond
+        } else if passed.is_some() {
+            Event::AckPastRead
+        } else if psn.add(1).is_before(self.acknowledged) {
+            Event::AckBack
+        } else {
+            Event::Ack
+        };
+        if event == Event::Ack {
+            return;
+        }
+        let relative = ledger.relative(psn);
+        let (expected, acknowledged) = (ledger.relative(self.expected), ledger.relative(self.acknowledged));
+        let read = passed.map_or(0, |read| ledger.relative(read));
+        self.step(event, packet, ledger, || match event {
+            Event::AckBeyond => format!("acknowledges PSN {relative}; PSN {expected} was never delivered"),
+            Event::AckPastRead => {
+                format!("acknowledges PSN {relative} before it has answered the request with PSN {read}")
+            }
+            _ => format!("acknowledges PSN {relative}, having acknowledged everything before {acknowledged}"),
+        });
+    }
+
+    fn sequence_nak(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) -> Option<NakCause> {
+        let psn = packet.psn;
+        ledger.counts.sequence_naks_sent += 1;
+        let known_discards = ledger.known.responder.discards;
+        let late = self.unanswered.iter().position(|(gap, _)| gap.psn == psn);
+        let (event, cause) = if let Some(gap) = self.gap.filter(|gap| gap.psn == psn) {
+            self.gap = None;
+            (Event::NakOwed, Some(gap))
+        } else if let Some((gap, _)) = late.and_then(|at| self.unanswered.remove(at)) {
+            (Event::NakOwed, Some(gap))
+        } else if self.naked.is_some_and(|(naked, _)| naked == psn) {
+            (Event::NakAgain, None)
+        } else {
+            let event = match psn.since(self.expected) {
+                1.. => Event::NakAhead,
+                0 => Event::NakIdle,
+                _ if psn.is_before(self.acknowledged) => Event::NakAcknowledged,
+                _ if known_discards == Some(0) => Event::NakDeliveredUnlost,
+                _ => Event::NakDelivered,
+            };
+            (event, None)
+        };
+        let relative = ledger.relative(psn);
+        let expected = ledger.relative(self.expected);
+        let earlier = self.naked.filter(|(naked, _)| *naked == psn).map(|(_, sequence)| sequence);
+        if event == Event::NakDelivered && known_discards.is_some() {
+            // The host counted what it threw away: that is for the analyzer of discards to weigh.
+            self.state = State::GapNaked;
+        } else {
+            self.step_with(event, packet, earlier, ledger, || match event {
+                Event::NakAgain => format!("NAKs PSN {relative} again before it has arrived"),
+                Event::NakIdle => format!("NAKs PSN {relative}, and no later packet was delivered"),
+                Event::NakDelivered | Event::NakDeliveredUnlost => {
+                    format!("NAKs PSN {relative}, which left the switch intact")
+                }
+                _ => format!("NAKs PSN {relative}; PSN {expected} is the expected one"),
+            });
+        }
+        if matches!(event, Event::NakDelivered | Event::NakDeliveredUnlost) {
+            self.rewind(psn);
+        }
+        self.naked = Some((psn, packet.sequence));
+        cause.map(|gap| NakCause { psn, out_of_order: gap.out_of_order, generation: packet.time - gap.opened })
+    }
+
+    fn rnr(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        let psn = packet.psn;
+        let delivered = psn.is_before(self.expected) && !psn.is_before(self.acknowledged);
+        let event = if delivered { Event::Rnr } else { Event::RnrOther };
+        let relative = ledger.relative(psn);
+        self.step(event, packet, ledger, || {
+            format!("is not ready for PSN {relative}, which is not a delivered and unacknowledged one")
+        });
+        if delivered {
+            let more_followed = psn.add(1).is_before(self.expected);
+            self.rewind(psn);
+            // What was delivered behind the refused request is out of order to the responder.
+            self.gap = more_followed.then_some(Gap { psn, out_of_order: packet.sequence, opened: packet.time });
+        }
+    }
+
+    /// The responder says that it expects `psn`: what was delivered from there on did not count.
+    fn rewind(&mut self, psn: Psn) {
+        self.expected = psn;
+        self.gap = None;
+        self.messages.rewind(psn);
+    }
+
+    /// A Read response or atomic acknowledgement enters the switch: it acknowledges its PSN and all before.
+    #[inline]
+    pub(super) fn responds(&mut self, packet: &Packet) {
+        let end = packet.psn.add(1);
+        if end.is_after(self.acknowledged) && !end.is_after(self.expected) {
+            self.acknowledged = end;
+        }
+        if self.owed.is_some_and(|owed| !packet.psn.is_before(owed.psn)) {
+            self.owed = None;
+        }
+    }
+
+    /// The responder has shown that it has everything before `end`.
+    #[inline]
+    fn has_everything_before(&mut self, end: Psn, ledger: &mut Ledger<'_>) {
+        if end.is_after(self.acknowledged) {
+            self.acknowledged = end;
+            self.messages.forget_before(end);
+        }
+        while let Some((gap, closed)) = self.unanswered.front().copied().filter(|(gap, _)| gap.psn.is_before(end)) {
+            self.unanswered.pop_front();
+            if closed - gap.opened >= ANSWER_PATIENCE {
+                self.judge_missing_nak(&gap, closed, ledger);
+            }
+        }
+    }
+
+    fn judge_missing_nak(&self, gap: &Gap, closed: Nanos, ledger: &mut Ledger<'_>) {
+        let relative = ledger.relative(gap.psn);
+        let waited = closed - gap.opened;
+        let what = format!("sent no NAK for PSN {relative} in the {waited} until it was repeated");
+        let evidence = Evidence::packets([gap.out_of_order]).with_time("waited", waited);
+        self.judge_absence(Rule::NakMissing, what, evidence, ledger);
+    }
+
+    fn judge_reack(&mut self, repeated: u32, ledger: &mut Ledger<'_>) {
+        let Some(owed) = self.owed.take() else { return };
+        let relative = ledger.relative(owed.psn);
+        let what = format!("did not acknowledge the duplicate of PSN {relative} that asked for it");
+        let evidence = Evidence::packets([owed.sequence, repeated]);
+        self.judge_absence(Rule::ReackMissing, what, evidence, ledger);
+    }
+
+    /// An answer that was never sent: no fault of a host that counts what it threw away.
+    fn judge_absence(&self, rule: Rule, what: String, evidence: Evidence, ledger: &mut Ledger<'_>) {
+        if ledger.known.responder.discards.is_none_or(|discards| discards == 0) {
+            ledger.broken(rule, self.state.name(), what, evidence);
+        }
+    }
+
+    /// The trace ends at `now`.
+    pub(super) fn ends(&mut self, now: Nanos, ledger: &mut Ledger<'_>) {
+        if let Some(owed) = self.owed.filter(|owed| now - owed.since >= ANSWER_PATIENCE) {
+            self.judge_reack(owed.sequence, ledger);
+        }
+    }
+
+    #[inline]
+    fn step(&mut self, event: Event, packet: &Packet, ledger: &mut Ledger<'_>, what: impl FnOnce() -> String) {
+        self.step_with(event, packet, None, ledger, what);
+    }
+
+    #[inline]
+    fn step_with(
+        &mut self,
+        event: Event,
+        packet: &Packet,
+        earlier: Option<u32>,
+        ledger: &mut Ledger<'_>,
+        what: impl FnOnce() -> String,
+    ) {
+        let next = self.state.on(event);
+        if let Some(rule) = next.broken() {
+            let evidence = Evidence::packets([packet.sequence].into_iter().chain(earlier));
+            ledger.broken(rule, self.state.name(), what(), evidence);
+        }
+        self.state = next.state(self.state);
+    }
+}
+
+/// Counts completed messages, to hold the MSN to (IBA vol. 1, 9.7.7).
+#[derive(Debug)]
+struct Messages {
+    /// Last PSN of each completed message that is not acknowledged, with the number completed by then.
+    ends: VecDeque<(Psn, u32)>,
+    /// Messages completed before the first of `ends`.
+    before: u32,
+    /// Messages completed in all.
+    completed: u32,
+    /// What the MSN was when the trace began: 0 for a connection seen from its start, else learned from the
+    /// first acknowledgement.
+    offset: Option<u32>,
+}
+
+impl Messages {
+    fn starting_at(fresh: bool) -> Self {
+        Self { ends: VecDeque::new(), before: 0, completed: 0, offset: fresh.then_some(0) }
+    }
+
+    #[inline]
+    fn completed(&mut self, last: Psn) {
+        self.completed = self.completed.wrapping_add(1);
+        self.ends.push_back((last, self.completed));
+    }
+
+    fn by(&self, psn: Psn) -> u32 {
+        let upto = self.ends.partition_point(|(last, _)| !last.is_after(psn));
+        upto.checked_sub(1).map_or(self.before, |at| self.ends[at].1)
+    }
+
+    /// Compares an MSN with the messages completed by `psn`; what was expected and said, where they differ.
+    fn check(&mut self, psn: Psn, said: u32) -> Option<(u32, u32)> {
+        let counted = self.by(psn);
+        let offset = *self.offset.get_or_insert_with(|| said.wrapping_sub(counted));
+        let expected = Psn::new(counted.wrapping_add(offset)).value();
+        (expected != said).then_some((expected, said))
+    }
+
+    fn forget_before(&mut self, psn: Psn) {
+        while let Some((_, count)) = self.ends.front().copied().filter(|(last, _)| last.is_before(psn)) {
+            self.before = count;
+            self.ends.pop_front();
+        }
+    }
+
+    fn rewind(&mut self, psn: Psn) {
+        while self.ends.back().is_some_and(|(last, _)| !last.is_before(psn)) {
+            self.ends.pop_back();
+        }
+        self.completed = self.ends.back().map_or(self.before, |(_, count)| *count);
+    }
+}

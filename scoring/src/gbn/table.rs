@@ -1,0 +1,133 @@
+//! Transition tables: what each machine does on each event, and which clause says so.
+
+use std::fmt::{Debug, Write as _};
+
+use crate::rules::Rule;
+
+/// What a machine does on an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next<S> {
+    /// Stays as it is.
+    Stay,
+    /// Goes to another state.
+    Go(S),
+    /// Breaks a rule, and stays.
+    Wrong(Rule),
+    /// Breaks a rule, and is taken to be in another state.
+    WrongGo(Rule, S),
+}
+
+impl<S: Copy> Next<S> {
+    /// The state after the event, given the state before.
+    #[inline]
+    pub const fn state(self, before: S) -> S {
+        match self {
+            Self::Stay | Self::Wrong(_) => before,
+            Self::Go(state) | Self::WrongGo(_, state) => state,
+        }
+    }
+
+    /// The rule that the event breaks.
+    #[inline]
+    pub const fn broken(self) -> Option<Rule> {
+        match self {
+            Self::Wrong(rule) | Self::WrongGo(rule, _) => Some(rule),
+            Self::Stay | Self::Go(_) => None,
+        }
+    }
+}
+
+/// One line of a table: what several states do on an event.
+pub struct Row<S: 'static, E> {
+    /// States that the line is about.
+    pub from: &'static [S],
+    /// The event.
+    pub event: E,
+    /// What they do.
+    pub next: Next<S>,
+    /// Clause of the specification.
+    pub clause: &'static str,
+}
+
+/// Declares a machine: its states, its events, and a line for every pair of them. A pair without a line does
+/// not compile, and the lines are kept for the snapshot and the diagram.
+macro_rules! machine {
+    (
+        $(#[$state_doc:meta])* states $state:ident { $($(#[$sdoc:meta])* $sname:ident = $stext:literal,)* }
+        $(#[$event_doc:meta])* events $event:ident { $($(#[$edoc:meta])* $ename:ident,)* }
+        $( [$($from:ident)|+] $on:ident => $next:expr, $clause:literal; )*
+    ) => {
+        $(#[$state_doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        pub enum $state { $($(#[$sdoc])* $sname,)* }
+
+        $(#[$event_doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+        pub enum $event { $($(#[$edoc])* $ename,)* }
+
+        impl $state {
+            /// Every state.
+            pub const ALL: &'static [Self] = &[$(Self::$sname),*];
+
+            /// Name in signatures.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$sname => $stext,)* }
+            }
+
+            /// What the machine does on an event in this state.
+            #[inline]
+            pub const fn on(self, event: $event) -> $crate::gbn::table::Next<$state> {
+                match (self, event) {
+                    $( ($($state::$from)|+, $event::$on) => $next, )*
+                }
+            }
+        }
+
+        impl $event {
+            /// Every event.
+            pub const ALL: &'static [Self] = &[$(Self::$ename),*];
+        }
+
+        /// The table, line by line.
+        pub const ROWS: &[$crate::gbn::table::Row<$state, $event>] = &[
+            $( $crate::gbn::table::Row {
+                from: &[$($state::$from),+], event: $event::$on, next: $next, clause: $clause,
+            }, )*
+        ];
+    };
+}
+pub(super) use machine;
+
+/// A table as text, one line a row: what the snapshot holds and `analyzers show` prints.
+pub fn describe<S: Debug, E: Debug>(rows: &[Row<S, E>]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let from = row.from.iter().map(|state| format!("{state:?}")).collect::<Vec<_>>().join(" | ");
+        let next = match &row.next {
+            Next::Stay => "stays".to_owned(),
+            Next::Go(state) => format!("-> {state:?}"),
+            Next::Wrong(rule) => format!("BREAKS {}", rule.name()),
+            Next::WrongGo(rule, state) => format!("BREAKS {} -> {state:?}", rule.name()),
+        };
+        let _ = writeln!(text, "{:<18} {from:<44} {next:<40} {}", format!("{:?}", row.event), row.clause);
+    }
+    text
+}
+
+/// A table as a Mermaid state diagram, without the lines that stay.
+pub fn diagram<S: Debug, E: Debug>(rows: &[Row<S, E>]) -> String {
+    let mut text = String::from("stateDiagram-v2\n");
+    for row in rows {
+        for from in row.from {
+            let _ = match &row.next {
+                Next::Stay => Ok(()),
+                Next::Go(to) => writeln!(text, "    {from:?} --> {to:?}: {:?}", row.event),
+                Next::Wrong(rule) => writeln!(text, "    {from:?} --> [*]: {:?} breaks {}", row.event, rule.name()),
+                Next::WrongGo(rule, to) => {
+                    writeln!(text, "    {from:?} --> {to:?}: {:?} breaks {}", row.event, rule.name())
+                }
+            };
+        }
+    }
+    text
+}

@@ -1,0 +1,248 @@
+//! The four go-back-N machines as transition tables: requester and responder of requests, and the two ends of
+//! a Read's response stream (001 §4: the specification as a finite-state machine).
+//!
+//! Events are symbolic: the tracker compares PSNs and times and says, for example, "a NAK that names the PSN
+//! whose loss is open". Section numbers are those of the InfiniBand architecture specification, volume 1.
+
+/// What the requester of Sends, Writes, Reads and atomics does.
+pub mod requester {
+    use crate::gbn::table::{Next, machine};
+    use crate::rules::Rule;
+    use Next::{Go, Stay, Wrong, WrongGo};
+    use State::{Failed, Flowing, GapHeard, NakHeard, Repeating, RnrHeard};
+
+    machine! {
+        /// What the requester has heard, as far as the switch can tell.
+        states State {
+            /// Nothing to repeat.
+            Flowing = "flowing",
+            /// A sequence NAK is on its way or there: going back is owed.
+            NakHeard = "nak-heard",
+            /// A response beyond the awaited one was delivered (implied NAK): the Read is to be re-issued.
+            GapHeard = "gap-heard",
+            /// An RNR NAK is on its way or there: waiting, then going back.
+            RnrHeard = "rnr-heard",
+            /// Going back: requests below the highest sent one are being repeated.
+            Repeating = "repeating",
+            /// A NAK that ends the QP was delivered.
+            Failed = "failed",
+        }
+        /// What the requester is seen to do, or what reaches it.
+        events Event {
+            /// Sends the next new request.
+            SendNew,
+            /// Repeats the request after the one that it just repeated.
+            SendNext,
+            /// Leaves out requests that have meanwhile been acknowledged.
+            SkipAcknowledged,
+            /// Repeats from the NAKed PSN.
+            ResumeAtNak,
+            /// Re-issues a Read from the missing response.
+            ResumeAtGap,
+            /// Repeats from the RNR-NAKed PSN.
+            ResumeAfterRnr,
+            /// Repeats from the oldest unacknowledged PSN when the timer can have expired.
+            ResumeByTimer,
+            /// The same, but the timer cannot have expired.
+            ResumeTooSoon,
+            /// Repeats from beyond what is NAKed or unacknowledged.
+            ResumeLate,
+            /// Repeats from before it.
+            ResumeEarly,
+            /// Repeats from a PSN whose acknowledgement passed the switch: it seems not to have arrived.
+            ResumeUnheard,
+            /// Sends a new request that leaves out PSNs.
+            SendBeyond,
+            /// Everything that was sent is repeated or acknowledged.
+            CaughtUp,
+            /// An acknowledgement that moves the window is delivered.
+            HearAck,
+            /// A sequence NAK is delivered.
+            HearNak,
+            /// A response beyond the awaited one, or an ACK beyond an unanswered Read, is delivered.
+            HearGap,
+            /// An RNR NAK is delivered.
+            HearRnr,
+            /// A NAK that ends the QP is delivered.
+            HearFatal,
+        }
+
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] SendNew => Stay, "9.7.2; what is in the pipeline still leaves";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] SendNext => Stay, "9.7.5.2 go back and go on";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] SkipAcknowledged => Stay, "9.7.5.1.2 a coalesced ACK covers them";
+        [NakHeard] ResumeAtNak => Go(Repeating), "9.7.5.2 retransmission starts at the NAKed PSN";
+        [Flowing | GapHeard | RnrHeard | Repeating] ResumeAtNak => Go(Repeating), "9.7.5.2; heard together with something else";
+        [GapHeard] ResumeAtGap => Go(Repeating), "9.7.5.1 implied NAK: re-issue from the missing PSN";
+        [Flowing | NakHeard | RnrHeard | Repeating] ResumeAtGap => Go(Repeating), "9.7.5.1; heard together with something else";
+        [RnrHeard] ResumeAfterRnr => Go(Repeating), "9.7.5.2.8 retry after the RNR timer";
+        [Flowing | NakHeard | GapHeard | Repeating] ResumeAfterRnr => Go(Repeating), "9.7.5.2.8; heard together with something else";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeByTimer => Go(Repeating), "9.7.6.1.3 ACK timer expired";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeTooSoon => WrongGo(Rule::RetransmissionWithoutCause, Repeating), "9.7.6.1.3 no sooner than T";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeLate => WrongGo(Rule::ResumeLate, Repeating), "9.7.5.2 none may be left out";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeEarly => WrongGo(Rule::ResumeEarly, Repeating), "9.7.5.2 at the NAKed PSN, not before";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeUnheard => Go(Repeating), "9.7.6.1.3; judged by who counts the loss";
+        [Failed] ResumeAtNak => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
+        [Failed] ResumeAtGap => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
+        [Failed] ResumeAfterRnr => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
+        [Failed] ResumeByTimer => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
+        [Failed] ResumeTooSoon => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
+        [Failed] ResumeLate => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
+        [Failed] ResumeEarly => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
+        [Failed] ResumeUnheard => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] SendBeyond => Wrong(Rule::PsnSkipped), "9.7.2 consecutive PSNs";
+        [Repeating] CaughtUp => Go(Flowing), "9.7.5.2";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Failed] CaughtUp => Stay, "9.7.5.2";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] HearAck => Stay, "9.7.5.1";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] HearNak => Go(NakHeard), "9.7.5.2";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] HearGap => Go(GapHeard), "9.7.5.1";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] HearRnr => Go(RnrHeard), "9.7.5.2.8";
+        [Failed] HearNak => Stay, "9.9.2";
+        [Failed] HearGap => Stay, "9.9.2";
+        [Failed] HearRnr => Stay, "9.9.2";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] HearFatal => Go(Failed), "9.9.2";
+    }
+}
+
+/// How the responder takes requests and acknowledges them.
+pub mod responder {
+    use crate::gbn::table::{Next, machine};
+    use crate::rules::Rule;
+    use Next::{Go, Stay, Wrong, WrongGo};
+    use State::{Failed, GapNaked, GapOpen, InOrder, NotReady};
+
+    machine! {
+        /// What the responder holds, if everything that left the switch has arrived.
+        states State {
+            /// Everything so far came in order.
+            InOrder = "in-order",
+            /// A packet beyond the expected one was delivered: a NAK is owed.
+            GapOpen = "gap-open",
+            /// The expected PSN was NAKed: silence until it arrives.
+            GapNaked = "gap-naked",
+            /// An RNR NAK was sent: the request is awaited again.
+            NotReady = "not-ready",
+            /// A NAK that ends the QP was sent.
+            Failed = "failed",
+        }
+        /// What reaches the responder, or what it is seen to send.
+        events Event {
+            /// The expected request is delivered.
+            TakeExpected,
+            /// A request beyond the expected one is delivered.
+            TakeBeyond,
+            /// A request that was taken before is delivered.
+            TakeDuplicate,
+            /// Acknowledges what was delivered in order.
+            Ack,
+            /// Acknowledges more than was delivered in order.
+            AckBeyond,
+            /// Acknowledges less than before.
+            AckBack,
+            /// Acknowledges past a Read or atomic that it has not answered.
+            AckPastRead,
+            /// NAKs a PSN whose gap was delivered and not NAKed yet.
+            NakOwed,
+            /// NAKs a PSN again.
+            NakAgain,
+            /// NAKs a PSN beyond the expected one.
+            NakAhead,
+            /// NAKs a PSN that it has acknowledged.
+            NakAcknowledged,
+            /// NAKs the expected PSN although nothing came out of order.
+            NakIdle,
+            /// NAKs a PSN that left the switch intact: it seems not to have arrived.
+            NakDelivered,
+            /// The same, although the host counts that nothing was thrown away.
+            NakDeliveredUnlost,
+            /// Sends an RNR NAK for a request that was delivered and not acknowledged.
+            Rnr,
+            /// Sends an RNR NAK for another one.
+            RnrOther,
+            /// Sends a NAK that ends the QP.
+            Fatal,
+        }
+
+        [InOrder | GapOpen | GapNaked | NotReady] TakeExpected => Go(InOrder), "9.7.4 expected PSN";
+        [Failed] TakeExpected => Stay, "9.9.3 the QP is in error";
+        [InOrder] TakeBeyond => Go(GapOpen), "9.7.4 invalid PSN: out of sequence";
+        [GapOpen | GapNaked | NotReady | Failed] TakeBeyond => Stay, "9.7.5.2 one NAK an expected PSN";
+        [InOrder | GapOpen | GapNaked | NotReady | Failed] TakeDuplicate => Stay, "9.7.5.1 duplicates are answered meanwhile";
+        [InOrder | GapOpen | GapNaked | NotReady | Failed] Ack => Stay, "9.7.5.1 ACK, 9.7.5.1.2 coalesced";
+        [InOrder | GapOpen | GapNaked | NotReady | Failed] AckBeyond => Wrong(Rule::AckBeyondData), "9.7.5.1";
+        [InOrder | GapOpen | GapNaked | NotReady | Failed] AckBack => Wrong(Rule::AckRegresses), "9.7.5.1";
+        [InOrder | GapOpen | GapNaked | NotReady | Failed] AckPastRead => Wrong(Rule::AckPassesRead), "9.7.5.1.2";
+        [GapOpen] NakOwed => Go(GapNaked), "9.7.5.2 NAK with the expected PSN";
+        [NotReady] NakOwed => Go(GapNaked), "9.7.5.2; what followed an RNR-NAKed request is out of order";
+        [InOrder | GapNaked] NakOwed => Stay, "9.7.5.2; sent before the repeated packet arrived";
+        [InOrder | GapOpen | GapNaked | NotReady] NakAgain => Wrong(Rule::NakAgain), "9.7.5.2 only one";
+        [InOrder | GapOpen | GapNaked | NotReady] NakAhead => Wrong(Rule::NakWrongPsn), "9.7.5.2 the expected PSN";
+        [InOrder | GapOpen | GapNaked | NotReady] NakAcknowledged => Wrong(Rule::NakWrongPsn), "9.7.5.2 the expected PSN";
+        [InOrder | GapOpen | GapNaked | NotReady] NakIdle => Wrong(Rule::NakWithoutCause), "9.7.5.2 only when out of sequence";
+        [InOrder | GapOpen | GapNaked | NotReady] NakDelivered => WrongGo(Rule::DeliveredYetMissing, GapNaked), "9.7.5.2; lost behind the switch";
+        [InOrder | GapOpen | GapNaked | NotReady] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), "9.7.5.2; nothing was lost behind the switch";
+        [Failed] NakOwed => Stay, "9.9.3; sent before";
+        [Failed] NakAgain => Wrong(Rule::NakAgain), "9.7.5.2";
+        [Failed] NakAhead => Wrong(Rule::NakWrongPsn), "9.7.5.2";
+        [Failed] NakAcknowledged => Wrong(Rule::NakWrongPsn), "9.7.5.2";
+        [Failed] NakIdle => Wrong(Rule::NakWithoutCause), "9.7.5.2";
+        [Failed] NakDelivered => Wrong(Rule::DeliveredYetMissing), "9.7.5.2";
+        [Failed] NakDeliveredUnlost => Wrong(Rule::NakWrongPsn), "9.7.5.2";
+        [InOrder | GapOpen | GapNaked | NotReady] Rnr => Go(NotReady), "9.7.5.2.8";
+        [Failed] Rnr => Stay, "9.9.3; sent before";
+        [InOrder | GapOpen | GapNaked | NotReady | Failed] RnrOther => Wrong(Rule::RnrUndelivered), "9.7.5.2.8";
+        [InOrder | GapOpen | GapNaked | NotReady | Failed] Fatal => Go(Failed), "9.7.5.2, 9.9.3";
+    }
+}
+
+/// How the responder answers Reads and atomics.
+pub mod answers {
+    use crate::gbn::table::{Next, machine};
+    use crate::rules::Rule;
+    use Next::{Go, Stay, Wrong, WrongGo};
+    use State::{Answering, Idle};
+
+    machine! {
+        /// Whether a response is under way.
+        states State {
+            /// No response is under way.
+            Idle = "idle",
+            /// A response has begun and not ended.
+            Answering = "answering",
+        }
+        /// What the responder is seen to send.
+        events Event {
+            /// The next packet of the response under way; more follow.
+            Continue,
+            /// Its last packet.
+            Finish,
+            /// The first packet of the next delivered request's response; more follow.
+            Begin,
+            /// The only packet of the next delivered request's response.
+            Answer,
+            /// Begins the response to a repeated request, leaving the one under way.
+            Restart,
+            /// Answers a repeated request with one packet, leaving the response under way.
+            RestartAnswer,
+            /// Leaves out packets of the response under way, or a whole request.
+            Skip,
+            /// A response that no delivered request asked for.
+            Unrequested,
+            /// FIRST, MIDDLE, LAST or ONLY in another place than its own.
+            Misplaced,
+        }
+
+        [Answering] Continue => Stay, "9.7.5.1 consecutive PSNs";
+        [Idle] Continue => Wrong(Rule::ResponseUnrequested), "9.7.5.1";
+        [Answering] Finish => Go(Idle), "9.7.5.1";
+        [Idle] Finish => Wrong(Rule::ResponseUnrequested), "9.7.5.1";
+        [Idle] Begin => Go(Answering), "9.7.5.1 in the order of requests";
+        [Answering] Begin => WrongGo(Rule::ResponseGap, Answering), "9.7.5.1; the one under way had not ended";
+        [Idle] Answer => Stay, "9.7.5.1 ONLY, or an atomic acknowledgement";
+        [Answering] Answer => WrongGo(Rule::ResponseGap, Idle), "9.7.5.1; the one under way had not ended";
+        [Idle | Answering] Restart => Go(Answering), "9.7.5.1 a duplicate Read is executed again";
+        [Idle | Answering] RestartAnswer => Go(Idle), "9.7.5.1 a duplicate Read or atomic";
+        [Idle | Answering] Skip => WrongGo(Rule::ResponseGap, Answering), "9.7.5.1";
+        [Idle | Answering] Unrequested => Wrong(Rule::ResponseUnrequested), "9.7.5.1";
+        [Idle | Answering] Misplaced => Wrong(Rule::ResponsePosition), "9.4 response packets";
+    }
+}

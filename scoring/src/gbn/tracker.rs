@@ -1,0 +1,314 @@
+//! One connection's machines, fed packet by packet.
+
+use std::collections::VecDeque;
+
+use dumper::trace::{Fate, Record};
+use dumper::wire::{AethRepr, Class, NakCode, Opcode, Syndrome};
+use dumper::{Nanos, Psn};
+
+use super::answers::Answers;
+use super::requester::Requester;
+use super::responder::Responder;
+use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
+use crate::connections::Pair;
+use crate::known::Known;
+use crate::retransmission::Retransmission;
+use crate::rules::Rule;
+
+/// A packet at one of its two moments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packet {
+    pub(super) sequence: u32,
+    pub(super) time: Nanos,
+    pub(super) psn: Psn,
+    pub(super) opcode: Opcode,
+    pub(super) ack_req: bool,
+    /// PSNs that a request takes.
+    pub(super) count: u32,
+    pub(super) aeth: u32,
+}
+
+impl Packet {
+    /// One past its last PSN.
+    #[inline]
+    pub(super) const fn end(&self) -> Psn {
+        self.psn.add(self.count)
+    }
+
+    pub(super) fn aeth(&self) -> AethRepr {
+        AethRepr::from(self.aeth)
+    }
+}
+
+/// What an acknowledgement packet says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    Ack,
+    SequenceNak,
+    Rnr,
+    Fatal,
+}
+
+impl Answer {
+    /// `None` for reserved syndromes, which mean nothing (IBA vol. 1, 9.3.5).
+    #[inline]
+    pub(super) fn of(aeth: AethRepr) -> Option<Self> {
+        match aeth.syndrome {
+            Syndrome::Ack(_) => Some(Self::Ack),
+            Syndrome::RnrNak(_) => Some(Self::Rnr),
+            Syndrome::Nak(NakCode::PsnSequenceError) => Some(Self::SequenceNak),
+            Syndrome::Nak(NakCode::Reserved(_)) | Syndrome::Reserved(_) => None,
+            Syndrome::Nak(_) => Some(Self::Fatal),
+        }
+    }
+}
+
+/// What the tracker counted, for the summary and the counters analyzer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TrackerCounts {
+    /// Request packets delivered to the responder that it had already taken.
+    pub duplicate_requests: u64,
+    /// Sequence NAKs that the responder sent.
+    pub sequence_naks_sent: u64,
+    /// Sequence NAKs delivered to the requester.
+    pub sequence_naks_heard: u64,
+    /// RNR NAKs delivered to the requester.
+    pub rnr_naks_heard: u64,
+    /// Implied NAKs: responses or ACKs beyond an unanswered Read delivered to the requester, one a gap.
+    pub implied_naks: u64,
+    /// Retransmissions that only an expired timer explains.
+    pub timeouts: u64,
+}
+
+/// Where the machines leave what they find.
+pub(super) struct Ledger<'a> {
+    pub(super) anomalies: &'a mut Anomalies,
+    pub(super) retransmissions: &'a mut Vec<Retransmission>,
+    pub(super) counts: &'a mut TrackerCounts,
+    pub(super) known: &'a Known,
+    pair: &'a Pair,
+    connection: usize,
+    muted: bool,
+}
+
+impl Ledger<'_> {
+    /// Relative PSN, as users write it.
+    pub(super) fn relative(&self, psn: Psn) -> u32 {
+        psn.relative_to(self.pair.initial_psn)
+    }
+
+    pub(super) fn connection(&self) -> usize {
+        self.connection
+    }
+
+    /// Notes that `rule` was broken.
+    pub(super) fn broken(&mut self, rule: Rule, state: &'static str, what: String, evidence: Evidence) {
+        if self.muted {
+            return;
+        }
+        let role = rule.role();
+        let address = match role {
+            Role::Requester => self.pair.connection.requester.ip,
+            _ => self.pair.connection.responder.ip,
+        };
+        let who = Who { role, address: Some(address), connection: Some(self.connection) };
+        self.anomalies.push(Anomaly { rule, who, state, what, evidence });
+    }
+}
+
+/// The machines of one connection.
+pub struct ConnectionTracker {
+    pair: Pair,
+    /// Connection, from 1.
+    connection: usize,
+    /// Path MTU in bytes.
+    mtu: u32,
+    /// `None` until the first request shows where the PSNs start.
+    ends: Option<Ends>,
+    counts: TrackerCounts,
+    /// A packet's fate is unknown, so that nobody can say what either end has received.
+    muted: bool,
+    lost: VecDeque<Lost>,
+}
+
+struct Ends {
+    requester: Requester,
+    responder: Responder,
+    answers: Answers,
+}
+
+/// A packet that was lost at the switch and is not made up for yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lost {
+    pub(super) sequence: u32,
+    pub(super) psn: Psn,
+}
+
+/// Everything that outlives the packets, lent to the tracker while it takes one.
+pub struct Findings<'a> {
+    /// What is wrong.
+    pub anomalies: &'a mut Anomalies,
+    /// Retransmissions in the order of their first repeated request.
+    pub retransmissions: &'a mut Vec<Retransmission>,
+    /// What is known besides the trace.
+    pub known: &'a Known,
+}
+
+/// Lends the tracker's own fields and the findings to its machines.
+macro_rules! ledger {
+    ($tracker:ident, $findings:ident) => {
+        Ledger {
+            anomalies: $findings.anomalies,
+            retransmissions: $findings.retransmissions,
+            counts: &mut $tracker.counts,
+            known: $findings.known,
+            pair: &$tracker.pair,
+            connection: $tracker.connection,
+            muted: $tracker.muted,
+        }
+    };
+}
+
+impl ConnectionTracker {
+    /// A tracker for a connection with its number, from 1, and its path MTU in bytes.
+    pub fn new(pair: Pair, connection: usize, mtu: u32) -> Self {
+        Self {
+            pair,
+            connection,
+            mtu,
+            ends: None,
+            counts: TrackerCounts::default(),
+            muted: false,
+            lost: VecDeque::new(),
+        }
+    }
+
+    /// The connection.
+    pub const fn pair(&self) -> &Pair {
+        &self.pair
+    }
+
+    /// What was counted so far.
+    pub const fn counts(&self) -> TrackerCounts {
+        self.counts
+    }
+
+    /// Whether judging was given up because a packet's fate is unknown.
+    pub const fn gave_up(&self) -> bool {
+        self.muted
+    }
+
+    /// Packets that were lost at the switch and that nothing made up for.
+    pub fn unrecovered(&self) -> impl Iterator<Item = u32> + '_ {
+        let una = self.ends.as_ref().map(|ends| ends.requester.una());
+        self.lost.iter().filter(move |lost| una.is_none_or(|una| !lost.psn.is_before(una))).map(|lost| lost.sequence)
+    }
+
+    /// A packet enters the switch: its sender is judged, and its loss noted.
+    #[inline]
+    pub fn enters(&mut self, record: &Record, fate: Fate, findings: &mut Findings<'_>) {
+        let class = record.class();
+        let packet = self.packet(record, record.time, class);
+        self.muted |= fate == Fate::Unknown;
+        if self.ends.is_none() && class.is_request() {
+            self.ends = Some(Ends {
+                requester: Requester::starting_at(packet.psn, packet.time),
+                responder: Responder::starting_at(packet.psn, starts_fresh(&self.pair, packet.psn)),
+                answers: Answers::default(),
+            });
+        }
+        let Some(ends) = &mut self.ends else { return };
+        let mut ledger = ledger!(self, findings);
+        match class {
+            Class::Request(..) | Class::ReadRequest | Class::AtomicRequest => {
+                ends.requester.sends(&packet, &mut self.lost, &mut ledger);
+            }
+            Class::Acknowledge => {
+                if let Some(answer) = Answer::of(packet.aeth()) {
+                    let passed = ends.answers.unanswered_up_to(packet.psn);
+                    let cause = ends.responder.acknowledges(&packet, answer, passed, &mut ledger);
+                    if let Some(cause) = cause {
+                        ends.requester.nak_sent(cause);
+                    }
+                    if matches!(answer, Answer::SequenceNak | Answer::Rnr) {
+                        ends.answers.forget_from(packet.psn);
+                    }
+                }
+            }
+            Class::ReadResponse(_) | Class::AtomicAcknowledge => {
+                ends.answers.responds(&packet, &mut ledger);
+                ends.responder.responds(&packet);
+                ends.requester.response_sent(&packet, &mut ledger);
+            }
+            Class::Cnp | Class::Datagram | Class::Unknown => return,
+        }
+        if fate == Fate::Lost {
+            self.lost.push_back(Lost { sequence: packet.sequence, psn: packet.psn });
+        }
+    }
+
+    /// A packet has left the switch towards its receiver.
+    #[inline]
+    pub fn leaves(&mut self, record: &Record, left: Nanos, findings: &mut Findings<'_>) {
+        let class = record.class();
+        let packet = self.packet(record, left, class);
+        let Some(ends) = &mut self.ends else { return };
+        let mut ledger = ledger!(self, findings);
+        let moved = match class {
+            Class::Request(_, position) => {
+                ends.responder.takes(&packet, position.ends(), &mut ledger);
+                false
+            }
+            Class::ReadRequest | Class::AtomicRequest => {
+                if let Some(taken) = ends.responder.takes(&packet, true, &mut ledger) {
+                    ends.answers.asked(&packet, taken);
+                }
+                false
+            }
+            Class::Acknowledge => match Answer::of(packet.aeth()) {
+                Some(answer) => ends.requester.hears(&packet, answer, &mut ledger),
+                None => false,
+            },
+            Class::ReadResponse(_) | Class::AtomicAcknowledge => {
+                ends.requester.hears_response(&packet, &mut ledger)
+            }
+            Class::Cnp | Class::Datagram | Class::Unknown => false,
+        };
+        if moved {
+            let una = ends.requester.una();
+            // From the front only, so that many losses cost no more than their number.
+            while self.lost.front().is_some_and(|lost| lost.psn.is_before(una)) {
+                self.lost.pop_front();
+            }
+        }
+    }
+
+    /// The trace ends at `now`: obligations whose patience has run out are judged.
+    pub fn ends(&mut self, now: Nanos, findings: &mut Findings<'_>) {
+        if let Some(ends) = &mut self.ends {
+            ends.responder.ends(now, &mut ledger!(self, findings));
+        }
+    }
+
+    #[inline]
+    fn packet(&self, record: &Record, time: Nanos, class: Class) -> Packet {
+        let count = match class {
+            Class::ReadRequest => record.dma_length.div_ceil(self.mtu).clamp(1, Psn::SPACE / 2),
+            _ => 1,
+        };
+        Packet {
+            sequence: record.sequence,
+            time,
+            psn: record.psn,
+            opcode: record.opcode(),
+            ack_req: record.ack_req(),
+            count,
+            aeth: record.aeth,
+        }
+    }
+}
+
+/// Whether a connection is seen from its very first request, so that its MSN starts at 0 (IBA vol. 1, 9.7.7).
+fn starts_fresh(pair: &Pair, first: Psn) -> bool {
+    pair.connection.requester.initial_psn == Some(first)
+}

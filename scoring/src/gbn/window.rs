@@ -1,0 +1,140 @@
+//! What the requester has outstanding, seen from the switch.
+
+use std::collections::VecDeque;
+
+use dumper::{Nanos, Psn};
+
+/// One request packet that was sent and is not acknowledged: a Send or Write packet, a whole Read, an atomic.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) first: Psn,
+    /// PSNs that it takes.
+    pub(super) count: u32,
+    pub(super) first_sent: Nanos,
+    pub(super) last_sent: Nanos,
+    /// Whether it is answered by responses of its own (Read, atomic), not only by an ACK.
+    pub(super) answered: bool,
+}
+
+impl Sent {
+    pub(super) const fn end(&self) -> Psn {
+        self.first.add(self.count)
+    }
+
+    pub(super) const fn covers(&self, psn: Psn) -> bool {
+        !psn.is_before(self.first) && psn.is_before(self.end())
+    }
+}
+
+/// Past values of the oldest unacknowledged PSN that are remembered. A requester that repeats from an older
+/// one has missed more acknowledgements than that.
+const REMEMBERED: usize = 256;
+
+/// Sent and unacknowledged requests, and how the window moved.
+#[derive(Debug)]
+pub(super) struct Window {
+    sent: VecDeque<Sent>,
+    /// Oldest PSN that no delivered acknowledgement or response covers.
+    una: Psn,
+    /// One past the highest PSN that was ever sent.
+    next: Psn,
+    /// Past values of `una` and when each was left behind.
+    past: VecDeque<(Psn, Nanos)>,
+    last_progress: Nanos,
+    /// Reads and atomics among `sent`.
+    answered: usize,
+}
+
+impl Window {
+    pub(super) fn starting_at(psn: Psn, now: Nanos) -> Self {
+        Self { sent: VecDeque::new(), una: psn, next: psn, past: VecDeque::new(), last_progress: now, answered: 0 }
+    }
+
+    #[inline]
+    pub(super) const fn una(&self) -> Psn {
+        self.una
+    }
+
+    #[inline]
+    pub(super) const fn next(&self) -> Psn {
+        self.next
+    }
+
+    pub(super) const fn last_progress(&self) -> Nanos {
+        self.last_progress
+    }
+
+    /// Notes a new request at `next` or beyond.
+    #[inline]
+    pub(super) fn send_new(&mut self, first: Psn, count: u32, now: Nanos, answered: bool) {
+        self.answered += usize::from(answered);
+        self.sent.push_back(Sent { first, count, first_sent: now, last_sent: now, answered });
+        self.next = first.add(count);
+    }
+
+    /// Notes that what covers `psn` was sent again.
+    pub(super) fn resend(&mut self, psn: Psn, now: Nanos) {
+        if let Some(at) = self.index_of(psn) {
+            self.sent[at].last_sent = now;
+        }
+    }
+
+    pub(super) fn covering(&self, psn: Psn) -> Option<&Sent> {
+        self.index_of(psn).map(|at| &self.sent[at])
+    }
+
+    fn index_of(&self, psn: Psn) -> Option<usize> {
+        let origin = self.sent.front()?.first;
+        let at = self.sent.partition_point(|sent| sent.end().since(origin) <= psn.since(origin));
+        self.sent.get(at).filter(|sent| sent.covers(psn)).map(|_| at)
+    }
+
+    /// First Read or atomic with a PSN at or after `una` and before `end`: the PSN that is still missing.
+    #[inline]
+    pub(super) fn unanswered_before(&self, end: Psn) -> Option<Psn> {
+        if self.answered == 0 {
+            return None;
+        }
+        self.sent
+            .iter()
+            .take_while(|sent| sent.first.is_before(end))
+            .find(|sent| sent.answered && sent.end().is_after(self.una))
+            .map(|sent| if sent.first.is_before(self.una) { self.una } else { sent.first })
+    }
+
+    /// Moves the window up to `una`, where that is ahead.
+    #[inline]
+    pub(super) fn acknowledge(&mut self, una: Psn, now: Nanos) {
+        if !una.is_after(self.una) {
+            return;
+        }
+        if self.past.len() == REMEMBERED {
+            self.past.pop_front();
+        }
+        self.past.push_back((self.una, now));
+        self.una = una;
+        self.last_progress = now;
+        while let Some(sent) = self.sent.front().filter(|sent| !sent.end().is_after(una)) {
+            self.answered -= usize::from(sent.answered);
+            self.sent.pop_front();
+        }
+    }
+
+    /// When `psn` stopped being the oldest unacknowledged PSN, if it ever was that.
+    pub(super) fn left_behind(&self, psn: Psn) -> Option<Nanos> {
+        self.past.iter().rev().find(|(past, _)| *past == psn).map(|(_, when)| *when)
+    }
+
+    /// Time since the timer for the oldest unacknowledged packet can first have been started: the later of
+    /// its first transmission and the last progress.
+    pub(super) fn waited_at_most(&self, now: Nanos) -> Nanos {
+        let sent = self.covering(self.una).map_or(Nanos::ZERO, |sent| sent.first_sent);
+        now - sent.max(self.last_progress)
+    }
+
+    /// Time since the timer was last (re)started, for an implementation that restarts it on a retransmission.
+    pub(super) fn waited_at_least(&self, now: Nanos) -> Nanos {
+        let sent = self.covering(self.una).map_or(Nanos::ZERO, |sent| sent.last_sent);
+        now - sent.max(self.last_progress)
+    }
+}

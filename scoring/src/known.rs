@@ -1,0 +1,106 @@
+//! What is known of a test besides its trace.
+
+use corpus::TestConfig;
+use dumper::{HostCounters, Nanos, Observation};
+
+use crate::thresholds::TIMEOUT_UNIT_NS;
+
+/// The configured ACK timeout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Timeout {
+    /// Exponent 0: the timer never expires.
+    Disabled,
+    /// T, from which an expiry may be 4T away.
+    Enabled(Nanos),
+}
+
+impl Timeout {
+    /// The timeout of an exponent, 0 to 31.
+    pub const fn from_exponent(exponent: u8) -> Self {
+        match exponent {
+            0 => Self::Disabled,
+            1..=31 => Self::Enabled(Nanos(TIMEOUT_UNIT_NS << exponent)),
+            32.. => Self::Enabled(Nanos(TIMEOUT_UNIT_NS << 31)),
+        }
+    }
+}
+
+/// Which CNPs share one interval (001 §6.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CnpScope {
+    /// Those to one QP: what every narrower or wider limiter keeps, so the default where nothing is known.
+    #[default]
+    Qp,
+    /// Those to one destination address.
+    DestinationIp,
+    /// All of the NIC port.
+    Port,
+}
+
+/// What is known of one host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Host {
+    /// Whether its notification point was switched on.
+    pub notifies: Option<bool>,
+    /// Shortest interval between CNPs that the host's notification point was given.
+    pub cnp_interval: Option<Nanos>,
+    /// Packets that it counted as discarded or as having a wrong ICRC; `None` where no counter says.
+    pub discards: Option<u64>,
+}
+
+/// What is known of a test besides its trace; every field may be unknown, and what depends on it is then not
+/// judged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Known {
+    /// ACK timeout of the requester.
+    pub timeout: Option<Timeout>,
+    /// Path MTU in bytes.
+    pub mtu: Option<u32>,
+    /// The host that posts the test's verbs.
+    pub requester: Host,
+    /// The other host.
+    pub responder: Host,
+    /// Scope of the CNP interval.
+    pub cnp_scope: CnpScope,
+}
+
+impl Known {
+    /// What a configuration and the counters of an observation tell.
+    pub fn of(config: Option<&TestConfig>, observation: &Observation, cnp_scope: CnpScope) -> Self {
+        let mut known = Self {
+            requester: Host { discards: discards(observation.requester.as_ref()), ..Host::default() },
+            responder: Host { discards: discards(observation.responder.as_ref()), ..Host::default() },
+            cnp_scope,
+            ..Self::default()
+        };
+        if let Some(config) = config {
+            known.take_config(config);
+        }
+        known
+    }
+}
+
+/// Whether a counter counts packets that a receiver threw away (names as the vendors' tools match them).
+fn counts_discards(name: &str) -> bool {
+    name.contains("discard") || name == "rx_icrc_encapsulated" || name.contains("out_of_buffer")
+}
+
+fn discards(counters: Option<&HostCounters>) -> Option<u64> {
+    let counters = counters?;
+    let mut moved = counters.names().filter(|name| counts_discards(name)).filter_map(|name| counters.moved(name)).peekable();
+    moved.peek()?;
+    Some(moved.sum())
+}
+
+impl Known {
+    fn take_config(&mut self, config: &TestConfig) {
+        self.timeout = Some(Timeout::from_exponent(config.traffic.min_retransmit_timeout));
+        self.mtu = Some(config.traffic.mtu.bytes());
+        for (host, configured) in
+            [(&mut self.requester, &config.requester), (&mut self.responder, &config.responder)]
+        {
+            host.notifies = Some(configured.roce.dcqcn_np_enable);
+            host.cnp_interval = Some(Nanos::from_micros(u64::from(configured.roce.min_time_between_cnps)));
+        }
+    }
+}

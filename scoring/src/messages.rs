@@ -1,0 +1,111 @@
+//! Message completion times and goodput, where completions were reported (001 Table 1, traffic generator log).
+
+use std::collections::BTreeMap;
+
+use dumper::observation::CompletionStatus;
+use dumper::{Completion, Nanos};
+use serde::Serialize;
+
+/// Messages of one QP.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct QpMessages {
+    /// Connection, from 1.
+    pub connection: u32,
+    /// Messages that completed.
+    pub completed: u64,
+    /// Messages that ended in an error or were flushed.
+    pub failed: u64,
+    /// Mean message completion time.
+    pub mean_ns: Nanos,
+    /// Median message completion time.
+    pub median_ns: Nanos,
+    /// 99th percentile of the message completion times (nearest rank).
+    pub p99_ns: Nanos,
+    /// Longest message completion time.
+    pub max_ns: Nanos,
+    /// The message that took longest, from 1.
+    pub slowest_message: u32,
+    /// Bytes of completed messages over the time from first posting to last completion, in bits per second.
+    pub goodput_bps: f64,
+}
+
+/// Times and goodput of every QP, by connection.
+pub fn per_qp(completions: &[Completion]) -> Vec<QpMessages> {
+    let mut by_connection: BTreeMap<u32, Vec<&Completion>> = BTreeMap::new();
+    for completion in completions {
+        by_connection.entry(completion.connection).or_default().push(completion);
+    }
+    by_connection.into_iter().map(|(connection, completions)| of_qp(connection, &completions)).collect()
+}
+
+fn of_qp(connection: u32, completions: &[&Completion]) -> QpMessages {
+    let good: Vec<&&Completion> =
+        completions.iter().filter(|completion| completion.status == CompletionStatus::Success).collect();
+    let mut times: Vec<(Nanos, u32)> =
+        good.iter().map(|completion| (completion.completed_ns - completion.posted_ns, completion.message)).collect();
+    times.sort_unstable();
+    let total: u128 = times.iter().map(|(time, _)| u128::from(time.0)).sum();
+    let mean = total.checked_div(times.len() as u128).unwrap_or(0);
+    let rank = |percent: usize| {
+        let at = (times.len() * percent).div_ceil(100).saturating_sub(1);
+        times.get(at).map_or(Nanos::ZERO, |(time, _)| *time)
+    };
+    let (max, slowest) = times.last().copied().unwrap_or_default();
+    let start = good.iter().map(|completion| completion.posted_ns).min().unwrap_or_default();
+    let end = good.iter().map(|completion| completion.completed_ns).max().unwrap_or_default();
+    let bytes: u64 = good.iter().map(|completion| completion.bytes).sum();
+    let seconds = (end - start).as_secs_f64();
+    QpMessages {
+        connection,
+        completed: good.len() as u64,
+        failed: (completions.len() - good.len()) as u64,
+        mean_ns: Nanos(u64::try_from(mean).unwrap_or(u64::MAX)),
+        median_ns: rank(50),
+        p99_ns: rank(99),
+        max_ns: max,
+        slowest_message: slowest,
+        goodput_bps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn completion(connection: u32, message: u32, posted: u64, completed: u64, status: CompletionStatus) -> Completion {
+        Completion {
+            connection,
+            message,
+            posted_ns: Nanos(posted),
+            completed_ns: Nanos(completed),
+            bytes: 1000,
+            status,
+        }
+    }
+
+    #[test]
+    fn times_and_goodput_of_a_hand_computed_log() {
+        let log = [
+            completion(2, 1, 0, 100, CompletionStatus::Success),
+            completion(1, 1, 0, 4_000, CompletionStatus::Success),
+            completion(1, 2, 4_000, 6_000, CompletionStatus::Success),
+            completion(1, 3, 6_000, 16_000, CompletionStatus::Success),
+            completion(1, 4, 16_000, 99_000, CompletionStatus::RetryExceeded),
+        ];
+        let qps = per_qp(&log);
+        assert_eq!(qps.iter().map(|qp| qp.connection).collect::<Vec<_>>(), [1, 2]);
+        let qp = &qps[0];
+        assert_eq!((qp.completed, qp.failed, qp.slowest_message), (3, 1, 3));
+        assert_eq!((qp.mean_ns, qp.median_ns, qp.max_ns), (Nanos(5_333), Nanos(4_000), Nanos(10_000)));
+        assert_eq!(qp.p99_ns, Nanos(10_000));
+        // 3000 bytes in 16 µs.
+        assert!((qp.goodput_bps - 1.5e9).abs() < 1.0, "{}", qp.goodput_bps);
+    }
+
+    #[test]
+    fn nothing_completed_is_no_division_by_zero() {
+        let qps = per_qp(&[completion(1, 1, 5, 5, CompletionStatus::Flushed)]);
+        assert_eq!((qps[0].completed, qps[0].failed), (0, 1));
+        assert!(qps[0].goodput_bps == 0.0);
+    }
+}

@@ -1,0 +1,158 @@
+//! Every rule that an analyzer holds a NIC to, with what it expects and where that is written.
+
+use crate::anomaly::{Kind, Role};
+
+macro_rules! rules {
+    ($($(#[$doc:meta])* $rule:ident = $name:literal, $kind:ident, $expected:literal, $source:literal;)*) => {
+        /// A rule that an analyzer holds a NIC to.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+        pub enum Rule {
+            $($(#[$doc])* $rule,)*
+        }
+
+        impl Rule {
+            /// Every rule.
+            pub const ALL: &'static [Self] = &[$(Self::$rule),*];
+
+            /// Name in signatures and reports.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$rule => $name,)* }
+            }
+
+            /// Kind of anomaly that breaking the rule is.
+            pub const fn kind(self) -> Kind {
+                match self { $(Self::$rule => Kind::$kind,)* }
+            }
+
+            /// What was expected.
+            pub const fn expected(self) -> &'static str {
+                match self { $(Self::$rule => $expected,)* }
+            }
+
+            /// Where the rule is written.
+            pub const fn source(self) -> &'static str {
+                match self { $(Self::$rule => $source,)* }
+            }
+        }
+    };
+}
+
+rules! {
+    /// A second sequence NAK for the same expected PSN.
+    NakAgain = "nak-again", GbnViolation,
+        "one PSN sequence error NAK for an expected PSN, then none until that PSN arrives",
+        "IBA vol. 1, 9.7.5.2 and 9.9.3";
+    /// A sequence NAK that names a PSN other than the expected one.
+    NakWrongPsn = "nak-wrong-psn", GbnViolation,
+        "a PSN sequence error NAK names the responder's expected PSN",
+        "IBA vol. 1, 9.7.5.2";
+    /// A sequence NAK although nothing arrived out of order.
+    NakWithoutCause = "nak-without-cause", GbnViolation,
+        "a PSN sequence error NAK only after a packet beyond the expected PSN has arrived",
+        "IBA vol. 1, 9.7.5.2";
+    /// No sequence NAK although a packet arrived out of order, so that the requester had to time out.
+    NakMissing = "nak-missing", GbnViolation,
+        "a PSN sequence error NAK when a packet beyond the expected PSN arrives",
+        "IBA vol. 1, 9.7.5.2; 001 §4";
+    /// An acknowledgement of packets that were never delivered.
+    AckBeyondData = "ack-beyond-data", GbnViolation,
+        "an ACK covers only packets that were delivered in order",
+        "IBA vol. 1, 9.7.5.1";
+    /// An acknowledgement of less than was acknowledged before.
+    AckRegresses = "ack-regresses", GbnViolation,
+        "a duplicate request is acknowledged with the latest in-order PSN, so that ACKs never go back",
+        "IBA vol. 1, 9.7.5.1";
+    /// An acknowledgement that overtakes a Read or atomic that has not been answered.
+    AckPassesRead = "ack-passes-read", GbnViolation,
+        "a coalesced ACK never passes a Read or atomic whose response has not been sent",
+        "IBA vol. 1, 9.7.5.1.2";
+    /// A duplicate request with AckReq that is never acknowledged again.
+    ReackMissing = "reack-missing", GbnViolation,
+        "a duplicate Send or Write with AckReq is acknowledged again",
+        "IBA vol. 1, 9.7.5.1";
+    /// A retransmission that neither a NAK nor an expired timer explains.
+    RetransmissionWithoutCause = "retransmission-without-cause", GbnViolation,
+        "a retransmission follows a NAK, an implied NAK, or an expiry of the ACK timer",
+        "IBA vol. 1, 9.7.5.2 and 9.7.6.1.3";
+    /// A retransmission that leaves out packets that nobody has acknowledged.
+    ResumeLate = "resume-late", GbnViolation,
+        "go-back-N resumes at the NAKed, or else at the oldest unacknowledged, PSN and leaves none out",
+        "IBA vol. 1, 9.7.5.2";
+    /// A retransmission that starts before the NAKed or oldest unacknowledged PSN.
+    ResumeEarly = "resume-early", GbnViolation,
+        "go-back-N resumes at the NAKed, or else at the oldest unacknowledged, PSN, not before it",
+        "IBA vol. 1, 9.7.5.2";
+    /// A new request that leaves out PSNs.
+    PsnSkipped = "psn-skipped", ProtocolViolation,
+        "requests take consecutive PSNs",
+        "IBA vol. 1, 9.7.2";
+    /// A retransmission after a NAK that ends the QP.
+    RetryAfterFatalNak = "retry-after-fatal-nak", ProtocolViolation,
+        "a request that the responder refused for good is never retried",
+        "IBA vol. 1, 9.9.2";
+    /// A message sequence number that does not count the completed messages.
+    MsnWrong = "msn-wrong", ProtocolViolation,
+        "the MSN of an ACK counts the messages completed up to its PSN",
+        "IBA vol. 1, 9.7.7";
+    /// An RNR NAK for a request that was never delivered.
+    RnrUndelivered = "rnr-undelivered", ProtocolViolation,
+        "an RNR NAK answers a request that has arrived and is not acknowledged yet",
+        "IBA vol. 1, 9.7.5.2.8";
+    /// A Read response that leaves out packets, or a Read that is left unanswered.
+    ResponseGap = "response-gap", ProtocolViolation,
+        "a Read is answered by consecutive PSNs, and Reads are answered in order",
+        "IBA vol. 1, 9.7.5.1";
+    /// A Read response or atomic acknowledgement that nobody asked for.
+    ResponseUnrequested = "response-unrequested", ProtocolViolation,
+        "a response carries a PSN of a request that was delivered",
+        "IBA vol. 1, 9.7.5.1";
+    /// A Read response packet whose opcode does not fit its place in the response.
+    ResponsePosition = "response-position", ProtocolViolation,
+        "a Read response is FIRST, MIDDLE..., LAST, or ONLY",
+        "IBA vol. 1, 9.4";
+    /// An expiry of the ACK timer before T.
+    RtoBelowMinimum = "rto-below-minimum", UnexpectedTimeout,
+        "the ACK timer expires no sooner than T = 4.096 µs x 2^timeout after its start",
+        "IBA vol. 1, 9.7.6.1.3; 001 §6.3";
+    /// An expiry of the ACK timer after 4T.
+    RtoAboveMaximum = "rto-above-maximum", UnexpectedTimeout,
+        "the ACK timer expires no later than 4T, T = 4.096 µs x 2^timeout, after its start",
+        "IBA vol. 1, 9.7.6.1.3";
+    /// ECN-marked packets, and no CNP at all.
+    EcnWithoutCnp = "ecn-without-cnp", CnpGeneration,
+        "a notification point answers an ECN-marked packet with a CNP",
+        "annex A17.9.3; 001 §4";
+    /// A CNP that no marked packet explains.
+    CnpWithoutEcn = "cnp-without-ecn", CnpGeneration,
+        "a CNP follows an ECN-marked packet (or, where loss counts as congestion, an out-of-order one)",
+        "annex A17.9.3; 001 §4";
+    /// Two CNPs closer than the configured interval.
+    CnpTooEarly = "cnp-too-early", CnpGeneration,
+        "at most one CNP in each interval and scope",
+        "001 §6.3";
+    /// A counter that moved by another number than the trace shows.
+    CounterDiffers = "counter-differs", CounterMismatch,
+        "the counter moves as often as the trace shows its cause",
+        "001 §4 and §6.2.4";
+    /// A NAK or repeated Read for a packet that left the switch, with no counter to say why.
+    DeliveredYetMissing = "delivered-yet-missing", UnexplainedDiscard,
+        "a packet that left the switch intact reaches the receiver's transport",
+        "001 §6.2.2 and §6.2.3";
+}
+
+impl Rule {
+    /// The role that a rule binds.
+    pub const fn role(self) -> Role {
+        match self {
+            Self::RetransmissionWithoutCause
+            | Self::ResumeLate
+            | Self::ResumeEarly
+            | Self::PsnSkipped
+            | Self::RetryAfterFatalNak
+            | Self::RtoBelowMinimum
+            | Self::RtoAboveMaximum => Role::Requester,
+            Self::EcnWithoutCnp | Self::CnpWithoutEcn | Self::CnpTooEarly => Role::NotificationPoint,
+            _ => Role::Responder,
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Every threshold of the analyzers, each with its reason.
+
+use dumper::Nanos;
+
+/// Unit of the timeout exponent: T = 4.096 µs x 2^timeout (IBA vol. 1, 9.7.6.1.3). In nanoseconds.
+pub const TIMEOUT_UNIT_NS: u64 = 4_096;
+
+/// The shortest time-out that a requester can be given, exponent 1. A retransmission of unacknowledged data
+/// sooner than this after the timer could start is no time-out, whatever the (unknown) configuration says.
+pub const SHORTEST_TIMEOUT: Nanos = Nanos(TIMEOUT_UNIT_NS << 1);
+
+/// A timer may expire as late as this many T (IBA vol. 1, 9.7.6.1.3).
+pub const LATEST_EXPIRY: u64 = 4;
+
+/// How long an acknowledgement may still be on its way to the requester after it passed the switch: a
+/// retransmission from what was the oldest unacknowledged PSN this long ago is no step back. Two guests of an
+/// emulated testbed take up to 13 ms to react; real links take microseconds.
+pub const ACK_IN_FLIGHT: Nanos = Nanos::from_millis(20);
+
+/// How long an answer (a NAK, a repeated ACK) may take before its absence is called missing. Four times the
+/// slowest NAK of any real stack measured for Send and Write (13 ms, emulated rdma_rxe); hardware takes microseconds.
+pub const ANSWER_PATIENCE: Nanos = Nanos::from_millis(50);
