@@ -92,6 +92,8 @@ impl ConfigErrors {
     pub(crate) fn new(file: &str, source: &str, mut findings: Vec<Finding>, unkept: usize) -> Self {
         // Problems of the whole file come first; the order of discovery breaks ties.
         findings.sort_by_key(|finding| finding.span.as_ref().map(|span| span.start));
+        // A rule on both hosts can fail for one field of a Lumina file.
+        findings.dedup_by(|a, b| (&a.span, &a.field, &a.message) == (&b.span, &b.field, &b.message));
         let omitted = findings.len().saturating_sub(MAX_PROBLEMS) + unkept;
         let problems = findings
             .into_iter()

@@ -286,6 +286,19 @@ mod tests {
             prop_assert_eq!(read.to_toml(), text);
         }
 
+        /// Whatever an edit does, the rules and the reader agree on whether the result is a test.
+        #[test]
+        fn rules_hold_for_edited_data_as_for_files(
+            config in configs(), field in 0..22usize, value in prop_oneof![0..40u32, any::<u32>()]
+        ) {
+            let mut config = config;
+            edit(&mut config, field, value);
+            let violations = config.violations();
+            let read = from_toml("edited.toml", &config.to_toml());
+            prop_assert_eq!(read.is_ok(), violations.is_empty(), "{:?}\n{:?}", read, violations);
+            let _ = config.to_lumina();
+        }
+
         /// What Lumina can say survives the way out and in again.
         #[test]
         fn lumina_gives_back_what_it_can_say(config in lumina_configs()) {
@@ -351,5 +364,39 @@ mod tests {
             }
         }
         packets
+    }
+    fn edit(config: &mut TestConfig, field: usize, value: u32) {
+        let small = value as u8;
+        let traffic = &mut config.traffic;
+        let event = config.events.first_mut();
+        match field {
+            0 => traffic.load = Load::Same { verb: Verb::Read, connections: value },
+            1 => traffic.load = Load::Split { send: value, read: value },
+            2 => traffic.load = Load::Alternating { connections: value },
+            3 => traffic.num_msgs_per_qp = value,
+            4 => traffic.message_size = value,
+            5 => traffic.tx_depth = value,
+            6 => traffic.min_retransmit_timeout = small,
+            7 => traffic.max_retransmit_retry = small,
+            8 => traffic.recv_depth = value,
+            9 => traffic.rnr_retry = small,
+            10 => traffic.min_rnr_timer = small,
+            11 => traffic.max_rd_atomic = small,
+            12 => traffic.initial_psn = Some(value),
+            13 => traffic.seed = u64::from(value) << 32,
+            14 => config.requester.traffic_class = Some(TrafficClass::PerConnection(vec![small; 3])),
+            15 => config.responder.ets = Some(Ets { weights: vec![small; 9], strict: vec![small] }),
+            16 => config.requester.ip_list.push(config.responder.ip_list[0]),
+            17 => config.requester.ip_list[0].prefix = small,
+            18 => config.responder.roce.min_time_between_cnps = value,
+            _ => {
+                let Some(event) = event else { return };
+                match field {
+                    19 => event.connections = ConnectionSet::List(vec![1, value]),
+                    20 => event.target = Target::Data { psn: value, iter: value },
+                    _ => event.progression = Some(Progression { every: value, count: Some(value) }),
+                }
+            }
+        }
     }
 }

@@ -77,6 +77,7 @@ fn hostile_files_are_answered_quickly() {
         ("brackets.yaml", format!("a: {}", "[".repeat(size - 3))),
         ("braces.yaml", format!("a: {}", "{a: ".repeat(size / 4 - 1))),
         ("dashes.yaml", format!("traffic:\n  data-pkt-events: \n    {}", "- ".repeat(size / 2 - 30))),
+        ("aliases.yaml", format!("a: &a {}\nb: [{}]\n", "x".repeat(size / 2), "*a,".repeat(size / 8))),
         ("items.yaml", fill("- a\n")),
         ("keys.yaml", (0..size / 12).map(|n| format!("k{n}: 1\n")).collect()),
     ];

@@ -176,3 +176,14 @@ fn defaults_are_not_sayable_for_one_reason_only() {
     let fields: Vec<&str> = refusals.0.iter().map(|refusal| refusal.field.as_str()).collect();
     assert_eq!(fields, ["requester.nic", "responder.nic"]);
 }
+
+#[test]
+fn long_comments_do_no_harm() {
+    let comments = "    # - {qpn: 0, psn: 4, type: ecn, iter: 1}\n".repeat(500);
+    let event = "    - {qpn: 0, psn: 4, type: ecn, iter: 1}\n";
+    let text =
+        format!("traffic:\n  num-qps: 1\n  data-pkt-events:\n{comments}{event}{comments}  mtu: 1024\n");
+    assert_eq!(from_yaml("f.yaml", &text, None).unwrap().config.events.len(), 1);
+    let none = format!("traffic:\n  num-qps: 1\n  data-pkt-events:\n{comments}");
+    assert_eq!(from_yaml("f.yaml", &none, None).unwrap().config.events, []);
+}

@@ -97,6 +97,11 @@ const fn from_zero(field: &IntField) -> IntField {
     IntField { min: field.min - 1, max: field.max - 1, why: "the published tool counts from 0", ..*field }
 }
 
+/// `0`, `0 to 7`
+fn below(count: u32) -> String {
+    if count <= 1 { "0".to_owned() } else { format!("0 to {}", count - 1) }
+}
+
 fn qpn(section: &mut Section<'_>, traffic: &Traffic, dialect: Dialect, r: &mut Reader<'_>) -> Option<u32> {
     let path = section.path_of("qpn");
     let node = required(section, "qpn", r)?;
@@ -108,7 +113,7 @@ fn qpn(section: &mut Section<'_>, traffic: &Traffic, dialect: Dialect, r: &mut R
     let connections = traffic.load.connections();
     if qpn >= connections && !known.iter().any(|path| r.is_refused(path)) {
         let message = format!("there is no QP {qpn}: the test has {connections}");
-        let help = format!("allowed: 0 to {} (the published tool counts from 0)", connections - 1);
+        let help = format!("allowed: {} (the published tool counts from 0)", below(connections));
         r.refuse(&node.span, &path, message, help);
         return None;
     }
@@ -127,6 +132,12 @@ fn psns(
     if matches!(&node.value, Value::Text(text) if text == "all") {
         return Some((1, Some(Progression { every: 1, count: None })));
     }
+    if !matches!(node.value, Value::Int(_)) {
+        let message = format!("expected a whole number or all, found {}", r.describe(node));
+        let first = if dialect == Dialect::Paper { 1 } else { 0 };
+        r.refuse(&node.span, &path, message, format!("packets count from {first} in this dialect"));
+        return None;
+    }
     if dialect == Dialect::Paper {
         return Some((r.int(node, &path, &fields::PSN)?, None));
     }
@@ -136,7 +147,7 @@ fn psns(
         let packets = if per_message == 1 { "packet" } else { "packets" };
         let message = format!("{psn} is beyond the {per_message} {packets} of a message");
         let help =
-            format!("allowed: 0 to {}, or all (the published tool counts in each message)", per_message - 1);
+            format!("allowed: {}, or all (the published tool counts in each message)", below(per_message));
         r.refuse(&node.span, &path, message, help);
         return None;
     }

@@ -10,6 +10,7 @@ use super::{
     traffic::DSCP_PER_CLASS,
 };
 use crate::{
+    check::Violation,
     config::{Action, Host, IterMode, Load, Role, Target, TestConfig, Traffic, TrafficClass, fields},
     toml_form::verb_name,
 };
@@ -39,9 +40,14 @@ impl TestConfig {
     /// facts of a laboratory, are not in it.
     ///
     /// # Errors
-    /// Every field that the published tool cannot express, by name.
+    /// Every field that the published tool cannot express, by name; or the
+    /// [`violations`](Self::violations), if there are any.
     pub fn to_lumina(&self) -> Result<String, Refusals> {
-        let mut refusals = Vec::new();
+        let broken = |violation: Violation| Refusal { field: violation.field, reason: violation.message };
+        let mut refusals: Vec<Refusal> = self.violations().into_iter().map(broken).collect();
+        if !refusals.is_empty() {
+            return Err(Refusals(refusals));
+        }
         for role in Role::ALL {
             refuse_host(role.name(), self.host(role), &mut refusals);
         }

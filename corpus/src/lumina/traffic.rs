@@ -114,7 +114,7 @@ fn load(section: &mut Section<'_>, r: &mut Reader<'_>) -> Load {
             Load::Same { verb, connections }
         }
         (VerbKey::SendRead, node) => {
-            let help = format!("write \"2,3\" for 2 connections that send and 3 that read ({key})");
+            let help = "write \"2,3\" for 2 connections that send and 3 that read";
             let split = match node.map(|node| (node, &node.value)) {
                 Some((node, Value::Text(text))) => {
                     let split = pair(text);

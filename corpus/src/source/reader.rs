@@ -163,7 +163,11 @@ impl<'t> Reader<'t> {
                 }
                 converted
             }
-            Value::Text(text) if self.format == Format::Yaml && is_legacy_octal(text) => {
+            // `012` is a fraction to the parser, as YAML 1.2 has no such whole number.
+            Value::Text(_) | Value::Float
+                if self.format == Format::Yaml && is_legacy_octal(&self.written(node)) =>
+            {
+                let text = self.written(node);
                 let message =
                     format!("{text} is octal to some YAML readers and decimal to others (leading zero)");
                 self.refuse(&node.span, path, message, "write the number without leading zeros");
@@ -254,8 +258,14 @@ impl<'t> Reader<'t> {
                 Some(Section { path: path.to_owned(), header: header.clone(), entries, known: Vec::new() })
             }
             _ => {
-                let expected = if path.is_empty() { "a table of sections" } else { "a table of keys" };
-                self.wrong_type(node, path, expected, "");
+                let (expected, help) = match path {
+                    "" => (
+                        "a table of sections",
+                        "a file has sections, such as requester, responder and traffic",
+                    ),
+                    _ => ("a table of keys", ""),
+                };
+                self.wrong_type(node, path, expected, help);
                 None
             }
         }

@@ -3,10 +3,16 @@
 use std::{fmt, ops::Range};
 
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{Location, Spanned, UserMessageFormatter};
+use serde_saphyr::{Error, Location, Spanned, UserMessageFormatter, budget::BudgetBreach};
 
-use super::{Entry, MAX_DEPTH, Node, Value};
+use super::{Entry, MAX_DEPTH, Node, Value, reader::quoted};
 use crate::error::Finding;
+
+/// Upper bound on values; 4096 events have a tenth of it.
+const MAX_NODES: usize = 200_000;
+
+/// Upper bound on aliases: each may stand for a text as long as the file.
+const MAX_ALIASES: usize = 64;
 
 pub(super) fn parse(text: &str) -> Result<Node, Finding> {
     let options = serde_saphyr::options! {
@@ -16,28 +22,65 @@ pub(super) fn parse(text: &str) -> Result<Node, Finding> {
         legacy_octal_numbers: false,
         merge_keys: serde_saphyr::MergeKeyPolicy::Error,
         with_snippet: false,
+        // Else a few dozen commented-out events in a row are beyond a limit.
+        emit_comments: false,
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
             max_documents: 1,
-            max_nodes: 200_000,
+            max_nodes: MAX_NODES,
+            max_aliases: MAX_ALIASES,
         },
     };
-    let tree: Spanned<Tree> = serde_saphyr::from_str_with_options(text, options).map_err(|error| {
-        let message = error.without_snippet().render_with_formatter(&UserMessageFormatter);
-        Finding {
-            span: error.location().and_then(|at| bytes(&at)),
-            field: String::new(),
-            message: format!("not YAML: {}", strip_location(&message)),
-            help: String::new(),
-        }
-    })?;
+    let tree: Spanned<Tree> =
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| finding(text, &error))?;
     Ok(into_node(tree))
+}
+
+fn finding(text: &str, error: &Error) -> Finding {
+    let place = error.location();
+    let mut error = error.without_snippet();
+    while let Error::AliasError { error: inner, .. } = error {
+        error = inner;
+    }
+    let (message, help) = match error {
+        Error::Budget { breach, .. } => too_much(breach),
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            (format!("the key {} is given twice", quoted(key)), "keep one of them")
+        }
+        Error::MergeKeyNotAllowed { .. } => {
+            ("merge keys (<<) are not read".to_owned(), "write the keys out where they belong")
+        }
+        other => {
+            let message = other.render_with_formatter(&UserMessageFormatter);
+            let help = if message.contains("tabs") { "indent with spaces" } else { "" };
+            (format!("not YAML: {}", strip_location(&message)), help)
+        }
+    };
+    let span = place.and_then(|at| bytes(&at).or_else(|| line_and_column(text, &at)));
+    Finding { span, field: String::new(), message, help: help.to_owned() }
+}
+
+/// Which of the limits a text is beyond.
+fn too_much(breach: &BudgetBreach) -> (String, &'static str) {
+    match breach {
+        BudgetBreach::Documents { .. } => {
+            ("there is more than one document".to_owned(), "a file is one test; split it at the --- lines")
+        }
+        BudgetBreach::Depth { .. } => {
+            (format!("nested deeper than {MAX_DEPTH} levels"), "a test has no more than five")
+        }
+        BudgetBreach::Aliases { .. } => (format!("more than {MAX_ALIASES} aliases"), "write the values out"),
+        BudgetBreach::Nodes { .. } => {
+            (format!("more than {MAX_NODES} values, aliases counted"), "a test has far fewer")
+        }
+        _ => ("too large or too complex to be a test".to_owned(), "remove aliases, comments and long texts"),
+    }
 }
 
 /// The rendered message repeats the place, which every problem has of its own.
 fn strip_location(message: &str) -> &str {
     let message = message.lines().next().unwrap_or(message);
-    message.rsplit_once(" at line ").map_or(message, |(message, _)| message)
+    message.split_once(" at line ").map_or(message, |(message, _)| message)
 }
 
 fn bytes(location: &Location) -> Option<Range<usize>> {
@@ -45,6 +88,15 @@ fn bytes(location: &Location) -> Option<Range<usize>> {
     let start = usize::try_from(span.byte_offset()?).ok()?;
     let len = usize::try_from(span.byte_len().unwrap_or(0)).ok()?;
     Some(start..start.saturating_add(len))
+}
+
+/// Errors of the scanner have a line and a column only.
+fn line_and_column(text: &str, location: &Location) -> Option<Range<usize>> {
+    let line = usize::try_from(location.line()).ok()?.checked_sub(1)?;
+    let column = usize::try_from(location.column()).ok()?.checked_sub(1)?;
+    let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+    let offset = text[start..].char_indices().nth(column).map_or(text.len() - start, |(offset, _)| offset);
+    Some(start + offset..start + offset)
 }
 
 struct Tree(Value);
