@@ -2,6 +2,7 @@
 //! collects everything that is wrong with them.
 
 mod reader;
+mod section;
 mod toml;
 mod yaml;
 
@@ -9,7 +10,10 @@ use std::ops::Range;
 
 use crate::error::Finding;
 
-pub(crate) use self::reader::{Names, Reader, Section, list_or, quoted};
+pub(crate) use self::{
+    reader::{Names, Reader, list_or, quoted},
+    section::Section,
+};
 
 /// Upper bound on the size of a file, in bytes. The largest useful configuration (4096 events) is
 /// a quarter of it.
