@@ -1,1 +1,7 @@
-fn main() {}
+//! `lumina-fuzz`: see `lumina-fuzz --help`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    fuzzer::cli::run()
+}

@@ -179,7 +179,11 @@ fn pass(
 ) {
     // Packets that left later than they entered: departure time, and index among the records.
     let mut held: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
-    let mut leave = |at: usize, left, trackers: &mut [ConnectionTracker], cnp: &mut CnpAnalyzer<'_>, findings: &mut Findings<'_>| {
+    let leave = |at: usize,
+                 left,
+                 trackers: &mut [ConnectionTracker],
+                 cnp: &mut CnpAnalyzer<'_>,
+                 findings: &mut Findings<'_>| {
         let record = &trace.records()[at];
         cnp.leaves(record);
         if let Some(tracker) = tracker_of(record, routes, trackers) {
@@ -187,7 +191,9 @@ fn pass(
         }
     };
     for (at, record) in trace.records().iter().enumerate() {
-        while let Some(Reverse((left, held_at))) = held.peek().copied().filter(|Reverse((left, _))| *left < record.time) {
+        while let Some(Reverse((left, held_at))) =
+            held.peek().copied().filter(|Reverse((left, _))| *left < record.time)
+        {
             held.pop();
             leave(held_at, left, trackers, cnp, findings);
         }
@@ -245,7 +251,8 @@ fn host_facts(
     let mut facts = [HostFacts::default(); 2];
     let requester = |address| pairs.iter().any(|pair| pair.connection.requester.ip == address);
     // The first host is the one that the first connection's requester runs on.
-    let side_of_flow: Vec<usize> = trace.flows().iter().map(|flow| usize::from(!requester(flow.source))).collect();
+    let side_of_flow: Vec<usize> =
+        trace.flows().iter().map(|flow| usize::from(!requester(flow.source))).collect();
     for record in trace.records() {
         let sender = side_of_flow[record.flow.index()];
         let receiver = 1 - sender;

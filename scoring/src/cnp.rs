@@ -55,8 +55,24 @@ enum Side {
     Responder,
 }
 
+/// What one host received and sent in all.
+#[derive(Clone, Copy, Debug, Default)]
+struct HostTotals {
+    marked: u64,
+    cnps: u64,
+    alive: Option<Alive>,
+}
+
+/// A marked packet that reached a host, and a later packet by which the host shows that it went on.
+#[derive(Clone, Copy, Debug)]
+struct Alive {
+    mark: u32,
+    answer: u32,
+    connection: usize,
+}
+
 /// Fed packet by packet; judges when a CNP passes and at the end.
-pub struct CnpAnalyzer<'a> {
+pub(crate) struct CnpAnalyzer<'a> {
     trace: &'a Trace,
     known: &'a Known,
     /// The other direction of each flow, and the connection's number.
@@ -69,7 +85,7 @@ pub struct CnpAnalyzer<'a> {
 
 impl<'a> CnpAnalyzer<'a> {
     /// An analyzer of a trace whose connections are `pairs`.
-    pub fn new(trace: &'a Trace, pairs: &[Pair], known: &'a Known) -> Self {
+    pub(crate) fn new(trace: &'a Trace, pairs: &[Pair], known: &'a Known) -> Self {
         let mut partner = vec![None; trace.flows().len()];
         let mut sides = BTreeMap::new();
         for (pair, number) in pairs.iter().zip(1..) {
@@ -87,13 +103,13 @@ impl<'a> CnpAnalyzer<'a> {
     }
 
     /// Counts per flow.
-    pub fn counts(&self) -> &[CnpCounts] {
+    pub(crate) fn counts(&self) -> &[CnpCounts] {
         &self.counts
     }
 
     /// A packet enters the switch, and its sender is judged.
     #[inline]
-    pub fn enters(&mut self, record: &Record, lost: bool, anomalies: &mut Anomalies) {
+    pub(crate) fn enters(&mut self, record: &Record, lost: bool, anomalies: &mut Anomalies) {
         let class = record.class();
         if class == Class::Cnp {
             self.cnp(record, anomalies);
@@ -111,7 +127,7 @@ impl<'a> CnpAnalyzer<'a> {
 
     /// A packet has left the switch.
     #[inline]
-    pub fn leaves(&mut self, record: &Record) {
+    pub(crate) fn leaves(&mut self, record: &Record) {
         let state = &mut self.flows[record.flow.index()];
         if record.class() == Class::Cnp {
             return;
@@ -155,12 +171,16 @@ impl<'a> CnpAnalyzer<'a> {
             }
             *credits = credits.saturating_sub(1);
         }
-        let Some((side, interval)) = self.host(&flow).and_then(|(side, host)| Some((side, host.cnp_interval?))) else {
+        let Some((side, interval)) =
+            self.host(&flow).and_then(|(side, host)| Some((side, host.cnp_interval?)))
+        else {
             return;
         };
         let (key, state) = match self.known.cnp_scope {
             CnpScope::Qp => (ScopeKey::Qp(record.flow), "per-qp"),
-            CnpScope::DestinationIp => (ScopeKey::Addresses(flow.source, flow.destination), "per-destination-ip"),
+            CnpScope::DestinationIp => {
+                (ScopeKey::Addresses(flow.source, flow.destination), "per-destination-ip")
+            }
             CnpScope::Port => (ScopeKey::Port(side), "per-port"),
         };
         if let Some((earlier, sequence)) = self.last_cnp.insert(key, (record.time, record.sequence)) {
@@ -180,31 +200,35 @@ impl<'a> CnpAnalyzer<'a> {
     }
 
     /// The trace has ended: a host that received marks, lived on and never sent a CNP is named.
-    pub fn ends(&self, anomalies: &mut Anomalies) {
-        let mut hosts: BTreeMap<IpAddr, (u64, u64, Option<(u32, u32, usize)>)> = BTreeMap::new();
+    pub(crate) fn ends(&self, anomalies: &mut Anomalies) {
+        let mut hosts: BTreeMap<IpAddr, HostTotals> = BTreeMap::new();
         for (at, flow) in self.trace.flows().iter().enumerate() {
-            hosts.entry(flow.source).or_default().1 += self.counts[at].cnps;
+            hosts.entry(flow.source).or_default().cnps += self.counts[at].cnps;
             let host = hosts.entry(flow.destination).or_default();
-            host.0 += self.counts[at].marked;
-            if let (Some(mark), Some(answer), Some((_, number))) =
+            host.marked += self.counts[at].marked;
+            if let (Some(mark), Some(answer), Some((_, connection))) =
                 (self.flows[at].first_mark, self.flows[at].answered_by, self.partner[at])
             {
-                host.2.get_or_insert((mark, answer, number));
+                host.alive.get_or_insert(Alive { mark, answer, connection });
             }
         }
-        for (address, (marked, cnps, seen)) in hosts {
+        for (address, host) in hosts {
             let switched_off = match self.sides.get(&address) {
                 Some(Side::Requester) => self.known.requester.notifies == Some(false),
                 Some(Side::Responder) => self.known.responder.notifies == Some(false),
                 None => false,
             };
-            let Some((mark, answer, number)) = seen.filter(|_| cnps == 0 && !switched_off) else { continue };
+            let Some(alive) = host.alive.filter(|_| host.cnps == 0 && !switched_off) else { continue };
             anomalies.push(Anomaly {
                 rule: Rule::EcnWithoutCnp,
-                who: Who { role: Role::NotificationPoint, address: Some(address), connection: Some(number) },
+                who: Who {
+                    role: Role::NotificationPoint,
+                    address: Some(address),
+                    connection: Some(alive.connection),
+                },
                 state: "no-cnp",
-                what: format!("received {marked} ECN-marked packets and sent no CNP"),
-                evidence: Evidence::packets([mark, answer]),
+                what: format!("received {} ECN-marked packets and sent no CNP", host.marked),
+                evidence: Evidence::packets([alive.mark, alive.answer]),
             });
         }
     }

@@ -60,7 +60,7 @@ pub struct Pair {
 
 /// What one pass over the trace tells about a flow.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FlowProfile {
+pub(crate) struct FlowProfile {
     /// Packets.
     pub packets: u64,
     first_request: Option<(Psn, Nanos)>,
@@ -121,7 +121,7 @@ fn mtu_of(one: &FlowProfile, other: &FlowProfile) -> u32 {
 }
 
 /// Profiles of all flows, by flow index.
-pub fn profiles(trace: &Trace) -> Vec<FlowProfile> {
+pub(crate) fn profiles(trace: &Trace) -> Vec<FlowProfile> {
     let mut profiles = vec![FlowProfile::default(); trace.flows().len()];
     for record in trace.records() {
         profiles[record.flow.index()].take(record);
@@ -131,7 +131,7 @@ pub fn profiles(trace: &Trace) -> Vec<FlowProfile> {
 
 /// All pairs of an observation: one for each flow that carries requests, in the order of the hosts' metadata,
 /// then of first appearance.
-pub fn pairs(observation: &Observation, profiles: &[FlowProfile]) -> Vec<Pair> {
+pub(crate) fn pairs(observation: &Observation, profiles: &[FlowProfile]) -> Vec<Pair> {
     let trace = &observation.trace;
     let mut partner = vec![None; profiles.len()];
     let mut finder = Finder { trace, profiles, partner: &mut partner };
@@ -174,7 +174,8 @@ fn pair_of(
         requester: Endpoint { qpn: requester_qpn, ..Endpoint::new(flow.source) },
         responder: Endpoint { qpn: Some(flow.dest_qpn), ..Endpoint::new(flow.destination) },
     });
-    let mtu = answers.map_or_else(|| mtu_of(profile, profile), |answers| mtu_of(profile, &profiles[answers.index()]));
+    let mtu = answers
+        .map_or_else(|| mtu_of(profile, profile), |answers| mtu_of(profile, &profiles[answers.index()]));
     Some(Pair {
         connection,
         initial_psn: connection.requester.initial_psn.unwrap_or(first),
@@ -276,7 +277,12 @@ impl Finder<'_> {
     }
 
     /// Candidates of every flow, both ways.
-    fn candidates(&self, there: &[FlowId], back: &[FlowId], by_port_only: bool) -> BTreeMap<FlowId, Vec<FlowId>> {
+    fn candidates(
+        &self,
+        there: &[FlowId],
+        back: &[FlowId],
+        by_port_only: bool,
+    ) -> BTreeMap<FlowId, Vec<FlowId>> {
         let mut of_port: FxHashMap<u16, Vec<FlowId>> = FxHashMap::default();
         if by_port_only {
             for flow in back {

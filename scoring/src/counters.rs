@@ -130,7 +130,12 @@ pub struct CounterReport {
 }
 
 /// Compares a host's counters with what the trace shows of it.
-pub fn compare(counters: &HostCounters, facts: &HostFacts, who: Who, anomalies: &mut Anomalies) -> CounterReport {
+pub(crate) fn compare(
+    counters: &HostCounters,
+    facts: &HostFacts,
+    who: Who,
+    anomalies: &mut Anomalies,
+) -> CounterReport {
     let mut report = CounterReport { compared: Vec::new(), unused: Vec::new() };
     for name in counters.names() {
         let Some(moved) = counters.moved(name) else { continue };
@@ -155,7 +160,6 @@ pub fn compare(counters: &HostCounters, facts: &HostFacts, who: Who, anomalies: 
     }
     report
 }
-
 
 #[cfg(test)]
 mod tests {

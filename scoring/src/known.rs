@@ -87,7 +87,11 @@ fn counts_discards(name: &str) -> bool {
 
 fn discards(counters: Option<&HostCounters>) -> Option<u64> {
     let counters = counters?;
-    let mut moved = counters.names().filter(|name| counts_discards(name)).filter_map(|name| counters.moved(name)).peekable();
+    let mut moved = counters
+        .names()
+        .filter(|name| counts_discards(name))
+        .filter_map(|name| counters.moved(name))
+        .peekable();
     moved.peek()?;
     Some(moved.sum())
 }

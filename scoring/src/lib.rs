@@ -4,8 +4,8 @@
 //! run, where it is known). Nothing sees a NIC's name, a profile or a testbed: a NIC that nobody has modelled is
 //! judged the same way. Start at [`analyze`].
 
-pub mod analyzers;
 mod analysis;
+pub mod analyzers;
 mod anomaly;
 mod cnp;
 mod connections;

@@ -30,7 +30,7 @@ pub struct QpMessages {
 }
 
 /// Times and goodput of every QP, by connection.
-pub fn per_qp(completions: &[Completion]) -> Vec<QpMessages> {
+pub(crate) fn per_qp(completions: &[Completion]) -> Vec<QpMessages> {
     let mut by_connection: BTreeMap<u32, Vec<&Completion>> = BTreeMap::new();
     for completion in completions {
         by_connection.entry(completion.connection).or_default().push(completion);
@@ -41,8 +41,10 @@ pub fn per_qp(completions: &[Completion]) -> Vec<QpMessages> {
 fn of_qp(connection: u32, completions: &[&Completion]) -> QpMessages {
     let good: Vec<&&Completion> =
         completions.iter().filter(|completion| completion.status == CompletionStatus::Success).collect();
-    let mut times: Vec<(Nanos, u32)> =
-        good.iter().map(|completion| (completion.completed_ns - completion.posted_ns, completion.message)).collect();
+    let mut times: Vec<(Nanos, u32)> = good
+        .iter()
+        .map(|completion| (completion.completed_ns - completion.posted_ns, completion.message))
+        .collect();
     times.sort_unstable();
     let total: u128 = times.iter().map(|(time, _)| u128::from(time.0)).sum();
     let mean = total.checked_div(times.len() as u128).unwrap_or(0);
@@ -72,7 +74,13 @@ fn of_qp(connection: u32, completions: &[&Completion]) -> QpMessages {
 mod tests {
     use super::*;
 
-    fn completion(connection: u32, message: u32, posted: u64, completed: u64, status: CompletionStatus) -> Completion {
+    fn completion(
+        connection: u32,
+        message: u32,
+        posted: u64,
+        completed: u64,
+        status: CompletionStatus,
+    ) -> Completion {
         Completion {
             connection,
             message,

@@ -30,20 +30,18 @@ struct UnderWay {
 }
 
 /// What a responder still has to answer, and what it is answering.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Answers {
     state: State,
     asked: VecDeque<Request>,
     now: Option<UnderWay>,
 }
 
-impl Default for State {
-    fn default() -> Self {
-        Self::Idle
-    }
-}
-
 impl Answers {
+    pub(super) const fn none() -> Self {
+        Self { state: State::Idle, asked: VecDeque::new(), now: None }
+    }
+
     /// A Read or atomic is delivered; `new` tells whether the responder takes it for the first time.
     pub(super) fn asked(&mut self, packet: &Packet, new: bool) {
         if self.asked.len() == REMEMBERED_REQUESTS {
@@ -81,7 +79,8 @@ impl Answers {
             }
             if placed {
                 // The usual packet: no words needed.
-                self.state = self.state.on(if last { Event::Finish } else { Event::Continue }).state(self.state);
+                self.state =
+                    self.state.on(if last { Event::Finish } else { Event::Continue }).state(self.state);
             } else {
                 self.misplaced(packet, ledger);
                 self.state = if last { State::Idle } else { State::Answering };
@@ -112,7 +111,9 @@ impl Answers {
             };
             self.step(event, packet, ledger, || match awaited {
                 Some(next) => format!("begins the response at PSN {relative} and leaves out {next} and on"),
-                None => format!("begins the response at PSN {relative} and leaves an earlier request unanswered"),
+                None => {
+                    format!("begins the response at PSN {relative} and leaves an earlier request unanswered")
+                }
             });
             self.now = (!only).then_some(UnderWay { request, next: psn.add(1) });
             self.state = if only { State::Idle } else { State::Answering };
@@ -122,12 +123,16 @@ impl Answers {
             }
         } else if let Some(now) = self.now.filter(|now| covers(&now.request) && psn.is_after(now.next)) {
             let next = ledger.relative(now.next);
-            self.step(Event::Skip, packet, ledger, || format!("answers with PSN {relative} and leaves out {next} and on"));
+            self.step(Event::Skip, packet, ledger, || {
+                format!("answers with PSN {relative} and leaves out {next} and on")
+            });
             self.resume(now.request, psn);
         } else if let Some(at) = self.asked.iter().position(covers) {
             let request = self.asked[at];
             self.asked.drain(..=at);
-            self.step(Event::Skip, packet, ledger, || format!("begins a response in its middle, at PSN {relative}"));
+            self.step(Event::Skip, packet, ledger, || {
+                format!("begins a response in its middle, at PSN {relative}")
+            });
             self.resume(request, psn);
         } else {
             self.step(Event::Unrequested, packet, ledger, || {
@@ -152,7 +157,13 @@ impl Answers {
         });
     }
 
-    fn step(&mut self, event: Event, packet: &Packet, ledger: &mut Ledger<'_>, what: impl FnOnce() -> String) {
+    fn step(
+        &mut self,
+        event: Event,
+        packet: &Packet,
+        ledger: &mut Ledger<'_>,
+        what: impl FnOnce() -> String,
+    ) {
         let next = self.state.on(event);
         if let Some(rule) = next.broken() {
             ledger.broken(rule, self.state.name(), what(), Evidence::packets([packet.sequence]));

@@ -103,7 +103,13 @@ impl Requester {
     }
 
     #[cold]
-    fn sends_out_of_line(&mut self, packet: &Packet, ahead: i32, lost: &mut VecDeque<Lost>, ledger: &mut Ledger<'_>) {
+    fn sends_out_of_line(
+        &mut self,
+        packet: &Packet,
+        ahead: i32,
+        lost: &mut VecDeque<Lost>,
+        ledger: &mut Ledger<'_>,
+    ) {
         let psn = packet.psn;
         if ahead >= 0 {
             let skipped = if ahead > 0 { self.window.next() } else { self.cursor };
@@ -185,7 +191,9 @@ impl Requester {
             }
             _ => {}
         }
-        if packet.opcode.class() == Class::ReadRequest && matches!(entry.trigger, Trigger::Fast | Trigger::Timeout) {
+        if packet.opcode.class() == Class::ReadRequest
+            && matches!(entry.trigger, Trigger::Fast | Trigger::Timeout)
+        {
             // What is repeated of a Read is its data: the response that the new request brings.
             self.reissued = Some(Reissued { psn, time: packet.time, entry: ledger.retransmissions.len() });
             if entry.nack.is_none() {
@@ -219,7 +227,11 @@ impl Requester {
         }
         let una = self.window.una();
         if psn == una {
-            return if self.timer_may_have_expired(packet.time, ledger) { Event::ResumeByTimer } else { Event::ResumeTooSoon };
+            return if self.timer_may_have_expired(packet.time, ledger) {
+                Event::ResumeByTimer
+            } else {
+                Event::ResumeTooSoon
+            };
         }
         if psn.is_after(una) {
             return Event::ResumeLate;
@@ -242,7 +254,8 @@ impl Requester {
     fn judge_timer(&self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return };
         let longest = self.window.waited_at_most(packet.time);
-        let shortest = (packet.time - self.last_sent.max(self.window.last_progress()).max(self.rnr_resumed)).min(longest);
+        let shortest = (packet.time - self.last_sent.max(self.window.last_progress()).max(self.rnr_resumed))
+            .min(longest);
         let (rule, waited, limit) = if longest < minimum {
             (Rule::RtoBelowMinimum, longest, minimum)
         } else if shortest > minimum.times(LATEST_EXPIRY) {
@@ -317,7 +330,9 @@ impl Requester {
             Some(missing) => {
                 self.moved_to(missing, packet.time);
                 let pending = Pending { psn: missing, sequence: packet.sequence, time: packet.time };
-                if self.gap.is_none_or(|gap| gap.psn != missing) && self.reissued.is_none_or(|reissued| reissued.psn != missing) {
+                if self.gap.is_none_or(|gap| gap.psn != missing)
+                    && self.reissued.is_none_or(|reissued| reissued.psn != missing)
+                {
                     ledger.counts.implied_naks += 1;
                 }
                 if self.gap.is_none_or(|gap| gap.psn != missing) {
@@ -359,7 +374,13 @@ impl Requester {
     }
 
     #[inline]
-    fn step(&mut self, event: Event, packet: &Packet, ledger: &mut Ledger<'_>, what: impl FnOnce() -> String) {
+    fn step(
+        &mut self,
+        event: Event,
+        packet: &Packet,
+        ledger: &mut Ledger<'_>,
+        what: impl FnOnce() -> String,
+    ) {
         let next = self.state.on(event);
         if let Some(rule) = next.broken() {
             let nak = self.nak.map(|nak| nak.sequence);

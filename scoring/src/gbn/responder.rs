@@ -64,7 +64,12 @@ impl Responder {
 
     /// A request is delivered. Returns whether it is new to the responder, or `None` where it is out of order.
     #[inline]
-    pub(super) fn takes(&mut self, packet: &Packet, ends_message: bool, ledger: &mut Ledger<'_>) -> Option<bool> {
+    pub(super) fn takes(
+        &mut self,
+        packet: &Packet,
+        ends_message: bool,
+        ledger: &mut Ledger<'_>,
+    ) -> Option<bool> {
         let ahead = packet.psn.since(self.expected);
         if ahead == 0 {
             self.expected = packet.end();
@@ -104,10 +109,13 @@ impl Responder {
             return;
         }
         match self.owed {
-            Some(owed) if packet.time - owed.since >= ANSWER_PATIENCE => self.judge_reack(packet.sequence, ledger),
+            Some(owed) if packet.time - owed.since >= ANSWER_PATIENCE => {
+                self.judge_reack(packet.sequence, ledger);
+            }
             Some(_) => {}
             None => {
-                self.owed = Some(OwedReack { psn: packet.psn, sequence: packet.sequence, since: packet.time });
+                self.owed =
+                    Some(OwedReack { psn: packet.psn, sequence: packet.sequence, since: packet.time });
             }
         }
     }
@@ -155,7 +163,9 @@ impl Responder {
         if covered.is_before(self.expected) {
             if let Some((expected, said)) = self.messages.check(covered, packet.aeth().msn) {
                 let relative = ledger.relative(psn);
-                let what = format!("says MSN {said} with PSN {relative}, by which {expected} messages were complete");
+                let what = format!(
+                    "says MSN {said} with PSN {relative}, by which {expected} messages were complete"
+                );
                 ledger.broken(Rule::MsnWrong, self.state.name(), what, Evidence::packets([packet.sequence]));
             }
             self.has_everything_before(covered.add(1), ledger);
@@ -231,7 +241,11 @@ impl Responder {
             self.rewind(psn);
         }
         self.naked = Some((psn, packet.sequence));
-        cause.map(|gap| NakCause { psn, out_of_order: gap.out_of_order, generation: packet.time - gap.opened })
+        cause.map(|gap| NakCause {
+            psn,
+            out_of_order: gap.out_of_order,
+            generation: packet.time - gap.opened,
+        })
     }
 
     fn rnr(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
@@ -246,7 +260,8 @@ impl Responder {
             let more_followed = psn.add(1).is_before(self.expected);
             self.rewind(psn);
             // What was delivered behind the refused request is out of order to the responder.
-            self.gap = more_followed.then_some(Gap { psn, out_of_order: packet.sequence, opened: packet.time });
+            self.gap =
+                more_followed.then_some(Gap { psn, out_of_order: packet.sequence, opened: packet.time });
         }
     }
 
@@ -276,7 +291,9 @@ impl Responder {
             self.acknowledged = end;
             self.messages.forget_before(end);
         }
-        while let Some((gap, closed)) = self.unanswered.front().copied().filter(|(gap, _)| gap.psn.is_before(end)) {
+        while let Some((gap, closed)) =
+            self.unanswered.front().copied().filter(|(gap, _)| gap.psn.is_before(end))
+        {
             self.unanswered.pop_front();
             if closed - gap.opened >= ANSWER_PATIENCE {
                 self.judge_missing_nak(&gap, closed, ledger);
@@ -315,7 +332,13 @@ impl Responder {
     }
 
     #[inline]
-    fn step(&mut self, event: Event, packet: &Packet, ledger: &mut Ledger<'_>, what: impl FnOnce() -> String) {
+    fn step(
+        &mut self,
+        event: Event,
+        packet: &Packet,
+        ledger: &mut Ledger<'_>,
+        what: impl FnOnce() -> String,
+    ) {
         self.step_with(event, packet, None, ledger, what);
     }
 

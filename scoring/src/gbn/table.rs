@@ -122,7 +122,9 @@ pub fn diagram<S: Debug, E: Debug>(rows: &[Row<S, E>]) -> String {
             let _ = match &row.next {
                 Next::Stay => Ok(()),
                 Next::Go(to) => writeln!(text, "    {from:?} --> {to:?}: {:?}", row.event),
-                Next::Wrong(rule) => writeln!(text, "    {from:?} --> [*]: {:?} breaks {}", row.event, rule.name()),
+                Next::Wrong(rule) => {
+                    writeln!(text, "    {from:?} --> [*]: {:?} breaks {}", row.event, rule.name())
+                }
                 Next::WrongGo(rule, to) => {
                     writeln!(text, "    {from:?} --> {to:?}: {:?} breaks {}", row.event, rule.name())
                 }

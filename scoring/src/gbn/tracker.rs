@@ -201,7 +201,10 @@ impl ConnectionTracker {
     /// Packets that were lost at the switch and that nothing made up for.
     pub fn unrecovered(&self) -> impl Iterator<Item = u32> + '_ {
         let una = self.ends.as_ref().map(|ends| ends.requester.una());
-        self.lost.iter().filter(move |lost| una.is_none_or(|una| !lost.psn.is_before(una))).map(|lost| lost.sequence)
+        self.lost
+            .iter()
+            .filter(move |lost| una.is_none_or(|una| !lost.psn.is_before(una)))
+            .map(|lost| lost.sequence)
     }
 
     /// A packet enters the switch: its sender is judged, and its loss noted.
@@ -214,7 +217,7 @@ impl ConnectionTracker {
             self.ends = Some(Ends {
                 requester: Requester::starting_at(packet.psn, packet.time),
                 responder: Responder::starting_at(packet.psn, starts_fresh(&self.pair, packet.psn)),
-                answers: Answers::default(),
+                answers: Answers::none(),
             });
         }
         let Some(ends) = &mut self.ends else { return };

@@ -47,7 +47,14 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn starting_at(psn: Psn, now: Nanos) -> Self {
-        Self { sent: VecDeque::new(), una: psn, next: psn, past: VecDeque::new(), last_progress: now, answered: 0 }
+        Self {
+            sent: VecDeque::new(),
+            una: psn,
+            next: psn,
+            past: VecDeque::new(),
+            last_progress: now,
+            answered: 0,
+        }
     }
 
     #[inline]

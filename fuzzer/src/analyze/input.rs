@@ -1,0 +1,130 @@
+//! What is to be judged: captures, or a result folder.
+
+use std::path::PathBuf;
+
+use dumper::Observation;
+use dumper::capture::{self, Progress, ReadError, ReadOptions};
+use dumper::observation::folder::{self, FolderError};
+use dumper::trace::{Origin, Traced};
+use dumper::wire::frame::NotRoce;
+
+/// An input that could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// A capture.
+    #[error(transparent)]
+    Capture(#[from] ReadError),
+    /// A result folder.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// A folder among several paths.
+    #[error("{}: is a folder; name one result folder alone, or capture files", .0.display())]
+    FolderAmongFiles(PathBuf),
+    /// No RoCEv2 packets at all.
+    #[error("{paths}: no RoCEv2 packets{hint}")]
+    Empty {
+        /// The captures.
+        paths: String,
+        /// What was there instead.
+        hint: String,
+    },
+}
+
+/// A loaded input.
+#[derive(Debug)]
+pub struct Input {
+    /// What was observed.
+    pub observation: Observation,
+    /// What was left out of the trace, and damage of files; its own trace is empty.
+    pub leftovers: Traced,
+    /// Capture files, in the order of [`Traced`]'s numbers.
+    pub captures: Vec<PathBuf>,
+    /// Files of a result folder that were not there.
+    pub missing: Vec<PathBuf>,
+}
+
+impl Input {
+    /// Loads captures, or one result folder.
+    ///
+    /// # Errors
+    /// When a path cannot be read, or there is no RoCEv2 packet in the captures.
+    pub fn load(
+        paths: &[PathBuf],
+        options: ReadOptions,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Self, LoadError> {
+        let input = match paths {
+            [path] if path.is_dir() => {
+                let folder = folder::read(path, options, progress)?;
+                Self {
+                    observation: folder.observation,
+                    leftovers: folder.traced,
+                    captures: folder.captures,
+                    missing: folder.missing,
+                }
+            }
+            _ => {
+                if let Some(folder) = paths.iter().find(|path| path.is_dir()) {
+                    return Err(LoadError::FolderAmongFiles(folder.clone()));
+                }
+                let mut captured = capture::read(paths, options, progress)?;
+                let trace = std::mem::take(&mut captured.traced.trace);
+                Self {
+                    observation: Observation::of_trace(trace, captured.connections),
+                    leftovers: captured.traced,
+                    captures: paths.to_vec(),
+                    missing: Vec::new(),
+                }
+            }
+        };
+        if input.observation.trace.records().is_empty() {
+            let paths =
+                input.captures.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+            let mut hints = input.warnings();
+            if input.leftovers.skipped.other.keys().any(|reason| matches!(reason, NotRoce::UdpPort(_))) {
+                hints.push("packets straight from the mirror wire need --any-udp-port".into());
+            }
+            let hint = hints.iter().map(|hint| format!("\n  {hint}")).collect();
+            return Err(LoadError::Empty { paths, hint });
+        }
+        Ok(input)
+    }
+
+    /// Whether the trace carries mirror metadata.
+    pub fn is_mirrored(&self) -> bool {
+        self.observation.trace.origin() == Origin::Mirror
+    }
+
+    /// What a user should know before believing the result, one line each.
+    pub fn warnings(&self) -> Vec<String> {
+        let file = |number: usize| {
+            self.captures.get(number).map_or_else(String::new, |path| path.display().to_string())
+        };
+        let skipped = &self.leftovers.skipped;
+        let mut warnings = Vec::new();
+        for damage in &self.leftovers.damage {
+            warnings.push(format!(
+                "warning: {}: damaged at byte {}: {}; what came before was read",
+                file(damage.file),
+                damage.offset,
+                damage.reason
+            ));
+        }
+        for error in &skipped.errors {
+            warnings.push(format!("warning: {}: packet {}: {}", file(error.file), error.packet, error.error));
+        }
+        let more = skipped.malformed.saturating_sub(skipped.errors.len() as u64);
+        if more > 0 {
+            warnings.push(format!("warning: {more} more RoCEv2 packets could not be read"));
+        }
+        let icrc = self.leftovers.icrc;
+        if let Some(first) = icrc.first_wrong {
+            warnings.push(format!(
+                "warning: {} of {} whole packets have a wrong ICRC, packet {first} first",
+                icrc.wrong,
+                icrc.right + icrc.wrong
+            ));
+        }
+        warnings
+    }
+}

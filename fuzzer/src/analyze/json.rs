@@ -1,0 +1,129 @@
+//! The result as one JSON document.
+
+use std::collections::BTreeMap;
+
+use dumper::Nanos;
+use dumper::integrity::Integrity;
+use scoring::{
+    Anomaly, ConnectionSummary, CounterReport, Evidence, InjectedEvent, QpMessages, Retransmission, Role,
+};
+use serde::Serialize;
+
+use super::{Input, Report};
+
+/// The document that `analyze --format json` prints. Fields are added over time, none changes its meaning.
+#[derive(Serialize)]
+pub struct Document<'a> {
+    input: InputDocument,
+    valid: bool,
+    integrity: &'a Integrity,
+    #[serde(flatten)]
+    analysis: Option<AnalysisDocument<'a>>,
+}
+
+#[derive(Serialize)]
+struct InputDocument {
+    captures: Vec<String>,
+    origin: &'static str,
+    packets: usize,
+    duration_ns: Nanos,
+    icrc_right: u64,
+    icrc_wrong: u64,
+    other_frames: u64,
+    malformed_packets: u64,
+    missing_files: Vec<String>,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct AnalysisDocument<'a> {
+    connections: &'a [ConnectionSummary],
+    event_count: u64,
+    events: &'a [InjectedEvent],
+    retransmissions: &'a [Retransmission],
+    ecn_marked: u64,
+    cnps: u64,
+    counters: CountersDocument<'a>,
+    messages: &'a [QpMessages],
+    anomalies: Vec<AnomalyDocument<'a>>,
+    /// How often each signature was seen; only the first sightings are listed whole.
+    sightings: &'a BTreeMap<String, u64>,
+}
+
+#[derive(Serialize)]
+struct CountersDocument<'a> {
+    requester: Option<&'a CounterReport>,
+    responder: Option<&'a CounterReport>,
+}
+
+#[derive(Serialize)]
+struct AnomalyDocument<'a> {
+    kind: &'static str,
+    rule: &'static str,
+    signature: String,
+    role: Role,
+    address: Option<std::net::IpAddr>,
+    connection: Option<usize>,
+    state: &'a str,
+    what: &'a str,
+    expected: &'static str,
+    source: &'static str,
+    evidence: &'a Evidence,
+}
+
+impl<'a> AnomalyDocument<'a> {
+    fn of(anomaly: &'a Anomaly) -> Self {
+        Self {
+            kind: anomaly.kind().name(),
+            rule: anomaly.rule.name(),
+            signature: anomaly.signature(),
+            role: anomaly.who.role,
+            address: anomaly.who.address,
+            connection: anomaly.who.connection,
+            state: anomaly.state,
+            what: &anomaly.what,
+            expected: anomaly.rule.expected(),
+            source: anomaly.rule.source(),
+            evidence: &anomaly.evidence,
+        }
+    }
+}
+
+/// The document of a report.
+pub fn document<'a>(input: &Input, report: &'a Report) -> Document<'a> {
+    let records = input.observation.trace.records();
+    let duration = records.first().zip(records.last()).map(|(first, last)| last.time - first.time);
+    let skipped = &input.leftovers.skipped;
+    let names = |paths: &[std::path::PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
+    Document {
+        input: InputDocument {
+            captures: names(&input.captures),
+            origin: if input.is_mirrored() { "mirror" } else { "plain" },
+            packets: records.len(),
+            duration_ns: duration.unwrap_or_default(),
+            icrc_right: input.leftovers.icrc.right,
+            icrc_wrong: input.leftovers.icrc.wrong,
+            other_frames: skipped.other.values().sum(),
+            malformed_packets: skipped.malformed,
+            missing_files: names(&input.missing),
+            warnings: input.warnings(),
+        },
+        valid: !report.integrity.is_invalid(),
+        integrity: &report.integrity,
+        analysis: report.analysis.as_ref().map(|analysis| AnalysisDocument {
+            connections: &analysis.connections,
+            event_count: analysis.event_count,
+            events: &analysis.events,
+            retransmissions: &analysis.retransmissions,
+            ecn_marked: analysis.marked,
+            cnps: analysis.cnps,
+            counters: CountersDocument {
+                requester: analysis.counters[0].as_ref(),
+                responder: analysis.counters[1].as_ref(),
+            },
+            messages: &analysis.messages,
+            anomalies: analysis.anomalies.kept().iter().map(AnomalyDocument::of).collect(),
+            sightings: analysis.anomalies.sightings(),
+        }),
+    }
+}

@@ -1,0 +1,30 @@
+//! Judging captures and result folders: loading, integrity, analysis, and the two forms of the result.
+
+mod input;
+pub mod json;
+mod packets;
+pub mod text;
+
+pub use input::{Input, LoadError};
+
+use dumper::integrity::{self, Integrity};
+use scoring::{Analysis, Options};
+
+/// What is said of an input.
+pub struct Report {
+    /// The integrity check.
+    pub integrity: Integrity,
+    /// The analysis; none of an invalid trace, whose missing packets would look like a NIC's faults.
+    pub analysis: Option<Analysis>,
+}
+
+impl Report {
+    /// Checks the integrity of an input and, if the trace is valid (or `even_if_invalid`), analyses it.
+    pub fn of(input: &Input, options: Options<'_>, even_if_invalid: bool) -> Self {
+        let observation = &input.observation;
+        let integrity = integrity::check(&observation.trace, observation.switch.as_ref());
+        let analyse = even_if_invalid || !integrity.is_invalid();
+        let analysis = analyse.then(|| scoring::analyze(observation, options));
+        Self { integrity, analysis }
+    }
+}

@@ -1,0 +1,268 @@
+//! The result for people.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use dumper::integrity::Verdict;
+use dumper::observation::Endpoint;
+use scoring::{Analysis, Anomaly, Certainty, ConnectionSummary, CounterReport, Retransmission, Trigger};
+
+use super::packets::{Numbering, table};
+use super::{Input, Report};
+
+/// Lines of one kind that are printed; the rest is counted. JSON has them all.
+const MAX_LINES: usize = 20;
+/// Retransmissions that get a packet table of their own.
+const MAX_TABLES: usize = 8;
+
+/// Writes a report. Each remark gets a table of its packets, with `context` packets around each.
+pub fn render(input: &Input, report: &Report, context: usize) -> String {
+    let mut text = String::new();
+    let trace = &input.observation.trace;
+    let origin = if input.is_mirrored() { "mirrored" } else { "plain" };
+    let _ = writeln!(text, "{} packets, {origin} capture", trace.records().len());
+    for missing in &input.missing {
+        let _ = writeln!(text, "  not there: {}", missing.display());
+    }
+    integrity(&mut text, report);
+    let Some(analysis) = &report.analysis else {
+        text.push_str(
+            "\nNot analysed: packets are missing, and what they said would look like faults of the NIC.\n",
+        );
+        text.push_str("Run the test again, or analyse all the same with --even-if-invalid.\n");
+        return text;
+    };
+    connections(&mut text, &analysis.connections);
+    events(&mut text, analysis);
+    let numbering = Numbering::of(trace, &analysis.connections);
+    retransmissions(&mut text, analysis, |packets| table(trace, &numbering, packets, context));
+    if analysis.marked + analysis.cnps > 0 {
+        let _ = writeln!(text, "\nECN: {} marked packets delivered, {} CNPs", analysis.marked, analysis.cnps);
+    }
+    for (host, counters) in ["requester", "responder"].into_iter().zip(&analysis.counters) {
+        if let Some(counters) = counters {
+            host_counters(&mut text, host, counters);
+        }
+    }
+    messages(&mut text, analysis);
+    anomalies(&mut text, analysis, |packets| table(trace, &numbering, packets, context));
+    text
+}
+
+fn integrity(text: &mut String, report: &Report) {
+    let worst = if report.integrity.is_invalid() {
+        "INVALID"
+    } else if report.integrity.conditions.iter().all(|condition| condition.verdict == Verdict::Pass) {
+        "complete"
+    } else {
+        "nothing speaks against it"
+    };
+    let _ = writeln!(text, "\nIntegrity: {worst}");
+    for condition in &report.integrity.conditions {
+        let verdict = match condition.verdict {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "FAIL",
+            Verdict::Unknown => "unknown",
+        };
+        let _ = writeln!(text, "  {verdict:<8}{:<18}{}", condition.name, condition.detail);
+    }
+}
+
+/// Prints the first lines, and how many more there are.
+fn limited<T>(text: &mut String, items: &[T], what: &str, mut line: impl FnMut(&mut String, &T)) {
+    for item in items.iter().take(MAX_LINES) {
+        line(text, item);
+    }
+    if items.len() > MAX_LINES {
+        let _ =
+            writeln!(text, "  ... and {} more {what} (all are in --format json)", items.len() - MAX_LINES);
+    }
+}
+
+fn connections(text: &mut String, connections: &[ConnectionSummary]) {
+    let _ = writeln!(text, "\nConnections: {}", connections.len());
+    limited(text, connections, "connections", |text, summary| {
+        let end = |end: &Endpoint| match end.qpn {
+            Some(qpn) => format!("{} qpn {qpn:#x}", end.ip),
+            None => format!("{} qpn unknown", end.ip),
+        };
+        let _ = write!(
+            text,
+            "  {:>3}  {} -> {}  first psn {}  {} packets",
+            summary.connection,
+            end(&summary.ends.requester),
+            end(&summary.ends.responder),
+            summary.first_psn,
+            summary.packets
+        );
+        match summary.certainty {
+            Certainty::OneWay => text.push_str("  (no answers seen)"),
+            Certainty::Ambiguous => {
+                let candidates = summary.candidates.unwrap_or_default();
+                let _ = write!(text, "  (AMBIGUOUS: {candidates} flows could be its answers; not judged)");
+            }
+            Certainty::SourcePort => text.push_str("  (paired by UDP source port)"),
+            _ if !summary.judged => {
+                text.push_str("  (not judged: how a packet left the switch is not known)");
+            }
+            _ => {}
+        }
+        if !summary.unrecovered.is_empty() {
+            let _ = write!(text, "  lost and not repeated: {}", list(&summary.unrecovered));
+        }
+        text.push('\n');
+    });
+}
+
+fn list(packets: &[u32]) -> String {
+    let mut text = packets.iter().take(MAX_LINES).map(u32::to_string).collect::<Vec<_>>().join(", ");
+    if packets.len() > MAX_LINES {
+        let _ = write!(text, " and {} more", packets.len() - MAX_LINES);
+    }
+    text
+}
+
+fn events(text: &mut String, analysis: &Analysis) {
+    if analysis.event_count == 0 {
+        return;
+    }
+    let _ = writeln!(text, "\nInjected events: {}", analysis.event_count);
+    limited(text, &analysis.events, "events", |text, event| {
+        let _ = write!(text, "  packet {:<8}{:<10}{}", event.packet, event.event.to_string(), event.opcode);
+        if let Some(psn) = event.psn {
+            let _ = write!(text, " psn {psn}");
+        }
+        if let Some(connection) = event.connection {
+            let _ = write!(text, " of connection {connection}");
+        }
+        text.push('\n');
+    });
+}
+
+fn retransmissions(text: &mut String, analysis: &Analysis, table: impl Fn(&[u32]) -> String) {
+    let all = &analysis.retransmissions;
+    if all.is_empty() {
+        return;
+    }
+    let count = |trigger| all.iter().filter(|one| one.trigger == trigger).count();
+    let _ = writeln!(
+        text,
+        "\nRetransmissions: {} ({} fast, {} by time-out, {} after RNR)",
+        all.len(),
+        count(Trigger::Fast),
+        count(Trigger::Timeout),
+        count(Trigger::Rnr)
+    );
+    let mut tables = 0;
+    limited(text, all, "retransmissions", |text, one| {
+        let _ = writeln!(text, "  {}", sentence(one));
+        if tables < MAX_TABLES {
+            tables += 1;
+            let packets: Vec<u32> = one
+                .lost
+                .iter()
+                .copied()
+                .chain(one.out_of_order)
+                .chain(one.nack)
+                .chain(one.retransmission)
+                .collect();
+            text.push_str(&table(&packets));
+        }
+    });
+}
+
+/// A retransmission in one sentence.
+fn sentence(one: &Retransmission) -> String {
+    let mut text = format!("connection {} repeats from psn {}", one.connection, one.from_psn);
+    if let Some(packet) = one.retransmission {
+        let _ = write!(text, " at packet {packet}");
+    }
+    let _ = match one.trigger {
+        Trigger::Fast => write!(text, ": fast"),
+        Trigger::Timeout => write!(text, ": time-out"),
+        Trigger::Rnr => write!(text, ": after an RNR NAK"),
+        Trigger::None => write!(text, ": no reason in the trace"),
+    };
+    if let Some(nack) = one.nack {
+        let _ = write!(text, ", NACK at packet {nack}");
+    }
+    if !one.lost.is_empty() {
+        let _ = write!(text, ", lost: {}", list(&one.lost));
+    }
+    for (name, time) in [
+        ("generation", one.generation_ns),
+        ("reaction", one.reaction_ns),
+        ("total", one.total()),
+        ("time-out", one.timeout_ns),
+    ] {
+        if let Some(time) = time {
+            let _ = write!(text, ", {name} {time}");
+        }
+    }
+    text
+}
+
+fn host_counters(text: &mut String, host: &str, report: &CounterReport) {
+    let _ = writeln!(text, "\nCounters of the {host}: {} compared with the trace", report.compared.len());
+    for counter in report.compared.iter().filter(|counter| counter.moved != 0 || counter.expected != 0) {
+        let _ = writeln!(
+            text,
+            "  {:<32}moved by {:<10}trace shows {}",
+            counter.name, counter.moved, counter.expected
+        );
+    }
+    if !report.unused.is_empty() {
+        let _ = writeln!(text, "  moved, meaning not known: {}", report.unused.join(", "));
+    }
+}
+
+fn messages(text: &mut String, analysis: &Analysis) {
+    if analysis.messages.is_empty() {
+        return;
+    }
+    let _ =
+        writeln!(text, "\nMessages, by connection: completed, failed, mean, median, p99, longest, goodput");
+    limited(text, &analysis.messages, "connections", |text, qp| {
+        let _ = writeln!(
+            text,
+            "  {:>3}  {} {}  {}  {}  {}  {} (message {})  {:.3} Gb/s",
+            qp.connection,
+            qp.completed,
+            qp.failed,
+            qp.mean_ns,
+            qp.median_ns,
+            qp.p99_ns,
+            qp.max_ns,
+            qp.slowest_message,
+            qp.goodput_bps / 1e9
+        );
+    });
+}
+
+fn anomalies(text: &mut String, analysis: &Analysis, table: impl Fn(&[u32]) -> String) {
+    if analysis.anomalies.is_empty() {
+        text.push_str("\nNo anomalies.\n");
+        return;
+    }
+    let mut by_signature: BTreeMap<String, Vec<&Anomaly>> = BTreeMap::new();
+    for anomaly in analysis.anomalies.kept() {
+        by_signature.entry(anomaly.signature()).or_default().push(anomaly);
+    }
+    let _ = writeln!(text, "\nAnomalies: {}", by_signature.len());
+    for (signature, sightings) in by_signature {
+        let times = analysis.anomalies.sightings().get(&signature).copied().unwrap_or_default();
+        let first = sightings[0];
+        let _ = writeln!(text, "\n  {} ({}), seen {times}x", first.kind(), first.rule.name());
+        let _ =
+            writeln!(text, "    expected: {}\n    by:       {}", first.rule.expected(), first.rule.source());
+        limited(text, &sightings, "sightings", |text, anomaly| {
+            let who = match (anomaly.who.connection, anomaly.who.address) {
+                (Some(connection), Some(address)) => format!("{address} (connection {connection})"),
+                (None, Some(address)) => address.to_string(),
+                _ => String::new(),
+            };
+            let _ = writeln!(text, "    {} {who} {}", anomaly.who.role, anomaly.what);
+            text.push_str(&table(&anomaly.evidence.packets));
+        });
+    }
+}

@@ -1,0 +1,56 @@
+//! Writing to stdout and stderr, so that a closed pipe is no panic.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::{Exit, Format};
+
+/// Prints text on stdout. A reader that has gone away (`| head`) is no failure.
+pub(super) fn print(text: &str) -> Exit {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Exit::Done,
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
+        Err(error) => {
+            complain(&format!("cannot write to standard output: {error}"));
+            Exit::Failed
+        }
+    }
+}
+
+/// Prints one JSON document on stdout.
+pub(super) fn print_json(document: &impl Serialize) -> Exit {
+    match serde_json::to_string_pretty(document) {
+        Ok(mut text) => {
+            text.push('\n');
+            print(&text)
+        }
+        Err(error) => {
+            complain(&format!("the result cannot be written as JSON: {error}"));
+            Exit::Failed
+        }
+    }
+}
+
+/// Prints a message on stderr. That nobody reads it changes nothing.
+pub(super) fn complain(message: &dyn Display) {
+    let _ = writeln!(io::stderr(), "{message}");
+}
+
+/// An error as a JSON document.
+#[derive(Serialize)]
+struct ErrorDocument<'a, T> {
+    error: &'a str,
+    #[serde(flatten)]
+    details: T,
+}
+
+/// Reports bad input: on stderr, and with JSON on stdout too.
+pub(super) fn bad_input(error: &str, details: impl Serialize, format: Format) -> Exit {
+    if format == Format::Json {
+        print_json(&ErrorDocument { error, details });
+    }
+    Exit::Usage
+}
