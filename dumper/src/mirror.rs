@@ -32,8 +32,11 @@ impl MirrorMeta {
     /// Reads the metadata; `None` where the source address cannot be a sequence number.
     #[inline]
     pub fn read(source: Mac, destination: Mac, ttl: u8) -> Option<Self> {
-        let sequence = u32::try_from(source.0).ok().filter(|seq| (1..=MAX_SEQUENCE).contains(seq))?;
-        Some(Self { sequence, time: Nanos(destination.0), event: Event::from_code(ttl) })
+        Some(Self {
+            sequence: sequence_of(source)?,
+            time: Nanos(destination.0),
+            event: Event::from_code(ttl),
+        })
     }
 
     /// Writes the metadata into a frame.
@@ -45,6 +48,12 @@ impl MirrorMeta {
             IpRepr::V6(ip) => ip.hop_limit = self.event.code(),
         }
     }
+}
+
+/// The mirror sequence number in a source address; `None` where it cannot be one.
+#[inline]
+pub fn sequence_of(source: Mac) -> Option<u32> {
+    u32::try_from(source.0).ok().filter(|sequence| (1..=MAX_SEQUENCE).contains(sequence))
 }
 
 /// Signed steps from mirror sequence number `earlier` to `later`, the shorter way round the ring of

@@ -14,6 +14,9 @@ use crate::observation::{Connection, Endpoint};
 use crate::trace::{Event, Exit};
 use crate::{Nanos, Psn};
 
+/// Longest comment that is written, in bytes; option lengths have 16 bits.
+const MAX_COMMENT_LEN: usize = 60_000;
+
 /// The comment of a packet with an event.
 pub(super) fn of_packet(event: Event, exit: Option<Exit>) -> Option<String> {
     if event == Event::None && exit.is_none() {
@@ -53,8 +56,29 @@ pub(super) fn parse_exit(text: &str) -> Option<Exit> {
     Some(Exit { time: time?, copies: copies?, corrupt, ce, mig_req })
 }
 
-/// The comment that names a connection.
-pub(super) fn of_connection(connection: &Connection) -> String {
+/// Comments that name connections, one a line: as many a comment as its length field allows, since the programs
+/// of Wireshark show the first comment of an interface only.
+pub(super) fn of_connections(connections: &[Connection]) -> Vec<String> {
+    let mut comments: Vec<String> = Vec::new();
+    for line in connections.iter().map(of_connection) {
+        match comments.last_mut() {
+            Some(comment) if comment.len() + 1 + line.len() <= MAX_COMMENT_LEN => {
+                comment.push('\n');
+                comment.push_str(&line);
+            }
+            _ => comments.push(line),
+        }
+    }
+    comments
+}
+
+/// The connections that a comment names; lines that name none are somebody else's.
+pub(super) fn parse_connections(text: &str) -> impl Iterator<Item = Connection> {
+    text.lines().filter_map(parse_connection)
+}
+
+/// The line that names a connection.
+fn of_connection(connection: &Connection) -> String {
     let end = |end: &Endpoint| {
         let mut text = end.ip.to_string();
         if let Some(qpn) = end.qpn {
@@ -68,8 +92,8 @@ pub(super) fn of_connection(connection: &Connection) -> String {
     format!("connection requester={} responder={}", end(&connection.requester), end(&connection.responder))
 }
 
-/// The connection that a comment names; `None` where it names none.
-pub(super) fn parse_connection(text: &str) -> Option<Connection> {
+/// The connection that a line names; `None` where it names none.
+fn parse_connection(text: &str) -> Option<Connection> {
     let mut words = text.split_ascii_whitespace();
     if words.next()? != "connection" {
         return None;
@@ -122,5 +146,22 @@ mod tests {
         for foreign in ["connection", "connection responder=10.0.0.2", "connection requester=x responder=y"] {
             assert_eq!(parse_connection(foreign), None, "{foreign}");
         }
+        assert_eq!(
+            parse_connections(&format!("{text}\nby hand:\n{text}\n")).collect::<Vec<_>>(),
+            [connection; 2]
+        );
+    }
+
+    #[test]
+    fn many_connections_share_comments_that_are_not_too_long() {
+        let end =
+            |at: u32| Endpoint { qpn: Some(at), ..Endpoint::new(std::net::Ipv4Addr::from_bits(at).into()) };
+        let connections: Vec<_> =
+            (0..5_000).map(|at| Connection { requester: end(at), responder: end(at + 1) }).collect();
+        let comments = of_connections(&connections);
+        assert!(comments.len() > 1 && comments.iter().all(|comment| comment.len() <= MAX_COMMENT_LEN));
+        let read: Vec<_> = comments.iter().flat_map(|comment| parse_connections(comment)).collect();
+        assert_eq!(read, connections);
+        assert_eq!(of_connections(&[]), [] as [String; 0]);
     }
 }

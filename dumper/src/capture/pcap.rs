@@ -1,10 +1,9 @@
 //! Classic pcap, with time stamps in microseconds or nanoseconds.
 
-use std::borrow::Cow;
 use std::path::Path;
 
-use pcap_file::DataLink;
 use pcap_file::pcap::{PcapParseError, PcapParser, PcapTsResolution};
+use pcap_file::{DataLink, Endianness};
 
 use super::{PROGRESS_EVERY, ReadError, chain};
 use crate::Nanos;
@@ -37,25 +36,19 @@ pub(super) fn read(
     while !rest.is_empty() {
         packet += 1;
         let offset = bytes.len() - rest.len();
-        match parser.next_raw_packet(rest) {
-            Ok((tail, raw)) => {
+        match split_record(rest, header.endianness) {
+            Ok((record, tail)) => {
                 rest = tail;
-                let stamp = Nanos(u64::from(raw.ts_sec) * 1_000_000_000 + u64::from(raw.ts_frac) * tick);
-                let Cow::Borrowed(frame) = raw.data else {
-                    unreachable!("a record parsed from a slice borrows from it")
-                };
+                let stamp = Nanos(u64::from(record.seconds) * 1_000_000_000 + u64::from(record.ticks) * tick);
                 // Some tools leave the original length at 0; no frame was shorter than what is there of it.
-                let wire_len = raw.orig_len.max(raw.incl_len);
-                builder.push((file, packet), frame, wire_len, stamp, None);
+                let wire_len = record.original_len.max(record.frame.len() as u32);
+                builder.push((file, packet), record.frame, wire_len, stamp, None);
             }
-            Err(error) => {
-                let reason = match error {
-                    PcapParseError::IncompleteBuffer(needed, have) => format!(
-                        "record {packet} needs {needed} more bytes, and the file has {have}: it was cut short, \
-                         or the record's length is wrong"
-                    ),
-                    other => format!("record {packet}: {}", chain(&other)),
-                };
+            Err(CutShort { needed, have }) => {
+                let reason = format!(
+                    "record {packet} needs {needed} more bytes, and the file has {have}: it was cut short, or \
+                     the record's length is wrong"
+                );
                 builder.damaged(file, offset as u64, reason);
                 break;
             }
@@ -66,6 +59,42 @@ pub(super) fn read(
     }
     report(bytes.len(), builder.packets());
     Ok(())
+}
+
+/// A packet record: its 16-byte header, and what was captured of the frame.
+struct PacketRecord<'a> {
+    seconds: u32,
+    /// In the resolution of the file.
+    ticks: u32,
+    original_len: u32,
+    frame: &'a [u8],
+}
+
+/// The file ends before the record does.
+struct CutShort {
+    needed: usize,
+    have: usize,
+}
+
+/// The first record, and what follows it. The capture library has the same, but takes as long for it as all
+/// headers of the packet together take.
+#[inline]
+fn split_record(bytes: &[u8], endianness: Endianness) -> Result<(PacketRecord<'_>, &[u8]), CutShort> {
+    let Some((header, rest)) = bytes.split_first_chunk::<16>() else {
+        return Err(CutShort { needed: 16, have: bytes.len() });
+    };
+    let field = |at: usize| {
+        let field = [header[at], header[at + 1], header[at + 2], header[at + 3]];
+        match endianness {
+            Endianness::Little => u32::from_le_bytes(field),
+            Endianness::Big => u32::from_be_bytes(field),
+        }
+    };
+    let needed = field(8) as usize;
+    let Some((frame, tail)) = rest.split_at_checked(needed) else {
+        return Err(CutShort { needed, have: rest.len() });
+    };
+    Ok((PacketRecord { seconds: field(0), ticks: field(4), original_len: field(12), frame }, tail))
 }
 
 fn header_fault(error: PcapParseError) -> String {

@@ -96,10 +96,8 @@ fn add_block(
                 return Err(ReadError::LinkType { path: path.into(), link_type });
             }
             for option in &interface.options {
-                if let InterfaceDescriptionOption::Common(CommonOption::Comment(text)) = option
-                    && let Some(connection) = comment::parse_connection(text)
-                {
-                    connections.add(connection);
+                if let InterfaceDescriptionOption::Common(CommonOption::Comment(text)) = option {
+                    comment::parse_connections(text).for_each(|connection| connections.add(connection));
                 }
             }
         }

@@ -115,10 +115,11 @@ impl<W: Write> Sink<W> {
                     InterfaceDescriptionOption::IfName(Cow::Borrowed("mirror")),
                     InterfaceDescriptionOption::IfTsResol(InterfaceTsResolution::NANO),
                 ];
-                options.extend(connections.iter().map(|connection| {
-                    let text = comment::of_connection(connection);
-                    InterfaceDescriptionOption::Common(CommonOption::Comment(Cow::Owned(text)))
-                }));
+                options.extend(
+                    comment::of_connections(connections).into_iter().map(|text| {
+                        InterfaceDescriptionOption::Common(CommonOption::Comment(Cow::Owned(text)))
+                    }),
+                );
                 let interface = InterfaceDescriptionBlock { linktype: DataLink::ETHERNET, snaplen, options };
                 writer.write_pcapng_block(interface).map_err(|error| io(&error))?;
                 return Ok(Self::PcapNg(writer));

@@ -1,18 +1,22 @@
 //! From captured frames to a trace: parse, order by mirror sequence number, unwrap time.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use rustc_hash::FxHashMap;
 
 use super::{Extra, Flow, FlowId, Origin, Record, Trace, flags};
-use crate::mirror::{self, MirrorMeta};
-use crate::wire::frame::{NotRoce, Parsed, UdpPorts};
-use crate::wire::{Frame, ROCE_PORT, WireError};
+use crate::mirror;
+use crate::wire::frame::{ExtensionReprs, NotRoce, UdpPorts};
+use crate::wire::layout::{Layout, Located};
+use crate::wire::{Bth, BthRepr, Ethernet, EthernetRepr, ROCE_PORT, Udp, UdpRepr, WireError};
 use crate::{Exit, Nanos};
 
 /// Most errors that are kept with their packet; further ones are only counted.
 const MAX_ERRORS_KEPT: usize = 16;
+
+/// Flows that are found without hashing. NICs number their QPs one after the other, so that the low bits tell
+/// those of a test apart; 256 entries take 16 KB, half of a level-1 cache.
+const RECENT_FLOWS: usize = 256;
 
 /// A RoCEv2 packet that could not be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -92,14 +96,11 @@ struct FlowKey {
 }
 
 impl FlowKey {
-    #[inline]
-    fn new(source: IpAddr, destination: IpAddr, dest_qpn: u32) -> Self {
-        // IPv4 as IPv4-mapped IPv6 (RFC 4291 §2.5.5.2): no real IPv6 packet has such an address.
-        let bits = |ip| match ip {
-            IpAddr::V4(ip) => 0xffff_0000_0000 | u128::from(ip.to_bits()),
-            IpAddr::V6(ip) => ip.to_bits(),
-        };
-        Self { source: bits(source), destination: bits(destination), dest_qpn }
+    /// Where the flow is among the recent ones. The source keeps the two directions of a connection apart, whose
+    /// QPNs tend to be the same.
+    #[inline(always)]
+    const fn slot(&self) -> usize {
+        (self.dest_qpn as usize).wrapping_add(self.source as usize * 61) % RECENT_FLOWS
     }
 }
 
@@ -109,7 +110,8 @@ impl FlowKey {
 pub struct TraceBuilder {
     trace: Trace,
     flow_ids: FxHashMap<FlowKey, FlowId>,
-    last_flow: Option<(FlowKey, FlowId)>,
+    /// Flows seen lately, by the low bits of their destination QPN.
+    recent_flows: Box<[Option<(FlowKey, FlowId)>; RECENT_FLOWS]>,
     skipped: Skipped,
     damage: Vec<Damage>,
     icrc: IcrcTally,
@@ -126,7 +128,7 @@ impl TraceBuilder {
         Self {
             trace: Trace::new(origin),
             flow_ids: FxHashMap::default(),
-            last_flow: None,
+            recent_flows: Box::new([None; RECENT_FLOWS]),
             skipped: Skipped::default(),
             damage: Vec::new(),
             icrc: IcrcTally::default(),
@@ -155,11 +157,16 @@ impl TraceBuilder {
     /// switch where the file says so. `file` and `packet` (from 1) name it in errors.
     #[inline]
     pub fn push(&mut self, at: (usize, u64), frame: &[u8], wire_len: u32, stamp: Nanos, exit: Option<Exit>) {
-        match Frame::parse(frame, self.ports) {
-            Ok(Parsed::Roce(frame)) => self.push_roce(at, &frame, wire_len, stamp, exit),
-            Ok(Parsed::Other(reason)) => *self.skipped.other.entry(reason).or_default() += 1,
+        match Layout::locate(frame, self.ports) {
+            Ok(Located::Roce(layout)) => self.push_roce(at, &layout, wire_len, stamp, exit),
+            Ok(Located::Other(reason)) => self.other(reason),
             Err(error) => self.malformed(at, error.into()),
         }
+    }
+
+    #[cold]
+    fn other(&mut self, reason: NotRoce) {
+        *self.skipped.other.entry(reason).or_default() += 1;
     }
 
     #[cold]
@@ -170,51 +177,70 @@ impl TraceBuilder {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn push_roce(
         &mut self,
         at: (usize, u64),
-        frame: &Frame<'_>,
+        layout: &Layout<'_>,
         wire_len: u32,
         stamp: Nanos,
         exit: Option<Exit>,
     ) {
-        let meta = match self.trace.origin {
+        let (time, sequence, event) = match self.trace.origin {
             Origin::Mirror => {
-                let ethernet = frame.ethernet;
-                match MirrorMeta::read(ethernet.source, ethernet.destination, frame.ip.ttl()) {
-                    Some(meta) => meta,
-                    None => return self.malformed(at, PacketFault::NoSequence(ethernet.source)),
-                }
+                let ethernet = EthernetRepr::parse(&Ethernet::of(layout.ethernet));
+                let Some(sequence) = mirror::sequence_of(ethernet.source) else {
+                    return self.malformed(at, PacketFault::NoSequence(ethernet.source));
+                };
+                (Nanos(ethernet.destination.0), sequence, layout.ip.ttl())
             }
-            Origin::Plain => {
-                // Position in the order of reading until all are sorted; 32 bits, as packets are counted in 31.
-                let sequence = self.trace.records.len() as u32 + 1;
-                MirrorMeta { sequence, time: stamp, event: super::Event::None }
-            }
+            // Position in the order of reading until all are sorted; 32 bits, as packets are counted in 31.
+            Origin::Plain => (stamp, self.trace.records.len() as u32 + 1, 0),
         };
-        let flow = self.flow_of(frame);
-        let bth = &frame.bth;
-        let mut record = Record::new(meta.time, meta.sequence, flow, bth.opcode, bth.psn);
-        record.set_event(meta.event);
-        record.frame_len = wire_len;
-        record.payload_len = frame.payload_len as u16;
-        // On the mirror wire the port fields are rewritten and the checksum field keeps the source port.
-        let rewritten = frame.udp.dst_port != ROCE_PORT && frame.udp.checksum != 0;
-        record.src_port = if rewritten { frame.udp.checksum } else { frame.udp.src_port };
-        record.partition_key = bth.partition_key;
-        record.traffic_class = frame.ip.traffic_class();
-        record.flags = [
-            (bth.ack_req, flags::ACK_REQ),
-            (bth.fecn, flags::FECN),
-            (bth.becn, flags::BECN),
-            (bth.mig_req, flags::MIG_REQ),
-            (bth.solicited, flags::SOLICITED),
-        ]
-        .into_iter()
-        .fold(0, |bits, (set, bit)| if set { bits | bit } else { bits });
+        if let Some(last) = self.trace.records.last() {
+            self.time_ascends &= time >= last.time;
+            self.in_order &= match self.trace.origin {
+                Origin::Mirror => mirror::sequence_distance(sequence, last.sequence) > 0,
+                Origin::Plain => self.time_ascends,
+            };
+        }
+        let flow = self.flow_of(layout);
+        let bth = Bth::of(layout.bth);
+        // Written field by field where it will stay: a record that is changed on the way costs as much again.
+        self.trace.push(Record {
+            time,
+            virtual_address: 0,
+            sequence,
+            flow,
+            psn: bth.psn(),
+            aeth: 0,
+            dma_length: 0,
+            remote_key: 0,
+            immediate: 0,
+            frame_len: wire_len,
+            extra: 0,
+            payload_len: layout.payload_len as u16,
+            src_port: src_port(&UdpRepr::parse(&Udp::of(layout.udp))),
+            partition_key: bth.partition_key(),
+            opcode: layout.bth[0],
+            event,
+            traffic_class: layout.ip.traffic_class(),
+            flags: flags_of(&bth),
+        });
+        if exit.is_some() || !layout.extensions.is_empty() {
+            self.add_rare(layout, exit);
+        }
+        if layout.whole_packet.is_some() {
+            self.tally_icrc(layout, sequence);
+        }
+    }
 
-        let extensions = &frame.extensions;
+    /// Adds what the extension headers say, and how the packet left, to the last record.
+    #[inline(never)]
+    fn add_rare(&mut self, layout: &Layout<'_>, exit: Option<Exit>) {
+        let Some(record) = self.trace.records.last_mut() else { return };
+        let extensions = ExtensionReprs::parse(record.opcode(), layout.extensions)
+            .expect("the layout holds all of the opcode's headers");
         if let Some(aeth) = extensions.aeth {
             record.aeth = aeth.into();
         }
@@ -223,57 +249,53 @@ impl TraceBuilder {
             record.remote_key = reth.remote_key;
             record.dma_length = reth.dma_length;
         }
+        if let Some(atomic) = extensions.atomic {
+            record.virtual_address = atomic.virtual_address;
+            record.remote_key = atomic.remote_key;
+        }
         if let Some(imm) = extensions.imm {
             record.immediate = imm.data;
         }
         if let Some(ieth) = extensions.ieth {
             record.remote_key = ieth.remote_key;
         }
-        if let Some(right) = frame.icrc_ok() {
-            if right {
-                self.icrc.right += 1;
-            } else {
-                self.icrc.wrong += 1;
-                self.icrc.first_wrong.get_or_insert(meta.sequence);
-            }
-        }
-
-        if let Some(last) = self.trace.records.last() {
-            self.time_ascends &= meta.time >= last.time;
-            self.in_order &= match self.trace.origin {
-                Origin::Mirror => mirror::sequence_distance(meta.sequence, last.sequence) > 0,
-                Origin::Plain => self.time_ascends,
-            };
-        }
-        let extra = Extra {
-            exit,
-            atomic: extensions.atomic,
-            atomic_ack: extensions.atomic_ack,
-            deth: extensions.deth,
-        };
-        if extra == Extra::default() {
-            self.trace.push(record);
-        } else {
-            self.trace.push_with(record, extra);
+        let ExtensionReprs { atomic, atomic_ack, deth, .. } = extensions;
+        let extra = Extra { exit, atomic, atomic_ack, deth };
+        if extra != Extra::default() {
+            self.trace.extras.push(extra);
+            record.extra = u32::try_from(self.trace.extras.len()).expect("packets are counted in 31 bits");
         }
     }
 
-    #[inline]
-    fn flow_of(&mut self, frame: &Frame<'_>) -> FlowId {
-        let (source, destination) = (frame.ip.source(), frame.ip.destination());
-        let dest_qpn = frame.bth.dest_qpn;
-        let key = FlowKey::new(source, destination, dest_qpn);
-        if let Some((last, id)) = self.last_flow
-            && last == key
-        {
-            return id;
+    fn tally_icrc(&mut self, layout: &Layout<'_>, sequence: u32) {
+        match layout.icrc_ok() {
+            Some(true) => self.icrc.right += 1,
+            Some(false) => {
+                self.icrc.wrong += 1;
+                self.icrc.first_wrong.get_or_insert(sequence);
+            }
+            None => {}
         }
+    }
+
+    #[inline(always)]
+    fn flow_of(&mut self, layout: &Layout<'_>) -> FlowId {
+        let (source, destination) = layout.ip.address_bits();
+        let key = FlowKey { source, destination, dest_qpn: Bth::of(layout.bth).dest_qpn() };
+        match &self.recent_flows[key.slot()] {
+            Some((recent, id)) if *recent == key => *id,
+            _ => self.find_flow(key, layout),
+        }
+    }
+
+    #[inline(never)]
+    fn find_flow(&mut self, key: FlowKey, layout: &Layout<'_>) -> FlowId {
         let trace = &mut self.trace;
-        let id = *self
-            .flow_ids
-            .entry(key)
-            .or_insert_with(|| trace.add_flow(Flow { source, destination, dest_qpn, vlan: frame.vlan }));
-        self.last_flow = Some((key, id));
+        let id = *self.flow_ids.entry(key).or_insert_with(|| {
+            let (source, destination) = layout.ip.addresses();
+            trace.add_flow(Flow { source, destination, dest_qpn: key.dest_qpn, vlan: layout.vlan })
+        });
+        self.recent_flows[key.slot()] = Some((key, id));
         id
     }
 
@@ -304,6 +326,27 @@ impl TraceBuilder {
         }
         Traced { trace: self.trace, skipped: self.skipped, damage: self.damage, icrc: self.icrc }
     }
+}
+
+/// The source port of the sender: on the mirror wire the ports are rewritten and the checksum field keeps it.
+#[inline(always)]
+const fn src_port(udp: &UdpRepr) -> u16 {
+    let rewritten = udp.dst_port != ROCE_PORT && udp.checksum != 0;
+    if rewritten { udp.checksum } else { udp.src_port }
+}
+
+/// The bits of a BTH that a record keeps.
+#[inline(always)]
+fn flags_of(bth: &Bth<&[u8; BthRepr::LEN]>) -> u8 {
+    [
+        (bth.ack_req(), flags::ACK_REQ),
+        (bth.fecn(), flags::FECN),
+        (bth.becn(), flags::BECN),
+        (bth.mig_req(), flags::MIG_REQ),
+        (bth.solicited(), flags::SOLICITED),
+    ]
+    .into_iter()
+    .fold(0, |bits, (set, bit)| bits | if set { bit } else { 0 })
 }
 
 /// Turns 48-bit switch times of ordered packets into times that do not wrap.

@@ -49,7 +49,18 @@ impl Event {
     /// The event of a mirror code.
     #[inline]
     pub fn from_code(code: u8) -> Self {
-        Self::TABLE.get(usize::from(code)).map_or(Self::Unknown(code), |(event, _)| *event)
+        match code {
+            0 => Self::None,
+            1 => Self::Drop,
+            2 => Self::Ecn,
+            3 => Self::Corrupt,
+            4 => Self::Delay,
+            5 => Self::Reorder,
+            6 => Self::Duplicate,
+            7 => Self::SetField,
+            8 => Self::Several,
+            other => Self::Unknown(other),
+        }
     }
 
     /// The mirror code of the event.

@@ -131,6 +131,7 @@ impl AethRepr {
     pub const NO_CREDITS: u8 = 0x1f;
 
     /// Reads the header.
+    #[inline]
     pub fn parse<T: AsRef<[u8]>>(aeth: &Aeth<T>) -> Self {
         Self { syndrome: aeth.syndrome(), msn: aeth.msn() }
     }

@@ -41,6 +41,7 @@ impl AtomicEthRepr {
     pub const LEN: usize = 28;
 
     /// Reads the header.
+    #[inline]
     pub fn parse<T: AsRef<[u8]>>(atomic: &AtomicEth<T>) -> Self {
         let bytes = atomic.bytes();
         Self {
@@ -73,6 +74,7 @@ impl AtomicAckEthRepr {
     pub const LEN: usize = 8;
 
     /// Reads the header.
+    #[inline]
     pub fn parse<T: AsRef<[u8]>>(ack: &AtomicAckEth<T>) -> Self {
         Self { original: be(ack.bytes(), field::ORIGINAL) }
     }

@@ -39,11 +39,13 @@ impl<T: AsRef<[u8]>> Bth<T> {
     }
 
     /// Solicited event bit.
+    #[inline]
     pub fn solicited(&self) -> bool {
         self.bytes()[field::BITS] & SOLICITED != 0
     }
 
     /// Migration request bit; 1 in the migrated state, which is where a QP starts (IBA vol. 1, 17.2.8).
+    #[inline]
     pub fn mig_req(&self) -> bool {
         self.bytes()[field::BITS] & MIG_REQ != 0
     }
@@ -55,21 +57,25 @@ impl<T: AsRef<[u8]>> Bth<T> {
     }
 
     /// Transport header version; 0 in every published specification.
+    #[inline]
     pub fn transport_version(&self) -> u8 {
         self.bytes()[field::BITS] & 0x0f
     }
 
     /// Partition key.
+    #[inline]
     pub fn partition_key(&self) -> u16 {
         be(self.bytes(), field::PKEY) as u16
     }
 
     /// Forward explicit congestion notification bit.
+    #[inline]
     pub fn fecn(&self) -> bool {
         self.bytes()[field::CONGESTION] & FECN != 0
     }
 
     /// Backward explicit congestion notification bit; set in a CNP (annex A17.9.3).
+    #[inline]
     pub fn becn(&self) -> bool {
         self.bytes()[field::CONGESTION] & BECN != 0
     }
@@ -153,11 +159,7 @@ impl BthRepr {
     /// # Errors
     /// When the transport header version is not 0.
     pub fn parse<T: AsRef<[u8]>>(bth: &Bth<T>) -> Result<Self, WireError> {
-        let version = bth.transport_version();
-        if version != 0 {
-            let reason = Reason::TransportVersion(version);
-            return Err(WireError { layer: Layer::Bth, offset: field::BITS, reason });
-        }
+        Self::check(bth.bytes())?;
         Ok(Self {
             opcode: bth.opcode(),
             solicited: bth.solicited(),
@@ -170,6 +172,18 @@ impl BthRepr {
             ack_req: bth.ack_req(),
             psn: bth.psn(),
         })
+    }
+
+    /// Checks a header; see [`BthRepr::parse`] for what is refused.
+    #[inline(always)]
+    pub(super) fn check(bytes: &[u8; Self::LEN]) -> Result<(), WireError> {
+        match bytes[field::BITS] & 0x0f {
+            0 => Ok(()),
+            version => {
+                let reason = Reason::TransportVersion(version);
+                Err(WireError { layer: Layer::Bth, offset: field::BITS, reason })
+            }
+        }
     }
 
     /// Writes the header; reserved bits are 0.

@@ -30,6 +30,7 @@ impl DethRepr {
     pub const LEN: usize = 8;
 
     /// Reads the header.
+    #[inline]
     pub fn parse<T: AsRef<[u8]>>(deth: &Deth<T>) -> Self {
         let bytes = deth.bytes();
         Self { queue_key: be(bytes, field::QKEY) as u32, source_qpn: be(bytes, field::SOURCE_QP) as u32 }

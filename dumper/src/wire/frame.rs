@@ -3,17 +3,13 @@
 use std::net::IpAddr;
 
 use super::error::{Layer, Reason, WireError};
+use super::layout::{IpBytes, Layout, Located, UDP_PROTOCOL};
 use super::opcode::Extensions;
 use super::{
     Aeth, AethRepr, AtomicAckEth, AtomicAckEthRepr, AtomicEth, AtomicEthRepr, Bth, BthRepr, Deth, DethRepr,
     EtherType, Ethernet, EthernetRepr, Ieth, IethRepr, ImmDt, ImmDtRepr, Ipv4, Ipv4Repr, Ipv6, Ipv6Repr, Mac,
     Opcode, ROCE_PORT, Reth, RethRepr, Udp, UdpRepr, VlanTag, VlanTagRepr, icrc,
 };
-
-/// IP protocol number of UDP.
-const UDP_PROTOCOL: u8 = 17;
-/// VLAN tags that are looked through; frames of two networks' tags have two.
-const MAX_VLAN_TAGS: usize = 2;
 
 /// IPv4 or IPv6 header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -139,100 +135,65 @@ impl<'a> Frame<'a> {
     ///
     /// # Errors
     /// When a header is cut short, or its fields contradict each other.
-    #[inline]
     pub fn parse(frame: &'a [u8], ports: UdpPorts) -> Result<Parsed<'a>, WireError> {
-        let ethernet = EthernetRepr::parse(&Ethernet::new_checked(frame)?);
-        let mut at = EthernetRepr::LEN;
-        let mut ether_type = ethernet.ether_type;
-        let mut vlan = None;
-        for _ in 0..MAX_VLAN_TAGS {
-            if !matches!(ether_type, EtherType::Vlan | EtherType::ServiceVlan) {
-                break;
-            }
-            let tag = VlanTag::new_checked(&frame[at..]).map_err(|error| error.at(at))?;
-            let tag = VlanTagRepr::parse(&tag);
-            (vlan, ether_type) = (Some(tag.tci), tag.ether_type);
-            at += VlanTagRepr::LEN;
-        }
-
-        let ip_at = at;
-        let (ip, protocol, packet_len) = match ether_type {
-            EtherType::Ipv4 => {
-                let view = Ipv4::new_checked(&frame[at..]).map_err(|error| error.at(at))?;
-                let (ip, header_len) = Ipv4Repr::parse(&view).map_err(|error| error.at(at))?;
-                at += header_len;
-                (IpRepr::V4(ip), ip.protocol, usize::from(ip.total_length))
-            }
-            EtherType::Ipv6 => {
-                let view = Ipv6::new_checked(&frame[at..]).map_err(|error| error.at(at))?;
-                let ip = Ipv6Repr::parse(&view).map_err(|error| error.at(at))?;
-                at += Ipv6Repr::LEN;
-                (IpRepr::V6(ip), ip.next_header, Ipv6Repr::LEN + usize::from(ip.payload_length))
-            }
-            other => return Ok(Parsed::Other(NotRoce::EtherType(other.into()))),
+        let layout = match Layout::locate(frame, ports)? {
+            Located::Roce(layout) => layout,
+            Located::Other(reason) => return Ok(Parsed::Other(reason)),
         };
-        if protocol != UDP_PROTOCOL {
-            return Ok(Parsed::Other(NotRoce::IpProtocol(protocol)));
-        }
-
-        let udp = Udp::new_checked(frame.get(at..).unwrap_or_default()).map_err(|error| error.at(at))?;
-        let udp = UdpRepr::parse(&udp);
-        if ports == UdpPorts::Roce && udp.dst_port != ROCE_PORT {
-            return Ok(Parsed::Other(NotRoce::UdpPort(udp.dst_port)));
-        }
-        at += UdpRepr::LEN;
-
-        let bth = Bth::new_checked(frame.get(at..).unwrap_or_default()).map_err(|error| error.at(at))?;
-        let bth = BthRepr::parse(&bth).map_err(|error| error.at(at))?;
-        at += BthRepr::LEN;
-
-        let (extensions, at) = parse_extensions(bth.opcode, frame, at)?;
-        let headers = at - ip_at;
-        let payload_len = packet_len
-            .checked_sub(headers + usize::from(bth.pad_count) + icrc::LEN)
-            .ok_or(WireError { layer: Layer::Icrc, offset: at, reason: Reason::TotalLength(packet_len) })?;
-        let whole_packet = frame.get(ip_at..ip_at + packet_len);
-        Ok(Parsed::Roce(Self { ethernet, vlan, ip, udp, bth, extensions, payload_len, whole_packet }))
-    }
-
-    /// Whether the ICRC is right: `None` for a trimmed frame, whose ICRC is not there, and for one as on the
-    /// mirror wire, whose rewritten port the ICRC covers.
-    pub fn icrc_ok(&self) -> Option<bool> {
-        if self.udp.dst_port != ROCE_PORT {
-            return None;
-        }
-        icrc::verify(self.whole_packet?)
+        let ip = match layout.ip {
+            IpBytes::V4(ip) => IpRepr::V4(Ipv4Repr::parse(&Ipv4::of(ip))?.0),
+            IpBytes::V6(ip) => IpRepr::V6(Ipv6Repr::parse(&Ipv6::of(ip))?),
+        };
+        let bth = BthRepr::parse(&Bth::of(layout.bth))?;
+        Ok(Parsed::Roce(Self {
+            ethernet: EthernetRepr::parse(&Ethernet::of(layout.ethernet)),
+            vlan: layout.vlan,
+            ip,
+            udp: UdpRepr::parse(&Udp::of(layout.udp)),
+            bth,
+            extensions: ExtensionReprs::parse(bth.opcode, layout.extensions)?,
+            payload_len: layout.payload_len,
+            whole_packet: layout.whole_packet,
+        }))
     }
 }
 
-#[inline]
-fn parse_extensions(
-    opcode: Opcode,
-    frame: &[u8],
-    mut at: usize,
-) -> Result<(ExtensionReprs, usize), WireError> {
-    let mut extensions = ExtensionReprs::default();
-    let present = opcode.extensions();
-    if present == 0 {
-        return Ok((extensions, at));
+impl Frame<'_> {
+    /// Whether the ICRC is right: `None` for a trimmed frame, whose ICRC is not there, and for one as on the
+    /// mirror wire, whose rewritten port the ICRC covers.
+    pub fn icrc_ok(&self) -> Option<bool> {
+        icrc::verify_unless_rewritten(self.udp.dst_port, self.whole_packet)
     }
-    macro_rules! take {
-        ($bit:ident, $slot:ident, $view:ident, $repr:ident) => {
-            if present & Extensions::$bit != 0 {
-                let view = $view::new_checked(&frame[at..]).map_err(|error| error.at(at))?;
-                extensions.$slot = Some($repr::parse(&view));
-                at += $repr::LEN;
-            }
-        };
+}
+
+impl ExtensionReprs {
+    /// Reads the extension headers of an opcode, which `bytes` start with.
+    ///
+    /// # Errors
+    /// When they are cut short.
+    pub fn parse(opcode: Opcode, bytes: &[u8]) -> Result<Self, WireError> {
+        let mut extensions = Self::default();
+        let present = opcode.extensions();
+        let mut at = 0;
+        macro_rules! take {
+            ($bit:ident, $slot:ident, $view:ident, $repr:ident) => {
+                if present & Extensions::$bit != 0 {
+                    let view = $view::new_checked(&bytes[at..]).map_err(|error| error.at(at))?;
+                    extensions.$slot = Some($repr::parse(&view));
+                    at += $repr::LEN;
+                }
+            };
+        }
+        take!(DETH, deth, Deth, DethRepr);
+        take!(RETH, reth, Reth, RethRepr);
+        take!(ATOMIC, atomic, AtomicEth, AtomicEthRepr);
+        take!(AETH, aeth, Aeth, AethRepr);
+        take!(ATOMIC_ACK, atomic_ack, AtomicAckEth, AtomicAckEthRepr);
+        take!(IMM, imm, ImmDt, ImmDtRepr);
+        take!(IETH, ieth, Ieth, IethRepr);
+        let _whatever_follows = &bytes[at..];
+        Ok(extensions)
     }
-    take!(DETH, deth, Deth, DethRepr);
-    take!(RETH, reth, Reth, RethRepr);
-    take!(ATOMIC, atomic, AtomicEth, AtomicEthRepr);
-    take!(AETH, aeth, Aeth, AethRepr);
-    take!(ATOMIC_ACK, atomic_ack, AtomicAckEth, AtomicAckEthRepr);
-    take!(IMM, imm, ImmDt, ImmDtRepr);
-    take!(IETH, ieth, Ieth, IethRepr);
-    Ok((extensions, at))
 }
 
 /// A RoCEv2 frame to write. Lengths, checksums and ICRC are made when it is emitted.

@@ -5,12 +5,13 @@
 //! read as ones: IPv4 TOS, TTL and header checksum; IPv6 traffic class, flow label and hop limit; the UDP
 //! checksum; and BTH byte 4 (FECN, BECN, reserved). It is stored little-endian.
 
-use super::{BthRepr, Ipv4Repr, Ipv6Repr, UdpRepr};
+use super::{BthRepr, Ipv4Repr, Ipv6Repr, ROCE_PORT, UdpRepr};
 
 /// Length of the ICRC at the end of every RoCEv2 packet, in bytes.
 pub const LEN: usize = 4;
 
-const LINK_HEADER: [u8; 8] = [0xff; 8];
+/// Length of the InfiniBand link header, which stands before the packet as ones.
+const LINK_HEADER_LEN: usize = 8;
 /// Byte offset in the BTH of the field that routers may change.
 const BTH_MASKED_BYTE: usize = 4;
 const UDP_CHECKSUM: std::ops::Range<usize> = 6..8;
@@ -20,8 +21,8 @@ const UDP_CHECKSUM: std::ops::Range<usize> = 6..8;
 /// Returns `None` where the bytes do not hold an IPv4 header without options or an IPv6 header, then UDP and
 /// BTH: such a packet has no defined ICRC.
 pub fn compute(packet: &[u8]) -> Option<u32> {
-    // Largest masked part: IPv6, UDP, BTH.
-    let mut head = [0u8; Ipv6Repr::LEN + UdpRepr::LEN + BthRepr::LEN];
+    // The place of the link header, then the part with masked fields: at most IPv6, UDP and BTH.
+    let mut covered = [0xffu8; LINK_HEADER_LEN + Ipv6Repr::LEN + UdpRepr::LEN + BthRepr::LEN];
     let ip_len = match packet.first()? {
         0x45 => Ipv4Repr::LEN,
         version if version >> 4 == 6 => Ipv6Repr::LEN,
@@ -29,7 +30,8 @@ pub fn compute(packet: &[u8]) -> Option<u32> {
     };
     let masked_len = ip_len + UdpRepr::LEN + BthRepr::LEN;
     let (to_mask, rest) = packet.split_at_checked(masked_len)?;
-    let head = &mut head[..masked_len];
+    let covered = &mut covered[..LINK_HEADER_LEN + masked_len];
+    let head = &mut covered[LINK_HEADER_LEN..];
     head.copy_from_slice(to_mask);
     if ip_len == Ipv4Repr::LEN {
         head[1] = 0xff;
@@ -44,8 +46,7 @@ pub fn compute(packet: &[u8]) -> Option<u32> {
     head[ip_len + UdpRepr::LEN + BTH_MASKED_BYTE] = 0xff;
 
     let mut hasher = crc32fast::Hasher::new();
-    hasher.update(&LINK_HEADER);
-    hasher.update(head);
+    hasher.update(covered);
     hasher.update(rest);
     Some(hasher.finalize())
 }
@@ -60,4 +61,14 @@ pub fn stored(packet: &[u8]) -> Option<u32> {
 pub fn verify(packet: &[u8]) -> Option<bool> {
     let body = packet.get(..packet.len().checked_sub(LEN)?)?;
     Some(compute(body)? == stored(packet)?)
+}
+
+/// Whether the ICRC of a captured packet is right: `None` where the packet is not all there, and where its
+/// destination port is not the one that it was made with.
+#[inline]
+pub(super) fn verify_unless_rewritten(dst_port: u16, whole_packet: Option<&[u8]>) -> Option<bool> {
+    if dst_port != ROCE_PORT {
+        return None;
+    }
+    verify(whole_packet?)
 }

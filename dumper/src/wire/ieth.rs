@@ -20,6 +20,7 @@ impl IethRepr {
     pub const LEN: usize = 4;
 
     /// Reads the header.
+    #[inline]
     pub fn parse<T: AsRef<[u8]>>(ieth: &Ieth<T>) -> Self {
         Self { remote_key: be(ieth.bytes(), 0..4) as u32 }
     }

@@ -20,6 +20,7 @@ impl ImmDtRepr {
     pub const LEN: usize = 4;
 
     /// Reads the header.
+    #[inline]
     pub fn parse<T: AsRef<[u8]>>(imm: &ImmDt<T>) -> Self {
         Self { data: be(imm.bytes(), 0..4) as u32 }
     }

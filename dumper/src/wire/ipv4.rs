@@ -58,37 +58,20 @@ impl Ipv4Repr {
     ///
     /// # Errors
     /// On another version, a header length below 20, a total length below the header's, or a fragment.
-    #[inline]
     pub fn parse<T: AsRef<[u8]>>(ipv4: &Ipv4<T>) -> Result<(Self, usize), WireError> {
         let bytes = ipv4.bytes();
-        let error = |offset, reason| Err(WireError { layer: Layer::Ipv4, offset, reason });
-        let version = bytes[field::VERSION_IHL] >> 4;
-        if version != 4 {
-            return error(field::VERSION_IHL, Reason::Version(version));
-        }
-        let header_length = usize::from(bytes[field::VERSION_IHL] & 0x0f) * 4;
-        if header_length < Self::LEN {
-            return error(field::VERSION_IHL, Reason::HeaderLength(header_length));
-        }
-        let total_length = be(bytes, field::TOTAL_LENGTH) as u16;
-        if usize::from(total_length) < header_length {
-            return error(field::TOTAL_LENGTH.start, Reason::TotalLength(total_length.into()));
-        }
-        let fragment = be(bytes, field::FLAGS_FRAGMENT) as u16;
-        if fragment & MORE_FRAGMENTS_AND_OFFSET != 0 {
-            return error(field::FLAGS_FRAGMENT.start, Reason::Fragment);
-        }
+        let shape = shape(bytes)?;
         let repr = Self {
             traffic_class: bytes[field::TOS],
-            total_length,
+            total_length: be(bytes, field::TOTAL_LENGTH) as u16,
             identification: be(bytes, field::IDENTIFICATION) as u16,
-            dont_fragment: fragment & DONT_FRAGMENT != 0,
+            dont_fragment: be(bytes, field::FLAGS_FRAGMENT) as u16 & DONT_FRAGMENT != 0,
             ttl: bytes[field::TTL],
             protocol: bytes[field::PROTOCOL],
             source: Ipv4Addr::from_bits(be(bytes, field::SOURCE) as u32),
             destination: Ipv4Addr::from_bits(be(bytes, field::DESTINATION) as u32),
         };
-        Ok((repr, header_length))
+        Ok((repr, shape.header_len))
     }
 
     /// Writes the header with a valid checksum.
@@ -108,6 +91,38 @@ impl Ipv4Repr {
         let checksum = header_checksum(bytes);
         put_be(bytes, field::CHECKSUM, u64::from(checksum));
     }
+}
+
+/// What tells how to go on after an IPv4 header.
+pub(super) struct Shape {
+    /// Length of the header in bytes, options included.
+    pub(super) header_len: usize,
+    /// Length of header and data in bytes.
+    pub(super) total_len: usize,
+    /// Protocol of the data.
+    pub(super) protocol: u8,
+}
+
+/// Checks a header; see [`Ipv4Repr::parse`] for what is refused.
+#[inline(always)]
+pub(super) fn shape(bytes: &[u8; Ipv4Repr::LEN]) -> Result<Shape, WireError> {
+    let error = |offset, reason| Err(WireError { layer: Layer::Ipv4, offset, reason });
+    let version = bytes[field::VERSION_IHL] >> 4;
+    if version != 4 {
+        return error(field::VERSION_IHL, Reason::Version(version));
+    }
+    let header_len = usize::from(bytes[field::VERSION_IHL] & 0x0f) * 4;
+    if header_len < Ipv4Repr::LEN {
+        return error(field::VERSION_IHL, Reason::HeaderLength(header_len));
+    }
+    let total_len = be(bytes, field::TOTAL_LENGTH) as usize;
+    if total_len < header_len {
+        return error(field::TOTAL_LENGTH.start, Reason::TotalLength(total_len));
+    }
+    if be(bytes, field::FLAGS_FRAGMENT) as u16 & MORE_FRAGMENTS_AND_OFFSET != 0 {
+        return error(field::FLAGS_FRAGMENT.start, Reason::Fragment);
+    }
+    Ok(Shape { header_len, total_len, protocol: bytes[field::PROTOCOL] })
 }
 
 /// Internet checksum of a header whose checksum field is 0 (RFC 1071).

@@ -50,11 +50,8 @@ impl Ipv6Repr {
     /// On another version.
     pub fn parse<T: AsRef<[u8]>>(ipv6: &Ipv6<T>) -> Result<Self, WireError> {
         let bytes = ipv6.bytes();
+        shape(bytes)?;
         let word = be(bytes, field::VERSION_CLASS_FLOW) as u32;
-        let version = (word >> 28) as u8;
-        if version != 6 {
-            return Err(WireError { layer: Layer::Ipv6, offset: 0, reason: Reason::Version(version) });
-        }
         let address = |range: std::ops::Range<usize>| {
             Ipv6Addr::from_bits(
                 u128::from(be(bytes, range.start..range.start + 8)) << 64
@@ -83,4 +80,23 @@ impl Ipv6Repr {
         bytes[field::SOURCE].copy_from_slice(&self.source.octets());
         bytes[field::DESTINATION].copy_from_slice(&self.destination.octets());
     }
+}
+
+/// What tells how to go on after an IPv6 header.
+pub(super) struct Shape {
+    /// Length of header and data in bytes.
+    pub(super) total_len: usize,
+    /// Protocol of the data.
+    pub(super) next_header: u8,
+}
+
+/// Checks a header; see [`Ipv6Repr::parse`] for what is refused.
+#[inline(always)]
+pub(super) fn shape(bytes: &[u8; Ipv6Repr::LEN]) -> Result<Shape, WireError> {
+    let version = bytes[0] >> 4;
+    if version != 6 {
+        return Err(WireError { layer: Layer::Ipv6, offset: 0, reason: Reason::Version(version) });
+    }
+    let total_len = Ipv6Repr::LEN + be(bytes, field::PAYLOAD_LENGTH) as usize;
+    Ok(Shape { total_len, next_header: bytes[field::NEXT_HEADER] })
 }

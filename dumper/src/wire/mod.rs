@@ -17,6 +17,7 @@ mod ieth;
 mod immdt;
 mod ipv4;
 mod ipv6;
+pub(crate) mod layout;
 mod opcode;
 mod reth;
 mod udp;

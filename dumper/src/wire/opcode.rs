@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::{AethRepr, AtomicAckEthRepr, AtomicEthRepr, DethRepr, IethRepr, ImmDtRepr, Layer, RethRepr};
+
 /// Position of a packet in its message or response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Position {
@@ -96,8 +98,8 @@ macro_rules! opcodes {
             pub const KNOWN: &'static [Self] = &[$(Self::$name),*];
 
             const INFO: [Info; 256] = {
-                let mut table = [Info { name: "UNKNOWN", class: Class::Unknown, extensions: 0 }; 256];
-                $(table[$value] = Info { name: $text, class: $class, extensions: 0 $(| Extensions::$ext)* };)*
+                let mut table = [Info::new("UNKNOWN", Class::Unknown, 0); 256];
+                $(table[$value] = Info::new($text, $class, 0 $(| Extensions::$ext)*);)*
                 table
             };
         }
@@ -136,6 +138,14 @@ struct Info {
     name: &'static str,
     class: Class,
     extensions: u8,
+    /// Length of all of them together, in bytes.
+    extensions_len: u8,
+}
+
+impl Info {
+    const fn new(name: &'static str, class: Class, extensions: u8) -> Self {
+        Self { name, class, extensions, extensions_len: Extensions::len(extensions) }
+    }
 }
 
 /// Which extension headers follow the BTH, as bits; they stand in the order of the constants.
@@ -149,6 +159,29 @@ impl Extensions {
     pub(super) const ATOMIC_ACK: u8 = 16;
     pub(super) const IMM: u8 = 32;
     pub(super) const IETH: u8 = 64;
+
+    /// Bit, layer and length in bytes of each, in wire order.
+    const IN_ORDER: [(u8, Layer, usize); 7] = [
+        (Self::DETH, Layer::Deth, DethRepr::LEN),
+        (Self::RETH, Layer::Reth, RethRepr::LEN),
+        (Self::ATOMIC, Layer::AtomicEth, AtomicEthRepr::LEN),
+        (Self::AETH, Layer::Aeth, AethRepr::LEN),
+        (Self::ATOMIC_ACK, Layer::AtomicAckEth, AtomicAckEthRepr::LEN),
+        (Self::IMM, Layer::ImmDt, ImmDtRepr::LEN),
+        (Self::IETH, Layer::Ieth, IethRepr::LEN),
+    ];
+
+    const fn len(bits: u8) -> u8 {
+        let (mut at, mut len) = (0, 0);
+        while at < Self::IN_ORDER.len() {
+            let (bit, _, bytes) = Self::IN_ORDER[at];
+            if bits & bit != 0 {
+                len += bytes as u8;
+            }
+            at += 1;
+        }
+        len
+    }
 }
 
 use Class::{Acknowledge, AtomicAcknowledge, AtomicRequest, Datagram, ReadRequest, ReadResponse, Request};
@@ -223,16 +256,20 @@ impl Opcode {
 
     /// Total length of the extension headers that follow the BTH, in bytes.
     pub fn extensions_len(self) -> usize {
-        let lengths = [
-            (Extensions::DETH, super::DethRepr::LEN),
-            (Extensions::RETH, super::RethRepr::LEN),
-            (Extensions::ATOMIC, super::AtomicEthRepr::LEN),
-            (Extensions::AETH, super::AethRepr::LEN),
-            (Extensions::ATOMIC_ACK, super::AtomicAckEthRepr::LEN),
-            (Extensions::IMM, super::ImmDtRepr::LEN),
-            (Extensions::IETH, super::IethRepr::LEN),
-        ];
-        lengths.iter().filter(|(bit, _)| self.extensions() & bit != 0).map(|(_, len)| len).sum()
+        Self::extensions_len_of(self.code())
+    }
+
+    /// The same by the code as it stands in the BTH.
+    #[inline]
+    pub(super) fn extensions_len_of(code: u8) -> usize {
+        Self::INFO[usize::from(code)].extensions_len.into()
+    }
+
+    /// The extension headers that follow the BTH, in order, with their lengths in bytes.
+    pub(super) fn extension_layers(self) -> impl Iterator<Item = (Layer, usize)> {
+        let present = self.extensions();
+        let in_order = Extensions::IN_ORDER.into_iter();
+        in_order.filter(move |(bit, ..)| present & bit != 0).map(|(_, layer, len)| (layer, len))
     }
 }
 

@@ -49,6 +49,7 @@ impl RethRepr {
     pub const LEN: usize = 16;
 
     /// Reads the header.
+    #[inline]
     pub fn parse<T: AsRef<[u8]>>(reth: &Reth<T>) -> Self {
         Self {
             virtual_address: reth.virtual_address(),

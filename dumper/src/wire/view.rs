@@ -28,15 +28,21 @@ macro_rules! view {
                 Ok(Self { buffer })
             }
 
-            #[allow(dead_code)] // not every header has a field of every width
             #[inline]
-            fn bytes(&self) -> &[u8; $len] {
+            pub(super) fn bytes(&self) -> &[u8; $len] {
                 self.buffer.as_ref().first_chunk().expect("new_checked saw that the header fits")
             }
         }
 
+        impl<'a> $name<&'a [u8; $len]> {
+            /// A view of a header that is known to be all there.
+            #[inline]
+            pub const fn of(buffer: &'a [u8; $len]) -> Self {
+                Self { buffer }
+            }
+        }
+
         impl<T: AsRef<[u8]> + AsMut<[u8]>> $name<T> {
-            #[allow(dead_code)] // as above
             #[inline]
             fn bytes_mut(&mut self) -> &mut [u8; $len] {
                 self.buffer.as_mut().first_chunk_mut().expect("new_checked saw that the header fits")
@@ -47,9 +53,20 @@ macro_rules! view {
 pub(super) use view;
 
 /// The big-endian number in `range`, which is at most 8 bytes long and inside `bytes`.
-#[inline]
+///
+/// Ranges are constants, so each call becomes one or two loads of the width that its arm says.
+#[inline(always)]
 pub(super) fn be(bytes: &[u8], range: Range<usize>) -> u64 {
-    bytes[range].iter().fold(0, |value, byte| (value << 8) | u64::from(*byte))
+    match bytes[range] {
+        [a, b] => u16::from_be_bytes([a, b]).into(),
+        [a, b, c] => (u64::from(u16::from_be_bytes([a, b])) << 8) | u64::from(c),
+        [a, b, c, d] => u32::from_be_bytes([a, b, c, d]).into(),
+        [a, b, c, d, e, f] => {
+            (u64::from(u16::from_be_bytes([a, b])) << 32) | u64::from(u32::from_be_bytes([c, d, e, f]))
+        }
+        [a, b, c, d, e, f, g, h] => u64::from_be_bytes([a, b, c, d, e, f, g, h]),
+        ref other => other.iter().fold(0, |value, byte| (value << 8) | u64::from(*byte)),
+    }
 }
 
 /// Writes the low bytes of `value` big-endian into `range`.

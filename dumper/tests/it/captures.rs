@@ -341,7 +341,7 @@ fn other_protocols_are_counted() {
     cut.truncate(70);
     add(cut);
     let traced = read(&writer.into_inner()).unwrap().traced;
-    assert_eq!(traced.skipped.other.into_iter().map(|(_, n)| n).collect::<Vec<_>>(), [2]);
+    assert_eq!(traced.skipped.other.into_values().collect::<Vec<_>>(), [2]);
     assert_eq!(traced.skipped.malformed, 1);
     let error = traced.skipped.errors[0].error.to_string();
     assert_eq!(error, "BTH at byte 62: needs 12 bytes, only 8 are there");

@@ -18,7 +18,7 @@ use crate::support::{bytes_of, frame, two_way, v4, v6, written};
 struct Messages(String);
 
 impl Messages {
-    fn add(&mut self, what: &str, message: impl ToString) {
+    fn add(&mut self, what: &str, message: &dyn ToString) {
         self.0.push_str(&format!("{what}\n    {}\n", message.to_string().trim_end().replace('\n', "\n    ")));
     }
 }
@@ -27,7 +27,7 @@ impl Messages {
 fn of_packets() {
     let mut messages = Messages::default();
     let mut add = |what: &str, bytes: &[u8]| {
-        messages.add(what, Frame::parse(bytes, UdpPorts::Roce).unwrap_err());
+        messages.add(what, &Frame::parse(bytes, UdpPorts::Roce).unwrap_err());
     };
     let good = bytes_of(&frame(Opcode::WriteOnlyImm, v4(), Some(5), 64));
     add("cut in Ethernet", &good[..13]);
@@ -61,10 +61,10 @@ fn of_captures() {
         capture::read_slices(&[(Path::new("trace.pcap"), bytes)], ReadOptions::default(), &mut |_| ())
     };
     let mut add = |what: &str, bytes: &[u8]| match read(bytes) {
-        Err(error) => messages.add(what, error),
+        Err(error) => messages.add(what, &error),
         Ok(captured) => {
             for damage in &captured.traced.damage[..1] {
-                messages.add(what, format!("(damage at byte {}) {}", damage.offset, damage.reason));
+                messages.add(what, &format!("(damage at byte {}) {}", damage.offset, damage.reason));
             }
         }
     };
@@ -109,7 +109,7 @@ fn of_files_and_folders() {
     let mut messages = Messages::default();
     let mut add = |what: &str, error: &dyn std::error::Error| {
         // Where the folder happens to be is no part of the message.
-        messages.add(what, error.to_string().replace(&root.path().display().to_string(), "RESULT"));
+        messages.add(what, &error.to_string().replace(&root.path().display().to_string(), "RESULT"));
     };
     let read = |path: &Path| folder::read(path, ReadOptions::default(), &mut |_| ()).unwrap_err();
     let capture = |path: &Path| capture::read(&[path], ReadOptions::default(), &mut |_| ()).unwrap_err();

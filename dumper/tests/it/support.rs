@@ -176,6 +176,10 @@ pub(crate) fn push(trace: &mut Trace, flow: FlowId, sequence: u32, opcode: Opcod
         record.remote_key = reth.remote_key;
         record.dma_length = reth.dma_length;
     }
+    if let Some(atomic) = extensions.atomic {
+        record.virtual_address = atomic.virtual_address;
+        record.remote_key = atomic.remote_key;
+    }
     record.aeth = extensions.aeth.map_or(0, u32::from);
     record.immediate = extensions.imm.map_or(0, |imm| imm.data);
     if let Some(ieth) = extensions.ieth {
