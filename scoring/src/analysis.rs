@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use corpus::TestConfig;
-use dumper::trace::Fate;
+use dumper::trace::{Fate, Origin};
 use dumper::wire::Class;
 use dumper::{Connection, Event, HostCounters, Nanos, Observation, Trace};
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::connections::{self, Certainty, FlowProfile, Pair};
 use crate::counters::{self, CounterReport, HostFacts};
 use crate::gbn::{ConnectionTracker, Findings};
 use crate::known::{CnpScope, Known};
-use crate::messages::{self, QpMessages};
+use crate::messages::{self, MessageTime, QpMessages};
 use crate::retransmission::{Retransmission, Trigger};
 
 /// What the analyzers say of a connection.
@@ -90,8 +90,10 @@ pub struct Analysis {
     pub cnps: u64,
     /// Counters of the requester's and the responder's host.
     pub counters: [Option<CounterReport>; 2],
-    /// Message completion times and goodput.
+    /// Message completion times and goodput of each QP.
     pub messages: Vec<QpMessages>,
+    /// Completion time of each message.
+    pub message_times: Vec<MessageTime>,
     /// What is wrong.
     pub anomalies: Anomalies,
 }
@@ -139,7 +141,10 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         }
     }
     let mut cnp = CnpAnalyzer::new(trace, &pairs, &known);
-    let mut anomalies = Anomalies::default();
+    let mut anomalies = match trace.origin() {
+        Origin::Mirror => Anomalies::default(),
+        Origin::Plain => Anomalies::lenient(),
+    };
     let mut retransmissions = Vec::new();
     let mut findings =
         Findings { anomalies: &mut anomalies, retransmissions: &mut retransmissions, known: &known };
@@ -164,6 +169,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         retransmissions,
         counters,
         messages: messages::per_qp(&observation.completions),
+        message_times: messages::per_message(&observation.completions),
         anomalies,
     }
 }

@@ -158,11 +158,21 @@ pub const MAX_KEPT_PER_SIGNATURE: u64 = 16;
 pub struct Anomalies {
     kept: Vec<Anomaly>,
     sightings: BTreeMap<String, u64>,
+    /// The trace may have holes that nothing shows.
+    lenient: bool,
 }
 
 impl Anomalies {
+    /// A collection that leaves out what packets missing from the trace could explain.
+    pub fn lenient() -> Self {
+        Self { lenient: true, ..Self::default() }
+    }
+
     /// Adds one.
     pub fn push(&mut self, anomaly: Anomaly) {
+        if self.lenient && anomaly.rule.excused_by_unseen_packets() {
+            return;
+        }
         let sightings = self.sightings.entry(anomaly.signature()).or_default();
         *sightings += 1;
         if *sightings <= MAX_KEPT_PER_SIGNATURE {

@@ -23,6 +23,6 @@ pub use cnp::CnpCounts;
 pub use connections::{Certainty, Pair};
 pub use counters::{CounterReport, HostFacts};
 pub use known::{CnpScope, Known, Timeout};
-pub use messages::QpMessages;
+pub use messages::{MessageTime, QpMessages};
 pub use retransmission::{Retransmission, Trigger};
 pub use rules::Rule;

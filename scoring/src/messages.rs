@@ -29,6 +29,30 @@ pub struct QpMessages {
     pub goodput_bps: f64,
 }
 
+/// One message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct MessageTime {
+    /// Connection, from 1.
+    pub connection: u32,
+    /// Message, from 1.
+    pub message: u32,
+    /// From posting to completion.
+    pub completion_time_ns: Nanos,
+    /// How it ended.
+    pub status: CompletionStatus,
+}
+
+/// Completion time of every message, in the order of the log.
+pub fn per_message(completions: &[Completion]) -> Vec<MessageTime> {
+    let time = |completion: &Completion| MessageTime {
+        connection: completion.connection,
+        message: completion.message,
+        completion_time_ns: completion.completed_ns - completion.posted_ns,
+        status: completion.status,
+    };
+    completions.iter().map(time).collect()
+}
+
 /// Times and goodput of every QP, by connection.
 pub(crate) fn per_qp(completions: &[Completion]) -> Vec<QpMessages> {
     let mut by_connection: BTreeMap<u32, Vec<&Completion>> = BTreeMap::new();

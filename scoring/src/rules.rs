@@ -155,4 +155,19 @@ impl Rule {
             _ => Role::Responder,
         }
     }
+
+    /// Whether packets that the capture does not hold could explain what breaks the rule. A plain capture is
+    /// full of holes that nothing shows: what was lost before it, behind it, or by the capturing program.
+    pub const fn excused_by_unseen_packets(self) -> bool {
+        matches!(
+            self,
+            Self::PsnSkipped
+                | Self::ResumeLate
+                | Self::ResponseGap
+                | Self::NakMissing
+                | Self::ReackMissing
+                | Self::EcnWithoutCnp
+                | Self::DeliveredYetMissing
+        )
+    }
 }

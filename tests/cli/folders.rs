@@ -119,6 +119,10 @@ fn completions_give_times_and_goodput() {
         (&2.into(), &10240.into(), &2.into())
     );
     assert_eq!(qp["goodput_bps"], 8e9);
+    assert_eq!(
+        document["message_times"][1],
+        serde_json::json!({"connection": 1, "message": 2, "completion_time_ns": 12480, "status": "success"})
+    );
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use dumper::Nanos;
 use dumper::integrity::Integrity;
 use scoring::{
-    Anomaly, ConnectionSummary, CounterReport, Evidence, InjectedEvent, QpMessages, Retransmission, Role,
+    Anomaly, ConnectionSummary, CounterReport, Evidence, InjectedEvent, MessageTime, QpMessages,
+    Retransmission, Role,
 };
 use serde::Serialize;
 
@@ -45,6 +46,7 @@ struct AnalysisDocument<'a> {
     cnps: u64,
     counters: CountersDocument<'a>,
     messages: &'a [QpMessages],
+    message_times: &'a [MessageTime],
     anomalies: Vec<AnomalyDocument<'a>>,
     /// How often each signature was seen; only the first sightings are listed whole.
     sightings: &'a BTreeMap<String, u64>,
@@ -122,6 +124,7 @@ pub fn document<'a>(input: &Input, report: &'a Report) -> Document<'a> {
                 responder: analysis.counters[1].as_ref(),
             },
             messages: &analysis.messages,
+            message_times: &analysis.message_times,
             anomalies: analysis.anomalies.kept().iter().map(AnomalyDocument::of).collect(),
             sightings: analysis.anomalies.sightings(),
         }),
