@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use corpus::TestConfig;
 use dumper::trace::{Fate, Origin};
 use dumper::wire::Class;
-use dumper::{Connection, Event, HostCounters, Nanos, Observation, Trace};
+use dumper::{Connection, Event, HostCounters, Nanos, Observation, Psn, Record, Trace};
 use serde::Serialize;
 
 use crate::anomaly::{Anomalies, Role, Who};
@@ -149,21 +149,25 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     let mut findings =
         Findings { anomalies: &mut anomalies, retransmissions: &mut retransmissions, known: &known };
 
-    pass(trace, &routes, &mut trackers, &mut cnp, &mut findings);
-    let end = trace.records().iter().rev().map(|record| record.time).take(1).next().unwrap_or_default();
+    let mut events = EventLog::new(trace, &pairs);
+    pass(trace, &routes, &mut trackers, &mut cnp, &mut events, &mut findings);
+    let end = trace.records().last().map(|record| record.time).unwrap_or_default();
     for tracker in &mut trackers {
         tracker.ends(end, &mut findings);
     }
     cnp.ends(findings.anomalies);
 
-    let facts = host_facts(trace, &pairs, &trackers, &cnp, &retransmissions);
-    let counters = compare_counters(observation, &pairs, &facts, &trackers, &mut anomalies);
+    let counters = if observation.requester.is_some() || observation.responder.is_some() {
+        let facts = host_facts(trace, &pairs, &trackers, &cnp, &retransmissions);
+        compare_counters(observation, &pairs, &facts, &trackers, &mut anomalies)
+    } else {
+        [None, None]
+    };
     anomalies.sort();
-    let (events, event_count) = injected_events(trace, &pairs);
     Analysis {
         connections: summaries(&pairs, &profiles, &trackers, &retransmissions),
-        events,
-        event_count,
+        events: events.events,
+        event_count: events.count,
         marked: cnp.counts().iter().map(|count| count.marked).sum(),
         cnps: cnp.counts().iter().map(|count| count.cnps).sum(),
         retransmissions,
@@ -181,6 +185,7 @@ fn pass(
     routes: &[Route],
     trackers: &mut [ConnectionTracker],
     cnp: &mut CnpAnalyzer<'_>,
+    events: &mut EventLog,
     findings: &mut Findings<'_>,
 ) {
     // Packets that left later than they entered: departure time, and index among the records.
@@ -202,6 +207,9 @@ fn pass(
         {
             held.pop();
             leave(held_at, left, trackers, cnp, findings);
+        }
+        if record.event() != Event::None {
+            events.add(record);
         }
         let fate = trace.fate(record);
         cnp.enters(record, fate == Fate::Lost, findings.anomalies);
@@ -230,7 +238,7 @@ fn pass(
 
 #[inline]
 fn tracker_of<'a>(
-    record: &dumper::Record,
+    record: &Record,
     routes: &[Route],
     trackers: &'a mut [ConnectionTracker],
 ) -> Option<&'a mut ConnectionTracker> {
@@ -361,22 +369,32 @@ fn summaries(
         .collect()
 }
 
-/// The first injected events, and how many there are.
-fn injected_events(trace: &Trace, pairs: &[Pair]) -> (Vec<InjectedEvent>, u64) {
-    let mut connection_of = vec![None; trace.flows().len()];
-    for (pair, number) in pairs.iter().zip(1..) {
-        for flow in [Some(pair.requests), pair.answers].into_iter().flatten() {
-            connection_of[flow.index()].get_or_insert((number, pair.initial_psn));
+/// Lists the first injected events, and counts all.
+struct EventLog {
+    /// Number and first PSN of the connection of each flow.
+    connection_of: Vec<Option<(usize, Psn)>>,
+    events: Vec<InjectedEvent>,
+    count: u64,
+}
+
+impl EventLog {
+    fn new(trace: &Trace, pairs: &[Pair]) -> Self {
+        let mut connection_of = vec![None; trace.flows().len()];
+        for (pair, number) in pairs.iter().zip(1..) {
+            for flow in [Some(pair.requests), pair.answers].into_iter().flatten() {
+                connection_of[flow.index()].get_or_insert((number, pair.initial_psn));
+            }
         }
+        Self { connection_of, events: Vec::new(), count: 0 }
     }
-    let mut events = Vec::new();
-    let mut count = 0;
-    for record in trace.records().iter().filter(|record| record.event() != Event::None) {
-        count += 1;
-        if events.len() < MAX_EVENTS_LISTED {
-            let connection = connection_of[record.flow.index()];
+
+    #[cold]
+    fn add(&mut self, record: &Record) {
+        self.count += 1;
+        if self.events.len() < MAX_EVENTS_LISTED {
+            let connection = self.connection_of[record.flow.index()];
             let has_psn = record.class() != Class::Cnp;
-            events.push(InjectedEvent {
+            self.events.push(InjectedEvent {
                 packet: record.sequence,
                 connection: connection.map(|(number, _)| number),
                 event: record.event(),
@@ -385,5 +403,4 @@ fn injected_events(trace: &Trace, pairs: &[Pair]) -> (Vec<InjectedEvent>, u64) {
             });
         }
     }
-    (events, count)
 }

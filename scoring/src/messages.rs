@@ -43,7 +43,7 @@ pub struct MessageTime {
 }
 
 /// Completion time of every message, in the order of the log.
-pub fn per_message(completions: &[Completion]) -> Vec<MessageTime> {
+pub(crate) fn per_message(completions: &[Completion]) -> Vec<MessageTime> {
     let time = |completion: &Completion| MessageTime {
         connection: completion.connection,
         message: completion.message,
