@@ -1,1 +1,3 @@
 //! Support for whole-program tests.
+
+pub mod synthetic;

@@ -1,0 +1,421 @@
+//! A conforming requester.
+
+use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
+
+use super::dice::Dice;
+use super::packet::{Direction, Op, Packet};
+use super::spec::{Connection, Verb};
+
+/// One request packet as posted: a Send or Write packet, a whole Read, an atomic.
+#[derive(Clone, Copy, Debug)]
+struct Unit {
+    first: u64,
+    count: u64,
+    message: usize,
+    opcode: Opcode,
+    bytes: u32,
+    ack_req: bool,
+    ends: bool,
+    starts: bool,
+}
+
+impl Unit {
+    const fn end(&self) -> u64 {
+        self.first + self.count
+    }
+
+    const fn answered(&self) -> bool {
+        matches!(self.opcode, Opcode::ReadRequest | Opcode::FetchAdd)
+    }
+}
+
+/// What a requester wants of its surroundings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wish {
+    /// Wake up to send.
+    Send { at: u64 },
+    /// Wake up to go back.
+    GoBack { at: u64 },
+    /// Wake up when the ACK timer expires.
+    Expire { at: u64, generation: u64 },
+}
+
+/// What was counted, as hardware does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Counts {
+    pub(super) naks: u64,
+    pub(super) rnr_naks: u64,
+    pub(super) implied_naks: u64,
+    pub(super) timeouts: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Requester {
+    units: Vec<Unit>,
+    mtu: u32,
+    /// T in nanoseconds; 0 is never.
+    timer: u64,
+    rnr_wait: u64,
+    una: u64,
+    next: u64,
+    high: u64,
+    retries: u32,
+    dead: bool,
+    send_pending: bool,
+    /// Going back at this time.
+    going_back: Option<u64>,
+    waiting_rnr: bool,
+    /// Oldest unacknowledged position when it last went back, until progress.
+    gone_back_at: Option<u64>,
+    /// Highest position of an out-of-order response since the gap was acted upon.
+    beyond_gap: u64,
+    timer_generation: u64,
+    timer_runs: bool,
+    pub(super) counts: Counts,
+}
+
+impl Requester {
+    pub(super) fn new(spec: &Connection, mtu: u32, timer: u64, rnr_wait: u64) -> Self {
+        Self {
+            units: units(spec, mtu),
+            mtu,
+            timer,
+            rnr_wait,
+            una: 0,
+            next: 0,
+            high: 0,
+            retries: 0,
+            dead: false,
+            send_pending: false,
+            going_back: None,
+            waiting_rnr: false,
+            gone_back_at: None,
+            beyond_gap: 0,
+            timer_generation: 0,
+            timer_runs: false,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Whether all work is done.
+    pub(super) fn is_done(&self) -> bool {
+        self.units.last().is_none_or(|last| self.una >= last.end())
+    }
+
+    /// Whether it gave up.
+    pub(super) const fn is_dead(&self) -> bool {
+        self.dead
+    }
+
+    /// The position nearest to what is outstanding that has this PSN.
+    pub(super) fn reference(&self) -> u64 {
+        self.una
+    }
+
+    fn unit(&self, at: u64) -> Option<&Unit> {
+        self.units.get(self.units.partition_point(|unit| unit.end() <= at))
+    }
+
+    /// Whether the window lets the unit out.
+    fn may_send(&self, unit: &Unit, spec: &Connection) -> bool {
+        if self.going_back.is_some() && (self.waiting_rnr || !spec.habits.requester.drains_pipeline) {
+            return false;
+        }
+        let oldest = self.unit(self.una).map_or(usize::MAX, |unit| unit.message);
+        let mut reads = self.units[self.units.partition_point(|unit| unit.end() <= self.una)..]
+            .iter()
+            .take_while(|other| other.first < unit.first);
+        let outstanding = reads.by_ref().filter(|other| other.answered()).count();
+        unit.message < oldest.saturating_add(spec.tx_depth)
+            && (!unit.answered() || outstanding < spec.habits.requester.max_reads)
+    }
+
+    /// Asks to be woken for sending, if there is something to send.
+    pub(super) fn want_to_send(&mut self, at: u64, spec: &Connection, wishes: &mut Vec<Wish>) {
+        let ready = self.unit(self.next).is_some_and(|unit| self.may_send(unit, spec));
+        if ready && !self.dead && !self.send_pending {
+            self.send_pending = true;
+            wishes.push(Wish::Send { at });
+        }
+    }
+
+    /// Sends one packet.
+    pub(super) fn send(
+        &mut self,
+        now: u64,
+        connection: usize,
+        spec: &Connection,
+        dice: &mut Dice,
+        wishes: &mut Vec<Wish>,
+    ) -> Option<Packet> {
+        self.send_pending = false;
+        if self.dead {
+            return None;
+        }
+        let unit = *self.unit(self.next).filter(|unit| self.may_send(unit, spec))?;
+        let at = self.next;
+        self.next = unit.end();
+        self.high = self.high.max(self.next);
+        if !self.timer_runs {
+            self.start_timer(now, spec, dice, wishes);
+        }
+        self.want_to_send(now + dice.within(spec.habits.requester.pace.clone()), spec, wishes);
+        let done = (at - unit.first) as u32 * self.mtu;
+        let (op, payload) = match unit.opcode {
+            Opcode::ReadRequest => {
+                let bytes = unit.bytes - done;
+                (Op::ReadRequest { count: unit.end() - at, bytes, message: unit.message }, 0)
+            }
+            Opcode::FetchAdd => (Op::AtomicRequest { message: unit.message }, 0),
+            _ => {
+                let takes_receive = unit.starts && spec.messages[unit.message].verb == Verb::Send;
+                let (ack_req, ends, message) = (unit.ack_req, unit.ends, unit.message);
+                (Op::Data { ack_req, ends, message, takes_receive }, unit.bytes)
+            }
+        };
+        let opcode = unit.opcode;
+        Some(Packet { connection, direction: Direction::Forth, opcode, at, op, payload, marked: false })
+    }
+
+    fn start_timer(&mut self, now: u64, spec: &Connection, dice: &mut Dice, wishes: &mut Vec<Wish>) {
+        self.timer_generation += 1;
+        self.timer_runs = self.timer > 0;
+        if self.timer_runs {
+            let percent = dice.within(spec.habits.requester.expiry_percent.clone());
+            let at = now + self.timer * percent / 100;
+            wishes.push(Wish::Expire { at, generation: self.timer_generation });
+        }
+    }
+
+    fn stop_timer(&mut self) {
+        self.timer_generation += 1;
+        self.timer_runs = false;
+    }
+
+    /// The ACK timer expires.
+    pub(super) fn expire(
+        &mut self,
+        now: u64,
+        generation: u64,
+        spec: &Connection,
+        dice: &mut Dice,
+        wishes: &mut Vec<Wish>,
+    ) {
+        if generation != self.timer_generation || self.una >= self.high || self.dead || self.waiting_rnr {
+            return;
+        }
+        self.counts.timeouts += 1;
+        self.spend_retry(spec);
+        if !self.dead {
+            self.next = self.una;
+            self.gone_back_at = Some(self.una);
+            self.start_timer(now, spec, dice, wishes);
+            self.want_to_send(now, spec, wishes);
+        }
+    }
+
+    fn spend_retry(&mut self, spec: &Connection) {
+        self.retries += 1;
+        self.dead = self.retries > spec.habits.requester.retry_count;
+    }
+
+    /// It is time to go back after a NAK.
+    pub(super) fn go_back(&mut self, now: u64, spec: &Connection, dice: &mut Dice, wishes: &mut Vec<Wish>) {
+        // Only the last request to go back counts, and none once the missing packet was acknowledged.
+        if self.going_back != Some(now) || self.dead {
+            return;
+        }
+        self.going_back = None;
+        if self.una < self.high {
+            self.next = self.una;
+            self.gone_back_at = Some(self.una);
+            if spec.habits.requester.restarts_timer || self.waiting_rnr || !self.timer_runs {
+                self.start_timer(now, spec, dice, wishes);
+            }
+        }
+        self.waiting_rnr = false;
+        self.want_to_send(now, spec, wishes);
+    }
+
+    /// The window moves up to `to`.
+    fn progress(&mut self, to: u64, now: u64, spec: &Connection, dice: &mut Dice, wishes: &mut Vec<Wish>) {
+        if to <= self.una {
+            return;
+        }
+        self.una = to;
+        self.next = self.next.max(to);
+        self.retries = 0;
+        self.gone_back_at = None;
+        self.beyond_gap = 0;
+        if !self.waiting_rnr {
+            self.going_back = None;
+        }
+        if self.una < self.high {
+            self.start_timer(now, spec, dice, wishes);
+        } else {
+            self.stop_timer();
+        }
+    }
+
+    fn hears_gap(
+        &mut self,
+        beyond: u64,
+        now: u64,
+        spec: &Connection,
+        dice: &mut Dice,
+        wishes: &mut Vec<Wish>,
+    ) {
+        // A response that is not beyond the last one belongs to a new stream: the re-issued Read's.
+        let new_stream = beyond <= self.beyond_gap;
+        self.beyond_gap = beyond;
+        let acted = self.going_back.is_some() || self.gone_back_at == Some(self.una);
+        if acted && !(new_stream && self.going_back.is_none()) {
+            return;
+        }
+        self.counts.implied_naks += 1;
+        self.owe_going_back(now, spec, dice, wishes);
+    }
+
+    fn owe_going_back(&mut self, now: u64, spec: &Connection, dice: &mut Dice, wishes: &mut Vec<Wish>) {
+        self.spend_retry(spec);
+        let at = now + dice.within(spec.habits.requester.reaction.clone());
+        self.going_back = Some(at);
+        wishes.push(Wish::GoBack { at });
+    }
+
+    /// An ACK or NAK arrives.
+    pub(super) fn hears(
+        &mut self,
+        at: u64,
+        aeth: AethRepr,
+        now: u64,
+        spec: &Connection,
+        dice: &mut Dice,
+        wishes: &mut Vec<Wish>,
+    ) {
+        if self.dead || at >= self.high {
+            return;
+        }
+        let covered = match aeth.syndrome {
+            Syndrome::Ack(_) => at + 1,
+            _ => at,
+        };
+        match aeth.syndrome {
+            Syndrome::Nak(NakCode::PsnSequenceError) => self.counts.naks += 1,
+            Syndrome::RnrNak(_) => self.counts.rnr_naks += 1,
+            _ => {}
+        }
+        if let Some(missing) = self.missing_before(covered) {
+            self.progress(missing, now, spec, dice, wishes);
+            self.hears_gap(at, now, spec, dice, wishes);
+            self.want_to_send(now, spec, wishes);
+            return;
+        }
+        self.progress(covered, now, spec, dice, wishes);
+        match aeth.syndrome {
+            Syndrome::Nak(NakCode::PsnSequenceError) if at == self.una && !self.waiting_rnr => {
+                let again = self.gone_back_at == Some(at) || self.going_back.is_some();
+                if !again || spec.habits.requester.repeats_for_each_nak {
+                    self.owe_going_back(now, spec, dice, wishes);
+                }
+            }
+            Syndrome::RnrNak(_) if at == self.una && !self.waiting_rnr => {
+                self.stop_timer();
+                self.waiting_rnr = true;
+                let at = now + self.rnr_wait;
+                self.going_back = Some(at);
+                wishes.push(Wish::GoBack { at });
+            }
+            Syndrome::Nak(code) if code != NakCode::PsnSequenceError => self.dead = true,
+            _ => {}
+        }
+        self.want_to_send(now, spec, wishes);
+    }
+
+    /// First position that a Read or atomic before `end` still misses.
+    fn missing_before(&self, end: u64) -> Option<u64> {
+        self.units[self.units.partition_point(|unit| unit.end() <= self.una)..]
+            .iter()
+            .take_while(|unit| unit.first < end)
+            .find(|unit| unit.answered())
+            .map(|unit| unit.first.max(self.una))
+    }
+
+    /// A Read response or atomic acknowledgement arrives.
+    pub(super) fn hears_response(
+        &mut self,
+        at: u64,
+        now: u64,
+        spec: &Connection,
+        dice: &mut Dice,
+        wishes: &mut Vec<Wish>,
+    ) {
+        if self.dead || at >= self.high || at < self.una {
+            return;
+        }
+        match self.missing_before(at + 1) {
+            Some(missing) if missing < at => {
+                self.progress(missing, now, spec, dice, wishes);
+                self.hears_gap(at, now, spec, dice, wishes);
+            }
+            Some(_) => self.progress(at + 1, now, spec, dice, wishes),
+            None => {}
+        }
+        self.want_to_send(now, spec, wishes);
+    }
+}
+
+/// The packets of all messages.
+fn units(spec: &Connection, mtu: u32) -> Vec<Unit> {
+    let mut units = Vec::new();
+    let mut at = 0;
+    for (number, message) in spec.messages.iter().enumerate() {
+        let packets = u64::from(message.bytes.div_ceil(mtu).max(1));
+        let unit = |first, count, opcode, bytes| Unit {
+            first,
+            count,
+            message: number,
+            opcode,
+            bytes,
+            ack_req: true,
+            ends: true,
+            starts: true,
+        };
+        match message.verb {
+            Verb::Read => units.push(unit(at, packets, Opcode::ReadRequest, message.bytes)),
+            Verb::Atomic => units.push(unit(at, 1, Opcode::FetchAdd, 8)),
+            Verb::Send | Verb::Write => {
+                for n in 0..packets {
+                    let (starts, ends) = (n == 0, n + 1 == packets);
+                    let asked = spec.ack_every.is_some_and(|every| (at + n) % every == every - 1);
+                    units.push(Unit {
+                        ack_req: ends || asked,
+                        ends,
+                        starts,
+                        ..unit(
+                            at + n,
+                            1,
+                            data_opcode(message.verb, starts, ends),
+                            (message.bytes - n as u32 * mtu).min(mtu),
+                        )
+                    });
+                }
+            }
+        }
+        at += if message.verb == Verb::Atomic { 1 } else { packets };
+    }
+    units
+}
+
+const fn data_opcode(verb: Verb, starts: bool, ends: bool) -> Opcode {
+    match (verb, starts, ends) {
+        (Verb::Send, true, true) => Opcode::SendOnly,
+        (Verb::Send, true, false) => Opcode::SendFirst,
+        (Verb::Send, false, false) => Opcode::SendMiddle,
+        (Verb::Send, false, true) => Opcode::SendLast,
+        (_, true, true) => Opcode::WriteOnly,
+        (_, true, false) => Opcode::WriteFirst,
+        (_, false, false) => Opcode::WriteMiddle,
+        (_, false, true) => Opcode::WriteLast,
+    }
+}

@@ -1,0 +1,70 @@
+//! What the tests share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use corpus::TestConfig;
+use dumper::Observation;
+use scoring::{CnpScope, Options, analyze};
+use tests::synthetic::{self, Scope, World};
+
+/// Runs `check` on the seeds of all cases on all cores; `LUMINA_SEED` runs one.
+pub(crate) fn for_all(name: &str, cases: u64, check: impl Fn(u64) -> Result<(), String> + Sync) {
+    if let Some(seed) = std::env::var("LUMINA_SEED").ok().and_then(|seed| seed.parse().ok()) {
+        if let Err(failure) = check(seed) {
+            panic!("{name}, seed {seed}:\n{failure}");
+        }
+        return;
+    }
+    let next = AtomicU64::new(0);
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let failures: Vec<(u64, String)> = std::thread::scope(|scope| {
+        let work = || {
+            let mut failures = Vec::new();
+            loop {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed >= cases || failures.len() >= 20 {
+                    return failures;
+                }
+                if let Err(failure) = check(seed) {
+                    failures.push((seed, failure));
+                }
+            }
+        };
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        running.into_iter().flat_map(|thread| thread.join().expect("a check returns its failure")).collect()
+    });
+    if let Some((seed, failure)) = failures.iter().min_by_key(|(_, failure)| failure.len()) {
+        let seeds: Vec<u64> = failures.iter().map(|(seed, _)| *seed).collect();
+        panic!("{name}, seeds {seeds:?}; LUMINA_SEED={seed}:\n{failure}");
+    }
+}
+
+/// The configuration of a world, as far as the analyzers read it.
+pub(crate) fn config_of(world: &World) -> TestConfig {
+    let mut config = TestConfig::default();
+    config.traffic.mtu = *corpus::Mtu::ALL.iter().find(|mtu| mtu.bytes() == world.mtu).expect("an MTU");
+    config.traffic.min_retransmit_timeout = world.timeout;
+    for host in [&mut config.requester, &mut config.responder] {
+        host.roce.dcqcn_np_enable = world.notifications.is_some();
+        host.roce.min_time_between_cnps = world.notifications.map_or(0, |np| np.interval_us);
+    }
+    config
+}
+
+/// The scope of CNPs that a world keeps.
+pub(crate) fn scope_of(world: &World) -> CnpScope {
+    match world.notifications.map(|np| np.scope) {
+        None | Some(Scope::Qp) => CnpScope::Qp,
+        Some(Scope::Address) => CnpScope::DestinationIp,
+        Some(Scope::Port) => CnpScope::Port,
+    }
+}
+
+/// No remark at all, or the remarks and the trace.
+pub(crate) fn silent(observation: &Observation, options: Options<'_>) -> Result<(), String> {
+    let analysis = analyze(observation, options);
+    if analysis.anomalies.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{}{}", synthetic::anomalies(&analysis), synthetic::trace(observation)))
+}
