@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use crate::Nanos;
-use crate::mirror::{MAX_SEQUENCE, sequence_distance};
+use crate::mirror::{MAX_SEQUENCE, steps_forward};
 use crate::observation::SwitchCounters;
 use crate::trace::{Origin, Trace};
 
@@ -86,11 +86,11 @@ fn consecutive(trace: &Trace) -> Condition {
     if trace.origin() == Origin::Plain {
         return condition(Verdict::Unknown, "no mirror sequence numbers in a plain capture".into());
     }
-    let broken = records.windows(2).find(|pair| sequence_distance(pair[1].sequence, pair[0].sequence) != 1);
+    let broken = records.windows(2).find(|pair| steps_forward(pair[0].sequence, pair[1].sequence) != 1);
     match broken {
         Some(pair) => {
             let (before, after) = (pair[0].sequence, pair[1].sequence);
-            let detail = match sequence_distance(after, before) {
+            let detail = match steps_forward(before, after) {
                 0 => format!("packet {after} is there twice"),
                 2 => format!("packet {} is missing", next_sequence(before)),
                 gap => format!("{} packets are missing after packet {before}", gap - 1),

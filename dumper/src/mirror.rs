@@ -71,6 +71,13 @@ pub fn sequence_distance(later: u32, earlier: u32) -> i64 {
     }
 }
 
+/// Steps forward from mirror sequence number `from` to `to`, round the ring where `to` is the smaller; 0 for the
+/// same number.
+#[inline]
+pub const fn steps_forward(from: u32, to: u32) -> u32 {
+    if to >= from { to - from } else { MAX_SEQUENCE - from + to }
+}
+
 /// Signed nanoseconds from switch time `earlier` to `later`, both modulo [`TIME_SPAN`].
 #[inline]
 pub fn time_distance(later: u64, earlier: u64) -> i64 {
@@ -87,6 +94,9 @@ mod tests {
         assert_eq!(sequence_distance(1, MAX_SEQUENCE), 1);
         assert_eq!(sequence_distance(MAX_SEQUENCE, 1), -1);
         assert_eq!(sequence_distance(7, 3), 4);
+        assert_eq!(steps_forward(MAX_SEQUENCE, 1), 1);
+        assert_eq!(steps_forward(1, MAX_SEQUENCE), MAX_SEQUENCE - 1);
+        assert_eq!(steps_forward(7, 7), 0);
         assert_eq!(time_distance(5, TIME_SPAN - 5), 10);
         assert_eq!(time_distance(TIME_SPAN - 5, 5), -10);
     }

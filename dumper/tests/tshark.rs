@@ -105,9 +105,10 @@ fn extension_headers_show_their_values() {
         let headers = support::headers_of(record.opcode());
         let shows = |at: usize, header: &str, value: u64| {
             if headers.contains(&header) {
-                // Some fields are there twice, in the tree and for filters; the immediate is shown as its bytes.
+                // Some fields are there twice, in the tree and for filters; some are
+                // shown as their bytes.
                 let shown = row[at].split(',').next().unwrap_or_default();
-                let seen = if header == "imm" {
+                let seen = if matches!(header, "imm" | "ieth") {
                     u64::from_str_radix(shown.trim_start_matches("0x"), 16).unwrap()
                 } else {
                     number(shown)

@@ -13,6 +13,9 @@ use crate::trace::TraceBuilder;
 /// beyond the packet's own length and so never looked at.
 const LINK_TYPE_BITS: u32 = 0xffff;
 
+/// A fraction of a second is less than a second, in ns; a damaged one must not make a time that no file can hold.
+const LONGEST_FRACTION: u64 = 999_999_999;
+
 /// Reads all records into `builder`; a record that is cut short or impossible ends the reading and is noted.
 pub(super) fn read(
     path: &Path,
@@ -39,7 +42,8 @@ pub(super) fn read(
         match split_record(rest, header.endianness) {
             Ok((record, tail)) => {
                 rest = tail;
-                let stamp = Nanos(u64::from(record.seconds) * 1_000_000_000 + u64::from(record.ticks) * tick);
+                let fraction = (u64::from(record.ticks) * tick).min(LONGEST_FRACTION);
+                let stamp = Nanos(u64::from(record.seconds) * 1_000_000_000 + fraction);
                 // Some tools leave the original length at 0; no frame was shorter than what is there of it.
                 let wire_len = record.original_len.max(record.frame.len() as u32);
                 builder.push((file, packet), record.frame, wire_len, stamp, None);

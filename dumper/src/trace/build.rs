@@ -100,7 +100,7 @@ impl FlowKey {
     /// QPNs tend to be the same.
     #[inline(always)]
     const fn slot(&self) -> usize {
-        (self.dest_qpn as usize).wrapping_add(self.source as usize * 61) % RECENT_FLOWS
+        (self.dest_qpn as usize).wrapping_add((self.source as usize).wrapping_mul(61)) % RECENT_FLOWS
     }
 }
 
@@ -118,6 +118,8 @@ pub struct TraceBuilder {
     ports: UdpPorts,
     /// Packets came in mirror order (by time in a plain capture).
     in_order: bool,
+    /// Mirror sequence numbers from the first packet to the last, where they came in order.
+    span: u64,
     /// Times never stepped back, so that none can have wrapped.
     time_ascends: bool,
 }
@@ -134,6 +136,7 @@ impl TraceBuilder {
             icrc: IcrcTally::default(),
             ports,
             in_order: true,
+            span: 0,
             time_ascends: true,
         }
     }
@@ -199,10 +202,14 @@ impl TraceBuilder {
         };
         if let Some(last) = self.trace.records.last() {
             self.time_ascends &= time >= last.time;
-            self.in_order &= match self.trace.origin {
-                Origin::Mirror => mirror::sequence_distance(sequence, last.sequence) > 0,
-                Origin::Plain => self.time_ascends,
-            };
+            match self.trace.origin {
+                Origin::Mirror => {
+                    let step = mirror::sequence_distance(sequence, last.sequence);
+                    self.in_order &= step > 0;
+                    self.span = self.span.wrapping_add_signed(step);
+                }
+                Origin::Plain => self.in_order = self.time_ascends,
+            }
         }
         let flow = self.flow_of(layout);
         let bth = Bth::of(layout.bth);
@@ -304,10 +311,12 @@ impl TraceBuilder {
         let records = &mut self.trace.records;
         match self.trace.origin {
             Origin::Mirror => {
-                if let (Some(first), false) = (records.first().map(|record| record.sequence), self.in_order) {
-                    records.sort_by_key(|record| mirror::sequence_distance(record.sequence, first));
+                // Steps forward that add up to more than half of the ring have more than one order.
+                let in_order = self.in_order && self.span <= u64::from(mirror::MAX_SEQUENCE / 2);
+                if !in_order {
+                    order(records);
                 }
-                if !(self.in_order && self.time_ascends) {
+                if !(in_order && self.time_ascends) {
                     unwrap_times(records);
                 }
             }
@@ -347,6 +356,21 @@ fn flags_of(bth: &Bth<&[u8; BthRepr::LEN]>) -> u8 {
     ]
     .into_iter()
     .fold(0, |bits, (set, bit)| bits | if set { bit } else { 0 })
+}
+
+/// Sorts packets into mirror order. Sequence numbers go round a ring: the trace begins after the largest gap, so
+/// that its order does not depend on which packet was read first.
+fn order(records: &mut [Record]) {
+    records.sort_by_key(|record| record.sequence);
+    let (Some(first), Some(last)) = (records.first(), records.last()) else { return };
+    let (mut widest, mut begin) = (mirror::steps_forward(last.sequence, first.sequence), 0);
+    for (at, pair) in records.windows(2).enumerate() {
+        let gap = mirror::steps_forward(pair[0].sequence, pair[1].sequence);
+        if gap > widest {
+            (widest, begin) = (gap, at + 1);
+        }
+    }
+    records.rotate_left(begin);
 }
 
 /// Turns 48-bit switch times of ordered packets into times that do not wrap.

@@ -270,6 +270,25 @@ fn an_original_length_of_zero_is_the_captured_length() {
     assert_eq!(read_clean(&bytes).trace, two_way(3));
 }
 
+#[test]
+fn any_address_is_an_address() {
+    let mut trace = Trace::new(Origin::Mirror);
+    let ones = "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff";
+    let there = trace.add_flow(flow(ones, "::", 0xff_ffff));
+    let back = trace.add_flow(flow("::", ones, 0));
+    for (sequence, flow) in [(1, there), (2, back), (3, there)] {
+        push(&mut trace, flow, sequence, Opcode::Acknowledge, Event::None);
+    }
+    assert_eq!(read_clean(&written(&trace, CaptureFormat::PcapNg, None)).trace, trace);
+}
+
+#[test]
+fn a_fraction_of_more_than_a_second_stays_below_one() {
+    let mut bytes = plain_capture(1, 64);
+    bytes[24..32].fill(0xff);
+    assert_eq!(read_clean(&bytes).trace.records()[0].time, Nanos((1_000_000_000 << 32) - 1));
+}
+
 /// A plain capture of `count` packets that go to and fro between the MACs 00:00:00:00:00:01 and :02.
 fn plain_capture(count: usize, ttl: u8) -> Vec<u8> {
     let mut writer = PcapWriter::new(Vec::new()).unwrap();

@@ -177,3 +177,30 @@ fn duplicates_stay_side_by_side() {
         assert_eq!(read.find(4).unwrap().sequence, 4);
     }
 }
+
+/// Numbers spread over more than half of the ring, as damage makes them: one order, from the
+/// largest gap on, whatever was read first.
+#[test]
+fn the_order_does_not_depend_on_which_packet_was_read_first() {
+    let mut trace = Trace::new(Origin::Mirror);
+    let flow = trace.add_flow(flow("10.0.0.1", "10.0.0.2", 5));
+    for sequence in [989_855_826, 1_325_400_064, 77, 78, 79] {
+        push(&mut trace, flow, sequence, Opcode::WriteMiddle, Event::None);
+    }
+    for _ in 0..5 {
+        trace = with_records(&trace, |records| records.rotate_left(1));
+        let read = read_all(&[&written(&trace, CaptureFormat::PcapNanos, None)]).unwrap().traced.trace;
+        assert_eq!(sequences(&read), [989_855_826, 1_325_400_064, 77, 78, 79]);
+        let missing = integrity::check(&read, None).conditions[0].detail.clone();
+        assert_eq!(missing, "335544237 packets are missing after packet 989855826");
+    }
+    // Every step is forward, and together they are more than a whole round.
+    for sequence in [1_000_000_000, 2_000_000_000, 800_000_000] {
+        push(&mut trace, flow, sequence, Opcode::WriteMiddle, Event::None);
+    }
+    let read = read_all(&[&written(&trace, CaptureFormat::PcapNanos, None)]).unwrap().traced.trace;
+    assert_eq!(
+        sequences(&read),
+        [800_000_000, 989_855_826, 1_000_000_000, 1_325_400_064, 2_000_000_000, 77, 78, 79]
+    );
+}
