@@ -4,14 +4,25 @@
 
 #![allow(clippy::panic, reason = "to panic is how a body says that it found something")]
 
+mod analyze;
 mod capture;
+mod config;
 mod packet;
 
+pub use analyze::analyze;
 pub use capture::{pcap, pcapng};
+pub use config::{config_toml, config_yaml};
 pub use packet::packet;
 
 /// A target: its name, which is that of its corpus, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: &[Target] = &[("packet", packet), ("pcap", pcap), ("pcapng", pcapng)];
+pub const TARGETS: &[Target] = &[
+    ("analyze", analyze),
+    ("config_toml", config_toml),
+    ("config_yaml", config_yaml),
+    ("packet", packet),
+    ("pcap", pcap),
+    ("pcapng", pcapng),
+];
