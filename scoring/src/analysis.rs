@@ -12,11 +12,13 @@ use serde::Serialize;
 use crate::anomaly::{Anomalies, Role, Who};
 use crate::cnp::CnpAnalyzer;
 use crate::connections::{self, Certainty, FlowProfile, Pair};
-use crate::counters::{self, CounterReport, HostFacts};
+use crate::counters::{self, CounterReport};
+use crate::facts::{self, HostFacts};
 use crate::gbn::{ConnectionTracker, Findings};
-use crate::known::{CnpScope, Known};
+use crate::known::{CnpScope, Host, Known};
 use crate::messages::{self, MessageTime, QpMessages};
 use crate::retransmission::{Retransmission, Trigger};
+use crate::sides::Sides;
 
 /// What the analyzers say of a connection.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -120,9 +122,12 @@ struct Route {
 /// Runs every analyzer. A pure function: the same observation and options give the same analysis.
 pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     let trace = &observation.trace;
-    let mut known = Known::of(options.config, observation, options.cnp_scope);
     let profiles = connections::profiles(trace);
     let pairs = connections::pairs(observation, &profiles);
+    let sides = Sides::of_pairs(&pairs);
+    let has_counters = observation.requester.is_some() || observation.responder.is_some();
+    let packets = if has_counters { facts::packets(trace, &sides) } else { Default::default() };
+    let mut known = Known::of(options.config, observation, &packets, options.cnp_scope);
     if known.mtu.is_none() {
         known.mtu = pairs.iter().map(|pair| pair.mtu).max();
     }
@@ -137,10 +142,11 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
                 routes[answers.index()].answers = at;
             }
             let mtu = options.config.map_or(pair.mtu, |config| config.traffic.mtu.bytes());
-            trackers.push(ConnectionTracker::new(*pair, number, mtu));
+            let discards = sides.of(pair.connection.responder.ip).and_then(|side| known.host(side).discards);
+            trackers.push(ConnectionTracker::new(*pair, number, mtu, discards));
         }
     }
-    let mut cnp = CnpAnalyzer::new(trace, &pairs, &known);
+    let mut cnp = CnpAnalyzer::new(trace, &pairs, &sides, &known);
     let mut anomalies = match trace.origin() {
         Origin::Mirror => Anomalies::default(),
         Origin::Plain => Anomalies::lenient(),
@@ -157,9 +163,9 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     }
     cnp.ends(findings.anomalies);
 
-    let counters = if observation.requester.is_some() || observation.responder.is_some() {
-        let facts = host_facts(trace, &pairs, &trackers, &cnp, &retransmissions);
-        compare_counters(observation, &pairs, &facts, &trackers, &mut anomalies)
+    let counters = if has_counters {
+        let facts = facts::of_transport(packets, trace, &sides, &trackers, cnp.counts(), &retransmissions);
+        compare_counters(observation, &pairs, &facts, &known, &trackers, &mut anomalies)
     } else {
         [None, None]
     };
@@ -212,7 +218,7 @@ fn pass(
             events.add(record);
         }
         let fate = trace.fate(record);
-        cnp.enters(record, fate == Fate::Lost, findings.anomalies);
+        cnp.enters(record, fate, findings.anomalies);
         if let Some(tracker) = tracker_of(record, routes, trackers) {
             tracker.enters(record, fate, findings);
         }
@@ -254,57 +260,6 @@ fn tracker_of<'a>(
     trackers.get_mut(at as usize)
 }
 
-/// What the trace shows of the requester's host and of the responder's.
-fn host_facts(
-    trace: &Trace,
-    pairs: &[Pair],
-    trackers: &[ConnectionTracker],
-    cnp: &CnpAnalyzer<'_>,
-    retransmissions: &[Retransmission],
-) -> [HostFacts; 2] {
-    let mut facts = [HostFacts::default(); 2];
-    let requester = |address| pairs.iter().any(|pair| pair.connection.requester.ip == address);
-    // The first host is the one that the first connection's requester runs on.
-    let side_of_flow: Vec<usize> =
-        trace.flows().iter().map(|flow| usize::from(!requester(flow.source))).collect();
-    for record in trace.records() {
-        let sender = side_of_flow[record.flow.index()];
-        let receiver = 1 - sender;
-        facts[sender].packets_sent += 1;
-        match trace.fate(record) {
-            Fate::Delivered { copies, .. } => {
-                facts[receiver].packets_delivered += u64::from(copies);
-                facts[receiver].cnps_delivered += u64::from(record.class() == Class::Cnp);
-            }
-            Fate::Lost if record.event() != Event::Drop => facts[receiver].corrupt_received += 1,
-            Fate::Lost | Fate::Unknown => {}
-        }
-    }
-    for (at, count) in cnp.counts().iter().enumerate() {
-        facts[side_of_flow[at]].cnps_sent += count.cnps;
-        facts[1 - side_of_flow[at]].marked_delivered += count.marked;
-    }
-    let mut side_of_connection = vec![0; pairs.len()];
-    for (at, pair) in pairs.iter().enumerate() {
-        side_of_connection[at] = side_of_flow[pair.requests.index()];
-    }
-    for (tracker, pair_at) in trackers.iter().zip(judged(pairs)) {
-        let counts = tracker.counts();
-        let requester = side_of_connection[pair_at];
-        let (asks, answers) = (requester, 1 - requester);
-        facts[answers].duplicate_requests += counts.duplicate_requests;
-        facts[answers].sequence_naks_sent += counts.sequence_naks_sent;
-        facts[asks].sequence_naks_heard += counts.sequence_naks_heard;
-        facts[asks].rnr_naks_heard += counts.rnr_naks_heard;
-        facts[asks].implied_naks += counts.implied_naks;
-        facts[asks].timeouts += counts.timeouts;
-    }
-    for retransmission in retransmissions {
-        facts[side_of_connection[retransmission.connection - 1]].retransmissions += 1;
-    }
-    facts
-}
-
 /// Indices of the pairs that have a tracker, in the trackers' order.
 fn judged(pairs: &[Pair]) -> impl Iterator<Item = usize> + '_ {
     (0..pairs.len()).filter(|at| pairs[*at].certainty != Certainty::Ambiguous)
@@ -315,19 +270,33 @@ fn compare_counters(
     observation: &Observation,
     pairs: &[Pair],
     facts: &[HostFacts; 2],
+    known: &Known,
     trackers: &[ConnectionTracker],
     anomalies: &mut Anomalies,
 ) -> [Option<CounterReport>; 2] {
     let followed = trackers.len() == pairs.len() && !trackers.iter().any(ConnectionTracker::gave_up);
-    let mut compare = |counters: &Option<HostCounters>, facts, role, address| {
+    let mut compare = |counters: &Option<HostCounters>, facts, host: &Host, role, address| {
         let counters = counters.as_ref().filter(|_| followed)?;
         let who = Who { role, address, connection: None };
-        Some(counters::compare(counters, facts, who, anomalies))
+        let all_arrived = host.discards.is_none_or(|discards| discards == 0);
+        Some(counters::compare(counters, facts, all_arrived, who, anomalies))
     };
     let first = pairs.first().map(|pair| pair.connection);
     [
-        compare(&observation.requester, &facts[0], Role::Requester, first.map(|ends| ends.requester.ip)),
-        compare(&observation.responder, &facts[1], Role::Responder, first.map(|ends| ends.responder.ip)),
+        compare(
+            &observation.requester,
+            &facts[0],
+            &known.requester,
+            Role::Requester,
+            first.map(|ends| ends.requester.ip),
+        ),
+        compare(
+            &observation.responder,
+            &facts[1],
+            &known.responder,
+            Role::Responder,
+            first.map(|ends| ends.responder.ip),
+        ),
     ]
 }
 

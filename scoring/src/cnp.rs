@@ -3,31 +3,28 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use dumper::trace::{Flow, FlowId, Record};
-use dumper::wire::Class;
-use dumper::{Nanos, Trace};
+use dumper::trace::{Fate, Flow, FlowId, Record};
+use dumper::wire::{Class, NakCode, Syndrome};
+use dumper::{Nanos, Psn, Trace};
 
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::connections::Pair;
 use crate::known::{CnpScope, Host, Known};
 use crate::rules::Rule;
-
-/// CNPs closer than this share of the interval are too early. The switch sees the spacing that the NIC made
-/// plus what a queue behind it did: a CNP that waited for a full data packet to leave shortens the next gap by
-/// its serialisation time, which is below a tenth of every interval that NICs use.
-const INTERVAL_TOLERANCE_PERCENT: u64 = 90;
+use crate::sides::{Side, Sides};
+use crate::thresholds::{CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT};
 
 /// CNPs and marks of one direction of a QP.
 #[derive(Clone, Copy, Debug, Default)]
 struct QpState {
     /// Reasons for a CNP that were delivered and that no CNP has answered yet.
     credits: u64,
-    /// A data packet of this flow was lost: what follows is out of order, a reason for a CNP where loss
-    /// counts as congestion.
+    /// A packet of this flow was lost or held back, or is missing as its receiver says: what follows is out of
+    /// order, a reason for a CNP where loss counts as congestion.
     lossy: bool,
-    /// First marked packet delivered, and the first packet by which its receiver showed that it was alive
-    /// afterwards.
-    first_mark: Option<u32>,
+    /// First marked packet that was delivered and not repeated since, so that nothing says that it was lost
+    /// behind the switch, and the first packet by which its receiver showed that it was alive afterwards.
+    first_mark: Option<(u32, Psn)>,
     answered_by: Option<u32>,
 }
 
@@ -48,13 +45,6 @@ enum ScopeKey {
     Port(Side),
 }
 
-/// Host of the test that an address belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Side {
-    Requester,
-    Responder,
-}
-
 /// What one host received and sent in all.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostTotals {
@@ -69,6 +59,7 @@ struct Alive {
     mark: u32,
     answer: u32,
     connection: usize,
+    address: IpAddr,
 }
 
 /// Fed packet by packet; judges when a CNP passes and at the end.
@@ -77,7 +68,7 @@ pub(crate) struct CnpAnalyzer<'a> {
     known: &'a Known,
     /// The other direction of each flow, and the connection's number.
     partner: Vec<Option<(FlowId, usize)>>,
-    sides: BTreeMap<IpAddr, Side>,
+    sides: &'a Sides,
     flows: Vec<QpState>,
     counts: Vec<CnpCounts>,
     last_cnp: BTreeMap<ScopeKey, (Nanos, u32)>,
@@ -85,13 +76,9 @@ pub(crate) struct CnpAnalyzer<'a> {
 
 impl<'a> CnpAnalyzer<'a> {
     /// An analyzer of a trace whose connections are `pairs`.
-    pub(crate) fn new(trace: &'a Trace, pairs: &[Pair], known: &'a Known) -> Self {
+    pub(crate) fn new(trace: &'a Trace, pairs: &[Pair], sides: &'a Sides, known: &'a Known) -> Self {
         let mut partner = vec![None; trace.flows().len()];
-        let mut sides = BTreeMap::new();
         for (pair, number) in pairs.iter().zip(1..) {
-            // The first pair that names an address says whose it is: metadata comes first.
-            sides.entry(pair.connection.requester.ip).or_insert(Side::Requester);
-            sides.entry(pair.connection.responder.ip).or_insert(Side::Responder);
             if let Some(answers) = pair.answers {
                 partner[pair.requests.index()].get_or_insert((answers, number));
                 partner[answers.index()].get_or_insert((pair.requests, number));
@@ -109,12 +96,23 @@ impl<'a> CnpAnalyzer<'a> {
 
     /// A packet enters the switch, and its sender is judged.
     #[inline]
-    pub(crate) fn enters(&mut self, record: &Record, lost: bool, anomalies: &mut Anomalies) {
+    pub(crate) fn enters(&mut self, record: &Record, fate: Fate, anomalies: &mut Anomalies) {
         let class = record.class();
         if class == Class::Cnp {
             self.cnp(record, anomalies);
-        } else if lost && class.is_data() {
-            self.flows[record.flow.index()].lossy = true;
+        } else {
+            let state = &mut self.flows[record.flow.index()];
+            state.lossy |= fate != Fate::Delivered { left: record.time, copies: 1 };
+            if class.is_data() && state.first_mark.is_some_and(|(_, psn)| !record.psn.is_after(psn)) {
+                state.first_mark = None;
+                state.answered_by = None;
+            }
+        }
+        if class == Class::Acknowledge
+            && record.aeth().syndrome == Syndrome::Nak(NakCode::PsnSequenceError)
+            && let Some((other, _)) = self.partner[record.flow.index()]
+        {
+            self.flows[other.index()].lossy = true;
         }
         // Whatever a receiver of marks sends shows that it is alive; cheap to skip where nothing was marked.
         if let Some((other, _)) = self.partner[record.flow.index()] {
@@ -134,7 +132,7 @@ impl<'a> CnpAnalyzer<'a> {
         }
         if self.trace.marked(record) {
             state.credits += 1;
-            state.first_mark.get_or_insert(record.sequence);
+            state.first_mark.get_or_insert((record.sequence, record.psn));
             self.counts[record.flow.index()].marked += 1;
         } else if state.lossy && record.class().is_data() {
             state.credits += 1;
@@ -142,10 +140,8 @@ impl<'a> CnpAnalyzer<'a> {
     }
 
     fn host(&self, flow: &Flow) -> Option<(Side, &Host)> {
-        self.sides.get(&flow.source).map(|side| match side {
-            Side::Requester => (Side::Requester, &self.known.requester),
-            Side::Responder => (Side::Responder, &self.known.responder),
-        })
+        let side = self.sides.of(flow.source)?;
+        Some((side, self.known.host(side)))
     }
 
     fn cnp(&mut self, record: &Record, anomalies: &mut Anomalies) {
@@ -185,7 +181,7 @@ impl<'a> CnpAnalyzer<'a> {
         };
         if let Some((earlier, sequence)) = self.last_cnp.insert(key, (record.time, record.sequence)) {
             let apart = record.time - earlier;
-            if apart.times(100) < interval.times(INTERVAL_TOLERANCE_PERCENT) {
+            if apart.times(100) < interval.times(CNP_INTERVAL_PERCENT) && apart + CNP_BEHIND_DATA < interval {
                 anomalies.push(Anomaly {
                     rule: Rule::CnpTooEarly,
                     who,
@@ -201,29 +197,29 @@ impl<'a> CnpAnalyzer<'a> {
 
     /// The trace has ended: a host that received marks, lived on and never sent a CNP is named.
     pub(crate) fn ends(&self, anomalies: &mut Anomalies) {
-        let mut hosts: BTreeMap<IpAddr, HostTotals> = BTreeMap::new();
+        // A host may limit CNPs as a whole, so all of its addresses count together.
+        let mut hosts = [HostTotals::default(); 2];
         for (at, flow) in self.trace.flows().iter().enumerate() {
-            hosts.entry(flow.source).or_default().cnps += self.counts[at].cnps;
-            let host = hosts.entry(flow.destination).or_default();
+            if let Some(side) = self.sides.of(flow.source) {
+                hosts[side.index()].cnps += self.counts[at].cnps;
+            }
+            let Some(side) = self.sides.of(flow.destination) else { continue };
+            let host = &mut hosts[side.index()];
             host.marked += self.counts[at].marked;
-            if let (Some(mark), Some(answer), Some((_, connection))) =
+            if let (Some((mark, _)), Some(answer), Some((_, connection))) =
                 (self.flows[at].first_mark, self.flows[at].answered_by, self.partner[at])
             {
-                host.alive.get_or_insert(Alive { mark, answer, connection });
+                host.alive.get_or_insert(Alive { mark, answer, connection, address: flow.destination });
             }
         }
-        for (address, host) in hosts {
-            let switched_off = match self.sides.get(&address) {
-                Some(Side::Requester) => self.known.requester.notifies == Some(false),
-                Some(Side::Responder) => self.known.responder.notifies == Some(false),
-                None => false,
-            };
+        for (host, known) in hosts.into_iter().zip([&self.known.requester, &self.known.responder]) {
+            let switched_off = known.notifies == Some(false);
             let Some(alive) = host.alive.filter(|_| host.cnps == 0 && !switched_off) else { continue };
             anomalies.push(Anomaly {
                 rule: Rule::EcnWithoutCnp,
                 who: Who {
                     role: Role::NotificationPoint,
-                    address: Some(address),
+                    address: Some(alive.address),
                     connection: Some(alive.connection),
                 },
                 state: "no-cnp",

@@ -3,6 +3,8 @@
 use corpus::TestConfig;
 use dumper::{HostCounters, Nanos, Observation};
 
+use crate::facts::HostFacts;
+use crate::sides::Side;
 use crate::thresholds::TIMEOUT_UNIT_NS;
 
 /// The configured ACK timeout.
@@ -44,7 +46,7 @@ pub struct Host {
     pub notifies: Option<bool>,
     /// Shortest interval between CNPs that the host's notification point was given.
     pub cnp_interval: Option<Nanos>,
-    /// Packets that it counted as discarded or as having a wrong ICRC; `None` where no counter says.
+    /// Packets that it threw away for reasons that the trace does not show; `None` where no counter says.
     pub discards: Option<u64>,
 }
 
@@ -66,10 +68,20 @@ pub struct Known {
 
 impl Known {
     /// What a configuration and the counters of an observation tell.
-    pub fn of(config: Option<&TestConfig>, observation: &Observation, cnp_scope: CnpScope) -> Self {
+    /// `facts` are those of the two hosts: corrupted packets are no secret.
+    pub(crate) fn of(
+        config: Option<&TestConfig>,
+        observation: &Observation,
+        facts: &[HostFacts; 2],
+        cnp_scope: CnpScope,
+    ) -> Self {
+        let host = |counters: &Option<HostCounters>, facts: &HostFacts| Host {
+            discards: counters.as_ref().and_then(|counters| discards(counters, facts.corrupt_received)),
+            ..Host::default()
+        };
         let mut known = Self {
-            requester: Host { discards: discards(observation.requester.as_ref()), ..Host::default() },
-            responder: Host { discards: discards(observation.responder.as_ref()), ..Host::default() },
+            requester: host(&observation.requester, &facts[0]),
+            responder: host(&observation.responder, &facts[1]),
             cnp_scope,
             ..Self::default()
         };
@@ -82,21 +94,34 @@ impl Known {
 
 /// Whether a counter counts packets that a receiver threw away (names as the vendors' tools match them).
 fn counts_discards(name: &str) -> bool {
-    name.contains("discard") || name == "rx_icrc_encapsulated" || name.contains("out_of_buffer")
+    !name.starts_with("tx_") && (name.contains("discard") || name.contains("out_of_buffer"))
 }
 
-fn discards(counters: Option<&HostCounters>) -> Option<u64> {
-    let counters = counters?;
+/// Packets that a host threw away for reasons that the trace does not show: those with a wrong ICRC were
+/// corrupted on the way, as far as the injector did it. `None` where no counter says.
+fn discards(counters: &HostCounters, corrupted: u64) -> Option<u64> {
+    let broken =
+        counters.moved("rx_icrc_encapsulated").map_or(0, |counted| counted.saturating_sub(corrupted));
     let mut moved = counters
         .names()
         .filter(|name| counts_discards(name))
         .filter_map(|name| counters.moved(name))
         .peekable();
-    moved.peek()?;
-    Some(moved.sum())
+    if moved.peek().is_none() && broken == 0 {
+        return None;
+    }
+    Some(moved.sum::<u64>() + broken)
 }
 
 impl Known {
+    /// One of the hosts.
+    pub(crate) const fn host(&self, side: Side) -> &Host {
+        match side {
+            Side::Requester => &self.requester,
+            Side::Responder => &self.responder,
+        }
+    }
+
     fn take_config(&mut self, config: &TestConfig) {
         self.timeout = Some(Timeout::from_exponent(config.traffic.min_retransmit_timeout));
         self.mtu = Some(config.traffic.mtu.bytes());

@@ -20,3 +20,16 @@ pub const ACK_IN_FLIGHT: Nanos = Nanos::from_millis(20);
 /// How long an answer (a NAK, a repeated ACK) may take before its absence is called missing. Four times the
 /// slowest NAK of any real stack measured for Send and Write (13 ms, emulated rdma_rxe); hardware takes microseconds.
 pub const ANSWER_PATIENCE: Nanos = Nanos::from_millis(50);
+
+/// How much longer or shorter the switch sees a timer run than the requester did. It stamps what the requester
+/// sends some microseconds after the timer was started, and what makes progress some before that arrives; queues
+/// at the ports let both vary by a few packets.
+pub const TIMER_SLACK: Nanos = Nanos::from_micros(50);
+
+/// CNPs closer than this share of the interval, in percent, are too early: NICs keep their interval with clocks
+/// of their own, some of them coarse.
+pub const CNP_INTERVAL_PERCENT: u64 = 90;
+
+/// How much closer two CNPs may pass the switch than the NIC sent them: the first one waited for a full packet
+/// of 4,178 bytes that was already leaving, at 25 Gb/s, and the second one did not.
+pub const CNP_BEHIND_DATA: Nanos = Nanos(1_340);

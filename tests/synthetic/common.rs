@@ -1,5 +1,6 @@
 //! What the tests share.
 
+use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use corpus::TestConfig;
@@ -7,7 +8,8 @@ use dumper::Observation;
 use scoring::{CnpScope, Options, analyze};
 use tests::synthetic::{self, Scope, World};
 
-/// Runs `check` on the seeds of all cases on all cores; `LUMINA_SEED` runs one.
+/// Runs `check` on the seeds of all cases on all cores; `LUMINA_SEED` runs one,
+/// `LUMINA_CASES` another number of them.
 pub(crate) fn for_all(name: &str, cases: u64, check: impl Fn(u64) -> Result<(), String> + Sync) {
     if let Some(seed) = std::env::var("LUMINA_SEED").ok().and_then(|seed| seed.parse().ok()) {
         if let Err(failure) = check(seed) {
@@ -15,6 +17,8 @@ pub(crate) fn for_all(name: &str, cases: u64, check: impl Fn(u64) -> Result<(), 
         }
         return;
     }
+    let wanted = std::env::var("LUMINA_CASES").ok().and_then(|cases| cases.parse().ok());
+    let cases = wanted.unwrap_or(cases);
     let next = AtomicU64::new(0);
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let failures: Vec<(u64, String)> = std::thread::scope(|scope| {
@@ -34,8 +38,11 @@ pub(crate) fn for_all(name: &str, cases: u64, check: impl Fn(u64) -> Result<(), 
         running.into_iter().flat_map(|thread| thread.join().expect("a check returns its failure")).collect()
     });
     if let Some((seed, failure)) = failures.iter().min_by_key(|(_, failure)| failure.len()) {
-        let seeds: Vec<u64> = failures.iter().map(|(seed, _)| *seed).collect();
-        panic!("{name}, seeds {seeds:?}; LUMINA_SEED={seed}:\n{failure}");
+        let mut others = String::new();
+        for (seed, failure) in &failures {
+            let _ = writeln!(others, "{seed:>6} {}", failure.lines().next().unwrap_or_default());
+        }
+        panic!("{name}, LUMINA_SEED={seed}:\n{failure}\nfirst remarks by seed:\n{others}");
     }
 }
 

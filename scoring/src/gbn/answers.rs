@@ -14,7 +14,8 @@ use crate::anomaly::Evidence;
 struct Request {
     first: Psn,
     end: Psn,
-    /// It repeats an earlier one, or part of it.
+    /// It repeats an earlier one or part of it, or one before it was repeated since: the response is not owed
+    /// before the next one's.
     repeated: bool,
 }
 
@@ -44,6 +45,12 @@ impl Answers {
 
     /// A Read or atomic is delivered; `new` tells whether the responder takes it for the first time.
     pub(super) fn asked(&mut self, packet: &Packet, new: bool) {
+        if !new {
+            // The requester repeats whatever follows, too, so the responder may push it aside and wait for that.
+            for request in self.asked.iter_mut().filter(|request| request.end.is_after(packet.psn)) {
+                request.repeated = true;
+            }
+        }
         if self.asked.len() == REMEMBERED_REQUESTS {
             self.asked.pop_front();
         }
@@ -59,7 +66,7 @@ impl Answers {
 
     /// The responder says that it expects `psn`: it has not taken what was delivered from there on.
     pub(super) fn forget_from(&mut self, psn: Psn) {
-        self.asked.retain(|request| request.repeated || request.first.is_before(psn));
+        self.asked.retain(|request| request.first.is_before(psn));
     }
 
     /// A Read response or an atomic acknowledgement enters the switch.
@@ -68,7 +75,7 @@ impl Answers {
         let psn = packet.psn;
         if let Some(now) = &mut self.now
             && now.next == psn
-            && self.state == State::Answering
+            && !(starts_response(packet) && self.asked.iter().any(|request| request.first == psn))
         {
             let last = psn.add(1) == now.request.end;
             now.next = psn.add(1);
@@ -99,8 +106,10 @@ impl Answers {
         let covers = |request: &Request| !psn.is_before(request.first) && psn.is_before(request.end);
         if let Some(at) = starts {
             let request = self.asked[at];
-            let left_out = self.asked.iter().take(at).any(|request| !request.repeated);
-            self.asked.drain(..=at);
+            // A repeated Read may push aside later ones that were not answered yet: they will be repeated, too.
+            let earlier = |other: &Request| !other.repeated && other.first.is_before(psn);
+            let left_out = self.asked.iter().take(at).any(earlier);
+            self.answered(at);
             let only = request.first.add(1) == request.end;
             let event = match (request.repeated, only) {
                 _ if left_out => Event::Skip,
@@ -129,7 +138,7 @@ impl Answers {
             self.resume(now.request, psn);
         } else if let Some(at) = self.asked.iter().position(covers) {
             let request = self.asked[at];
-            self.asked.drain(..=at);
+            self.answered(at);
             self.step(Event::Skip, packet, ledger, || {
                 format!("begins a response in its middle, at PSN {relative}")
             });
@@ -139,6 +148,17 @@ impl Answers {
                 format!("answers with PSN {relative}, which no delivered request asks for")
             });
         }
+    }
+
+    /// The request at an index is being answered: those before it will not be, except that later PSNs may have
+    /// been pushed aside only for a while.
+    fn answered(&mut self, at: usize) {
+        let request = self.asked[at];
+        let mut index = 0;
+        self.asked.retain(|other| {
+            index += 1;
+            index > at + 1 || index <= at && other.first.is_after(request.first)
+        });
     }
 
     /// Goes on with a response after `psn`.
@@ -170,6 +190,12 @@ impl Answers {
         }
         self.state = next.state(self.state);
     }
+}
+
+/// Whether a packet starts a response; an atomic acknowledgement always does.
+#[inline]
+fn starts_response(packet: &Packet) -> bool {
+    position(packet).is_none_or(Position::starts)
 }
 
 /// Position of a Read response packet; an atomic acknowledgement has none.

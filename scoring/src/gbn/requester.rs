@@ -7,20 +7,57 @@ use dumper::{Nanos, Psn};
 
 use super::tables::requester::{Event, State};
 use super::tracker::{Answer, Ledger, Lost, Packet};
-use super::window::Window;
+use super::window::{Past, Window};
 use crate::anomaly::Evidence;
 use crate::known::Timeout;
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
-use crate::thresholds::{ACK_IN_FLIGHT, LATEST_EXPIRY, SHORTEST_TIMEOUT};
+use crate::thresholds::{ACK_IN_FLIGHT, LATEST_EXPIRY, SHORTEST_TIMEOUT, TIMER_SLACK};
 
-/// A NACK that the requester has heard (or, for a Read, has reason to make) and not acted on yet.
+/// A NACK that was delivered to the requester (or, for a Read, a reason to make one).
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct Cause {
     psn: Psn,
-    /// The NAK, or the response beyond the gap.
+    /// The NAK, or the response beyond the gap: the first that was not acted on.
     sequence: u32,
     time: Nanos,
+    /// Deliveries that were not acted on. Each of several may be: they may arrive after the requester has
+    /// acted on the first.
+    pending: u32,
+    /// At least one was acted on.
+    acted: bool,
+}
+
+impl Cause {
+    /// Notes that `packet` asks for going back to `psn`. Returns whether that is news.
+    fn heard(cause: &mut Option<Self>, psn: Psn, packet: &Packet) -> bool {
+        match cause {
+            Some(known) if known.psn == psn => {
+                if known.pending == 0 {
+                    (known.sequence, known.time) = (packet.sequence, packet.time);
+                }
+                known.pending = known.pending.saturating_add(1);
+                false
+            }
+            _ => {
+                let (sequence, time) = (packet.sequence, packet.time);
+                // What was not acted on may be acted on still, from where it is then needed.
+                let overtaken =
+                    cause.filter(|old| time - old.time <= ACK_IN_FLIGHT).map_or(0, |old| old.pending);
+                *cause =
+                    Some(Self { psn, sequence, time, pending: overtaken.saturating_add(1), acted: false });
+                true
+            }
+        }
+    }
+
+    /// Takes one delivery as acted upon.
+    fn act(cause: &mut Option<Self>) -> Self {
+        let cause = cause.as_mut().expect("the event says that the cause was heard");
+        cause.pending = cause.pending.saturating_sub(1);
+        cause.acted = true;
+        *cause
+    }
 }
 
 /// A NAK as it was sent: when, and by which out-of-order packet. It is heard only if it is delivered.
@@ -46,14 +83,18 @@ pub(super) struct Requester {
     window: Window,
     /// PSN after the packet that was sent last.
     cursor: Psn,
-    nak: Option<Pending>,
-    gap: Option<Pending>,
-    rnr: Option<Pending>,
+    nak: Option<Cause>,
+    gap: Option<Cause>,
+    rnr: Option<Cause>,
+    /// When a NAK that ends the QP was delivered.
+    failed: Option<Nanos>,
     /// Cause of the NAK that was sent last.
     nak_cause: Option<NakCause>,
     /// When anything of the window was last sent.
     last_sent: Nanos,
     reissued: Option<Reissued>,
+    /// The wait that the last RNR NAK names.
+    rnr_wait: Nanos,
     /// End of an RNR wait: the timer does not run during it.
     rnr_resumed: Nanos,
 }
@@ -67,9 +108,11 @@ impl Requester {
             nak: None,
             gap: None,
             rnr: None,
+            failed: None,
             nak_cause: None,
             last_sent: now,
             reissued: None,
+            rnr_wait: Nanos::ZERO,
             rnr_resumed: Nanos::ZERO,
         }
     }
@@ -77,6 +120,11 @@ impl Requester {
     #[inline]
     pub(super) const fn una(&self) -> Psn {
         self.window.una()
+    }
+
+    /// Whether anything is sent and not acknowledged.
+    pub(super) fn has_outstanding(&self) -> bool {
+        self.window.una() != self.window.next()
     }
 
     /// A request enters the switch.
@@ -143,6 +191,7 @@ impl Requester {
         let psn = packet.psn;
         let una = self.window.una();
         let event = self.classify_return(packet, ledger);
+        let timer_possible = self.timer_may_have_expired(packet.time, ledger);
         let relative = ledger.relative(psn);
         let waited = self.window.waited_at_least(packet.time);
         let mut entry = Retransmission {
@@ -159,7 +208,8 @@ impl Requester {
         };
         match event {
             Event::ResumeAtNak => {
-                let nak = self.nak.take().expect("the event says that a NAK was heard");
+                ledger.counts.possible_timeouts += u64::from(timer_possible);
+                let nak = Cause::act(&mut self.nak);
                 entry.trigger = Trigger::Fast;
                 entry.nack = Some(nak.sequence);
                 entry.reaction_ns = Some(packet.time - nak.time);
@@ -169,13 +219,14 @@ impl Requester {
                 }
             }
             Event::ResumeAtGap => {
-                let gap = self.gap.take().expect("the event says that a gap was heard");
+                ledger.counts.possible_timeouts += u64::from(timer_possible);
+                let gap = Cause::act(&mut self.gap);
                 entry.trigger = Trigger::Fast;
                 entry.out_of_order = Some(gap.sequence);
                 entry.generation_ns = Some(packet.time - gap.time);
             }
             Event::ResumeAfterRnr => {
-                let rnr = self.rnr.take().expect("the event says that an RNR NAK was heard");
+                let rnr = Cause::act(&mut self.rnr);
                 entry.trigger = Trigger::Rnr;
                 entry.nack = Some(rnr.sequence);
                 entry.reaction_ns = Some(packet.time - rnr.time);
@@ -184,7 +235,14 @@ impl Requester {
             Event::ResumeByTimer | Event::ResumeUnheard => {
                 entry.trigger = Trigger::Timeout;
                 entry.timeout_ns = Some(waited);
-                ledger.counts.timeouts += 1;
+                // A NAK may have been acted on again.
+                let pending =
+                    |cause: Option<Cause>| cause.is_some_and(|cause| cause.psn == psn && cause.pending > 0);
+                if pending(self.nak) || pending(self.gap) || event == Event::ResumeUnheard {
+                    ledger.counts.possible_timeouts += 1;
+                } else {
+                    ledger.counts.timeouts += 1;
+                }
                 if psn == una {
                     self.judge_timer(packet, ledger);
                 }
@@ -215,39 +273,103 @@ impl Requester {
     /// What a return to an earlier PSN is.
     fn classify_return(&self, packet: &Packet, ledger: &Ledger<'_>) -> Event {
         let psn = packet.psn;
-        let is = |pending: Option<Pending>| pending.is_some_and(|pending| pending.psn == psn);
-        if is(self.nak) {
-            return Event::ResumeAtNak;
-        }
-        if is(self.gap) {
-            return Event::ResumeAtGap;
-        }
-        if is(self.rnr) {
-            return Event::ResumeAfterRnr;
+        let crossing = self.failed.is_some_and(|failed| packet.time - failed <= ACK_IN_FLIGHT);
+        let is = |cause: Option<Cause>| {
+            cause.is_some_and(|cause| {
+                cause.psn == psn
+                    && cause.pending > 0
+                    // Acknowledged since; but the acknowledgement may be behind it on the way.
+                    && (!psn.is_before(self.window.una()) || packet.time - cause.time <= ACK_IN_FLIGHT)
+                    && !(cause.acted && self.timer_is_likelier(&cause, packet.time, ledger))
+            })
+        };
+        let heard = if is(self.nak) {
+            Some(Event::ResumeAtNak)
+        } else if is(self.gap) {
+            Some(Event::ResumeAtGap)
+        } else if self.rnr_explains(packet, ledger) {
+            Some(Event::ResumeAfterRnr)
+        } else {
+            None
+        };
+        if let Some(heard) = heard {
+            return if crossing { Event::ResumeCrossing } else { heard };
         }
         let una = self.window.una();
         if psn == una {
-            return if self.timer_may_have_expired(packet.time, ledger) {
+            let event = if self.timer_may_have_expired(packet.time, ledger) {
                 Event::ResumeByTimer
             } else {
                 Event::ResumeTooSoon
             };
+            // It may go back for an earlier PSN that is acknowledged when it is about to repeat it.
+            let overtaken = |cause: Option<Cause>| {
+                cause.is_some_and(|cause| {
+                    cause.pending > 0 && cause.psn.is_before(psn) && packet.time - cause.time <= ACK_IN_FLIGHT
+                })
+            };
+            let event = match event {
+                _ if self.timer_is_due(packet.time, ledger) => event,
+                _ if overtaken(self.nak) => Event::ResumeAtNak,
+                _ if overtaken(self.gap) => Event::ResumeAtGap,
+                other => other,
+            };
+            return if crossing && event != Event::ResumeTooSoon { Event::ResumeCrossing } else { event };
         }
         if psn.is_after(una) {
             return Event::ResumeLate;
         }
-        match self.window.left_behind(psn) {
+        match self.window.past(psn) {
             // The acknowledgement may still be on its way.
-            Some(when) if packet.time - when <= ACK_IN_FLIGHT => Event::ResumeByTimer,
-            Some(_) => Event::ResumeUnheard,
-            None => Event::ResumeEarly,
+            Past::Until(when) if packet.time - when <= ACK_IN_FLIGHT => {
+                if crossing {
+                    Event::ResumeCrossing
+                } else {
+                    Event::ResumeByTimer
+                }
+            }
+            Past::Until(_) | Past::Forgotten => Event::ResumeUnheard,
+            Past::Never => Event::ResumeEarly,
+        }
+    }
+
+    /// Whether going back is what an RNR NAK asks for: at its PSN, after the wait that it names. Before that only
+    /// if no timer explains it.
+    fn rnr_explains(&self, packet: &Packet, ledger: &Ledger<'_>) -> bool {
+        self.rnr.is_some_and(|rnr| {
+            let waited = packet.time - rnr.time + TIMER_SLACK >= self.rnr_wait;
+            rnr.psn == packet.psn
+                && rnr.pending > 0
+                && (waited || !self.timer_may_have_expired(packet.time, ledger))
+        })
+    }
+
+    /// Whether an expired timer explains going back better than yet another delivery of a cause that was acted
+    /// on before: most requesters act on a cause once.
+    fn timer_is_likelier(&self, cause: &Cause, now: Nanos, ledger: &Ledger<'_>) -> bool {
+        match ledger.known.timeout {
+            Some(_) => self.timer_is_due(now, ledger),
+            None => now - cause.time > ACK_IN_FLIGHT,
         }
     }
 
     /// Whether the ACK timer can have expired at `now`: it is enabled, and the shortest time-out has passed
     /// since it can first have been started. An expiry before the configured T is judged by its own rule.
     fn timer_may_have_expired(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
-        ledger.known.timeout != Some(Timeout::Disabled) && self.window.waited_at_most(now) >= SHORTEST_TIMEOUT
+        let waited = self.window.waited_at_most(now);
+        match ledger.known.timeout {
+            Some(Timeout::Disabled) => false,
+            Some(Timeout::Enabled(minimum)) if waited + TIMER_SLACK >= minimum => true,
+            Some(Timeout::Enabled(_)) | None => waited >= SHORTEST_TIMEOUT,
+        }
+    }
+
+    /// Whether a timer that was started as early as it can have been is due.
+    fn timer_is_due(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
+        match ledger.known.timeout {
+            Some(Timeout::Enabled(minimum)) => self.window.waited_at_most(now) + TIMER_SLACK >= minimum,
+            Some(Timeout::Disabled) | None => self.timer_may_have_expired(now, ledger),
+        }
     }
 
     /// Judges an expiry against T and 4T, where the configuration says what T is.
@@ -256,10 +378,11 @@ impl Requester {
         let longest = self.window.waited_at_most(packet.time);
         let shortest = (packet.time - self.last_sent.max(self.window.last_progress()).max(self.rnr_resumed))
             .min(longest);
-        let (rule, waited, limit) = if longest < minimum {
+        let maximum = minimum.times(LATEST_EXPIRY);
+        let (rule, waited, limit) = if longest + TIMER_SLACK < minimum {
             (Rule::RtoBelowMinimum, longest, minimum)
-        } else if shortest > minimum.times(LATEST_EXPIRY) {
-            (Rule::RtoAboveMaximum, shortest, minimum.times(LATEST_EXPIRY))
+        } else if shortest > maximum + TIMER_SLACK {
+            (Rule::RtoAboveMaximum, shortest, maximum)
         } else {
             return;
         };
@@ -280,28 +403,31 @@ impl Requester {
         let before = self.window.una();
         let acknowledged = match answer {
             Answer::Ack => packet.psn.add(1),
-            Answer::SequenceNak | Answer::Rnr | Answer::Fatal => packet.psn,
+            Answer::SequenceNak | Answer::Rnr(_) | Answer::Fatal => packet.psn,
         };
         self.acknowledge(acknowledged, packet, ledger);
-        let pending = Some(Pending { psn: packet.psn, sequence: packet.sequence, time: packet.time });
         let stale = packet.psn.is_before(before);
         match answer {
             Answer::Ack => {}
             Answer::SequenceNak => {
                 ledger.counts.sequence_naks_heard += 1;
                 if !stale {
-                    self.nak = pending;
+                    Cause::heard(&mut self.nak, packet.psn, packet);
                     self.step(Event::HearNak, packet, ledger, String::new);
                 }
             }
-            Answer::Rnr => {
+            Answer::Rnr(wait) => {
                 ledger.counts.rnr_naks_heard += 1;
                 if !stale {
-                    self.rnr = pending;
+                    self.rnr_wait = wait;
+                    Cause::heard(&mut self.rnr, packet.psn, packet);
                     self.step(Event::HearRnr, packet, ledger, String::new);
                 }
             }
-            Answer::Fatal => self.step(Event::HearFatal, packet, ledger, String::new),
+            Answer::Fatal => {
+                self.failed.get_or_insert(packet.time);
+                self.step(Event::HearFatal, packet, ledger, String::new);
+            }
         }
         self.window.una() != before
     }
@@ -329,14 +455,8 @@ impl Requester {
             None => self.moved_to(end, packet.time),
             Some(missing) => {
                 self.moved_to(missing, packet.time);
-                let pending = Pending { psn: missing, sequence: packet.sequence, time: packet.time };
-                if self.gap.is_none_or(|gap| gap.psn != missing)
-                    && self.reissued.is_none_or(|reissued| reissued.psn != missing)
-                {
+                if Cause::heard(&mut self.gap, missing, packet) {
                     ledger.counts.implied_naks += 1;
-                }
-                if self.gap.is_none_or(|gap| gap.psn != missing) {
-                    self.gap = Some(pending);
                     self.step(Event::HearGap, packet, ledger, String::new);
                 }
             }
@@ -349,11 +469,6 @@ impl Requester {
             return;
         }
         self.window.acknowledge(una, now);
-        for pending in [&mut self.nak, &mut self.gap, &mut self.rnr] {
-            if pending.is_some_and(|pending| pending.psn.is_before(una)) {
-                *pending = None;
-            }
-        }
     }
 
     /// A Read response enters the switch: it may be the data that a re-issued Read asked for.
@@ -383,7 +498,7 @@ impl Requester {
     ) {
         let next = self.state.on(event);
         if let Some(rule) = next.broken() {
-            let nak = self.nak.map(|nak| nak.sequence);
+            let nak = self.nak.filter(|nak| nak.pending > 0).map(|nak| nak.sequence);
             let evidence = Evidence::packets([packet.sequence].into_iter().chain(nak));
             ledger.broken(rule, self.state.name(), what(), evidence);
         }

@@ -18,6 +18,16 @@ struct Gap {
     /// First packet beyond it, and when it left the switch.
     out_of_order: u32,
     opened: Nanos,
+    /// Packets delivered beyond it. One alone may have been lost behind the switch.
+    seen: u32,
+    /// A NAK is owed: not behind a request that was refused with an RNR NAK.
+    owed: bool,
+}
+
+impl Gap {
+    const fn opened_by(packet: &Packet, psn: Psn, owed: bool) -> Self {
+        Self { psn, out_of_order: packet.sequence, opened: packet.time, seen: 1, owed }
+    }
 }
 
 /// Closed gaps whose NAK may still be on its way, at most. A responder has one NAK outstanding; more than this
@@ -30,6 +40,8 @@ struct OwedReack {
     psn: Psn,
     sequence: u32,
     since: Nanos,
+    /// Duplicates that asked and were not answered in time.
+    unanswered: u32,
 }
 
 #[derive(Debug)]
@@ -45,6 +57,11 @@ pub(super) struct Responder {
     /// PSN of the last sequence NAK, and the NAK.
     naked: Option<(Psn, u32)>,
     owed: Option<OwedReack>,
+    /// Unacknowledged PSNs that were delivered again: from the first to before the second.
+    repeated: Option<(Psn, Psn)>,
+    /// PSNs of which nobody can say whether the responder took them: it refused one copy and may have taken the
+    /// next, or refused that as well.
+    uncertain: Option<(Psn, Psn)>,
     messages: Messages,
 }
 
@@ -58,6 +75,8 @@ impl Responder {
             unanswered: VecDeque::new(),
             naked: None,
             owed: None,
+            repeated: None,
+            uncertain: None,
             messages: Messages::starting_at(fresh),
         }
     }
@@ -91,46 +110,69 @@ impl Responder {
     }
 
     fn take_beyond(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
-        let gap = Gap { psn: self.expected, out_of_order: packet.sequence, opened: packet.time };
         let naked = self.naked.is_some_and(|(psn, _)| psn == self.expected);
-        if !naked && self.gap.is_none_or(|open| open.psn != self.expected) {
-            self.gap = Some(gap);
+        match &mut self.gap {
+            Some(open) if open.psn == self.expected => open.seen = open.seen.saturating_add(1),
+            _ if naked => {}
+            _ => {
+                let owed = !matches!(self.state, State::NotReady | State::Failed);
+                self.gap = Some(Gap::opened_by(packet, self.expected, owed));
+            }
         }
         self.step(Event::TakeBeyond, packet, ledger, String::new);
     }
 
     fn take_duplicate(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
-        ledger.counts.duplicate_requests += 1;
+        if self.state != State::Failed {
+            ledger.counts.duplicate_requests += 1;
+        }
+        if packet.end().is_after(self.acknowledged) {
+            let (from, to) = self.repeated.unwrap_or((packet.psn, packet.end()));
+            let from = if packet.psn.is_before(from) { packet.psn } else { from };
+            let to = if packet.end().is_after(to) { packet.end() } else { to };
+            self.repeated = Some((from, to));
+        }
         self.step(Event::TakeDuplicate, packet, ledger, String::new);
         // Only what it has acknowledged is certainly a duplicate to the responder; the rest may have been lost
         // behind the switch. Reads and atomics are answered by their responses.
         let is_duplicate = !packet.end().is_after(self.acknowledged);
-        if !(packet.ack_req && packet.opcode.class().is_data() && is_duplicate) {
+        let asks = packet.ack_req && packet.opcode.class().is_data();
+        if !asks || !is_duplicate || self.state == State::Failed {
             return;
         }
+        let owed =
+            OwedReack { psn: packet.psn, sequence: packet.sequence, since: packet.time, unanswered: 0 };
         match self.owed {
-            Some(owed) if packet.time - owed.since >= ANSWER_PATIENCE => {
-                self.judge_reack(packet.sequence, ledger);
+            Some(earlier) if packet.time - earlier.since >= ANSWER_PATIENCE => {
+                let unanswered = earlier.unanswered + 1;
+                if self.judge_reack(OwedReack { unanswered, ..earlier }, packet.sequence, ledger) {
+                    self.owed = None;
+                } else {
+                    self.owed = Some(OwedReack { unanswered, ..owed });
+                }
             }
             Some(_) => {}
-            None => {
-                self.owed =
-                    Some(OwedReack { psn: packet.psn, sequence: packet.sequence, since: packet.time });
-            }
+            None => self.owed = Some(owed),
         }
     }
 
     fn close_gap(&mut self, now: Nanos) {
         if let Some(gap) = self.gap.take() {
-            if self.unanswered.len() == REMEMBERED_GAPS {
-                self.unanswered.pop_front();
-            }
-            self.unanswered.push_back((gap, now));
+            self.remember(gap, now);
         }
     }
 
+    /// A NAK for `gap` may still come.
+    fn remember(&mut self, gap: Gap, closed: Nanos) {
+        if self.unanswered.len() == REMEMBERED_GAPS {
+            self.unanswered.pop_front();
+        }
+        self.unanswered.push_back((gap, closed));
+    }
+
     /// An ACK or NAK enters the switch. `passed` is the first PSN of a Read or atomic that it leaves
-    /// unanswered. Returns what caused a sequence NAK.
+    /// unanswered. Returns what caused a sequence NAK, and whether the responder says that it has not taken
+    /// what was delivered.
     #[inline]
     pub(super) fn acknowledges(
         &mut self,
@@ -138,8 +180,9 @@ impl Responder {
         answer: Answer,
         passed: Option<Psn>,
         ledger: &mut Ledger<'_>,
-    ) -> Option<NakCause> {
+    ) -> (Option<NakCause>, bool) {
         let psn = packet.psn;
+        let before = self.expected;
         if answer != Answer::SequenceNak && self.owed.is_some_and(|owed| !psn.is_before(owed.psn)) {
             self.owed = None;
         }
@@ -149,7 +192,7 @@ impl Responder {
                 None
             }
             Answer::SequenceNak => self.sequence_nak(packet, ledger),
-            Answer::Rnr => {
+            Answer::Rnr(_) => {
                 self.rnr(packet, ledger);
                 None
             }
@@ -170,7 +213,7 @@ impl Responder {
             }
             self.has_everything_before(covered.add(1), ledger);
         }
-        cause
+        (cause, self.expected != before)
     }
 
     fn ack(&mut self, packet: &Packet, passed: Option<Psn>, ledger: &mut Ledger<'_>) {
@@ -202,13 +245,17 @@ impl Responder {
     fn sequence_nak(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) -> Option<NakCause> {
         let psn = packet.psn;
         ledger.counts.sequence_naks_sent += 1;
-        let known_discards = ledger.known.responder.discards;
+        let known_discards = ledger.responder_discards;
         let late = self.unanswered.iter().position(|(gap, _)| gap.psn == psn);
         let (event, cause) = if let Some(gap) = self.gap.filter(|gap| gap.psn == psn) {
             self.gap = None;
             (Event::NakOwed, Some(gap))
         } else if let Some((gap, _)) = late.and_then(|at| self.unanswered.remove(at)) {
             (Event::NakOwed, Some(gap))
+        } else if self.uncertain.is_some_and(|(from, to)| !psn.is_before(from) && psn.is_before(to)) {
+            self.uncertain = None;
+            self.rewind(psn);
+            (Event::NakOwed, None)
         } else if self.naked.is_some_and(|(naked, _)| naked == psn) {
             (Event::NakAgain, None)
         } else {
@@ -216,28 +263,26 @@ impl Responder {
                 1.. => Event::NakAhead,
                 0 => Event::NakIdle,
                 _ if psn.is_before(self.acknowledged) => Event::NakAcknowledged,
-                _ if known_discards == Some(0) => Event::NakDeliveredUnlost,
-                _ => Event::NakDelivered,
+                _ => match known_discards {
+                    Some(0) => Event::NakDeliveredUnlost,
+                    Some(_) => Event::NakDiscarded,
+                    None => Event::NakDelivered,
+                },
             };
             (event, None)
         };
         let relative = ledger.relative(psn);
         let expected = ledger.relative(self.expected);
         let earlier = self.naked.filter(|(naked, _)| *naked == psn).map(|(_, sequence)| sequence);
-        if event == Event::NakDelivered && known_discards.is_some() {
-            // The host counted what it threw away: that is for the analyzer of discards to weigh.
-            self.state = State::GapNaked;
-        } else {
-            self.step_with(event, packet, earlier, ledger, || match event {
-                Event::NakAgain => format!("NAKs PSN {relative} again before it has arrived"),
-                Event::NakIdle => format!("NAKs PSN {relative}, and no later packet was delivered"),
-                Event::NakDelivered | Event::NakDeliveredUnlost => {
-                    format!("NAKs PSN {relative}, which left the switch intact")
-                }
-                _ => format!("NAKs PSN {relative}; PSN {expected} is the expected one"),
-            });
-        }
-        if matches!(event, Event::NakDelivered | Event::NakDeliveredUnlost) {
+        self.step_with(event, packet, earlier, ledger, || match event {
+            Event::NakAgain => format!("NAKs PSN {relative} again before it has arrived"),
+            Event::NakIdle => format!("NAKs PSN {relative}, and no later packet was delivered"),
+            Event::NakDelivered | Event::NakDeliveredUnlost => {
+                format!("NAKs PSN {relative}, which left the switch intact")
+            }
+            _ => format!("NAKs PSN {relative}; PSN {expected} is the expected one"),
+        });
+        if matches!(event, Event::NakDelivered | Event::NakDiscarded | Event::NakDeliveredUnlost) {
             self.rewind(psn);
         }
         self.naked = Some((psn, packet.sequence));
@@ -257,27 +302,40 @@ impl Responder {
             format!("is not ready for PSN {relative}, which is not a delivered and unacknowledged one")
         });
         if delivered {
-            let more_followed = psn.add(1).is_before(self.expected);
+            let more_followed = psn.add(1).is_before(self.expected) || self.gap.is_some();
             self.rewind(psn);
-            // What was delivered behind the refused request is out of order to the responder.
-            self.gap =
-                more_followed.then_some(Gap { psn, out_of_order: packet.sequence, opened: packet.time });
+            // What was delivered behind the refused request is out of order to the responder: it may NAK it, and
+            // owes none.
+            if let Some(gap) = &mut self.gap {
+                gap.owed = false;
+            }
+            if more_followed {
+                self.remember(Gap::opened_by(packet, psn, false), packet.time);
+            }
         }
     }
 
-    /// The responder says that it expects `psn`: what was delivered from there on did not count.
+    /// The responder says that it expects `psn`: what was delivered from there on did not count, unless it was
+    /// delivered again since and taken, before this could be said.
     fn rewind(&mut self, psn: Psn) {
-        self.expected = psn;
-        self.gap = None;
-        self.messages.rewind(psn);
+        let repeated = self.repeated.is_some_and(|(from, to)| !from.is_after(psn) && to.is_after(psn));
+        if repeated {
+            self.uncertain = Some((psn, self.expected));
+        } else {
+            self.gap = None;
+            self.repeated = None;
+            self.uncertain = None;
+            self.expected = psn;
+            self.messages.rewind(psn);
+        }
     }
 
     /// A Read response or atomic acknowledgement enters the switch: it acknowledges its PSN and all before.
     #[inline]
-    pub(super) fn responds(&mut self, packet: &Packet) {
+    pub(super) fn responds(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let end = packet.psn.add(1);
         if end.is_after(self.acknowledged) && !end.is_after(self.expected) {
-            self.acknowledged = end;
+            self.has_everything_before(end, ledger);
         }
         if self.owed.is_some_and(|owed| !packet.psn.is_before(owed.psn)) {
             self.owed = None;
@@ -290,12 +348,19 @@ impl Responder {
         if end.is_after(self.acknowledged) {
             self.acknowledged = end;
             self.messages.forget_before(end);
+            self.repeated = self.repeated.filter(|(_, to)| to.is_after(end)).map(|(from, to)| {
+                let from = if from.is_before(end) { end } else { from };
+                (from, to)
+            });
+            self.uncertain = self.uncertain.filter(|(_, to)| to.is_after(end));
+            self.naked = self.naked.filter(|(psn, _)| !psn.is_before(end));
         }
         while let Some((gap, closed)) =
             self.unanswered.front().copied().filter(|(gap, _)| gap.psn.is_before(end))
         {
             self.unanswered.pop_front();
-            if closed - gap.opened >= ANSWER_PATIENCE {
+            let certain = ledger.responder_discards == Some(0) || gap.seen > 1;
+            if gap.owed && certain && closed - gap.opened >= ANSWER_PATIENCE {
                 self.judge_missing_nak(&gap, closed, ledger);
             }
         }
@@ -309,17 +374,23 @@ impl Responder {
         self.judge_absence(Rule::NakMissing, what, evidence, ledger);
     }
 
-    fn judge_reack(&mut self, repeated: u32, ledger: &mut Ledger<'_>) {
-        let Some(owed) = self.owed.take() else { return };
-        let relative = ledger.relative(owed.psn);
-        let what = format!("did not acknowledge the duplicate of PSN {relative} that asked for it");
-        let evidence = Evidence::packets([owed.sequence, repeated]);
-        self.judge_absence(Rule::ReackMissing, what, evidence, ledger);
+    /// Judges a duplicate that was not answered, if it is certain that the responder got one. Returns whether
+    /// it is.
+    fn judge_reack(&self, owed: OwedReack, shown_by: u32, ledger: &mut Ledger<'_>) -> bool {
+        // A single duplicate may have been lost behind the switch, unless the host counts that none was.
+        let certain = ledger.responder_discards == Some(0) || owed.unanswered > 1;
+        if certain {
+            let relative = ledger.relative(owed.psn);
+            let what = format!("did not acknowledge the duplicate of PSN {relative} that asked for it");
+            let evidence = Evidence::packets([owed.sequence, shown_by]);
+            self.judge_absence(Rule::ReackMissing, what, evidence, ledger);
+        }
+        certain
     }
 
     /// An answer that was never sent: no fault of a host that counts what it threw away.
     fn judge_absence(&self, rule: Rule, what: String, evidence: Evidence, ledger: &mut Ledger<'_>) {
-        if ledger.known.responder.discards.is_none_or(|discards| discards == 0) {
+        if ledger.responder_discards.is_none_or(|discards| discards == 0) {
             ledger.broken(rule, self.state.name(), what, evidence);
         }
     }
@@ -327,7 +398,8 @@ impl Responder {
     /// The trace ends at `now`.
     pub(super) fn ends(&mut self, now: Nanos, ledger: &mut Ledger<'_>) {
         if let Some(owed) = self.owed.filter(|owed| now - owed.since >= ANSWER_PATIENCE) {
-            self.judge_reack(owed.sequence, ledger);
+            let unanswered = owed.unanswered + 1;
+            self.judge_reack(OwedReack { unanswered, ..owed }, owed.sequence, ledger);
         }
     }
 

@@ -15,6 +15,8 @@ pub enum Next<S> {
     Wrong(Rule),
     /// Breaks a rule, and is taken to be in another state.
     WrongGo(Rule, S),
+    /// Cannot happen: the tracker never says this event in this state, and the clause says why.
+    Never,
 }
 
 impl<S: Copy> Next<S> {
@@ -22,7 +24,7 @@ impl<S: Copy> Next<S> {
     #[inline]
     pub const fn state(self, before: S) -> S {
         match self {
-            Self::Stay | Self::Wrong(_) => before,
+            Self::Stay | Self::Wrong(_) | Self::Never => before,
             Self::Go(state) | Self::WrongGo(_, state) => state,
         }
     }
@@ -32,7 +34,7 @@ impl<S: Copy> Next<S> {
     pub const fn broken(self) -> Option<Rule> {
         match self {
             Self::Wrong(rule) | Self::WrongGo(rule, _) => Some(rule),
-            Self::Stay | Self::Go(_) => None,
+            Self::Stay | Self::Go(_) | Self::Never => None,
         }
     }
 }
@@ -108,6 +110,7 @@ pub fn describe<S: Debug, E: Debug>(rows: &[Row<S, E>]) -> String {
             Next::Go(state) => format!("-> {state:?}"),
             Next::Wrong(rule) => format!("BREAKS {}", rule.name()),
             Next::WrongGo(rule, state) => format!("BREAKS {} -> {state:?}", rule.name()),
+            Next::Never => "cannot happen".to_owned(),
         };
         let _ = writeln!(text, "{:<18} {from:<44} {next:<40} {}", format!("{:?}", row.event), row.clause);
     }
@@ -120,7 +123,7 @@ pub fn diagram<S: Debug, E: Debug>(rows: &[Row<S, E>]) -> String {
     for row in rows {
         for from in row.from {
             let _ = match &row.next {
-                Next::Stay => Ok(()),
+                Next::Stay | Next::Never => Ok(()),
                 Next::Go(to) => writeln!(text, "    {from:?} --> {to:?}: {:?}", row.event),
                 Next::Wrong(rule) => {
                     writeln!(text, "    {from:?} --> [*]: {:?} breaks {}", row.event, rule.name())

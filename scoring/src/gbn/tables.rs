@@ -8,7 +8,7 @@
 pub mod requester {
     use crate::gbn::table::{Next, machine};
     use crate::rules::Rule;
-    use Next::{Go, Stay, Wrong, WrongGo};
+    use Next::{Go, Never, Stay, Wrong, WrongGo};
     use State::{Failed, Flowing, GapHeard, NakHeard, Repeating, RnrHeard};
 
     machine! {
@@ -51,6 +51,8 @@ pub mod requester {
             ResumeEarly,
             /// Repeats from a PSN whose acknowledgement passed the switch: it seems not to have arrived.
             ResumeUnheard,
+            /// Repeats for a cause that may have arrived before the NAK that ends the QP.
+            ResumeCrossing,
             /// Sends a new request that leaves out PSNs.
             SendBeyond,
             /// Everything that was sent is repeated or acknowledged.
@@ -89,6 +91,8 @@ pub mod requester {
         [Failed] ResumeLate => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
         [Failed] ResumeEarly => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
         [Failed] ResumeUnheard => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
+        [Failed] ResumeCrossing => Stay, "9.9.2; the NAK was still on its way";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeCrossing => Never, "only a failed QP";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] SendBeyond => Wrong(Rule::PsnSkipped), "9.7.2 consecutive PSNs";
         [Repeating] CaughtUp => Go(Flowing), "9.7.5.2";
         [Flowing | NakHeard | GapHeard | RnrHeard | Failed] CaughtUp => Stay, "9.7.5.2";
@@ -152,6 +156,8 @@ pub mod responder {
             NakIdle,
             /// NAKs a PSN that left the switch intact: it seems not to have arrived.
             NakDelivered,
+            /// The same, and the host counts packets that it threw away.
+            NakDiscarded,
             /// The same, although the host counts that nothing was thrown away.
             NakDeliveredUnlost,
             /// Sends an RNR NAK for a request that was delivered and not acknowledged.
@@ -179,6 +185,7 @@ pub mod responder {
         [InOrder | GapOpen | GapNaked | NotReady] NakAcknowledged => Wrong(Rule::NakWrongPsn), "9.7.5.2 the expected PSN";
         [InOrder | GapOpen | GapNaked | NotReady] NakIdle => Wrong(Rule::NakWithoutCause), "9.7.5.2 only when out of sequence";
         [InOrder | GapOpen | GapNaked | NotReady] NakDelivered => WrongGo(Rule::DeliveredYetMissing, GapNaked), "9.7.5.2; lost behind the switch";
+        [InOrder | GapOpen | GapNaked | NotReady] NakDiscarded => Go(GapNaked), "9.7.5.2; judged by who counts the loss";
         [InOrder | GapOpen | GapNaked | NotReady] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), "9.7.5.2; nothing was lost behind the switch";
         [Failed] NakOwed => Stay, "9.9.3; sent before";
         [Failed] NakAgain => Wrong(Rule::NakAgain), "9.7.5.2";
@@ -186,6 +193,7 @@ pub mod responder {
         [Failed] NakAcknowledged => Wrong(Rule::NakWrongPsn), "9.7.5.2";
         [Failed] NakIdle => Wrong(Rule::NakWithoutCause), "9.7.5.2";
         [Failed] NakDelivered => Wrong(Rule::DeliveredYetMissing), "9.7.5.2";
+        [Failed] NakDiscarded => Stay, "9.9.3; sent before";
         [Failed] NakDeliveredUnlost => Wrong(Rule::NakWrongPsn), "9.7.5.2";
         [InOrder | GapOpen | GapNaked | NotReady] Rnr => Go(NotReady), "9.7.5.2.8";
         [Failed] Rnr => Stay, "9.9.3; sent before";

@@ -45,9 +45,16 @@ impl Packet {
 pub(super) enum Answer {
     Ack,
     SequenceNak,
-    Rnr,
+    /// RNR NAK with the wait that it asks for.
+    Rnr(Nanos),
     Fatal,
 }
+
+/// Waits of the RNR timer codes, in units of 10 µs (IBA vol. 1, 9.7.5.2.8, table of RNR NAK timer values).
+const RNR_WAITS: [u64; 32] = [
+    65_536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024, 1_536, 2_048,
+    3_072, 4_096, 6_144, 8_192, 12_288, 16_384, 24_576, 32_768, 49_152,
+];
 
 impl Answer {
     /// `None` for reserved syndromes, which mean nothing (IBA vol. 1, 9.3.5).
@@ -55,7 +62,9 @@ impl Answer {
     pub(super) fn of(aeth: AethRepr) -> Option<Self> {
         match aeth.syndrome {
             Syndrome::Ack(_) => Some(Self::Ack),
-            Syndrome::RnrNak(_) => Some(Self::Rnr),
+            Syndrome::RnrNak(code) => {
+                Some(Self::Rnr(Nanos::from_micros(10 * RNR_WAITS[usize::from(code & 0x1f)])))
+            }
             Syndrome::Nak(NakCode::PsnSequenceError) => Some(Self::SequenceNak),
             Syndrome::Nak(NakCode::Reserved(_)) | Syndrome::Reserved(_) => None,
             Syndrome::Nak(_) => Some(Self::Fatal),
@@ -78,6 +87,8 @@ pub struct TrackerCounts {
     pub implied_naks: u64,
     /// Retransmissions that only an expired timer explains.
     pub timeouts: u64,
+    /// Retransmissions that something else explains as well as an expired timer.
+    pub possible_timeouts: u64,
 }
 
 /// Where the machines leave what they find.
@@ -86,6 +97,8 @@ pub(super) struct Ledger<'a> {
     pub(super) retransmissions: &'a mut Vec<Retransmission>,
     pub(super) counts: &'a mut TrackerCounts,
     pub(super) known: &'a Known,
+    /// Packets that the responder's host threw away, as far as it counts them and the trace does not show why.
+    pub(super) responder_discards: Option<u64>,
     pair: &'a Pair,
     connection: usize,
     muted: bool,
@@ -123,6 +136,7 @@ pub struct ConnectionTracker {
     connection: usize,
     /// Path MTU in bytes.
     mtu: u32,
+    responder_discards: Option<u64>,
     /// `None` until the first request shows where the PSNs start.
     ends: Option<Ends>,
     counts: TrackerCounts,
@@ -162,6 +176,7 @@ macro_rules! ledger {
             retransmissions: $findings.retransmissions,
             counts: &mut $tracker.counts,
             known: $findings.known,
+            responder_discards: $tracker.responder_discards,
             pair: &$tracker.pair,
             connection: $tracker.connection,
             muted: $tracker.muted,
@@ -170,17 +185,29 @@ macro_rules! ledger {
 }
 
 impl ConnectionTracker {
-    /// A tracker for a connection with its number, from 1, and its path MTU in bytes.
-    pub fn new(pair: Pair, connection: usize, mtu: u32) -> Self {
+    /// A tracker for a connection with its number, from 1, its path MTU in bytes, and the packets that the
+    /// responder's host threw away for reasons that the trace does not show (`None` where it does not count).
+    pub fn new(pair: Pair, connection: usize, mtu: u32, responder_discards: Option<u64>) -> Self {
         Self {
             pair,
             connection,
             mtu,
+            responder_discards,
             ends: None,
             counts: TrackerCounts::default(),
             muted: false,
             lost: VecDeque::new(),
         }
+    }
+
+    /// Number of the connection, from 1.
+    pub const fn number(&self) -> usize {
+        self.connection
+    }
+
+    /// Whether requests are left that nobody acknowledged.
+    pub fn is_unfinished(&self) -> bool {
+        self.ends.as_ref().is_some_and(|ends| ends.requester.has_outstanding())
     }
 
     /// The connection.
@@ -229,18 +256,18 @@ impl ConnectionTracker {
             Class::Acknowledge => {
                 if let Some(answer) = Answer::of(packet.aeth()) {
                     let passed = ends.answers.unanswered_up_to(packet.psn);
-                    let cause = ends.responder.acknowledges(&packet, answer, passed, &mut ledger);
+                    let (cause, rewound) = ends.responder.acknowledges(&packet, answer, passed, &mut ledger);
                     if let Some(cause) = cause {
                         ends.requester.nak_sent(cause);
                     }
-                    if matches!(answer, Answer::SequenceNak | Answer::Rnr) {
+                    if rewound {
                         ends.answers.forget_from(packet.psn);
                     }
                 }
             }
             Class::ReadResponse(_) | Class::AtomicAcknowledge => {
                 ends.answers.responds(&packet, &mut ledger);
-                ends.responder.responds(&packet);
+                ends.responder.responds(&packet, &mut ledger);
                 ends.requester.response_sent(&packet, &mut ledger);
             }
             Class::Cnp | Class::Datagram | Class::Unknown => return,

@@ -26,9 +26,29 @@ impl Sent {
     }
 }
 
-/// Past values of the oldest unacknowledged PSN that are remembered. A requester that repeats from an older
-/// one has missed more acknowledgements than that.
-const REMEMBERED: usize = 256;
+/// Runs of past values of the oldest unacknowledged PSN that are remembered. A requester that repeats from an
+/// older one has missed more acknowledgements than that.
+const REMEMBERED_RUNS: usize = 256;
+
+/// Consecutive PSNs each of which was once the oldest unacknowledged one.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    first: Psn,
+    last: Psn,
+    /// When the last of them was left behind.
+    left: Nanos,
+}
+
+/// Whether a PSN was once the oldest unacknowledged one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Past {
+    /// Until about then; not later.
+    Until(Nanos),
+    /// Longer ago than is remembered: perhaps.
+    Forgotten,
+    /// Never.
+    Never,
+}
 
 /// Sent and unacknowledged requests, and how the window moved.
 #[derive(Debug)]
@@ -38,8 +58,10 @@ pub(super) struct Window {
     una: Psn,
     /// One past the highest PSN that was ever sent.
     next: Psn,
-    /// Past values of `una` and when each was left behind.
-    past: VecDeque<(Psn, Nanos)>,
+    /// Past values of `una`.
+    past: VecDeque<Run>,
+    /// Runs were dropped from `past`.
+    forgot: bool,
     last_progress: Nanos,
     /// Reads and atomics among `sent`.
     answered: usize,
@@ -52,6 +74,7 @@ impl Window {
             una: psn,
             next: psn,
             past: VecDeque::new(),
+            forgot: false,
             last_progress: now,
             answered: 0,
         }
@@ -115,10 +138,20 @@ impl Window {
         if !una.is_after(self.una) {
             return;
         }
-        if self.past.len() == REMEMBERED {
-            self.past.pop_front();
+        match self.past.back_mut() {
+            // Read responses move it one by one: that is one run, however many they are.
+            Some(run) if run.last.add(1) == self.una => {
+                run.last = self.una;
+                run.left = now;
+            }
+            _ => {
+                if self.past.len() == REMEMBERED_RUNS {
+                    self.past.pop_front();
+                    self.forgot = true;
+                }
+                self.past.push_back(Run { first: self.una, last: self.una, left: now });
+            }
         }
-        self.past.push_back((self.una, now));
         self.una = una;
         self.last_progress = now;
         while let Some(sent) = self.sent.front().filter(|sent| !sent.end().is_after(una)) {
@@ -127,9 +160,16 @@ impl Window {
         }
     }
 
-    /// When `psn` stopped being the oldest unacknowledged PSN, if it ever was that.
-    pub(super) fn left_behind(&self, psn: Psn) -> Option<Nanos> {
-        self.past.iter().rev().find(|(past, _)| *past == psn).map(|(_, when)| *when)
+    /// Whether `psn` was once the oldest unacknowledged PSN.
+    pub(super) fn past(&self, psn: Psn) -> Past {
+        let of = |run: &&Run| !psn.is_before(run.first) && !psn.is_after(run.last);
+        match self.past.iter().rev().find(of) {
+            Some(run) => Past::Until(run.left),
+            None if self.forgot && self.past.front().is_some_and(|run| psn.is_before(run.first)) => {
+                Past::Forgotten
+            }
+            None => Past::Never,
+        }
     }
 
     /// Time since the timer for the oldest unacknowledged packet can first have been started: the later of

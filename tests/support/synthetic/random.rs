@@ -19,7 +19,8 @@ pub fn world(seed: u64) -> World {
     let mtu = dice.pick(&[256, 512, 1024, 2048, 4096]);
     let count = dice.pick(&[1, 1, 1, 2, 2, 3, 4]);
     let both_ways = dice.chance(15);
-    let addresses = dice.pick(&[1, 1, 1, 2]);
+    // With traffic both ways, two addresses a host would not tell which two are one host.
+    let addresses = if both_ways { 1 } else { dice.pick(&[1, 1, 1, 2]) };
     let connections: Vec<Connection> = (1..=count)
         .map(|number| {
             let mut connection = connection(number, mtu, dice);
@@ -43,7 +44,7 @@ pub fn world(seed: u64) -> World {
         seed: dice.number(),
         mtu,
         timeout,
-        rnr_wait: dice.pick(&[10_000, 480_000, 61_440_000]),
+        rnr_timer: dice.pick(&[1, 11, 25]),
         faults: Vec::new(),
         links: links(dice, notifications.is_some()),
         connections,

@@ -22,7 +22,9 @@ pub fn trace(observation: &Observation) -> String {
             .and_then(|at| observation.connections[at].requester.initial_psn)
             .unwrap_or(Psn::new(0));
         let class = record.class();
-        let arrow = if class.is_response() { "<" } else { ">" };
+        let forth =
+            connection.is_none_or(|at| observation.connections[at].responder.qpn == Some(flow.dest_qpn));
+        let arrow = if forth { ">" } else { "<" };
         let _ = write!(
             text,
             "{:>5} {:>12} c{} {arrow} {:<22}",

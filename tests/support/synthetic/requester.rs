@@ -107,11 +107,6 @@ impl Requester {
         self.dead
     }
 
-    /// The position nearest to what is outstanding that has this PSN.
-    pub(super) fn reference(&self) -> u64 {
-        self.una
-    }
-
     fn unit(&self, at: u64) -> Option<&Unit> {
         self.units.get(self.units.partition_point(|unit| unit.end() <= at))
     }
@@ -247,9 +242,8 @@ impl Requester {
         self.retries = 0;
         self.gone_back_at = None;
         self.beyond_gap = 0;
-        if !self.waiting_rnr {
-            self.going_back = None;
-        }
+        self.going_back = None;
+        self.waiting_rnr = false;
         if self.una < self.high {
             self.start_timer(now, spec, dice, wishes);
         } else {
@@ -296,6 +290,12 @@ impl Requester {
         if self.dead || at >= self.high {
             return;
         }
+        if let Syndrome::Nak(code) = aeth.syndrome
+            && code != NakCode::PsnSequenceError
+        {
+            self.dead = true;
+            return;
+        }
         let covered = match aeth.syndrome {
             Syndrome::Ack(_) => at + 1,
             _ => at,
@@ -326,7 +326,6 @@ impl Requester {
                 self.going_back = Some(at);
                 wishes.push(Wish::GoBack { at });
             }
-            Syndrome::Nak(code) if code != NakCode::PsnSequenceError => self.dead = true,
             _ => {}
         }
         self.want_to_send(now, spec, wishes);
@@ -341,7 +340,7 @@ impl Requester {
             .map(|unit| unit.first.max(self.una))
     }
 
-    /// A Read response or atomic acknowledgement arrives.
+    /// A Read response or atomic acknowledgement arrives. Returns whether it was out of order.
     pub(super) fn hears_response(
         &mut self,
         at: u64,
@@ -349,11 +348,12 @@ impl Requester {
         spec: &Connection,
         dice: &mut Dice,
         wishes: &mut Vec<Wish>,
-    ) {
+    ) -> bool {
         if self.dead || at >= self.high || at < self.una {
-            return;
+            return false;
         }
-        match self.missing_before(at + 1) {
+        let missing = self.missing_before(at + 1);
+        match missing {
             Some(missing) if missing < at => {
                 self.progress(missing, now, spec, dice, wishes);
                 self.hears_gap(at, now, spec, dice, wishes);
@@ -362,6 +362,7 @@ impl Requester {
             None => {}
         }
         self.want_to_send(now, spec, wishes);
+        missing.is_some_and(|missing| missing < at)
     }
 }
 

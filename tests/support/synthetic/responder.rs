@@ -25,6 +25,7 @@ pub(super) struct Counts {
 #[derive(Debug)]
 pub(super) struct Responder {
     mtu: u32,
+    rnr_timer: u8,
     expected: u64,
     msn: u32,
     naked: bool,
@@ -37,9 +38,10 @@ pub(super) struct Responder {
 }
 
 impl Responder {
-    pub(super) fn new(spec: &Connection, mtu: u32) -> Self {
+    pub(super) fn new(spec: &Connection, mtu: u32, rnr_timer: u8) -> Self {
         Self {
             mtu,
+            rnr_timer,
             expected: 0,
             msn: 0,
             naked: false,
@@ -50,11 +52,6 @@ impl Responder {
             send_pending: false,
             counts: Counts::default(),
         }
-    }
-
-    /// The position nearest to which a request's PSN is to be read.
-    pub(super) const fn reference(&self) -> u64 {
-        self.expected
     }
 
     /// A request arrives. Returns whether it was out of order.
@@ -71,7 +68,7 @@ impl Responder {
                 self.counts.out_of_sequence += 1;
                 self.answer(self.expected, Syndrome::Nak(NakCode::PsnSequenceError));
             }
-            return true;
+            return !self.not_ready;
         } else {
             self.take_expected(packet, spec, dice);
         }
@@ -95,7 +92,7 @@ impl Responder {
         {
             *left -= 1;
             self.not_ready = true;
-            self.answer(packet.at, Syndrome::RnrNak(1));
+            self.answer(packet.at, Syndrome::RnrNak(self.rnr_timer));
             return;
         }
         self.naked = false;

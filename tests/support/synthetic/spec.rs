@@ -240,8 +240,8 @@ pub struct World {
     pub mtu: u32,
     /// Timeout exponent; 0 is never.
     pub timeout: u8,
-    /// Nanoseconds of an RNR wait.
-    pub rnr_wait: u64,
+    /// Timer code of RNR NAKs: 1 is 10 µs, 11 is 480 µs, 25 is 61.44 ms; no other one is used.
+    pub rnr_timer: u8,
     /// Connections.
     pub connections: Vec<Connection>,
     /// What goes wrong.
@@ -259,7 +259,7 @@ impl World {
             seed: 0,
             mtu: 1024,
             timeout: 10,
-            rnr_wait: 100_000,
+            rnr_timer: 11,
             connections,
             faults: Vec::new(),
             links: Links::default(),
@@ -276,6 +276,16 @@ impl World {
     pub fn fault(mut self, target: super::Target, action: super::Action) -> Self {
         self.faults.push(Fault { connection: 1, target, action });
         self
+    }
+
+    /// Nanoseconds of an RNR wait.
+    pub fn rnr_wait(&self) -> u64 {
+        match self.rnr_timer {
+            1 => 10_000,
+            11 => 480_000,
+            25 => 61_440_000,
+            other => unreachable!("RNR timer code {other}"),
+        }
     }
 
     /// T in nanoseconds.

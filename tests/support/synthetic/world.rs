@@ -117,9 +117,13 @@ pub fn run(spec: &World) -> Outcome {
         requesters: spec
             .connections
             .iter()
-            .map(|connection| Requester::new(connection, spec.mtu, timer, spec.rnr_wait))
+            .map(|connection| Requester::new(connection, spec.mtu, timer, spec.rnr_wait()))
             .collect(),
-        responders: spec.connections.iter().map(|connection| Responder::new(connection, spec.mtu)).collect(),
+        responders: spec
+            .connections
+            .iter()
+            .map(|connection| Responder::new(connection, spec.mtu, spec.rnr_timer))
+            .collect(),
         notifier: Notifier::default(),
         injector: Injector::default(),
         port_free: [0; 2],
@@ -323,8 +327,7 @@ impl Runner<'_> {
                 self.requesters[at].hears(packet.at, aeth, self.now, spec, &mut self.dice, &mut self.wishes);
             }
             Op::Response(_) => {
-                out_of_order = packet.at > self.requesters[at].reference();
-                self.requesters[at].hears_response(
+                out_of_order = self.requesters[at].hears_response(
                     packet.at,
                     self.now,
                     spec,
@@ -333,8 +336,7 @@ impl Runner<'_> {
                 );
             }
             Op::Data { .. } | Op::ReadRequest { .. } | Op::AtomicRequest { .. } => {
-                out_of_order = packet.at > self.responders[at].reference();
-                self.responders[at].takes(packet, spec, &mut self.dice);
+                out_of_order = self.responders[at].takes(packet, spec, &mut self.dice);
                 let delay = self.dice.within(spec.habits.responder.delay.clone());
                 if let Some(at_time) = self.responders[at].wants_to_send(self.now + delay) {
                     self.plan(at_time, Step::ResponderSends(at));

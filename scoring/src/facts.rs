@@ -1,0 +1,109 @@
+//! What the trace shows of each host: how often each cause of a counter happened.
+
+use std::collections::BTreeMap;
+
+use dumper::trace::Fate;
+use dumper::wire::Class;
+use dumper::{Event, Trace};
+use serde::Serialize;
+
+use crate::cnp::CnpCounts;
+use crate::gbn::ConnectionTracker;
+use crate::retransmission::Retransmission;
+use crate::sides::{Side, Sides};
+
+/// What the trace shows of one host: how often each cause of a counter happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct HostFacts {
+    /// RDMA packets that it sent.
+    pub packets_sent: u64,
+    /// Intact RDMA packets that left the switch towards it.
+    pub packets_delivered: u64,
+    /// Duplicate requests that reached it as a responder.
+    pub duplicate_requests: u64,
+    /// Sequence NAKs that it sent.
+    pub sequence_naks_sent: u64,
+    /// Sequence NAKs delivered to it.
+    pub sequence_naks_heard: u64,
+    /// RNR NAKs delivered to it.
+    pub rnr_naks_heard: u64,
+    /// Implied NAKs that it had reason to see.
+    pub implied_naks: u64,
+    /// Expiries of its ACK timer.
+    pub timeouts: u64,
+    /// Further expiries that the trace cannot tell: the last one before giving up sends nothing, and one that
+    /// falls together with a NAK looks like its answer.
+    pub possible_timeouts: u64,
+    /// Retransmissions that it began, for any reason.
+    pub retransmissions: u64,
+    /// ECN-marked packets delivered to it.
+    pub marked_delivered: u64,
+    /// CNPs that it sent.
+    pub cnps_sent: u64,
+    /// CNPs delivered to it.
+    pub cnps_delivered: u64,
+    /// Packets with a wrong ICRC that left the switch towards it.
+    pub corrupt_received: u64,
+}
+
+/// Packets sent by, delivered to and corrupted on their way to each host.
+pub(crate) fn packets(trace: &Trace, sides: &Sides) -> [HostFacts; 2] {
+    let mut facts = [HostFacts::default(); 2];
+    let side_of_flow: Vec<Option<Side>> = trace.flows().iter().map(|flow| sides.of(flow.source)).collect();
+    for record in trace.records() {
+        let Some(sender) = side_of_flow[record.flow.index()] else { continue };
+        let receiver = sender.other().index();
+        facts[sender.index()].packets_sent += 1;
+        match trace.fate(record) {
+            Fate::Delivered { copies, .. } => {
+                facts[receiver].packets_delivered += u64::from(copies);
+                if record.class() == Class::Cnp {
+                    facts[receiver].cnps_delivered += u64::from(copies);
+                }
+            }
+            Fate::Lost if record.event() != Event::Drop => {
+                // Several events at once may be a corruption, a drop, or both: the copies tell.
+                facts[receiver].corrupt_received +=
+                    trace.exit(record).map_or(1, |exit| u64::from(exit.copies));
+            }
+            Fate::Lost | Fate::Unknown => {}
+        }
+    }
+    facts
+}
+
+/// Adds what the trackers saw to what [`packets`] counted.
+pub(crate) fn of_transport(
+    mut facts: [HostFacts; 2],
+    trace: &Trace,
+    sides: &Sides,
+    trackers: &[ConnectionTracker],
+    cnps: &[CnpCounts],
+    retransmissions: &[Retransmission],
+) -> [HostFacts; 2] {
+    for (flow, count) in trace.flows().iter().zip(cnps) {
+        if let Some(sender) = sides.of(flow.source) {
+            facts[sender.index()].cnps_sent += count.cnps;
+            facts[sender.other().index()].marked_delivered += count.marked;
+        }
+    }
+    let mut repeated: BTreeMap<usize, u64> = BTreeMap::new();
+    for entry in retransmissions {
+        *repeated.entry(entry.connection).or_default() += 1;
+    }
+    for tracker in trackers {
+        let Some(asks) = sides.of(tracker.pair().connection.requester.ip) else { continue };
+        let counts = tracker.counts();
+        let answers = &mut facts[asks.other().index()];
+        answers.duplicate_requests += counts.duplicate_requests;
+        answers.sequence_naks_sent += counts.sequence_naks_sent;
+        let asks = &mut facts[asks.index()];
+        asks.sequence_naks_heard += counts.sequence_naks_heard;
+        asks.rnr_naks_heard += counts.rnr_naks_heard;
+        asks.implied_naks += counts.implied_naks;
+        asks.timeouts += counts.timeouts;
+        asks.possible_timeouts += counts.possible_timeouts + u64::from(tracker.is_unfinished());
+        asks.retransmissions += repeated.get(&tracker.number()).copied().unwrap_or(0);
+    }
+    facts
+}
