@@ -24,7 +24,7 @@ pub(super) fn read(
     builder: &mut TraceBuilder,
     report: &mut dyn FnMut(usize, usize),
 ) -> Result<(), ReadError> {
-    let (mut rest, parser) = PcapParser::new(bytes)
+    let (rest, parser) = PcapParser::new(bytes)
         .map_err(|error| ReadError::Header { path: path.into(), reason: header_fault(error) })?;
     let header = parser.header();
     let link_type = u32::from(header.datalink) & LINK_TYPE_BITS;
@@ -35,34 +35,56 @@ pub(super) fn read(
         PcapTsResolution::MicroSecond => 1_000,
         PcapTsResolution::NanoSecond => 1,
     };
+    let source = Source { bytes, file, tick };
+    match header.endianness {
+        Endianness::Little => read_records(&source, rest, u32::from_le_bytes, builder, report),
+        Endianness::Big => read_records(&source, rest, u32::from_be_bytes, builder, report),
+    }
+    report(bytes.len(), builder.packets());
+    Ok(())
+}
+
+/// What the reader of records has to know of the file.
+struct Source<'a> {
+    bytes: &'a [u8],
+    file: usize,
+    /// Nanoseconds in the unit of the time stamps.
+    tick: u64,
+}
+
+/// Reads the records that `rest` of the file holds; `number` reads its numbers.
+fn read_records(
+    source: &Source<'_>,
+    mut rest: &[u8],
+    number: impl Fn([u8; 4]) -> u32,
+    builder: &mut TraceBuilder,
+    report: &mut dyn FnMut(usize, usize),
+) {
     let mut packet = 0u64;
     while !rest.is_empty() {
         packet += 1;
-        let offset = bytes.len() - rest.len();
-        match split_record(rest, header.endianness) {
+        match split_record(rest, &number) {
             Ok((record, tail)) => {
-                rest = tail;
-                let fraction = (u64::from(record.ticks) * tick).min(LONGEST_FRACTION);
+                let fraction = (u64::from(record.ticks) * source.tick).min(LONGEST_FRACTION);
                 let stamp = Nanos(u64::from(record.seconds) * 1_000_000_000 + fraction);
                 // Some tools leave the original length at 0; no frame was shorter than what is there of it.
                 let wire_len = record.original_len.max(record.frame.len() as u32);
-                builder.push((file, packet), record.frame, wire_len, stamp, None);
+                builder.push((source.file, packet), record.frame, wire_len, stamp, None);
+                rest = tail;
             }
             Err(CutShort { needed, have }) => {
                 let reason = format!(
                     "record {packet} needs {needed} more bytes, and the file has {have}: it was cut short, or \
                      the record's length is wrong"
                 );
-                builder.damaged(file, offset as u64, reason);
-                break;
+                builder.damaged(source.file, (source.bytes.len() - rest.len()) as u64, reason);
+                return;
             }
         }
         if packet.is_multiple_of(PROGRESS_EVERY) {
-            report(offset, builder.packets());
+            report(source.bytes.len() - rest.len(), builder.packets());
         }
     }
-    report(bytes.len(), builder.packets());
-    Ok(())
 }
 
 /// A packet record: its 16-byte header, and what was captured of the frame.
@@ -82,18 +104,15 @@ struct CutShort {
 
 /// The first record, and what follows it. The capture library has the same, but takes as long for it as all
 /// headers of the packet together take.
-#[inline]
-fn split_record(bytes: &[u8], endianness: Endianness) -> Result<(PacketRecord<'_>, &[u8]), CutShort> {
+#[inline(always)]
+fn split_record(
+    bytes: &[u8],
+    number: impl Fn([u8; 4]) -> u32,
+) -> Result<(PacketRecord<'_>, &[u8]), CutShort> {
     let Some((header, rest)) = bytes.split_first_chunk::<16>() else {
         return Err(CutShort { needed: 16, have: bytes.len() });
     };
-    let field = |at: usize| {
-        let field = [header[at], header[at + 1], header[at + 2], header[at + 3]];
-        match endianness {
-            Endianness::Little => u32::from_le_bytes(field),
-            Endianness::Big => u32::from_be_bytes(field),
-        }
-    };
+    let field = |at: usize| number([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let needed = field(8) as usize;
     let Some((frame, tail)) = rest.split_at_checked(needed) else {
         return Err(CutShort { needed, have: rest.len() });

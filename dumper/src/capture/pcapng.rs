@@ -89,6 +89,10 @@ fn add_block(
     builder: &mut TraceBuilder,
     connections: &mut ConnectionSet,
 ) -> Result<(), ReadError> {
+    let mut add = |frame: &[u8], wire_len, stamp, exit| {
+        *packet += 1;
+        builder.push((file, *packet), frame, wire_len, stamp, exit);
+    };
     match block {
         Block::InterfaceDescription(interface) => {
             if interface.linktype != DataLink::ETHERNET {
@@ -102,21 +106,14 @@ fn add_block(
             }
         }
         Block::EnhancedPacket(block) => {
-            *packet += 1;
             let exit = block.options.iter().find_map(|option| match option {
                 EnhancedPacketOption::Common(CommonOption::Comment(text)) => comment::parse_exit(text),
                 _ => None,
             });
-            builder.push((file, *packet), &block.data, block.original_len, nanos(block.timestamp), exit);
+            add(&block.data, block.original_len, nanos(block.timestamp), exit);
         }
-        Block::SimplePacket(block) => {
-            *packet += 1;
-            builder.push((file, *packet), &block.data, block.original_len, Nanos::ZERO, None);
-        }
-        Block::Packet(block) => {
-            *packet += 1;
-            builder.push((file, *packet), &block.data, block.original_len, nanos(block.timestamp), None);
-        }
+        Block::SimplePacket(block) => add(&block.data, block.original_len, Nanos::ZERO, None),
+        Block::Packet(block) => add(&block.data, block.original_len, nanos(block.timestamp), None),
         _ => {}
     }
     Ok(())

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::{Extra, Flow, FlowId, Origin, Record, Trace, flags};
 use crate::mirror;
 use crate::wire::frame::{ExtensionReprs, NotRoce, UdpPorts};
-use crate::wire::layout::{Layout, Located};
+use crate::wire::layout::{AddressBytes, Layout, Located};
 use crate::wire::{Bth, BthRepr, Ethernet, EthernetRepr, ROCE_PORT, Udp, UdpRepr, WireError};
 use crate::{Exit, Nanos};
 
@@ -87,11 +87,10 @@ pub struct IcrcTally {
     pub first_wrong: Option<u32>,
 }
 
-/// Address pair and QPN as plain numbers: cheaper to hash than `IpAddr`.
+/// What tells flows apart, as it stands in the packet: cheap to make, and to compare.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct FlowKey {
-    source: u128,
-    destination: u128,
+    addresses: AddressBytes,
     dest_qpn: u32,
 }
 
@@ -100,9 +99,48 @@ impl FlowKey {
     /// QPNs tend to be the same.
     #[inline(always)]
     const fn slot(&self) -> usize {
-        (self.dest_qpn as usize).wrapping_add((self.source as usize).wrapping_mul(61)) % RECENT_FLOWS
+        let source = self.addresses.last_of_source() as usize;
+        (self.dest_qpn as usize).wrapping_add(source * 61) % RECENT_FLOWS
     }
 }
+
+/// Whether packets came in the order that the trace will have.
+struct Arrival {
+    /// Sequence number and time of the last packet.
+    last: Option<(u32, Nanos)>,
+    /// Packets came in mirror order, each at most half of the ring after the one before.
+    sequence_ascends: bool,
+    /// Mirror sequence numbers from the first packet to the last, where they came in order.
+    span: u64,
+    /// Times never stepped back, so that none can have wrapped.
+    time_ascends: bool,
+}
+
+impl Arrival {
+    const fn new() -> Self {
+        Self { last: None, sequence_ascends: true, span: 0, time_ascends: true }
+    }
+
+    #[inline(always)]
+    fn note(&mut self, sequence: u32, time: Nanos) {
+        if let Some((last_sequence, last_time)) = self.last {
+            let forward = mirror::steps_forward(last_sequence, sequence);
+            self.sequence_ascends &= forward.wrapping_sub(1) < HALF_RING;
+            self.span += u64::from(forward);
+            self.time_ascends &= time >= last_time;
+        }
+        self.last = Some((sequence, time));
+    }
+
+    /// Whether mirrored packets are in order. Steps forward that add up to more than half of the ring have more
+    /// than one order.
+    fn in_mirror_order(&self) -> bool {
+        self.sequence_ascends && self.span <= u64::from(HALF_RING)
+    }
+}
+
+/// Half of the ring of mirror sequence numbers.
+const HALF_RING: u32 = mirror::MAX_SEQUENCE / 2;
 
 /// Collects the frames of any number of capture files into one trace.
 ///
@@ -116,12 +154,7 @@ pub struct TraceBuilder {
     damage: Vec<Damage>,
     icrc: IcrcTally,
     ports: UdpPorts,
-    /// Packets came in mirror order (by time in a plain capture).
-    in_order: bool,
-    /// Mirror sequence numbers from the first packet to the last, where they came in order.
-    span: u64,
-    /// Times never stepped back, so that none can have wrapped.
-    time_ascends: bool,
+    arrival: Arrival,
 }
 
 impl TraceBuilder {
@@ -135,15 +168,8 @@ impl TraceBuilder {
             damage: Vec::new(),
             icrc: IcrcTally::default(),
             ports,
-            in_order: true,
-            span: 0,
-            time_ascends: true,
+            arrival: Arrival::new(),
         }
-    }
-
-    /// Makes room for about this many packets.
-    pub fn reserve(&mut self, packets: usize) {
-        self.trace.records.reserve(packets);
     }
 
     /// Notes that a capture file is damaged at `offset`.
@@ -158,7 +184,8 @@ impl TraceBuilder {
 
     /// Adds a captured frame: its bytes, its length on the wire, its time in the file, and how it left the
     /// switch where the file says so. `file` and `packet` (from 1) name it in errors.
-    #[inline]
+    // Always inlined, so that nothing is handed over in memory; there is one call for each format.
+    #[inline(always)]
     pub fn push(&mut self, at: (usize, u64), frame: &[u8], wire_len: u32, stamp: Nanos, exit: Option<Exit>) {
         match Layout::locate(frame, self.ports) {
             Ok(Located::Roce(layout)) => self.push_roce(at, &layout, wire_len, stamp, exit),
@@ -200,41 +227,32 @@ impl TraceBuilder {
             // Position in the order of reading until all are sorted; 32 bits, as packets are counted in 31.
             Origin::Plain => (stamp, self.trace.records.len() as u32 + 1, 0),
         };
-        if let Some(last) = self.trace.records.last() {
-            self.time_ascends &= time >= last.time;
-            match self.trace.origin {
-                Origin::Mirror => {
-                    let step = mirror::sequence_distance(sequence, last.sequence);
-                    self.in_order &= step > 0;
-                    self.span = self.span.wrapping_add_signed(step);
-                }
-                Origin::Plain => self.in_order = self.time_ascends,
-            }
-        }
+        self.arrival.note(sequence, time);
         let flow = self.flow_of(layout);
         let bth = Bth::of(layout.bth);
-        // Written field by field where it will stay: a record that is changed on the way costs as much again.
-        self.trace.push(Record {
-            time,
-            virtual_address: 0,
-            sequence,
-            flow,
-            psn: bth.psn(),
-            aeth: 0,
-            dma_length: 0,
-            remote_key: 0,
-            immediate: 0,
-            frame_len: wire_len,
-            extra: 0,
-            payload_len: layout.payload_len as u16,
-            src_port: src_port(&UdpRepr::parse(&Udp::of(layout.udp))),
-            partition_key: bth.partition_key(),
-            opcode: layout.bth[0],
-            event,
-            traffic_class: layout.ip.traffic_class(),
-            flags: flags_of(&bth),
-        });
-        if exit.is_some() || !layout.extensions.is_empty() {
+        let reth = layout.reth();
+        let udp = UdpRepr::parse(&Udp::of(layout.udp));
+        // Filled in where it stands: a record that is made elsewhere and moved costs as much again, as it is stored in
+        // bytes and words, and at once loaded in vectors.
+        self.trace.records.push(Record::ZERO);
+        let Some(record) = self.trace.records.last_mut() else { return };
+        record.time = time;
+        record.virtual_address = reth.virtual_address;
+        record.sequence = sequence;
+        record.flow = flow;
+        record.psn = bth.psn();
+        record.aeth = layout.aeth();
+        record.dma_length = reth.dma_length;
+        record.remote_key = reth.remote_key;
+        record.frame_len = wire_len;
+        record.payload_len = layout.payload_len as u16;
+        record.src_port = src_port(&udp);
+        record.partition_key = bth.partition_key();
+        record.opcode = layout.bth[0];
+        record.event = event;
+        record.traffic_class = layout.ip.traffic_class();
+        record.flags = flags_of(&bth);
+        if exit.is_some() || layout.has_rare_extensions() {
             self.add_rare(layout, exit);
         }
         if layout.whole_packet.is_some() {
@@ -242,20 +260,12 @@ impl TraceBuilder {
         }
     }
 
-    /// Adds what the extension headers say, and how the packet left, to the last record.
+    /// Adds what the rarer extension headers say, and how the packet left, to the last record.
     #[inline(never)]
     fn add_rare(&mut self, layout: &Layout<'_>, exit: Option<Exit>) {
         let Some(record) = self.trace.records.last_mut() else { return };
         let extensions = ExtensionReprs::parse(record.opcode(), layout.extensions)
             .expect("the layout holds all of the opcode's headers");
-        if let Some(aeth) = extensions.aeth {
-            record.aeth = aeth.into();
-        }
-        if let Some(reth) = extensions.reth {
-            record.virtual_address = reth.virtual_address;
-            record.remote_key = reth.remote_key;
-            record.dma_length = reth.dma_length;
-        }
         if let Some(atomic) = extensions.atomic {
             record.virtual_address = atomic.virtual_address;
             record.remote_key = atomic.remote_key;
@@ -287,8 +297,7 @@ impl TraceBuilder {
 
     #[inline(always)]
     fn flow_of(&mut self, layout: &Layout<'_>) -> FlowId {
-        let (source, destination) = layout.ip.address_bits();
-        let key = FlowKey { source, destination, dest_qpn: Bth::of(layout.bth).dest_qpn() };
+        let key = FlowKey { addresses: layout.ip.addresses(), dest_qpn: Bth::of(layout.bth).dest_qpn() };
         match &self.recent_flows[key.slot()] {
             Some((recent, id)) if *recent == key => *id,
             _ => self.find_flow(key, layout),
@@ -299,7 +308,7 @@ impl TraceBuilder {
     fn find_flow(&mut self, key: FlowKey, layout: &Layout<'_>) -> FlowId {
         let trace = &mut self.trace;
         let id = *self.flow_ids.entry(key).or_insert_with(|| {
-            let (source, destination) = layout.ip.addresses();
+            let (source, destination) = key.addresses.parse();
             trace.add_flow(Flow { source, destination, dest_qpn: key.dest_qpn, vlan: layout.vlan })
         });
         self.recent_flows[key.slot()] = Some((key, id));
@@ -311,17 +320,16 @@ impl TraceBuilder {
         let records = &mut self.trace.records;
         match self.trace.origin {
             Origin::Mirror => {
-                // Steps forward that add up to more than half of the ring have more than one order.
-                let in_order = self.in_order && self.span <= u64::from(mirror::MAX_SEQUENCE / 2);
+                let in_order = self.arrival.in_mirror_order();
                 if !in_order {
                     order(records);
                 }
-                if !(in_order && self.time_ascends) {
+                if !(in_order && self.arrival.time_ascends) {
                     unwrap_times(records);
                 }
             }
             Origin::Plain => {
-                if !self.in_order {
+                if !self.arrival.time_ascends {
                     records.sort_by_key(|record| record.time);
                     let first_wrong = self.icrc.first_wrong;
                     for (record, sequence) in records.iter_mut().zip(1..) {

@@ -78,6 +78,10 @@ pub struct Record {
 const _: () = assert!(size_of::<Record>() == 64);
 
 impl Record {
+    /// A packet of which every field is 0.
+    pub(super) const ZERO: Self =
+        Self { partition_key: 0, ..Self::new(Nanos::ZERO, 0, FlowId(0), Opcode::SendFirst, Psn::new(0)) };
+
     /// A packet with the fields that every packet has; the others are 0.
     pub const fn new(time: Nanos, sequence: u32, flow: FlowId, opcode: Opcode, psn: Psn) -> Self {
         Self {

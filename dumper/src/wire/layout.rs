@@ -7,10 +7,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::error::{Layer, Reason, WireError};
 use super::frame::{NotRoce, UdpPorts};
+use super::opcode::Extensions;
 use super::view::be;
 use super::{
-    BthRepr, EtherType, EthernetRepr, Ipv4Repr, Ipv6Repr, Opcode, ROCE_PORT, UdpRepr, VlanTagRepr, icrc,
-    ipv4, ipv6,
+    BthRepr, EtherType, EthernetRepr, Ipv4Repr, Ipv6Repr, Opcode, ROCE_PORT, Reth, RethRepr, UdpRepr,
+    VlanTagRepr, icrc, ipv4, ipv6,
 };
 
 /// IP protocol number of UDP.
@@ -119,6 +120,35 @@ impl<'a> Layout<'a> {
         be(self.udp, 2..4) as u16
     }
 
+    /// The RETH; zeros where the opcode has none.
+    #[inline]
+    pub(crate) fn reth(&self) -> RethRepr {
+        match self.extensions.first_chunk() {
+            Some(reth) if self.extension_bits() & Extensions::RETH != 0 => RethRepr::parse(&Reth::of(reth)),
+            _ => RethRepr::default(),
+        }
+    }
+
+    /// The AETH as a number; 0 where the opcode has none.
+    #[inline]
+    pub(crate) fn aeth(&self) -> u32 {
+        match self.extensions.first_chunk() {
+            Some(aeth) if self.extension_bits() & Extensions::AETH != 0 => u32::from_be_bytes(*aeth),
+            _ => 0,
+        }
+    }
+
+    /// Whether there are extension headers besides RETH and AETH.
+    #[inline]
+    pub(crate) fn has_rare_extensions(&self) -> bool {
+        self.extension_bits() & !(Extensions::RETH | Extensions::AETH) != 0
+    }
+
+    #[inline]
+    fn extension_bits(&self) -> u8 {
+        Opcode::extensions_of(self.bth[0])
+    }
+
     /// Whether the ICRC is right; see [`super::Frame::icrc_ok`].
     #[inline]
     pub(crate) fn icrc_ok(&self) -> Option<bool> {
@@ -145,28 +175,46 @@ impl IpBytes<'_> {
         }
     }
 
-    /// Source and destination as numbers; an IPv4 address as the IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2),
-    /// which no IPv6 packet has.
+    /// Source and destination.
     #[inline]
-    pub(crate) fn address_bits(&self) -> (u128, u128) {
-        const MAPPED: u128 = 0xffff_0000_0000;
+    pub(crate) fn addresses(&self) -> AddressBytes {
+        const WHOLE: &str = "the range is inside the header";
         match self {
-            Self::V4(ip) => (MAPPED | u128::from(be(*ip, 12..16)), MAPPED | u128::from(be(*ip, 16..20))),
-            Self::V6(ip) => {
-                let bits = |at| u128::from(be(*ip, at..at + 8)) << 64 | u128::from(be(*ip, at + 8..at + 16));
-                (bits(8), bits(24))
-            }
+            Self::V4(ip) => AddressBytes::V4(*ip.last_chunk().expect(WHOLE)),
+            Self::V6(ip) => AddressBytes::V6(*ip.last_chunk().expect(WHOLE)),
+        }
+    }
+}
+
+/// Source and destination address as they stand in an IP header.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum AddressBytes {
+    V4([u8; 8]),
+    V6([u8; 32]),
+}
+
+impl AddressBytes {
+    /// Last byte of the source.
+    #[inline]
+    pub(crate) const fn last_of_source(&self) -> u8 {
+        match self {
+            Self::V4(bytes) => bytes[3],
+            Self::V6(bytes) => bytes[15],
         }
     }
 
     /// Source and destination.
-    pub(crate) fn addresses(&self) -> (IpAddr, IpAddr) {
-        let (source, destination) = self.address_bits();
+    pub(crate) fn parse(&self) -> (IpAddr, IpAddr) {
         match self {
-            Self::V4(_) => {
-                (Ipv4Addr::from_bits(source as u32).into(), Ipv4Addr::from_bits(destination as u32).into())
+            Self::V4(bytes) => {
+                let address = |at| IpAddr::from(Ipv4Addr::from_bits(be(bytes, at..at + 4) as u32));
+                (address(0), address(4))
             }
-            Self::V6(_) => (Ipv6Addr::from_bits(source).into(), Ipv6Addr::from_bits(destination).into()),
+            Self::V6(bytes) => {
+                let half = |at| u128::from(be(bytes, at..at + 8));
+                let address = |at| IpAddr::from(Ipv6Addr::from_bits(half(at) << 64 | half(at + 8)));
+                (address(0), address(16))
+            }
         }
     }
 }

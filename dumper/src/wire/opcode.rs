@@ -249,9 +249,14 @@ impl Opcode {
         Self::INFO[usize::from(self.code())].class
     }
 
-    #[inline]
     pub(super) fn extensions(self) -> u8 {
-        Self::INFO[usize::from(self.code())].extensions
+        Self::extensions_of(self.code())
+    }
+
+    /// The extension headers by the code as it stands in the BTH, as bits of [`Extensions`].
+    #[inline]
+    pub(super) fn extensions_of(code: u8) -> u8 {
+        Self::INFO[usize::from(code)].extensions
     }
 
     /// Total length of the extension headers that follow the BTH, in bytes.
@@ -259,7 +264,7 @@ impl Opcode {
         Self::extensions_len_of(self.code())
     }
 
-    /// The same by the code as it stands in the BTH.
+    /// The same by the code.
     #[inline]
     pub(super) fn extensions_len_of(code: u8) -> usize {
         Self::INFO[usize::from(code)].extensions_len.into()
@@ -301,6 +306,16 @@ mod tests {
         }
         assert_eq!(Opcode::from(0x15), Opcode::Unknown(0x15));
         assert_eq!(Opcode::KNOWN.len(), 23 + 3);
+    }
+
+    /// The reader of captures looks for these two right after the BTH.
+    #[test]
+    fn nothing_comes_before_reth_and_aeth() {
+        for opcode in Opcode::KNOWN {
+            let layers: Vec<_> = opcode.extension_layers().map(|(layer, _)| layer).collect();
+            let at = layers.iter().position(|layer| matches!(layer, Layer::Reth | Layer::Aeth));
+            assert!(matches!(at, None | Some(0)), "{opcode}: {layers:?}");
+        }
     }
 
     #[test]
