@@ -15,10 +15,11 @@ use crate::connections::{self, Certainty, FlowProfile, Pair};
 use crate::counters::{self, CounterReport};
 use crate::facts::{self, HostFacts};
 use crate::gbn::{ConnectionTracker, Findings};
-use crate::known::{CnpScope, Host, Known};
+use crate::known::{CnpScope, Host, Known, Timeout};
 use crate::messages::{self, MessageTime, QpMessages};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::sides::Sides;
+use crate::thresholds::TIMER_SLACK;
 
 /// What the analyzers say of a connection.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -202,7 +203,7 @@ fn pass(
                  cnp: &mut CnpAnalyzer<'_>,
                  findings: &mut Findings<'_>| {
         let record = &trace.records()[at];
-        cnp.leaves(record);
+        cnp.leaves(record, left);
         if let Some(tracker) = tracker_of(record, routes, trackers) {
             tracker.leaves(record, left, findings);
         }
@@ -279,7 +280,8 @@ fn compare_counters(
         let counters = counters.as_ref().filter(|_| followed)?;
         let who = Who { role, address, connection: None };
         let all_arrived = host.discards.is_none_or(|discards| discards == 0);
-        Some(counters::compare(counters, facts, all_arrived, who, anomalies))
+        let timer_shows = !matches!(known.timeout, Some(Timeout::Enabled(t)) if t < TIMER_SLACK.times(4));
+        Some(counters::compare(counters, facts, (all_arrived, timer_shows), who, anomalies))
     };
     let first = pairs.first().map(|pair| pair.connection);
     [

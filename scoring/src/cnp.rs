@@ -12,10 +12,21 @@ use crate::connections::Pair;
 use crate::known::{CnpScope, Host, Known};
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
-use crate::thresholds::{CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT};
+use crate::thresholds::{ACK_IN_FLIGHT, CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT, CNP_PATIENCE};
+
+/// CNPs without a reason that are held back on a flow until it is sure that there is none.
+const MAX_HELD: usize = 64;
+
+/// A delivered packet with congestion experienced.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    sequence: u32,
+    psn: Psn,
+    left: Nanos,
+}
 
 /// CNPs and marks of one direction of a QP.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct QpState {
     /// Reasons for a CNP that were delivered and that no CNP has answered yet.
     credits: u64,
@@ -24,8 +35,12 @@ struct QpState {
     lossy: bool,
     /// First marked packet that was delivered and not repeated since, so that nothing says that it was lost
     /// behind the switch, and the first packet by which its receiver showed that it was alive afterwards.
-    first_mark: Option<(u32, Psn)>,
+    first_mark: Option<Mark>,
     answered_by: Option<u32>,
+    /// CNPs without a reason so far: a loss behind the switch may explain them, which only its repair shows.
+    unexplained: Vec<(Nanos, Anomaly)>,
+    /// Farthest Read request on this flow.
+    last_read: Option<Psn>,
 }
 
 /// What is counted for the counters analyzer and the summary, per flow.
@@ -103,36 +118,58 @@ impl<'a> CnpAnalyzer<'a> {
         } else {
             let state = &mut self.flows[record.flow.index()];
             state.lossy |= fate != Fate::Delivered { left: record.time, copies: 1 };
-            if class.is_data() && state.first_mark.is_some_and(|(_, psn)| !record.psn.is_after(psn)) {
+            if class.is_data() && state.first_mark.is_some_and(|mark| !record.psn.is_after(mark.psn)) {
                 state.first_mark = None;
                 state.answered_by = None;
             }
         }
-        if class == Class::Acknowledge
-            && record.aeth().syndrome == Syndrome::Nak(NakCode::PsnSequenceError)
+        if self.shows_a_loss(record, class)
             && let Some((other, _)) = self.partner[record.flow.index()]
         {
-            self.flows[other.index()].lossy = true;
+            let other = &mut self.flows[other.index()];
+            other.lossy = true;
+            other.unexplained.retain(|(sent, _)| record.time - *sent > ACK_IN_FLIGHT);
         }
         // Whatever a receiver of marks sends shows that it is alive; cheap to skip where nothing was marked.
         if let Some((other, _)) = self.partner[record.flow.index()] {
             let other = &mut self.flows[other.index()];
-            if other.first_mark.is_some() && class != Class::Cnp {
+            if class != Class::Cnp
+                && other.first_mark.is_some_and(|mark| record.time - mark.left >= CNP_PATIENCE)
+            {
                 other.answered_by.get_or_insert(record.sequence);
             }
         }
     }
 
+    /// Whether the sender of a packet shows by it that it misses something of the other direction: a sequence
+    /// NAK, a Read for the second time.
+    #[inline]
+    fn shows_a_loss(&mut self, record: &Record, class: Class) -> bool {
+        match class {
+            Class::Acknowledge => record.aeth().syndrome == Syndrome::Nak(NakCode::PsnSequenceError),
+            Class::ReadRequest => {
+                let last = &mut self.flows[record.flow.index()].last_read;
+                let repeated = last.is_some_and(|last| !record.psn.is_after(last));
+                if !repeated {
+                    *last = Some(record.psn);
+                }
+                repeated
+            }
+            _ => false,
+        }
+    }
+
     /// A packet has left the switch.
     #[inline]
-    pub(crate) fn leaves(&mut self, record: &Record) {
+    pub(crate) fn leaves(&mut self, record: &Record, left: Nanos) {
         let state = &mut self.flows[record.flow.index()];
         if record.class() == Class::Cnp {
             return;
         }
         if self.trace.marked(record) {
             state.credits += 1;
-            state.first_mark.get_or_insert((record.sequence, record.psn));
+            let (sequence, psn) = (record.sequence, record.psn);
+            state.first_mark.get_or_insert(Mark { sequence, psn, left });
             self.counts[record.flow.index()].marked += 1;
         } else if state.lossy && record.class().is_data() {
             state.credits += 1;
@@ -156,16 +193,23 @@ impl<'a> CnpAnalyzer<'a> {
         };
         if let Some((marked, _)) = reason {
             let credits = &mut self.flows[marked.index()].credits;
-            if *credits == 0 {
-                anomalies.push(Anomaly {
+            let unexplained = *credits == 0;
+            *credits = credits.saturating_sub(1);
+            if unexplained {
+                let anomaly = Anomaly {
                     rule: Rule::CnpWithoutEcn,
                     who,
                     state: "no-reason",
                     what: "sends a CNP, and no marked packet that it could answer was delivered".to_owned(),
                     evidence: Evidence::packets([record.sequence]),
-                });
+                };
+                let held = &mut self.flows[marked.index()].unexplained;
+                if held.len() == MAX_HELD {
+                    let (_, oldest) = held.remove(0);
+                    anomalies.push(oldest);
+                }
+                held.push((record.time, anomaly));
             }
-            *credits = credits.saturating_sub(1);
         }
         let Some((side, interval)) =
             self.host(&flow).and_then(|(side, host)| Some((side, host.cnp_interval?)))
@@ -196,7 +240,12 @@ impl<'a> CnpAnalyzer<'a> {
     }
 
     /// The trace has ended: a host that received marks, lived on and never sent a CNP is named.
-    pub(crate) fn ends(&self, anomalies: &mut Anomalies) {
+    pub(crate) fn ends(&mut self, anomalies: &mut Anomalies) {
+        for flow in &mut self.flows {
+            for (_, anomaly) in flow.unexplained.drain(..) {
+                anomalies.push(anomaly);
+            }
+        }
         // A host may limit CNPs as a whole, so all of its addresses count together.
         let mut hosts = [HostTotals::default(); 2];
         for (at, flow) in self.trace.flows().iter().enumerate() {
@@ -206,7 +255,7 @@ impl<'a> CnpAnalyzer<'a> {
             let Some(side) = self.sides.of(flow.destination) else { continue };
             let host = &mut hosts[side.index()];
             host.marked += self.counts[at].marked;
-            if let (Some((mark, _)), Some(answer), Some((_, connection))) =
+            if let (Some(Mark { sequence: mark, .. }), Some(answer), Some((_, connection))) =
                 (self.flows[at].first_mark, self.flows[at].answered_by, self.partner[at])
             {
                 host.alive.get_or_insert(Alive { mark, answer, connection, address: flow.destination });

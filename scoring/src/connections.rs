@@ -16,6 +16,9 @@ use serde::Serialize;
 /// MTU assumed where no packet shows it: then no Read was answered by more than one packet.
 const LARGEST_MTU: u32 = 4096;
 
+/// The smallest MTU.
+const LEAST_MTU: u32 = 256;
+
 /// Candidate pairs of flows between two addresses beyond which only flows with the same UDP source port are
 /// compared, so that a hostile capture cannot make the search quadratic.
 const MAX_CANDIDATES: usize = 1 << 22;
@@ -87,6 +90,9 @@ impl FlowProfile {
         }
         if class.is_request() {
             self.first_request.get_or_insert((psn, record.time));
+            if let Some((read, bytes)) = self.last_request.filter(|(_, bytes)| *bytes > LEAST_MTU) {
+                self.take_spacing(psn.since(read), bytes);
+            }
             if self.last_request.is_none_or(|(last, _)| psn.is_after(last)) {
                 self.last_request = Some((psn, record.dma_length));
             }
@@ -95,6 +101,17 @@ impl FlowProfile {
             let low = if psn.is_before(low) { psn } else { low };
             let high = if psn.is_after(high) { psn } else { high };
             self.responses = Some((low, high, first));
+        }
+    }
+
+    /// A Read of so many bytes took so many PSNs before the next request: that tells the MTU of a Read that
+    /// nothing of was answered.
+    fn take_spacing(&mut self, psns: i32, bytes: u32) {
+        let fits = |mtu: &u32| i64::from(bytes.div_ceil(*mtu)) == i64::from(psns);
+        if psns > 1
+            && let Some(mtu) = [4096, 2048, 1024, 512, LEAST_MTU].into_iter().find(fits)
+        {
+            self.mtu = self.mtu.max(mtu as u16);
         }
     }
 

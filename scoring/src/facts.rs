@@ -31,9 +31,8 @@ pub struct HostFacts {
     pub implied_naks: u64,
     /// Expiries of its ACK timer.
     pub timeouts: u64,
-    /// Further expiries that the trace cannot tell: the last one before giving up sends nothing, and one that
-    /// falls together with a NAK looks like its answer.
-    pub possible_timeouts: u64,
+    /// Of these, and beside them, what the trace cannot tell for certain.
+    pub doubts: Doubts,
     /// Retransmissions that it began, for any reason.
     pub retransmissions: u64,
     /// ECN-marked packets delivered to it.
@@ -44,6 +43,24 @@ pub struct HostFacts {
     pub cnps_delivered: u64,
     /// Packets with a wrong ICRC that left the switch towards it.
     pub corrupt_received: u64,
+}
+
+/// What a host may or may not have counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Doubts {
+    /// Expiries beside the certain ones: the last one before giving up sends nothing, and one that falls
+    /// together with a NAK looks like its answer.
+    pub timeouts: u64,
+    /// Duplicates beside the certain ones: the responder had refused the first copy, or had failed.
+    pub duplicate_requests: u64,
+    /// Among the sequence NAKs heard: the requester had given up before.
+    pub sequence_naks_heard: u64,
+    /// The same among the RNR NAKs.
+    pub rnr_naks_heard: u64,
+    /// The same among the implied NAKs.
+    pub implied_naks: u64,
+    /// Gaps in responses beside the certain implied NAKs: the requester was going back for another reason.
+    pub more_implied_naks: u64,
 }
 
 /// Packets sent by, delivered to and corrupted on their way to each host.
@@ -96,13 +113,21 @@ pub(crate) fn of_transport(
         let counts = tracker.counts();
         let answers = &mut facts[asks.other().index()];
         answers.duplicate_requests += counts.duplicate_requests;
+        answers.doubts.duplicate_requests += counts.possible_duplicates;
         answers.sequence_naks_sent += counts.sequence_naks_sent;
         let asks = &mut facts[asks.index()];
         asks.sequence_naks_heard += counts.sequence_naks_heard;
         asks.rnr_naks_heard += counts.rnr_naks_heard;
         asks.implied_naks += counts.implied_naks;
         asks.timeouts += counts.timeouts;
-        asks.possible_timeouts += counts.possible_timeouts + u64::from(tracker.is_unfinished());
+        asks.doubts.timeouts += counts.possible_timeouts;
+        asks.doubts.more_implied_naks += counts.possible_implied_naks;
+        if tracker.may_have_given_up() {
+            asks.doubts.timeouts += 1;
+            asks.doubts.sequence_naks_heard += counts.sequence_naks_heard;
+            asks.doubts.rnr_naks_heard += counts.rnr_naks_heard;
+            asks.doubts.implied_naks += counts.implied_naks;
+        }
         asks.retransmissions += repeated.get(&tracker.number()).copied().unwrap_or(0);
     }
     facts

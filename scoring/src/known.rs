@@ -56,6 +56,8 @@ pub struct Host {
 pub struct Known {
     /// ACK timeout of the requester.
     pub timeout: Option<Timeout>,
+    /// Retries of the requester between two moments of progress.
+    pub retries: Option<u32>,
     /// Path MTU in bytes.
     pub mtu: Option<u32>,
     /// The host that posts the test's verbs.
@@ -124,6 +126,7 @@ impl Known {
 
     fn take_config(&mut self, config: &TestConfig) {
         self.timeout = Some(Timeout::from_exponent(config.traffic.min_retransmit_timeout));
+        self.retries = Some(u32::from(config.traffic.max_retransmit_retry));
         self.mtu = Some(config.traffic.mtu.bytes());
         for (host, configured) in
             [(&mut self.requester, &config.requester), (&mut self.responder, &config.responder)]

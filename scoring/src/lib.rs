@@ -24,7 +24,7 @@ pub use anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, Kind, MAX_KEPT_
 pub use cnp::CnpCounts;
 pub use connections::{Certainty, Pair};
 pub use counters::CounterReport;
-pub use facts::HostFacts;
+pub use facts::{Doubts, HostFacts};
 pub use known::{CnpScope, Known, Timeout};
 pub use messages::{MessageTime, QpMessages};
 pub use retransmission::{Retransmission, Trigger};

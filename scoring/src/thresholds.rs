@@ -26,6 +26,10 @@ pub const ANSWER_PATIENCE: Nanos = Nanos::from_millis(50);
 /// at the ports let both vary by a few packets.
 pub const TIMER_SLACK: Nanos = Nanos::from_micros(50);
 
+/// How long after a marked packet left the switch a CNP may come before its absence counts: a round trip of the
+/// testbed and the longest interval that any NIC is known to wait of its own accord (50 µs, 001 §6.3).
+pub const CNP_PATIENCE: Nanos = Nanos::from_micros(50);
+
 /// CNPs closer than this share of the interval, in percent, are too early: NICs keep their interval with clocks
 /// of their own, some of them coarse.
 pub const CNP_INTERVAL_PERCENT: u64 = 90;

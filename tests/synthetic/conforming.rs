@@ -1,20 +1,127 @@
 //! Conforming worlds with random delays, habits and faults: the analyzers say nothing.
 
-use scoring::Options;
-use tests::synthetic::{self, random};
+use dumper::trace::Origin;
+use dumper::{Observation, Trace};
+use scoring::{Options, Rule, analyze};
+use tests::synthetic::{self, Dice, Outcome, World, counters, random};
 
 use crate::common::{config_of, for_all, scope_of, silent};
 
-/// Worlds of the main property.
+/// Worlds of each property.
 const CASES: u64 = 10_000;
+
+/// Judges a world with all that can be known of it.
+fn judged_with_config(world: &World, observation: &Observation) -> Result<(), String> {
+    let config = config_of(world);
+    let options = Options { config: Some(&config), cnp_scope: scope_of(world) };
+    silent(observation, options).map_err(|failure| format!("{failure}{world:#?}"))
+}
+
+fn with_counters(outcome: Outcome) -> Observation {
+    let [first, second] = outcome.tallies.map(|tally| Some(counters::nvidia(&tally)));
+    Observation { requester: first, responder: second, ..outcome.observation }
+}
 
 #[test]
 fn conforming_worlds_are_silent() {
     for_all("conforming", CASES, |seed| {
         let world = random::world(seed);
+        judged_with_config(&world, &synthetic::run(&world).observation)
+    });
+}
+
+#[test]
+fn counters_that_fit_are_silent() {
+    for_all("counters", CASES, |seed| {
+        let world = random::world(seed);
+        judged_with_config(&world, &with_counters(synthetic::run(&world)))
+    });
+}
+
+/// Packets that vanish behind the switch are no fault of the transport where the host counts them.
+#[test]
+fn counted_discards_are_silent() {
+    for_all("counted discards", CASES, |seed| {
+        let mut world = random::lossy_world(seed);
+        random::hide_losses(&mut world, &mut Dice::new(!seed), 5);
+        judged_with_config(&world, &with_counters(synthetic::run(&world)))
+    });
+}
+
+/// Where nothing counts them, a packet that vanished is unexplained, and nothing else is wrong.
+#[test]
+fn uncounted_discards_are_unexplained() {
+    for_all("uncounted discards", CASES, |seed| {
+        let mut world = random::lossy_world(seed);
+        random::hide_losses(&mut world, &mut Dice::new(!seed), 1);
         let outcome = synthetic::run(&world);
         let config = config_of(&world);
         let options = Options { config: Some(&config), cnp_scope: scope_of(&world) };
-        silent(&outcome.observation, options).map_err(|failure| format!("{failure}{world:#?}"))
+        let analysis = analyze(&outcome.observation, options);
+        if analysis.anomalies.kept().iter().all(|anomaly| anomaly.rule == Rule::DeliveredYetMissing) {
+            return Ok(());
+        }
+        let trace = synthetic::trace(&outcome.observation);
+        Err(format!("{}{trace}{world:#?}", synthetic::anomalies(&analysis)))
+    });
+}
+
+/// Part of a trace; `bare` without metadata.
+fn part(observation: &Observation, range: std::ops::Range<usize>, origin: Origin, bare: bool) -> Observation {
+    let whole = &observation.trace;
+    let mut trace = Trace::new(origin);
+    for flow in whole.flows() {
+        trace.add_flow(*flow);
+    }
+    for record in &whole.records()[range] {
+        match whole.extra(record) {
+            Some(extra) => trace.push_with(*record, *extra),
+            None => trace.push(*record),
+        }
+    }
+    let connections = if bare { Vec::new() } else { observation.connections.clone() };
+    Observation { trace, connections, ..Observation::default() }
+}
+
+/// A trace that ends in the middle of everything: what was not answered yet may still have been.
+#[test]
+fn traces_that_end_early_are_silent() {
+    for_all("cut at the end", CASES, |seed| {
+        let world = random::world(seed);
+        let observation = synthetic::run(&world).observation;
+        let length = observation.trace.records().len() as u64;
+        let cut = Dice::new(!seed).within(0..=length) as usize;
+        judged_with_config(&world, &part(&observation, 0..cut, Origin::Mirror, false))
+    });
+}
+
+/// Without metadata and configuration, from the first packet on.
+#[test]
+fn bare_captures_are_silent() {
+    for_all("bare", CASES, |seed| {
+        let world = random::measurable_world(seed);
+        let observation = synthetic::run(&world).observation;
+        let length = observation.trace.records().len();
+        for origin in [Origin::Mirror, Origin::Plain] {
+            let bare = part(&observation, 0..length, origin, true);
+            silent(&bare, Options::default()).map_err(|failure| format!("{failure}{world:#?}"))?;
+        }
+        Ok(())
+    });
+}
+
+/// A capture that was started in the middle of everything.
+#[test]
+fn captures_that_start_late_are_silent() {
+    for_all("cut at the start", CASES, |seed| {
+        let world = random::measurable_world(seed);
+        let observation = synthetic::run(&world).observation;
+        let length = observation.trace.records().len() as u64;
+        let start = Dice::new(!seed).within(0..=length) as usize;
+        for origin in [Origin::Mirror, Origin::Plain] {
+            let late = part(&observation, start..length as usize, origin, true);
+            silent(&late, Options::default()).map_err(|failure| format!("{failure}{world:#?}"))?;
+        }
+        Ok(())
     });
 }

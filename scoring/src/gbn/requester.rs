@@ -9,7 +9,7 @@ use super::tables::requester::{Event, State};
 use super::tracker::{Answer, Ledger, Lost, Packet};
 use super::window::{Past, Window};
 use crate::anomaly::Evidence;
-use crate::known::Timeout;
+use crate::known::{Known, Timeout};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
 use crate::thresholds::{ACK_IN_FLIGHT, LATEST_EXPIRY, SHORTEST_TIMEOUT, TIMER_SLACK};
@@ -95,12 +95,15 @@ pub(super) struct Requester {
     reissued: Option<Reissued>,
     /// The wait that the last RNR NAK names.
     rnr_wait: Nanos,
+    /// Retries since the last progress, and whether they ever were all that the requester has.
+    retries: u32,
+    spent_retries: bool,
     /// End of an RNR wait: the timer does not run during it.
     rnr_resumed: Nanos,
 }
 
 impl Requester {
-    pub(super) fn starting_at(psn: Psn, now: Nanos) -> Self {
+    pub(super) fn starting_at(psn: Psn, now: Nanos, known: &Known) -> Self {
         Self {
             state: State::Flowing,
             window: Window::starting_at(psn, now),
@@ -113,6 +116,8 @@ impl Requester {
             last_sent: now,
             reissued: None,
             rnr_wait: Nanos::ZERO,
+            retries: 0,
+            spent_retries: known.retries == Some(0),
             rnr_resumed: Nanos::ZERO,
         }
     }
@@ -122,9 +127,16 @@ impl Requester {
         self.window.una()
     }
 
-    /// Whether anything is sent and not acknowledged.
-    pub(super) fn has_outstanding(&self) -> bool {
-        self.window.una() != self.window.next()
+    /// Whether the requester may have given up: work is left, or it had used up its retries at some time, so
+    /// that the expiry which ends them all, and which sends nothing, may have come.
+    pub(super) fn may_have_given_up(&self) -> bool {
+        self.spent_retries || self.window.una() != self.window.next()
+    }
+
+    /// A retry is spent.
+    fn retry(&mut self, ledger: &Ledger<'_>) {
+        self.retries += 1;
+        self.spent_retries |= ledger.known.retries.is_some_and(|most| self.retries >= most);
     }
 
     /// A request enters the switch.
@@ -220,6 +232,10 @@ impl Requester {
             }
             Event::ResumeAtGap => {
                 ledger.counts.possible_timeouts += u64::from(timer_possible);
+                if !timer_possible && self.gap.is_some_and(|gap| !gap.acted) {
+                    ledger.counts.implied_naks += 1;
+                    ledger.counts.possible_implied_naks -= 1;
+                }
                 let gap = Cause::act(&mut self.gap);
                 entry.trigger = Trigger::Fast;
                 entry.out_of_order = Some(gap.sequence);
@@ -235,10 +251,14 @@ impl Requester {
             Event::ResumeByTimer | Event::ResumeUnheard => {
                 entry.trigger = Trigger::Timeout;
                 entry.timeout_ns = Some(waited);
-                // A NAK may have been acted on again.
-                let pending =
-                    |cause: Option<Cause>| cause.is_some_and(|cause| cause.psn == psn && cause.pending > 0);
-                if pending(self.nak) || pending(self.gap) || event == Event::ResumeUnheard {
+                self.retry(ledger);
+                // A NAK may have been acted on late, or again.
+                let pending = |cause: Option<Cause>| {
+                    cause.is_some_and(|cause| {
+                        cause.pending > 0 && (cause.psn == psn || packet.time - cause.time <= ACK_IN_FLIGHT)
+                    })
+                };
+                if psn != una || pending(self.nak) || pending(self.gap) {
                     ledger.counts.possible_timeouts += 1;
                 } else {
                     ledger.counts.timeouts += 1;
@@ -412,6 +432,7 @@ impl Requester {
             Answer::SequenceNak => {
                 ledger.counts.sequence_naks_heard += 1;
                 if !stale {
+                    self.retry(ledger);
                     Cause::heard(&mut self.nak, packet.psn, packet);
                     self.step(Event::HearNak, packet, ledger, String::new);
                 }
@@ -437,11 +458,11 @@ impl Requester {
     pub(super) fn hears_response(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) -> bool {
         let before = self.window.una();
         if packet.psn == before {
-            self.moved_to(packet.psn.add(1), packet.time);
+            self.moved_to(packet.psn.add(1), packet.time, ledger);
         } else if packet.psn.is_after(before) && packet.psn.since(self.window.next()) < 0 {
             self.acknowledge(packet.psn, packet, ledger);
             if self.window.una() == packet.psn {
-                self.moved_to(packet.psn.add(1), packet.time);
+                self.moved_to(packet.psn.add(1), packet.time, ledger);
             }
         }
         self.window.una() != before
@@ -452,11 +473,12 @@ impl Requester {
     #[inline]
     fn acknowledge(&mut self, end: Psn, packet: &Packet, ledger: &mut Ledger<'_>) {
         match self.window.unanswered_before(end) {
-            None => self.moved_to(end, packet.time),
+            None => self.moved_to(end, packet.time, ledger),
             Some(missing) => {
-                self.moved_to(missing, packet.time);
+                self.moved_to(missing, packet.time, ledger);
                 if Cause::heard(&mut self.gap, missing, packet) {
-                    ledger.counts.implied_naks += 1;
+                    self.retry(ledger);
+                    ledger.counts.possible_implied_naks += 1;
                     self.step(Event::HearGap, packet, ledger, String::new);
                 }
             }
@@ -464,11 +486,18 @@ impl Requester {
     }
 
     #[inline]
-    fn moved_to(&mut self, una: Psn, now: Nanos) {
+    fn moved_to(&mut self, una: Psn, now: Nanos, ledger: &mut Ledger<'_>) {
         if !una.is_after(self.window.una()) {
             return;
         }
+        if let Some(Timeout::Enabled(minimum)) = ledger.known.timeout
+            && self.window.waited_at_most(now) + TIMER_SLACK >= minimum
+        {
+            // It may have expired before this arrives, and what it would have repeated is acknowledged.
+            ledger.counts.possible_timeouts += 1;
+        }
         self.window.acknowledge(una, now);
+        self.retries = 0;
     }
 
     /// A Read response enters the switch: it may be the data that a re-issued Read asked for.

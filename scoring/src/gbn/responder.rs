@@ -62,6 +62,9 @@ pub(super) struct Responder {
     /// PSNs of which nobody can say whether the responder took them: it refused one copy and may have taken the
     /// next, or refused that as well.
     uncertain: Option<(Psn, Psn)>,
+    /// Duplicates of what is not acknowledged, or since the last answer: should the responder refuse something,
+    /// they may have been none.
+    unsettled: u64,
     messages: Messages,
 }
 
@@ -77,6 +80,7 @@ impl Responder {
             owed: None,
             repeated: None,
             uncertain: None,
+            unsettled: 0,
             messages: Messages::starting_at(fresh),
         }
     }
@@ -123,8 +127,15 @@ impl Responder {
     }
 
     fn take_duplicate(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
-        if self.state != State::Failed {
+        let uncertain =
+            self.uncertain.is_some_and(|(from, to)| packet.end().is_after(from) && packet.psn.is_before(to));
+        if self.state == State::Failed {
+            // It takes nothing any more.
+        } else if uncertain {
+            ledger.counts.possible_duplicates += 1;
+        } else {
             ledger.counts.duplicate_requests += 1;
+            self.unsettled += 1;
         }
         if packet.end().is_after(self.acknowledged) {
             let (from, to) = self.repeated.unwrap_or((packet.psn, packet.end()));
@@ -197,12 +208,18 @@ impl Responder {
                 None
             }
             Answer::Fatal => {
+                // What came after the request that it refuses it did not look at.
+                self.unsettled = ledger.counts.duplicate_requests;
+                self.doubt_duplicates(ledger);
                 self.step(Event::Fatal, packet, ledger, String::new);
                 None
             }
         };
         // An ACK covers its PSN; a NAK covers everything before.
         let covered = if answer == Answer::Ack { psn } else { psn.sub(1) };
+        if self.repeated.is_none() {
+            self.unsettled = 0;
+        }
         if covered.is_before(self.expected) {
             if let Some((expected, said)) = self.messages.check(covered, packet.aeth().msn) {
                 let relative = ledger.relative(psn);
@@ -293,8 +310,16 @@ impl Responder {
         })
     }
 
+    /// Of the duplicates that are not settled nobody can say whether the responder counted them.
+    fn doubt_duplicates(&mut self, ledger: &mut Ledger<'_>) {
+        ledger.counts.duplicate_requests -= self.unsettled;
+        ledger.counts.possible_duplicates += self.unsettled;
+        self.unsettled = 0;
+    }
+
     fn rnr(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let psn = packet.psn;
+        self.doubt_duplicates(ledger);
         let delivered = psn.is_before(self.expected) && !psn.is_before(self.acknowledged);
         let event = if delivered { Event::Rnr } else { Event::RnrOther };
         let relative = ledger.relative(psn);

@@ -83,12 +83,17 @@ pub struct TrackerCounts {
     pub sequence_naks_heard: u64,
     /// RNR NAKs delivered to the requester.
     pub rnr_naks_heard: u64,
-    /// Implied NAKs: responses or ACKs beyond an unanswered Read delivered to the requester, one a gap.
+    /// Implied NAKs: Reads that were re-issued because a response, or an ACK, beyond the awaited response was
+    /// delivered.
     pub implied_naks: u64,
+    /// Such deliveries that the requester did not act upon, or was about to repeat the Read for another reason.
+    pub possible_implied_naks: u64,
     /// Retransmissions that only an expired timer explains.
     pub timeouts: u64,
-    /// Retransmissions that something else explains as well as an expired timer.
+    /// Moments at which a timer may have expired that nothing shows for certain.
     pub possible_timeouts: u64,
+    /// Delivered requests that the responder had taken already or refused: nobody can say which.
+    pub possible_duplicates: u64,
 }
 
 /// Where the machines leave what they find.
@@ -205,9 +210,9 @@ impl ConnectionTracker {
         self.connection
     }
 
-    /// Whether requests are left that nobody acknowledged.
-    pub fn is_unfinished(&self) -> bool {
-        self.ends.as_ref().is_some_and(|ends| ends.requester.has_outstanding())
+    /// Whether the requester may have given up.
+    pub fn may_have_given_up(&self) -> bool {
+        self.ends.as_ref().is_some_and(|ends| ends.requester.may_have_given_up())
     }
 
     /// The connection.
@@ -242,7 +247,7 @@ impl ConnectionTracker {
         self.muted |= fate == Fate::Unknown;
         if self.ends.is_none() && class.is_request() {
             self.ends = Some(Ends {
-                requester: Requester::starting_at(packet.psn, packet.time),
+                requester: Requester::starting_at(packet.psn, packet.time, findings.known),
                 responder: Responder::starting_at(packet.psn, starts_fresh(&self.pair, packet.psn)),
                 answers: Answers::none(),
             });

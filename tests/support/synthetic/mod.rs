@@ -6,6 +6,7 @@
 //! ([`random::world`]). What it writes is conforming by construction, so whatever the analyzers remark on it
 //! is a fault of one or the other.
 
+pub mod counters;
 mod dice;
 mod faults;
 mod notifier;

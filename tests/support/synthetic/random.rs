@@ -76,6 +76,23 @@ pub fn world(seed: u64) -> World {
     world
 }
 
+/// Any world in which packets may be lost: timers run.
+pub fn lossy_world(seed: u64) -> World {
+    let mut world = world(seed);
+    world.timeout = world.timeout.max(4);
+    world
+}
+
+/// Any world whose timers are long enough for a spectator who does not know them: longer than what links and
+/// queues can hide of the shortest one.
+pub fn measurable_world(seed: u64) -> World {
+    let mut world = world(seed);
+    if (1..4).contains(&world.timeout) {
+        world.timeout = 4;
+    }
+    world
+}
+
 /// PSNs of a connection's work.
 pub fn packets_of(connection: &Connection, mtu: u32) -> u64 {
     connection.messages.iter().map(|message| u64::from(message.bytes.div_ceil(mtu).max(1))).sum()

@@ -120,10 +120,8 @@ impl Responder {
 
     fn take_duplicate(&mut self, packet: &Packet, spec: &Connection) {
         match packet.op {
-            Op::Data { ack_req, .. } => {
-                if ack_req || spec.habits.responder.acknowledges_all_duplicates {
-                    self.acknowledge();
-                }
+            Op::Data { ack_req, .. } if ack_req || spec.habits.responder.acknowledges_all_duplicates => {
+                self.acknowledge();
             }
             Op::ReadRequest { count, bytes, .. } => {
                 self.abandon_from(packet.at, spec);
