@@ -3,5 +3,6 @@
 mod analyzers;
 mod bad_input;
 mod captures;
+mod docs;
 mod folders;
 mod run;

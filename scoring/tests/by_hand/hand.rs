@@ -1,0 +1,99 @@
+//! Traces written packet by packet.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use dumper::trace::{Origin, Record, flags};
+use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
+use dumper::{Event, Flow, FlowId, Nanos, Observation, Psn, Trace};
+use scoring::{Analysis, Options, analyze};
+
+pub(crate) const NAK: Syndrome = Syndrome::Nak(NakCode::PsnSequenceError);
+const ACK: Syndrome = Syndrome::Ack(AethRepr::NO_CREDITS);
+
+/// Host `n` of the test network.
+pub(crate) fn host(n: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, n))
+}
+
+/// A trace under construction. Times are in nanoseconds, PSNs are absolute.
+pub(crate) struct Hand {
+    trace: Trace,
+    src_ports: Vec<u16>,
+}
+
+impl Hand {
+    pub(crate) fn new() -> Self {
+        Self { trace: Trace::new(Origin::Mirror), src_ports: Vec::new() }
+    }
+
+    /// A flow between two hosts to a QPN, with a UDP source port.
+    pub(crate) fn flow(&mut self, from: u8, to: u8, dest_qpn: u32, src_port: u16) -> FlowId {
+        self.src_ports.push(src_port);
+        self.trace.add_flow(Flow { source: host(from), destination: host(to), dest_qpn, vlan: None })
+    }
+
+    /// Both directions of a connection: QPN 0x11 at host 1, 0x22 at host 2.
+    pub(crate) fn connection(&mut self) -> (FlowId, FlowId) {
+        (self.flow(1, 2, 0x22, 0xc000), self.flow(2, 1, 0x11, 0xc000))
+    }
+
+    /// Appends a packet and returns its mirror sequence number.
+    pub(crate) fn packet(&mut self, time: u64, flow: FlowId, opcode: Opcode, psn: u32) -> u32 {
+        self.with(time, flow, opcode, psn, |_| ())
+    }
+
+    pub(crate) fn with(
+        &mut self,
+        time: u64,
+        flow: FlowId,
+        opcode: Opcode,
+        psn: u32,
+        change: impl FnOnce(&mut Record),
+    ) -> u32 {
+        let sequence = self.trace.records().len() as u32 + 1;
+        let mut record = Record::new(Nanos(time), sequence, flow, opcode, Psn::new(psn));
+        record.src_port = self.src_ports[flow.index()];
+        record.payload_len = 1024;
+        change(&mut record);
+        self.trace.push(record);
+        sequence
+    }
+
+    /// A packet that the injector drops.
+    pub(crate) fn lost(&mut self, time: u64, flow: FlowId, opcode: Opcode, psn: u32) -> u32 {
+        self.with(time, flow, opcode, psn, |record| record.set_event(Event::Drop))
+    }
+
+    /// The last packet of a message: it asks for an acknowledgement.
+    pub(crate) fn last(&mut self, time: u64, flow: FlowId, opcode: Opcode, psn: u32) -> u32 {
+        self.with(time, flow, opcode, psn, |record| record.flags |= flags::ACK_REQ)
+    }
+
+    /// A Read request for `packets` packets of 1024 bytes.
+    pub(crate) fn read(&mut self, time: u64, flow: FlowId, psn: u32, packets: u32) -> u32 {
+        self.with(time, flow, Opcode::ReadRequest, psn, |record| {
+            record.dma_length = packets * 1024;
+            record.flags |= flags::ACK_REQ;
+        })
+    }
+
+    pub(crate) fn ack(&mut self, time: u64, flow: FlowId, psn: u32, msn: u32) -> u32 {
+        self.answer(time, flow, psn, ACK, msn)
+    }
+
+    pub(crate) fn answer(&mut self, time: u64, flow: FlowId, psn: u32, syndrome: Syndrome, msn: u32) -> u32 {
+        self.with(time, flow, Opcode::Acknowledge, psn, |record| {
+            record.aeth = AethRepr { syndrome, msn }.into();
+        })
+    }
+
+    /// What the analyzers say, with nothing known but the trace.
+    pub(crate) fn analyze(self) -> Analysis {
+        analyze(&Observation::of_trace(self.trace, Vec::new()), Options::default())
+    }
+}
+
+/// Rules that were broken, in order.
+pub(crate) fn rules(analysis: &Analysis) -> Vec<&'static str> {
+    analysis.anomalies.kept().iter().map(|anomaly| anomaly.rule.name()).collect()
+}
