@@ -143,7 +143,8 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
                 routes[answers.index()].answers = at;
             }
             let mtu = options.config.map_or(pair.mtu, |config| config.traffic.mtu.bytes());
-            let discards = sides.of(pair.connection.responder.ip).and_then(|side| known.host(side).discards);
+            let ends = [pair.connection.requester.ip, pair.connection.responder.ip];
+            let discards = ends.map(|ip| sides.of(ip).and_then(|side| known.host(side).discards));
             trackers.push(ConnectionTracker::new(*pair, number, mtu, discards));
         }
     }

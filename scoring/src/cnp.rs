@@ -14,6 +14,14 @@ use crate::rules::Rule;
 use crate::sides::{Side, Sides};
 use crate::thresholds::{ACK_IN_FLIGHT, CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT, CNP_PATIENCE};
 
+/// A CNP without a reason, sent on a flow.
+#[derive(Clone, Debug)]
+struct Held {
+    sent: Nanos,
+    flow: FlowId,
+    anomaly: Anomaly,
+}
+
 /// CNPs without a reason that are held back on a flow until it is sure that there is none.
 const MAX_HELD: usize = 64;
 
@@ -38,9 +46,11 @@ struct QpState {
     first_mark: Option<Mark>,
     answered_by: Option<u32>,
     /// CNPs without a reason so far: a loss behind the switch may explain them, which only its repair shows.
-    unexplained: Vec<(Nanos, Anomaly)>,
-    /// Farthest Read request on this flow.
-    last_read: Option<Psn>,
+    unexplained: Vec<Held>,
+    /// When its sender last sent something other than a CNP.
+    last_sent: Nanos,
+    /// Farthest Read request on this flow: its PSN and the virtual address at which it ends.
+    last_read: Option<(Psn, u64)>,
 }
 
 /// What is counted for the counters analyzer and the summary, per flow.
@@ -84,6 +94,9 @@ pub(crate) struct CnpAnalyzer<'a> {
     /// The other direction of each flow, and the connection's number.
     partner: Vec<Option<(FlowId, usize)>>,
     sides: &'a Sides,
+    /// Time of the first packet, and whether the hosts say of a flow that it starts there.
+    start: Nanos,
+    from_start: Vec<bool>,
     flows: Vec<QpState>,
     counts: Vec<CnpCounts>,
     last_cnp: BTreeMap<ScopeKey, (Nanos, u32)>,
@@ -93,7 +106,12 @@ impl<'a> CnpAnalyzer<'a> {
     /// An analyzer of a trace whose connections are `pairs`.
     pub(crate) fn new(trace: &'a Trace, pairs: &[Pair], sides: &'a Sides, known: &'a Known) -> Self {
         let mut partner = vec![None; trace.flows().len()];
+        let mut from_start = vec![false; trace.flows().len()];
         for (pair, number) in pairs.iter().zip(1..) {
+            let told = pair.connection.requester.initial_psn.is_some();
+            for flow in [Some(pair.requests), pair.answers].into_iter().flatten() {
+                from_start[flow.index()] |= told;
+            }
             if let Some(answers) = pair.answers {
                 partner[pair.requests.index()].get_or_insert((answers, number));
                 partner[answers.index()].get_or_insert((pair.requests, number));
@@ -101,7 +119,8 @@ impl<'a> CnpAnalyzer<'a> {
         }
         let flows = vec![QpState::default(); partner.len()];
         let counts = vec![CnpCounts::default(); partner.len()];
-        Self { trace, known, partner, sides, flows, counts, last_cnp: BTreeMap::new() }
+        let start = trace.records().first().map(|record| record.time).unwrap_or_default();
+        Self { trace, known, partner, sides, start, from_start, flows, counts, last_cnp: BTreeMap::new() }
     }
 
     /// Counts per flow.
@@ -117,6 +136,7 @@ impl<'a> CnpAnalyzer<'a> {
             self.cnp(record, anomalies);
         } else {
             let state = &mut self.flows[record.flow.index()];
+            state.last_sent = record.time;
             state.lossy |= fate != Fate::Delivered { left: record.time, copies: 1 };
             if class.is_data() && state.first_mark.is_some_and(|mark| !record.psn.is_after(mark.psn)) {
                 state.first_mark = None;
@@ -128,7 +148,7 @@ impl<'a> CnpAnalyzer<'a> {
         {
             let other = &mut self.flows[other.index()];
             other.lossy = true;
-            other.unexplained.retain(|(sent, _)| record.time - *sent > ACK_IN_FLIGHT);
+            other.unexplained.retain(|held| record.time - held.sent > ACK_IN_FLIGHT);
         }
         // Whatever a receiver of marks sends shows that it is alive; cheap to skip where nothing was marked.
         if let Some((other, _)) = self.partner[record.flow.index()] {
@@ -141,6 +161,13 @@ impl<'a> CnpAnalyzer<'a> {
         }
     }
 
+    /// Whether what is seen may follow from what passed before the capture: nobody says that it starts with the
+    /// connection, and it has just started.
+    fn may_be_from_before(&self, flow: FlowId, now: Nanos) -> bool {
+        let told = self.known.from_the_start || self.from_start[flow.index()];
+        !told && now - self.start <= ACK_IN_FLIGHT
+    }
+
     /// Whether the sender of a packet shows by it that it misses something of the other direction: a sequence
     /// NAK, a Read for the second time.
     #[inline]
@@ -148,10 +175,12 @@ impl<'a> CnpAnalyzer<'a> {
         match class {
             Class::Acknowledge => record.aeth().syndrome == Syndrome::Nak(NakCode::PsnSequenceError),
             Class::ReadRequest => {
+                // The rest of a Read ends where the whole Read does.
+                let end = record.virtual_address.wrapping_add(u64::from(record.dma_length));
                 let last = &mut self.flows[record.flow.index()].last_read;
-                let repeated = last.is_some_and(|last| !record.psn.is_after(last));
+                let repeated = last.is_some_and(|(psn, ends)| !record.psn.is_after(psn) || end == ends);
                 if !repeated {
-                    *last = Some(record.psn);
+                    *last = Some((record.psn, end));
                 }
                 repeated
             }
@@ -162,13 +191,17 @@ impl<'a> CnpAnalyzer<'a> {
     /// A packet has left the switch.
     #[inline]
     pub(crate) fn leaves(&mut self, record: &Record, left: Nanos) {
-        let state = &mut self.flows[record.flow.index()];
         if record.class() == Class::Cnp {
             return;
         }
+        let from_before = self.may_be_from_before(record.flow, record.time);
+        let state = &mut self.flows[record.flow.index()];
         if self.trace.marked(record) {
             state.credits += 1;
             let (sequence, psn) = (record.sequence, record.psn);
+            if from_before {
+                return;
+            }
             state.first_mark.get_or_insert(Mark { sequence, psn, left });
             self.counts[record.flow.index()].marked += 1;
         } else if state.lossy && record.class().is_data() {
@@ -195,7 +228,11 @@ impl<'a> CnpAnalyzer<'a> {
             let credits = &mut self.flows[marked.index()].credits;
             let unexplained = *credits == 0;
             *credits = credits.saturating_sub(1);
-            if unexplained {
+            // A loss that nobody saw, or a mark from before the capture, would explain it.
+            let excused = self.flows[marked.index()].lossy
+                || self.host(&flow).is_some_and(|(_, host)| host.discards.is_some_and(|lost| lost > 0))
+                || self.may_be_from_before(record.flow, record.time);
+            if unexplained && !excused {
                 let anomaly = Anomaly {
                     rule: Rule::CnpWithoutEcn,
                     who,
@@ -205,10 +242,10 @@ impl<'a> CnpAnalyzer<'a> {
                 };
                 let held = &mut self.flows[marked.index()].unexplained;
                 if held.len() == MAX_HELD {
-                    let (_, oldest) = held.remove(0);
-                    anomalies.push(oldest);
+                    let oldest = held.remove(0);
+                    anomalies.push(oldest.anomaly);
                 }
-                held.push((record.time, anomaly));
+                held.push(Held { sent: record.time, flow: record.flow, anomaly });
             }
         }
         let Some((side, interval)) =
@@ -241,9 +278,14 @@ impl<'a> CnpAnalyzer<'a> {
 
     /// The trace has ended: a host that received marks, lived on and never sent a CNP is named.
     pub(crate) fn ends(&mut self, anomalies: &mut Anomalies) {
-        for flow in &mut self.flows {
-            for (_, anomaly) in flow.unexplained.drain(..) {
-                anomalies.push(anomaly);
+        for held in
+            self.flows.iter_mut().flat_map(|flow| std::mem::take(&mut flow.unexplained)).collect::<Vec<_>>()
+        {
+            // A QP that falls silent right after it may have lost the rest behind the switch, and given up.
+            let counts =
+                self.host(&self.trace.flows()[held.flow.index()]).and_then(|(_, host)| host.discards);
+            if counts.is_some() || self.flows[held.flow.index()].last_sent > held.sent {
+                anomalies.push(held.anomaly);
             }
         }
         // A host may limit CNPs as a whole, so all of its addresses count together.

@@ -23,6 +23,9 @@ const LEAST_MTU: u32 = 256;
 /// compared, so that a hostile capture cannot make the search quadratic.
 const MAX_CANDIDATES: usize = 1 << 22;
 
+/// How far off, in PSNs, the answers of a misbehaving responder may be.
+const NEAR: i32 = 1 << 16;
+
 /// How sure it is that two flows belong together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -61,6 +64,12 @@ pub struct Pair {
     pub mtu: u32,
 }
 
+/// Kinds of answer beside the ACK, which every request may get.
+mod answers {
+    pub(super) const DATA: u8 = 1;
+    pub(super) const ATOMIC: u8 = 2;
+}
+
 /// What one pass over the trace tells about a flow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FlowProfile {
@@ -69,6 +78,11 @@ pub(crate) struct FlowProfile {
     first_request: Option<(Psn, Nanos)>,
     /// Farthest request and the bytes that it asks for, if it is a Read.
     last_request: Option<(Psn, u32)>,
+    /// Virtual address at which it ends, if it is a Read.
+    read_ends_at: Option<u64>,
+    /// Kinds of answer that the requests ask for, and that the responses are.
+    asks: u8,
+    answers: u8,
     /// Lowest and highest PSN of the responses, and the time of the first.
     responses: Option<(Psn, Psn, Nanos)>,
     src_port: u16,
@@ -88,13 +102,24 @@ impl FlowProfile {
         {
             self.mtu = self.mtu.max(record.payload_len);
         }
+        match class {
+            Class::ReadRequest => self.asks |= answers::DATA,
+            Class::AtomicRequest => self.asks |= answers::ATOMIC,
+            Class::ReadResponse(_) => self.answers |= answers::DATA,
+            Class::AtomicAcknowledge => self.answers |= answers::ATOMIC,
+            _ => {}
+        }
         if class.is_request() {
             self.first_request.get_or_insert((psn, record.time));
-            if let Some((read, bytes)) = self.last_request.filter(|(_, bytes)| *bytes > LEAST_MTU) {
-                self.take_spacing(psn.since(read), bytes);
-            }
-            if self.last_request.is_none_or(|(last, _)| psn.is_after(last)) {
+            // The rest of a Read that is issued again says nothing new.
+            let ends_at = record.virtual_address.wrapping_add(u64::from(record.dma_length));
+            let rest = class == Class::ReadRequest && self.read_ends_at == Some(ends_at);
+            if !rest && self.last_request.is_none_or(|(last, _)| psn.is_after(last)) {
+                if let Some((read, bytes)) = self.last_request.filter(|(_, bytes)| *bytes > LEAST_MTU) {
+                    self.take_spacing(psn.since(read), bytes);
+                }
                 self.last_request = Some((psn, record.dma_length));
+                self.read_ends_at = (class == Class::ReadRequest).then_some(ends_at);
             }
         } else if class.is_response() {
             let (low, high, first) = self.responses.unwrap_or((psn, psn, record.time));
@@ -122,11 +147,28 @@ impl FlowProfile {
         let Some((last, bytes)) = self.last_request else { return false };
         let mtu = mtu_of(self, answers);
         let end = last.add(bytes.div_ceil(mtu).clamp(1, Psn::SPACE / 2));
-        !low.is_before(start) && high.is_before(end) && first >= since
+        // In a capture that starts in the middle of a connection, the first answers are to requests before it.
+        let late = low.is_before(start) || first < since;
+        let overlaps = high.is_before(end) && (!high.is_before(start) || late && high.add(1) == start);
+        overlaps && self.asks & answers.answers == answers.answers
     }
 
     fn pairs_with(&self, other: &Self) -> bool {
         self.answered_by(other) && other.answered_by(self)
+    }
+
+    /// Whether `answers` can be the answers of a responder that does not keep to the PSNs that it was asked for:
+    /// they come afterwards, and are not far off. Two connections' PSNs are random, and that near by chance only
+    /// once in a hundred times.
+    fn roughly_answered_by(&self, answers: &Self) -> bool {
+        let Some((low, high, first)) = answers.responses else { return true };
+        let Some((start, since)) = self.first_request else { return false };
+        let Some((last, _)) = self.last_request else { return false };
+        low.since(start) > -NEAR && high.since(last) < NEAR && first >= since
+    }
+
+    fn roughly_pairs_with(&self, other: &Self) -> bool {
+        self.roughly_answered_by(other) && other.roughly_answered_by(self)
     }
 }
 
@@ -258,13 +300,19 @@ impl Finder<'_> {
         }
         for [there, back] in between.into_values() {
             if let ([one], [other]) = (&there[..], &back[..])
-                && self.profiles[one.index()].pairs_with(&self.profiles[other.index()])
+                && self.are_alone(*one, *other)
             {
                 self.join(*one, *other, Certainty::Addresses);
             } else {
                 self.match_flows(&there, &back);
             }
         }
+    }
+
+    /// Whether the only flows between two addresses are one connection.
+    fn are_alone(&self, one: FlowId, other: FlowId) -> bool {
+        let (one, other) = (&self.profiles[one.index()], &self.profiles[other.index()]);
+        one.pairs_with(other) || one.roughly_pairs_with(other)
     }
 
     /// Pairs flows that are each other's only candidate, by PSN and then by source port, until nothing changes.

@@ -1,6 +1,7 @@
 //! What is known of a test besides its trace.
 
 use corpus::TestConfig;
+use dumper::trace::Origin;
 use dumper::{HostCounters, Nanos, Observation};
 
 use crate::facts::HostFacts;
@@ -66,6 +67,9 @@ pub struct Known {
     pub responder: Host,
     /// Scope of the CNP interval.
     pub cnp_scope: CnpScope,
+    /// The trace begins with the first packet that the injector mirrored, so that nothing came before it. An
+    /// injector counts from 1 in every test (001 §3.4).
+    pub from_the_start: bool,
 }
 
 impl Known {
@@ -81,10 +85,13 @@ impl Known {
             discards: counters.as_ref().and_then(|counters| discards(counters, facts.corrupt_received)),
             ..Host::default()
         };
+        let trace = &observation.trace;
         let mut known = Self {
             requester: host(&observation.requester, &facts[0]),
             responder: host(&observation.responder, &facts[1]),
             cnp_scope,
+            from_the_start: trace.origin() == Origin::Mirror
+                && trace.records().first().is_some_and(|first| first.sequence == 1),
             ..Self::default()
         };
         if let Some(config) = config {

@@ -1,6 +1,6 @@
 //! Every rule that an analyzer holds a NIC to, with what it expects and where that is written.
 
-use crate::anomaly::{Kind, Role};
+use crate::anomaly::Kind;
 
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident = $name:literal, $kind:ident, $expected:literal, $source:literal;)*) => {
@@ -134,28 +134,13 @@ rules! {
     CounterDiffers = "counter-differs", CounterMismatch,
         "the counter moves as often as the trace shows its cause",
         "001 §4 and §6.2.4";
-    /// A NAK or repeated Read for a packet that left the switch, with no counter to say why.
+    /// A NAK or a retransmission of either end for a packet that left the switch, with no counter to say why.
     DeliveredYetMissing = "delivered-yet-missing", UnexplainedDiscard,
         "a packet that left the switch intact reaches the receiver's transport",
         "001 §6.2.2 and §6.2.3";
 }
 
 impl Rule {
-    /// The role that a rule binds.
-    pub const fn role(self) -> Role {
-        match self {
-            Self::RetransmissionWithoutCause
-            | Self::ResumeLate
-            | Self::ResumeEarly
-            | Self::PsnSkipped
-            | Self::RetryAfterFatalNak
-            | Self::RtoBelowMinimum
-            | Self::RtoAboveMaximum => Role::Requester,
-            Self::EcnWithoutCnp | Self::CnpWithoutEcn | Self::CnpTooEarly => Role::NotificationPoint,
-            _ => Role::Responder,
-        }
-    }
-
     /// Whether packets that the capture does not hold could explain what breaks the rule. A plain capture is
     /// full of holes that nothing shows: what was lost before it, behind it, or by the capturing program.
     pub const fn excused_by_unseen_packets(self) -> bool {

@@ -7,7 +7,7 @@ use dumper::wire::{Class, Position};
 
 use super::tables::answers::{Event, State};
 use super::tracker::{Ledger, Packet};
-use crate::anomaly::Evidence;
+use crate::anomaly::{Evidence, Role};
 
 /// A Read or atomic that was delivered and is not answered.
 #[derive(Clone, Copy, Debug)]
@@ -186,7 +186,8 @@ impl Answers {
     ) {
         let next = self.state.on(event);
         if let Some(rule) = next.broken() {
-            ledger.broken(rule, self.state.name(), what(), Evidence::packets([packet.sequence]));
+            let evidence = Evidence::packets([packet.sequence]);
+            ledger.broken(Role::Responder, rule, self.state.name(), what(), evidence);
         }
         self.state = next.state(self.state);
     }

@@ -8,6 +8,7 @@
 mod answers;
 mod requester;
 mod responder;
+mod start;
 pub mod table;
 pub mod tables;
 mod tracker;

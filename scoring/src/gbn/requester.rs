@@ -8,7 +8,7 @@ use dumper::{Nanos, Psn};
 use super::tables::requester::{Event, State};
 use super::tracker::{Answer, Ledger, Lost, Packet};
 use super::window::{Past, Window};
-use crate::anomaly::Evidence;
+use crate::anomaly::{Evidence, Role};
 use crate::known::{Known, Timeout};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
@@ -133,6 +133,12 @@ impl Requester {
         self.spent_retries || self.window.una() != self.window.next()
     }
 
+    /// The next new PSN, if everything before it is acknowledged.
+    pub(super) fn done_before(&self) -> Option<Psn> {
+        let next = self.window.next();
+        (self.window.una() == next).then_some(next)
+    }
+
     /// A retry is spent.
     fn retry(&mut self, ledger: &Ledger<'_>) {
         self.retries += 1;
@@ -152,6 +158,12 @@ impl Requester {
         } else {
             self.sends_out_of_line(packet, ahead, lost, ledger);
         }
+        self.cursor = packet.end();
+        self.last_sent = packet.time;
+    }
+
+    /// It repeats something from before what is followed here.
+    pub(super) fn repeats_earlier(&mut self, packet: &Packet) {
         self.cursor = packet.end();
         self.last_sent = packet.time;
     }
@@ -248,7 +260,7 @@ impl Requester {
                 entry.reaction_ns = Some(packet.time - rnr.time);
                 self.rnr_resumed = packet.time;
             }
-            Event::ResumeByTimer | Event::ResumeUnheard => {
+            Event::ResumeByTimer | Event::ResumeUnheard | Event::ResumeDiscarded => {
                 entry.trigger = Trigger::Timeout;
                 entry.timeout_ns = Some(waited);
                 self.retry(ledger);
@@ -283,6 +295,9 @@ impl Requester {
         let una_relative = ledger.relative(una);
         let waited = self.window.waited_at_most(packet.time);
         self.step(event, packet, ledger, || match event {
+            Event::ResumeUnheard => {
+                format!("repeats from PSN {relative}, whose acknowledgement left the switch intact")
+            }
             Event::ResumeTooSoon => {
                 format!("repeats from PSN {relative} {waited} after it could start its timer, with no NAK")
             }
@@ -314,6 +329,18 @@ impl Requester {
         };
         if let Some(heard) = heard {
             return if crossing { Event::ResumeCrossing } else { heard };
+        }
+        if self.failed.is_some()
+            && !crossing
+            && ledger.requester_discards != Some(0)
+            && self.timer_is_due(packet.time, ledger)
+        {
+            // The NAK that ends the QP may be among what was thrown away.
+            return if ledger.requester_discards.is_none() {
+                Event::ResumeUnheard
+            } else {
+                Event::ResumeDiscarded
+            };
         }
         let una = self.window.una();
         if psn == una {
@@ -348,7 +375,11 @@ impl Requester {
                     Event::ResumeByTimer
                 }
             }
-            Past::Until(_) | Past::Forgotten => Event::ResumeUnheard,
+            Past::Until(_) | Past::Forgotten => match ledger.requester_discards {
+                None => Event::ResumeUnheard,
+                Some(0) => Event::ResumeEarly,
+                Some(_) => Event::ResumeDiscarded,
+            },
             Past::Never => Event::ResumeEarly,
         }
     }
@@ -410,7 +441,7 @@ impl Requester {
         let what = format!("times out on PSN {relative} after {waited}, where {limit} is the limit");
         let evidence =
             Evidence::packets([packet.sequence]).with_time("waited", waited).with_time("limit", limit);
-        ledger.broken(rule, self.state.name(), what, evidence);
+        ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
     }
 
     /// An ACK or NAK is delivered. Returns whether the window moved.
@@ -425,6 +456,10 @@ impl Requester {
             Answer::Ack => packet.psn.add(1),
             Answer::SequenceNak | Answer::Rnr(_) | Answer::Fatal => packet.psn,
         };
+        if acknowledged.is_before(before) {
+            // Of several acknowledgements the requester may have got only the ones that went slower.
+            self.window.may_have_been(acknowledged, packet.time);
+        }
         self.acknowledge(acknowledged, packet, ledger);
         let stale = packet.psn.is_before(before);
         match answer {
@@ -529,7 +564,7 @@ impl Requester {
         if let Some(rule) = next.broken() {
             let nak = self.nak.filter(|nak| nak.pending > 0).map(|nak| nak.sequence);
             let evidence = Evidence::packets([packet.sequence].into_iter().chain(nak));
-            ledger.broken(rule, self.state.name(), what(), evidence);
+            ledger.broken(Role::Requester, rule, self.state.name(), what(), evidence);
         }
         self.state = next.state(self.state);
     }

@@ -7,7 +7,7 @@ use dumper::{Nanos, Psn};
 use super::requester::NakCause;
 use super::tables::responder::{Event, State};
 use super::tracker::{Answer, Ledger, Packet};
-use crate::anomaly::Evidence;
+use crate::anomaly::{Evidence, Role};
 use crate::rules::Rule;
 use crate::thresholds::ANSWER_PATIENCE;
 
@@ -65,6 +65,8 @@ pub(super) struct Responder {
     /// Duplicates of what is not acknowledged, or since the last answer: should the responder refuse something,
     /// they may have been none.
     unsettled: u64,
+    /// PSN that may have been NAKed before anybody looked.
+    unsure: Option<Psn>,
     messages: Messages,
 }
 
@@ -81,6 +83,7 @@ impl Responder {
             repeated: None,
             uncertain: None,
             unsettled: 0,
+            unsure: (!fresh).then_some(psn),
             messages: Messages::starting_at(fresh),
         }
     }
@@ -119,7 +122,8 @@ impl Responder {
             Some(open) if open.psn == self.expected => open.seen = open.seen.saturating_add(1),
             _ if naked => {}
             _ => {
-                let owed = !matches!(self.state, State::NotReady | State::Failed);
+                let owed = !matches!(self.state, State::NotReady | State::Failed)
+                    && self.unsure != Some(self.expected);
                 self.gap = Some(Gap::opened_by(packet, self.expected, owed));
             }
         }
@@ -226,7 +230,8 @@ impl Responder {
                 let what = format!(
                     "says MSN {said} with PSN {relative}, by which {expected} messages were complete"
                 );
-                ledger.broken(Rule::MsnWrong, self.state.name(), what, Evidence::packets([packet.sequence]));
+                let evidence = Evidence::packets([packet.sequence]);
+                ledger.broken(Role::Responder, Rule::MsnWrong, self.state.name(), what, evidence);
             }
             self.has_everything_before(covered.add(1), ledger);
         }
@@ -416,7 +421,7 @@ impl Responder {
     /// An answer that was never sent: no fault of a host that counts what it threw away.
     fn judge_absence(&self, rule: Rule, what: String, evidence: Evidence, ledger: &mut Ledger<'_>) {
         if ledger.responder_discards.is_none_or(|discards| discards == 0) {
-            ledger.broken(rule, self.state.name(), what, evidence);
+            ledger.broken(Role::Responder, rule, self.state.name(), what, evidence);
         }
     }
 
@@ -451,7 +456,7 @@ impl Responder {
         let next = self.state.on(event);
         if let Some(rule) = next.broken() {
             let evidence = Evidence::packets([packet.sequence].into_iter().chain(earlier));
-            ledger.broken(rule, self.state.name(), what(), evidence);
+            ledger.broken(Role::Responder, rule, self.state.name(), what(), evidence);
         }
         self.state = next.state(self.state);
     }

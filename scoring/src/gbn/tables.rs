@@ -49,8 +49,11 @@ pub mod requester {
             ResumeLate,
             /// Repeats from before it.
             ResumeEarly,
-            /// Repeats from a PSN whose acknowledgement passed the switch: it seems not to have arrived.
+            /// Repeats from a PSN whose acknowledgement (or whose NAK that ends the QP) passed the switch: it seems
+            /// not to have arrived.
             ResumeUnheard,
+            /// The same, and the host counts packets that it threw away.
+            ResumeDiscarded,
             /// Repeats for a cause that may have arrived before the NAK that ends the QP.
             ResumeCrossing,
             /// Sends a new request that leaves out PSNs.
@@ -82,7 +85,8 @@ pub mod requester {
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeTooSoon => WrongGo(Rule::RetransmissionWithoutCause, Repeating), "9.7.6.1.3 no sooner than T";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeLate => WrongGo(Rule::ResumeLate, Repeating), "9.7.5.2 none may be left out";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeEarly => WrongGo(Rule::ResumeEarly, Repeating), "9.7.5.2 at the NAKed PSN, not before";
-        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeUnheard => Go(Repeating), "9.7.6.1.3; judged by who counts the loss";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeUnheard => WrongGo(Rule::DeliveredYetMissing, Repeating), "9.7.6.1.3; lost behind the switch";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] ResumeDiscarded => Go(Repeating), "9.7.6.1.3; judged by who counts the loss";
         [Failed] ResumeAtNak => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
         [Failed] ResumeAtGap => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
         [Failed] ResumeAfterRnr => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
@@ -90,7 +94,7 @@ pub mod requester {
         [Failed] ResumeTooSoon => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
         [Failed] ResumeLate => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
         [Failed] ResumeEarly => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
-        [Failed] ResumeUnheard => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
+        [Failed] ResumeUnheard => WrongGo(Rule::DeliveredYetMissing, Repeating), "9.9.2; the NAK was lost behind the switch";
         [Failed] ResumeCrossing => Stay, "9.9.2; the NAK was still on its way";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeCrossing => Never, "only a failed QP";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] SendBeyond => Wrong(Rule::PsnSkipped), "9.7.2 consecutive PSNs";

@@ -9,8 +9,9 @@ use dumper::{Nanos, Psn};
 use super::answers::Answers;
 use super::requester::Requester;
 use super::responder::Responder;
+use super::start::{Place, Start};
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
-use crate::connections::Pair;
+use crate::connections::{Certainty, Pair};
 use crate::known::Known;
 use crate::retransmission::Retransmission;
 use crate::rules::Rule;
@@ -104,6 +105,9 @@ pub(super) struct Ledger<'a> {
     pub(super) known: &'a Known,
     /// Packets that the responder's host threw away, as far as it counts them and the trace does not show why.
     pub(super) responder_discards: Option<u64>,
+    /// The same of the requester's host.
+    pub(super) requester_discards: Option<u64>,
+    start: &'a Start,
     pair: &'a Pair,
     connection: usize,
     muted: bool,
@@ -119,12 +123,18 @@ impl Ledger<'_> {
         self.connection
     }
 
-    /// Notes that `rule` was broken.
-    pub(super) fn broken(&mut self, rule: Rule, state: &'static str, what: String, evidence: Evidence) {
-        if self.muted {
+    /// Notes that `rule` was broken by the requester or the responder.
+    pub(super) fn broken(
+        &mut self,
+        role: Role,
+        rule: Rule,
+        state: &'static str,
+        what: String,
+        evidence: Evidence,
+    ) {
+        if self.muted || !self.start.judges(rule) {
             return;
         }
-        let role = rule.role();
         let address = match role {
             Role::Requester => self.pair.connection.requester.ip,
             _ => self.pair.connection.responder.ip,
@@ -142,10 +152,13 @@ pub struct ConnectionTracker {
     /// Path MTU in bytes.
     mtu: u32,
     responder_discards: Option<u64>,
+    requester_discards: Option<u64>,
+    start: Start,
     /// `None` until the first request shows where the PSNs start.
     ends: Option<Ends>,
     counts: TrackerCounts,
-    /// A packet's fate is unknown, so that nobody can say what either end has received.
+    /// A packet's fate is unknown, or no answers are to be seen, so that nobody can say what either end has
+    /// received.
     muted: bool,
     lost: VecDeque<Lost>,
 }
@@ -154,6 +167,16 @@ struct Ends {
     requester: Requester,
     responder: Responder,
     answers: Answers,
+}
+
+impl Ends {
+    fn starting_with(packet: &Packet, fresh: bool, known: &Known) -> Self {
+        Self {
+            requester: Requester::starting_at(packet.psn, packet.time, known),
+            responder: Responder::starting_at(packet.psn, fresh),
+            answers: Answers::none(),
+        }
+    }
 }
 
 /// A packet that was lost at the switch and is not made up for yet.
@@ -182,6 +205,8 @@ macro_rules! ledger {
             counts: &mut $tracker.counts,
             known: $findings.known,
             responder_discards: $tracker.responder_discards,
+            requester_discards: $tracker.requester_discards,
+            start: &$tracker.start,
             pair: &$tracker.pair,
             connection: $tracker.connection,
             muted: $tracker.muted,
@@ -191,16 +216,22 @@ macro_rules! ledger {
 
 impl ConnectionTracker {
     /// A tracker for a connection with its number, from 1, its path MTU in bytes, and the packets that the
-    /// responder's host threw away for reasons that the trace does not show (`None` where it does not count).
-    pub fn new(pair: Pair, connection: usize, mtu: u32, responder_discards: Option<u64>) -> Self {
+    /// requester's and the responder's host threw away for reasons that the trace does not show (`None` where a
+    /// host does not count).
+    pub fn new(pair: Pair, connection: usize, mtu: u32, discards: [Option<u64>; 2]) -> Self {
+        let [requester_discards, responder_discards] = discards;
         Self {
             pair,
             connection,
             mtu,
             responder_discards,
+            requester_discards,
+            start: Start::at(pair.initial_psn, false),
             ends: None,
             counts: TrackerCounts::default(),
-            muted: false,
+            // Without the answers nobody can say why the requester does what it does. Only the hosts' word makes
+            // sure that there were none.
+            muted: pair.certainty == Certainty::OneWay && pair.connection.requester.initial_psn.is_none(),
             lost: VecDeque::new(),
         }
     }
@@ -246,11 +277,26 @@ impl ConnectionTracker {
         let packet = self.packet(record, record.time, class);
         self.muted |= fate == Fate::Unknown;
         if self.ends.is_none() && class.is_request() {
-            self.ends = Some(Ends {
-                requester: Requester::starting_at(packet.psn, packet.time, findings.known),
-                responder: Responder::starting_at(packet.psn, starts_fresh(&self.pair, packet.psn)),
-                answers: Answers::none(),
-            });
+            let fresh = starts_fresh(&self.pair, packet.psn);
+            self.start = Start::at(packet.psn, fresh || findings.known.from_the_start);
+            self.ends = Some(Ends::starting_with(&packet, fresh, findings.known));
+        }
+        if self.ends.is_some() {
+            match self.place(&packet, class) {
+                Place::After => {}
+                Place::Before => {
+                    if let Some(ends) = &mut self.ends
+                        && class.is_request()
+                    {
+                        ends.requester.repeats_earlier(&packet);
+                    }
+                    return;
+                }
+                Place::Anew => {
+                    self.ends = Some(Ends::starting_with(&packet, false, findings.known));
+                    self.lost.clear();
+                }
+            }
         }
         let Some(ends) = &mut self.ends else { return };
         let mut ledger = ledger!(self, findings);
@@ -287,6 +333,9 @@ impl ConnectionTracker {
     pub fn leaves(&mut self, record: &Record, left: Nanos, findings: &mut Findings<'_>) {
         let class = record.class();
         let packet = self.packet(record, left, class);
+        if self.start.is_before(packet.psn) {
+            return;
+        }
         let Some(ends) = &mut self.ends else { return };
         let mut ledger = ledger!(self, findings);
         let moved = match class {
@@ -322,6 +371,17 @@ impl ConnectionTracker {
     pub fn ends(&mut self, now: Nanos, findings: &mut Findings<'_>) {
         if let Some(ends) = &mut self.ends {
             ends.responder.ends(now, &mut ledger!(self, findings));
+        }
+    }
+
+    /// Where a packet stands with respect to the connection's start.
+    #[inline]
+    fn place(&mut self, packet: &Packet, class: Class) -> Place {
+        if class.is_request() {
+            let done = self.ends.as_ref().and_then(|ends| ends.requester.done_before());
+            self.start.request(packet.psn, done)
+        } else {
+            self.start.place(packet.psn)
         }
     }
 

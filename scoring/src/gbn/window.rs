@@ -144,13 +144,7 @@ impl Window {
                 run.last = self.una;
                 run.left = now;
             }
-            _ => {
-                if self.past.len() == REMEMBERED_RUNS {
-                    self.past.pop_front();
-                    self.forgot = true;
-                }
-                self.past.push_back(Run { first: self.una, last: self.una, left: now });
-            }
+            _ => self.may_have_been(self.una, now),
         }
         self.una = una;
         self.last_progress = now;
@@ -158,6 +152,15 @@ impl Window {
             self.answered -= usize::from(sent.answered);
             self.sent.pop_front();
         }
+    }
+
+    /// Notes that `psn` was, or may have been to the requester, the oldest unacknowledged PSN until now.
+    pub(super) fn may_have_been(&mut self, psn: Psn, now: Nanos) {
+        if self.past.len() == REMEMBERED_RUNS {
+            self.past.pop_front();
+            self.forgot = true;
+        }
+        self.past.push_back(Run { first: psn, last: psn, left: now });
     }
 
     /// Whether `psn` was once the oldest unacknowledged PSN.

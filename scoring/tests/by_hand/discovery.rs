@@ -1,7 +1,7 @@
 //! Which flows of a bare capture are one connection.
 
 use dumper::FlowId;
-use dumper::wire::Opcode::{ReadResponseOnly, WriteOnly};
+use dumper::wire::Opcode::WriteOnly;
 use scoring::{Analysis, Certainty};
 
 use crate::hand::{Hand, rules};
@@ -128,14 +128,4 @@ fn several_addresses() {
     let analysis = hand.analyze();
     assert!(found(&analysis).iter().all(|(_, _, certainty)| *certainty == Certainty::Addresses));
     assert_eq!(analysis.connections.len(), 3);
-}
-
-/// A response that was seen before the request that it would answer belongs to somebody else.
-#[test]
-fn answers_come_after_requests() {
-    let mut hand = Hand::new();
-    let (there, back) = hand.connection();
-    hand.packet(1_000, back, ReadResponseOnly, 7);
-    hand.read(2_000, there, 7, 1);
-    assert_eq!(found(&hand.analyze()), [(None, Some(0x22), Certainty::OneWay)]);
 }

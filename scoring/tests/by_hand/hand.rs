@@ -89,7 +89,12 @@ impl Hand {
 
     /// What the analyzers say, with nothing known but the trace.
     pub(crate) fn analyze(self) -> Analysis {
-        analyze(&Observation::of_trace(self.trace, Vec::new()), Options::default())
+        self.analyze_with(Options::default())
+    }
+
+    /// What the analyzers say, knowing the test.
+    pub(crate) fn analyze_with(self, options: Options<'_>) -> Analysis {
+        analyze(&Observation::of_trace(self.trace, Vec::new()), options)
     }
 }
 

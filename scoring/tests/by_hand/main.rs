@@ -3,3 +3,4 @@
 mod discovery;
 mod hand;
 mod latency;
+mod violations;
