@@ -1,5 +1,7 @@
 //! Whole-program tests: the built binary on captures of a real stack, result folders and bad input.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
+
 mod analyzers;
 mod bad_input;
 mod captures;

@@ -1,4 +1,6 @@
 //! The analyzers against synthetic traces: see `support/synthetic` for what writes them.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
+
 mod common;
 mod conforming;

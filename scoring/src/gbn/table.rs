@@ -117,22 +117,23 @@ pub fn describe<S: Debug, E: Debug>(rows: &[Row<S, E>]) -> String {
     text
 }
 
-/// A table as a Mermaid state diagram, without the lines that stay.
-pub fn diagram<S: Debug, E: Debug>(rows: &[Row<S, E>]) -> String {
-    let mut text = String::from("stateDiagram-v2\n");
+/// A table as a Mermaid state diagram: the legal transitions to another state. What stays and what breaks a rule
+/// is in the table.
+pub fn diagram<S: Debug + PartialEq, E: Debug>(rows: &[Row<S, E>]) -> String {
+    let mut arrows: Vec<(&S, &S, Vec<String>)> = Vec::new();
     for row in rows {
-        for from in row.from {
-            let _ = match &row.next {
-                Next::Stay | Next::Never => Ok(()),
-                Next::Go(to) => writeln!(text, "    {from:?} --> {to:?}: {:?}", row.event),
-                Next::Wrong(rule) => {
-                    writeln!(text, "    {from:?} --> [*]: {:?} breaks {}", row.event, rule.name())
-                }
-                Next::WrongGo(rule, to) => {
-                    writeln!(text, "    {from:?} --> {to:?}: {:?} breaks {}", row.event, rule.name())
-                }
-            };
+        let Next::Go(to) = &row.next else { continue };
+        for from in row.from.iter().filter(|from| *from != to) {
+            let event = format!("{:?}", row.event);
+            match arrows.iter_mut().find(|(a, b, _)| *a == from && *b == to) {
+                Some((_, _, events)) => events.push(event),
+                None => arrows.push((from, to, vec![event])),
+            }
         }
+    }
+    let mut text = String::from("stateDiagram-v2\n");
+    for (from, to, events) in arrows {
+        let _ = writeln!(text, "    {from:?} --> {to:?}: {}", events.join(", "));
     }
     text
 }

@@ -56,11 +56,11 @@ fn source_ports() {
     let mut hand = Hand::new();
     let there: Vec<_> = (0..2).map(|n| hand.flow(1, 2, 0x20 + n, 0xc000 + n as u16)).collect();
     let back: Vec<_> = (0..2).map(|n| hand.flow(2, 1, 0x10 + n, 0xc001 - n as u16)).collect();
-    for n in 0..2usize {
-        hand.last(1_000 + n as u64, there[n], WriteOnly, 7);
+    for (flow, time) in there.into_iter().zip(1_000..) {
+        hand.last(time, flow, WriteOnly, 7);
     }
-    for n in 0..2usize {
-        hand.ack(3_000 + n as u64, back[1 - n], 7, 1);
+    for (flow, time) in back.into_iter().rev().zip(3_000..) {
+        hand.ack(time, flow, 7, 1);
     }
     let analysis = hand.analyze();
     assert_eq!(
@@ -75,13 +75,13 @@ fn ambiguous() {
     let mut hand = Hand::new();
     let there: Vec<_> = (0..2).map(|n| hand.flow(1, 2, 0x20 + n, 0xc000)).collect();
     let back: Vec<_> = (0..2).map(|n| hand.flow(2, 1, 0x10 + n, 0xc000)).collect();
-    for n in 0..2usize {
-        hand.last(1_000 + n as u64, there[n], WriteOnly, 7);
-        hand.last(1_100 + n as u64, there[n], WriteOnly, 8);
+    for (flow, time) in there.into_iter().zip(1_000..) {
+        hand.last(time, flow, WriteOnly, 7);
+        hand.last(time + 100, flow, WriteOnly, 8);
     }
-    for n in 0..2usize {
-        hand.ack(3_000 + n as u64, back[n], 8, 2);
-        hand.ack(3_100 + n as u64, back[n], 7, 1);
+    for (flow, time) in back.into_iter().zip(3_000..) {
+        hand.ack(time, flow, 8, 2);
+        hand.ack(time + 100, flow, 7, 1);
     }
     let analysis = hand.analyze();
     assert_eq!(

@@ -1,5 +1,7 @@
 //! Known answers: traces written packet by packet, and what must be said of them to the nanosecond.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
+
 mod discovery;
 mod hand;
 mod latency;

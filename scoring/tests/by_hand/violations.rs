@@ -6,7 +6,7 @@ use dumper::wire::Opcode::{
     Acknowledge, Cnp, ReadResponseFirst, ReadResponseLast, ReadResponseMiddle, ReadResponseOnly, SendOnly,
     WriteFirst, WriteLast, WriteMiddle, WriteOnly,
 };
-use dumper::wire::{NakCode, Syndrome};
+use dumper::wire::Syndrome;
 use dumper::{Event, FlowId};
 use scoring::{Analysis, CnpScope, Options, Role};
 
@@ -415,9 +415,9 @@ fn cnps_too_early_by_scope() {
             }
         }
         let mut cnps = Vec::new();
-        for n in 0..3usize {
-            hand.ack(10_000 + n as u64, back[n], 100 * n as u32 + 1, 2);
-            cnps.push(hand.packet(10_010 + n as u64, back[n], Cnp, 0));
+        for (n, flow) in (0..3u32).zip(back) {
+            hand.ack(10_000 + u64::from(n), flow, 100 * n + 1, 2);
+            cnps.push(hand.packet(10_010 + u64::from(n), flow, Cnp, 0));
         }
         cnps.push(hand.packet(10_010 + apart, back[0], Cnp, 0));
         let analysis = hand.analyze_with(Options { config: Some(&config), cnp_scope: scope });

@@ -27,10 +27,10 @@ pub fn trace(observation: &Observation) -> String {
         let arrow = if forth { ">" } else { "<" };
         let _ = write!(
             text,
-            "{:>5} {:>12} c{} {arrow} {:<22}",
+            "{:>5} {:>12} {} {arrow} {:<22}",
             record.sequence,
             record.time.0 - start.0,
-            connection.map_or(0, |at| at + 1),
+            connection.map_or_else(|| format!("f{}", record.flow.0), |at| format!("c{}", at + 1)),
             record.opcode().to_string(),
         );
         if class != Class::Cnp {
