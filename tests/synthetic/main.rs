@@ -4,3 +4,10 @@
 
 mod common;
 mod conforming;
+mod counters;
+mod latency;
+mod notifications;
+mod robustness;
+mod tables;
+mod thresholds;
+mod violations;

@@ -225,7 +225,9 @@ impl Responder {
             self.unsettled = 0;
         }
         if covered.is_before(self.expected) {
-            if let Some((expected, said)) = self.messages.check(covered, packet.aeth().msn) {
+            // What goes back is judged for that alone.
+            let goes_back = covered.add(1).is_before(self.acknowledged);
+            if !goes_back && let Some((expected, said)) = self.messages.check(covered, packet.aeth().msn) {
                 let relative = ledger.relative(psn);
                 let what = format!(
                     "says MSN {said} with PSN {relative}, by which {expected} messages were complete"

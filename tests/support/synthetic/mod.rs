@@ -16,6 +16,7 @@ mod render;
 mod requester;
 mod responder;
 mod spec;
+pub mod tape;
 mod world;
 
 pub use dice::Dice;
@@ -26,4 +27,5 @@ pub use spec::{
     Connection, Habits, Host, Links, Message, Notifications, RequesterHabits, ResponderHabits, Scope, Side,
     Verb, World,
 };
+pub use tape::Tape;
 pub use world::{Outcome, Tally, run};

@@ -1,0 +1,183 @@
+//! Traces written by hand, one line a packet.
+//!
+//! ```text
+//! 0      > WRITE_FIRST 1
+//! 300    > WRITE_LAST 2 ackreq drop
+//! 5000   < NAK 2 msn=0
+//! 60     c2 > READ 1 bytes=3000
+//! ```
+//!
+//! Times are nanoseconds, absolute, or since the line before with a `+`. PSNs are relative, from 1. `>` is from
+//! requester to responder. `ACK`, `NAK`, `RNR`, `FATAL`, `READ` and `CNP` are short names; every other operation
+//! has the name that traces print. Events: `drop`, `corrupt`, `ecn`, `delay=NS`, `copies=N`.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use dumper::trace::{Extra, Flow, FlowId, Origin, flags};
+use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
+use dumper::{Connection, Endpoint, Event, Exit, Nanos, Observation, Psn, Record, Trace};
+
+use super::dice::Dice;
+
+/// Switch time of time 0.
+const START: u64 = 1_000_000;
+
+/// Initial PSN of every connection: near the wrap, so that every tape crosses it.
+pub const INITIAL_PSN: u32 = 0xff_fffc;
+
+/// A tape of packets.
+#[derive(Clone, Debug)]
+pub struct Tape {
+    packets: Vec<(Record, Extra)>,
+    connections: usize,
+}
+
+/// Number of the first flow of a connection, from 1.
+const fn flow_of(connection: usize, back: bool) -> FlowId {
+    FlowId((2 * (connection - 1) + back as usize) as u32)
+}
+
+impl Tape {
+    /// Reads the lines of a tape; text after `#` is a comment.
+    ///
+    /// # Panics
+    /// On a line that is none: tapes are part of a test.
+    pub fn new(text: &str) -> Self {
+        let mut tape = Self { packets: Vec::new(), connections: 1 };
+        let mut now = 0;
+        for line in text.lines() {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if !line.is_empty() {
+                now = tape.line(line, now).unwrap_or_else(|| unreachable!("no packet: {line}"));
+            }
+        }
+        tape
+    }
+
+    fn line(&mut self, line: &str, before: u64) -> Option<u64> {
+        let mut words = line.split_whitespace().peekable();
+        let time = words.next()?;
+        let now = match time.strip_prefix('+') {
+            Some(later) => before + later.parse::<u64>().ok()?,
+            None => time.parse().ok()?,
+        };
+        let connection = match words.peek()?.strip_prefix('c') {
+            Some(number) => {
+                words.next();
+                number.parse().ok()?
+            }
+            None => 1,
+        };
+        self.connections = self.connections.max(connection);
+        let back = match words.next()? {
+            ">" => false,
+            "<" => true,
+            _ => return None,
+        };
+        let name = words.next()?;
+        let (opcode, syndrome) = match name {
+            "ACK" => (Opcode::Acknowledge, Syndrome::Ack(AethRepr::NO_CREDITS)),
+            "NAK" => (Opcode::Acknowledge, Syndrome::Nak(NakCode::PsnSequenceError)),
+            "RNR" => (Opcode::Acknowledge, Syndrome::RnrNak(11)),
+            "FATAL" => (Opcode::Acknowledge, Syndrome::Nak(NakCode::RemoteAccessError)),
+            "READ" => (Opcode::ReadRequest, Syndrome::Ack(0)),
+            _ => {
+                let known = Opcode::KNOWN.iter().find(|opcode| opcode.to_string() == name)?;
+                (*known, Syndrome::Ack(AethRepr::NO_CREDITS))
+            }
+        };
+        let initial = Psn::new(INITIAL_PSN);
+        let psn = if opcode == Opcode::Cnp {
+            Psn::new(0)
+        } else {
+            Psn::from_relative(words.next()?.parse().ok()?, initial)
+        };
+        let time = Nanos(START + now);
+        let mut record =
+            Record::new(time, self.packets.len() as u32 + 1, flow_of(connection, back), opcode, psn);
+        record.src_port = 50_000;
+        let mut aeth = AethRepr { syndrome, msn: 0 };
+        let mut extra = Extra::default();
+        let exit = Exit { time, copies: 1, corrupt: false, ce: false, mig_req: None };
+        for word in words {
+            let (key, value) = word.split_once('=').unwrap_or((word, "0"));
+            let value: u64 = value.parse().ok()?;
+            match key {
+                "ackreq" => record.flags |= flags::ACK_REQ,
+                "bytes" => record.dma_length = value as u32,
+                "msn" => aeth.msn = value as u32,
+                "drop" => record.set_event(Event::Drop),
+                "corrupt" => record.set_event(Event::Corrupt),
+                "ecn" => record.set_event(Event::Ecn),
+                "delay" => {
+                    record.set_event(Event::Delay);
+                    extra.exit = Some(Exit { time: time + Nanos(value), ..exit });
+                }
+                "copies" => {
+                    record.set_event(Event::Duplicate);
+                    extra.exit = Some(Exit { copies: value as u8, ..exit });
+                }
+                _ => return None,
+            }
+        }
+        if opcode.extensions_len() > 0 && !opcode.class().is_request() {
+            record.aeth = aeth.into();
+        }
+        self.packets.push((record, extra));
+        Some(now)
+    }
+
+    /// The same packets in the same order at other times: every gap shorter than a millisecond is stretched or
+    /// squeezed, longer ones (waits for timers) stay.
+    #[must_use]
+    pub fn stretched(&self, dice: &mut Dice) -> Self {
+        let mut tape = self.clone();
+        let mut shift = 0i64;
+        let mut before = Nanos(START);
+        for ((record, extra), (original, _)) in tape.packets.iter_mut().zip(&self.packets) {
+            let gap = (original.time - before).0;
+            before = original.time;
+            if gap < 1_000_000 {
+                shift += (gap * dice.within(30..=300) / 100) as i64 - gap as i64;
+            }
+            let move_by = |time: Nanos| Nanos(time.0.saturating_add_signed(shift));
+            record.time = move_by(record.time);
+            if let Some(exit) = &mut extra.exit {
+                exit.time = move_by(exit.time);
+            }
+        }
+        tape
+    }
+
+    /// What was observed: the trace, with metadata. Connections have QPNs 0x101 and 0x201 on, addresses 10.0.0.1
+    /// and 10.0.0.2.
+    pub fn observation(&self) -> Observation {
+        let hosts = [1, 2].map(|last| IpAddr::from(Ipv4Addr::new(10, 0, 0, last)));
+        let qpn = |connection: usize, responder: bool| 0x100 * (1 + u32::from(responder)) + connection as u32;
+        let mut trace = Trace::new(Origin::Mirror);
+        for connection in 1..=self.connections {
+            for back in [false, true] {
+                let [source, destination] = if back { [hosts[1], hosts[0]] } else { hosts };
+                trace.add_flow(Flow { source, destination, dest_qpn: qpn(connection, !back), vlan: None });
+            }
+        }
+        for (record, extra) in &self.packets {
+            if *extra == Extra::default() {
+                trace.push(*record);
+            } else {
+                trace.push_with(*record, *extra);
+            }
+        }
+        let connections = (1..=self.connections)
+            .map(|connection| Connection {
+                requester: Endpoint {
+                    ip: hosts[0],
+                    qpn: Some(qpn(connection, false)),
+                    initial_psn: Some(Psn::new(INITIAL_PSN)),
+                },
+                responder: Endpoint { ip: hosts[1], qpn: Some(qpn(connection, true)), initial_psn: None },
+            })
+            .collect();
+        Observation::of_trace(trace, connections)
+    }
+}

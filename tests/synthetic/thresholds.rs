@@ -1,0 +1,108 @@
+//! Every threshold: just beyond it there is a remark, just within there is none.
+
+use scoring::thresholds::{
+    ACK_IN_FLIGHT, ANSWER_PATIENCE, LATEST_EXPIRY, SHORTEST_TIMEOUT, TIMEOUT_UNIT_NS, TIMER_SLACK,
+};
+
+use crate::violations::Judge;
+
+/// T of the configured exponent 14.
+const T: u64 = TIMEOUT_UNIT_NS << 14;
+
+fn tail_loss(wait: u64) -> String {
+    format!(
+        "0    > WRITE_ONLY 1 ackreq drop
+         {wait} > WRITE_ONLY 1 ackreq
+         +5000 < ACK 1 msn=1"
+    )
+}
+
+#[test]
+fn an_expiry_before_t() {
+    let earliest = T - TIMER_SLACK.0;
+    let remark = "unexpected-timeout/requester/rto-below-minimum/flowing c1 @2";
+    Judge::new().gives(&tail_loss(earliest - 1), &[remark]);
+    Judge::new().gives(&tail_loss(earliest), &[]);
+    Judge::new().gives(&tail_loss(T), &[]);
+}
+
+#[test]
+fn an_expiry_after_4t() {
+    let latest = LATEST_EXPIRY * T + TIMER_SLACK.0;
+    let remark = "unexpected-timeout/requester/rto-above-maximum/flowing c1 @2";
+    Judge::new().gives(&tail_loss(latest + 1), &[remark]);
+    Judge::new().gives(&tail_loss(latest), &[]);
+    // The timer may have been started again by the retransmission before, or by progress.
+    let twice = |wait: u64| {
+        format!(
+            "0    > WRITE_ONLY 1 ackreq drop
+             {T} > WRITE_ONLY 1 ackreq drop
+             +{wait} > WRITE_ONLY 1 ackreq
+             +5000 < ACK 1 msn=1"
+        )
+    };
+    Judge::new()
+        .gives(&twice(latest + 1), &["unexpected-timeout/requester/rto-above-maximum/repeating c1 @3"]);
+    Judge::new().gives(&twice(latest), &[]);
+}
+
+/// Without a configuration a timer may be as short as exponent 1.
+#[test]
+fn the_shortest_timer() {
+    let remark = "gbn-violation/requester/retransmission-without-cause/flowing c1 @2";
+    Judge::new().gives(&tail_loss(SHORTEST_TIMEOUT.0 - 1), &[remark]);
+    let early = "unexpected-timeout/requester/rto-below-minimum/flowing c1 @2";
+    Judge::new().gives(&tail_loss(SHORTEST_TIMEOUT.0), &[early]);
+}
+
+/// A repetition of what was acknowledged a moment ago crosses the ACK; later on it was not heard.
+#[test]
+fn an_ack_in_flight() {
+    let repeats = |after: u64| {
+        format!(
+            "0    > WRITE_ONLY 1 ackreq delay={T}
+             {T}  c2 > WRITE_ONLY 1 ackreq
+             +5000 c2 < ACK 1 msn=1
+             +5000 < ACK 1 msn=1
+             +{after} > WRITE_ONLY 1 ackreq
+             +5000 < ACK 1 msn=1"
+        )
+    };
+    Judge::new().gives(&repeats(ACK_IN_FLIGHT.0), &[]);
+    Judge::new()
+        .gives(&repeats(ACK_IN_FLIGHT.0 + 1), &["gbn-violation/requester/resume-early/flowing c1 @5"]);
+}
+
+#[test]
+fn patience_with_a_nak() {
+    // The gap opens with packet 3 and closes with packet 4, which passes at `patience` after it.
+    let repaired = |patience: u64| {
+        format!(
+            "0    > WRITE_FIRST 1 ackreq
+             +300 > WRITE_MIDDLE 2 drop
+             +300 > WRITE_LAST 3 ackreq
+             +{patience} > WRITE_MIDDLE 2
+             +300 > WRITE_LAST 3 ackreq
+             +9000 < ACK 3 msn=1"
+        )
+    };
+    // That it resumes there without a NAK is the requester's fault, and another remark.
+    let late = "gbn-violation/requester/resume-late/flowing c1 @4";
+    Judge::new().gives(&repaired(ANSWER_PATIENCE.0 - 1), &[late]);
+    Judge::new()
+        .gives(&repaired(ANSWER_PATIENCE.0), &["gbn-violation/responder/nak-missing/in-order c1 @3", late]);
+}
+
+#[test]
+fn patience_with_a_repeated_ack() {
+    let ends = |patience: u64| {
+        format!(
+            "0    > WRITE_ONLY 1 ackreq
+             5000 < ACK 1 msn=1 drop
+             +100000000 > WRITE_ONLY 1 ackreq
+             +{patience} c2 > WRITE_ONLY 1"
+        )
+    };
+    Judge::new().gives(&ends(ANSWER_PATIENCE.0 - 1), &[]);
+    Judge::new().gives(&ends(ANSWER_PATIENCE.0), &["gbn-violation/responder/reack-missing/in-order c1 @3"]);
+}

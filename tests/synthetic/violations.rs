@@ -1,0 +1,629 @@
+//! Every rule: the nearest trace that breaks it, with exactly that remark, and its conforming twin, silent
+//! whatever the delays. Tapes cross the PSN wrap: see [`tests::synthetic::tape`].
+
+use corpus::TestConfig;
+use dumper::{HostCounters, Observation};
+use scoring::{CnpScope, Options, Rule, analyze};
+use tests::synthetic::{self, Dice, Tape, counters};
+
+/// Random delays under which a conforming twin stays silent.
+const STRETCHES: u64 = 100;
+
+/// How a tape is judged.
+pub(crate) struct Judge {
+    pub(crate) config: TestConfig,
+    pub(crate) scope: CnpScope,
+    /// Packets that the requester's and the responder's host count as thrown away.
+    pub(crate) discards: [Option<u64>; 2],
+}
+
+impl Judge {
+    /// MTU 1024, timeout 14 (T = 67.1 ms), CNPs 50 µs apart by QP, hosts that throw nothing away.
+    pub(crate) fn new() -> Self {
+        let mut config = TestConfig::default();
+        config.traffic.min_retransmit_timeout = 14;
+        for host in [&mut config.requester, &mut config.responder] {
+            host.roce.min_time_between_cnps = 50;
+        }
+        Self { config, scope: CnpScope::Qp, discards: [Some(0); 2] }
+    }
+
+    pub(crate) fn observed(&self, tape: &Tape) -> Observation {
+        let [requester, responder] = self
+            .discards
+            .map(|count| count.map(|count| -> HostCounters { counters::of(&[("rx_discards_phy", count)]) }));
+        Observation { requester, responder, ..tape.observation() }
+    }
+
+    /// Remarks as `signature cN @packet`.
+    pub(crate) fn remarks(&self, tape: &Tape) -> Vec<String> {
+        let options = Options { config: Some(&self.config), cnp_scope: self.scope };
+        analyze(&self.observed(tape), options)
+            .anomalies
+            .kept()
+            .iter()
+            .map(|anomaly| {
+                let connection = anomaly.who.connection.unwrap_or(0);
+                let packet = anomaly.evidence.packets.first().copied().unwrap_or(0);
+                format!("{} c{connection} @{packet}", anomaly.signature())
+            })
+            .collect()
+    }
+
+    /// The tape gives exactly these remarks.
+    #[track_caller]
+    pub(crate) fn gives(&self, text: &str, remarks: &[&str]) -> &Self {
+        let tape = Tape::new(text);
+        let trace = synthetic::trace(&tape.observation());
+        assert_eq!(self.remarks(&tape), remarks, "\n{trace}");
+        self
+    }
+
+    /// The tape is silent, also with other delays.
+    #[track_caller]
+    pub(crate) fn silent(&self, text: &str) -> &Self {
+        self.gives(text, &[]);
+        let mut dice = Dice::new(7);
+        for _ in 0..STRETCHES {
+            let tape = Tape::new(text).stretched(&mut dice);
+            let trace = synthetic::trace(&tape.observation());
+            assert_eq!(self.remarks(&tape), Vec::<String>::new(), "\n{trace}");
+        }
+        self
+    }
+}
+
+fn judge() -> Judge {
+    Judge::new()
+}
+
+#[test]
+fn a_second_nak_for_the_same_psn() {
+    judge()
+        .gives(
+            "0    > WRITE_FIRST 1
+             +300 > WRITE_MIDDLE 2 drop
+             +300 > WRITE_MIDDLE 3
+             +300 > WRITE_LAST 4 ackreq
+             5000 < NAK 2
+             +300 < NAK 2             # at once for packet 4
+             9000 > WRITE_MIDDLE 2
+             +300 > WRITE_MIDDLE 3
+             +300 > WRITE_LAST 4 ackreq
+             15000 < ACK 4 msn=1",
+            &["gbn-violation/responder/nak-again/gap-naked c1 @6"],
+        )
+        .silent(
+            "0    > WRITE_FIRST 1
+             +300 > WRITE_MIDDLE 2 drop
+             +300 > WRITE_MIDDLE 3
+             +300 > WRITE_LAST 4 ackreq
+             5000 < NAK 2
+             9000 > WRITE_MIDDLE 2
+             +300 > WRITE_MIDDLE 3 drop
+             +300 > WRITE_LAST 4 ackreq
+             15000 < NAK 3            # another one
+             20000 > WRITE_MIDDLE 3
+             +300 > WRITE_LAST 4 ackreq
+             25000 < ACK 4 msn=1",
+        );
+}
+
+#[test]
+fn a_nak_for_another_psn() {
+    let lossy = |nak: &str| {
+        format!(
+            "0    > WRITE_FIRST 1
+             +300 > WRITE_MIDDLE 2 drop
+             +300 > WRITE_MIDDLE 3
+             +300 > WRITE_LAST 4 ackreq
+             5000 < NAK {nak}
+             9000 > WRITE_MIDDLE 2
+             +300 > WRITE_MIDDLE 3
+             +300 > WRITE_LAST 4 ackreq
+             15000 < ACK 4 msn=1"
+        )
+    };
+    judge().silent(&lossy("2"));
+    judge().gives(
+        "0    > WRITE_FIRST 1
+         +300 > WRITE_MIDDLE 2 drop
+         +300 > WRITE_MIDDLE 3
+         +300 > WRITE_LAST 4 ackreq
+         5000 < NAK 3
+         200000000 > WRITE_MIDDLE 3
+         +300 > WRITE_LAST 4 ackreq",
+        &["gbn-violation/responder/nak-wrong-psn/gap-open c1 @5"],
+    );
+    // A PSN that left the switch, from a host that lost nothing.
+    judge().gives(
+        "0    > WRITE_FIRST 1
+         +300 > WRITE_MIDDLE 2
+         +300 > WRITE_LAST 3 ackreq
+         5000 < NAK 2
+         9000 > WRITE_MIDDLE 2
+         +300 > WRITE_LAST 3 ackreq
+         15000 < ACK 3 msn=1",
+        &["gbn-violation/responder/nak-wrong-psn/in-order c1 @4"],
+    );
+    // A PSN that it has acknowledged.
+    judge().gives(
+        "0    > WRITE_ONLY 1 ackreq
+         +300 > WRITE_ONLY 2 ackreq
+         3000 < ACK 1 msn=1
+         3300 < NAK 1
+         3600 < ACK 2 msn=2",
+        &["gbn-violation/responder/nak-wrong-psn/in-order c1 @4"],
+    );
+}
+
+#[test]
+fn a_nak_without_cause() {
+    judge()
+        .gives(
+            "0    > WRITE_ONLY 1 ackreq
+             3000 < ACK 1 msn=1
+             +300 > WRITE_ONLY 2 ackreq drop
+             9000 < NAK 2 msn=1
+             12000 > WRITE_ONLY 2 ackreq
+             15000 < ACK 2 msn=2",
+            &["gbn-violation/responder/nak-without-cause/in-order c1 @4"],
+        )
+        .silent(
+            "0    > WRITE_ONLY 1 ackreq
+             3000 < ACK 1 msn=1
+             +300 > WRITE_ONLY 2 ackreq drop
+             +300 > WRITE_ONLY 3 ackreq
+             9000 < NAK 2 msn=1
+             12000 > WRITE_ONLY 2 ackreq
+             +300 > WRITE_ONLY 3 ackreq
+             15000 < ACK 2 msn=2
+             16000 < ACK 3 msn=3",
+        );
+}
+
+/// The requester has to wait for its timer, as nobody tells it what is missing.
+fn unanswered_gap(wait: &str) -> String {
+    format!(
+        "0    > WRITE_FIRST 1
+         +300 > WRITE_MIDDLE 2 drop
+         +300 > WRITE_LAST 3 ackreq
+         {wait} > WRITE_FIRST 1
+         +300 > WRITE_MIDDLE 2
+         +300 > WRITE_LAST 3 ackreq
+         +9000 < ACK 3 msn=1"
+    )
+}
+
+#[test]
+fn a_missing_nak() {
+    judge().gives(&unanswered_gap("80000000"), &["gbn-violation/responder/nak-missing/in-order c1 @3"]);
+    judge().silent(
+        "0    > WRITE_FIRST 1
+         +300 > WRITE_MIDDLE 2 drop
+         +300 > WRITE_LAST 3 ackreq
+         5000 < NAK 2 drop            # sent, and lost
+         80000000 > WRITE_FIRST 1
+         +300 > WRITE_MIDDLE 2
+         +300 > WRITE_LAST 3 ackreq
+         +9000 < ACK 3 msn=1",
+    );
+    // One packet that may have been lost behind the switch, and nobody counts: no proof.
+    let uncounted = Judge { discards: [None; 2], ..judge() };
+    uncounted.silent(&unanswered_gap("80000000"));
+    let counted = Judge { discards: [Some(0), Some(1)], ..judge() };
+    counted.silent(&unanswered_gap("80000000"));
+}
+
+#[test]
+fn an_ack_beyond_the_data() {
+    judge()
+        .gives(
+            "0    > WRITE_FIRST 1
+             +300 > WRITE_MIDDLE 2 drop
+             +300 > WRITE_LAST 3 ackreq
+             5000 < ACK 3 msn=1",
+            &["gbn-violation/responder/ack-beyond-data/gap-open c1 @4"],
+        )
+        .silent(
+            "0    > WRITE_FIRST 1
+             +300 > WRITE_MIDDLE 2
+             +300 > WRITE_LAST 3 ackreq
+             5000 < ACK 3 msn=1",
+        );
+    // Delivered later than acknowledged.
+    judge().gives(
+        "0    > WRITE_FIRST 1
+         +300 > WRITE_LAST 2 ackreq delay=100000
+         5000 < ACK 2 msn=1
+         +200000 > WRITE_ONLY 3 ackreq
+         +5000 < ACK 3 msn=2",
+        &["gbn-violation/responder/ack-beyond-data/in-order c1 @3"],
+    );
+}
+
+#[test]
+fn an_ack_that_goes_back() {
+    judge()
+        .gives(
+            "0    > WRITE_ONLY 1 ackreq
+             +300 > WRITE_ONLY 2 ackreq
+             +300 > WRITE_ONLY 3 ackreq
+             5000 < ACK 3 msn=3
+             5300 < ACK 1 msn=1",
+            &["gbn-violation/responder/ack-regresses/in-order c1 @5"],
+        )
+        .silent(
+            "0    > WRITE_ONLY 1 ackreq
+             +300 > WRITE_ONLY 2 ackreq
+             +300 > WRITE_ONLY 3 ackreq
+             5000 < ACK 1 msn=1
+             5300 < ACK 3 msn=3
+             5600 < ACK 3 msn=3       # the latest again",
+        );
+}
+
+#[test]
+fn an_ack_that_passes_a_read() {
+    judge()
+        .gives(
+            "0    > READ 1 bytes=2048
+             +300 > WRITE_ONLY 3 ackreq
+             5000 < READ_RESPONSE_FIRST 1 msn=1
+             5300 < ACK 3 msn=2
+             5600 < READ_RESPONSE_LAST 2 msn=1",
+            &["gbn-violation/responder/ack-passes-read/in-order c1 @4"],
+        )
+        .silent(
+            "0    > READ 1 bytes=2048
+             +300 > WRITE_ONLY 3 ackreq
+             5000 < READ_RESPONSE_FIRST 1 msn=1
+             5300 < READ_RESPONSE_LAST 2 msn=1
+             5600 < ACK 3 msn=2",
+        );
+}
+
+/// A duplicate that asks for an ACK, answered by `answer`, with something else long after it.
+fn duplicate(answer: &str) -> String {
+    format!(
+        "0    > WRITE_ONLY 1 ackreq
+         5000 < ACK 1 msn=1 drop
+         +100000000 > WRITE_ONLY 1 ackreq
+         {answer}
+         +120000000 > WRITE_ONLY 1 ackreq
+         +5000 < ACK 1 msn=1"
+    )
+}
+
+#[test]
+fn a_lost_repeated_ack() {
+    judge().gives(&duplicate(""), &["gbn-violation/responder/reack-missing/in-order c1 @3"]);
+    judge().silent(&duplicate("+5000 < ACK 1 msn=1 drop"));
+    // Not owed to a duplicate that does not ask.
+    judge().silent(
+        "0    > WRITE_FIRST 1
+         +300 > WRITE_LAST 2 ackreq
+         5000 < ACK 2 msn=1 drop
+         +100000000 > WRITE_FIRST 1
+         +300 > WRITE_LAST 2 ackreq
+         +5000 < ACK 2 msn=1",
+    );
+    // At the end of the trace, too.
+    let at_end = "0    > WRITE_ONLY 1 ackreq
+         5000 < ACK 1 msn=1 drop
+         +100000000 > WRITE_ONLY 1 ackreq
+         +60000000 c2 > WRITE_ONLY 1 ackreq
+         +5000 c2 < ACK 1 msn=1";
+    judge().gives(at_end, &["gbn-violation/responder/reack-missing/in-order c1 @3"]);
+    Judge { discards: [None; 2], ..judge() }.silent(at_end);
+    Judge { discards: [Some(0), Some(3)], ..judge() }.silent(&duplicate(""));
+}
+
+#[test]
+fn a_retransmission_without_cause() {
+    judge()
+        .gives(
+            "0    > WRITE_FIRST 1
+             +300 > WRITE_LAST 2 ackreq
+             +300 > WRITE_FIRST 1
+             +300 > WRITE_LAST 2 ackreq
+             8000 < ACK 2 msn=1
+             +300 < ACK 2 msn=1",
+            &["gbn-violation/requester/retransmission-without-cause/flowing c1 @3"],
+        )
+        .silent(
+            "0    > WRITE_FIRST 1 drop
+             +300 > WRITE_LAST 2 ackreq
+             4000 < NAK 1
+             5000 > WRITE_FIRST 1
+             +300 > WRITE_LAST 2 ackreq
+             9000 < ACK 2 msn=1",
+        );
+    // With the timer switched off no wait is long enough.
+    let mut never = judge();
+    never.config.traffic.min_retransmit_timeout = 0;
+    never.gives(
+        "0    > WRITE_ONLY 1 ackreq drop
+         900000000 > WRITE_ONLY 1 ackreq
+         +5000 < ACK 1 msn=1",
+        &["gbn-violation/requester/retransmission-without-cause/flowing c1 @2"],
+    );
+}
+
+#[test]
+fn resuming_too_late() {
+    let resume = |from: &str| {
+        format!(
+            "0    > WRITE_FIRST 1
+             +300 > WRITE_MIDDLE 2 drop
+             +300 > WRITE_MIDDLE 3
+             +300 > WRITE_LAST 4 ackreq
+             5000 < NAK 2
+             {from}
+             +300 > WRITE_LAST 4 ackreq"
+        )
+    };
+    judge().gives(&resume("9000 > WRITE_MIDDLE 3"), &["gbn-violation/requester/resume-late/nak-heard c1 @6"]);
+    judge().silent(&(resume("9000 > WRITE_MIDDLE 2\n +300 > WRITE_MIDDLE 3") + "\n +9000 < ACK 4 msn=1"));
+    // Leaving something out while it repeats.
+    judge().gives(&resume("9000 > WRITE_MIDDLE 2"), &["gbn-violation/requester/resume-late/repeating c1 @7"]);
+}
+
+#[test]
+fn resuming_too_early() {
+    let resume = |repeated: &str| {
+        format!(
+            "0    > WRITE_FIRST 1 ackreq
+             +300 > WRITE_MIDDLE 2
+             +300 > WRITE_MIDDLE 3 drop
+             +300 > WRITE_LAST 4 ackreq
+             5000 < ACK 1
+             5300 < NAK 3
+             {repeated}
+             +300 > WRITE_LAST 4 ackreq
+             19000 < ACK 4 msn=1"
+        )
+    };
+    // From PSN 2 it may go back, as that was the oldest one until the NAK came, which may be on its way.
+    judge().silent(&resume("9000 > WRITE_MIDDLE 3"));
+    judge().gives(
+        "0    > WRITE_FIRST 1
+         +300 > WRITE_MIDDLE 2
+         +300 > WRITE_MIDDLE 3 drop
+         +300 > WRITE_LAST 4 ackreq
+         5000 < NAK 3
+         9000 > WRITE_MIDDLE 2
+         +300 > WRITE_MIDDLE 3
+         +300 > WRITE_LAST 4 ackreq
+         19000 < ACK 4 msn=1",
+        &["gbn-violation/requester/resume-early/nak-heard c1 @6"],
+    );
+}
+
+#[test]
+fn a_skipped_psn() {
+    judge()
+        .gives(
+            "0    > WRITE_ONLY 1 ackreq
+             3000 < ACK 1 msn=1
+             +300 > WRITE_ONLY 3 ackreq",
+            &["protocol-violation/requester/psn-skipped/flowing c1 @3"],
+        )
+        .silent(
+            "0    > WRITE_ONLY 1 ackreq
+             3000 < ACK 1 msn=1
+             +300 > READ 2 bytes=2000
+             +300 > WRITE_ONLY 4 ackreq
+             +9000 < READ_RESPONSE_FIRST 2 msn=2
+             +300 < READ_RESPONSE_LAST 3 msn=2
+             +300 < ACK 4 msn=3",
+        );
+}
+
+#[test]
+fn a_retry_after_a_fatal_nak() {
+    let text = |after: u64| {
+        format!(
+            "0    > WRITE_ONLY 1 ackreq
+             3000 < FATAL 1
+             {after} > WRITE_ONLY 1 ackreq"
+        )
+    };
+    // At once, as on a sequence NAK; and by the timer, long after it must have heard.
+    judge().gives(&text(6_000), &["protocol-violation/requester/retry-after-fatal-nak/failed c1 @3"]);
+    judge().gives(&text(90_000_000), &["protocol-violation/requester/retry-after-fatal-nak/failed c1 @3"]);
+    // The NAK was lost at the switch, or its host lost something.
+    judge().silent(&text(90_000_000).replace("FATAL 1", "FATAL 1 drop"));
+    Judge { discards: [Some(1), Some(0)], ..judge() }.silent(&text(90_000_000));
+    Judge { discards: [None; 2], ..judge() }
+        .gives(&text(90_000_000), &["unexplained-discard/requester/delivered-yet-missing/failed c1 @3"]);
+    // The NAK and the repetition cross.
+    judge().silent(
+        "0    > WRITE_ONLY 1 ackreq delay=80000000
+         80003000 < FATAL 1
+         +5000 > WRITE_ONLY 1 ackreq",
+    );
+}
+
+#[test]
+fn a_wrong_msn() {
+    let ack = |msn: u32| {
+        format!(
+            "0    > WRITE_ONLY 1 ackreq
+             3000 < ACK 1 msn=1
+             +300 > WRITE_FIRST 2 ackreq
+             +300 > WRITE_LAST 3 ackreq
+             9000 < ACK 2 msn={msn}
+             9300 < ACK 3 msn=2"
+        )
+    };
+    judge().gives(&ack(2), &["protocol-violation/responder/msn-wrong/in-order c1 @5"]);
+    judge().silent(&ack(1));
+}
+
+#[test]
+fn an_rnr_nak_for_nothing() {
+    judge()
+        .gives(
+            "0    > SEND_ONLY 1 ackreq drop
+             3000 < RNR 1",
+            &["protocol-violation/responder/rnr-undelivered/in-order c1 @2"],
+        )
+        .silent(
+            "0    > SEND_ONLY 1 ackreq
+             +300 > SEND_ONLY 2 ackreq
+             3000 < RNR 1
+             2000000 > SEND_ONLY 1 ackreq
+             +300 > SEND_ONLY 2 ackreq
+             +5000 < ACK 1 msn=1
+             +300 < ACK 2 msn=2",
+        );
+}
+
+#[test]
+fn a_gap_in_a_response() {
+    judge()
+        .gives(
+            "0    > READ 1 bytes=4096
+             3000 < READ_RESPONSE_FIRST 1 msn=1
+             +300 < READ_RESPONSE_MIDDLE 3
+             +300 < READ_RESPONSE_LAST 4 msn=1
+             9000 > READ 2 bytes=3072
+             +3000 < READ_RESPONSE_FIRST 2 msn=1
+             +300 < READ_RESPONSE_MIDDLE 3
+             +300 < READ_RESPONSE_LAST 4 msn=1",
+            &["protocol-violation/responder/response-gap/answering c1 @3"],
+        )
+        .silent(
+            "0    > READ 1 bytes=4096
+             3000 < READ_RESPONSE_FIRST 1 msn=1
+             +300 < READ_RESPONSE_MIDDLE 2 drop
+             +300 < READ_RESPONSE_MIDDLE 3
+             +300 < READ_RESPONSE_LAST 4 msn=1
+             9000 > READ 2 bytes=3072
+             +3000 < READ_RESPONSE_FIRST 2 msn=1
+             +300 < READ_RESPONSE_MIDDLE 3
+             +300 < READ_RESPONSE_LAST 4 msn=1",
+        );
+    // A whole Read left out, an atomic answered inside of a response.
+    judge().gives(
+        "0    > READ 1 bytes=1024
+         +300 > READ 2 bytes=1024
+         3000 < READ_RESPONSE_ONLY 2 msn=2
+         9000 > READ 1 bytes=1024
+         +300 > READ 2 bytes=1024
+         +3000 < READ_RESPONSE_ONLY 1 msn=2
+         +300 < READ_RESPONSE_ONLY 2 msn=2",
+        &["protocol-violation/responder/response-gap/idle c1 @3"],
+    );
+    judge().gives(
+        "0    > READ 1 bytes=2048
+         +300 > FETCH_ADD 3
+         3000 < READ_RESPONSE_FIRST 1 msn=1
+         +300 < ATOMIC_ACK 3 msn=2
+         9000 > READ 2 bytes=1024
+         +300 > FETCH_ADD 3
+         +3000 < READ_RESPONSE_ONLY 2 msn=2
+         +300 < ATOMIC_ACK 3 msn=2",
+        &["protocol-violation/responder/response-gap/answering c1 @4"],
+    );
+    judge().gives(
+        "0    > READ 1 bytes=2048
+         +300 > READ 3 bytes=2048
+         3000 < READ_RESPONSE_FIRST 1 msn=1
+         +300 < READ_RESPONSE_FIRST 3 msn=2
+         +300 < READ_RESPONSE_LAST 4 msn=2
+         9000 > READ 2 bytes=1024
+         +300 > READ 3 bytes=2048
+         +3000 < READ_RESPONSE_ONLY 2 msn=2
+         +300 < READ_RESPONSE_FIRST 3 msn=2
+         +300 < READ_RESPONSE_LAST 4 msn=2",
+        &["protocol-violation/responder/response-gap/answering c1 @4"],
+    );
+}
+
+#[test]
+fn a_response_that_nobody_asked_for() {
+    judge()
+        .gives(
+            "0    > READ 1 bytes=1024
+             +300 > WRITE_ONLY 2 ackreq
+             3000 < READ_RESPONSE_ONLY 1 msn=1
+             +300 < ACK 2 msn=2
+             +300 < READ_RESPONSE_ONLY 1 msn=2",
+            &["protocol-violation/responder/response-unrequested/idle c1 @5"],
+        )
+        .silent(
+            "0    > READ 1 bytes=1024 copies=2
+             +300 > WRITE_ONLY 2 ackreq
+             3000 < READ_RESPONSE_ONLY 1 msn=1
+             +300 < READ_RESPONSE_ONLY 1 msn=1
+             +300 < ACK 2 msn=2",
+        );
+    judge().gives(
+        "0    > READ 1 bytes=2048
+         3000 < READ_RESPONSE_FIRST 1 msn=1
+         +300 < ATOMIC_ACK 5 msn=1
+         +300 < READ_RESPONSE_LAST 2 msn=1",
+        &["protocol-violation/responder/response-unrequested/answering c1 @3"],
+    );
+}
+
+#[test]
+fn a_response_packet_in_the_wrong_place() {
+    let response = |second: &str| {
+        format!(
+            "0    > READ 1 bytes=3072
+             3000 < READ_RESPONSE_FIRST 1 msn=1
+             +300 < READ_RESPONSE_{second} 2 msn=1
+             +300 < READ_RESPONSE_LAST 3 msn=1"
+        )
+    };
+    judge()
+        .gives(&response("LAST"), &["protocol-violation/responder/response-position/answering c1 @3"])
+        .silent(&response("MIDDLE"));
+    judge().gives(
+        "0    > READ 1 bytes=1024
+         3000 < READ_RESPONSE_FIRST 1 msn=1",
+        &["protocol-violation/responder/response-position/idle c1 @2"],
+    );
+}
+
+#[test]
+fn a_packet_that_left_the_switch_and_is_missed() {
+    let text = "0    > WRITE_FIRST 1
+         +300 > WRITE_MIDDLE 2
+         +300 > WRITE_LAST 3 ackreq
+         5000 < NAK 2
+         9000 > WRITE_MIDDLE 2
+         +300 > WRITE_LAST 3 ackreq
+         15000 < ACK 3 msn=1";
+    let uncounted = Judge { discards: [None; 2], ..judge() };
+    uncounted.gives(text, &["unexplained-discard/responder/delivered-yet-missing/in-order c1 @4"]);
+    uncounted.silent(&text.replacen("MIDDLE 2", "MIDDLE 2 drop", 1));
+    Judge { discards: [Some(0), Some(1)], ..judge() }.silent(text);
+    // An ACK that did not arrive, as the requester shows long after.
+    let unheard = "0    > WRITE_ONLY 1 ackreq
+         5000 < ACK 1 msn=1
+         +100000000 > WRITE_ONLY 1 ackreq
+         +5000 < ACK 1 msn=1";
+    uncounted.gives(unheard, &["unexplained-discard/requester/delivered-yet-missing/flowing c1 @3"]);
+    uncounted.silent(&unheard.replacen("msn=1", "msn=1 drop", 1));
+    Judge { discards: [Some(1), Some(0)], ..judge() }.silent(unheard);
+    judge().gives(unheard, &["gbn-violation/requester/resume-early/flowing c1 @3"]);
+}
+
+/// Every rule has a test here, in `thresholds` or in `counters`.
+#[test]
+fn every_rule_is_named_in_a_test() {
+    let sources = [
+        include_str!("violations.rs"),
+        include_str!("thresholds.rs"),
+        include_str!("notifications.rs"),
+        include_str!("counters.rs"),
+    ];
+    for rule in Rule::ALL {
+        let named = sources.iter().any(|source| source.contains(&format!("/{}", rule.name())));
+        assert!(named, "{}", rule.name());
+    }
+}
