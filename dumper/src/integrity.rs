@@ -67,17 +67,60 @@ pub fn check(trace: &Trace, switch: Option<&SwitchCounters>) -> Integrity {
         };
         Condition { name, verdict, detail }
     };
+    let faults = Faults::of(trace);
     Integrity {
         conditions: [
-            consecutive(trace),
-            increasing_time(trace),
+            consecutive(trace, &faults),
+            increasing_time(trace, &faults),
             count("mirrored-count", switch.map(SwitchCounters::mirrored), "mirrored by the switch"),
             count("received-count", switch.map(SwitchCounters::received), "received by the switch"),
         ],
     }
 }
 
-fn consecutive(trace: &Trace) -> Condition {
+/// The first places of a trace that break the first two conditions, found in one pass: a trace of millions of
+/// packets is far larger than any cache.
+#[derive(Default)]
+struct Faults {
+    /// Sequence numbers before and after the first one that is out of step.
+    gap: Option<(u32, u32)>,
+    /// First packet whose time steps back, how far, and compared with what.
+    step_back: Option<(u32, Nanos, String)>,
+}
+
+impl Faults {
+    fn of(trace: &Trace) -> Self {
+        let mut faults = Self::default();
+        let (sender_of_flow, senders) = number_senders(trace);
+        let mut latest_of_sender = vec![Nanos::ZERO; senders.len()];
+        let mut latest = Nanos::ZERO;
+        let mut before: Option<u32> = None;
+        for record in trace.records() {
+            if let Some(before) = before.replace(record.sequence)
+                && faults.gap.is_none()
+                && steps_forward(before, record.sequence) != 1
+            {
+                faults.gap = Some((before, record.sequence));
+            }
+            let sender = sender_of_flow[record.flow.index()];
+            let own_latest = &mut latest_of_sender[sender];
+            let (among_own, overall) = (record.time < *own_latest, record.time + TIME_STEP_BACK < latest);
+            if (among_own || overall) && faults.step_back.is_none() {
+                let (back, whose) = if among_own {
+                    (*own_latest - record.time, format!("among the packets of {}", senders[sender]))
+                } else {
+                    (latest - record.time, format!("overall, more than {TIME_STEP_BACK}"))
+                };
+                faults.step_back = Some((record.sequence, back, whose));
+            }
+            *own_latest = record.time;
+            latest = latest.max(record.time);
+        }
+        faults
+    }
+}
+
+fn consecutive(trace: &Trace, faults: &Faults) -> Condition {
     let condition = |verdict, detail| Condition { name: "consecutive", verdict, detail };
     let records = trace.records();
     let (Some(first), Some(last)) = (records.first(), records.last()) else {
@@ -86,10 +129,8 @@ fn consecutive(trace: &Trace) -> Condition {
     if trace.origin() == Origin::Plain {
         return condition(Verdict::Unknown, "no mirror sequence numbers in a plain capture".into());
     }
-    let broken = records.windows(2).find(|pair| steps_forward(pair[0].sequence, pair[1].sequence) != 1);
-    match broken {
-        Some(pair) => {
-            let (before, after) = (pair[0].sequence, pair[1].sequence);
+    match faults.gap {
+        Some((before, after)) => {
             let detail = match steps_forward(before, after) {
                 0 => format!("packet {after} is there twice"),
                 2 => format!("packet {} is missing", next_sequence(before)),
@@ -106,30 +147,17 @@ const fn next_sequence(sequence: u32) -> u32 {
 }
 
 /// Time may step back a little overall, and not at all among the packets of one sender.
-fn increasing_time(trace: &Trace) -> Condition {
+fn increasing_time(trace: &Trace, faults: &Faults) -> Condition {
     let condition = |verdict, detail| Condition { name: "increasing-time", verdict, detail };
     let Some((first, last)) = trace.records().first().zip(trace.records().last()) else {
         return condition(Verdict::Unknown, "no packets".into());
     };
-    let (sender_of_flow, senders) = number_senders(trace);
-    let mut latest_of_sender = vec![Nanos::ZERO; senders.len()];
-    let mut latest = Nanos::ZERO;
-    for record in trace.records() {
-        let sender = sender_of_flow[record.flow.index()];
-        let own_latest = &mut latest_of_sender[sender];
-        if record.time < *own_latest || record.time + TIME_STEP_BACK < latest {
-            let (whose, back) = if record.time < *own_latest {
-                (format!("among the packets of {}", senders[sender]), *own_latest - record.time)
-            } else {
-                (format!("overall, more than {TIME_STEP_BACK}"), latest - record.time)
-            };
-            let detail = format!("time steps back {back} at packet {}, {whose}", record.sequence);
-            return condition(Verdict::Fail, detail);
+    match &faults.step_back {
+        Some((packet, back, whose)) => {
+            condition(Verdict::Fail, format!("time steps back {back} at packet {packet}, {whose}"))
         }
-        *own_latest = record.time;
-        latest = latest.max(record.time);
+        None => condition(Verdict::Pass, format!("{} from first packet to last", last.time - first.time)),
     }
-    condition(Verdict::Pass, format!("{} from first packet to last", last.time - first.time))
 }
 
 /// Numbers the source addresses: the number of each flow's, and the addresses.
