@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use dumper::trace::{Extra, Flow, FlowId, Origin};
 use dumper::wire::Opcode;
-use dumper::{Event, Exit, Nanos, Observation, Psn, Record, Trace};
+use dumper::{Connection, Endpoint, Event, Exit, Nanos, Observation, Psn, Record, Trace};
 use scoring::{Options, analyze};
 use tests::synthetic::Dice;
 
@@ -53,7 +53,20 @@ fn garbage(seed: u64, packets: usize, wild: bool) -> Observation {
         });
         trace.push_with(record, Extra { exit, ..Extra::default() });
     }
-    Observation::of_trace(trace, Vec::new())
+    let end = |last: u8, qpn, initial_psn| Endpoint {
+        ip: std::net::IpAddr::from([10, 0, 0, last]),
+        qpn: Some(qpn),
+        initial_psn,
+    };
+    // Known connections are judged whatever their packets look like.
+    let connections = (0..flows / 2)
+        .map(|pair| Connection {
+            requester: end(1, 2 * pair + 1, Some(Psn::new(0))),
+            responder: end(2, 2 * pair, None),
+        })
+        .filter(|_| dice.chance(80))
+        .collect();
+    Observation::of_trace(trace, connections)
 }
 
 #[test]

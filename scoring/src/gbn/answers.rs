@@ -87,7 +87,7 @@ impl Answers {
             if placed {
                 // The usual packet: no words needed.
                 self.state =
-                    self.state.on(if last { Event::Finish } else { Event::Continue }).state(self.state);
+                    self.state.step(if last { Event::Finish } else { Event::Continue }).state(self.state);
             } else {
                 self.misplaced(packet, ledger);
                 self.state = if last { State::Idle } else { State::Answering };
@@ -184,7 +184,7 @@ impl Answers {
         ledger: &mut Ledger<'_>,
         what: impl FnOnce() -> String,
     ) {
-        let next = self.state.on(event);
+        let next = self.state.step(event);
         if let Some(rule) = next.broken() {
             let evidence = Evidence::packets([packet.sequence]);
             ledger.broken(Role::Responder, rule, self.state.name(), what(), evidence);

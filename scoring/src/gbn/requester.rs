@@ -151,9 +151,7 @@ impl Requester {
         let ahead = packet.psn.since(self.window.next());
         if ahead == 0 && self.cursor == packet.psn {
             // By far the most packets: the next new request, with nothing left out and nothing repeated.
-            if self.state == State::Repeating {
-                self.step(Event::CaughtUp, packet, ledger, String::new);
-            }
+            self.step(Event::SendNew, packet, ledger, String::new);
             self.send_new(packet);
         } else {
             self.sends_out_of_line(packet, ahead, lost, ledger);
@@ -463,7 +461,7 @@ impl Requester {
         self.acknowledge(acknowledged, packet, ledger);
         let stale = packet.psn.is_before(before);
         match answer {
-            Answer::Ack => {}
+            Answer::Ack => self.step(Event::HearAck, packet, ledger, String::new),
             Answer::SequenceNak => {
                 ledger.counts.sequence_naks_heard += 1;
                 if !stale {
@@ -560,7 +558,7 @@ impl Requester {
         ledger: &mut Ledger<'_>,
         what: impl FnOnce() -> String,
     ) {
-        let next = self.state.on(event);
+        let next = self.state.step(event);
         if let Some(rule) = next.broken() {
             let nak = self.nak.filter(|nak| nak.pending > 0).map(|nak| nak.sequence);
             let evidence = Evidence::packets([packet.sequence].into_iter().chain(nak));

@@ -104,8 +104,8 @@ impl Responder {
             }
             if self.state != State::InOrder {
                 self.close_gap(packet.time);
-                self.step(Event::TakeExpected, packet, ledger, String::new);
             }
+            self.step(Event::TakeExpected, packet, ledger, String::new);
             Some(true)
         } else if ahead > 0 {
             self.take_beyond(packet, ledger);
@@ -252,6 +252,7 @@ impl Responder {
             Event::Ack
         };
         if event == Event::Ack {
+            self.step(event, packet, ledger, String::new);
             return;
         }
         let relative = ledger.relative(psn);
@@ -309,7 +310,10 @@ impl Responder {
         if matches!(event, Event::NakDelivered | Event::NakDiscarded | Event::NakDeliveredUnlost) {
             self.rewind(psn);
         }
-        self.naked = Some((psn, packet.sequence));
+        // A NAK of what it cannot miss leaves the one that it may have sent as it is.
+        if !matches!(event, Event::NakAhead | Event::NakAcknowledged) {
+            self.naked = Some((psn, packet.sequence));
+        }
         cause.map(|gap| NakCause {
             psn,
             out_of_order: gap.out_of_order,
@@ -455,7 +459,7 @@ impl Responder {
         ledger: &mut Ledger<'_>,
         what: impl FnOnce() -> String,
     ) {
-        let next = self.state.on(event);
+        let next = self.state.step(event);
         if let Some(rule) = next.broken() {
             let evidence = Evidence::packets([packet.sequence].into_iter().chain(earlier));
             ledger.broken(Role::Responder, rule, self.state.name(), what(), evidence);

@@ -85,6 +85,33 @@ macro_rules! machine {
             }
         }
 
+        impl $state {
+            /// What the tracker asks: [`Self::on`], noted in debug builds for the test that every transition
+            /// happens in some trace.
+            #[inline]
+            pub(in crate::gbn) fn step(self, event: $event) -> $crate::gbn::table::Next<$state> {
+                #[cfg(debug_assertions)]
+                STEPPED.with(|stepped| {
+                    let (state, bit) = (self as usize, 1u64 << event as u32);
+                    stepped[state].set(stepped[state].get() | bit);
+                });
+                self.on(event)
+            }
+
+            /// Transitions that this thread's trackers have made, ever; only in debug builds.
+            #[cfg(debug_assertions)]
+            #[doc(hidden)]
+            pub fn stepped(self, event: $event) -> bool {
+                STEPPED.with(|stepped| stepped[self as usize].get() & (1 << event as u32) != 0)
+            }
+        }
+
+        #[cfg(debug_assertions)]
+        thread_local! {
+            static STEPPED: [std::cell::Cell<u64>; $state::ALL.len()] =
+                const { [const { std::cell::Cell::new(0) }; $state::ALL.len()] };
+        }
+
         impl $event {
             /// Every event.
             pub const ALL: &'static [Self] = &[$(Self::$ename),*];
