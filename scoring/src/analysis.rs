@@ -15,11 +15,10 @@ use crate::connections::{self, Certainty, FlowProfile, Pair};
 use crate::counters::{self, CounterReport};
 use crate::facts::{self, HostFacts};
 use crate::gbn::{ConnectionTracker, Findings};
-use crate::known::{CnpScope, Host, Known, Timeout};
+use crate::known::{CnpScope, Host, Known};
 use crate::messages::{self, MessageTime, QpMessages};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::sides::Sides;
-use crate::thresholds::TIMER_SLACK;
 
 /// What the analyzers say of a connection.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -281,8 +280,7 @@ fn compare_counters(
         let counters = counters.as_ref().filter(|_| followed)?;
         let who = Who { role, address, connection: None };
         let all_arrived = host.discards.is_none_or(|discards| discards == 0);
-        let timer_shows = !matches!(known.timeout, Some(Timeout::Enabled(t)) if t < TIMER_SLACK.times(4));
-        Some(counters::compare(counters, facts, (all_arrived, timer_shows), who, anomalies))
+        Some(counters::compare(counters, facts, (all_arrived, known.timer_shows()), who, anomalies))
     };
     let first = pairs.first().map(|pair| pair.connection);
     [

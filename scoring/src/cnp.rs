@@ -12,7 +12,7 @@ use crate::connections::Pair;
 use crate::known::{CnpScope, Host, Known};
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
-use crate::thresholds::{ACK_IN_FLIGHT, CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT, CNP_PATIENCE};
+use crate::thresholds::{ACK_IN_FLIGHT, CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT, CNP_PATIENCE, TIMER_SLACK};
 
 /// A CNP without a reason, sent on a flow.
 #[derive(Clone, Debug)]
@@ -284,7 +284,7 @@ impl<'a> CnpAnalyzer<'a> {
             // A QP that falls silent right after it may have lost the rest behind the switch, and given up.
             let counts =
                 self.host(&self.trace.flows()[held.flow.index()]).and_then(|(_, host)| host.discards);
-            if counts.is_some() || self.flows[held.flow.index()].last_sent > held.sent {
+            if counts.is_some() || self.flows[held.flow.index()].last_sent > held.sent + TIMER_SLACK {
                 anomalies.push(held.anomaly);
             }
         }

@@ -6,7 +6,7 @@ use dumper::{HostCounters, Nanos, Observation};
 
 use crate::facts::HostFacts;
 use crate::sides::Side;
-use crate::thresholds::TIMEOUT_UNIT_NS;
+use crate::thresholds::{TIMEOUT_UNIT_NS, TIMER_SLACK};
 
 /// The configured ACK timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,6 +123,12 @@ fn discards(counters: &HostCounters, corrupted: u64) -> Option<u64> {
 }
 
 impl Known {
+    /// Whether the ACK timer is long enough for the switch to see when it expires: several times what links and
+    /// queues hide of it.
+    pub(crate) fn timer_shows(&self) -> bool {
+        !matches!(self.timeout, Some(Timeout::Enabled(shortest)) if shortest < TIMER_SLACK.times(4))
+    }
+
     /// One of the hosts.
     pub(crate) const fn host(&self, side: Side) -> &Host {
         match side {

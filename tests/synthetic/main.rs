@@ -7,6 +7,7 @@ mod conforming;
 mod counters;
 mod latency;
 mod notifications;
+mod regressions;
 mod robustness;
 mod tables;
 mod thresholds;

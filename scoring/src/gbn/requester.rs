@@ -98,6 +98,11 @@ pub(super) struct Requester {
     /// Retries since the last progress, and whether they ever were all that the requester has.
     retries: u32,
     spent_retries: bool,
+    /// The timer is so short that its expiries cannot be told from answers.
+    hidden_expiries: bool,
+    /// When an acknowledgement of everything before the oldest unacknowledged PSN was last delivered: of several,
+    /// the first ones may have been lost behind the switch.
+    last_covered: Nanos,
     /// End of an RNR wait: the timer does not run during it.
     rnr_resumed: Nanos,
 }
@@ -118,6 +123,8 @@ impl Requester {
             rnr_wait: Nanos::ZERO,
             retries: 0,
             spent_retries: known.retries == Some(0),
+            hidden_expiries: !known.timer_shows(),
+            last_covered: now,
             rnr_resumed: Nanos::ZERO,
         }
     }
@@ -130,7 +137,7 @@ impl Requester {
     /// Whether the requester may have given up: work is left, or it had used up its retries at some time, so
     /// that the expiry which ends them all, and which sends nothing, may have come.
     pub(super) fn may_have_given_up(&self) -> bool {
-        self.spent_retries || self.window.una() != self.window.next()
+        self.spent_retries || self.hidden_expiries || self.window.una() != self.window.next()
     }
 
     /// The next new PSN, if everything before it is acknowledged.
@@ -425,8 +432,9 @@ impl Requester {
     fn judge_timer(&self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return };
         let longest = self.window.waited_at_most(packet.time);
-        let shortest = (packet.time - self.last_sent.max(self.window.last_progress()).max(self.rnr_resumed))
-            .min(longest);
+        let shortest = (packet.time
+            - self.last_sent.max(self.window.last_progress()).max(self.rnr_resumed).max(self.last_covered))
+        .min(longest);
         let maximum = minimum.times(LATEST_EXPIRY);
         let (rule, waited, limit) = if longest + TIMER_SLACK < minimum {
             (Rule::RtoBelowMinimum, longest, minimum)
@@ -459,6 +467,9 @@ impl Requester {
             self.window.may_have_been(acknowledged, packet.time);
         }
         self.acknowledge(acknowledged, packet, ledger);
+        if acknowledged == self.window.una() {
+            self.last_covered = packet.time;
+        }
         let stale = packet.psn.is_before(before);
         match answer {
             Answer::Ack => self.step(Event::HearAck, packet, ledger, String::new),

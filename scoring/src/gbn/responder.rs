@@ -22,11 +22,13 @@ struct Gap {
     seen: u32,
     /// A NAK is owed: not behind a request that was refused with an RNR NAK.
     owed: bool,
+    /// No NAK or RNR NAK was outstanding: what it asks for may have been lost behind the switch when it was repeated.
+    first: bool,
 }
 
 impl Gap {
     const fn opened_by(packet: &Packet, psn: Psn, owed: bool) -> Self {
-        Self { psn, out_of_order: packet.sequence, opened: packet.time, seen: 1, owed }
+        Self { psn, out_of_order: packet.sequence, opened: packet.time, seen: 1, owed, first: true }
     }
 }
 
@@ -56,12 +58,16 @@ pub(super) struct Responder {
     unanswered: VecDeque<(Gap, Nanos)>,
     /// PSN of the last sequence NAK, and the NAK.
     naked: Option<(Psn, u32)>,
+    /// PSN of the last RNR NAK, until it is acknowledged.
+    refused: Option<Psn>,
     owed: Option<OwedReack>,
     /// Unacknowledged PSNs that were delivered again: from the first to before the second.
     repeated: Option<(Psn, Psn)>,
     /// PSNs of which nobody can say whether the responder took them: it refused one copy and may have taken the
     /// next, or refused that as well.
     uncertain: Option<(Psn, Psn)>,
+    /// There were such PSNs: from then on nobody can say what is a duplicate to the responder.
+    was_uncertain: bool,
     /// Duplicates of what is not acknowledged, or since the last answer: should the responder refuse something,
     /// they may have been none.
     unsettled: u64,
@@ -79,9 +85,11 @@ impl Responder {
             gap: None,
             unanswered: VecDeque::new(),
             naked: None,
+            refused: None,
             owed: None,
             repeated: None,
             uncertain: None,
+            was_uncertain: false,
             unsettled: 0,
             unsure: (!fresh).then_some(psn),
             messages: Messages::starting_at(fresh),
@@ -124,18 +132,17 @@ impl Responder {
             _ => {
                 let owed = !matches!(self.state, State::NotReady | State::Failed)
                     && self.unsure != Some(self.expected);
-                self.gap = Some(Gap::opened_by(packet, self.expected, owed));
+                let first = self.naked.is_none() && self.refused.is_none();
+                self.gap = Some(Gap { first, ..Gap::opened_by(packet, self.expected, owed) });
             }
         }
         self.step(Event::TakeBeyond, packet, ledger, String::new);
     }
 
     fn take_duplicate(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
-        let uncertain =
-            self.uncertain.is_some_and(|(from, to)| packet.end().is_after(from) && packet.psn.is_before(to));
         if self.state == State::Failed {
             // It takes nothing any more.
-        } else if uncertain {
+        } else if self.was_uncertain {
             ledger.counts.possible_duplicates += 1;
         } else {
             ledger.counts.duplicate_requests += 1;
@@ -338,6 +345,7 @@ impl Responder {
             format!("is not ready for PSN {relative}, which is not a delivered and unacknowledged one")
         });
         if delivered {
+            self.refused = Some(psn);
             let more_followed = psn.add(1).is_before(self.expected) || self.gap.is_some();
             self.rewind(psn);
             // What was delivered behind the refused request is out of order to the responder: it may NAK it, and
@@ -357,6 +365,7 @@ impl Responder {
         let repeated = self.repeated.is_some_and(|(from, to)| !from.is_after(psn) && to.is_after(psn));
         if repeated {
             self.uncertain = Some((psn, self.expected));
+            self.was_uncertain = true;
         } else {
             self.gap = None;
             self.repeated = None;
@@ -389,13 +398,14 @@ impl Responder {
                 (from, to)
             });
             self.uncertain = self.uncertain.filter(|(_, to)| to.is_after(end));
+            self.refused = self.refused.filter(|psn| !psn.is_before(end));
             self.naked = self.naked.filter(|(psn, _)| !psn.is_before(end));
         }
         while let Some((gap, closed)) =
             self.unanswered.front().copied().filter(|(gap, _)| gap.psn.is_before(end))
         {
             self.unanswered.pop_front();
-            let certain = ledger.responder_discards == Some(0) || gap.seen > 1;
+            let certain = ledger.responder_discards == Some(0) || (gap.seen > 1 && gap.first);
             if gap.owed && certain && closed - gap.opened >= ANSWER_PATIENCE {
                 self.judge_missing_nak(&gap, closed, ledger);
             }

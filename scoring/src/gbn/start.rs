@@ -1,9 +1,9 @@
 //! Where a connection starts: with its first packet, or before the capture did.
 //!
 //! A capture without the hosts' metadata, whose mirror sequence numbers do not start at 1 either, does not say
-//! whether the first request that it holds is the connection's first. What came before explains nearly everything that the first packets may show, so nothing
-//! is judged by it until all that was sent is acknowledged and a new request follows. From there on everything
-//! is known that has to be.
+//! whether the first request that it holds is the connection's first. What came before explains nearly
+//! everything that the first packets may show, so nothing is judged by it until all that was sent is
+//! acknowledged and a new request follows. From there on everything is known that has to be.
 
 use dumper::Psn;
 

@@ -1,0 +1,141 @@
+//! Conforming traces that were once called wrong, cut down to what matters.
+
+use crate::violations::Judge;
+
+/// The NAK for an overtaken Read is still on its way when the Read arrives and is answered.
+#[test]
+fn a_late_nak_before_the_answer() {
+    Judge::new().gives(
+        "0    > READ 1 bytes=2048 delay=305
+         +304 > FETCH_ADD 3
+         5000 < NAK 1
+         5300 < READ_RESPONSE_FIRST 1 msn=1
+         5600 < READ_RESPONSE_LAST 2 msn=1
+         80000000 > FETCH_ADD 3
+         +5000 < ATOMIC_ACK 3 msn=2",
+        &[],
+    );
+}
+
+/// One copy of a Send is refused, the next one, already on its way, is taken.
+#[test]
+fn a_copy_follows_the_refused_one() {
+    Judge::new().gives(
+        "0     > SEND_FIRST 1
+         +300  > SEND_LAST 2 ackreq
+         67200000 > SEND_FIRST 1      # the timer, as nothing came back
+         +300  > SEND_LAST 2 ackreq
+         +1000 < RNR 1
+         +300  < ACK 1
+         +300  < ACK 2 msn=1",
+        &[],
+    );
+}
+
+/// What follows a refused request may be called out of order, or not, however long the wait is.
+#[test]
+fn silence_while_not_ready() {
+    for nak in ["", "+300 < NAK 1"] {
+        Judge::new().gives(
+            &format!(
+                "0     > SEND_FIRST 1
+                 +300  > SEND_MIDDLE 2 drop
+                 +300  > SEND_LAST 3 ackreq
+                 5000  < RNR 1
+                 {nak}
+                 65000000 > SEND_FIRST 1
+                 +300  > SEND_MIDDLE 2
+                 +300  > SEND_LAST 3 ackreq
+                 +5000 < ACK 3 msn=1"
+            ),
+            &[],
+        );
+    }
+}
+
+/// Two NAKs close together, for what was reordered: going back for the first one starts where the second one
+/// points, and then comes the second one's turn.
+#[test]
+fn two_naks_one_place_to_go_back_to() {
+    Judge::new().gives(
+        "0     > WRITE_FIRST 1 delay=542
+         +541  > WRITE_MIDDLE 2
+         +300  > WRITE_MIDDLE 3
+         +300  > WRITE_LAST 4 ackreq
+         5000  < NAK 1
+         5300  < NAK 2
+         25000 > WRITE_MIDDLE 2
+         +300  > WRITE_MIDDLE 3
+         +300  > WRITE_MIDDLE 2
+         +300  > WRITE_MIDDLE 3
+         +300  > WRITE_LAST 4 ackreq
+         35000 < ACK 4 msn=1",
+        &[],
+    );
+}
+
+/// A re-issued Read pushes aside what the responder had not answered yet: that is repeated, too.
+#[test]
+fn a_reissued_read_comes_first() {
+    Judge::new().gives(
+        "0     > READ 1 bytes=3072
+         +300  > READ 4 bytes=1024
+         3000  < READ_RESPONSE_FIRST 1 msn=2
+         +300  < READ_RESPONSE_MIDDLE 2 drop
+         +300  < READ_RESPONSE_LAST 3 msn=2
+         9000  > READ 2 bytes=2048
+         +300  > READ 4 bytes=1024
+         12000 < READ_RESPONSE_FIRST 2 msn=2
+         +300  < READ_RESPONSE_LAST 3 msn=2
+         +300  < READ_RESPONSE_ONLY 4 msn=2",
+        &[],
+    );
+}
+
+/// Several responses beyond a gap may each make the requester re-issue its Read: the later ones arrive after it
+/// has acted on the first.
+#[test]
+fn a_gap_heard_several_times() {
+    Judge::new().gives(
+        "0     > READ 1 bytes=4096
+         3000  < READ_RESPONSE_FIRST 1 msn=1
+         +300  < READ_RESPONSE_MIDDLE 2 drop
+         +300  < READ_RESPONSE_MIDDLE 3
+         +300  < READ_RESPONSE_LAST 4 msn=1
+         9000  > READ 2 bytes=3072
+         +300  > READ 2 bytes=3072
+         15000 < READ_RESPONSE_FIRST 2 msn=1
+         +300  < READ_RESPONSE_MIDDLE 3
+         +300  < READ_RESPONSE_LAST 4 msn=1
+         +300  < READ_RESPONSE_FIRST 2 msn=1
+         +300  < READ_RESPONSE_MIDDLE 3
+         +300  < READ_RESPONSE_LAST 4 msn=1",
+        &[],
+    );
+}
+
+/// The timer expires at T, and the repetition passes the switch a little less than T after the first packet.
+#[test]
+fn links_make_a_timer_look_short() {
+    Judge::new().gives(
+        "0     > WRITE_ONLY 1 ackreq drop
+         67107000 > WRITE_ONLY 1 ackreq    # T is 67.108864 ms
+         +5000 < ACK 1 msn=1",
+        &[],
+    );
+}
+
+/// An ACK that overtook an earlier one in the switch, and was lost behind it: the requester knows the earlier.
+#[test]
+fn the_slower_ack_is_the_one_that_arrives() {
+    let judge = Judge { discards: [Some(1), Some(0)], ..Judge::new() };
+    judge.gives(
+        "0     > WRITE_ONLY 1 ackreq
+         +300  > WRITE_ONLY 2 ackreq
+         5000  < ACK 1 msn=1 delay=9000
+         5300  < ACK 2 msn=2
+         80000000 > WRITE_ONLY 2 ackreq
+         +5000 < ACK 2 msn=2",
+        &[],
+    );
+}
