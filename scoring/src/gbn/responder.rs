@@ -73,6 +73,11 @@ pub(super) struct Responder {
     unsettled: u64,
     /// PSN that may have been NAKed before anybody looked.
     unsure: Option<Psn>,
+    /// One past the highest PSN delivered, in order or not.
+    highest: Psn,
+    /// What was expected when the responder NAKed a PSN that had left the switch: an ACK up to there shows that it
+    /// has it after all.
+    disowned: Option<Psn>,
     messages: Messages,
 }
 
@@ -92,6 +97,8 @@ impl Responder {
             was_uncertain: false,
             unsettled: 0,
             unsure: (!fresh).then_some(psn),
+            highest: psn,
+            disowned: None,
             messages: Messages::starting_at(fresh),
         }
     }
@@ -105,6 +112,9 @@ impl Responder {
         ledger: &mut Ledger<'_>,
     ) -> Option<bool> {
         let ahead = packet.psn.since(self.expected);
+        if packet.end().is_after(self.highest) {
+            self.highest = packet.end();
+        }
         if ahead == 0 {
             self.expected = packet.end();
             if ends_message {
@@ -249,6 +259,9 @@ impl Responder {
 
     fn ack(&mut self, packet: &Packet, passed: Option<Psn>, ledger: &mut Ledger<'_>) {
         let psn = packet.psn;
+        if self.disowned.is_some_and(|end| psn.is_before(end)) && !psn.is_before(self.expected) {
+            self.catch_up_with(psn);
+        }
         let event = if psn.since(self.expected) >= 0 {
             Event::AckBeyond
         } else if passed.is_some() {
@@ -272,6 +285,22 @@ impl Responder {
             }
             _ => format!("acknowledges PSN {relative}, having acknowledged everything before {acknowledged}"),
         });
+        if event == Event::AckBeyond && psn.is_before(self.highest) {
+            // One fault, one remark: from here on it is taken at its word.
+            self.catch_up_with(psn);
+        }
+    }
+
+    /// The responder says that it has everything up to `psn`, whatever was thought of it.
+    fn catch_up_with(&mut self, psn: Psn) {
+        self.expected = psn.add(1);
+        self.gap = None;
+        self.disowned = None;
+        self.messages.learn_anew();
+        if matches!(self.state, State::GapOpen | State::GapNaked) {
+            // No event of the table: what was thought of its state was wrong.
+            self.state = State::InOrder;
+        }
     }
 
     fn sequence_nak(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) -> Option<NakCause> {
@@ -315,11 +344,15 @@ impl Responder {
             _ => format!("NAKs PSN {relative}; PSN {expected} is the expected one"),
         });
         if matches!(event, Event::NakDelivered | Event::NakDiscarded | Event::NakDeliveredUnlost) {
+            self.disowned = Some(self.expected);
             self.rewind(psn);
         }
-        // A NAK of what it cannot miss leaves the one that it may have sent as it is.
+        // A NAK of what it cannot miss leaves the one that it may have sent as it is. It was the answer to what came
+        // out of order, though, and was judged.
         if !matches!(event, Event::NakAhead | Event::NakAcknowledged) {
             self.naked = Some((psn, packet.sequence));
+        } else if let Some(gap) = &mut self.gap {
+            gap.owed = false;
         }
         cause.map(|gap| NakCause {
             psn,
@@ -405,17 +438,19 @@ impl Responder {
             self.unanswered.front().copied().filter(|(gap, _)| gap.psn.is_before(end))
         {
             self.unanswered.pop_front();
-            let certain = ledger.responder_discards == Some(0) || (gap.seen > 1 && gap.first);
-            if gap.owed && certain && closed - gap.opened >= ANSWER_PATIENCE {
-                self.judge_missing_nak(&gap, closed, ledger);
-            }
+            self.judge_missing_nak(&gap, closed, ledger);
         }
     }
 
-    fn judge_missing_nak(&self, gap: &Gap, closed: Nanos, ledger: &mut Ledger<'_>) {
+    /// Judges a gap that was not NAKed until `until`.
+    fn judge_missing_nak(&self, gap: &Gap, until: Nanos, ledger: &mut Ledger<'_>) {
+        let waited = until - gap.opened;
+        let certain = ledger.responder_discards == Some(0) || (gap.seen > 1 && gap.first);
+        if !(gap.owed && certain && waited >= ANSWER_PATIENCE) {
+            return;
+        }
         let relative = ledger.relative(gap.psn);
-        let waited = closed - gap.opened;
-        let what = format!("sent no NAK for PSN {relative} in the {waited} until it was repeated");
+        let what = format!("sent no NAK for PSN {relative} in {waited}, with later packets delivered");
         let evidence = Evidence::packets([gap.out_of_order]).with_time("waited", waited);
         self.judge_absence(Rule::NakMissing, what, evidence, ledger);
     }
@@ -446,6 +481,9 @@ impl Responder {
         if let Some(owed) = self.owed.filter(|owed| now - owed.since >= ANSWER_PATIENCE) {
             let unanswered = owed.unanswered + 1;
             self.judge_reack(OwedReack { unanswered, ..owed }, owed.sequence, ledger);
+        }
+        if let Some(gap) = self.gap.filter(|_| self.state == State::GapOpen) {
+            self.judge_missing_nak(&gap, now, ledger);
         }
     }
 
@@ -490,11 +528,20 @@ struct Messages {
     /// What the MSN was when the trace began: 0 for a connection seen from its start, else learned from the
     /// first acknowledgement.
     offset: Option<u32>,
+    /// What it would have to be for the last MSN to be right, which was wrong: if the next one agrees, the
+    /// responder counts on from its mistake, and that was reported.
+    suspect: Option<u32>,
 }
 
 impl Messages {
     fn starting_at(fresh: bool) -> Self {
-        Self { ends: VecDeque::new(), before: 0, completed: 0, offset: fresh.then_some(0) }
+        Self { ends: VecDeque::new(), before: 0, completed: 0, offset: fresh.then_some(0), suspect: None }
+    }
+
+    /// What was counted so far may be wrong: the next MSN is believed.
+    fn learn_anew(&mut self) {
+        self.offset = None;
+        self.suspect = None;
     }
 
     #[inline]
@@ -513,7 +560,18 @@ impl Messages {
         let counted = self.by(psn);
         let offset = *self.offset.get_or_insert_with(|| said.wrapping_sub(counted));
         let expected = Psn::new(counted.wrapping_add(offset)).value();
-        (expected != said).then_some((expected, said))
+        if expected == said {
+            self.suspect = None;
+            return None;
+        }
+        let implied = Psn::new(said.wrapping_sub(counted)).value();
+        if self.suspect == Some(implied) {
+            self.offset = Some(implied);
+            self.suspect = None;
+            return None;
+        }
+        self.suspect = Some(implied);
+        Some((expected, said))
     }
 
     fn forget_before(&mut self, psn: Psn) {
