@@ -50,9 +50,13 @@ impl Integrity {
         self.conditions.iter().any(|condition| condition.verdict == Verdict::Fail)
     }
 
-    /// Whether every packet between the first and the last is there.
-    pub fn is_gapless(&self) -> bool {
-        self.conditions[0].verdict == Verdict::Pass
+    /// Takes back the claim that no packet is missing, as a capture file is damaged.
+    pub fn doubt(&mut self, why: &str) {
+        let consecutive = &mut self.conditions[0];
+        if consecutive.verdict == Verdict::Pass {
+            consecutive.verdict = Verdict::Unknown;
+            consecutive.detail = format!("{}, and {why}", consecutive.detail);
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::anomaly::{Anomalies, Role, Who};
 use crate::cnp::CnpAnalyzer;
-use crate::connections::{self, Certainty, FlowProfile, Pair};
+use crate::connections::{self, Certainty, FlowProfile, LARGEST_MTU, Pair};
 use crate::counters::{self, CounterReport};
 use crate::facts::{self, HostFacts};
 use crate::gbn::{ConnectionTracker, Findings};
@@ -127,10 +127,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     let sides = Sides::of_pairs(&pairs);
     let has_counters = observation.requester.is_some() || observation.responder.is_some();
     let packets = if has_counters { facts::packets(trace, &sides) } else { Default::default() };
-    let mut known = Known::of(options.config, observation, &packets, options.cnp_scope);
-    if known.mtu.is_none() {
-        known.mtu = pairs.iter().map(|pair| pair.mtu).max();
-    }
+    let known = Known::of(options.config, observation, &packets, options.cnp_scope);
 
     let mut routes = vec![Route { requests: NOBODY, answers: NOBODY }; trace.flows().len()];
     let mut trackers: Vec<ConnectionTracker> = Vec::with_capacity(pairs.len());
@@ -141,7 +138,8 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
             if let Some(answers) = pair.answers {
                 routes[answers.index()].answers = at;
             }
-            let mtu = options.config.map_or(pair.mtu, |config| config.traffic.mtu.bytes());
+            // What the packets show outdoes a configuration, which may be that of another test.
+            let mtu = pair.mtu.or(known.mtu).unwrap_or(LARGEST_MTU);
             let ends = [pair.connection.requester.ip, pair.connection.responder.ip];
             let discards = ends.map(|ip| sides.of(ip).and_then(|side| known.host(side).discards));
             trackers.push(ConnectionTracker::new(*pair, number, mtu, discards));

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 /// MTU assumed where no packet shows it: then no Read was answered by more than one packet.
-const LARGEST_MTU: u32 = 4096;
+pub(crate) const LARGEST_MTU: u32 = 4096;
 
 /// The smallest MTU.
 const LEAST_MTU: u32 = 256;
@@ -22,6 +22,9 @@ const LEAST_MTU: u32 = 256;
 /// Candidate pairs of flows between two addresses beyond which only flows with the same UDP source port are
 /// compared, so that a hostile capture cannot make the search quadratic.
 const MAX_CANDIDATES: usize = 1 << 22;
+
+/// Path MTUs of RDMA, in bytes (IBA vol. 1, 9.2).
+const MTUS: [u16; 5] = [256, 512, 1024, 2048, 4096];
 
 /// How far off, in PSNs, the answers of a misbehaving responder may be.
 const NEAR: i32 = 1 << 16;
@@ -60,8 +63,8 @@ pub struct Pair {
     pub certainty: Certainty,
     /// Flows that could be the answers, where the pairing is ambiguous.
     pub candidates: usize,
-    /// Path MTU in bytes, as the packets show it.
-    pub mtu: u32,
+    /// Path MTU in bytes, where a packet shows it.
+    pub mtu: Option<u32>,
 }
 
 /// Kinds of answer beside the ACK, which every request may get.
@@ -100,7 +103,10 @@ impl FlowProfile {
         if let Class::Request(_, position) | Class::ReadResponse(position) = class
             && matches!(position, Position::First | Position::Middle)
         {
-            self.mtu = self.mtu.max(record.payload_len);
+            // A length that is no MTU is a damaged or misbuilt packet's.
+            if MTUS.contains(&record.payload_len) {
+                self.mtu = self.mtu.max(record.payload_len);
+            }
         }
         match class {
             Class::ReadRequest => self.asks |= answers::DATA,
@@ -145,7 +151,7 @@ impl FlowProfile {
         let Some((low, high, first)) = answers.responses else { return true };
         let Some((start, since)) = self.first_request else { return false };
         let Some((last, bytes)) = self.last_request else { return false };
-        let mtu = mtu_of(self, answers);
+        let mtu = shown_mtu(self, answers).unwrap_or(LARGEST_MTU);
         let end = last.add(bytes.div_ceil(mtu).clamp(1, Psn::SPACE / 2));
         // In a capture that starts in the middle of a connection, the first answers are to requests before it.
         let late = low.is_before(start) || first < since;
@@ -172,10 +178,11 @@ impl FlowProfile {
     }
 }
 
-fn mtu_of(one: &FlowProfile, other: &FlowProfile) -> u32 {
-    match u32::from(one.mtu.max(other.mtu)) {
-        0 => LARGEST_MTU,
-        mtu => mtu,
+/// Path MTU in bytes, where a packet of either direction shows it.
+fn shown_mtu(one: &FlowProfile, other: &FlowProfile) -> Option<u32> {
+    match one.mtu.max(other.mtu) {
+        0 => None,
+        mtu => Some(u32::from(mtu)),
     }
 }
 
@@ -233,8 +240,10 @@ fn pair_of(
         requester: Endpoint { qpn: requester_qpn, ..Endpoint::new(flow.source) },
         responder: Endpoint { qpn: Some(flow.dest_qpn), ..Endpoint::new(flow.destination) },
     });
-    let mtu = answers
-        .map_or_else(|| mtu_of(profile, profile), |answers| mtu_of(profile, &profiles[answers.index()]));
+    let mtu = answers.map_or_else(
+        || shown_mtu(profile, profile),
+        |answers| shown_mtu(profile, &profiles[answers.index()]),
+    );
     Some(Pair {
         connection,
         initial_psn: connection.requester.initial_psn.unwrap_or(first),

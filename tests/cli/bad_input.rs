@@ -35,6 +35,8 @@ fn a_capture_that_was_cut_short_is_read_up_to_there() {
     let ran = lumina_fuzz(["analyze", path.to_str().unwrap(), "--format", "json"]);
     assert_eq!(ran.code, 0);
     assert_eq!(ran.json()["input"]["packets"], 195);
+    // Nobody can say any more that all packets are there.
+    assert_eq!(ran.json()["integrity"]["conditions"][0]["verdict"], "unknown");
     assert!(
         ran.stderr.contains("damaged at byte 27444") && ran.stderr.contains("cut short"),
         "{}",
@@ -67,6 +69,22 @@ fn a_missing_packet_makes_the_trace_invalid() {
     let forced = lumina_fuzz(["analyze", path, "--even-if-invalid", "--format", "json"]);
     assert_eq!(forced.code, 5);
     assert!(forced.json()["retransmissions"].as_array().is_some_and(|all| all.len() == 1));
+}
+
+/// One frame with a real MAC among mirrored ones is missing from the trace, and named; the capture is no plain one.
+#[test]
+fn a_stray_frame_does_not_make_a_capture_plain() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("stray.pcap");
+    let mut capture = fs::read(data().join("rxe_write_mid.pcap")).unwrap();
+    // Source MAC of the second record's frame.
+    let at = 24 + 144 + 16 + 6;
+    capture[at..at + 6].copy_from_slice(&[0x0c, 0x42, 0xa1, 0xb2, 0xc3, 0xd4]);
+    fs::write(&path, capture).unwrap();
+    let ran = lumina_fuzz(["analyze", path.to_str().unwrap(), "--format", "json"]);
+    assert_eq!(ran.code, 5);
+    assert_eq!(ran.json()["input"]["origin"], "mirror");
+    assert!(ran.stderr.contains("packet 2: no mirror sequence number"), "{}", ran.stderr);
 }
 
 #[test]

@@ -221,6 +221,16 @@ fn a_written_trace_says_the_same() {
     let ran = lumina_fuzz(["analyze", "rxe_write_mid.pcap", "--write-trace", "t.txt"]);
     assert_eq!(ran.code, 1);
     assert_eq!(ran.stderr, "t.txt: the name must end in .pcapng or .pcap\n");
+    // Neither the capture that is read nor anything else beside the target is touched.
+    let own = folder.path().join("own.pcap");
+    std::fs::copy(crate::run::data().join("rxe_write_mid.pcap"), &own).unwrap();
+    let before = std::fs::read(&own).unwrap();
+    let path = own.to_str().unwrap();
+    let ran = lumina_fuzz(["analyze", path, "--write-trace", path]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("is one of the captures that were read"), "{}", ran.stderr);
+    assert_eq!(std::fs::read(&own).unwrap(), before);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
 }
 
 /// The same traffic as an ordinary capture would hold it: nothing says that a packet was dropped behind the

@@ -15,14 +15,15 @@ const SAMPLE: usize = 64;
 /// Frames of any kind looked at in each file, so that a file without RoCEv2 is not read to its end for this.
 const MAX_FRAMES: usize = 4096;
 
-/// The origin of captures: mirrored where every sampled source address can be a mirror sequence number, most of
-/// them differ, and most packets carry an event code in the place of their time to live.
+/// The origin of captures: mirrored where most sampled source addresses can be a mirror sequence number, most of
+/// them differ, and most packets carry an event code in the place of their time to live. Most, not all: one stray
+/// frame in a mirrored capture is an error to report, not another kind of capture.
 ///
 /// In a plain capture of two hosts there are two source addresses, however small, and a handful of packets too
 /// short to show that still has an ordinary time to live. Addresses are told apart per file: the same capture
 /// given twice is mirrored no less.
 pub(super) fn detect<'a>(files: impl Iterator<Item = (FileFormat, &'a [u8])>, ports: UdpPorts) -> Origin {
-    let (mut sampled, mut valid, mut with_event) = (0usize, true, 0usize);
+    let (mut sampled, mut valid, mut with_event) = (0usize, 0usize, 0usize);
     let mut distinct = FxHashSet::default();
     for (file, (format, bytes)) in files.enumerate() {
         let mut in_file = 0;
@@ -31,16 +32,16 @@ pub(super) fn detect<'a>(files: impl Iterator<Item = (FileFormat, &'a [u8])>, po
                 in_file += 1;
                 let ethernet = frame.ethernet;
                 let meta = MirrorMeta::read(ethernet.source, ethernet.destination, frame.ip.ttl());
-                valid &= meta.is_some();
+                valid += usize::from(meta.is_some());
                 with_event += usize::from(meta.is_some_and(|meta| !matches!(meta.event, Event::Unknown(_))));
                 distinct.insert((file, ethernet.source));
             }
-            valid && in_file < SAMPLE
+            in_file < SAMPLE
         });
         sampled += in_file;
     }
     let most = |count: usize| count * 2 > sampled;
-    if valid && most(distinct.len()) && most(with_event) { Origin::Mirror } else { Origin::Plain }
+    if most(valid) && most(distinct.len()) && most(with_event) { Origin::Mirror } else { Origin::Plain }
 }
 
 /// Calls `visit` with the first frames of a capture until it returns false; damage just ends it.

@@ -78,13 +78,16 @@ pub struct ExtensionReprs {
 }
 
 /// Why a well-formed frame is not a RoCEv2 packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, thiserror::Error)]
 pub enum NotRoce {
     /// Another protocol on Ethernet, such as ARP.
+    #[error("EtherType {0:#06x}")]
     EtherType(u16),
     /// Another protocol on IP.
+    #[error("IP protocol {0}")]
     IpProtocol(u8),
     /// UDP to another port.
+    #[error("UDP port {0}")]
     UdpPort(u16),
 }
 

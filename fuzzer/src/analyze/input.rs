@@ -104,7 +104,7 @@ impl Input {
         let mut warnings = Vec::new();
         for damage in &self.leftovers.damage {
             warnings.push(format!(
-                "warning: {}: damaged at byte {}: {}; what came before was read",
+                "warning: {}: damaged at byte {}: {}; what could be read was read",
                 file(damage.file),
                 damage.offset,
                 damage.reason
@@ -116,6 +116,14 @@ impl Input {
         let more = skipped.malformed.saturating_sub(skipped.errors.len() as u64);
         if more > 0 {
             warnings.push(format!("warning: {more} more RoCEv2 packets could not be read"));
+        }
+        let other: u64 = skipped.other.values().sum();
+        if other > 0 && self.is_mirrored() {
+            let reasons = skipped.other.iter().map(|(reason, count)| format!("{count} of {reason}"));
+            let reasons = reasons.collect::<Vec<_>>().join(", ");
+            warnings.push(format!(
+                "warning: {other} frames of a mirrored capture are no RoCEv2 packets: {reasons}"
+            ));
         }
         let icrc = self.leftovers.icrc;
         if let Some(first) = icrc.first_wrong {

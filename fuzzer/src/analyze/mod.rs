@@ -22,7 +22,10 @@ impl Report {
     /// Checks the integrity of an input and, if the trace is valid (or `even_if_invalid`), analyses it.
     pub fn of(input: &Input, options: Options<'_>, even_if_invalid: bool) -> Self {
         let observation = &input.observation;
-        let integrity = integrity::check(&observation.trace, observation.switch.as_ref());
+        let mut integrity = integrity::check(&observation.trace, observation.switch.as_ref());
+        if !input.leftovers.damage.is_empty() {
+            integrity.doubt("a capture file is damaged: packets may be missing");
+        }
         let analyse = even_if_invalid || !integrity.is_invalid();
         let analysis = analyse.then(|| scoring::analyze(observation, options));
         Self { integrity, analysis }

@@ -96,7 +96,8 @@ fn connections(text: &mut String, connections: &[ConnectionSummary]) {
             summary.packets
         );
         match summary.certainty {
-            Certainty::OneWay => text.push_str("  (no answers seen)"),
+            Certainty::OneWay if summary.judged => text.push_str("  (no answers seen)"),
+            Certainty::OneWay => text.push_str("  (no answers seen; not judged)"),
             Certainty::Ambiguous => {
                 let candidates = summary.candidates.unwrap_or_default();
                 let _ = write!(text, "  (AMBIGUOUS: {candidates} flows could be its answers; not judged)");
@@ -240,8 +241,16 @@ fn messages(text: &mut String, analysis: &Analysis) {
 }
 
 fn anomalies(text: &mut String, analysis: &Analysis, table: impl Fn(&[u32]) -> String) {
+    let unjudged = analysis.connections.iter().filter(|connection| !connection.judged).count();
     if analysis.anomalies.is_empty() {
-        text.push_str("\nNo anomalies.\n");
+        let _ = match unjudged {
+            0 => writeln!(text, "\nNo anomalies."),
+            _ => writeln!(
+                text,
+                "\nNo anomalies in what was judged; {unjudged} of {} connections were not.",
+                analysis.connections.len()
+            ),
+        };
         return;
     }
     let mut by_signature: BTreeMap<String, Vec<&Anomaly>> = BTreeMap::new();

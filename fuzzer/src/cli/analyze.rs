@@ -1,7 +1,6 @@
 //! `lumina-fuzz analyze`.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -53,7 +52,8 @@ pub(super) struct Args {
     /// Analyse even if the integrity check fails; the exit code stays 5.
     #[arg(long)]
     even_if_invalid: bool,
-    /// Also write the trace, merged and in order, as .pcapng (with events as comments) or .pcap.
+    /// Also write the trace, merged and in order, as .pcapng (with events as comments) or .pcap. Payloads are not
+    /// kept: they are written as zeros, with checksums and ICRCs made anew.
     #[arg(long, value_name = "FILE")]
     write_trace: Option<PathBuf>,
 }
@@ -151,25 +151,26 @@ fn cannot_load(error: &LoadError, format: Format) -> Exit {
     bad_input("bad input", Details { message: error.to_string() }, format)
 }
 
-/// Writes the trace to a file of its own beside the target, then moves it there: never half a file.
+/// Writes the trace to a new file beside the target, then moves it there: never half a file, and no other file is
+/// touched. A capture that was read is never written over.
 fn write_trace(input: &Input, path: &Path) -> Result<(), String> {
     let format = match path.extension().and_then(|extension| extension.to_str()) {
         Some("pcapng") => CaptureFormat::PcapNg,
         Some("pcap") => CaptureFormat::PcapNanos,
         _ => return Err("the name must end in .pcapng or .pcap".into()),
     };
-    let partial = path.with_extension("partial");
-    let write = || -> Result<(), String> {
-        let file = File::create(&partial).map_err(|error| error.to_string())?;
-        let mut out = BufWriter::new(file);
-        let observation = &input.observation;
-        capture::write(&observation.trace, &observation.connections, format, None, &mut out)
-            .map_err(|error| error.to_string())?;
-        out.flush().map_err(|error| error.to_string())?;
-        std::fs::rename(&partial, path).map_err(|error| error.to_string())
-    };
-    write().inspect_err(|_| {
-        // What is left of a failed write helps nobody; that it cannot be removed is the smaller problem.
-        let _ = std::fs::remove_file(&partial);
-    })
+    let text = |error: &dyn std::fmt::Display| error.to_string();
+    // A link is followed, as it would be by any other program.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let is_input = |capture: &PathBuf| capture.canonicalize().is_ok_and(|capture| capture == path);
+    if input.captures.iter().any(is_input) {
+        return Err("is one of the captures that were read; name another file".into());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| text(&error))?;
+    let observation = &input.observation;
+    let out = BufWriter::new(&mut file);
+    capture::write(&observation.trace, &observation.connections, format, None, out)
+        .map_err(|error| text(&error))?;
+    file.persist(&path).map(drop).map_err(|error| text(&error.error))
 }

@@ -278,7 +278,8 @@ impl ConnectionTracker {
         self.muted |= fate == Fate::Unknown;
         if self.ends.is_none() && class.is_request() {
             let fresh = starts_fresh(&self.pair, packet.psn);
-            self.start = Start::at(packet.psn, fresh || findings.known.from_the_start);
+            let fresh = fresh || findings.known.from_the_start;
+            self.start = Start::at(packet.psn, fresh);
             self.ends = Some(Ends::starting_with(&packet, fresh, findings.known));
         }
         if self.ends.is_some() {

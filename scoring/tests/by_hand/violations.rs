@@ -284,7 +284,7 @@ fn rnr_nak_of_nothing() {
         let mut hand = Hand::new();
         let (there, back) = hand.connection();
         hand.last(1_000, there, SendOnly, 10);
-        let packet = hand.answer(2_000, back, psn, Syndrome::RnrNak(14), 0);
+        let packet = hand.answer(2_000, back, psn, Syndrome::RnrNak(14), psn - 10);
         if psn == 10 {
             hand.last(2 * MS, there, SendOnly, 10);
             hand.ack(2 * MS + 2_000, back, 10, 1);
