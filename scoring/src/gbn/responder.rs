@@ -75,8 +75,8 @@ pub(super) struct Responder {
     unsure: Option<Psn>,
     /// One past the highest PSN delivered, in order or not.
     highest: Psn,
-    /// What was expected when the responder NAKed a PSN that had left the switch: an ACK up to there shows that it
-    /// has it after all.
+    /// What would be expected if the responder had not NAKed a PSN that had left the switch: an ACK of what lies
+    /// before shows that it has it after all.
     disowned: Option<Psn>,
     messages: Messages,
 }
@@ -114,6 +114,9 @@ impl Responder {
         let ahead = packet.psn.since(self.expected);
         if packet.end().is_after(self.highest) {
             self.highest = packet.end();
+        }
+        if self.disowned == Some(packet.psn) {
+            self.disowned = Some(packet.end());
         }
         if ahead == 0 {
             self.expected = packet.end();
@@ -259,8 +262,8 @@ impl Responder {
 
     fn ack(&mut self, packet: &Packet, passed: Option<Psn>, ledger: &mut Ledger<'_>) {
         let psn = packet.psn;
-        if self.disowned.is_some_and(|end| psn.is_before(end)) && !psn.is_before(self.expected) {
-            self.catch_up_with(psn);
+        if let Some(end) = self.disowned.filter(|end| psn.is_before(*end) && !psn.is_before(self.expected)) {
+            self.catch_up_to(end);
         }
         let event = if psn.since(self.expected) >= 0 {
             Event::AckBeyond
@@ -286,17 +289,17 @@ impl Responder {
             _ => format!("acknowledges PSN {relative}, having acknowledged everything before {acknowledged}"),
         });
         if event == Event::AckBeyond && psn.is_before(self.highest) {
-            // One fault, one remark: from here on it is taken at its word.
-            self.catch_up_with(psn);
+            // One fault, one remark: from here on it is taken to have all that was delivered.
+            self.catch_up_to(self.highest);
         }
     }
 
-    /// The responder says that it has everything up to `psn`, whatever was thought of it.
-    fn catch_up_with(&mut self, psn: Psn) {
-        self.expected = psn.add(1);
+    /// The responder has everything before `end`, whatever was thought of it.
+    fn catch_up_to(&mut self, end: Psn) {
+        self.expected = end;
         self.gap = None;
         self.disowned = None;
-        self.messages.learn_anew();
+        self.messages.learn_anew(end);
         if matches!(self.state, State::GapOpen | State::GapNaked) {
             // No event of the table: what was thought of its state was wrong.
             self.state = State::InOrder;
@@ -531,17 +534,27 @@ struct Messages {
     /// What it would have to be for the last MSN to be right, which was wrong: if the next one agrees, the
     /// responder counts on from its mistake, and that was reported.
     suspect: Option<u32>,
+    /// Messages that end before this PSN were not all counted.
+    unknown_before: Option<Psn>,
 }
 
 impl Messages {
     fn starting_at(fresh: bool) -> Self {
-        Self { ends: VecDeque::new(), before: 0, completed: 0, offset: fresh.then_some(0), suspect: None }
+        Self {
+            ends: VecDeque::new(),
+            before: 0,
+            completed: 0,
+            offset: fresh.then_some(0),
+            suspect: None,
+            unknown_before: None,
+        }
     }
 
-    /// What was counted so far may be wrong: the next MSN is believed.
-    fn learn_anew(&mut self) {
+    /// Messages before `end` were not all counted: MSNs there are not checked, and the first one after is believed.
+    fn learn_anew(&mut self, end: Psn) {
         self.offset = None;
         self.suspect = None;
+        self.unknown_before = Some(end);
     }
 
     #[inline]
@@ -557,6 +570,10 @@ impl Messages {
 
     /// Compares an MSN with the messages completed by `psn`; what was expected and said, where they differ.
     fn check(&mut self, psn: Psn, said: u32) -> Option<(u32, u32)> {
+        if self.unknown_before.is_some_and(|end| psn.add(1).is_before(end)) {
+            return None;
+        }
+        self.unknown_before = None;
         let counted = self.by(psn);
         let offset = *self.offset.get_or_insert_with(|| said.wrapping_sub(counted));
         let expected = Psn::new(counted.wrapping_add(offset)).value();
