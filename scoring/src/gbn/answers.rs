@@ -7,7 +7,7 @@ use dumper::wire::{Class, Position};
 
 use super::tables::answers::{Event, State};
 use super::tracker::{Ledger, Packet};
-use crate::anomaly::{Evidence, Role};
+use crate::anomaly::Role;
 
 /// A Read or atomic that was delivered and is not answered.
 #[derive(Clone, Copy, Debug)]
@@ -185,10 +185,7 @@ impl Answers {
         what: impl FnOnce() -> String,
     ) {
         let next = self.state.step(event);
-        if let Some(rule) = next.broken() {
-            let evidence = Evidence::packets([packet.sequence]);
-            ledger.broken(Role::Responder, rule, self.state.name(), what(), evidence);
-        }
+        ledger.judge(Role::Responder, next, self.state.name(), [packet.sequence], what);
         self.state = next.state(self.state);
     }
 }

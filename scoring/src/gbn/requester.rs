@@ -570,11 +570,9 @@ impl Requester {
         what: impl FnOnce() -> String,
     ) {
         let next = self.state.step(event);
-        if let Some(rule) = next.broken() {
-            let nak = self.nak.filter(|nak| nak.pending > 0).map(|nak| nak.sequence);
-            let evidence = Evidence::packets([packet.sequence].into_iter().chain(nak));
-            ledger.broken(Role::Requester, rule, self.state.name(), what(), evidence);
-        }
+        let nak = self.nak.into_iter().filter(|nak| nak.pending > 0).map(|nak| nak.sequence);
+        let packets = [packet.sequence].into_iter().chain(nak);
+        ledger.judge(Role::Requester, next, self.state.name(), packets, what);
         self.state = next.state(self.state);
     }
 }

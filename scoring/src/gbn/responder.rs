@@ -511,10 +511,8 @@ impl Responder {
         what: impl FnOnce() -> String,
     ) {
         let next = self.state.step(event);
-        if let Some(rule) = next.broken() {
-            let evidence = Evidence::packets([packet.sequence].into_iter().chain(earlier));
-            ledger.broken(Role::Responder, rule, self.state.name(), what(), evidence);
-        }
+        let packets = [packet.sequence].into_iter().chain(earlier);
+        ledger.judge(Role::Responder, next, self.state.name(), packets, what);
         self.state = next.state(self.state);
     }
 }

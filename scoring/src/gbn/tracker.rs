@@ -10,6 +10,7 @@ use super::answers::Answers;
 use super::requester::Requester;
 use super::responder::Responder;
 use super::start::{Place, Start};
+use super::table::Next;
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::connections::{Certainty, Pair};
 use crate::known::Known;
@@ -121,6 +122,21 @@ impl Ledger<'_> {
 
     pub(super) fn connection(&self) -> usize {
         self.connection
+    }
+
+    /// Notes what a machine's step from `state` broke, if anything, with `packets` as evidence.
+    #[inline]
+    pub(super) fn judge<S: Copy>(
+        &mut self,
+        role: Role,
+        next: Next<S>,
+        state: &'static str,
+        packets: impl IntoIterator<Item = u32>,
+        what: impl FnOnce() -> String,
+    ) {
+        if let Some(rule) = next.broken() {
+            self.broken(role, rule, state, what(), Evidence::packets(packets));
+        }
     }
 
     /// Notes that `rule` was broken by the requester or the responder.
