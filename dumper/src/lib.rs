@@ -14,7 +14,7 @@ pub mod trace;
 pub mod wire;
 
 pub use observation::{
-    Completion, Connection, Counters, Endpoint, HostCounters, Observation, SwitchCounters,
+    Completion, Connection, Counters, Delivery, Endpoint, HostCounters, Observation, SwitchCounters,
 };
 pub use psn::Psn;
 pub use time::Nanos;

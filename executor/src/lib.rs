@@ -1,3 +1,7 @@
-//! Testbeds, each of which turns a `corpus::TestConfig` into a `dumper::Observation`.
-//!
-//! Empty so far: the simulated testbed comes first, then virtual machines, then physical hosts.
+//! Testbeds, each of which turns a [`corpus::TestConfig`] into a [`dumper::Observation`].
+
+pub mod profile;
+mod testbed;
+
+pub use profile::NicProfile;
+pub use testbed::{Testbed, TestbedError};

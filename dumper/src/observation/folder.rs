@@ -6,6 +6,7 @@
 //! RESULT/<i>/switch-result/switch_state_snapshot.yml          packets per port
 //! RESULT/<i>/rdma-result/{requester,responder}_counter_{start,finish}.yml
 //! RESULT/<i>/rdma-result/completions.yml                      ours: completion of each message
+//! RESULT/<i>/rdma-result/deliveries.yml                       ours: what arrived in memory of each message
 //! ```
 //!
 //! Everything but the capture may be missing; what depends on it is then unknown.
@@ -19,7 +20,7 @@ use rustc_hash::FxHashSet;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::{Completion, Connection, Endpoint, HostCounters, Observation, SwitchCounters};
+use super::{Completion, Connection, Delivery, Endpoint, HostCounters, Observation, SwitchCounters};
 use crate::Psn;
 use crate::capture::{self, Progress, ReadError, ReadOptions};
 use crate::trace::{Trace, Traced};
@@ -127,6 +128,7 @@ pub fn read(
     };
     let (requester, responder) = (host("requester")?, host("responder")?);
     let completions: Option<Vec<Completion>> = yaml(&optional("rdma-result/completions.yml"))?;
+    let deliveries: Option<Vec<Delivery>> = yaml(&optional("rdma-result/deliveries.yml"))?;
 
     let host_ports = snapshots.iter().flatten().flat_map(MessageSnapshot::ports).collect::<Vec<_>>();
     // Without the connections nobody can tell the hosts' ports from the dumpers'.
@@ -147,6 +149,7 @@ pub fn read(
         responder,
         switch,
         completions: completions.unwrap_or_default(),
+        deliveries: deliveries.unwrap_or_default(),
     };
     Ok(Folder { observation, traced: captured.traced, captures, missing })
 }

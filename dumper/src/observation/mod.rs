@@ -75,6 +75,21 @@ pub struct Completion {
     pub status: CompletionStatus,
 }
 
+/// What the host that receives a message found in its memory: the responder of a Send or Write, the requester of
+/// a Read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Delivery {
+    /// Connection, from 1, in the order of [`Observation::connections`].
+    pub connection: u32,
+    /// Message on that connection, from 1, in posting order.
+    pub message: u32,
+    /// Bytes that were written to the message's memory, repeated ones counted again.
+    pub bytes: u64,
+    /// Whether every byte that was written is the one that the sender has at that place.
+    pub intact: bool,
+}
+
 /// Everything that was observed of one test. The same type from every testbed, and from files.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Observation {
@@ -90,6 +105,8 @@ pub struct Observation {
     pub switch: Option<SwitchCounters>,
     /// Completions, where they were reported.
     pub completions: Vec<Completion>,
+    /// What arrived in memory, for each message of which something did; empty where nobody looked.
+    pub deliveries: Vec<Delivery>,
 }
 
 impl Observation {

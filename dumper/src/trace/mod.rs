@@ -148,6 +148,19 @@ impl Trace {
         self.push(record);
     }
 
+    /// Notes how the packet at an index left, which may be known only after others have entered.
+    pub fn set_exit(&mut self, index: usize, exit: Exit) {
+        let at = self.records[index].extra as usize;
+        match at.checked_sub(1) {
+            Some(at) => self.extras[at].exit = Some(exit),
+            None => {
+                self.extras.push(Extra { exit: Some(exit), ..Extra::default() });
+                self.records[index].extra =
+                    u32::try_from(self.extras.len()).expect("packets are counted in 31 bits");
+            }
+        }
+    }
+
     /// The packet with this mirror sequence number.
     pub fn find(&self, sequence: u32) -> Option<&Record> {
         self.position(sequence).map(|at| &self.records[at])

@@ -129,8 +129,9 @@ fn counters_of_switch_and_hosts() {
         requester.names().collect::<Vec<_>>(),
         ["out_of_sequence", "packet_seq_err", "port_rcv_packets", "port_xmit_packets", "rx_discards_phy"]
     );
-    let completions = repetition.path().join("rdma-result/completions.yml");
-    assert_eq!(folder.missing, [completions], "ours, and optional");
+    let ours =
+        ["completions", "deliveries"].map(|name| repetition.path().join(format!("rdma-result/{name}.yml")));
+    assert_eq!(folder.missing, ours, "ours, and optional");
     assert_eq!(folder.captures, [repetition.path().join("pcap-result/aggregate.pcap")]);
 }
 

@@ -1,0 +1,311 @@
+//! NIC profiles: what makes a simulated NIC that NIC, as data.
+//!
+//! Every field has a default, and the defaults together are `reference`: the InfiniBand specification, with the
+//! latencies of a good NIC. [`Quirks`] are the one section that is never right: each field is one way to break a rule.
+
+mod load;
+mod quirks;
+
+use serde::Deserialize;
+
+pub use load::{ProfileError, load};
+pub use quirks::Quirks;
+
+/// A span of a random quantity: `150` or `[100, 200]` in a file, both ends inclusive. Drawn uniformly.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Span<T> {
+    /// Smallest value.
+    pub min: T,
+    /// Largest value.
+    pub max: T,
+}
+
+impl<T: Copy> Span<T> {
+    /// Always the same value.
+    pub const fn exactly(value: T) -> Self {
+        Self { min: value, max: value }
+    }
+
+    /// Anything from `min` to `max`.
+    pub const fn new(min: T, max: T) -> Self {
+        Self { min, max }
+    }
+}
+
+impl<'de, T: Deserialize<'de> + Copy> Deserialize<'de> for Span<T> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "a number, or a span as in [100, 200]")]
+        enum Form<T> {
+            One(T),
+            Both([T; 2]),
+        }
+        Ok(match Form::deserialize(deserializer)? {
+            Form::One(value) => Self::exactly(value),
+            Form::Both([min, max]) => Self { min, max },
+        })
+    }
+}
+
+/// One latency for each verb, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct PerVerb {
+    /// RDMA Write.
+    pub write: Span<u64>,
+    /// Send.
+    pub send: Span<u64>,
+    /// RDMA Read.
+    pub read: Span<u64>,
+}
+
+impl PerVerb {
+    /// The same for all.
+    pub const fn all(span: Span<u64>) -> Self {
+        Self { write: span, send: span, read: span }
+    }
+}
+
+impl Default for PerVerb {
+    fn default() -> Self {
+        Self::all(Span::exactly(2_000))
+    }
+}
+
+/// A simulated NIC.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct NicProfile {
+    /// Name in reports.
+    pub name: String,
+    /// What it models, for `nics list`.
+    pub description: String,
+    /// Where its figures come from, and which of them are assumptions.
+    pub source: String,
+    /// Its cable.
+    pub link: Link,
+    /// The software that drives it.
+    pub host: HostSoftware,
+    /// How it sends.
+    pub transmit: Transmit,
+    /// How it receives.
+    pub receive: Receive,
+    /// The part that posts requests.
+    pub requester: RequesterProfile,
+    /// The part that answers them.
+    pub responder: ResponderProfile,
+    /// Latencies of loss recovery.
+    pub retransmission: Retransmission,
+    /// The ACK timer.
+    pub timeout: TimeoutProfile,
+    /// Loss recovery that takes a scarce context of the receive pipeline.
+    pub slow_path: SlowPath,
+    /// Notification point of DCQCN.
+    pub notification: Notification,
+    /// Its counters.
+    pub counters: CounterProfile,
+    /// Rules that it breaks.
+    pub quirks: Quirks,
+}
+
+/// The cable between NIC and switch.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Link {
+    /// Rate in Gb/s.
+    pub rate_gbps: u32,
+    /// Propagation delay in ns, one way.
+    pub propagation_ns: u64,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        // 10 m of cable.
+        Self { rate_gbps: 100, propagation_ns: 50 }
+    }
+}
+
+/// Latencies of the host's software.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HostSoftware {
+    /// From posting a request to its doorbell at the NIC, in ns; a host posts one request after the other.
+    pub post_ns: Span<u64>,
+    /// From a completion to the host's seeing it, in ns.
+    pub poll_ns: Span<u64>,
+    /// From the completion of a Receive to the posting of its successor, in ns.
+    pub repost_ns: Span<u64>,
+}
+
+impl Default for HostSoftware {
+    fn default() -> Self {
+        Self { post_ns: Span::exactly(100), poll_ns: Span::exactly(500), repost_ns: Span::exactly(500) }
+    }
+}
+
+/// How a NIC sends.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Transmit {
+    /// Shortest time from one packet to the next, in ns; 0 where only the link limits.
+    pub packet_ns: u64,
+    /// Packets of a QP that are sent before it is the next one's turn.
+    pub burst: u32,
+    /// MigReq bit of the packets that it sends (IBA 17.2.8).
+    pub mig_req: bool,
+}
+
+impl Default for Transmit {
+    fn default() -> Self {
+        Self { packet_ns: 0, burst: 1, mig_req: true }
+    }
+}
+
+/// How a NIC receives.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Receive {
+    /// From the last bit of a packet to the transport, in ns.
+    pub latency_ns: Span<u64>,
+    /// Shortest time between two packets at the transport, in ns; 0 where only the link limits.
+    pub packet_ns: u64,
+    /// Buffer before the transport, in bytes of frames; what does not fit is discarded and counted.
+    pub buffer_bytes: u64,
+}
+
+impl Default for Receive {
+    fn default() -> Self {
+        Self { latency_ns: Span::exactly(300), packet_ns: 0, buffer_bytes: 1 << 20 }
+    }
+}
+
+/// The part of a QP that posts requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct RequesterProfile {
+    /// AckReq on every so many packets, besides the last of each message; 0 for the last only.
+    pub ack_req_every: u32,
+}
+
+/// The part of a QP that answers requests.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ResponderProfile {
+    /// From a request to its ACK, in ns.
+    pub ack_ns: Span<u64>,
+    /// Whether ACKs that wait to be sent are merged into one for the latest PSN (coalescing).
+    pub merge_acks: bool,
+    /// An ACK after so many packets even without AckReq; 0 for never.
+    pub ack_every: u32,
+    /// Whether duplicates without AckReq are acknowledged again too.
+    pub reack_all: bool,
+}
+
+impl Default for ResponderProfile {
+    fn default() -> Self {
+        Self { ack_ns: Span::exactly(0), merge_acks: true, ack_every: 0, reack_all: false }
+    }
+}
+
+/// How fast losses are made up for, as the Lumina paper takes it apart (001 §6.1).
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Retransmission {
+    /// From the packet that shows a loss to the NACK, by the receiver of data: a NAK, or a Read's repeated request.
+    pub nack_generation_ns: PerVerb,
+    /// From the NACK to the repeated packet, by the sender of data.
+    pub nack_reaction_ns: PerVerb,
+}
+
+impl Default for Retransmission {
+    fn default() -> Self {
+        let latency = PerVerb::all(Span::exactly(2_000));
+        Self { nack_generation_ns: latency, nack_reaction_ns: latency }
+    }
+}
+
+/// When the ACK timer expires, in multiples of T = 4.096 µs x 2^timeout (IBA vol. 1, 9.7.6.1.3: T to 4T).
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct TimeoutProfile {
+    /// The first expiry without progress.
+    pub first: Span<f64>,
+    /// Every further one.
+    pub further: Span<f64>,
+    /// Whether a retransmission that a NAK asked for starts the timer again.
+    pub restart_on_nak: bool,
+}
+
+impl Default for TimeoutProfile {
+    fn default() -> Self {
+        Self { first: Span::new(1.0, 4.0), further: Span::new(1.0, 4.0), restart_on_nak: true }
+    }
+}
+
+/// Loss recovery through a slow path: a receiver of data that waits to make a NACK holds a context, and while more
+/// connections wait than there are contexts, nothing that arrives is taken out of the receive buffer.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SlowPath {
+    /// Contexts; 0 for no limit.
+    pub contexts: u32,
+    /// Verbs whose losses are recovered so.
+    pub verbs: Vec<Verb>,
+}
+
+/// A verb, in profiles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verb {
+    /// RDMA Write.
+    Write,
+    /// Send.
+    Send,
+    /// RDMA Read.
+    Read,
+}
+
+/// What shares one CNP interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CnpScope {
+    /// Each QP has its own.
+    #[default]
+    Qp,
+    /// All QPs of a destination address share one.
+    DestinationIp,
+    /// The whole port shares one.
+    Port,
+}
+
+/// Notification point: ECN-marked packets in, CNPs out (annex A17.9.3; 001 §6.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Notification {
+    /// Shortest time between two CNPs that the NIC keeps whatever is configured, in µs.
+    pub hidden_interval_us: u64,
+    /// Whether `min-time-between-cnps` of the host is obeyed.
+    pub configurable: bool,
+    /// What shares one interval.
+    pub scope: CnpScope,
+}
+
+impl Default for Notification {
+    fn default() -> Self {
+        Self { hidden_interval_us: 0, configurable: true, scope: CnpScope::Qp }
+    }
+}
+
+/// The counters of a NIC.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CounterProfile {
+    /// Whose names: a family of `data/counters.toml`.
+    pub family: String,
+}
+
+impl Default for CounterProfile {
+    fn default() -> Self {
+        Self { family: "nvidia".into() }
+    }
+}
