@@ -1,0 +1,87 @@
+//! What is done to one packet: the actions of all events that hit it, combined.
+
+use corpus::{Action, SetField};
+use dumper::{Event, Nanos};
+
+/// The actions on one packet. `Default` forwards it as it came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Actions {
+    /// It does not leave.
+    pub drop: bool,
+    /// It leaves with ECN at Congestion Experienced.
+    pub ecn: bool,
+    /// It leaves with covered bits inverted, so that its ICRC is wrong.
+    pub corrupt: bool,
+    /// It leaves with this MigReq bit and a recomputed ICRC.
+    pub mig_req: Option<bool>,
+    /// Copies that leave right after it. They are the switch's own and are not mirrored.
+    pub extra_copies: u8,
+    /// When it leaves.
+    pub timing: Timing,
+}
+
+/// When a packet leaves the injector.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Timing {
+    /// At once.
+    #[default]
+    AtOnce,
+    /// So much later; packets behind it do not wait.
+    Delay(Nanos),
+    /// When so many later packets of its flow have left, and after [`MAX_HOLD`](crate::MAX_HOLD) at the latest.
+    Reorder(u16),
+}
+
+impl From<Action> for Actions {
+    fn from(action: Action) -> Self {
+        let mut actions = Self::default();
+        actions.add(action);
+        actions
+    }
+}
+
+impl Actions {
+    /// Adds the action of one more event. The two must not contradict each other ([`Action::conflict`]), which
+    /// [`translate`](crate::translate) has made sure of.
+    pub(crate) fn add(&mut self, action: Action) {
+        match action {
+            Action::Drop => self.drop = true,
+            Action::Ecn => self.ecn = true,
+            Action::Corrupt => self.corrupt = true,
+            Action::Delay { ns } => self.timing = Timing::Delay(Nanos(ns)),
+            Action::Reorder { by } => self.timing = Timing::Reorder(by),
+            Action::Duplicate { copies } => self.extra_copies = copies,
+            Action::SetField(SetField::MigReq(bit)) => self.mig_req = Some(bit),
+        }
+    }
+
+    /// How many packets leave: 0 for a dropped one, else it and its copies.
+    #[must_use]
+    pub const fn leaving(&self) -> u8 {
+        if self.drop { 0 } else { 1 + self.extra_copies }
+    }
+
+    /// What the mirrored packet says of them.
+    #[must_use]
+    pub fn event(&self) -> Event {
+        let timing = match self.timing {
+            Timing::AtOnce => None,
+            Timing::Delay(_) => Some(Event::Delay),
+            Timing::Reorder(_) => Some(Event::Reorder),
+        };
+        let present = [
+            self.drop.then_some(Event::Drop),
+            self.ecn.then_some(Event::Ecn),
+            self.corrupt.then_some(Event::Corrupt),
+            timing,
+            (self.extra_copies > 0).then_some(Event::Duplicate),
+            self.mig_req.map(|_| Event::SetField),
+        ];
+        let mut events = present.into_iter().flatten();
+        match (events.next(), events.next()) {
+            (None, _) => Event::None,
+            (Some(only), None) => only,
+            (Some(_), Some(_)) => Event::Several,
+        }
+    }
+}

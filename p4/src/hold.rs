@@ -1,0 +1,72 @@
+//! Packets that are held until later ones of their flow have left.
+
+use std::collections::VecDeque;
+
+use corpus::{Role, config::fields};
+use dumper::Nanos;
+
+use crate::FlowIndex;
+
+/// Longest time that a reordered packet is held for packets that never come: the injector loses nothing that it
+/// was not told to lose. The longest delay that an event may ask for.
+pub const MAX_HOLD: Nanos = Nanos(fields::DELAY_NS.max);
+
+/// Stands for a packet that is held; whoever drives the pipeline keeps the packet itself.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Ticket {
+    pub(crate) flow: FlowIndex,
+    /// Unique in a pipeline, ascending.
+    pub(crate) number: u64,
+}
+
+/// A packet that is held.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held {
+    /// Of its ticket.
+    pub(crate) number: u64,
+    /// Later packets that have still to leave.
+    pub(crate) waits_for: u16,
+    /// Packets that leave with it, itself included.
+    pub(crate) leaving: u8,
+    /// The host that it goes to.
+    pub(crate) to: Role,
+}
+
+/// The held packets of one flow, in order of arrival.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Queue(VecDeque<Held>);
+
+impl Queue {
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, held: Held) {
+        self.0.push_back(held);
+    }
+
+    /// Takes out a packet whose time is up; none if it has left.
+    pub(crate) fn expire(&mut self, number: u64, mut leave: impl FnMut(Held)) -> Option<Held> {
+        let at = self.0.binary_search_by_key(&number, |held| held.number).ok()?;
+        let held = self.0.remove(at)?;
+        self.overtaken(at, &mut leave);
+        Some(held)
+    }
+
+    /// A packet that is later than all held ones has left: hands out those whose turn has come.
+    pub(crate) fn passed(&mut self, mut leave: impl FnMut(Held)) {
+        self.overtaken(self.0.len(), &mut leave);
+    }
+
+    /// The first `earlier` packets were overtaken by one that left. Those that waited for nothing else leave, the
+    /// oldest first, and each has then overtaken the packets before it.
+    fn overtaken(&mut self, earlier: usize, leave: &mut impl FnMut(Held)) {
+        let overtake = |held: &mut Held| held.waits_for = held.waits_for.saturating_sub(1);
+        self.0.iter_mut().take(earlier).for_each(overtake);
+        while let Some(at) = self.0.iter().position(|held| held.waits_for == 0) {
+            self.0.iter_mut().take(at).for_each(overtake);
+            self.0.remove(at).into_iter().for_each(&mut *leave);
+        }
+    }
+}

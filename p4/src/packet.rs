@@ -1,0 +1,50 @@
+//! What the pipeline looks at in a packet.
+
+use corpus::ControlPacket;
+use dumper::Psn;
+use dumper::wire::{Class, Opcode, Syndrome};
+
+/// The headers of a packet, as far as the pipeline matches on them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet {
+    /// What kind of packet it is.
+    pub kind: Kind,
+    /// Its PSN.
+    pub psn: Psn,
+}
+
+/// Kinds of packets, as events tell them apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Packet of a Send or Write request, or of a Read response.
+    Data {
+        /// Whether a message or response starts with it (FIRST, ONLY).
+        starts: bool,
+    },
+    /// Matched by its n-th occurrence.
+    Control(ControlPacket),
+    /// Nothing that an event can name: atomics, datagrams, unknown opcodes, reserved AETH syndromes.
+    Other,
+}
+
+impl Packet {
+    /// From the BTH and, on an acknowledgement, the AETH.
+    #[inline]
+    #[must_use]
+    pub fn new(opcode: Opcode, syndrome: Option<Syndrome>, psn: Psn) -> Self {
+        let kind = match opcode.class() {
+            Class::Request(_, position) | Class::ReadResponse(position) => {
+                Kind::Data { starts: position.starts() }
+            }
+            Class::ReadRequest => Kind::Control(ControlPacket::ReadRequest),
+            Class::Cnp => Kind::Control(ControlPacket::Cnp),
+            Class::Acknowledge => match syndrome {
+                Some(Syndrome::Ack(_)) => Kind::Control(ControlPacket::Ack),
+                Some(Syndrome::Nak(_) | Syndrome::RnrNak(_)) => Kind::Control(ControlPacket::Nak),
+                Some(Syndrome::Reserved(_)) | None => Kind::Other,
+            },
+            Class::AtomicRequest | Class::AtomicAcknowledge | Class::Datagram | Class::Unknown => Kind::Other,
+        };
+        Self { kind, psn }
+    }
+}

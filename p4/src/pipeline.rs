@@ -1,0 +1,178 @@
+//! The pipeline: a packet in, a verdict out (001 §3.3, §3.4).
+
+use std::net::IpAddr;
+
+use corpus::{IterMode, Role};
+use dumper::mirror::{MAX_SEQUENCE, MirrorMeta, TIME_SPAN};
+use dumper::{Event, Nanos, SwitchCounters};
+
+use crate::flow::{MAX_ITER, Registers};
+use crate::hold::{Held, Queue, Ticket};
+use crate::{Actions, FlowIndex, Kind, Packet, Ports, Tables, Timing};
+
+/// The event injector of one test: tables, registers and counters.
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    tables: Tables,
+    iter_mode: IterMode,
+    registers: Vec<Registers>,
+    held: Vec<Queue>,
+    /// Of the next ticket.
+    number: u64,
+    /// Mirror sequence number of the last packet; 0 before the first.
+    sequence: u32,
+    ports: Ports,
+    released: Vec<Ticket>,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Verdict {
+    /// What its mirrored copy carries. Every packet is mirrored as it entered.
+    pub mirror: MirrorMeta,
+    /// The dumper's port that the mirrored copy goes to.
+    pub dumper: u32,
+    /// The port that the packet itself goes to, unless it is dropped.
+    pub egress: u32,
+    /// What is done to it before it leaves.
+    pub actions: Actions,
+    /// Given if it is held: it leaves when the ticket is handed out by [`Pipeline::take_released`] or expires.
+    pub hold: Option<Ticket>,
+    /// Whether held packets leave right after it: [`Pipeline::take_released`] names them.
+    pub releases: bool,
+}
+
+impl Pipeline {
+    /// A pipeline before its first packet.
+    #[must_use]
+    pub fn new(mut tables: Tables, ports: Ports, iter_mode: IterMode) -> Self {
+        let registers = tables.take_registers();
+        let held = vec![Queue::default(); registers.len()];
+        Self { tables, iter_mode, registers, held, number: 0, sequence: 0, ports, released: Vec::new() }
+    }
+
+    /// The flow of the packets to a destination address and QPN; none if the test has no such connection.
+    #[inline]
+    #[must_use]
+    pub fn flow(&self, destination: IpAddr, qpn: u32) -> Option<FlowIndex> {
+        self.tables.flow(destination, qpn)
+    }
+
+    /// A packet has entered at a host's port. It goes to the other host, and without a flow no event hits it.
+    ///
+    /// The time is the switch's; the mirror metadata carries it modulo [`TIME_SPAN`].
+    #[inline]
+    pub fn process(&mut self, from: Role, flow: Option<FlowIndex>, packet: Packet, now: Nanos) -> Verdict {
+        let to = from.peer();
+        self.ports.received(from);
+        self.sequence = if self.sequence == MAX_SEQUENCE { 1 } else { self.sequence + 1 };
+        let hit = flow.and_then(|flow| self.match_packet(flow, packet));
+        let actions = hit.unwrap_or_default();
+        let mut verdict = Verdict {
+            mirror: MirrorMeta {
+                sequence: self.sequence,
+                time: Nanos(now.0 % TIME_SPAN),
+                event: hit.map_or(Event::None, |actions| actions.event()),
+            },
+            dumper: self.ports.next_dumper(),
+            egress: self.ports.of(to),
+            actions,
+            hold: None,
+            releases: false,
+        };
+        match (actions.timing, flow) {
+            (Timing::Reorder(by), Some(flow)) => verdict.hold = Some(self.hold(flow, by, actions, to)),
+            (timing, flow) => {
+                self.ports.sent(to, actions.leaving());
+                if let (Timing::AtOnce, false, Some(flow)) = (timing, actions.drop, flow) {
+                    verdict.releases = self.passed(flow);
+                }
+            }
+        }
+        verdict
+    }
+
+    /// The tickets of the held packets that leave now, in this order, right after the packet of the last verdict
+    /// or the expired one. Take them before the next call: they are handed out once.
+    pub fn take_released(&mut self) -> impl Iterator<Item = Ticket> {
+        self.released.drain(..)
+    }
+
+    /// A packet has been held for [`MAX_HOLD`](crate::MAX_HOLD). True if it was still held: then it leaves now,
+    /// and held packets that it overtakes may leave right after it ([`take_released`](Self::take_released)).
+    pub fn expire(&mut self, ticket: Ticket) -> bool {
+        let Self { held, ports, released, .. } = self;
+        let queue = &mut held[ticket.flow.index()];
+        let expired = queue.expire(ticket.number, release(ticket.flow, ports, released));
+        if let Some(Held { to, leaving, .. }) = expired {
+            ports.sent(to, leaving);
+        }
+        expired.is_some()
+    }
+
+    /// What the ports have counted: packets that entered, packets that left (copies are counted, dropped packets
+    /// are not, held ones when they are released, delayed ones at once, since nothing can stop them), and mirrored
+    /// packets at the dumpers' ports.
+    #[must_use]
+    pub fn counters(&self) -> SwitchCounters {
+        self.ports.counters()
+    }
+
+    /// Updates the registers and looks the packet up.
+    #[inline]
+    fn match_packet(&mut self, flow: FlowIndex, packet: Packet) -> Option<Actions> {
+        match packet.kind {
+            Kind::Data { starts } => {
+                let registers = &mut self.registers[flow.index()];
+                let round = registers.round(packet.psn, starts, self.iter_mode);
+                if !registers.armed || round > MAX_ITER {
+                    return None;
+                }
+                self.tables.match_data(flow, packet.psn, round as u8)
+            }
+            Kind::Control(packet) => {
+                let home = flow.counts_at(packet);
+                let registers = &mut self.registers[home.index()];
+                let nth = registers.count(packet)?;
+                let (actions, next) = self.tables.match_control(home, packet, nth);
+                if let Some(next) = next {
+                    registers.wait_for(packet, next);
+                }
+                Some(actions)
+            }
+            Kind::Other => None,
+        }
+    }
+
+    fn hold(&mut self, flow: FlowIndex, by: u16, actions: Actions, to: Role) -> Ticket {
+        let number = self.number;
+        self.number += 1;
+        let leaving = actions.leaving();
+        self.held[flow.index()].push(Held { number, waits_for: by, leaving, to });
+        Ticket { flow, number }
+    }
+
+    /// A packet of the flow has left at once; whether held ones follow.
+    #[inline]
+    fn passed(&mut self, flow: FlowIndex) -> bool {
+        let Self { held, ports, released, .. } = self;
+        let queue = &mut held[flow.index()];
+        if queue.is_empty() {
+            return false;
+        }
+        queue.passed(release(flow, ports, released));
+        !released.is_empty()
+    }
+}
+
+/// What is done with a held packet that leaves.
+fn release<'a>(
+    flow: FlowIndex,
+    ports: &'a mut Ports,
+    released: &'a mut Vec<Ticket>,
+) -> impl FnMut(Held) + use<'a> {
+    move |held| {
+        ports.sent(held.to, held.leaving);
+        released.push(Ticket { flow, number: held.number });
+    }
+}

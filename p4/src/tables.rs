@@ -1,0 +1,206 @@
+//! The match-action tables: which packet of which flow gets which actions.
+
+use std::net::IpAddr;
+
+use corpus::config::{Points, fields};
+use corpus::{Action, ControlPacket, Role};
+use dumper::Psn;
+use rustc_hash::FxHashMap;
+
+use crate::Actions;
+use crate::flow::Registers;
+
+/// Most entries of one test: as many as it may have data packets. Keeps the tables below some 300 MB.
+pub const MAX_ENTRIES: usize = fields::MAX_TOTAL_PACKETS as usize;
+
+/// One direction of one connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FlowIndex(u32);
+
+impl FlowIndex {
+    /// The flow towards one end of a connection (from 1).
+    pub(crate) const fn new(connection: u32, towards: Role) -> Self {
+        Self((connection - 1) * 2 + towards as u32)
+    }
+
+    /// Number of its connection, from 1.
+    #[must_use]
+    pub const fn connection(self) -> u32 {
+        self.0 / 2 + 1
+    }
+
+    /// The end that its packets go to.
+    #[must_use]
+    pub const fn towards(self) -> Role {
+        if self.0.is_multiple_of(2) { Role::Requester } else { Role::Responder }
+    }
+
+    /// As an index into registers.
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The flow whose registers count a kind of control packets. ACKs, NAKs and Read requests are counted on the
+    /// flow that carries them. CNPs are counted over the connection, in the registers of its first flow: with
+    /// Sends and Reads on one connection they travel both ways, and events name the n-th on the connection.
+    #[inline]
+    pub(crate) const fn counts_at(self, packet: ControlPacket) -> Self {
+        match packet {
+            ControlPacket::Cnp => Self(self.0 & !1),
+            ControlPacket::Ack | ControlPacket::Nak | ControlPacket::ReadRequest => self,
+        }
+    }
+}
+
+/// What an entry matches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Key {
+    /// A data packet.
+    Data {
+        /// Its flow.
+        flow: FlowIndex,
+        /// Its PSN.
+        psn: Psn,
+        /// Its round of transmission, from 1.
+        iter: u8,
+    },
+    /// Control packets by their number. An event may name every k-th without an end, so this is one entry and not
+    /// an expansion of it.
+    Control {
+        /// Their flow; for CNPs, which are counted over both directions, the one towards the requester.
+        flow: FlowIndex,
+        /// Their kind.
+        packet: ControlPacket,
+        /// Their occurrences.
+        nth: Points,
+    },
+}
+
+/// One entry of the tables.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// The packets.
+    pub key: Key,
+    /// What happens to them.
+    pub actions: Actions,
+}
+
+/// Everything that the pipeline is told before a test: its flows and its entries.
+#[derive(Clone, Debug, Default)]
+pub struct Tables {
+    flows: FxHashMap<(IpAddr, u32), FlowIndex>,
+    registers: Vec<Registers>,
+    data: FxHashMap<u64, Actions>,
+    control: FxHashMap<(FlowIndex, ControlPacket), Vec<(Points, Action)>>,
+    control_entries: usize,
+}
+
+/// Key of a data packet: flow, PSN and ITER side by side.
+#[inline]
+fn data_key(flow: FlowIndex, psn: Psn, iter: u8) -> u64 {
+    u64::from(flow.0) << 32 | u64::from(psn.value()) << 8 | u64::from(iter)
+}
+
+impl Tables {
+    /// Adds the next flow, whose data starts at `initial`; flows come in the order of their indices. Whether it
+    /// was new.
+    pub(crate) fn add_flow(&mut self, destination: IpAddr, qpn: u32, initial: Psn) -> bool {
+        let index = FlowIndex(self.registers.len() as u32);
+        self.registers.push(Registers::new(initial));
+        self.flows.insert((destination, qpn), index).is_none()
+    }
+
+    /// Adds an action on a data packet, combined with those that its entry already has.
+    pub(crate) fn add_data(&mut self, flow: FlowIndex, psn: Psn, iter: u8, action: Action) {
+        self.registers[flow.index()].armed = true;
+        self.data.entry(data_key(flow, psn, iter)).or_default().add(action);
+    }
+
+    /// Adds an entry for control packets.
+    pub(crate) fn add_control(
+        &mut self,
+        flow: FlowIndex,
+        packet: ControlPacket,
+        nth: Points,
+        action: Action,
+    ) {
+        let home = flow.counts_at(packet);
+        self.control.entry((home, packet)).or_default().push((nth, action));
+        self.control_entries += 1;
+        self.registers[home.index()].wait_for(packet, nth.first);
+    }
+
+    /// Number of entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.data.len() + self.control_entries
+    }
+
+    /// Whether there are no entries.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The flow of the packets to a destination address and QPN, if the test has it.
+    #[must_use]
+    pub fn flow(&self, destination: IpAddr, qpn: u32) -> Option<FlowIndex> {
+        self.flows.get(&(destination, qpn)).copied()
+    }
+
+    /// All entries: those of data packets by flow, PSN and ITER, then those of control packets by flow and kind
+    /// and in the order of their events.
+    #[must_use]
+    pub fn entries(&self) -> Vec<Entry> {
+        let mut data: Vec<_> = self.data.iter().map(|(key, actions)| (*key, *actions)).collect();
+        data.sort_unstable_by_key(|(key, _)| *key);
+        let data = data.into_iter().map(|(key, actions)| {
+            let (flow, psn) = (FlowIndex((key >> 32) as u32), Psn::new((key >> 8) as u32));
+            Entry { key: Key::Data { flow, psn, iter: key as u8 }, actions }
+        });
+        let mut kinds: Vec<_> = self.control.iter().collect();
+        kinds.sort_unstable_by_key(|(kind, _)| **kind);
+        let control = kinds.into_iter().flat_map(|((flow, packet), rules)| {
+            rules.iter().map(|(nth, action)| Entry {
+                key: Key::Control { flow: *flow, packet: *packet, nth: *nth },
+                actions: Actions::from(*action),
+            })
+        });
+        data.chain(control).collect()
+    }
+
+    /// Hands out the registers of all flows as they are before the first packet.
+    pub(crate) fn take_registers(&mut self) -> Vec<Registers> {
+        std::mem::take(&mut self.registers)
+    }
+
+    #[inline]
+    pub(crate) fn match_data(&self, flow: FlowIndex, psn: Psn, iter: u8) -> Option<Actions> {
+        self.data.get(&data_key(flow, psn, iter)).copied()
+    }
+
+    /// The actions on the n-th control packet of a kind, and the next number that an entry names, if any does.
+    /// `flow` is the one that counts them.
+    pub(crate) fn match_control(
+        &self,
+        flow: FlowIndex,
+        packet: ControlPacket,
+        nth: u32,
+    ) -> (Actions, Option<u32>) {
+        let (mut actions, mut next) = (Actions::default(), None);
+        for (points, action) in self.control.get(&(flow, packet)).into_iter().flatten() {
+            if next_in(*points, nth) == Some(nth) {
+                actions.add(*action);
+            }
+            next = [next, next_in(*points, nth + 1)].into_iter().flatten().min();
+        }
+        (actions, next)
+    }
+}
+
+/// The smallest number of a progression that is at least `from`.
+fn next_in(points: Points, from: u32) -> Option<u32> {
+    let steps = from.saturating_sub(points.first).div_ceil(points.step);
+    points.first.checked_add(steps.checked_mul(points.step)?).filter(|next| *next <= points.last)
+}
