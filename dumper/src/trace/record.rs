@@ -1,7 +1,7 @@
 //! One packet of a trace in 64 bytes.
 
 use crate::trace::Event;
-use crate::wire::{AethRepr, Class, Ecn, Opcode};
+use crate::wire::{AethRepr, Class, Ecn, Extensions, Opcode, RethRepr};
 use crate::{Nanos, Psn};
 
 /// Index of a [`crate::Flow`] in its trace.
@@ -139,6 +139,20 @@ impl Record {
     #[inline]
     pub fn aeth(&self) -> AethRepr {
         AethRepr::from(self.aeth)
+    }
+
+    /// Sets the RDMA and the acknowledgement header, each if the opcode has it.
+    #[inline]
+    pub fn set_extensions(&mut self, reth: RethRepr, aeth: AethRepr) {
+        let present = Opcode::extensions_of(self.opcode);
+        if present & Extensions::RETH != 0 {
+            self.virtual_address = reth.virtual_address;
+            self.remote_key = reth.remote_key;
+            self.dma_length = reth.dma_length;
+        }
+        if present & Extensions::AETH != 0 {
+            self.aeth = aeth.into();
+        }
     }
 
     /// ECN bits as they entered.

@@ -35,6 +35,7 @@ pub use ieth::{Ieth, IethRepr};
 pub use immdt::{ImmDt, ImmDtRepr};
 pub use ipv4::{Ipv4, Ipv4Repr};
 pub use ipv6::{Ipv6, Ipv6Repr};
+pub(crate) use opcode::Extensions;
 pub use opcode::{Class, Opcode, Position, Verb};
 pub use reth::{Reth, RethRepr};
 pub use udp::{ROCE_PORT, Udp, UdpRepr};

@@ -149,16 +149,16 @@ impl Info {
 }
 
 /// Which extension headers follow the BTH, as bits; they stand in the order of the constants.
-pub(super) struct Extensions;
+pub(crate) struct Extensions;
 
 impl Extensions {
-    pub(super) const DETH: u8 = 1;
-    pub(super) const RETH: u8 = 2;
-    pub(super) const ATOMIC: u8 = 4;
-    pub(super) const AETH: u8 = 8;
-    pub(super) const ATOMIC_ACK: u8 = 16;
-    pub(super) const IMM: u8 = 32;
-    pub(super) const IETH: u8 = 64;
+    pub(crate) const DETH: u8 = 1;
+    pub(crate) const RETH: u8 = 2;
+    pub(crate) const ATOMIC: u8 = 4;
+    pub(crate) const AETH: u8 = 8;
+    pub(crate) const ATOMIC_ACK: u8 = 16;
+    pub(crate) const IMM: u8 = 32;
+    pub(crate) const IETH: u8 = 64;
 
     /// Bit, layer and length in bytes of each, in wire order.
     const IN_ORDER: [(u8, Layer, usize); 7] = [
@@ -255,7 +255,7 @@ impl Opcode {
 
     /// The extension headers by the code as it stands in the BTH, as bits of [`Extensions`].
     #[inline]
-    pub(super) fn extensions_of(code: u8) -> u8 {
+    pub(crate) fn extensions_of(code: u8) -> u8 {
         Self::INFO[usize::from(code)].extensions
     }
 

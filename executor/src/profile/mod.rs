@@ -64,6 +64,15 @@ impl PerVerb {
     pub const fn all(span: Span<u64>) -> Self {
         Self { write: span, send: span, read: span }
     }
+
+    /// The latency of a verb.
+    pub const fn of(&self, verb: corpus::Verb) -> &Span<u64> {
+        match verb {
+            corpus::Verb::Write => &self.write,
+            corpus::Verb::Send => &self.send,
+            corpus::Verb::Read => &self.read,
+        }
+    }
 }
 
 impl Default for PerVerb {
@@ -263,6 +272,16 @@ pub enum Verb {
     Send,
     /// RDMA Read.
     Read,
+}
+
+impl From<Verb> for corpus::Verb {
+    fn from(verb: Verb) -> Self {
+        match verb {
+            Verb::Write => Self::Write,
+            Verb::Send => Self::Send,
+            Verb::Read => Self::Read,
+        }
+    }
 }
 
 /// What shares one CNP interval.

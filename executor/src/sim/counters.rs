@@ -1,0 +1,64 @@
+//! What NICs count, under their vendors' names.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use dumper::{Counters, HostCounters};
+use serde::Deserialize;
+
+use super::nic::{Stat, Stats};
+use crate::NicProfile;
+
+/// The names of one vendor's driver.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Family {
+    name: String,
+    #[serde(default)]
+    port: BTreeMap<String, Stat>,
+    #[serde(default)]
+    hw: BTreeMap<String, Stat>,
+    #[serde(default)]
+    ethtool: BTreeMap<String, Stat>,
+}
+
+#[derive(Deserialize)]
+struct Table {
+    family: Vec<Family>,
+}
+
+static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
+    let table: Table = toml::from_str(include_str!("../../data/counters.toml"))
+        .expect("the shipped table is read by every test of the simulation");
+    table.family
+});
+
+/// Names of the families of counters.
+pub fn families() -> impl Iterator<Item = &'static str> {
+    FAMILIES.iter().map(|family| &family.name[..])
+}
+
+/// The counters of a host, which all start at 0; none if its NIC's family is not known.
+pub(super) fn of(stats: &Stats, profile: &NicProfile) -> Option<HostCounters> {
+    let family = FAMILIES.iter().find(|family| family.name == profile.counters.family)?;
+    let quirks = &profile.quirks;
+    let value = |name: &String, stat: &Stat| {
+        let factor = if quirks.stuck_counters.contains(name) {
+            0
+        } else if quirks.doubled_counters.contains(name) {
+            2
+        } else {
+            1
+        };
+        stats.of(*stat) * factor
+    };
+    let group = |names: &BTreeMap<String, Stat>, value: &dyn Fn(&String, &Stat) -> u64| {
+        names.iter().map(|(name, stat)| (name.clone(), value(name, stat))).collect()
+    };
+    let counters = |value: &dyn Fn(&String, &Stat) -> u64| Counters {
+        port_counters: group(&family.port, value),
+        hw_counters: group(&family.hw, value),
+        ethtool_counters: group(&family.ethtool, value),
+    };
+    Some(HostCounters { start: counters(&|_, _| 0), finish: counters(&value) })
+}

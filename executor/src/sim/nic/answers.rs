@@ -1,0 +1,190 @@
+//! What a responder has to send, in the order in which it has to be sent: no ACK passes a Read response.
+
+use std::collections::VecDeque;
+
+use dumper::Nanos;
+use dumper::wire::{AethRepr, NakCode, Opcode, Position, Syndrome};
+
+use super::context::{Context, Job, every_nth};
+use super::opcodes;
+use super::responder::{Refusal, Responder};
+use super::stats::Stat;
+use crate::sim::packet::Packet;
+
+/// An answer to a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Answer {
+    /// An acknowledgement of everything up to an offset.
+    Ack { offset: u32, msn: u32 },
+    /// A refusal of the request at an offset.
+    Nak { offset: u32, msn: u32, syndrome: Syndrome },
+    /// A Read response.
+    Read(ReadAnswer),
+}
+
+/// A Read response, some of it sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReadAnswer {
+    /// Offset of its first packet.
+    pub(super) first: u32,
+    /// Offset of the next packet.
+    pub(super) next: u32,
+    /// Offset after the last packet.
+    pub(super) end: u32,
+    /// Address of the first byte.
+    pub(super) address: u64,
+    /// Bytes that were asked for.
+    pub(super) bytes: u32,
+    /// MSN when the request was taken.
+    pub(super) msn: u32,
+}
+
+/// Answers, each with the time from which it may be sent.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    queue: VecDeque<(Nanos, Answer)>,
+    /// The look at the queue that the agenda holds.
+    look_at: Option<Nanos>,
+    gaps: u32,
+    surplus: u32,
+}
+
+impl Answers {
+    pub(super) fn push(&mut self, answer: Answer, ready: Nanos) {
+        self.queue.push_back((ready, answer));
+    }
+
+    pub(super) fn push_front(&mut self, answer: Answer, ready: Nanos) {
+        self.queue.push_front((ready, answer));
+    }
+
+    /// Lets an ACK take the place of one that waits behind everything else; false if there is none.
+    pub(super) fn merge(&mut self, answer: Answer) -> bool {
+        match self.queue.back_mut() {
+            Some((_, last @ Answer::Ack { .. })) => {
+                *last = answer;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// When the first one may be sent.
+    #[inline]
+    pub(super) fn ready_at(&self) -> Option<Nanos> {
+        self.queue.front().map(|(ready, _)| *ready)
+    }
+}
+
+impl Responder {
+    /// Whether an answer may be sent now; if only later, notes when to look again.
+    #[inline]
+    pub(super) fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
+        match self.answers.ready_at() {
+            Some(ready) if ready > cx.now => {
+                if self.answers.look_at != Some(ready) {
+                    self.answers.look_at = Some(ready);
+                    cx.agenda.note(ready, Job::AnswerReady(cx.qp));
+                }
+                false
+            }
+            ready => ready.is_some(),
+        }
+    }
+
+    /// The next packet, if one may be sent now.
+    pub(super) fn next_packet(&mut self, blank: Packet, cx: &mut Context<'_>) -> Option<Packet> {
+        while self.answers.ready_at().is_some_and(|ready| ready <= cx.now) {
+            let (ready, answer) = self.answers.queue.pop_front()?;
+            let packet = match answer {
+                Answer::Ack { offset, msn } => {
+                    let syndrome = Syndrome::Ack(AethRepr::NO_CREDITS);
+                    Some(self.acknowledge(offset, syndrome, msn, blank, cx))
+                }
+                Answer::Nak { offset, msn, syndrome } => self.refuse(offset, syndrome, msn, blank, cx),
+                Answer::Read(mut read) => {
+                    let packet = self.response(&mut read, blank, cx);
+                    if read.next < read.end {
+                        self.answers.push_front(Answer::Read(read), ready);
+                    }
+                    packet
+                }
+            };
+            if packet.is_some() {
+                return packet;
+            }
+        }
+        None
+    }
+
+    fn acknowledge(
+        &self,
+        offset: u32,
+        syndrome: Syndrome,
+        msn: u32,
+        blank: Packet,
+        cx: &Context<'_>,
+    ) -> Packet {
+        let psn = self.first_psn.add(offset);
+        let aeth = AethRepr { syndrome, msn: self.wire_msn(msn, cx) };
+        Packet { opcode: Opcode::Acknowledge, psn, aeth, ..blank }
+    }
+
+    /// A NAK, unless what it is about has arrived while it was made.
+    fn refuse(
+        &self,
+        offset: u32,
+        syndrome: Syndrome,
+        msn: u32,
+        blank: Packet,
+        cx: &mut Context<'_>,
+    ) -> Option<Packet> {
+        let mut offset = offset;
+        if syndrome == Syndrome::Nak(NakCode::PsnSequenceError) {
+            let quirks = &cx.profile.quirks;
+            let still_refused = matches!(self.refusal, Refusal::Sequence { .. });
+            if quirks.nak_unprovoked_every == 0 && !(still_refused && offset == self.expected) {
+                return None;
+            }
+            offset = offset.saturating_add_signed(quirks.nak_psn_offset);
+            cx.count(Stat::SequenceNaksSent);
+        }
+        Some(self.acknowledge(offset, syndrome, msn, blank, cx))
+    }
+
+    /// The next packet of a Read response; none where a quirk leaves it out.
+    fn response(&mut self, read: &mut ReadAnswer, blank: Packet, cx: &Context<'_>) -> Option<Packet> {
+        let quirks = &cx.profile.quirks;
+        let index = read.next - read.first;
+        if index == 0 && every_nth(&mut self.answers.surplus, quirks.response_surplus_every) {
+            read.end += 1;
+        }
+        let before = index * cx.attributes.mtu;
+        let payload = read.bytes.saturating_sub(before).min(cx.attributes.mtu);
+        let last = read.next + 1 == read.end;
+        let mut position = opcodes::position(index == 0, last);
+        if position == Position::Last && quirks.response_never_ends {
+            position = Position::Middle;
+        }
+        let psn = self.first_psn.add(read.next);
+        read.next += 1;
+        if every_nth(&mut self.answers.gaps, quirks.response_gap_every) {
+            return None;
+        }
+        let aeth =
+            AethRepr { syndrome: Syndrome::Ack(AethRepr::NO_CREDITS), msn: self.wire_msn(read.msn, cx) };
+        Some(Packet {
+            opcode: opcodes::response(position),
+            psn,
+            aeth,
+            payload: payload as u16,
+            content: read.address + u64::from(before),
+            ..blank
+        })
+    }
+
+    /// An MSN in 24 bits.
+    const fn wire_msn(&self, msn: u32, cx: &Context<'_>) -> u32 {
+        msn.wrapping_add_signed(cx.profile.quirks.msn_offset) & 0xff_ffff
+    }
+}

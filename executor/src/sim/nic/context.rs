@@ -1,0 +1,109 @@
+//! What the parts of a NIC share while one of them handles an input.
+
+use corpus::Verb;
+use dumper::Nanos;
+use rand_chacha::ChaCha8Rng;
+
+use super::stats::{Stat, Stats};
+use crate::NicProfile;
+use crate::profile::Span;
+use crate::sim::agenda::Agenda;
+use crate::sim::random;
+
+/// Attributes of the QPs, from the test.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) struct Attributes {
+    /// Payload of a full packet, in bytes.
+    pub(in crate::sim) mtu: u32,
+    /// Exponent of the ACK timeout; 0 disables the timer.
+    pub(in crate::sim) timeout: u8,
+    /// Retry budget of time-outs and NAKs.
+    pub(in crate::sim) retry_cnt: u8,
+    /// Retry budget of RNR NAKs; 7 is unlimited.
+    pub(in crate::sim) rnr_retry: u8,
+    /// Timer code of the RNR NAKs that a responder sends.
+    pub(in crate::sim) min_rnr_timer: u8,
+    /// Reads that a requester may have outstanding.
+    pub(in crate::sim) max_rd_atomic: u8,
+    /// Receives posted at the start.
+    pub(in crate::sim) recv_depth: u32,
+    /// Whether this host's notification point is on.
+    pub(in crate::sim) notifies: bool,
+    /// Shortest time between two CNPs, as configured.
+    pub(in crate::sim) cnp_interval: Nanos,
+}
+
+/// What a NIC has to do later.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) enum Job {
+    /// The ACK timer of a QP may have expired.
+    AckTimer(u32),
+    /// A requester answers a NACK: it goes back, or repeats a Read request.
+    Recover(u32),
+    /// The wait that an RNR NAK asked for is over.
+    RnrOver(u32),
+    /// The next answer of a responder is ready.
+    AnswerReady(u32),
+    /// A context of the slow path is free again.
+    ContextFree,
+}
+
+/// What a NIC tells its host.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) enum HostEvent {
+    /// A request of a QP has completed.
+    Completed { qp: u32, message: u32, status: dumper::observation::CompletionStatus },
+    /// A Receive of a QP has been filled.
+    Received { qp: u32 },
+}
+
+/// The surroundings of a QP while it handles one input.
+pub(in crate::sim) struct Context<'a> {
+    pub(super) now: Nanos,
+    pub(super) qp: u32,
+    pub(super) profile: &'a NicProfile,
+    pub(super) attributes: &'a Attributes,
+    pub(super) rng: &'a mut ChaCha8Rng,
+    pub(super) stats: &'a mut Stats,
+    pub(super) agenda: &'a mut Agenda<Job>,
+    pub(super) events: &'a mut Vec<HostEvent>,
+    pub(super) contexts_in_use: &'a mut u32,
+}
+
+impl Context<'_> {
+    pub(super) fn draw(&mut self, span: Span<u64>) -> Nanos {
+        Nanos(random::draw(span, self.rng))
+    }
+
+    pub(super) fn count(&mut self, stat: Stat) {
+        self.stats.count(stat);
+    }
+
+    pub(super) fn tell(&mut self, event: HostEvent) {
+        self.events.push(event);
+    }
+
+    /// The latency of a NACK of a receiver of data, which holds a context of the slow path meanwhile if its losses are
+    /// recovered there.
+    pub(super) fn nack_generation(&mut self, verb: Verb) -> Nanos {
+        let latency = self.draw(*self.profile.retransmission.nack_generation_ns.of(verb));
+        if self.profile.slow_path.verbs.iter().any(|slow| Verb::from(*slow) == verb) {
+            *self.contexts_in_use += 1;
+            self.agenda.note(self.now + latency, Job::ContextFree);
+        }
+        latency
+    }
+}
+
+/// Whether the n-th of something is due, where it happens at every `every`-th time; 0 is never.
+pub(super) fn every_nth(count: &mut u32, every: u32) -> bool {
+    if every == 0 {
+        return false;
+    }
+    *count += 1;
+    if *count < every {
+        return false;
+    }
+    *count = 0;
+    true
+}

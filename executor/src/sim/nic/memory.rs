@@ -1,0 +1,58 @@
+//! The memory that messages are read from and written to, by address only.
+//!
+//! Message m of a QP lives at the same address at both hosts, so that a byte is where it belongs exactly if its
+//! content (the address that it was read from) is the address that it is written to.
+
+/// Memory of one QP's messages at one host.
+#[derive(Debug)]
+pub(in crate::sim) struct Memory {
+    /// Distance of two messages, in bytes.
+    stride: u64,
+    /// What was written of each message.
+    written: Vec<Written>,
+}
+
+/// What was written to a message's memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::sim) struct Written {
+    /// Bytes, repeated ones counted again.
+    pub(in crate::sim) bytes: u64,
+    /// Whether some were not what belongs there.
+    pub(in crate::sim) wrong: bool,
+}
+
+/// Address of the first message.
+const BASE: u64 = 0x7f00_0000_0000;
+
+/// Messages start at multiples of this, as a memory allocator would have it.
+const ALIGNMENT: u64 = 64;
+
+impl Memory {
+    pub(in crate::sim) const fn new(message_size: u32) -> Self {
+        let stride = (message_size as u64 + 1).next_multiple_of(ALIGNMENT);
+        Self { stride, written: Vec::new() }
+    }
+
+    /// Address of a message, from 0.
+    pub(in crate::sim) const fn address(&self, message: u32) -> u64 {
+        BASE + message as u64 * self.stride
+    }
+
+    /// Writes bytes with this content to an address.
+    pub(in crate::sim) fn write(&mut self, address: u64, content: u64, bytes: u32) {
+        let Some(message) = address.checked_sub(BASE).map(|offset| (offset / self.stride) as usize) else {
+            return;
+        };
+        if self.written.len() <= message {
+            self.written.resize(message + 1, Written::default());
+        }
+        let written = &mut self.written[message];
+        written.bytes += u64::from(bytes);
+        written.wrong |= address != content;
+    }
+
+    /// What was written, by message.
+    pub(in crate::sim) fn written(&self) -> &[Written] {
+        &self.written
+    }
+}

@@ -1,0 +1,348 @@
+//! A simulated NIC: a pure machine that takes inputs with their time, and is asked for packets, events and the time of
+//! its next wake-up. It reads no clock and does no I/O.
+
+mod answers;
+mod context;
+mod memory;
+mod notification;
+mod opcodes;
+mod receive;
+mod recovery;
+mod requester;
+mod responder;
+mod stats;
+mod transmit;
+
+use dumper::wire::CNP_PAYLOAD_LEN;
+use dumper::wire::{AethRepr, Class, Ecn, Opcode, RethRepr, Syndrome, cnp_bth};
+use dumper::{Nanos, Psn};
+use rand_chacha::ChaCha8Rng;
+
+pub(super) use context::{Attributes, HostEvent};
+use context::{Context, Job, every_nth};
+pub(super) use memory::Memory;
+use notification::NotificationPoint;
+use receive::{Arrival, ReceiveBuffer};
+pub(super) use requester::Requester;
+pub(super) use responder::Responder;
+pub(super) use stats::{Stat, Stats};
+use transmit::{Half, Transmitter};
+
+use super::agenda::Agenda;
+use super::packet::Packet;
+use crate::NicProfile;
+
+/// A queue pair: one connection's end.
+#[derive(Debug)]
+pub(super) struct Qp {
+    pub(super) requester: Requester,
+    pub(super) responder: Responder,
+    /// QP number of the other end.
+    peer_qpn: u32,
+    /// DSCP and ECN of its packets.
+    traffic_class: u8,
+    /// Key of the memory at the other end.
+    remote_key: u32,
+}
+
+/// What a QP is made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct QpSetup {
+    /// First PSN of the requests that this end sends.
+    pub(super) first_psn: Psn,
+    /// First PSN of the requests that the other end sends.
+    pub(super) peer_first_psn: Psn,
+    /// QP number of the other end.
+    pub(super) peer_qpn: u32,
+    /// DSCP and ECN of its packets.
+    pub(super) traffic_class: u8,
+    /// Bytes of each message.
+    pub(super) message_size: u32,
+}
+
+/// What a NIC is given.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Input {
+    /// A packet, in a frame of so many bytes.
+    Packet(Packet, u32),
+    /// The host posts a request on a QP.
+    Post { qp: u32, message: u32, verb: corpus::Verb, bytes: u32 },
+    /// The host posts a Receive on a QP.
+    PostReceive { qp: u32 },
+}
+
+/// A NIC.
+#[derive(Debug)]
+pub(super) struct Nic {
+    profile: NicProfile,
+    attributes: Attributes,
+    /// Number of QP 0; the others follow.
+    first_qpn: u32,
+    qps: Vec<Qp>,
+    transmitter: Transmitter,
+    receive: ReceiveBuffer,
+    notification: NotificationPoint,
+    agenda: Agenda<Job>,
+    stats: Stats,
+    rng: ChaCha8Rng,
+    events: Vec<HostEvent>,
+    contexts_in_use: u32,
+    arrivals: u32,
+}
+
+impl Nic {
+    pub(super) fn new(
+        profile: NicProfile,
+        attributes: Attributes,
+        first_qpn: u32,
+        peer_addresses: usize,
+        qps: &[QpSetup],
+        rng: ChaCha8Rng,
+    ) -> Self {
+        let qp = |setup: &QpSetup| Qp {
+            requester: Requester::new(setup.first_psn, Memory::new(setup.message_size)),
+            responder: Responder::new(
+                setup.peer_first_psn,
+                Memory::new(setup.message_size),
+                attributes.recv_depth,
+            ),
+            peer_qpn: setup.peer_qpn,
+            traffic_class: setup.traffic_class,
+            remote_key: REMOTE_KEY,
+        };
+        Self {
+            notification: NotificationPoint::new(&profile, &attributes, qps.len(), peer_addresses),
+            receive: ReceiveBuffer::new(&profile.receive),
+            transmitter: Transmitter::new(qps.len(), profile.transmit.burst),
+            profile,
+            attributes,
+            first_qpn,
+            qps: qps.iter().map(qp).collect(),
+            agenda: Agenda::new(),
+            stats: Stats::default(),
+            rng,
+            events: Vec::new(),
+            contexts_in_use: 0,
+            arrivals: 0,
+        }
+    }
+
+    pub(super) const fn profile(&self) -> &NicProfile {
+        &self.profile
+    }
+
+    pub(super) const fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    pub(super) fn qps(&self) -> &[Qp] {
+        &self.qps
+    }
+
+    /// Takes an input.
+    #[inline]
+    pub(super) fn handle(&mut self, now: Nanos, input: Input) {
+        match input {
+            Input::Packet(packet, frame_len) => match self.receive.arrive(&packet, frame_len, now) {
+                Arrival::Passes => self.take_in(&packet, now),
+                Arrival::Waits => {}
+                Arrival::Discarded => self.stats.count(Stat::Discards),
+            },
+            Input::Post { qp, message, verb, bytes } => {
+                let (end, mut cx) = self.at(qp, now);
+                end.requester.post(message, verb, bytes, &mut cx);
+                self.wake(qp, now);
+            }
+            Input::PostReceive { qp } => self.qps[qp as usize].responder.post_receive(),
+        }
+    }
+
+    /// Does what is due.
+    pub(super) fn handle_timeout(&mut self, now: Nanos) {
+        while let Some(job) = self.agenda.take_due(now) {
+            match job {
+                Job::ContextFree => {
+                    self.contexts_in_use -= 1;
+                    self.note_stall();
+                }
+                Job::AckTimer(qp) => self.at_requester(qp, now, Requester::on_timer),
+                Job::Recover(qp) => self.at_requester(qp, now, Requester::on_recover),
+                Job::RnrOver(qp) => self.at_requester(qp, now, |requester, cx| requester.on_rnr_over(cx)),
+                Job::AnswerReady(qp) => self.wake(qp, now),
+            }
+        }
+        while let Some(packet) = self.receive.take(now) {
+            self.take_in(&packet, now);
+        }
+    }
+
+    /// When [`Nic::handle_timeout`] is to be called.
+    #[inline]
+    pub(super) fn poll_timeout(&self) -> Option<Nanos> {
+        match (self.agenda.next_at(), self.receive.next_at()) {
+            (Some(job), Some(packet)) => Some(job.min(packet)),
+            (job, packet) => job.or(packet),
+        }
+    }
+
+    /// Whether [`Nic::poll_transmit`] may have a packet.
+    #[inline]
+    pub(super) fn has_work(&self) -> bool {
+        self.transmitter.has_work()
+    }
+
+    /// The next packet to send.
+    pub(super) fn poll_transmit(&mut self, now: Nanos) -> Option<Packet> {
+        if let Some(cnp) = self.transmitter.next_cnp() {
+            self.stats.count(Stat::PacketsSent);
+            return Some(cnp);
+        }
+        while let Some((qp, half)) = self.transmitter.next_turn() {
+            let blank = self.blank(qp);
+            let max_reads = self.attributes.max_rd_atomic;
+            let (end, mut cx) = self.at(qp, now);
+            let (packet, more) = match half {
+                Half::Requester => {
+                    let packet = end.requester.next_packet(blank, &mut cx);
+                    (packet, end.requester.is_ready(max_reads))
+                }
+                Half::Responder => {
+                    let packet = end.responder.next_packet(blank, &mut cx);
+                    (packet, end.responder.is_ready(&mut cx))
+                }
+            };
+            self.note_stall();
+            self.transmitter.turn_taken(qp, half, packet.is_some(), more);
+            if packet.is_some() {
+                self.stats.count(Stat::PacketsSent);
+                return packet;
+            }
+        }
+        None
+    }
+
+    /// What the host is to be told, in order.
+    pub(super) fn take_events(&mut self, into: &mut Vec<HostEvent>) {
+        into.append(&mut self.events);
+    }
+
+    /// A packet reaches the transport.
+    fn take_in(&mut self, packet: &Packet, now: Nanos) {
+        self.stats.count(Stat::PacketsReceived);
+        if packet.corrupt {
+            self.stats.count(Stat::IcrcErrors);
+            return;
+        }
+        if every_nth(&mut self.arrivals, self.profile.quirks.silent_discard_every) {
+            return;
+        }
+        let qp = packet.dest_qpn.wrapping_sub(self.first_qpn);
+        if qp as usize >= self.qps.len() {
+            return;
+        }
+        let marked = Ecn::of(packet.traffic_class) == Ecn::Ce;
+        if marked {
+            self.stats.count(Stat::MarkedReceived);
+        }
+        let class = packet.opcode.class();
+        if class != Class::Cnp && self.notification.notifies(&self.profile, &self.attributes, qp, marked, now)
+        {
+            self.send_cnp(qp);
+        }
+        let (end, mut cx) = self.at(qp, now);
+        match class {
+            Class::Request(..) | Class::ReadRequest => end.responder.on_request(packet, &mut cx),
+            Class::Acknowledge => end.requester.on_acknowledge(packet.psn, packet.aeth, &mut cx),
+            Class::ReadResponse(_) => end.requester.on_read_response(packet, &mut cx),
+            Class::Cnp => cx.count(Stat::CnpsHandled),
+            Class::AtomicRequest | Class::AtomicAcknowledge | Class::Datagram | Class::Unknown => {}
+        }
+        self.wake(qp, now);
+        self.note_stall();
+    }
+
+    fn send_cnp(&mut self, qp: u32) {
+        let blank = self.blank(qp);
+        let bth = cnp_bth(blank.dest_qpn);
+        let cnp = Packet {
+            opcode: bth.opcode,
+            psn: bth.psn,
+            becn: bth.becn,
+            payload: CNP_PAYLOAD_LEN as u16,
+            // Not ECN-capable: a CNP is not to be marked itself.
+            traffic_class: blank.traffic_class & !0b11,
+            ..blank
+        };
+        self.stats.count(Stat::CnpsSent);
+        self.transmitter.push_cnp(cnp);
+    }
+
+    /// A packet of a QP with nothing in it yet.
+    fn blank(&self, qp: u32) -> Packet {
+        let end = &self.qps[qp as usize];
+        Packet {
+            connection: qp,
+            dest_qpn: end.peer_qpn,
+            opcode: Opcode::Acknowledge,
+            psn: Psn::new(0),
+            ack_req: false,
+            becn: false,
+            mig_req: self.profile.transmit.mig_req,
+            traffic_class: end.traffic_class,
+            payload: 0,
+            aeth: AethRepr { syndrome: Syndrome::Ack(0), msn: 0 },
+            reth: RethRepr { remote_key: end.remote_key, ..RethRepr::default() },
+            content: 0,
+            corrupt: false,
+        }
+    }
+
+    /// A QP, and the surroundings for it to handle an input.
+    #[inline]
+    fn at(&mut self, qp: u32, now: Nanos) -> (&mut Qp, Context<'_>) {
+        let cx = Context {
+            now,
+            qp,
+            profile: &self.profile,
+            attributes: &self.attributes,
+            rng: &mut self.rng,
+            stats: &mut self.stats,
+            agenda: &mut self.agenda,
+            events: &mut self.events,
+            contexts_in_use: &mut self.contexts_in_use,
+        };
+        (&mut self.qps[qp as usize], cx)
+    }
+
+    fn at_requester(&mut self, qp: u32, now: Nanos, handle: fn(&mut Requester, &mut Context<'_>)) {
+        let (end, mut cx) = self.at(qp, now);
+        handle(&mut end.requester, &mut cx);
+        self.wake(qp, now);
+    }
+
+    /// Gives a QP its turns if it has something to send.
+    #[inline]
+    fn wake(&mut self, qp: u32, now: Nanos) {
+        let max_reads = self.attributes.max_rd_atomic;
+        let waits = self.transmitter.waits(qp, Half::Responder);
+        let (end, mut cx) = self.at(qp, now);
+        let requests = end.requester.is_ready(max_reads);
+        let answers = !waits && end.responder.is_ready(&mut cx);
+        if requests {
+            self.transmitter.enqueue(qp, Half::Requester);
+        }
+        if answers {
+            self.transmitter.enqueue(qp, Half::Responder);
+        }
+    }
+
+    /// The receive pipeline stands still while more losses are recovered through the slow path than it has contexts.
+    #[inline]
+    fn note_stall(&mut self) {
+        let contexts = self.profile.slow_path.contexts;
+        self.receive.set_stalled(contexts > 0 && self.contexts_in_use > contexts);
+    }
+}
+
+/// Remote key of every memory region: an arbitrary number, as every key is.
+const REMOTE_KEY: u32 = 0x0001_1a2b;

@@ -1,0 +1,58 @@
+//! Notification point of DCQCN: CNPs for ECN-marked packets, at most one in each interval and scope (annex A17.9.3;
+//! 001 §6.3).
+
+use dumper::Nanos;
+
+use super::context::{Attributes, every_nth};
+use crate::NicProfile;
+use crate::profile::CnpScope;
+
+/// The notification point of a NIC.
+#[derive(Debug)]
+pub(super) struct NotificationPoint {
+    interval: Nanos,
+    /// When the last CNP of each scope was sent.
+    last: Vec<Option<Nanos>>,
+    unmarked: u32,
+}
+
+impl NotificationPoint {
+    /// For a NIC with so many QPs, whose peers have so many addresses.
+    pub(super) fn new(profile: &NicProfile, attributes: &Attributes, qps: usize, addresses: usize) -> Self {
+        let notification = &profile.notification;
+        let configured = if notification.configurable { attributes.cnp_interval } else { Nanos::ZERO };
+        let hidden = Nanos::from_micros(notification.hidden_interval_us);
+        let interval = if profile.quirks.cnp_interval_ignored { Nanos::ZERO } else { configured.max(hidden) };
+        let scopes = match notification.scope {
+            CnpScope::Qp => qps,
+            CnpScope::DestinationIp => addresses,
+            CnpScope::Port => 1,
+        };
+        Self { interval, last: vec![None; scopes], unmarked: 0 }
+    }
+
+    /// Whether a packet that arrived on a QP makes a CNP.
+    pub(super) fn notifies(
+        &mut self,
+        profile: &NicProfile,
+        attributes: &Attributes,
+        qp: u32,
+        marked: bool,
+        now: Nanos,
+    ) -> bool {
+        if !attributes.notifies || profile.quirks.cnp_suppressed {
+            return false;
+        }
+        if !marked {
+            return every_nth(&mut self.unmarked, profile.quirks.cnp_unprovoked_every);
+        }
+        // QPs take the peer's addresses in turn, so that a QP's number gives the address; a port has one scope.
+        let scope = qp as usize % self.last.len();
+        let last = &mut self.last[scope];
+        if last.is_some_and(|last| now - last < self.interval) {
+            return false;
+        }
+        *last = Some(now);
+        true
+    }
+}

@@ -1,0 +1,81 @@
+//! The way from the cable to the transport: a buffer, where the NIC is slower than its link or stalls.
+
+use std::collections::VecDeque;
+
+use dumper::Nanos;
+
+use crate::profile::Receive;
+use crate::sim::packet::Packet;
+
+/// The receive buffer of a NIC.
+#[derive(Debug)]
+pub(super) struct ReceiveBuffer {
+    packet_ns: Nanos,
+    capacity: u64,
+    waiting: VecDeque<(u32, Packet)>,
+    bytes: u64,
+    /// When the transport can take the next packet.
+    free_at: Nanos,
+    stalled: bool,
+}
+
+/// What becomes of a packet that arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Arrival {
+    /// The transport takes it at once.
+    Passes,
+    /// It waits.
+    Waits,
+    /// There is no room for it.
+    Discarded,
+}
+
+impl ReceiveBuffer {
+    pub(super) const fn new(receive: &Receive) -> Self {
+        Self {
+            packet_ns: Nanos(receive.packet_ns),
+            capacity: receive.buffer_bytes,
+            waiting: VecDeque::new(),
+            bytes: 0,
+            free_at: Nanos::ZERO,
+            stalled: false,
+        }
+    }
+
+    /// A packet arrives in a frame of so many bytes.
+    #[inline]
+    pub(super) fn arrive(&mut self, packet: &Packet, frame_len: u32, now: Nanos) -> Arrival {
+        if !self.stalled && self.waiting.is_empty() && self.free_at <= now {
+            self.free_at = now + self.packet_ns;
+            return Arrival::Passes;
+        }
+        if self.bytes + u64::from(frame_len) > self.capacity {
+            return Arrival::Discarded;
+        }
+        self.bytes += u64::from(frame_len);
+        self.waiting.push_back((frame_len, *packet));
+        Arrival::Waits
+    }
+
+    /// Stops or resumes the taking of packets.
+    pub(super) const fn set_stalled(&mut self, stalled: bool) {
+        self.stalled = stalled;
+    }
+
+    /// When the next waiting packet can be taken; not before now, as a stall may have held it.
+    #[inline]
+    pub(super) fn next_at(&self) -> Option<Nanos> {
+        if self.stalled || self.waiting.is_empty() { None } else { Some(self.free_at) }
+    }
+
+    /// The next waiting packet, if it can be taken.
+    pub(super) fn take(&mut self, now: Nanos) -> Option<Packet> {
+        if self.next_at()? > now {
+            return None;
+        }
+        let (frame_len, packet) = self.waiting.pop_front()?;
+        self.bytes -= u64::from(frame_len);
+        self.free_at = now + self.packet_ns;
+        Some(packet)
+    }
+}

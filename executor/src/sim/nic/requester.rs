@@ -1,0 +1,334 @@
+//! The part of a QP that posts requests: it cuts them into packets, and keeps them until they are acknowledged.
+//!
+//! PSNs are counted from the QP's first one, as *offsets*, and turned into PSNs where a packet is made or read.
+//! What happens when something is lost is in [`super::recovery`].
+
+use std::collections::VecDeque;
+
+use corpus::Verb;
+use dumper::observation::CompletionStatus;
+use dumper::wire::{AethRepr, NakCode, Opcode, Position, RethRepr, Syndrome};
+use dumper::{Nanos, Psn};
+
+use super::context::{Context, HostEvent, every_nth};
+use super::memory::Memory;
+use super::opcodes;
+use super::recovery::Recovery;
+use super::stats::Stat;
+use crate::sim::packet::Packet;
+
+/// A request that was posted and has not completed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    pub(super) message: u32,
+    pub(super) verb: Verb,
+    pub(super) bytes: u32,
+    /// Offset of its first PSN.
+    pub(super) first: u32,
+    /// PSNs that it takes.
+    pub(super) packets: u32,
+}
+
+impl Request {
+    /// Offset after its last PSN.
+    pub(super) const fn end(&self) -> u32 {
+        self.first + self.packets
+    }
+}
+
+/// The requester of a QP.
+#[derive(Debug)]
+pub(in crate::sim) struct Requester {
+    pub(super) first_psn: Psn,
+    /// Requests in the order of their PSNs.
+    pub(super) work: VecDeque<Request>,
+    /// Offset after the last request.
+    posted: u32,
+    /// Offset of the oldest unacknowledged PSN; of a Read, the next response.
+    pub(super) oldest: u32,
+    /// Offset after the highest PSN that was sent.
+    pub(super) sent: u32,
+    /// Offset of the next PSN to send.
+    pub(super) cursor: u32,
+    /// Index in `work` of the request that the cursor is in.
+    pub(super) at: usize,
+    /// Reads before the cursor that are not answered.
+    pub(super) reads_out: u32,
+    /// Reads in `work`.
+    reads_posted: u32,
+    pub(super) recovery: Recovery,
+    failed: bool,
+    pub(super) memory: Memory,
+    quirks: QuirkCounts,
+}
+
+/// How far the quirks that happen now and then have counted.
+#[derive(Debug, Default)]
+struct QuirkCounts {
+    packets: u32,
+    messages: u32,
+    middles: u32,
+    /// A packet that is sent once more.
+    again: Option<Packet>,
+}
+
+impl Requester {
+    pub(super) fn new(first_psn: Psn, memory: Memory) -> Self {
+        Self {
+            first_psn,
+            work: VecDeque::new(),
+            posted: 0,
+            oldest: 0,
+            sent: 0,
+            cursor: 0,
+            at: 0,
+            reads_out: 0,
+            reads_posted: 0,
+            recovery: Recovery::default(),
+            failed: false,
+            memory,
+            quirks: QuirkCounts::default(),
+        }
+    }
+
+    pub(in crate::sim) const fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// Takes a request.
+    pub(super) fn post(&mut self, message: u32, verb: Verb, bytes: u32, cx: &mut Context<'_>) {
+        if self.failed {
+            let status = CompletionStatus::Flushed;
+            cx.tell(HostEvent::Completed { qp: cx.qp, message, status });
+            return;
+        }
+        if verb == Verb::Send {
+            cx.count(Stat::SendsPosted);
+        }
+        self.reads_posted += u32::from(verb == Verb::Read);
+        let packets = bytes.div_ceil(cx.attributes.mtu).max(1);
+        self.work.push_back(Request { message, verb, bytes, first: self.posted, packets });
+        self.posted += packets;
+        if every_nth(&mut self.quirks.messages, cx.profile.quirks.psn_skipped_every) {
+            self.posted += 1;
+        }
+    }
+
+    /// Whether there is a packet to send.
+    #[inline]
+    pub(super) fn is_ready(&self, max_reads: u8) -> bool {
+        match self.work.get(self.at) {
+            Some(next) if !self.recovery.waits_for_receiver() => {
+                next.verb != Verb::Read || self.reads_out < u32::from(max_reads)
+            }
+            _ => self.quirks.again.is_some(),
+        }
+    }
+
+    /// The next packet.
+    pub(super) fn next_packet(&mut self, blank: Packet, cx: &mut Context<'_>) -> Option<Packet> {
+        if let Some(again) = self.quirks.again.take() {
+            return Some(again);
+        }
+        if !self.is_ready(cx.attributes.max_rd_atomic) {
+            return None;
+        }
+        let request = *self.work.get(self.at)?;
+        self.cursor = self.cursor.max(request.first);
+        let packet = match request.verb {
+            Verb::Read => self.read_request(request, blank, cx),
+            Verb::Write | Verb::Send => self.data(request, blank, cx),
+        };
+        if self.cursor == request.end() {
+            self.at += 1;
+        }
+        self.sent = self.sent.max(self.cursor);
+        self.recovery.sent(cx);
+        if every_nth(&mut self.quirks.packets, cx.profile.quirks.retransmits_unprovoked_every) {
+            self.quirks.again = Some(packet);
+        }
+        Some(packet)
+    }
+
+    /// A Read request for what is missing from the cursor on.
+    fn read_request(&mut self, request: Request, blank: Packet, cx: &Context<'_>) -> Packet {
+        let received = (self.cursor - request.first) * cx.attributes.mtu;
+        let advance = if cx.profile.quirks.read_address_not_advanced { 0 } else { received };
+        let psn = self.first_psn.add(self.cursor);
+        self.cursor = request.end();
+        self.reads_out += 1;
+        let reth = RethRepr {
+            virtual_address: self.memory.address(request.message) + u64::from(advance),
+            remote_key: blank.reth.remote_key,
+            dma_length: request.bytes - received,
+        };
+        Packet { opcode: Opcode::ReadRequest, psn, ack_req: true, reth, ..blank }
+    }
+
+    /// The packet of a Send or Write at the cursor.
+    fn data(&mut self, request: Request, blank: Packet, cx: &mut Context<'_>) -> Packet {
+        let index = self.cursor - request.first;
+        let sent_before = index * cx.attributes.mtu;
+        let payload = (request.bytes - sent_before).min(cx.attributes.mtu);
+        let last = index + 1 == request.packets;
+        let mut position = opcodes::position(index == 0, last);
+        if position == Position::Middle
+            && every_nth(&mut self.quirks.middles, cx.profile.quirks.first_in_the_middle_every)
+        {
+            position = Position::First;
+        }
+        let every = cx.profile.requester.ack_req_every;
+        let asks = last || (every > 0 && (index + 1).is_multiple_of(every));
+        let psn = self.first_psn.add(self.cursor);
+        self.cursor += 1;
+        let address = self.memory.address(request.message);
+        let reth = RethRepr {
+            virtual_address: address,
+            remote_key: blank.reth.remote_key,
+            dma_length: request.bytes,
+        };
+        Packet {
+            opcode: opcodes::request(request.verb, position),
+            psn,
+            ack_req: asks,
+            reth,
+            payload: payload as u16,
+            content: address + u64::from(sent_before),
+            ..blank
+        }
+    }
+
+    /// The offset of a PSN that the responder sent, if it is of a request that was sent.
+    fn offset(&self, psn: Psn) -> Option<u32> {
+        let ahead = psn.since(self.first_psn.add(self.oldest));
+        self.oldest.checked_add_signed(ahead).filter(|offset| *offset < self.sent)
+    }
+
+    /// Handles an acknowledgement of any kind.
+    pub(super) fn on_acknowledge(&mut self, psn: Psn, aeth: AethRepr, cx: &mut Context<'_>) {
+        match aeth.syndrome {
+            Syndrome::Nak(NakCode::PsnSequenceError) => cx.count(Stat::SequenceNaksReceived),
+            Syndrome::RnrNak(_) => cx.count(Stat::RnrNaksReceived),
+            _ => {}
+        }
+        // An answer to what is acknowledged already, or was never sent, says nothing (IBA vol. 1, 9.7.5.1).
+        let Some(offset) = self.offset(psn).filter(|offset| *offset >= self.oldest) else { return };
+        if self.failed {
+            return;
+        }
+        match aeth.syndrome {
+            Syndrome::Ack(_) => {
+                self.acknowledge(offset + 1, cx);
+                if self.oldest <= offset {
+                    self.imply_nak(cx);
+                }
+            }
+            Syndrome::Nak(NakCode::PsnSequenceError) => {
+                self.acknowledge(offset, cx);
+                self.on_nak(offset, cx);
+            }
+            Syndrome::RnrNak(timer) => {
+                self.acknowledge(offset, cx);
+                self.on_rnr_nak(timer, cx);
+            }
+            Syndrome::Nak(_) => {
+                self.acknowledge(offset, cx);
+                if cx.profile.quirks.fatal_nak_ignored {
+                    self.on_nak(offset, cx);
+                } else {
+                    self.fail(CompletionStatus::RemoteError, cx);
+                }
+            }
+            Syndrome::Reserved(_) => {}
+        }
+    }
+
+    /// Handles a packet of a Read response.
+    pub(super) fn on_read_response(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        let Some(offset) = self.offset(packet.psn).filter(|offset| *offset >= self.oldest) else { return };
+        if self.failed {
+            return;
+        }
+        // A response acknowledges everything before its Read, and shows a gap where an earlier one is missing.
+        self.acknowledge(offset, cx);
+        if self.oldest != offset {
+            self.imply_nak(cx);
+            return;
+        }
+        let Some(read) = self.work.front().copied().filter(|request| request.verb == Verb::Read) else {
+            return;
+        };
+        let at = self.memory.address(read.message) + u64::from((offset - read.first) * cx.attributes.mtu);
+        self.memory.write(at, packet.content, packet.payload.into());
+        self.advance(offset + 1, cx);
+    }
+
+    /// Everything before `limit` is acknowledged, but for Reads, which only their responses complete.
+    fn acknowledge(&mut self, limit: u32, cx: &mut Context<'_>) {
+        let is_read = |request: &&Request| request.verb == Verb::Read;
+        let unanswered = if self.reads_posted > 0 { self.work.iter().find(is_read) } else { None };
+        let limit = unanswered.map_or(limit, |read| limit.min(read.first.max(self.oldest)));
+        if limit > self.oldest {
+            self.advance(limit, cx);
+        }
+    }
+
+    /// Moves the oldest unacknowledged PSN on: progress.
+    fn advance(&mut self, oldest: u32, cx: &mut Context<'_>) {
+        self.oldest = oldest;
+        while let Some(done) = self.work.front().copied().filter(|request| request.end() <= oldest) {
+            self.work.pop_front();
+            let is_read = u32::from(done.verb == Verb::Read);
+            self.reads_posted -= is_read;
+            if self.at > 0 {
+                self.at -= 1;
+                self.reads_out -= is_read;
+            }
+            let status = CompletionStatus::Success;
+            cx.tell(HostEvent::Completed { qp: cx.qp, message: done.message, status });
+        }
+        // What was to be sent again has arrived meanwhile.
+        if self.cursor < oldest {
+            self.cursor = oldest;
+        }
+        self.recovery.progress(oldest, self.cursor > oldest, cx);
+    }
+
+    /// Goes back to an offset: it and everything after it is sent again.
+    pub(super) fn go_back(&mut self, offset: u32) {
+        self.cursor = offset;
+        self.at = self.work.iter().position(|request| request.end() > offset).unwrap_or(self.work.len());
+        let before = self.work.iter().take(self.at);
+        self.reads_out = before.filter(|request| request.verb == Verb::Read).count() as u32;
+    }
+
+    /// Ends the QP: the oldest request fails, all others are flushed.
+    pub(super) fn fail(&mut self, status: CompletionStatus, cx: &mut Context<'_>) {
+        self.failed = true;
+        self.recovery.stop();
+        let mut status = status;
+        for request in std::mem::take(&mut self.work) {
+            cx.tell(HostEvent::Completed { qp: cx.qp, message: request.message, status });
+            status = CompletionStatus::Flushed;
+        }
+        (self.at, self.reads_out, self.reads_posted) = (0, 0, 0);
+        self.quirks.again = None;
+    }
+
+    /// When the ACK timer is to be looked at.
+    pub(super) fn on_timer(&mut self, cx: &mut Context<'_>) {
+        if self.recovery.timer_expired(cx) {
+            self.on_timeout(cx);
+        }
+    }
+}
+
+/// The wait that a timer code of an RNR NAK asks for (IBA vol. 1, 9.7.5.2.8, table of RNR NAK timer codes).
+pub(in crate::sim) fn rnr_wait(code: u8) -> Nanos {
+    // Hundredths of a millisecond.
+    const WAITS: [u64; 32] = [
+        65_536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024, 1_536,
+        2_048, 3_072, 4_096, 6_144, 8_192, 12_288, 16_384, 24_576, 32_768, 49_152,
+    ];
+    Nanos::from_micros(10 * WAITS[usize::from(code & 0x1f)])
+}

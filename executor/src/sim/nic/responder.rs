@@ -1,0 +1,277 @@
+//! The part of a QP that answers requests: it takes them in the order of their PSNs, and refuses the others.
+//!
+//! Offsets count from the requester's first PSN, as in [`super::requester`]. What it answers is queued in
+//! [`super::answers`].
+
+use corpus::Verb;
+use dumper::wire::{Class, NakCode, Position, Syndrome};
+use dumper::{Nanos, Psn};
+
+use super::answers::{Answer, Answers, ReadAnswer};
+use super::context::{Context, HostEvent, every_nth};
+use super::memory::Memory;
+use super::stats::Stat;
+use crate::sim::packet::Packet;
+
+/// The responder of a QP.
+#[derive(Debug)]
+pub(in crate::sim) struct Responder {
+    pub(super) first_psn: Psn,
+    /// Offset of the expected PSN.
+    pub(super) expected: u32,
+    /// Messages completed.
+    pub(super) msn: u32,
+    /// Messages begun, which tells where a Send's bytes belong.
+    begun: u32,
+    pub(super) refusal: Refusal,
+    /// The Send or Write that has begun and not ended.
+    current: Option<Incoming>,
+    /// Receives that are posted.
+    receives: u32,
+    /// A request that no responder accepts has ended the QP.
+    failed: bool,
+    pub(super) answers: Answers,
+    memory: Memory,
+    counts: Counts,
+}
+
+/// Why packets beyond the expected PSN are thrown away without a word.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// They are not: the next one is NAKed.
+    None,
+    /// One was NAKed; further NAKs that a quirk allows.
+    Sequence { repeats: u32 },
+    /// The expected request was refused for lack of a Receive.
+    NotReady,
+}
+
+/// A Send or Write on its way.
+#[derive(Clone, Copy, Debug)]
+struct Incoming {
+    verb: Verb,
+    /// Where the next byte goes.
+    address: u64,
+}
+
+/// Counts of packets, for ACKs and quirks that come at every n-th.
+#[derive(Debug, Default)]
+struct Counts {
+    to_ack: u32,
+    to_nak: u32,
+    to_forget: u32,
+}
+
+impl Responder {
+    pub(super) fn new(first_psn: Psn, memory: Memory, receives: u32) -> Self {
+        Self {
+            first_psn,
+            expected: 0,
+            msn: 0,
+            begun: 0,
+            refusal: Refusal::None,
+            current: None,
+            receives,
+            failed: false,
+            answers: Answers::default(),
+            memory,
+            counts: Counts::default(),
+        }
+    }
+
+    pub(in crate::sim) const fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// The host has posted a Receive.
+    pub(super) const fn post_receive(&mut self) {
+        self.receives += 1;
+    }
+
+    /// Handles a request packet.
+    pub(super) fn on_request(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        if self.failed {
+            return;
+        }
+        let Some(verb) = verb_of(packet.opcode.class()) else { return };
+        let ahead = packet.psn.since(self.first_psn.add(self.expected));
+        match ahead {
+            0 => self.on_expected(packet, verb, cx),
+            1.. => self.on_out_of_order(verb, cx),
+            _ => {
+                if let Some(offset) = self.expected.checked_add_signed(ahead) {
+                    self.on_duplicate(packet, verb, offset, cx);
+                }
+            }
+        }
+    }
+
+    fn on_expected(&mut self, packet: &Packet, verb: Verb, cx: &mut Context<'_>) {
+        let accepted = match packet.opcode.class() {
+            Class::Request(_, position) => self.take_data(packet, verb, position, cx),
+            _ => self.take_read(packet, cx),
+        };
+        if !accepted {
+            return;
+        }
+        self.refusal = Refusal::None;
+        let quirks = &cx.profile.quirks;
+        if every_nth(&mut self.counts.to_nak, quirks.nak_unprovoked_every) {
+            self.nak(Syndrome::Nak(NakCode::PsnSequenceError), Nanos::ZERO);
+        }
+        if verb == Verb::Read {
+            return;
+        }
+        let by_count = every_nth(&mut self.counts.to_ack, cx.profile.responder.ack_every);
+        if packet.ack_req || by_count {
+            self.counts.to_ack = 0;
+            let forgotten = every_nth(&mut self.counts.to_forget, cx.profile.quirks.ack_missing_every);
+            if !forgotten {
+                let ends = self.current.is_none();
+                let offset = if ends { cx.profile.quirks.ack_psn_offset } else { 0 };
+                self.ack((self.expected - 1).saturating_add_signed(offset), cx);
+            }
+        }
+    }
+
+    /// Takes a packet of a Send or Write; false if it is refused.
+    fn take_data(&mut self, packet: &Packet, verb: Verb, position: Position, cx: &mut Context<'_>) -> bool {
+        let fits = match &self.current {
+            None => position.starts(),
+            Some(current) => !position.starts() && current.verb == verb,
+        };
+        if !fits {
+            // IBA vol. 1, 9.9.3: an opcode out of sequence is an invalid request.
+            self.failed = true;
+            self.nak(Syndrome::Nak(NakCode::InvalidRequest), Nanos::ZERO);
+            return false;
+        }
+        if position.starts() {
+            if verb == Verb::Send && self.receives == 0 {
+                self.nak(Syndrome::RnrNak(cx.attributes.min_rnr_timer), Nanos::ZERO);
+                cx.count(Stat::RnrNaksSent);
+                self.refusal = Refusal::NotReady;
+                return false;
+            }
+            let address = match verb {
+                Verb::Send => self.memory.address(self.begun),
+                _ => packet.reth.virtual_address,
+            };
+            self.receives -= u32::from(verb == Verb::Send);
+            self.begun += 1;
+            self.current = Some(Incoming { verb, address });
+        }
+        if let Some(current) = &mut self.current {
+            self.memory.write(current.address, packet.content, packet.payload.into());
+            current.address += u64::from(packet.payload);
+        }
+        self.expected += 1;
+        if position.ends() {
+            self.current = None;
+            self.msn += 1;
+            if verb == Verb::Send {
+                cx.count(Stat::ReceivesCompleted);
+                cx.tell(HostEvent::Received { qp: cx.qp });
+            }
+        }
+        true
+    }
+
+    /// Takes a Read request.
+    fn take_read(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
+        if self.current.is_some() {
+            self.failed = true;
+            self.nak(Syndrome::Nak(NakCode::InvalidRequest), Nanos::ZERO);
+            return false;
+        }
+        let first = self.expected;
+        self.begun += 1;
+        self.msn += 1;
+        self.expected += packets(packet, cx);
+        let latency = cx.draw(cx.profile.responder.ack_ns);
+        self.answer_read(packet, first, latency, cx);
+        true
+    }
+
+    fn answer_read(&mut self, packet: &Packet, first: u32, latency: Nanos, cx: &mut Context<'_>) {
+        let read = ReadAnswer {
+            first,
+            next: first,
+            end: first + packets(packet, cx),
+            address: packet.reth.virtual_address,
+            bytes: packet.reth.dma_length,
+            msn: self.msn,
+        };
+        self.answers.push(Answer::Read(read), cx.now + latency);
+    }
+
+    /// A packet beyond the expected PSN: one NAK, then silence until the expected one has come (IBA vol. 1, 9.7.5.2).
+    fn on_out_of_order(&mut self, verb: Verb, cx: &mut Context<'_>) {
+        let quirks = &cx.profile.quirks;
+        let repeats = match self.refusal {
+            Refusal::None => quirks.nak_repeats,
+            Refusal::Sequence { repeats } if repeats > 0 => repeats - 1,
+            Refusal::Sequence { .. } | Refusal::NotReady => return,
+        };
+        self.refusal = Refusal::Sequence { repeats };
+        if quirks.nak_suppressed {
+            return;
+        }
+        // The specification has one kind of NAK for all requests: a Read request is as long in coming as a Write.
+        let verb = if verb == Verb::Read { Verb::Write } else { verb };
+        let latency = cx.nack_generation(verb);
+        self.nak(Syndrome::Nak(NakCode::PsnSequenceError), cx.now + latency);
+    }
+
+    /// A packet before the expected PSN: Sends and Writes are acknowledged again and not executed, Reads are
+    /// executed again (IBA vol. 1, 9.7.5.1 and 9.7.5.1.2).
+    fn on_duplicate(&mut self, packet: &Packet, verb: Verb, offset: u32, cx: &mut Context<'_>) {
+        cx.count(Stat::DuplicateRequests);
+        if verb == Verb::Read {
+            let latency = cx.draw(cx.profile.retransmission.nack_reaction_ns.read);
+            self.answer_read(packet, offset, latency, cx);
+            return;
+        }
+        let quirks = &cx.profile.quirks;
+        if verb == Verb::Write && quirks.duplicate_write_executed {
+            self.memory.write(packet.content, packet.content, packet.payload.into());
+            if let Class::Request(_, position) = packet.opcode.class() {
+                self.msn += u32::from(position.ends());
+            }
+        }
+        if (packet.ack_req || cx.profile.responder.reack_all) && !quirks.reack_missing {
+            let psn = if quirks.reack_own_psn { offset } else { self.expected - 1 };
+            self.ack(psn, cx);
+        }
+    }
+
+    fn ack(&mut self, offset: u32, cx: &mut Context<'_>) {
+        let answer = Answer::Ack { offset, msn: self.msn };
+        let ready = cx.now + cx.draw(cx.profile.responder.ack_ns);
+        if cx.profile.quirks.ack_passes_read {
+            self.answers.push_front(answer, ready);
+        } else if !(cx.profile.responder.merge_acks && self.answers.merge(answer)) {
+            self.answers.push(answer, ready);
+        }
+    }
+
+    fn nak(&mut self, syndrome: Syndrome, ready: Nanos) {
+        let answer = Answer::Nak { offset: self.expected, msn: self.msn, syndrome };
+        self.answers.push(answer, ready);
+    }
+}
+
+/// The verb of a request.
+const fn verb_of(class: Class) -> Option<Verb> {
+    match class {
+        Class::Request(dumper::wire::Verb::Send, _) => Some(Verb::Send),
+        Class::Request(dumper::wire::Verb::Write, _) => Some(Verb::Write),
+        Class::ReadRequest => Some(Verb::Read),
+        _ => None,
+    }
+}
+
+/// Packets of the response that a Read request asks for.
+fn packets(packet: &Packet, cx: &Context<'_>) -> u32 {
+    packet.reth.dma_length.div_ceil(cx.attributes.mtu).max(1)
+}

@@ -1,0 +1,72 @@
+//! What a NIC counts; vendors' names for it are in `data/counters.toml`.
+
+use serde::Deserialize;
+
+macro_rules! stats {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Something that a NIC counts.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub(in crate::sim) enum Stat {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Stat {
+            const COUNT: usize = [$(Self::$name),*].len();
+        }
+    };
+}
+
+stats! {
+    /// Packets sent.
+    PacketsSent,
+    /// Packets that reached the port.
+    PacketsReceived,
+    /// Duplicate request packets that a responder received.
+    DuplicateRequests,
+    /// Sequence NAKs sent.
+    SequenceNaksSent,
+    /// Sequence NAKs received.
+    SequenceNaksReceived,
+    /// RNR NAKs sent.
+    RnrNaksSent,
+    /// RNR NAKs received.
+    RnrNaksReceived,
+    /// Implied NAKs that a requester found in the responses of a Read.
+    ImpliedNaks,
+    /// Expiries of ACK timers.
+    Timeouts,
+    /// QPs that ran out of retries.
+    RetriesExhausted,
+    /// QPs that ran out of RNR retries.
+    RnrRetriesExhausted,
+    /// ECN-marked packets received.
+    MarkedReceived,
+    /// CNPs sent.
+    CnpsSent,
+    /// CNPs handled.
+    CnpsHandled,
+    /// Packets with a wrong ICRC received.
+    IcrcErrors,
+    /// Packets discarded for lack of buffer.
+    Discards,
+    /// Sends posted.
+    SendsPosted,
+    /// Receives completed.
+    ReceivesCompleted,
+}
+
+/// The counts of a NIC.
+#[derive(Clone, Debug, Default)]
+pub(in crate::sim) struct Stats([u64; Stat::COUNT]);
+
+impl Stats {
+    #[inline]
+    pub(in crate::sim) const fn count(&mut self, stat: Stat) {
+        self.0[stat as usize] += 1;
+    }
+
+    pub(in crate::sim) const fn of(&self, stat: Stat) -> u64 {
+        self.0[stat as usize]
+    }
+}

@@ -1,0 +1,53 @@
+//! A packet on the simulated wire.
+
+use dumper::Psn;
+use dumper::wire::{AethRepr, Opcode, RethRepr};
+
+/// One RoCEv2 packet, with the fields that its opcode has; the others are zero.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Packet {
+    /// Connection, from 0, which with the sender gives addresses and UDP port.
+    pub(super) connection: u32,
+    /// QP number at the receiver.
+    pub(super) dest_qpn: u32,
+    /// Operation.
+    pub(super) opcode: Opcode,
+    /// Packet sequence number.
+    pub(super) psn: Psn,
+    /// Whether an acknowledgement is asked for.
+    pub(super) ack_req: bool,
+    /// Backward congestion notification, of CNPs.
+    pub(super) becn: bool,
+    /// MigReq.
+    pub(super) mig_req: bool,
+    /// DSCP and ECN.
+    pub(super) traffic_class: u8,
+    /// Payload in bytes.
+    pub(super) payload: u16,
+    /// Acknowledgement header.
+    pub(super) aeth: AethRepr,
+    /// RDMA header.
+    pub(super) reth: RethRepr,
+    /// What the payload is: the address, in the memory of the side that has the data, of its first byte. Every byte
+    /// of a test is told apart by its address, so that nothing need be filled and compared.
+    pub(super) content: u64,
+    /// Whether the ICRC is wrong.
+    pub(super) corrupt: bool,
+}
+
+/// Ethernet, IPv4, UDP, BTH and ICRC, in bytes.
+const HEADERS: u32 = 14 + 20 + 8 + 12 + 4;
+
+/// Ethernet, IPv6, UDP, BTH and ICRC, in bytes.
+const HEADERS_V6: u32 = HEADERS + 20;
+
+/// What a frame takes on the cable besides its bytes: preamble, FCS and the gap between frames (IEEE 802.3).
+pub(super) const CABLE_OVERHEAD: u32 = 8 + 4 + 12;
+
+impl Packet {
+    /// Length of the frame without FCS, in bytes.
+    pub(super) fn frame_len(&self, ipv6: bool) -> u32 {
+        let headers = if ipv6 { HEADERS_V6 } else { HEADERS };
+        headers + self.opcode.extensions_len() as u32 + u32::from(self.payload).next_multiple_of(4)
+    }
+}

@@ -1,0 +1,167 @@
+//! The loop: what happens next, and who is told.
+
+use corpus::Role;
+use dumper::{Delivery, Nanos, Observation};
+
+use super::counters;
+use super::network::Network;
+use super::nic::{HostEvent, Input, Nic};
+use super::traffic::TrafficGenerators;
+use crate::TestbedError;
+
+/// Most packets that a trace may have: 1 GiB of records. The largest test has a quarter of it without losses.
+pub(super) const MAX_PACKETS: usize = 16 << 20;
+
+/// Two hosts, the network, and the time.
+pub(super) struct World {
+    pub(super) nics: [Nic; 2],
+    pub(super) network: Network,
+    pub(super) generators: TrafficGenerators,
+    /// When each host's cable can take the next packet, in ps.
+    pub(super) cable_free: [u64; 2],
+    pub(super) now: Nanos,
+    /// Kept to save allocations.
+    pub(super) events: Vec<HostEvent>,
+}
+
+/// What can happen, in the order in which things of the same time do.
+#[derive(Clone, Copy)]
+enum Step {
+    Software,
+    Entry(Role),
+    Later,
+    Arrival(Role),
+    Timeout(Role),
+    Transmit(Role),
+}
+
+impl World {
+    /// Runs until nothing happens any more.
+    pub(super) fn run(&mut self) -> Result<(), TestbedError> {
+        while let Some((at, step)) = self.next_step() {
+            self.now = self.now.max(at);
+            self.take(step);
+            if self.network.packets() > MAX_PACKETS {
+                return Err(TestbedError::TooManyPackets { packets: MAX_PACKETS });
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn next_step(&self) -> Option<(Nanos, Step)> {
+        let mut next: Option<(Nanos, Step)> = None;
+        let mut consider = |at: Option<Nanos>, step: Step| {
+            if let Some(at) = at
+                && next.is_none_or(|(earliest, _)| at < earliest)
+            {
+                next = Some((at, step));
+            }
+        };
+        consider(self.generators.next_at(), Step::Software);
+        for host in Role::ALL {
+            consider(self.network.next_entry(host), Step::Entry(host));
+        }
+        consider(self.network.next_later(), Step::Later);
+        for host in Role::ALL {
+            consider(self.network.next_arrival(host), Step::Arrival(host));
+        }
+        for host in Role::ALL {
+            consider(self.nics[host as usize].poll_timeout(), Step::Timeout(host));
+        }
+        for host in Role::ALL {
+            if self.nics[host as usize].has_work() {
+                let free = Nanos(self.cable_free[host as usize].div_ceil(1_000));
+                consider(Some(free.max(self.now)), Step::Transmit(host));
+            }
+        }
+        next
+    }
+
+    #[inline]
+    fn take(&mut self, step: Step) {
+        let now = self.now;
+        match step {
+            Step::Software => {
+                if let Some((host, input)) = self.generators.handle_later(now) {
+                    self.nics[host as usize].handle(now, input);
+                    self.pass_events(host);
+                }
+            }
+            Step::Entry(from) => self.network.enter(from),
+            Step::Later => self.network.handle_later(now),
+            Step::Arrival(to) => {
+                if let Some((packet, frame_len)) = self.network.take_arrival(to) {
+                    self.nics[to as usize].handle(now, Input::Packet(packet, frame_len));
+                    self.pass_events(to);
+                }
+            }
+            Step::Timeout(host) => {
+                self.nics[host as usize].handle_timeout(now);
+                self.pass_events(host);
+            }
+            Step::Transmit(host) => self.transmit(host),
+        }
+    }
+
+    fn transmit(&mut self, host: Role) {
+        let nic = &mut self.nics[host as usize];
+        if let Some(packet) = nic.poll_transmit(self.now) {
+            let start = (self.now.0 * 1_000).max(self.cable_free[host as usize]);
+            let sent = self.network.send(host, packet, start);
+            self.cable_free[host as usize] = sent.max(start + nic.profile().transmit.packet_ns * 1_000);
+        }
+        self.pass_events(host);
+    }
+
+    #[inline]
+    fn pass_events(&mut self, host: Role) {
+        self.nics[host as usize].take_events(&mut self.events);
+        for event in self.events.drain(..) {
+            self.generators.on_event(host, event, self.now);
+        }
+    }
+
+    /// What was observed.
+    pub(super) fn finish(
+        self,
+        config: &corpus::TestConfig,
+        connections: Vec<dumper::Connection>,
+    ) -> Observation {
+        let [requester, responder] = &self.nics;
+        let host = |nic: &Nic| counters::of(nic.stats(), nic.profile());
+        let deliveries = deliveries(config, requester, responder);
+        let (requester, responder) = (host(requester), host(responder));
+        let (trace, switch) = self.network.finish();
+        let completions = self.generators.into_completions();
+        Observation {
+            trace,
+            connections,
+            requester,
+            responder,
+            switch: Some(switch),
+            completions,
+            deliveries,
+        }
+    }
+}
+
+/// What arrived of each message at the host that receives its data.
+fn deliveries(config: &corpus::TestConfig, requester: &Nic, responder: &Nic) -> Vec<Delivery> {
+    let load = config.traffic.load;
+    let ends = requester.qps().iter().zip(responder.qps()).zip(1..);
+    ends.flat_map(|((requester, responder), connection)| {
+        let sent = responder.responder.memory().written();
+        let read = requester.requester.memory().written();
+        (0..config.traffic.num_msgs_per_qp).filter_map(move |message| {
+            let memory = match load.verb(connection, message).data_sender() {
+                Role::Requester => sent,
+                Role::Responder => read,
+            };
+            let written = memory.get(message as usize).filter(|written| written.bytes > 0)?;
+            let (bytes, intact) = (written.bytes, !written.wrong);
+            Some(Delivery { connection, message: message + 1, bytes, intact })
+        })
+    })
+    .collect()
+}
