@@ -63,11 +63,16 @@ impl fmt::Display for Problem {
 
 /// A problem before its place has a line and a column, which are worked out only for those that are
 /// reported: a hostile file can have half a million.
-pub(crate) struct Finding {
-    pub(crate) span: Option<Range<usize>>,
-    pub(crate) field: String,
-    pub(crate) message: String,
-    pub(crate) help: String,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// Bytes of the text, none if the file as a whole is meant.
+    pub span: Option<Range<usize>>,
+    /// See [`Problem::field`].
+    pub field: String,
+    /// See [`Problem::message`].
+    pub message: String,
+    /// See [`Problem::help`].
+    pub help: String,
 }
 
 /// Everything that is wrong with a file, ordered by position.
@@ -88,8 +93,10 @@ pub struct ConfigErrors {
 }
 
 impl ConfigErrors {
-    /// `unkept` counts further findings that nobody has kept.
-    pub(crate) fn new(file: &str, source: &str, mut findings: Vec<Finding>, unkept: usize) -> Self {
+    /// What was found in the text of a file, at least one finding; `unkept` counts further ones that nobody has
+    /// kept.
+    #[must_use]
+    pub fn new(file: &str, source: &str, mut findings: Vec<Finding>, unkept: usize) -> Self {
         // Problems of the whole file come first; the order of discovery breaks ties.
         findings.sort_by_key(|finding| finding.span.as_ref().map(|span| span.start));
         // A rule on both hosts can fail for one field of a Lumina file.
@@ -107,7 +114,8 @@ impl ConfigErrors {
     }
 
     /// A problem of the whole file.
-    pub(crate) fn whole_file(file: &str, message: impl Into<String>, help: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn whole_file(file: &str, message: impl Into<String>, help: impl Into<String>) -> Self {
         let finding =
             Finding { span: None, field: String::new(), message: message.into(), help: help.into() };
         Self::new(file, "", vec![finding], 0)

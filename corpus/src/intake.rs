@@ -16,7 +16,7 @@ pub(crate) fn parse(file: &str, text: &str, format: Format) -> Result<Node, Conf
 }
 
 pub(crate) fn too_large(file: &str) -> ConfigErrors {
-    let help = format!("a test configuration has at most {MAX_FILE_BYTES} bytes");
+    let help = format!("at most {MAX_FILE_BYTES} bytes are read");
     ConfigErrors::whole_file(file, "the file is too large", help)
 }
 

@@ -40,8 +40,9 @@ pub use config::{
     Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, Host, IterMode, Load, Mtu, Physical, Progression,
     RoceParameters, Role, SetField, Target, TestConfig, Traffic, TrafficClass, Verb,
 };
-pub use error::{ConfigDiagnostic, ConfigErrors, Location, MAX_PROBLEMS, Problem};
-pub use load::{Loaded, load, load_text};
+pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS, Problem};
+pub use load::{Loaded, load, load_text, read_text};
 pub use packets::{Place, Position, Shape};
 pub use source::{Format, MAX_FILE_BYTES};
+pub use suggest::nearest;
 pub use toml_form::from_toml;

@@ -33,7 +33,7 @@ pub struct Loaded {
 pub fn load(path: impl AsRef<Path>) -> Result<Loaded, ConfigErrors> {
     let path = path.as_ref();
     let file = path.display().to_string();
-    let text = read(path, &file)?;
+    let text = read_text(path)?;
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let format = match extension.to_ascii_lowercase().as_str() {
         "toml" => Format::Toml,
@@ -66,8 +66,12 @@ pub fn load_text(
     }
 }
 
-/// The text of a file, never more than the limit even if it grows or is a device.
-fn read(path: &Path, file: &str) -> Result<String, ConfigErrors> {
+/// The text of a file, never more than [`MAX_FILE_BYTES`] even if it grows or is a device.
+///
+/// # Errors
+/// The file cannot be read, is larger or no UTF-8.
+pub fn read_text(path: &Path) -> Result<String, ConfigErrors> {
+    let file = &path.display().to_string();
     let cannot = |error: &std::io::Error| {
         ConfigErrors::whole_file(
             file,

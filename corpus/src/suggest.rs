@@ -2,7 +2,8 @@
 
 /// The candidate within a third of the word's length (at least one slip), the nearest first; else
 /// the only one that has the word as one of its parts (`verb`: `rdma-verb`).
-pub(crate) fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+#[must_use]
+pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
     // Nobody mistypes a word this long; a hostile file might contain one.
     const LONGEST: usize = 64;
     if word.len() > LONGEST {
