@@ -1,10 +1,12 @@
-//! The parts of `docs/analyzers.md` that are made from the code. `UPDATE_DOCS=1 cargo test -p fuzzer` rewrites
+//! The parts of `docs/` that are made from the code. `UPDATE_DOCS=1 cargo test -p fuzzer` rewrites
 //! them.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use executor::NicProfile;
+use executor::profile::FIELDS;
 use scoring::{Rule, analyzers};
 
 fn rules() -> String {
@@ -32,13 +34,48 @@ fn with_part(document: &str, name: &str, text: &str) -> String {
     format!("{}{}\n{}", &document[..at], text.trim_end(), &document[end..])
 }
 
-#[test]
-fn generated_parts_are_true() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/analyzers.md");
+/// Fields of NIC profiles, a table for each section.
+fn fields() -> String {
+    let mut text = String::new();
+    let default = NicProfile::default().to_toml();
+    let defaults: Vec<&str> = default.lines().filter_map(|line| Some(line.split_once(" = ")?.1)).collect();
+    let mut last = None;
+    for (field, default) in FIELDS.iter().zip(defaults) {
+        let (section, key) = field.section_and_key();
+        if last.replace(section) != Some(section) {
+            let title = if section.is_empty() { "At the top" } else { &format!("`[{section}]`") };
+            let _ = write!(
+                text,
+                "\n### {title}\n\n| field | default | allowed | conforming | meaning | bounds |\n|---|---|---|---|---|---|\n"
+            );
+        }
+        let conformant = field.conformant();
+        let conformant = if conformant.is_empty() { "all" } else { &conformant };
+        let (allowed, meaning, why) = (field.allowed(), field.meaning, field.why);
+        let _ = writeln!(text, "| `{key}` | `{default}` | {allowed} | {conformant} | {meaning} | {why} |");
+    }
+    text.trim_start().to_owned()
+}
+
+/// Holds the parts of a document to what the code says, or rewrites them.
+fn check(name: &str, parts: &[(&str, String)]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
     let document = fs::read_to_string(&path).unwrap();
-    let expected = with_part(&with_part(&document, "rules", &rules()), "machines", &machines());
+    let expected =
+        parts.iter().fold(document.clone(), |document, (part, text)| with_part(&document, part, text));
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, &expected).unwrap();
+    } else {
+        assert!(document == expected, "run with UPDATE_DOCS=1");
     }
-    assert!(document == expected || std::env::var_os("UPDATE_DOCS").is_some(), "run with UPDATE_DOCS=1");
+}
+
+#[test]
+fn generated_parts_of_analyzers_are_true() {
+    check("analyzers.md", &[("rules", rules()), ("machines", machines())]);
+}
+
+#[test]
+fn generated_parts_of_nic_profiles_are_true() {
+    check("nic-profiles.md", &[("fields", fields())]);
 }

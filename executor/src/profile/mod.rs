@@ -3,13 +3,18 @@
 //! Every field has a default, and the defaults together are `reference`: the InfiniBand specification, with the
 //! latencies of a good NIC. [`Quirks`] are the one section that is never right: each field is one way to break a rule.
 
+mod check;
+mod fields;
 mod load;
 mod quirks;
+mod write;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-pub use load::{ProfileError, load};
+pub use fields::{Bounds, FAMILIES, FIELDS, Field, Kind};
+pub use load::{Base, Loaded, ProfileError, SHIPPED, Shipped, load, load_with_base};
 pub use quirks::Quirks;
+pub use write::Change;
 
 /// A span of a random quantity: `150` or `[100, 200]` in a file, both ends inclusive. Drawn uniformly.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -47,8 +52,18 @@ impl<'de, T: Deserialize<'de> + Copy> Deserialize<'de> for Span<T> {
     }
 }
 
+impl<T: Serialize + PartialEq> Serialize for Span<T> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.min == self.max {
+            self.min.serialize(serializer)
+        } else {
+            [&self.min, &self.max].serialize(serializer)
+        }
+    }
+}
+
 /// One latency for each verb, in nanoseconds.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct PerVerb {
     /// RDMA Write.
@@ -82,7 +97,7 @@ impl Default for PerVerb {
 }
 
 /// A simulated NIC.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NicProfile {
     /// Name in reports.
@@ -118,7 +133,7 @@ pub struct NicProfile {
 }
 
 /// The cable between NIC and switch.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Link {
     /// Rate in Gb/s.
@@ -135,7 +150,7 @@ impl Default for Link {
 }
 
 /// Latencies of the host's software.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HostSoftware {
     /// From posting a request to its doorbell at the NIC, in ns; a host posts one request after the other.
@@ -153,7 +168,7 @@ impl Default for HostSoftware {
 }
 
 /// How a NIC sends.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Transmit {
     /// Shortest time from one packet to the next, in ns; 0 where only the link limits.
@@ -171,7 +186,7 @@ impl Default for Transmit {
 }
 
 /// How a NIC receives.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Receive {
     /// From the last bit of a packet to the transport, in ns.
@@ -189,7 +204,7 @@ impl Default for Receive {
 }
 
 /// The part of a QP that posts requests.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RequesterProfile {
     /// AckReq on every so many packets, besides the last of each message; 0 for the last only.
@@ -197,7 +212,7 @@ pub struct RequesterProfile {
 }
 
 /// The part of a QP that answers requests.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ResponderProfile {
     /// From a request to its ACK, in ns.
@@ -217,7 +232,7 @@ impl Default for ResponderProfile {
 }
 
 /// How fast losses are made up for, as the Lumina paper takes it apart (001 §6.1).
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Retransmission {
     /// From the packet that shows a loss to the NACK, by the receiver of data: a NAK, or a Read's repeated request.
@@ -234,7 +249,7 @@ impl Default for Retransmission {
 }
 
 /// When the ACK timer expires, in multiples of T = 4.096 µs x 2^timeout (IBA vol. 1, 9.7.6.1.3: T to 4T).
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TimeoutProfile {
     /// The first expiry without progress.
@@ -253,7 +268,7 @@ impl Default for TimeoutProfile {
 
 /// Loss recovery through a slow path: a receiver of data that waits to make a NACK holds a context, and while more
 /// connections wait than there are contexts, nothing that arrives is taken out of the receive buffer.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SlowPath {
     /// Contexts; 0 for no limit.
@@ -263,7 +278,7 @@ pub struct SlowPath {
 }
 
 /// A verb, in profiles.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verb {
     /// RDMA Write.
@@ -285,7 +300,7 @@ impl From<Verb> for corpus::Verb {
 }
 
 /// What shares one CNP interval.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CnpScope {
     /// Each QP has its own.
@@ -298,7 +313,7 @@ pub enum CnpScope {
 }
 
 /// Notification point: ECN-marked packets in, CNPs out (annex A17.9.3; 001 §6.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Notification {
     /// Shortest time between two CNPs that the NIC keeps whatever is configured, in µs.
@@ -316,7 +331,7 @@ impl Default for Notification {
 }
 
 /// The counters of a NIC.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CounterProfile {
     /// Whose names: a family of `data/counters.toml`.

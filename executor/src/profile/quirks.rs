@@ -1,9 +1,9 @@
 //! Ways to break a rule, one a field. All off in a conforming NIC.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Rules that a NIC breaks. Numbers that say "every n-th" count per QP, and 0 is never.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Quirks {
     /// Responder: further sequence NAKs for the same expected PSN, one for each further out-of-order packet, at most

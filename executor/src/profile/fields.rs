@@ -1,0 +1,302 @@
+//! Every field of a profile: one entry each, read by the loader, the printer, `nics check` and the test that keeps
+//! `docs/nic-profiles.md` honest.
+
+use std::fmt::{self, Display};
+
+use toml::Value;
+
+/// Families of counter names.
+pub const FAMILIES: [&str; 3] = ["nvidia", "intel", "rxe"];
+
+/// Longest latency in nanoseconds: 10 s is beyond every time-out that a test waits for, and keeps a simulation finite.
+const MAX_LATENCY: i64 = 10_000_000_000;
+/// Longest latency, in nanoseconds, of a NIC that conforms. The specification has none; a fiftieth of the time that
+/// the analyzers give an answer before its absence counts.
+const PATIENCE: i64 = 1_000_000;
+const LATENCY: &str = "10 s is beyond every time-out that a test waits for";
+const VERBS: &[&str] = &["write", "send", "read"];
+const OFTEN: &str = "no test needs a rarer one; 0 is never";
+const MAX_COUNT: i64 = 1_000_000;
+const MAX_OFFSET: i64 = 1_000;
+const OFFSET: &str = "further off is no other fault";
+
+/// Smallest and largest value, both inclusive.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds<T> {
+    /// Smallest allowed value.
+    pub min: T,
+    /// Largest allowed value.
+    pub max: T,
+    /// Smallest and largest value of a NIC that follows the specification and that the analyzers find nothing wrong
+    /// with.
+    pub conformant: (T, T),
+}
+
+impl<T: Copy + PartialOrd + Display> Bounds<T> {
+    /// Whether `value` is inside; not a number is outside.
+    pub fn allows(&self, value: T) -> bool {
+        self.min <= value && value <= self.max
+    }
+
+    fn conforms(&self, value: T) -> bool {
+        self.conformant.0 <= value && value <= self.conformant.1
+    }
+}
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// One line of text of at most so many characters.
+    Line(usize),
+    /// Text.
+    Text,
+    /// True or false; the one that conforms, if only one does.
+    Flag(Option<bool>),
+    /// A whole number.
+    Int(Bounds<i64>),
+    /// A whole number, or a span of them.
+    IntSpan(Bounds<i64>),
+    /// A number, or a span of them.
+    FactorSpan(Bounds<f64>),
+    /// One of the words; those that conform.
+    Choice(&'static [&'static str], &'static [&'static str]),
+    /// A list of some of the words.
+    Choices(&'static [&'static str]),
+    /// A list of names; only an empty one conforms.
+    Names,
+}
+
+/// A field of a profile.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Field {
+    /// Its sections and key, as in `link.rate-gbps`.
+    pub path: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Unit, empty for plain counts.
+    pub unit: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// Where the bounds come from; empty where there are none.
+    pub why: &'static str,
+}
+
+impl Field {
+    const fn new(path: &'static str, kind: Kind, unit: &'static str, meaning: &'static str) -> Self {
+        Self { path, kind, unit, meaning, why: "" }
+    }
+
+    const fn why(self, why: &'static str) -> Self {
+        Self { why, ..self }
+    }
+
+    /// The narrower range of a conforming NIC.
+    const fn conforming(mut self, low: i64, high: i64) -> Self {
+        if let Kind::Int(bounds) | Kind::IntSpan(bounds) = &mut self.kind {
+            bounds.conformant = (low, high);
+        }
+        self
+    }
+
+    /// Section, empty at the top of the file, and key.
+    pub fn section_and_key(&self) -> (&'static str, &'static str) {
+        self.path.rsplit_once('.').unwrap_or(("", self.path))
+    }
+
+    /// The field with this path.
+    pub fn find(path: &str) -> Option<&'static Self> {
+        FIELDS.iter().find(|field| field.path == path)
+    }
+
+    /// What is allowed, as a phrase: `1 to 800 Gb/s`.
+    pub fn allowed(&self) -> String {
+        let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
+        match self.kind {
+            Kind::Line(longest) => format!("a line of at most {longest} characters"),
+            Kind::Text => "text".into(),
+            Kind::Flag(_) => "true or false".into(),
+            Kind::Int(Bounds { min, max, .. }) => format!("{min} to {max}{unit}"),
+            Kind::IntSpan(Bounds { min, max, .. }) => {
+                format!("{min} to {max}{unit}, or a span as in [100, 200]")
+            }
+            Kind::FactorSpan(Bounds { min, max, .. }) => {
+                format!("{min} to {max}{unit}, or a span as in [1.0, 4.0]")
+            }
+            Kind::Choice(words, _) => words.join(", "),
+            Kind::Choices(words) => format!("a list of {}", words.join(", ")),
+            Kind::Names => "a list of names".into(),
+        }
+    }
+
+    /// What a conforming NIC may have, as a phrase; empty where all that is allowed is.
+    pub fn conformant(&self) -> String {
+        fn range<T: Copy + PartialOrd + Display>(bounds: Bounds<T>) -> String {
+            match bounds.conformant {
+                (low, high) if low == bounds.min && high == bounds.max => String::new(),
+                (low, high) if low == high => low.to_string(),
+                (low, high) => format!("{low} to {high}"),
+            }
+        }
+        match self.kind {
+            Kind::Int(bounds) | Kind::IntSpan(bounds) => range(bounds),
+            Kind::FactorSpan(bounds) => range(bounds),
+            Kind::Flag(only) => only.map(|flag| flag.to_string()).unwrap_or_default(),
+            Kind::Choice(words, conformant) if words.len() > conformant.len() => conformant.join(", "),
+            Kind::Names => "none".into(),
+            Kind::Choice(..) | Kind::Choices(_) | Kind::Line(_) | Kind::Text => String::new(),
+        }
+    }
+
+    /// Whether a value that is allowed is also one that a conforming NIC may have.
+    pub(super) fn conforms(&self, value: &Value) -> bool {
+        match self.kind {
+            Kind::Int(bounds) | Kind::IntSpan(bounds) => {
+                ends(value).iter().all(|end| end.as_integer().is_some_and(|int| bounds.conforms(int)))
+            }
+            Kind::FactorSpan(bounds) => {
+                ends(value).iter().all(|end| end.as_float().is_some_and(|factor| bounds.conforms(factor)))
+            }
+            Kind::Flag(only) => only.is_none() || value.as_bool() == only,
+            Kind::Choice(_, conformant) => value.as_str().is_some_and(|word| conformant.contains(&word)),
+            Kind::Names => value.as_array().is_some_and(Vec::is_empty),
+            Kind::Choices(_) | Kind::Line(_) | Kind::Text => true,
+        }
+    }
+}
+
+/// Both ends of a span, or the one value.
+fn ends(value: &Value) -> &[Value] {
+    match value {
+        Value::Array(ends) => ends,
+        one => std::slice::from_ref(one),
+    }
+}
+
+impl Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.path)
+    }
+}
+
+const fn bounds<T: Copy>(min: T, max: T) -> Bounds<T> {
+    Bounds { min, max, conformant: (min, max) }
+}
+
+const fn int(path: &'static str, min: i64, max: i64, unit: &'static str, meaning: &'static str) -> Field {
+    Field::new(path, Kind::Int(bounds(min, max)), unit, meaning)
+}
+
+const fn latency(path: &'static str, meaning: &'static str) -> Field {
+    let kind = Kind::IntSpan(bounds(0, MAX_LATENCY));
+    Field::new(path, kind, "ns", meaning).why(LATENCY).conforming(0, PATIENCE)
+}
+
+const fn factor(path: &'static str, meaning: &'static str) -> Field {
+    let kind = Kind::FactorSpan(Bounds { min: 0.01, max: 100.0, conformant: (1.0, 4.0) });
+    Field::new(path, kind, "T", meaning).why("IBA vol. 1, 9.7.6.1.3 has T to 4T; a hundredfold either way")
+}
+
+const fn flag(path: &'static str, meaning: &'static str) -> Field {
+    Field::new(path, Kind::Flag(None), "", meaning)
+}
+
+/// A flag that no conforming NIC has.
+const fn fault(path: &'static str, meaning: &'static str) -> Field {
+    Field::new(path, Kind::Flag(Some(false)), "", meaning)
+}
+
+/// A fault that happens every so many times.
+const fn every(path: &'static str, meaning: &'static str) -> Field {
+    int(path, 0, MAX_COUNT, "", meaning).why(OFTEN).conforming(0, 0)
+}
+
+const fn offset(path: &'static str, meaning: &'static str) -> Field {
+    int(path, -MAX_OFFSET, MAX_OFFSET, "", meaning).why(OFFSET).conforming(0, 0)
+}
+
+/// Every field, in the order of a printed profile.
+pub const FIELDS: &[Field] = &[
+    Field::new("name", Kind::Line(64), "", "Name in reports; the name of its file where it has none."),
+    Field::new("description", Kind::Line(200), "", "What it models, for `nics list`."),
+    Field::new("source", Kind::Text, "", "Where its figures come from, and which of them are assumptions."),
+    int("link.rate-gbps", 1, 800, "Gb/s", "Rate of the cable.").why("800 Gb/s is the fastest Ethernet there is"),
+    int("link.propagation-ns", 0, MAX_LATENCY, "ns", "Propagation delay, one way.")
+        .why(LATENCY)
+        .conforming(0, 5_000),
+    latency("host.post-ns", "From posting a request to its doorbell at the NIC; a host posts one request after the other."),
+    latency("host.poll-ns", "From a completion to the host's seeing it."),
+    latency("host.repost-ns", "From the completion of a Receive to the posting of its successor."),
+    int("transmit.packet-ns", 0, 1_000_000, "ns", "Shortest time from one packet to the next; 0 where only the link limits.")
+        .why("a thousand packets a second is slower than any NIC")
+        .conforming(0, 1_000),
+    int("transmit.burst", 1, MAX_COUNT, "packets", "Packets of a QP that are sent before it is the next one's turn.")
+        .why("beyond any message of a usable test"),
+    flag("transmit.mig-req", "MigReq bit of the packets that it sends (IBA vol. 1, 17.2.8)."),
+    latency("receive.latency-ns", "From the last bit of a packet to the transport.").conforming(0, 10_000),
+    int("receive.packet-ns", 0, 1_000_000, "ns", "Shortest time between two packets at the transport; 0 where only the link limits.")
+        .why("a thousand packets a second is slower than any NIC")
+        .conforming(0, 200),
+    int("receive.buffer-bytes", 9_216, 1 << 30, "bytes", "Buffer before the transport, in bytes of frames; what does not fit is discarded and counted.")
+        .why("one jumbo frame has to fit; no NIC has a gibibyte"),
+    int("requester.ack-req-every", 0, MAX_COUNT, "packets", "AckReq on every so many packets, besides the last of each message; 0 for the last only.")
+        .why("beyond any message of a usable test"),
+    latency("responder.ack-ns", "From a request to its ACK."),
+    flag("responder.merge-acks", "Whether ACKs that wait to be sent are merged into one for the latest PSN (coalescing)."),
+    int("responder.ack-every", 0, MAX_COUNT, "packets", "An ACK after so many packets even without AckReq; 0 for never.")
+        .why("beyond any message of a usable test"),
+    flag("responder.reack-all", "Whether duplicates without AckReq are acknowledged again too."),
+    latency("retransmission.nack-generation-ns.write", "From the packet that shows a loss in a Write to the NAK, by the responder."),
+    latency("retransmission.nack-generation-ns.send", "The same in a Send."),
+    latency("retransmission.nack-generation-ns.read", "From the response that shows a loss in a Read to the repeated request, by the requester."),
+    latency("retransmission.nack-reaction-ns.write", "From the NAK to the repeated packet of a Write, by the requester."),
+    latency("retransmission.nack-reaction-ns.send", "The same of a Send."),
+    latency("retransmission.nack-reaction-ns.read", "From the repeated request of a Read to the repeated response, by the responder."),
+    factor("timeout.first", "The first expiry of the ACK timer without progress, in multiples of T = 4.096 µs x 2^timeout."),
+    factor("timeout.further", "Every further one."),
+    flag("timeout.restart-on-nak", "Whether a retransmission that a NAK asked for starts the timer again."),
+    int("slow-path.contexts", 0, MAX_COUNT, "", "Contexts of the slow path; while more connections wait for a NACK than there are, nothing is taken out of the receive buffer. 0 for no limit.")
+        .why("more than any test has connections")
+        .conforming(0, 0),
+    Field::new("slow-path.verbs", Kind::Choices(VERBS), "", "Verbs whose losses are recovered through it."),
+    int("notification.hidden-interval-us", 0, 10_000_000, "µs", "Shortest time between two CNPs that the NIC keeps whatever is configured.")
+        .why(LATENCY)
+        .conforming(0, 50),
+    Field::new("notification.configurable", Kind::Flag(Some(true)), "", "Whether `min-time-between-cnps` of the host is obeyed."),
+    Field::new("notification.scope", Kind::Choice(&["qp", "destination-ip", "port"], &["qp"]), "", "What shares one CNP interval."),
+    Field::new("counters.family", Kind::Choice(&FAMILIES, &FAMILIES), "", "Whose names its counters have."),
+    int("quirks.nak-repeats", 0, MAX_COUNT, "", "Responder: further sequence NAKs for the same expected PSN, one for each further out-of-order packet, at most so many.")
+        .why("beyond the packets of any usable test")
+        .conforming(0, 0),
+    offset("quirks.nak-psn-offset", "Responder: added to the PSN of a sequence NAK."),
+    fault("quirks.nak-suppressed", "Responder: no sequence NAKs at all."),
+    every("quirks.nak-unprovoked-every", "Responder: a sequence NAK for the expected PSN after every n-th packet that arrived in order."),
+    offset("quirks.ack-psn-offset", "Responder: added to the PSN of ACKs that end a message."),
+    fault("quirks.reack-own-psn", "Responder: duplicates are acknowledged with their own PSN, not with the latest."),
+    fault("quirks.reack-missing", "Responder: duplicates are not acknowledged again."),
+    every("quirks.ack-missing-every", "Responder: every n-th owed ACK is not sent."),
+    fault("quirks.ack-passes-read", "Responder: ACKs overtake Read responses that wait."),
+    offset("quirks.msn-offset", "Responder: added to the MSN of every ACK and response."),
+    fault("quirks.duplicate-write-executed", "Responder: duplicate Writes are executed again and counted as messages."),
+    every("quirks.response-gap-every", "Responder: every n-th packet of its Read responses is left out."),
+    every("quirks.response-surplus-every", "Responder: one packet more than was asked for in every n-th Read response."),
+    fault("quirks.response-never-ends", "Responder: the last packet of a Read response has the opcode MIDDLE."),
+    offset("quirks.resume-offset", "Requester: added to the PSN that a NAK asks to resume from."),
+    fault("quirks.nak-ignored", "Requester: sequence NAKs are not answered."),
+    every("quirks.retransmits-unprovoked-every", "Requester: every n-th packet is sent twice."),
+    every("quirks.psn-skipped-every", "Requester: one PSN is left out after every n-th message."),
+    every("quirks.first-in-the-middle-every", "Requester: the opcode of every n-th packet in the middle of a message is that of a first one."),
+    fault("quirks.read-address-not-advanced", "Requester: a repeated Read request has the address of the whole Read."),
+    offset("quirks.retry-offset", "Requester: added to the retry budget."),
+    offset("quirks.rnr-retry-offset", "Requester: added to the RNR retry budget."),
+    int("quirks.rnr-wait-short-percent", 0, 100, "%", "Requester: waits this part less than what an RNR NAK asks for; 0 waits all of it.")
+        .why("a part of the whole")
+        .conforming(0, 0),
+    fault("quirks.timer-ignores-progress", "Requester: progress does not start the ACK timer again."),
+    fault("quirks.fatal-nak-ignored", "Requester: requests go on after a NAK that ends the QP."),
+    every("quirks.silent-discard-every", "Receiver: every n-th packet is lost before the transport, and no counter says so."),
+    fault("quirks.cnp-suppressed", "Notification point: no CNPs, though they are enabled."),
+    every("quirks.cnp-unprovoked-every", "Notification point: a CNP for every n-th packet that is not marked."),
+    fault("quirks.cnp-interval-ignored", "Notification point: the interval is not kept."),
+    Field::new("quirks.stuck-counters", Kind::Names, "", "Counters that never move, by name."),
+    Field::new("quirks.doubled-counters", Kind::Names, "", "Counters that count each event twice, by name."),
+];
