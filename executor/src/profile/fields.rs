@@ -263,7 +263,7 @@ pub const FIELDS: &[Field] = &[
         .conforming(0, 50),
     Field::new("notification.configurable", Kind::Flag(Some(true)), "", "Whether `min-time-between-cnps` of the host is obeyed."),
     Field::new("notification.scope", Kind::Choice(&["qp", "destination-ip", "port"], &["qp"]), "", "What shares one CNP interval."),
-    Field::new("counters.family", Kind::Choice(&FAMILIES, &FAMILIES), "", "Whose names its counters have."),
+    Field::new("counters.family", Kind::Choice(&FAMILIES, &["nvidia", "intel"]), "", "Whose names its counters have; rxe's say nothing of what is discarded."),
     int("quirks.nak-repeats", 0, MAX_COUNT, "", "Responder: further sequence NAKs for the same expected PSN, one for each further out-of-order packet, at most so many.")
         .why("beyond the packets of any usable test")
         .conforming(0, 0),

@@ -1,0 +1,147 @@
+//! Random valid tests on random conforming NICs: nothing anomalous is found, and every message's bytes are delivered
+//! exactly once, or its QP has ended in an error.
+//!
+//! `LUMINA_CASES` sets the number of cases (20 000 otherwise), `LUMINA_SEED` the first one.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
+
+mod profiles;
+mod shrink;
+
+use std::env;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use corpus::TestConfig;
+use dumper::Observation;
+use dumper::observation::CompletionStatus;
+use executor::NicProfile;
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+
+/// A test and the NICs that it runs on.
+#[derive(Clone)]
+struct Case {
+    config: TestConfig,
+    profiles: [NicProfile; 2],
+}
+
+impl Case {
+    fn draw(seed: u64) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+        let mut runner = TestRunner::new_with_rng(Config::default(), rng);
+        let config = corpus::testing::configs().new_tree(&mut runner).unwrap().current();
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let profiles = [profiles::draw(&mut rng), profiles::draw(&mut rng)];
+        Self { config, profiles }
+    }
+
+    fn run(&self) -> Option<Observation> {
+        match executor::sim::run(&self.config, self.profiles.clone()) {
+            Ok(observation) => Some(observation),
+            // A receiver that is slow, a wait of 10 µs and retries without limit: legal, and endless.
+            Err(executor::TestbedError::TooManyPackets { .. }) => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// What is wrong, shortly; empty if nothing is.
+    fn faults(&self) -> Vec<String> {
+        let Some(observation) = self.run() else { return Vec::new() };
+        let mut faults = delivery_faults(&self.config, &observation);
+        let integrity = dumper::integrity::check(&observation.trace, observation.switch.as_ref());
+        if integrity.is_invalid() {
+            faults.push(format!("invalid: {integrity:?}"));
+        }
+        let options = scoring::Options { config: Some(&self.config), ..Default::default() };
+        let analysis = scoring::analyze(&observation, options);
+        faults.extend(analysis.anomalies.kept().iter().map(scoring::Anomaly::signature));
+        faults
+    }
+}
+
+/// Messages that completed without their bytes having arrived exactly once, and messages that never completed although
+/// their QP has a timer and has not failed.
+fn delivery_faults(config: &TestConfig, observation: &Observation) -> Vec<String> {
+    let traffic = &config.traffic;
+    let mut faults = Vec::new();
+    let connections = traffic.load.connections();
+    let mut succeeded = vec![0; connections as usize];
+    let mut failed = vec![false; connections as usize];
+    for completion in &observation.completions {
+        let at = completion.connection as usize - 1;
+        if completion.status == CompletionStatus::Success {
+            succeeded[at] += 1;
+        } else {
+            failed[at] = true;
+        }
+    }
+    for at in 0..connections as usize {
+        let stuck = !failed[at] && succeeded[at] < traffic.num_msgs_per_qp;
+        if stuck && traffic.min_retransmit_timeout > 0 {
+            faults.push(format!("connection {}: {} messages of {}", at + 1, succeeded[at], traffic.num_msgs_per_qp));
+        }
+    }
+    let mut delivered = vec![0; connections as usize];
+    for delivery in &observation.deliveries {
+        let at = delivery.connection as usize - 1;
+        let whole = delivery.bytes == u64::from(traffic.message_size);
+        delivered[at] += u32::from(whole);
+        if !delivery.intact || delivery.bytes > u64::from(traffic.message_size) {
+            faults.push(format!("{delivery:?}"));
+        }
+    }
+    for at in 0..connections as usize {
+        if traffic.message_size > 0 && delivered[at] < succeeded[at] {
+            faults.push(format!("connection {}: {} completed, {} arrived", at + 1, succeeded[at], delivered[at]));
+        }
+    }
+    faults
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+#[test]
+fn conforming_nics_show_no_anomaly() {
+    let (first, cases) = (number("LUMINA_SEED", 1), number("LUMINA_CASES", 20_000));
+    let (next, packets) = (AtomicU64::new(first), AtomicU64::new(0));
+    let wrong = thread::scope(|scope| {
+        let work = || {
+            let mut wrong = Vec::new();
+            loop {
+                let seed = next.fetch_add(1, Ordering::Relaxed);
+                if seed >= first + cases {
+                    return wrong;
+                }
+                let case = Case::draw(seed);
+                let faults = case.faults();
+                if !faults.is_empty() {
+                    wrong.push((seed, case, faults));
+                }
+                packets.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let threads: Vec<_> = (0..thread::available_parallelism().map_or(1, usize::from)).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    let Some((seed, case, faults)) = wrong.iter().min_by_key(|(seed, ..)| *seed) else { return };
+    let mut count = std::collections::BTreeMap::new();
+    for (_, _, faults) in &wrong {
+        for fault in faults.iter().collect::<std::collections::BTreeSet<_>>() {
+            *count.entry(fault.clone()).or_insert(0) += 1;
+        }
+    }
+    let small = shrink::shrink(case, &faults[0]);
+    panic!(
+        "{} of {cases} cases: {:?}; signatures: {count:#?}\nthe first, LUMINA_SEED={seed}: {faults:#?}\n{}",
+        wrong.len(),
+        wrong.iter().map(|(seed, ..)| seed).collect::<Vec<_>>(),
+        shrink::describe(&small)
+    );
+}

@@ -1,0 +1,51 @@
+//! Random conforming profiles, drawn from the ranges that the field reference states.
+
+use executor::NicProfile;
+use executor::profile::{FIELDS, Kind};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+/// A conforming profile: each field has its default or, half of the time, anything that conforms.
+pub(crate) fn draw(rng: &mut ChaCha8Rng) -> NicProfile {
+    let mut table = toml::Table::new();
+    for field in FIELDS {
+        if rng.random_bool(0.5) {
+            continue;
+        }
+        let value = match field.kind {
+            Kind::Flag(only) => toml::Value::Boolean(only.unwrap_or_else(|| rng.random_bool(0.5))),
+            Kind::Int(bounds) => toml::Value::Integer(int(bounds.conformant, rng)),
+            Kind::IntSpan(bounds) => {
+                let (a, b) = (int(bounds.conformant, rng), int(bounds.conformant, rng));
+                toml::Value::Array([a.min(b), a.max(b)].map(toml::Value::Integer).to_vec())
+            }
+            Kind::FactorSpan(bounds) => {
+                let (low, high) = bounds.conformant;
+                let (a, b) = (rng.random_range(low..=high), rng.random_range(low..=high));
+                toml::Value::Array([a.min(b), a.max(b)].map(toml::Value::Float).to_vec())
+            }
+            Kind::Choice(_, words) => {
+                toml::Value::String(words[rng.random_range(0..words.len())].to_owned())
+            }
+            Kind::Choices(_) | Kind::Names | Kind::Line(_) | Kind::Text => continue,
+        };
+        let mut table = &mut table;
+        let mut keys = field.path.split('.').peekable();
+        while let Some(key) = keys.next() {
+            if keys.peek().is_none() {
+                table.insert(key.to_owned(), value);
+                break;
+            }
+            let section = table.entry(key).or_insert_with(|| toml::Table::new().into());
+            table = section.as_table_mut().unwrap();
+        }
+    }
+    table.try_into().unwrap()
+}
+
+/// Small numbers as often as large ones.
+fn int((low, high): (i64, i64), rng: &mut ChaCha8Rng) -> i64 {
+    let span = (high - low) as f64;
+    let exponent = rng.random_range(0.0..=1.0);
+    low + ((span + 1.0).powf(exponent) - 1.0).round() as i64
+}
