@@ -1,6 +1,6 @@
 //! Mirrored packets, dumpers and port counters.
 
-use corpus::{IterMode, Role};
+use corpus::IterMode;
 use dumper::mirror::TIME_SPAN;
 use dumper::{Event, Nanos, Psn};
 use p4::{Actions, Dumper, Kind, Packet, Pipeline, PortError, Ports, Tables};

@@ -96,7 +96,7 @@ impl Model<'_> {
             None => number == first,
             Some(Progression { every, count }) => {
                 number >= first
-                    && (number - first) % every == 0
+                    && (number - first).is_multiple_of(every)
                     && count.is_none_or(|count| (number - first) / every < count)
             }
         }

@@ -1,7 +1,6 @@
 //! Packets that are held: what lets them go, and in which order.
 
 use corpus::ControlPacket::Ack;
-use corpus::Role;
 use p4::{Kind, MAX_HOLD, Ticket};
 
 use crate::support::{Requester, Responder, Switch, egress};

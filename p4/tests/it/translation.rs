@@ -109,8 +109,12 @@ fn sets_progressions_and_several_events() {
     assert_eq!((tables.len(), tables.is_empty()), (9, false));
 }
 
-/// The entries by a count over all events, connections and packets.
-fn expected(config: &TestConfig, initial: Psn) -> (BTreeMap<(u32, bool, u32, u32), usize>, usize) {
+/// A data packet: connection, whether the requester sends it, PSN, ITER.
+type Named = (u32, bool, u32, u32);
+
+/// The data packets with the number of events that name each, and the number of control entries, by going through
+/// all events, connections and packets.
+fn expected(config: &TestConfig, initial: Psn) -> (BTreeMap<Named, usize>, usize) {
     let (mut data, mut control) = (BTreeMap::new(), 0);
     for event in &config.events {
         for qpn in (1..=config.traffic.load.connections()).filter(|qpn| event.connections.contains(*qpn)) {
