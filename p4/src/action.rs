@@ -42,7 +42,7 @@ impl From<Action> for Actions {
 
 impl Actions {
     /// Adds the action of one more event. The two must not contradict each other ([`Action::conflict`]), which
-    /// [`translate`](crate::translate) has made sure of.
+    /// [`translate`](crate::translate()) has made sure of.
     pub(crate) fn add(&mut self, action: Action) {
         match action {
             Action::Drop => self.drop = true,

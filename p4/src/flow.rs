@@ -18,6 +18,8 @@ pub(crate) struct Registers {
     last: Psn,
     /// Round of transmission, 1 to [`MAX_ITER`] + 1.
     iter: u16,
+    /// Whether data of the other direction takes PSNs between this one's messages.
+    shares_psns: bool,
     /// Whether any entry names data packets of the flow.
     pub(crate) armed: bool,
     /// By [`ControlPacket`].
@@ -33,19 +35,24 @@ struct Occurrences {
 }
 
 impl Registers {
-    /// Before the first packet of a flow whose data starts at `initial`.
-    pub(crate) fn new(initial: Psn) -> Self {
+    /// Before the first packet of a flow on a connection that starts at `initial`. `shares_psns` says that data
+    /// flows both ways on it (Sends and Reads), so that the flow does not see every PSN.
+    pub(crate) fn new(initial: Psn, shares_psns: bool) -> Self {
         let idle = Occurrences { seen: 0, next: NEVER };
-        Self { last: initial.sub(1), iter: 1, armed: false, control: [idle; ControlPacket::NAMES.len()] }
+        let control = [idle; ControlPacket::NAMES.len()];
+        Self { last: initial.sub(1), iter: 1, shares_psns, armed: false, control }
     }
 
-    /// The round that a data packet belongs to (001 §3.3; the published program's rule is in
-    /// [`IterMode::PerMessage`]).
+    /// The round that a data packet belongs to. [`IterMode::Paper`] is 001 §3.3, [`IterMode::PerMessage`] the
+    /// published switch program. That program never has Sends and Reads on one connection; there, a message that
+    /// starts after the last PSN is the expected one too.
     #[inline]
     pub(crate) fn round(&mut self, psn: Psn, starts: bool, mode: IterMode) -> u16 {
         let again = match mode {
             IterMode::Paper => !psn.is_after(self.last),
-            IterMode::PerMessage => psn != self.last.add(1),
+            IterMode::PerMessage => {
+                psn != self.last.add(1) && !(self.shares_psns && starts && psn.is_after(self.last))
+            }
         };
         if again {
             self.iter = (self.iter + 1).min(MAX_ITER + 1);

@@ -1,9 +1,34 @@
 //! The event injector's room: the match-action pipeline in Rust and the translation of relative intents into
 //! table entries. It imports `corpus` and `dumper`.
 //!
-//! [`translate`] combines a test with the run-time metadata of its connections into [`Tables`]; a [`Pipeline`]
+//! [`translate()`] combines a test with the run-time metadata of its connections into [`Tables`]; a [`Pipeline`]
 //! holds them and gives a [`Verdict`] on each packet. It reads no clock and owns no packet: whoever drives it
 //! keeps the packets, does what the verdict says, and brings a held packet's [`Ticket`] back when its time is up.
+//!
+//! ```
+//! use corpus::Role;
+//! use dumper::{Connection, Endpoint, Event, Nanos, Psn, wire::Opcode};
+//! use p4::{Dumper, Packet, Pipeline, Ports, translate};
+//!
+//! // The fourth packet of the first connection, and what the hosts told of that connection (001 Figure 2).
+//! let config = corpus::from_toml("drop.toml", r#"event = [{ qpn = 1, psn = 4, type = "drop" }]"#)?;
+//! let end = |ip: [u8; 4], qpn, psn| Endpoint {
+//!     ip: ip.into(), qpn: Some(qpn), initial_psn: Some(Psn::new(psn)),
+//! };
+//! let connection = Connection {
+//!     requester: end([10, 0, 0, 1], 0xfe, 1001),
+//!     responder: end([10, 0, 0, 2], 0xea, 3002),
+//! };
+//!
+//! let tables = translate(&config, &[connection])?;
+//! let ports = Ports::new(1, 2, &[Dumper { port: 3, weight: 1 }])?;
+//! let mut injector = Pipeline::new(tables, ports, config.traffic.iter_mode);
+//! let flow = injector.flow([10, 0, 0, 2].into(), 0xea);
+//! let packet = Packet::new(Opcode::WriteMiddle, None, Psn::new(1004));
+//! let verdict = injector.process(Role::Requester, flow, packet, Nanos(500));
+//! assert_eq!((verdict.mirror.event, verdict.actions.leaving()), (Event::Drop, 0));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod action;
 mod flow;

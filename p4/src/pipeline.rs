@@ -65,7 +65,7 @@ impl Pipeline {
     pub fn process(&mut self, from: Role, flow: Option<FlowIndex>, packet: Packet, now: Nanos) -> Verdict {
         let to = from.peer();
         self.ports.received(from);
-        self.sequence = if self.sequence == MAX_SEQUENCE { 1 } else { self.sequence + 1 };
+        self.sequence = sequence_after(self.sequence);
         let hit = flow.and_then(|flow| self.match_packet(flow, packet));
         let actions = hit.unwrap_or_default();
         let mut verdict = Verdict {
@@ -174,5 +174,23 @@ fn release<'a>(
     move |held| {
         ports.sent(held.to, held.leaving);
         released.push(Ticket { flow, number: held.number });
+    }
+}
+
+/// The mirror sequence number after `sequence`.
+#[inline]
+const fn sequence_after(sequence: u32) -> u32 {
+    if sequence == MAX_SEQUENCE { 1 } else { sequence + 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequence_numbers_go_round() {
+        assert_eq!(sequence_after(0), 1);
+        assert_eq!(sequence_after(MAX_SEQUENCE - 1), MAX_SEQUENCE);
+        assert_eq!(sequence_after(MAX_SEQUENCE), 1);
     }
 }

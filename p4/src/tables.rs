@@ -103,11 +103,10 @@ fn data_key(flow: FlowIndex, psn: Psn, iter: u8) -> u64 {
 }
 
 impl Tables {
-    /// Adds the next flow, whose data starts at `initial`; flows come in the order of their indices. Whether it
-    /// was new.
-    pub(crate) fn add_flow(&mut self, destination: IpAddr, qpn: u32, initial: Psn) -> bool {
+    /// Adds the next flow with its registers; flows come in the order of their indices. Whether it was new.
+    pub(crate) fn add_flow(&mut self, destination: IpAddr, qpn: u32, registers: Registers) -> bool {
         let index = FlowIndex(self.registers.len() as u32);
-        self.registers.push(Registers::new(initial));
+        self.registers.push(registers);
         self.flows.insert((destination, qpn), index).is_none()
     }
 

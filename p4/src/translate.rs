@@ -7,6 +7,7 @@ use corpus::config::{LAST_OCCURRENCE, Points};
 use corpus::{ControlPacket, Event, Role, Target, TestConfig, Traffic, Violation};
 use dumper::{Connection, Psn};
 
+use crate::flow::Registers;
 use crate::tables::{FlowIndex, MAX_ENTRIES, Tables};
 
 /// Why a test cannot be translated.
@@ -73,7 +74,7 @@ pub fn translate(config: &TestConfig, connections: &[Connection]) -> Result<Tabl
     let mut tables = Tables::default();
     let mut initial_psns = Vec::with_capacity(connections.len());
     for (number, connection) in (1..).zip(connections) {
-        initial_psns.push(flows(&mut tables, number, connection)?);
+        initial_psns.push(flows(&mut tables, &config.traffic, number, connection)?);
     }
     for (index, event) in config.events.iter().enumerate() {
         for qpn in event.connections.members(expected) {
@@ -86,13 +87,20 @@ pub fn translate(config: &TestConfig, connections: &[Connection]) -> Result<Tabl
     Ok(tables)
 }
 
-/// Adds both flows of a connection; its requester's initial PSN, which Read responses carry on from as well.
-fn flows(tables: &mut Tables, number: u32, connection: &Connection) -> Result<Psn, TranslateError> {
+/// Adds both flows of a connection; its requester's initial PSN, from which Read responses count as well.
+fn flows(
+    tables: &mut Tables,
+    traffic: &Traffic,
+    number: u32,
+    connection: &Connection,
+) -> Result<Psn, TranslateError> {
     let initial = connection.requester.initial_psn.ok_or(TranslateError::NoInitialPsn(number))?;
+    let sends = |role| traffic.load.sends_data(number, traffic.num_msgs_per_qp, role);
+    let registers = Registers::new(initial, Role::ALL.into_iter().all(sends));
     for (end, endpoint) in [(Role::Requester, connection.requester), (Role::Responder, connection.responder)]
     {
         let qpn = endpoint.qpn.ok_or(TranslateError::NoQpn { connection: number, end })?;
-        if !tables.add_flow(endpoint.ip, qpn, initial) {
+        if !tables.add_flow(endpoint.ip, qpn, registers.clone()) {
             return Err(TranslateError::SharedQp { connection: number, ip: endpoint.ip, qpn });
         }
     }

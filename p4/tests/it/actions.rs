@@ -1,0 +1,79 @@
+//! What is done to a packet, and what its mirrored copy says of it.
+
+use dumper::{Event, Nanos};
+use p4::{Actions, Timing};
+
+use crate::support::{Switch, egress};
+
+/// Packet 3 of a default test with the given actions.
+fn third(events: &[&str]) -> (Actions, Event) {
+    let events: String = events.iter().map(|event| format!("{{ qpn = 1, psn = 3, {event} }},")).collect();
+    let mut switch = Switch::new(&format!("event = [{events}]"));
+    let verdicts = [1, 2, 3, 4].map(|psn| switch.data(psn));
+    for other in [0, 1, 3] {
+        assert_eq!(
+            (verdicts[other].actions, verdicts[other].mirror.event),
+            (Actions::default(), Event::None)
+        );
+        assert!(verdicts[other].hold.is_none());
+    }
+    assert_eq!(verdicts[2].hold.is_some(), matches!(verdicts[2].actions.timing, Timing::Reorder(_)));
+    let left = 3 + u64::from(verdicts[2].actions.leaving());
+    // A packet that waits for one more has left after the fourth.
+    assert_eq!(egress(&switch.pipeline.counters()), [0, left]);
+    (verdicts[2].actions, verdicts[2].mirror.event)
+}
+
+#[test]
+fn each_action() {
+    let none = Actions::default();
+    for (event, actions, code) in [
+        (r#"type = "drop""#, Actions { drop: true, ..none }, Event::Drop),
+        (r#"type = "ecn""#, Actions { ecn: true, ..none }, Event::Ecn),
+        (r#"type = "corrupt""#, Actions { corrupt: true, ..none }, Event::Corrupt),
+        (
+            r#"type = "delay", delay-us = 3"#,
+            Actions { timing: Timing::Delay(Nanos(3000)), ..none },
+            Event::Delay,
+        ),
+        (r#"type = "reorder", by = 1"#, Actions { timing: Timing::Reorder(1), ..none }, Event::Reorder),
+        (r#"type = "duplicate", copies = 16"#, Actions { extra_copies: 16, ..none }, Event::Duplicate),
+        (
+            r#"type = "set-field", field = "mig-req", value = 0"#,
+            Actions { mig_req: Some(false), ..none },
+            Event::SetField,
+        ),
+        (
+            r#"type = "set-field", field = "mig-req", value = 1"#,
+            Actions { mig_req: Some(true), ..none },
+            Event::SetField,
+        ),
+    ] {
+        assert_eq!(third(&[event]), (actions, code), "{event}");
+    }
+}
+
+#[test]
+fn actions_combine() {
+    let (actions, event) = third(&[
+        r#"type = "ecn""#,
+        r#"type = "set-field", field = "mig-req", value = 0"#,
+        r#"type = "duplicate", copies = 2"#,
+        r#"type = "reorder", by = 1"#,
+    ]);
+    assert_eq!(event, Event::Several);
+    assert_eq!(
+        actions,
+        Actions {
+            drop: false,
+            ecn: true,
+            corrupt: false,
+            mig_req: Some(false),
+            extra_copies: 2,
+            timing: Timing::Reorder(1)
+        }
+    );
+    let (actions, event) = third(&[r#"type = "corrupt""#, r#"type = "delay", delay-ns = 7"#]);
+    assert_eq!(event, Event::Several);
+    assert_eq!(actions, Actions { corrupt: true, timing: Timing::Delay(Nanos(7)), ..Actions::default() });
+}

@@ -1,0 +1,13 @@
+//! Tests of the injector through its public interface, in one binary so that they link once.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
+
+mod actions;
+mod control;
+mod mirroring;
+mod model;
+mod packets;
+mod reorder;
+mod rounds;
+mod support;
+mod translation;
