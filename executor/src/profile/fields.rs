@@ -251,6 +251,9 @@ pub const FIELDS: &[Field] = &[
     latency("retransmission.nack-reaction-ns.write", "From the NAK to the repeated packet of a Write, by the requester."),
     latency("retransmission.nack-reaction-ns.send", "The same of a Send."),
     latency("retransmission.nack-reaction-ns.read", "From the repeated request of a Read to the repeated response, by the responder."),
+    int("retransmission.confirmation-packets", 0, MAX_COUNT, "packets", "Further packets out of order that the responder waits for before it makes a NAK; 0 for none.")
+        .why("beyond any message of a usable test"),
+    latency("retransmission.confirmation-ns", "How long it waits for them."),
     factor("timeout.first", "The first expiry of the ACK timer without progress, in multiples of T = 4.096 µs x 2^timeout."),
     factor("timeout.further", "Every further one."),
     flag("timeout.restart-on-nak", "Whether a retransmission that a NAK asked for starts the timer again."),

@@ -25,8 +25,10 @@ pub struct Shipped {
 }
 
 /// Every profile that comes with the program.
-pub const SHIPPED: &[Shipped] =
-    &[Shipped { name: ROOT, text: include_str!("../../profiles/reference.toml") }];
+pub const SHIPPED: &[Shipped] = &[
+    Shipped { name: ROOT, text: include_str!("../../profiles/reference.toml") },
+    Shipped { name: "cx4-lx", text: include_str!("../../profiles/cx4-lx.toml") },
+];
 
 /// A profile that could not be loaded, with everything that is wrong with its text.
 #[derive(Debug, thiserror::Error)]

@@ -239,12 +239,21 @@ pub struct Retransmission {
     pub nack_generation_ns: PerVerb,
     /// From the NACK to the repeated packet, by the sender of data.
     pub nack_reaction_ns: PerVerb,
+    /// Further packets out of order that a NAK waits for before it is made; 0 for none.
+    pub confirmation_packets: u32,
+    /// How long it waits for them.
+    pub confirmation_ns: Span<u64>,
 }
 
 impl Default for Retransmission {
     fn default() -> Self {
         let latency = PerVerb::all(Span::exactly(2_000));
-        Self { nack_generation_ns: latency, nack_reaction_ns: latency }
+        Self {
+            nack_generation_ns: latency,
+            nack_reaction_ns: latency,
+            confirmation_packets: 0,
+            confirmation_ns: Span::exactly(0),
+        }
     }
 }
 

@@ -83,7 +83,12 @@ fn delivery_faults(config: &TestConfig, observation: &Observation) -> Vec<String
     for at in 0..connections as usize {
         let stuck = !failed[at] && succeeded[at] < traffic.num_msgs_per_qp;
         if stuck && traffic.min_retransmit_timeout > 0 {
-            faults.push(format!("connection {}: {} messages of {}", at + 1, succeeded[at], traffic.num_msgs_per_qp));
+            faults.push(format!(
+                "connection {}: {} messages of {}",
+                at + 1,
+                succeeded[at],
+                traffic.num_msgs_per_qp
+            ));
         }
     }
     let mut delivered = vec![0; connections as usize];
@@ -97,7 +102,12 @@ fn delivery_faults(config: &TestConfig, observation: &Observation) -> Vec<String
     }
     for at in 0..connections as usize {
         if traffic.message_size > 0 && delivered[at] < succeeded[at] {
-            faults.push(format!("connection {}: {} completed, {} arrived", at + 1, succeeded[at], delivered[at]));
+            faults.push(format!(
+                "connection {}: {} completed, {} arrived",
+                at + 1,
+                succeeded[at],
+                delivered[at]
+            ));
         }
     }
     faults
@@ -127,7 +137,8 @@ fn conforming_nics_show_no_anomaly() {
                 packets.fetch_add(1, Ordering::Relaxed);
             }
         };
-        let threads: Vec<_> = (0..thread::available_parallelism().map_or(1, usize::from)).map(|_| scope.spawn(work)).collect();
+        let threads: Vec<_> =
+            (0..thread::available_parallelism().map_or(1, usize::from)).map(|_| scope.spawn(work)).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
     });
     let Some((seed, case, faults)) = wrong.iter().min_by_key(|(seed, ..)| *seed) else { return };

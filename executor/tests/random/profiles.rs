@@ -24,9 +24,7 @@ pub(crate) fn draw(rng: &mut ChaCha8Rng) -> NicProfile {
                 let (a, b) = (rng.random_range(low..=high), rng.random_range(low..=high));
                 toml::Value::Array([a.min(b), a.max(b)].map(toml::Value::Float).to_vec())
             }
-            Kind::Choice(_, words) => {
-                toml::Value::String(words[rng.random_range(0..words.len())].to_owned())
-            }
+            Kind::Choice(_, words) => toml::Value::String(words[rng.random_range(0..words.len())].to_owned()),
             Kind::Choices(_) | Kind::Names | Kind::Line(_) | Kind::Text => continue,
         };
         let mut table = &mut table;

@@ -10,7 +10,8 @@ use super::Case;
 pub(crate) fn shrink(case: &Case, fault: &str) -> Case {
     let mut best = case.clone();
     let still = |case: &Case| {
-        case.config.is_valid() && case.faults().iter().any(|found| found.split(" of ").next() == fault.split(" of ").next())
+        case.config.is_valid()
+            && case.faults().iter().any(|found| found.split(" of ").next() == fault.split(" of ").next())
     };
     loop {
         let mut better = candidates(&best).into_iter().filter(|candidate| still(candidate));
@@ -36,14 +37,25 @@ fn candidates(case: &Case) -> Vec<Case> {
         push(&|case| case.config.events[at].progression = None);
     }
     push(&|case| case.config.traffic.num_msgs_per_qp = case.config.traffic.num_msgs_per_qp.div_ceil(2));
-    push(&|case| case.config.traffic.num_msgs_per_qp = case.config.traffic.num_msgs_per_qp.saturating_sub(1).max(1));
+    push(&|case| {
+        case.config.traffic.num_msgs_per_qp = case.config.traffic.num_msgs_per_qp.saturating_sub(1).max(1)
+    });
     push(&|case| case.config.traffic.message_size /= 2);
-    push(&|case| case.config.traffic.message_size = case.config.traffic.message_size.saturating_sub(case.config.traffic.mtu.bytes()));
+    push(&|case| {
+        case.config.traffic.message_size =
+            case.config.traffic.message_size.saturating_sub(case.config.traffic.mtu.bytes())
+    });
     push(&|case| case.config.traffic.tx_depth = case.config.traffic.tx_depth.div_ceil(2));
-    push(&|case| case.config.traffic.load = match case.config.traffic.load {
-        corpus::Load::Same { verb, connections } => corpus::Load::Same { verb, connections: connections.div_ceil(2) },
-        corpus::Load::Alternating { connections } => corpus::Load::Alternating { connections: connections.div_ceil(2) },
-        split => split,
+    push(&|case| {
+        case.config.traffic.load = match case.config.traffic.load {
+            corpus::Load::Same { verb, connections } => {
+                corpus::Load::Same { verb, connections: connections.div_ceil(2) }
+            }
+            corpus::Load::Alternating { connections } => {
+                corpus::Load::Alternating { connections: connections.div_ceil(2) }
+            }
+            split => split,
+        }
     });
     push(&|case| case.config.traffic.multi_gid = false);
     push(&|case| case.config.traffic.barrier_sync = false);
@@ -106,6 +118,12 @@ pub(crate) fn describe(case: &Case) -> String {
             record.dma_length,
         );
     }
-    let _ = writeln!(text, "{:#?}\n{:?}\n{:?}", observation.completions.iter().take(20).collect::<Vec<_>>(), observation.requester.map(|counters| counters.finish), observation.responder.map(|counters| counters.finish));
+    let _ = writeln!(
+        text,
+        "{:#?}\n{:?}\n{:?}",
+        observation.completions.iter().take(20).collect::<Vec<_>>(),
+        observation.requester.map(|counters| counters.finish),
+        observation.responder.map(|counters| counters.finish)
+    );
     text
 }

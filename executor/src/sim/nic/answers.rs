@@ -69,6 +69,14 @@ impl Answers {
         }
     }
 
+    /// Lets the NAK that waits be sent from a time on, if it would have to wait longer.
+    pub(super) fn hasten_nak(&mut self, ready: Nanos) {
+        let is_nak = |(_, answer): &&mut (Nanos, Answer)| matches!(answer, Answer::Nak { .. });
+        if let Some((at, _)) = self.queue.iter_mut().rev().find(is_nak) {
+            *at = ready.min(*at);
+        }
+    }
+
     /// When the first one may be sent.
     #[inline]
     pub(super) fn ready_at(&self) -> Option<Nanos> {

@@ -24,6 +24,8 @@ pub(in crate::sim) struct Responder {
     /// Messages begun, which tells where a Send's bytes belong.
     begun: u32,
     pub(super) refusal: Refusal,
+    /// Further packets out of order that a NAK waits for.
+    unconfirmed: u32,
     /// The Send or Write that has begun and not ended.
     current: Option<Incoming>,
     /// Receives that are posted.
@@ -70,6 +72,7 @@ impl Responder {
             msn: 0,
             begun: 0,
             refusal: Refusal::None,
+            unconfirmed: 0,
             current: None,
             receives,
             failed: false,
@@ -114,7 +117,7 @@ impl Responder {
         if !accepted {
             return;
         }
-        self.refusal = Refusal::None;
+        (self.refusal, self.unconfirmed) = (Refusal::None, 0);
         let quirks = &cx.profile.quirks;
         if every_nth(&mut self.counts.to_nak, quirks.nak_unprovoked_every) {
             self.nak(Syndrome::Nak(NakCode::PsnSequenceError), Nanos::ZERO);
@@ -210,6 +213,7 @@ impl Responder {
         let quirks = &cx.profile.quirks;
         let repeats = match self.refusal {
             Refusal::None => quirks.nak_repeats,
+            Refusal::Sequence { .. } if self.unconfirmed > 0 => return self.confirm(verb, cx),
             Refusal::Sequence { repeats } if repeats > 0 => repeats - 1,
             Refusal::Sequence { .. } | Refusal::NotReady => return,
         };
@@ -217,10 +221,23 @@ impl Responder {
         if quirks.nak_suppressed {
             return;
         }
-        // The specification has one kind of NAK for all requests: a Read request is as long in coming as a Write.
-        let verb = if verb == Verb::Read { Verb::Write } else { verb };
-        let latency = cx.nack_generation(verb);
-        self.nak(Syndrome::Nak(NakCode::PsnSequenceError), cx.now + latency);
+        let latency = cx.nack_generation(nak_verb(verb));
+        self.unconfirmed = cx.profile.retransmission.confirmation_packets;
+        let wait = if self.unconfirmed > 0 {
+            latency + cx.draw(cx.profile.retransmission.confirmation_ns)
+        } else {
+            latency
+        };
+        self.nak(Syndrome::Nak(NakCode::PsnSequenceError), cx.now + wait);
+    }
+
+    /// A further packet beyond the expected PSN, of those that a NAK waits for.
+    fn confirm(&mut self, verb: Verb, cx: &mut Context<'_>) {
+        self.unconfirmed -= 1;
+        if self.unconfirmed == 0 {
+            let latency = cx.draw(*cx.profile.retransmission.nack_generation_ns.of(nak_verb(verb)));
+            self.answers.hasten_nak(cx.now + latency);
+        }
     }
 
     /// A packet before the expected PSN: Sends and Writes are acknowledged again and not executed, Reads are
@@ -268,6 +285,14 @@ const fn verb_of(class: Class) -> Option<Verb> {
         Class::Request(dumper::wire::Verb::Write, _) => Some(Verb::Write),
         Class::ReadRequest => Some(Verb::Read),
         _ => None,
+    }
+}
+
+/// The specification has one kind of NAK for all requests: one for a Read request is made like a Write's.
+const fn nak_verb(verb: Verb) -> Verb {
+    match verb {
+        Verb::Send => Verb::Send,
+        Verb::Write | Verb::Read => Verb::Write,
     }
 }
 
