@@ -54,6 +54,12 @@ pub enum WriteError {
     },
 }
 
+impl From<std::io::Error> for WriteError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error.to_string())
+    }
+}
+
 /// Writes a trace as a capture. Frames are cut to `snap_len` bytes where given (the published dumper: 128).
 ///
 /// # Errors

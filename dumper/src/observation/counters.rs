@@ -61,7 +61,7 @@ pub struct SwitchCounters {
     pub ingress: BTreeMap<u32, u64>,
     /// RDMA packets sent, by port; on the dumpers' ports these are the mirrored packets.
     pub egress: BTreeMap<u32, u64>,
-    /// Ports of the requester's and the responder's hosts.
+    /// Ports of the hosts, the requester's first.
     pub host_ports: Vec<u32>,
 }
 

@@ -11,14 +11,19 @@
 //!
 //! Everything but the capture may be missing; what depends on it is then unknown.
 
+mod write;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashSet;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+pub use write::{WriteFolderError, write};
 
 use super::{Completion, Connection, Delivery, Endpoint, HostCounters, Observation, SwitchCounters};
 use crate::Psn;
@@ -34,8 +39,21 @@ const MAX_YAML_NODES: usize = 4 << 20;
 /// Repetitions that an error names.
 const MAX_NAMED: usize = 8;
 
-/// Where the run-time metadata of the connections is.
+/// The captures.
+const CAPTURES: &str = "pcap-result";
+/// The run-time metadata of the connections.
 const CONNECTIONS: &str = "switch-result/switch_message_snapshot.yml";
+/// The packets per port.
+const STATE: &str = "switch-result/switch_state_snapshot.yml";
+/// The completion of each message.
+const COMPLETIONS: &str = "rdma-result/completions.yml";
+/// What arrived in memory of each message.
+const DELIVERIES: &str = "rdma-result/deliveries.yml";
+
+/// The counters of a host, at the start or the finish.
+fn counters_of(role: &str, when: &str) -> String {
+    format!("rdma-result/{role}_counter_{when}.yml")
+}
 
 /// A result folder that could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -120,28 +138,27 @@ pub fn read(
     };
 
     let snapshots: Option<Vec<MessageSnapshot>> = yaml(&optional(CONNECTIONS))?;
-    let state: Option<StateSnapshot> = yaml(&optional("switch-result/switch_state_snapshot.yml"))?;
+    let state: Option<StateSnapshot> = yaml(&optional(STATE))?;
     let mut host = |role: &str| -> Result<Option<HostCounters>, FolderError> {
-        let start = yaml(&optional(&format!("rdma-result/{role}_counter_start.yml")))?;
-        let finish = yaml(&optional(&format!("rdma-result/{role}_counter_finish.yml")))?;
+        let start = yaml(&optional(&counters_of(role, "start")))?;
+        let finish = yaml(&optional(&counters_of(role, "finish")))?;
         Ok(start.zip(finish).map(|(start, finish)| HostCounters { start, finish }))
     };
     let (requester, responder) = (host("requester")?, host("responder")?);
-    let completions: Option<Vec<Completion>> = yaml(&optional("rdma-result/completions.yml"))?;
-    let deliveries: Option<Vec<Delivery>> = yaml(&optional("rdma-result/deliveries.yml"))?;
+    let completions: Option<Vec<Completion>> = yaml(&optional(COMPLETIONS))?;
+    let deliveries: Option<Vec<Delivery>> = yaml(&optional(DELIVERIES))?;
 
-    let host_ports = snapshots.iter().flatten().flat_map(MessageSnapshot::ports).collect::<Vec<_>>();
+    let (connections, host_ports) = match snapshots {
+        Some(snapshots) => connections_of(&snapshots, &trace)
+            .map_err(|reason| FolderError::Yaml { path: root.join(CONNECTIONS), reason })?,
+        None => (captured.connections, Vec::new()),
+    };
     // Without the connections nobody can tell the hosts' ports from the dumpers'.
     let switch = state.filter(|_| !host_ports.is_empty()).map(|state| SwitchCounters {
         ingress: state.counter.ingress,
         egress: state.counter.egress,
         host_ports,
     });
-    let connections = match snapshots {
-        Some(snapshots) => connections_of(&snapshots, &trace)
-            .map_err(|reason| FolderError::Yaml { path: root.join(CONNECTIONS), reason })?,
-        None => captured.connections,
-    };
     let observation = Observation {
         trace,
         connections,
@@ -156,25 +173,25 @@ pub fn read(
 
 /// The folder of one repetition: the path itself, or the only numbered folder in it.
 fn repetition_of(path: &Path) -> Result<PathBuf, FolderError> {
-    if path.join("pcap-result").is_dir() {
+    if path.join(CAPTURES).is_dir() {
         return Ok(path.into());
     }
     let mut repetitions = list(path)?
         .into_iter()
-        .filter(|entry| entry.join("pcap-result").is_dir())
+        .filter(|entry| entry.join(CAPTURES).is_dir())
         .filter_map(|entry| Some(entry.file_name()?.to_string_lossy().into_owned()))
         .collect::<Vec<_>>();
     // Their names are numbers: 2 before 10.
     repetitions.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
     match repetitions.len() {
-        0 => Err(FolderError::NoCapture { path: path.into(), looked_in: path.join("pcap-result") }),
+        0 => Err(FolderError::NoCapture { path: path.into(), looked_in: path.join(CAPTURES) }),
         1 => Ok(path.join(repetitions.swap_remove(0))),
         _ => Err(FolderError::SeveralRepetitions { path: path.into(), repetitions }),
     }
 }
 
 fn captures_of(root: &Path) -> Result<Vec<PathBuf>, FolderError> {
-    let looked_in = root.join("pcap-result");
+    let looked_in = root.join(CAPTURES);
     let is_capture = |path: &PathBuf| {
         path.extension()
             .and_then(|extension| extension.to_str())
@@ -232,7 +249,7 @@ fn yaml_options() -> serde_saphyr::Options {
 }
 
 /// One connection in `switch_message_snapshot.yml`; `snd` is the sender of data.
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 struct MessageSnapshot {
     psn_rcv: u32,
     psn_snd: u32,
@@ -240,15 +257,13 @@ struct MessageSnapshot {
     qpn_snd: u32,
     ip_rcv: String,
     ip_snd: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     snd_sw_port: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     rcv_sw_port: Option<u32>,
 }
 
 impl MessageSnapshot {
-    fn ports(&self) -> impl Iterator<Item = u32> {
-        [self.snd_sw_port, self.rcv_sw_port].into_iter().flatten()
-    }
-
     /// Sender and receiver of data, or the address that is none.
     fn ends(&self) -> Result<(Endpoint, Endpoint), String> {
         let end = |ip: &str, qpn, psn: u32| {
@@ -262,20 +277,23 @@ impl MessageSnapshot {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 struct StateSnapshot {
     counter: PortCounters,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 struct PortCounters {
-    ingress: std::collections::BTreeMap<u32, u64>,
-    egress: std::collections::BTreeMap<u32, u64>,
+    ingress: BTreeMap<u32, u64>,
+    egress: BTreeMap<u32, u64>,
 }
 
-/// Connections with their requester told from their responder: the file names the sender of data, which is the
-/// responder of a Read, so the trace decides by who sent requests.
-fn connections_of(snapshots: &[MessageSnapshot], trace: &Trace) -> Result<Vec<Connection>, String> {
+/// Connections with their requester told from their responder, and the ports of the hosts in that order: the file
+/// names the sender of data, which is the responder of a Read, so the trace decides by who sent requests.
+fn connections_of(
+    snapshots: &[MessageSnapshot],
+    trace: &Trace,
+) -> Result<(Vec<Connection>, Vec<u32>), String> {
     let requests: FxHashSet<(IpAddr, u32)> = trace
         .records()
         .iter()
@@ -283,16 +301,19 @@ fn connections_of(snapshots: &[MessageSnapshot], trace: &Trace) -> Result<Vec<Co
         .map(|record| trace.flow(record))
         .map(|flow| (flow.destination, flow.dest_qpn))
         .collect();
-    snapshots
-        .iter()
-        .enumerate()
-        .map(|(at, snapshot)| {
-            let (sender, receiver) =
-                snapshot.ends().map_err(|reason| format!("entry {}: {reason}", at + 1))?;
-            let goes_to = |end: &Endpoint| end.qpn.is_some_and(|qpn| requests.contains(&(end.ip, qpn)));
-            let sender_answers = goes_to(&sender) && !goes_to(&receiver);
-            let (requester, responder) = if sender_answers { (receiver, sender) } else { (sender, receiver) };
-            Ok(Connection { requester, responder })
-        })
-        .collect()
+    let (mut connections, mut host_ports) = (Vec::with_capacity(snapshots.len()), Vec::new());
+    let mut seen = FxHashSet::default();
+    for (at, snapshot) in snapshots.iter().enumerate() {
+        let (sender, receiver) = snapshot.ends().map_err(|reason| format!("entry {}: {reason}", at + 1))?;
+        let goes_to = |end: &Endpoint| end.qpn.is_some_and(|qpn| requests.contains(&(end.ip, qpn)));
+        let mut ends = [(sender, snapshot.snd_sw_port), (receiver, snapshot.rcv_sw_port)];
+        if goes_to(&sender) && !goes_to(&receiver) {
+            ends.reverse();
+        }
+        let [(requester, requester_port), (responder, responder_port)] = ends;
+        connections.push(Connection { requester, responder });
+        let ports = [requester_port, responder_port].into_iter().flatten();
+        host_ports.extend(ports.filter(|port| seen.insert(*port)));
+    }
+    Ok((connections, host_ports))
 }

@@ -2,12 +2,14 @@
 
 mod counters;
 pub mod folder;
+mod whole;
 
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
 pub use counters::{Counters, HostCounters, SwitchCounters};
+pub use whole::write_whole;
 
 use crate::trace::Trace;
 use crate::{Nanos, Psn};

@@ -13,3 +13,4 @@ mod messages;
 mod reconstruction;
 mod rxe;
 mod support;
+mod written_folder;
