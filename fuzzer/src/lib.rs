@@ -1,6 +1,8 @@
 //! The command line `lumina-fuzz`, and what stands behind its commands.
 //!
-//! So far: `analyze` ([`analyze`]) and `analyzers`. The campaign loop, the minimiser and reports come here.
+//! So far: `analyze` ([`analyze`]), `run` ([`run`]), `analyzers` and `nics`. The campaign loop, the minimiser and
+//! reports come here.
 
 pub mod analyze;
 pub mod cli;
+pub mod run;

@@ -53,6 +53,12 @@ pub struct Base {
     pub profile: NicProfile,
 }
 
+/// Whether this is the name of a profile that comes with the program, not a path.
+#[must_use]
+pub fn is_shipped(nic: &str) -> bool {
+    SHIPPED.iter().any(|shipped| shipped.name == nic)
+}
+
 /// The profile that `nic` names: a shipped one, or (with a `/`, or ending in `.toml`) a file, relative to `folder`.
 ///
 /// # Errors

@@ -12,7 +12,7 @@ mod write;
 use serde::{Deserialize, Serialize};
 
 pub use fields::{Bounds, FAMILIES, FIELDS, Field, Kind};
-pub use load::{Base, Loaded, ProfileError, SHIPPED, Shipped, load, load_with_base};
+pub use load::{Base, Loaded, ProfileError, SHIPPED, Shipped, is_shipped, load, load_with_base};
 pub use quirks::Quirks;
 pub use write::Change;
 

@@ -1,9 +1,10 @@
 //! The result as one JSON document.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use dumper::Nanos;
 use dumper::integrity::Integrity;
+use dumper::{Nanos, Trace};
 use scoring::{
     Anomaly, ConnectionSummary, CounterReport, Evidence, InjectedEvent, MessageTime, QpMessages,
     Retransmission, Role,
@@ -12,18 +13,27 @@ use serde::Serialize;
 
 use super::{Input, Report};
 
-/// The document that `analyze --format json` prints. Fields are added over time, none changes its meaning.
+/// The document that `analyze` and `run` print with `--format json`: what was judged, and the verdicts. Fields are
+/// added over time, none changes its meaning.
 #[derive(Serialize)]
-pub struct Document<'a> {
-    input: InputDocument,
+pub struct Document<'a, S> {
+    #[serde(flatten)]
+    subject: S,
     valid: bool,
     integrity: &'a Integrity,
     #[serde(flatten)]
     analysis: Option<AnalysisDocument<'a>>,
 }
 
+/// Files as what was judged.
+#[derive(Serialize)]
+pub struct InputSubject {
+    input: InputDocument,
+}
+
 #[derive(Serialize)]
 struct InputDocument {
+    config: Option<String>,
     captures: Vec<String>,
     origin: &'static str,
     packets: usize,
@@ -91,25 +101,39 @@ impl<'a> AnomalyDocument<'a> {
     }
 }
 
-/// The document of a report.
-pub fn document<'a>(input: &Input, report: &'a Report) -> Document<'a> {
-    let records = input.observation.trace.records();
-    let duration = records.first().zip(records.last()).map(|(first, last)| last.time - first.time);
-    let skipped = &input.leftovers.skipped;
-    let names = |paths: &[std::path::PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
-    Document {
-        input: InputDocument {
+impl InputSubject {
+    /// `config` is the test that the files were judged by.
+    pub fn of(input: &Input, config: Option<&Path>) -> Self {
+        let trace = &input.observation.trace;
+        let skipped = &input.leftovers.skipped;
+        let names = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
+        let input = InputDocument {
+            config: config.map(|path| path.display().to_string()),
             captures: names(&input.captures),
             origin: if input.is_mirrored() { "mirror" } else { "plain" },
-            packets: records.len(),
-            duration_ns: duration.unwrap_or_default(),
+            packets: trace.records().len(),
+            duration_ns: duration(trace),
             icrc_right: input.leftovers.icrc.right,
             icrc_wrong: input.leftovers.icrc.wrong,
             other_frames: skipped.other.values().sum(),
             malformed_packets: skipped.malformed,
             missing_files: names(&input.missing),
             warnings: input.warnings(),
-        },
+        };
+        Self { input }
+    }
+}
+
+/// From the first packet of a trace to its last.
+pub fn duration(trace: &Trace) -> Nanos {
+    let records = trace.records();
+    records.first().zip(records.last()).map(|(first, last)| last.time - first.time).unwrap_or_default()
+}
+
+/// The document of a report.
+pub fn document<S: Serialize>(subject: S, report: &Report) -> Document<'_, S> {
+    Document {
+        subject,
         valid: !report.integrity.is_invalid(),
         integrity: &report.integrity,
         analysis: report.analysis.as_ref().map(|analysis| AnalysisDocument {

@@ -7,6 +7,7 @@ pub mod text;
 
 pub use input::{Input, LoadError};
 
+use dumper::Observation;
 use dumper::integrity::{self, Integrity};
 use scoring::{Analysis, Options};
 
@@ -19,15 +20,20 @@ pub struct Report {
 }
 
 impl Report {
-    /// Checks the integrity of an input and, if the trace is valid (or `even_if_invalid`), analyses it.
-    pub fn of(input: &Input, options: Options<'_>, even_if_invalid: bool) -> Self {
-        let observation = &input.observation;
-        let mut integrity = integrity::check(&observation.trace, observation.switch.as_ref());
-        if !input.leftovers.damage.is_empty() {
-            integrity.doubt("a capture file is damaged: packets may be missing");
-        }
+    /// Checks the integrity of what was observed and, if the trace is valid (or `even_if_invalid`), analyses it.
+    pub fn of(observation: &Observation, options: Options<'_>, even_if_invalid: bool) -> Self {
+        let integrity = integrity::check(&observation.trace, observation.switch.as_ref());
         let analyse = even_if_invalid || !integrity.is_invalid();
         let analysis = analyse.then(|| scoring::analyze(observation, options));
         Self { integrity, analysis }
+    }
+
+    /// The same of what was read from files, whose damage is a reason to doubt.
+    pub fn of_input(input: &Input, options: Options<'_>, even_if_invalid: bool) -> Self {
+        let mut report = Self::of(&input.observation, options, even_if_invalid);
+        if !input.leftovers.damage.is_empty() {
+            report.integrity.doubt("a capture file is damaged: packets may be missing");
+        }
+        report
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
+use dumper::Trace;
 use dumper::integrity::Verdict;
 use dumper::observation::Endpoint;
 use scoring::{Analysis, Anomaly, Certainty, ConnectionSummary, CounterReport, Retransmission, Trigger};
@@ -15,15 +17,22 @@ const MAX_LINES: usize = 20;
 /// Retransmissions that get a packet table of their own.
 const MAX_TABLES: usize = 8;
 
-/// Writes a report. Each remark gets a table of its packets, with `context` packets around each.
-pub fn render(input: &Input, report: &Report, context: usize) -> String {
-    let mut text = String::new();
-    let trace = &input.observation.trace;
+/// What was judged, where it came from files; `config` is the test that it was judged by.
+pub fn header(input: &Input, config: Option<&Path>) -> String {
     let origin = if input.is_mirrored() { "mirrored" } else { "plain" };
-    let _ = writeln!(text, "{} packets, {origin} capture", trace.records().len());
+    let mut text = format!("{} packets, {origin} capture\n", input.observation.trace.records().len());
+    if let Some(config) = config {
+        let _ = writeln!(text, "  judged by {}", config.display());
+    }
     for missing in &input.missing {
         let _ = writeln!(text, "  not there: {}", missing.display());
     }
+    text
+}
+
+/// Writes a report below a header. Each remark gets a table of its packets, with `context` packets around each.
+pub fn render(header: String, trace: &Trace, report: &Report, context: usize) -> String {
+    let mut text = header;
     integrity(&mut text, report);
     let Some(analysis) = &report.analysis else {
         text.push_str(

@@ -1,19 +1,20 @@
 //! `lumina-fuzz analyze`.
 
-use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use corpus::{ConfigErrors, Loaded};
 use dumper::capture::{self, CaptureFormat, ReadOptions};
+use dumper::observation::write_whole;
 use dumper::trace::Origin;
 use dumper::wire::frame::UdpPorts;
-use scoring::{CnpScope, Options};
+use scoring::Options;
 
-use super::output::{bad_input, complain, print, print_json};
+use super::output::{bad_file, bad_message, complain, complain_notes, print, print_json};
 use super::progress::ReadBar;
-use super::{Exit, Format};
-use crate::analyze::{Input, LoadError, Report, json, text};
+use super::{Exit, Format, ScopeArg};
+use crate::analyze::json::{self, InputSubject};
+use crate::analyze::{Input, Report, text};
+use crate::run::CONFIG;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -31,7 +32,8 @@ pub(super) struct Args {
     /// Capture files (pcap, pcapng; several are merged into one trace), or one result folder.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// The test that was run (TOML, or Lumina's YAML): gives timeout, MTU and CNP interval to judge by.
+    /// The test that was run (TOML, or Lumina's YAML): gives timeout, MTU and CNP interval to judge by. Where it is
+    /// not given, a result folder's own config.toml, which `run --out` writes.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// How to print.
@@ -69,25 +71,13 @@ enum OriginArg {
     Plain,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
-enum ScopeArg {
-    /// Those to one QP.
-    #[default]
-    Qp,
-    /// Those to one destination address.
-    Ip,
-    /// All of a NIC port.
-    Port,
-}
-
 pub(super) fn run(args: &Args) -> Exit {
-    let config = match args.config.as_deref().map(corpus::load).transpose() {
+    let config_file = args.config.clone().or_else(|| kept_config(&args.paths));
+    let config = match config_file.as_deref().map(corpus::load).transpose() {
         Ok(config) => config,
-        Err(errors) => return bad_config(errors, args.format),
+        Err(errors) => return bad_file("bad configuration", errors, args.format),
     };
-    for note in config.iter().flat_map(notes) {
-        complain(&note);
-    }
+    config.iter().for_each(complain_notes);
 
     let options = ReadOptions {
         origin: match args.origin {
@@ -102,16 +92,12 @@ pub(super) fn run(args: &Args) -> Exit {
         Ok(input) => input,
         Err(error) => {
             bar.finish();
-            return cannot_load(&error, args.format);
+            return bad_message("bad input", &error, args.format);
         }
     };
-    let scope = match args.cnp_scope {
-        ScopeArg::Qp => CnpScope::Qp,
-        ScopeArg::Ip => CnpScope::DestinationIp,
-        ScopeArg::Port => CnpScope::Port,
-    };
-    let options = Options { config: config.as_ref().map(|loaded| &loaded.config), cnp_scope: scope };
-    let report = Report::of(&input, options, args.even_if_invalid);
+    let config = config.as_ref().map(|loaded| &loaded.config);
+    let options = Options { config, cnp_scope: args.cnp_scope.into() };
+    let report = Report::of_input(&input, options, args.even_if_invalid);
     bar.finish();
     for warning in input.warnings() {
         complain(&warning);
@@ -123,8 +109,13 @@ pub(super) fn run(args: &Args) -> Exit {
         return Exit::Failed;
     }
     let printed = match args.format {
-        Format::Json => print_json(&json::document(&input, &report)),
-        Format::Text => print(&text::render(&input, &report, usize::from(args.context))),
+        Format::Json => {
+            print_json(&json::document(InputSubject::of(&input, config_file.as_deref()), &report))
+        }
+        Format::Text => {
+            let header = text::header(&input, config_file.as_deref());
+            print(&text::render(header, &input.observation.trace, &report, usize::from(args.context)))
+        }
     };
     match printed {
         Exit::Done if report.integrity.is_invalid() => Exit::InvalidTrace,
@@ -132,23 +123,10 @@ pub(super) fn run(args: &Args) -> Exit {
     }
 }
 
-fn notes(loaded: &Loaded) -> Vec<String> {
-    loaded.notes.iter().map(|note| format!("note: {note}")).collect()
-}
-
-fn bad_config(errors: ConfigErrors, format: Format) -> Exit {
-    let exit = bad_input("bad configuration", &errors, format);
-    complain(&format!("{:?}", miette::Report::new(errors.into_diagnostic())));
-    exit
-}
-
-fn cannot_load(error: &LoadError, format: Format) -> Exit {
-    #[derive(serde::Serialize)]
-    struct Details {
-        message: String,
-    }
-    complain(&format!("error: {error}"));
-    bad_input("bad input", Details { message: error.to_string() }, format)
+/// The test beside the results that `run --out` left in a folder.
+fn kept_config(paths: &[PathBuf]) -> Option<PathBuf> {
+    let [folder] = paths else { return None };
+    Some(folder.join(CONFIG)).filter(|config| config.is_file())
 }
 
 /// Writes the trace to a new file beside the target, then moves it there: never half a file, and no other file is
@@ -159,18 +137,13 @@ fn write_trace(input: &Input, path: &Path) -> Result<(), String> {
         Some("pcap") => CaptureFormat::PcapNanos,
         _ => return Err("the name must end in .pcapng or .pcap".into()),
     };
-    let text = |error: &dyn std::fmt::Display| error.to_string();
     // A link is followed, as it would be by any other program.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let is_input = |capture: &PathBuf| capture.canonicalize().is_ok_and(|capture| capture == path);
     if input.captures.iter().any(is_input) {
         return Err("is one of the captures that were read; name another file".into());
     }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(|error| text(&error))?;
     let observation = &input.observation;
-    let out = BufWriter::new(&mut file);
-    capture::write(&observation.trace, &observation.connections, format, None, out)
-        .map_err(|error| text(&error))?;
-    file.persist(&path).map(drop).map_err(|error| text(&error.error))
+    write_whole(&path, |out| capture::write(&observation.trace, &observation.connections, format, None, out))
+        .map_err(|error| error.to_string())
 }

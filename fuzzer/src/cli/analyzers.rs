@@ -6,7 +6,7 @@ use clap::Subcommand;
 use scoring::analyzers::{self, Analyzer};
 use serde::Serialize;
 
-use super::output::{bad_input, complain, print, print_json};
+use super::output::{bad_message, print, print_json};
 use super::{Exit, Format};
 
 /// Arguments of `analyzers`.
@@ -77,8 +77,7 @@ pub(super) fn run(args: &Args) -> Exit {
                 let names =
                     analyzers::ALL.iter().map(|analyzer| analyzer.name).collect::<Vec<_>>().join(", ");
                 let message = format!("there is no analyzer `{name}`; there are {names}");
-                complain(&format!("error: {message}"));
-                return bad_input("unknown analyzer", serde_json::json!({ "message": message }), args.format);
+                return bad_message("unknown analyzer", &message, args.format);
             };
             match args.format {
                 Format::Json => print_json(&Document::of(analyzer)),

@@ -2,12 +2,15 @@
 
 mod analyze;
 mod analyzers;
+mod nics;
 mod output;
 mod progress;
+mod run;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
+use scoring::CnpScope;
 
 /// Exit codes; they do not change without reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,6 +51,10 @@ enum Command {
     Analyze(analyze::Args),
     /// List the analyzers, or explain one.
     Analyzers(analyzers::Args),
+    /// Run one test and judge it.
+    Run(run::Args),
+    /// List NIC profiles, show one, or check a file.
+    Nics(nics::Args),
 }
 
 /// How to print.
@@ -60,11 +67,35 @@ enum Format {
     Json,
 }
 
+/// Which CNPs share one interval.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
+enum ScopeArg {
+    /// Those to one QP.
+    #[default]
+    Qp,
+    /// Those to one destination address.
+    Ip,
+    /// All of a NIC port.
+    Port,
+}
+
+impl From<ScopeArg> for CnpScope {
+    fn from(scope: ScopeArg) -> Self {
+        match scope {
+            ScopeArg::Qp => Self::Qp,
+            ScopeArg::Ip => Self::DestinationIp,
+            ScopeArg::Port => Self::Port,
+        }
+    }
+}
+
 /// Parses the arguments and runs the command.
 pub fn run() -> ExitCode {
     match Cli::parse().command {
         Command::Analyze(args) => analyze::run(&args),
         Command::Analyzers(args) => analyzers::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Nics(args) => nics::run(&args),
     }
     .into()
 }

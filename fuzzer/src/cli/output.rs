@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use corpus::{ConfigErrors, Loaded};
 use serde::Serialize;
 
 use super::{Exit, Format};
@@ -47,10 +48,29 @@ struct ErrorDocument<'a, T> {
     details: T,
 }
 
-/// Reports bad input: on stderr, and with JSON on stdout too.
-pub(super) fn bad_input(error: &str, details: impl Serialize, format: Format) -> Exit {
+/// Reports bad input in one message: on stderr, and with JSON on stdout too.
+pub(super) fn bad_message(error: &str, message: &dyn Display, format: Format) -> Exit {
+    complain(&format!("error: {message}"));
+    bad_input(error, serde_json::json!({ "message": message.to_string() }), format)
+}
+
+/// Reports everything that is wrong with a file: in its text on stderr, and with JSON on stdout too.
+pub(super) fn bad_file(error: &str, errors: ConfigErrors, format: Format) -> Exit {
+    let exit = bad_input(error, &errors, format);
+    complain(&format!("{:?}", miette::Report::new(errors.into_diagnostic())));
+    exit
+}
+
+fn bad_input(error: &str, details: impl Serialize, format: Format) -> Exit {
     if format == Format::Json {
         print_json(&ErrorDocument { error, details });
     }
     Exit::Usage
+}
+
+/// Says on stderr what of a Lumina file a configuration does not hold as it stands.
+pub(super) fn complain_notes(loaded: &Loaded) {
+    for note in &loaded.notes {
+        complain(&format!("note: {note}"));
+    }
 }

@@ -1,5 +1,7 @@
-//! The progress bar over reading captures.
+//! The progress bar over reading captures, and a spinner over other work.
 
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::Duration;
 
 use dumper::capture::Progress;
@@ -49,4 +51,26 @@ impl ReadBar {
             bar.finish_and_clear();
         }
     }
+}
+
+/// How long work may take before a spinner shows that it goes on.
+const WORTH_A_SPINNER: Duration = Duration::from_secs(1);
+
+/// Does the work, under a spinner on stderr if it takes its time; hidden where stderr is no terminal.
+pub(super) fn with_spinner<T>(message: &'static str, work: impl FnOnce() -> T) -> T {
+    let (done, over) = mpsc::channel::<()>();
+    thread::scope(move |scope| {
+        scope.spawn(move || {
+            if over.recv_timeout(WORTH_A_SPINNER) == Err(RecvTimeoutError::Timeout) {
+                let spinner = ProgressBar::new_spinner().with_message(message);
+                spinner.enable_steady_tick(Duration::from_millis(100));
+                // It ends when the sender is dropped, by a panic too.
+                let _ = over.recv();
+                spinner.finish_and_clear();
+            }
+        });
+        let result = work();
+        drop(done);
+        result
+    })
 }

@@ -1,0 +1,138 @@
+//! `lumina-fuzz nics`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::Subcommand;
+use executor::profile::{self, Loaded, ProfileError, SHIPPED};
+use serde::Serialize;
+
+use super::output::{bad_file, print, print_json};
+use super::{Exit, Format};
+
+const AFTER_HELP: &str = "\
+Examples:
+  lumina-fuzz nics list
+  lumina-fuzz nics show reference
+  lumina-fuzz nics check ./my-nic.toml
+
+A profile is named by its name, or by the path of its file (with a `/`, or ending in .toml).";
+
+/// Arguments of `nics`.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    action: Action,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t, global = true)]
+    format: Format,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// One line for each profile that comes with the program.
+    List,
+    /// A profile with every field, as TOML.
+    Show {
+        /// Name or path of the profile.
+        nic: String,
+    },
+    /// Whether a file is a valid profile, and what is different from its base.
+    Check {
+        /// Path (or name) of the profile.
+        nic: String,
+    },
+}
+
+/// A shipped profile in the list, as JSON.
+#[derive(Serialize)]
+struct Listed {
+    name: String,
+    description: String,
+    source: String,
+}
+
+/// A profile that is valid, as JSON.
+#[derive(Serialize)]
+struct Checked {
+    valid: bool,
+    name: String,
+    base: Option<String>,
+    changes: Vec<ChangeDocument>,
+    /// Fields whose values no conforming NIC has.
+    not_conforming: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct ChangeDocument {
+    field: &'static str,
+    from: String,
+    to: String,
+}
+
+pub(super) fn run(args: &Args) -> Exit {
+    let here = Path::new("");
+    let done = match &args.action {
+        Action::List => list(args.format),
+        Action::Show { nic } => profile::load(nic, here).map(|profile| match args.format {
+            Format::Json => print_json(&profile),
+            Format::Text => print(&profile.to_toml()),
+        }),
+        Action::Check { nic } => {
+            profile::load_with_base(nic, here).map(|loaded| check(nic, loaded, args.format))
+        }
+    };
+    done.unwrap_or_else(|ProfileError(errors)| bad_file("bad NIC profile", errors, args.format))
+}
+
+fn list(format: Format) -> Result<Exit, ProfileError> {
+    let listed = SHIPPED
+        .iter()
+        .map(|shipped| {
+            let profile = profile::load(shipped.name, Path::new(""))?;
+            Ok(Listed { name: profile.name, description: profile.description, source: profile.source })
+        })
+        .collect::<Result<Vec<_>, ProfileError>>()?;
+    Ok(match format {
+        Format::Json => print_json(&listed),
+        Format::Text => {
+            let lines = listed.iter().map(|nic| format!("{:<16}{}\n", nic.name, nic.description));
+            print(&lines.collect::<String>())
+        }
+    })
+}
+
+fn check(nic: &str, Loaded { profile, base }: Loaded, format: Format) -> Exit {
+    let changes = base.as_ref().map(|base| profile.changes_from(&base.profile)).unwrap_or_default();
+    let changes = changes
+        .into_iter()
+        .map(|change| ChangeDocument { field: change.field.path, from: change.from, to: change.to })
+        .collect();
+    let not_conforming = profile.not_conforming().iter().map(|field| field.path).collect();
+    let base = base.map(|base| base.nic);
+    let checked = Checked { valid: true, name: profile.name, base, changes, not_conforming };
+    match format {
+        Format::Json => print_json(&checked),
+        Format::Text => print(&describe(nic, &checked)),
+    }
+}
+
+fn describe(nic: &str, checked: &Checked) -> String {
+    let mut text = format!("{nic}: valid, called {}", checked.name);
+    let _ = match (&checked.base, checked.changes.len()) {
+        (None, _) => writeln!(text),
+        (Some(base), 0) => writeln!(text, ", the same as {base}"),
+        (Some(base), _) => writeln!(text, ", different from {base} in"),
+    };
+    for change in &checked.changes {
+        let _ = writeln!(text, "  {:<44} {} -> {}", change.field, change.from, change.to);
+    }
+    match &checked.not_conforming[..] {
+        [] => text.push_str("a conforming NIC could have all of this\n"),
+        fields => {
+            let _ = writeln!(text, "no conforming NIC has this {}", fields.join(", "));
+        }
+    }
+    text
+}
