@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use executor::NicProfile;
-use executor::profile::{FIELDS, Field, Kind, Quirks, SHIPPED, Span, load, load_with_base};
+use executor::profile::{FAMILIES, FIELDS, Field, Kind, Quirks, SHIPPED, Span, load, load_with_base};
+use executor::{NicProfile, sim};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use toml::Value;
@@ -279,4 +279,10 @@ proptest! {
         let folder = folder(&[("nic.toml", &text)]);
         let _ = load("nic.toml", folder.path());
     }
+}
+
+/// Profiles may have the counters that there are.
+#[test]
+fn families_of_counters_are_those_of_the_data() {
+    assert_eq!(sim::families().collect::<BTreeSet<_>>(), FAMILIES.into_iter().collect());
 }

@@ -7,4 +7,6 @@ mod bad_input;
 mod captures;
 mod docs;
 mod folders;
+mod nics;
 mod run;
+mod simulated;
