@@ -226,6 +226,8 @@ pub const FIELDS: &[Field] = &[
     latency("host.post-ns", "From posting a request to its doorbell at the NIC; a host posts one request after the other."),
     latency("host.poll-ns", "From a completion to the host's seeing it."),
     latency("host.repost-ns", "From the completion of a Receive to the posting of its successor."),
+    int("host.receive-bytes", 0, 1 << 31, "bytes", "Size of the Receives that it posts; a longer Send is refused as an invalid request (IBA vol. 1, 9.9.3).")
+        .why("IBA vol. 1: a message has 0 to 2^31 bytes"),
     int("transmit.packet-ns", 0, 1_000_000, "ns", "Shortest time from one packet to the next; 0 where only the link limits.")
         .why("a thousand packets a second is slower than any NIC")
         .conforming(0, 1_000),
@@ -285,7 +287,7 @@ pub const FIELDS: &[Field] = &[
     fault("quirks.response-never-ends", "Responder: the last packet of a Read response has the opcode MIDDLE."),
     offset("quirks.resume-offset", "Requester: added to the PSN that a NAK asks to resume from."),
     fault("quirks.nak-ignored", "Requester: sequence NAKs are not answered."),
-    every("quirks.retransmits-unprovoked-every", "Requester: every n-th packet is sent twice."),
+    every("quirks.retransmits-unprovoked-every", "Requester: goes back to the oldest unacknowledged packet after every n-th one that it sends."),
     every("quirks.psn-skipped-every", "Requester: one PSN is left out after every n-th message."),
     every("quirks.first-in-the-middle-every", "Requester: the opcode of every n-th packet in the middle of a message is that of a first one."),
     fault("quirks.read-address-not-advanced", "Requester: a repeated Read request has the address of the whole Read."),

@@ -159,11 +159,18 @@ pub struct HostSoftware {
     pub poll_ns: Span<u64>,
     /// From the completion of a Receive to the posting of its successor, in ns.
     pub repost_ns: Span<u64>,
+    /// Size of the Receives that it posts, in bytes; a longer Send is an invalid request (IBA vol. 1, 9.9.3).
+    pub receive_bytes: u64,
 }
 
 impl Default for HostSoftware {
     fn default() -> Self {
-        Self { post_ns: Span::exactly(100), poll_ns: Span::exactly(500), repost_ns: Span::exactly(500) }
+        Self {
+            post_ns: Span::exactly(100),
+            poll_ns: Span::exactly(500),
+            repost_ns: Span::exactly(500),
+            receive_bytes: 1 << 31,
+        }
     }
 }
 

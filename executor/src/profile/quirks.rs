@@ -39,7 +39,7 @@ pub struct Quirks {
     pub resume_offset: i32,
     /// Requester: sequence NAKs are not answered.
     pub nak_ignored: bool,
-    /// Requester: every n-th packet is sent twice.
+    /// Requester: goes back to the oldest unacknowledged packet after every n-th one that it sends.
     pub retransmits_unprovoked_every: u32,
     /// Requester: one PSN is left out after every n-th message.
     pub psn_skipped_every: u32,

@@ -68,8 +68,6 @@ struct QuirkCounts {
     packets: u32,
     messages: u32,
     middles: u32,
-    /// A packet that is sent once more.
-    again: Option<Packet>,
 }
 
 impl Requester {
@@ -121,15 +119,12 @@ impl Requester {
             Some(next) if !self.recovery.waits_for_receiver() => {
                 next.verb != Verb::Read || self.reads_out < u32::from(max_reads)
             }
-            _ => self.quirks.again.is_some(),
+            _ => false,
         }
     }
 
     /// The next packet.
     pub(super) fn next_packet(&mut self, blank: Packet, cx: &mut Context<'_>) -> Option<Packet> {
-        if let Some(again) = self.quirks.again.take() {
-            return Some(again);
-        }
         if !self.is_ready(cx.attributes.max_rd_atomic) {
             return None;
         }
@@ -145,7 +140,7 @@ impl Requester {
         self.sent = self.sent.max(self.cursor);
         self.recovery.sent(cx);
         if every_nth(&mut self.quirks.packets, cx.profile.quirks.retransmits_unprovoked_every) {
-            self.quirks.again = Some(packet);
+            self.go_back(self.oldest);
         }
         Some(packet)
     }
@@ -312,7 +307,6 @@ impl Requester {
             status = CompletionStatus::Flushed;
         }
         (self.at, self.reads_out, self.reads_posted) = (0, 0, 0);
-        self.quirks.again = None;
     }
 
     /// When the ACK timer is to be looked at.

@@ -145,8 +145,7 @@ impl Responder {
         };
         if !fits {
             // IBA vol. 1, 9.9.3: an opcode out of sequence is an invalid request.
-            self.failed = true;
-            self.nak(Syndrome::Nak(NakCode::InvalidRequest), Nanos::ZERO);
+            self.refuse_for_good();
             return false;
         }
         if position.starts() {
@@ -165,6 +164,13 @@ impl Responder {
             self.current = Some(Incoming { verb, address });
         }
         if let Some(current) = &mut self.current {
+            let taken = current.address - self.memory.address(self.begun - 1);
+            let room = cx.profile.host.receive_bytes;
+            if verb == Verb::Send && taken + u64::from(packet.payload) > room {
+                // IBA vol. 1, 9.9.3: a Send longer than its Receive is an invalid request.
+                self.refuse_for_good();
+                return false;
+            }
             self.memory.write(current.address, packet.content, packet.payload.into());
             current.address += u64::from(packet.payload);
         }
@@ -183,8 +189,7 @@ impl Responder {
     /// Takes a Read request.
     fn take_read(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
         if self.current.is_some() {
-            self.failed = true;
-            self.nak(Syndrome::Nak(NakCode::InvalidRequest), Nanos::ZERO);
+            self.refuse_for_good();
             return false;
         }
         let first = self.expected;
@@ -260,6 +265,12 @@ impl Responder {
             let psn = if quirks.reack_own_psn { offset } else { self.expected - 1 };
             self.ack(psn, cx);
         }
+    }
+
+    /// An invalid request ends the QP (IBA vol. 1, 9.9.2).
+    fn refuse_for_good(&mut self) {
+        self.failed = true;
+        self.nak(Syndrome::Nak(NakCode::InvalidRequest), Nanos::ZERO);
     }
 
     fn ack(&mut self, offset: u32, cx: &mut Context<'_>) {

@@ -1,0 +1,90 @@
+//! Wrong transports are caught: each quirk is found by the analyzers in a test that flips only its field, and the same
+//! test finds nothing on NICs that conform.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
+
+mod cases;
+
+use std::collections::BTreeSet;
+
+use cases::{CASES, Case, Side, TWINS};
+use corpus::TestConfig;
+use executor::NicProfile;
+use executor::profile::{FIELDS, Field};
+use scoring::Options;
+
+/// A profile that is `reference` but for some fields.
+fn profile(fields: &str) -> NicProfile {
+    toml::from_str(fields).unwrap_or_else(|error| panic!("{fields}: {error}"))
+}
+
+fn config(case: &Case) -> TestConfig {
+    corpus::from_toml("test.toml", case.test).unwrap_or_else(|errors| panic!("{}: {errors}", case.quirk))
+}
+
+/// Rules that are broken when the requester and the responder have these profiles.
+fn rules(case: &Case, profiles: [NicProfile; 2]) -> BTreeSet<&'static str> {
+    let config = config(case);
+    let observation = executor::sim::run(&config, profiles).unwrap();
+    let integrity = dumper::integrity::check(&observation.trace, observation.switch.as_ref());
+    assert!(!integrity.is_invalid(), "{integrity:?}");
+    let analysis = scoring::analyze(&observation, Options { config: Some(&config), ..Options::default() });
+    analysis.anomalies.kept().iter().map(|anomaly| anomaly.rule.name()).collect()
+}
+
+/// Both hosts' profiles as the case has them, the quirk on its side.
+fn with_quirk(case: &Case) -> [NicProfile; 2] {
+    let quirky = profile(&format!("{}\n[quirks]\n{}\n", case.hosts, case.quirk));
+    match case.side {
+        Side::Requester => [quirky, profile(case.hosts)],
+        Side::Responder => [profile(case.hosts), quirky],
+    }
+}
+
+/// Both hosts' profiles as the case has them, with another legal choice.
+fn twin(case: &Case, choice: &str) -> [NicProfile; 2] {
+    let mut table: toml::Table = toml::from_str(choice).unwrap();
+    // What the case needs of its hosts is no choice.
+    table.extend(toml::from_str::<toml::Table>(case.hosts).unwrap());
+    let profile: NicProfile = table.try_into().unwrap();
+    [profile.clone(), profile]
+}
+
+#[test]
+fn every_quirk_is_found() {
+    for case in CASES {
+        let found = rules(case, with_quirk(case));
+        assert!(found.contains(case.rule), "{}: {} is to be found, and {found:?} is", case.quirk, case.rule);
+    }
+}
+
+#[test]
+fn the_same_test_finds_nothing_on_conforming_nics() {
+    for case in CASES {
+        for choice in [""].iter().chain(TWINS) {
+            let found = rules(case, twin(case, choice));
+            assert!(found.is_empty(), "{} off, {choice}: {found:?}", case.quirk);
+        }
+    }
+}
+
+/// What else a quirk breaks: a remark too many would be one that blames the wrong side.
+#[test]
+fn what_each_quirk_is_called() {
+    let found: Vec<String> = CASES
+        .iter()
+        .map(|case| {
+            let found = rules(case, with_quirk(case)).into_iter().collect::<Vec<_>>();
+            format!("{:40} {}", case.quirk, found.join(", "))
+        })
+        .collect();
+    insta::assert_snapshot!(found.join("\n"));
+}
+
+#[test]
+fn every_quirk_has_a_case() {
+    let quirks = FIELDS.iter().filter(|field| field.path.starts_with("quirks.")).map(Field::section_and_key);
+    for (_, key) in quirks {
+        assert!(CASES.iter().any(|case| case.quirk.starts_with(key)), "no case flips {key}");
+    }
+}
