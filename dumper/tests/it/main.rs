@@ -12,4 +12,5 @@ mod integrity;
 mod messages;
 mod reconstruction;
 mod rxe;
+mod script;
 mod support;
