@@ -259,8 +259,8 @@ impl Field {
     /// Number fields with their names and bounds, both inclusive.
     pub const NUMBERS: [(&str, Self, i64, i64); 9] = [
         ("psn", Self::Psn, 1, 1 << 24),
-        ("iter", Self::Iter, 1, 255),
-        ("nth", Self::Nth, 1, 1 << 22),
+        ("iter", Self::Iter, 1, u32::MAX as i64),
+        ("nth", Self::Nth, 1, u32::MAX as i64),
         ("msn", Self::Msn, 0, (1 << 24) - 1),
         ("len", Self::Len, 0, u16::MAX as i64),
         ("dma", Self::Dma, 0, u32::MAX as i64),
