@@ -71,7 +71,10 @@ pub struct ScriptErrors {
 impl ScriptErrors {
     /// The first problems of a list that is not empty; `unkept` counts further ones that nobody has kept.
     pub fn new(file: &str, mut problems: Vec<Problem>, unkept: usize) -> Self {
-        problems.sort_by_key(|problem| (problem.at.line, problem.at.column));
+        let place = |problem: &Problem| (problem.at.line, problem.at.column);
+        problems.sort_by_key(place);
+        // What is wrong with a setting of both hosts is wrong twice.
+        problems.dedup_by(|a, b| place(a) == place(b) && a.message == b.message);
         let omitted = problems.len().saturating_sub(MAX_PROBLEMS) + unkept;
         problems.truncate(MAX_PROBLEMS);
         Self { file: file.to_owned(), problems, omitted }

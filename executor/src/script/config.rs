@@ -20,8 +20,8 @@ const ROCE: [&str; 5] =
 /// The test that a script describes.
 ///
 /// # Errors
-/// Everything that is wrong with its settings; if nothing is, with its events, times, connections and
-/// expectations. Bounds are those of test files.
+/// Everything that is wrong with its settings; if nothing is, with its times; if nothing is, with its events,
+/// connections and expectations. Bounds are those of test files.
 pub fn to_config(script: &Script) -> Result<TestConfig, ScriptErrors> {
     let refuse = |problems| ScriptErrors::new(&script.file, problems, 0);
     let toml = Toml::of(script).map_err(refuse)?;
@@ -33,8 +33,12 @@ pub fn to_config(script: &Script) -> Result<TestConfig, ScriptErrors> {
         let nic = &mut config.host_mut(role).nic;
         *nic = beside(&script.file, nic);
     }
+    // Without T there are no delays to judge.
+    let times = times::problems(script, &config.traffic);
+    if !times.is_empty() {
+        return Err(refuse(times));
+    }
     let (events, mut problems) = events::events(script, &config.traffic);
-    problems.extend(times::problems(script, &config.traffic));
     problems.extend(beyond(script, &config));
     let (places, events): (Vec<At>, Vec<_>) = events.into_iter().unzip();
     config.events = events;

@@ -28,10 +28,15 @@ const CAPTURES: [(&str, &str, &str); 9] = [
 fn observation(name: &str) -> Observation {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data").join(name).with_extension("pcap");
     let captured = capture::read(&[path], ReadOptions::default(), &mut |_| ()).unwrap();
-    let end =
-        |ip: &str| Endpoint { ip: ip.parse().unwrap(), qpn: Some(0x13), initial_psn: Some(Psn::new(1000)) };
+    let trace = captured.traced.trace;
+    // One connection: the flow to an end names its QPN.
+    let end = |ip: &str| {
+        let ip = ip.parse().unwrap();
+        let flow = trace.flows().iter().find(|flow| flow.destination == ip).unwrap();
+        Endpoint { ip, qpn: Some(flow.dest_qpn), initial_psn: Some(Psn::new(1000)) }
+    };
     let connection = Connection { requester: end("10.0.0.1"), responder: end("10.0.0.2") };
-    Observation::of_trace(captured.traced.trace, vec![connection])
+    Observation::of_trace(trace, vec![connection])
 }
 
 fn config(verb: &str, event: &str) -> TestConfig {
