@@ -224,14 +224,10 @@ fn script() -> impl Strategy<Value = Script> {
     ];
     let prose = vec("( {0,2}[a-z#µ.]{1,8}){0,4}", 0..3);
     (prose, settings(), post, vec(injection(), 0..3), vec(step, 0..8), vec(expectation(), 0..4)).prop_map(
-        |(prose, settings, post, injections, steps, expectations)| Script {
-            file: "generated.rds".into(),
-            prose,
-            settings,
-            post,
-            injections,
-            steps,
-            expectations,
+        |(prose, settings, post, injections, mut steps, expectations)| {
+            steps.dedup_by(|a, b| matches!((a, b), (Step::Skip(_), Step::Skip(_))));
+            let file = "generated.rds".to_owned();
+            Script { file, prose, settings, post, injections, steps, expectations }
         },
     )
 }

@@ -10,11 +10,14 @@ use super::mismatch::Mismatch;
 use super::seen::Seen;
 use super::times::timeout;
 
+/// Mismatches of packets after which the comparison ends: who reads one script's differences reads the first ones.
+const MAX_MISMATCHES: usize = 50;
+
 /// Where an observation is not what a script says: nowhere, if it passed. `config` is the script's
 /// ([`super::to_config`]), `anomalies` is what the analyzers found.
 ///
 /// Packets are compared until one is another packet than the line says; what differs in fields, times or events
-/// alone does not end the comparison. Expectations are checked in any case.
+/// alone does not end the comparison, unless it is so 50 times. Expectations are checked in any case.
 pub fn compare(
     script: &Script,
     config: &TestConfig,
@@ -132,6 +135,9 @@ impl Matcher<'_> {
                 self.note_other(&open, &seen);
                 return Err(Stop);
             };
+            if self.mismatches.len() >= MAX_MISMATCHES {
+                return Err(Stop);
+            }
             let line = open.remove(chosen);
             self.check(line, &seen, since);
             self.last = Some(self.next);

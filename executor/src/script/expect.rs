@@ -116,6 +116,9 @@ fn completions(
     observation: &Observation,
     wrong: impl Fn(dumper::observation::CompletionStatus) -> Option<String>,
 ) -> Option<String> {
+    if observation.completions.is_empty() {
+        return Some("no completions were reported".to_owned());
+    }
     let connections = match qp {
         Some(qp) => qp..=qp,
         None => 1..=config.traffic.load.connections(),

@@ -80,6 +80,17 @@ fn each_difference_is_named() {
     insta::assert_snapshot!(answers);
 }
 
+/// A NIC that does one thing wrong does it in every packet: the first ones say all there is.
+#[test]
+fn the_same_fault_is_not_told_for_ever() {
+    let packets = |ackreq: &str| {
+        let lines = (1..=200).map(|psn| format!("+0 > WRITE_ONLY psn {psn} {ackreq}\n"));
+        script(&format!("+0 post write 10 x 200\n{}", lines.collect::<String>()))
+    };
+    let mismatches = differences(&packets("ackreq"), &observe(&packets("noackreq")), &[]);
+    assert_eq!(mismatches.matches("ackreq: expected ackreq, seen noackreq").count(), 50);
+}
+
 const SKIPS: &str = "\
 +0 post write 2048 x 3
 ...

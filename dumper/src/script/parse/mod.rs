@@ -179,6 +179,10 @@ impl Parser {
                 "close the group with } first",
             ));
         }
+        if let Some(Step::Skip(before)) = self.steps.last() {
+            let message = format!("line {} skips packets already", before.line);
+            return Err(Problem::new(at, message, "one `...` stands for any number of packets"));
+        }
         self.steps.push(Step::Skip(at));
         Ok(())
     }
