@@ -9,6 +9,7 @@ pub mod integrity;
 pub mod mirror;
 pub mod observation;
 mod psn;
+pub mod script;
 mod time;
 pub mod trace;
 pub mod wire;

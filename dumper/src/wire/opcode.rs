@@ -271,7 +271,7 @@ impl Opcode {
     }
 
     /// The extension headers that follow the BTH, in order, with their lengths in bytes.
-    pub(super) fn extension_layers(self) -> impl Iterator<Item = (Layer, usize)> {
+    pub(crate) fn extension_layers(self) -> impl Iterator<Item = (Layer, usize)> {
         let present = self.extensions();
         let in_order = Extensions::IN_ORDER.into_iter();
         in_order.filter(move |(bit, ..)| present & bit != 0).map(|(_, layer, len)| (layer, len))

@@ -12,5 +12,6 @@ mod integrity;
 mod messages;
 mod reconstruction;
 mod rxe;
+mod script;
 mod support;
 mod written_folder;

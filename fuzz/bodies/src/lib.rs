@@ -8,11 +8,13 @@ mod analyze;
 mod capture;
 mod config;
 mod packet;
+mod script;
 
 pub use analyze::analyze;
 pub use capture::{pcap, pcapng};
 pub use config::{config_toml, config_yaml};
 pub use packet::packet;
+pub use script::script;
 
 /// A target: its name, which is that of its corpus, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
@@ -25,4 +27,5 @@ pub const TARGETS: &[Target] = &[
     ("packet", packet),
     ("pcap", pcap),
     ("pcapng", pcapng),
+    ("script", script),
 ];

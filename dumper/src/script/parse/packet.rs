@@ -1,0 +1,156 @@
+//! Packet lines: time, direction, name, fields, events.
+
+use std::collections::BTreeMap;
+
+use super::super::words::{Word, Words, quoted, unknown};
+use super::super::{Action, At, Direction, Field, Name, Packet, Placed, Problem, Span, Window};
+use super::as_u32;
+
+/// Names of actions; `set` is followed by its field.
+pub(super) const ACTIONS: [&str; 7] = ["drop", "ecn", "corrupt", "delay", "reorder", "duplicate", "set"];
+
+/// `+a` or `+a~+b`
+pub(super) fn window(words: &mut Words<'_>) -> Result<Window, Problem> {
+    const HELP: &str = "write +0, or a least time such as +5us, or a range such as +0~+5us; \
+                        units are ns, us, ms, s and T (the ACK timeout)";
+    let word = words.need("the time", HELP)?;
+    let (least, most) = match word.value.split_once('~') {
+        Some((least, most)) => (least, Some(most)),
+        None => (word.value, None),
+    };
+    let end = |text: &str| {
+        let digits = text.strip_prefix('+').ok_or("does not begin with `+`");
+        let span = digits.and_then(Span::read);
+        span.map_err(|reason| Problem::new(word.at, format!("the time {} {reason}", quoted(text)), HELP))
+    };
+    Ok(Window { least: end(least)?, most: most.map(end).transpose()? })
+}
+
+/// `> NAME fields and events` after the time.
+pub(super) fn packet(time: Window, words: &mut Words<'_>) -> Result<Packet, Problem> {
+    const DIRECTIONS: [(&str, Direction); 2] = [(">", Direction::ToResponder), ("<", Direction::ToRequester)];
+    let direction = words.choice("a direction or `post`", &DIRECTIONS)?;
+    let word =
+        words.need("the name of the packet", "for example WRITE_FIRST, READ_REQUEST, ACK or NAK-SEQ")?;
+    let name = Name::read(word.value).map_err(|near| {
+        let help = match near {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => {
+                "names are those of opcodes, such as WRITE_FIRST, READ_REQUEST or CNP, and ACK, NAK-SEQ, \
+                     NAK-INVALID, NAK-ACCESS, NAK-OPERATIONAL, RNR-NAK"
+                    .to_owned()
+            }
+        };
+        Problem::new(word.at, format!("{} is no packet", quoted(word.value)), help)
+    })?;
+    let mut packet = Packet {
+        at: direction.at,
+        time,
+        direction: direction.value,
+        name,
+        qp: 1,
+        fields: BTreeMap::new(),
+        actions: vec![],
+    };
+    let mut has_qp = false;
+    while let Some(word) = words.peek() {
+        let (field, value) = if word.value == "qp" {
+            words.next();
+            let qp = words.number("qp", 1, i64::from(u32::MAX))?;
+            if std::mem::replace(&mut has_qp, true) {
+                return Err(twice(word));
+            }
+            packet.qp = as_u32(qp.value);
+            continue;
+        } else if let Some((name, field, min, max)) =
+            Field::NUMBERS.iter().find(|(name, ..)| *name == word.value)
+        {
+            words.next();
+            (*field, words.number(name, *min, *max)?.value)
+        } else if let Some((_, field, value)) = Field::WORDS.iter().find(|(name, ..)| *name == word.value) {
+            words.next();
+            (*field, *value)
+        } else if ACTIONS.contains(&word.value) {
+            packet.actions.push(action(words)?);
+            continue;
+        } else {
+            let fields = Field::NUMBERS.iter().map(|(name, ..)| *name);
+            let flags = Field::WORDS.iter().map(|(name, ..)| *name);
+            let known: Vec<&str> = ["qp"].into_iter().chain(fields).chain(flags).chain(ACTIONS).collect();
+            return Err(unknown(word, "is no field of a packet and no event", &known));
+        };
+        if !name.has(field) {
+            let message = format!("{name} has no {}", quoted(word.value));
+            return Err(Problem::new(word.at, message, belongs(field)));
+        }
+        if packet.fields.insert(field, value).is_some() {
+            return Err(twice(word));
+        }
+    }
+    check_actions(&packet)?;
+    Ok(packet)
+}
+
+/// What can happen to a packet at all.
+fn check_actions(packet: &Packet) -> Result<(), Problem> {
+    let Some(first) = packet.actions.first() else { return Ok(()) };
+    if !packet.name.class().is_data() && packet.name.control().is_none() {
+        let help = "events act on Sends, Writes, Read requests and responses, ACKs, NAKs and CNPs";
+        return Err(Problem::new(first.at, format!("nothing can be done to {}", packet.name), help));
+    }
+    if packet.name.class().is_data() && !packet.fields.contains_key(&Field::Psn) {
+        let message = format!("an event on {} needs its psn", packet.name);
+        return Err(Problem::new(first.at, message, "write psn N before the event"));
+    }
+    Ok(())
+}
+
+/// Which packets have a field.
+fn belongs(field: Field) -> &'static str {
+    match field {
+        Field::Psn => "a CNP carries PSN 0, whatever it answers",
+        Field::Iter => {
+            "only Sends, Writes and Read responses have rounds; other packets are counted with nth"
+        }
+        Field::Nth => "only ACKs, NAKs, CNPs and Read requests are counted; data packets have psn and iter",
+        Field::Msn => "only ACKs, NAKs and Read responses FIRST, LAST and ONLY have an AETH",
+        Field::Dma | Field::Offset => "only WRITE_FIRST, WRITE_ONLY and READ_REQUEST have a RETH",
+        Field::Timer => "only RNR-NAK has a timer",
+        Field::AckReq | Field::Len | Field::MigReq | Field::Ce => "",
+    }
+}
+
+fn twice(word: Word<'_>) -> Problem {
+    Problem::new(word.at, format!("{} is given again", quoted(word.value)), "keep one")
+}
+
+/// The next event.
+pub(super) fn action(words: &mut Words<'_>) -> Result<Placed<Action>, Problem> {
+    let word = words.need("the event", "say what happens, for example drop")?;
+    let value = match word.value {
+        "drop" => Action::Drop,
+        "ecn" => Action::Ecn,
+        "corrupt" => Action::Corrupt,
+        "delay" => Action::Delay(delay(word.at, words)?),
+        "reorder" => Action::Reorder(words.number("reorder", 1, i64::from(u16::MAX))?.value as u16),
+        "duplicate" => Action::Duplicate(words.number("duplicate", 1, i64::from(u8::MAX))?.value as u8),
+        "set" => {
+            words.keyword("mig-req", "write set mig-req 0 or set mig-req 1")?;
+            Action::SetMigReq(words.number("mig-req", 0, 1)?.value == 1)
+        }
+        _ => return Err(unknown(word, "is no event", &ACTIONS)),
+    };
+    Ok(Placed { at: word.at, value })
+}
+
+fn delay(at: At, words: &mut Words<'_>) -> Result<Span, Problem> {
+    const HELP: &str = "for example delay 20us";
+    let word = words.need("the time after `delay`", HELP)?;
+    let span = Span::read(word.value).map_err(|reason| {
+        Problem::new(word.at, format!("the delay {} {reason}", quoted(word.value)), HELP)
+    })?;
+    match span {
+        Span::ZERO => Err(Problem::new(at, "a delay of 0 delays nothing", HELP)),
+        span => Ok(span),
+    }
+}

@@ -1,0 +1,63 @@
+//! Packet scripts on a testbed: a script becomes a test configuration, and what was observed is compared with it
+//! line by line. `docs/packet-scripts.md` is the description for users; the language is [`dumper::script`].
+
+mod compare;
+mod config;
+mod events;
+mod expect;
+mod mismatch;
+mod record;
+mod rounds;
+mod seen;
+mod times;
+
+use corpus::TestConfig;
+use dumper::Observation;
+use dumper::script::{Script, ScriptErrors};
+
+pub use compare::compare;
+pub use config::to_config;
+pub use expect::FoundAnomaly;
+pub use mismatch::Mismatch;
+pub use record::record;
+
+use crate::{Testbed, TestbedError};
+
+/// A script that was run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The test that it describes.
+    pub config: TestConfig,
+    /// What was observed.
+    pub observation: Observation,
+    /// Where that is not what the script says; empty if the script passed.
+    pub mismatches: Vec<Mismatch>,
+}
+
+/// Why a script was not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// It describes no test.
+    #[error(transparent)]
+    Script(#[from] ScriptErrors),
+    /// The testbed could not run the test.
+    #[error(transparent)]
+    Testbed(#[from] TestbedError),
+}
+
+/// Runs a script. `judge` says what the analyzers find in the observation.
+///
+/// # Errors
+/// The script describes no test, or the testbed cannot run it. An observation that is not what the script says is
+/// no error, but listed in [`Outcome::mismatches`].
+pub fn run(
+    script: &Script,
+    testbed: &mut dyn Testbed,
+    judge: impl FnOnce(&TestConfig, &Observation) -> Vec<FoundAnomaly>,
+) -> Result<Outcome, RunError> {
+    let config = to_config(script)?;
+    let observation = testbed.run(&config)?;
+    let anomalies = judge(&config, &observation);
+    let mismatches = compare(script, &config, &observation, &anomalies);
+    Ok(Outcome { config, observation, mismatches })
+}
