@@ -118,6 +118,22 @@ rules! {
     RtoAboveMaximum = "rto-above-maximum", UnexpectedTimeout,
         "the ACK timer expires no later than 4T, T = 4.096 µs x 2^timeout, after its start",
         "IBA vol. 1, 9.7.6.1.3";
+    /// More transport retries without progress than configured.
+    RetriesBeyondBudget = "retries-beyond-budget", RetryCount,
+        "at most retry_cnt retries, by time-out, NAK or implied NAK, between two moments of progress; 7 means 7",
+        "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1; 001 §6.3";
+    /// Transport retries reported as exhausted before they were.
+    RetriesBelowBudget = "retries-below-budget", RetryCount,
+        "a request fails with retries exceeded only after retry_cnt retries without progress",
+        "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1; 001 §6.3";
+    /// More RNR retries without progress than configured.
+    RnrRetriesBeyondBudget = "rnr-retries-beyond-budget", RetryCount,
+        "at most rnr_retry retries after RNR NAKs between two moments of progress; 7 is unlimited",
+        "IBA vol. 1, 9.7.5.2.8";
+    /// RNR retries reported as exhausted before they were.
+    RnrRetriesBelowBudget = "rnr-retries-below-budget", RetryCount,
+        "a request fails with RNR retries exceeded only after rnr_retry retries; never if that is 7, unlimited",
+        "IBA vol. 1, 9.7.5.2.8";
     /// ECN-marked packets, and no CNP at all.
     EcnWithoutCnp = "ecn-without-cnp", CnpGeneration,
         "a notification point answers an ECN-marked packet with a CNP",
@@ -151,6 +167,8 @@ impl Rule {
                 | Self::ResponseGap
                 | Self::NakMissing
                 | Self::ReackMissing
+                | Self::RetriesBelowBudget
+                | Self::RnrRetriesBelowBudget
                 | Self::EcnWithoutCnp
                 | Self::DeliveredYetMissing
         )

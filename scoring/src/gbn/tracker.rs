@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use dumper::observation::CompletionStatus;
 use dumper::trace::{Fate, Record};
 use dumper::wire::{AethRepr, Class, NakCode, Opcode, Syndrome};
 use dumper::{Nanos, Psn};
@@ -384,9 +385,11 @@ impl ConnectionTracker {
         }
     }
 
-    /// The trace ends at `now`: obligations whose patience has run out are judged.
-    pub fn ends(&mut self, now: Nanos, findings: &mut Findings<'_>) {
+    /// The trace ends at `now`: obligations whose patience has run out are judged, and whether the first request
+    /// that failed, with `failure`, had reason to.
+    pub fn ends(&mut self, now: Nanos, failure: Option<CompletionStatus>, findings: &mut Findings<'_>) {
         if let Some(ends) = &mut self.ends {
+            ends.requester.ends(failure, &mut ledger!(self, findings));
             ends.responder.ends(now, &mut ledger!(self, findings));
         }
     }
@@ -395,7 +398,7 @@ impl ConnectionTracker {
     #[inline]
     fn place(&mut self, packet: &Packet, class: Class) -> Place {
         if class.is_request() {
-            let done = self.ends.as_ref().and_then(|ends| ends.requester.done_before());
+            let done = self.ends.as_ref().and_then(|ends| ends.requester.done_before(packet.time));
             self.start.request(packet.psn, done)
         } else {
             self.start.place(packet.psn)
