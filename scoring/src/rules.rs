@@ -82,6 +82,26 @@ rules! {
     ResumeEarly = "resume-early", GbnViolation,
         "go-back-N resumes at the NAKed, or else at the oldest unacknowledged, PSN, not before it",
         "IBA vol. 1, 9.7.5.2";
+    /// A sequence NAK that the requester does not act on.
+    NakIgnored = "nak-ignored", GbnViolation,
+        "the requester goes back to the PSN of a sequence NAK when it hears it, not when its timer expires",
+        "IBA vol. 1, 9.7.5.2";
+    /// A request packet whose opcode does not fit its place in the message.
+    RequestPosition = "request-position", ProtocolViolation,
+        "a Send or Write is FIRST, MIDDLE..., LAST, or ONLY",
+        "IBA vol. 1, 9.7.3.2.1 and 9.4";
+    /// A repeated Read request that does not ask for the rest of the data.
+    ReissueAddress = "reissue-address", ProtocolViolation,
+        "a Read that is issued again asks for the rest: its address and length advanced by what was received",
+        "IBA vol. 1, 9.7.5.1.1";
+    /// A retry before the wait is over that an RNR NAK asks for.
+    RnrWaitShort = "rnr-wait-short", ProtocolViolation,
+        "a request refused with an RNR NAK is retried no sooner than the NAK's timer code says",
+        "IBA vol. 1, 9.7.5.2.8, table of RNR NAK timer values";
+    /// New requests after a NAK that ends the QP.
+    RequestAfterFatalNak = "request-after-fatal-nak", ProtocolViolation,
+        "no new request after a NAK that ends the QP",
+        "IBA vol. 1, 9.9.2";
     /// A new request that leaves out PSNs.
     PsnSkipped = "psn-skipped", ProtocolViolation,
         "requests take consecutive PSNs",
@@ -164,6 +184,8 @@ impl Rule {
             self,
             Self::PsnSkipped
                 | Self::ResumeLate
+                | Self::RequestPosition
+                | Self::NakIgnored
                 | Self::ResponseGap
                 | Self::NakMissing
                 | Self::ReackMissing

@@ -8,6 +8,7 @@ mod counters;
 mod latency;
 mod notifications;
 mod regressions;
+mod requests;
 mod retries;
 mod robustness;
 mod tables;

@@ -151,7 +151,7 @@ fn a_nak_for_another_psn() {
          +300 > WRITE_MIDDLE 3
          +300 > WRITE_LAST 4 ackreq
          5000 < NAK 3
-         200000000 > WRITE_MIDDLE 3
+         9000 > WRITE_MIDDLE 3
          +300 > WRITE_LAST 4 ackreq",
         &["gbn-violation/responder/nak-wrong-psn/gap-open c1 @5"],
     );
@@ -641,6 +641,7 @@ fn every_rule_is_named_in_a_test() {
         include_str!("thresholds.rs"),
         include_str!("notifications.rs"),
         include_str!("counters.rs"),
+        include_str!("requests.rs"),
         include_str!("retries.rs"),
     ];
     for rule in Rule::ALL {

@@ -51,3 +51,11 @@ impl Cause {
         before
     }
 }
+
+/// A sequence NAK that was delivered, for a request that was sent once: going back is owed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unheeded {
+    pub(super) psn: Psn,
+    pub(super) sequence: u32,
+    pub(super) time: Nanos,
+}

@@ -3,6 +3,7 @@
 mod budget;
 mod cause;
 mod returns;
+mod shape;
 
 use std::collections::VecDeque;
 
@@ -10,14 +11,15 @@ use dumper::observation::CompletionStatus;
 use dumper::{Nanos, Psn};
 
 use self::budget::Budget;
-use self::cause::Cause;
+use self::cause::{Cause, Unheeded};
+use self::shape::Place;
 use super::tables::requester::{Event, State};
 use super::tracker::{Answer, Ledger, Lost, Packet};
-use super::window::Window;
+use super::window::{Sent, Window};
 use crate::anomaly::{Evidence, Role};
 use crate::known::{Known, RnrRetries, Timeout};
 use crate::rules::Rule;
-use crate::thresholds::{ACK_IN_FLIGHT, TIMER_SLACK};
+use crate::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE, TIMER_SLACK};
 
 /// A NAK as it was sent: when, and by which out-of-order packet. It is heard only if it is delivered.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +61,9 @@ pub(super) struct Requester {
     /// The wait that the last RNR NAK names.
     rnr_wait: Nanos,
     budget: Budget,
+    /// Where the next new request stands.
+    place: Place,
+    unheeded: Option<Unheeded>,
     /// One past the highest PSN that an acknowledgement named. Before what a capture holds, more may have been sent.
     told: Psn,
     /// The timer is so short that its expiries cannot be told from answers.
@@ -71,7 +76,7 @@ pub(super) struct Requester {
 }
 
 impl Requester {
-    pub(super) fn starting_at(psn: Psn, now: Nanos, known: &Known) -> Self {
+    pub(super) fn starting_at(psn: Psn, now: Nanos, fresh: bool, known: &Known) -> Self {
         Self {
             state: State::Flowing,
             window: Window::starting_at(psn, now),
@@ -87,6 +92,8 @@ impl Requester {
             reissued: None,
             rnr_wait: Nanos::ZERO,
             budget: Budget::of(known, now),
+            place: if fresh { Place::Between } else { Place::Unknown },
+            unheeded: None,
             told: psn,
             hidden_expiries: !known.timer_shows(),
             last_covered: now,
@@ -113,20 +120,70 @@ impl Requester {
         done.then_some(next)
     }
 
-    /// A request enters the switch.
+    /// A request enters the switch. Returns whether it stands where it may in its message, as far as that is known.
     #[inline]
-    pub(super) fn sends(&mut self, packet: &Packet, lost: &mut VecDeque<Lost>, ledger: &mut Ledger<'_>) {
+    pub(super) fn sends(
+        &mut self,
+        packet: &Packet,
+        lost: &mut VecDeque<Lost>,
+        ledger: &mut Ledger<'_>,
+    ) -> bool {
+        let new = !packet.psn.is_before(self.window.next());
         let ahead = packet.psn.since(self.window.next());
         if ahead == 0 && self.cursor == packet.psn {
             // By far the most packets: the next new request, with nothing left out and nothing repeated.
-            self.step(Event::SendNew, packet, ledger, String::new);
+            if self.unheeded.is_some() || self.state == State::Failed {
+                self.sends_regardless(packet, ledger);
+            } else {
+                self.step(Event::SendNew, packet, ledger, String::new);
+            }
             self.send_new(packet);
         } else {
             self.sends_out_of_line(packet, ahead, lost, ledger);
         }
+        if self.unheeded.is_some_and(|nak| !nak.psn.is_before(packet.psn) && nak.psn.is_before(packet.end()))
+        {
+            self.unheeded = None;
+        }
         self.cursor = packet.end();
         self.last_sent = packet.time;
         self.last_packet = packet.sequence;
+        if ahead > 0 {
+            self.place = Place::Unknown;
+        }
+        !new || self.takes_place(packet, ledger)
+    }
+
+    /// The next new request, after a NAK that asks for something else.
+    #[cold]
+    fn sends_regardless(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        // The NAK may have been among what was thrown away.
+        let heard = ledger.requester_discards == Some(0);
+        let failed = self.failed.filter(|_| self.state == State::Failed);
+        if heard && let Some(failed) = failed.filter(|failed| packet.time - *failed > ACK_IN_FLIGHT) {
+            let (relative, after) = (ledger.relative(packet.psn), packet.time - failed);
+            self.step(Event::SendAfterFatal, packet, ledger, || {
+                format!("sends a new request with PSN {relative} {after} after the NAK that ended the QP")
+            });
+        } else if heard && let Some(nak) = self.take_ignored_nak(packet) {
+            let (relative, after) = (ledger.relative(nak.psn), packet.time - nak.time);
+            self.step(Event::SendIgnoringNak, packet, ledger, || {
+                format!("sends new requests {after} after the NAK of PSN {relative}, and does not go back")
+            });
+        } else {
+            self.step(Event::SendNew, packet, ledger, String::new);
+        }
+    }
+
+    /// The sequence NAK that was not acted on for so long that it is ignored.
+    fn take_ignored_nak(&mut self, packet: &Packet) -> Option<Unheeded> {
+        let ignored = self.unheeded.filter(|nak| packet.time - nak.time > ANSWER_PATIENCE)?;
+        self.unheeded = None;
+        // It is not acted on any more.
+        if let Some(nak) = self.nak.as_mut().filter(|nak| nak.psn == ignored.psn) {
+            nak.pending = 0;
+        }
+        Some(ignored)
     }
 
     /// It repeats something from before what is followed here.
@@ -138,8 +195,14 @@ impl Requester {
 
     #[inline]
     fn send_new(&mut self, packet: &Packet) {
-        let answered = !packet.opcode.class().is_data();
-        self.window.send_new(packet.psn, packet.count, packet.time, answered);
+        self.window.send_new(Sent {
+            first: packet.psn,
+            count: packet.count,
+            first_sent: packet.time,
+            last_sent: packet.time,
+            answered: !packet.opcode.class().is_data(),
+            read: packet.read,
+        });
     }
 
     #[cold]
@@ -161,9 +224,10 @@ impl Requester {
             let (from, to) = (ledger.relative(skipped), ledger.relative(psn));
             self.step(event, packet, ledger, || format!("sends PSN {to} and leaves out {from} and on"));
             self.send_new(packet);
-        } else if psn == self.cursor {
+            return;
+        }
+        if psn == self.cursor {
             self.step(Event::SendNext, packet, ledger, String::new);
-            self.window.resend(psn, packet.time);
         } else if psn.is_after(self.cursor) {
             let event =
                 if psn.is_after(self.window.una()) { Event::ResumeLate } else { Event::SkipAcknowledged };
@@ -171,11 +235,11 @@ impl Requester {
             self.step(event, packet, ledger, || {
                 format!("repeats PSN {to} and leaves out {from} and on, which nobody acknowledged")
             });
-            self.window.resend(psn, packet.time);
         } else {
             self.goes_back(packet, lost, ledger);
-            self.window.resend(psn, packet.time);
         }
+        self.judge_rest(packet, ledger);
+        self.window.resend(psn, packet.time);
     }
 
     /// An ACK or NAK is delivered. Returns whether the window moved.
@@ -209,6 +273,7 @@ impl Requester {
                 if !stale {
                     self.budget.may_spend();
                     Cause::heard(&mut self.nak, packet.psn, packet);
+                    self.owe_going_back(packet);
                     self.step(Event::HearNak, packet, ledger, String::new);
                 }
             }
@@ -216,17 +281,33 @@ impl Requester {
                 ledger.counts.rnr_naks_heard += 1;
                 if !stale {
                     self.budget.refused();
-                    self.rnr_wait = wait;
+                    // Of several it may have got any.
+                    let pending = self.rnr.is_some_and(|rnr| rnr.pending > 0);
+                    self.rnr_wait = if pending { wait.min(self.rnr_wait) } else { wait };
+                    self.unheeded = None;
                     Cause::heard(&mut self.rnr, packet.psn, packet);
                     self.step(Event::HearRnr, packet, ledger, String::new);
                 }
             }
             Answer::Fatal => {
                 self.failed.get_or_insert(packet.time);
+                self.unheeded = None;
                 self.step(Event::HearFatal, packet, ledger, String::new);
             }
         }
         self.window.una() != before
+    }
+
+    /// A sequence NAK is delivered: going back to its PSN is owed, unless that was repeated before, or was refused with
+    /// an RNR NAK.
+    fn owe_going_back(&mut self, packet: &Packet) {
+        let psn = packet.psn;
+        let once = self.window.covering(psn).is_some_and(|sent| sent.first_sent == sent.last_sent);
+        let refused = self.rnr.is_some_and(|rnr| rnr.psn == psn);
+        if psn == self.window.una() && once && !refused && self.failed.is_none() {
+            let (sequence, time) = (packet.sequence, packet.time);
+            self.unheeded.get_or_insert(Unheeded { psn, sequence, time });
+        }
     }
 
     /// A Read response or atomic acknowledgement is delivered. Returns whether the window moved.
@@ -284,6 +365,7 @@ impl Requester {
             paid_before = true;
         }
         self.window.acknowledge(una, now);
+        self.unheeded = self.unheeded.filter(|nak| !nak.psn.is_before(una));
         self.budget.progress(now, paid_before);
     }
 

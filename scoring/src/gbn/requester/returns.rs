@@ -14,16 +14,25 @@ use crate::gbn::window::Past;
 use crate::known::Timeout;
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
-use crate::thresholds::{ACK_IN_FLIGHT, LATEST_EXPIRY, SHORTEST_TIMEOUT, TIMER_SLACK};
+use crate::thresholds::{ACK_IN_FLIGHT, LATEST_EXPIRY, RNR_WAIT_PERCENT, SHORTEST_TIMEOUT, TIMER_SLACK};
 
 impl Requester {
     /// The requester repeats from an earlier PSN than the one that was next.
     pub(super) fn goes_back(&mut self, packet: &Packet, lost: &mut VecDeque<Lost>, ledger: &mut Ledger<'_>) {
         let psn = packet.psn;
         let una = self.window.una();
-        let event = self.classify_return(packet, ledger);
+        let mut event = self.classify_return(packet, ledger);
         let timer_possible = self.timer_may_have_expired(packet.time, ledger);
         let timer_due = self.timer_is_due(packet.time, ledger);
+        let heard = ledger.requester_discards == Some(0);
+        let at_the_nak = self.unheeded.is_some_and(|nak| !psn.is_after(nak.psn));
+        let mut ignored = None;
+        if heard && timer_due && at_the_nak {
+            ignored = self.take_ignored_nak(packet);
+            if ignored.is_some() {
+                event = Event::ResumeIgnoringNak;
+            }
+        }
         let mut certain = false;
         let mut beyond = None;
         let relative = ledger.relative(psn);
@@ -72,7 +81,7 @@ impl Requester {
                 entry.out_of_order = Some(gap.sequence);
                 entry.generation_ns = Some(packet.time - gap.time);
             }
-            Event::ResumeAfterRnr => {
+            Event::ResumeAfterRnr | Event::ResumeDuringRnr => {
                 let rnr = Cause::act(&mut self.rnr);
                 entry.trigger = Trigger::Rnr;
                 entry.nack = Some(rnr.sequence);
@@ -87,11 +96,14 @@ impl Requester {
                     beyond = most.map(|most| (Rule::RnrRetriesBeyondBudget, most));
                 }
             }
-            Event::ResumeByTimer | Event::ResumeUnheard | Event::ResumeDiscarded => {
+            Event::ResumeByTimer
+            | Event::ResumeUnheard
+            | Event::ResumeDiscarded
+            | Event::ResumeIgnoringNak => {
                 entry.trigger = Trigger::Timeout;
                 entry.timeout_ns = Some(waited);
                 self.budget.may_spend();
-                certain = timer_due && event == Event::ResumeByTimer;
+                certain = timer_due && matches!(event, Event::ResumeByTimer | Event::ResumeIgnoringNak);
                 // A NAK may have been acted on late, or again.
                 let pending = |cause: Option<Cause>| {
                     cause.is_some_and(|cause| {
@@ -128,6 +140,7 @@ impl Requester {
             }
         }
         ledger.retransmissions.push(entry);
+        let rnr_wait = self.rnr_wait;
         let una_relative = ledger.relative(una);
         let waited = self.window.waited_at_most(packet.time);
         self.step(event, packet, ledger, || match event {
@@ -136,6 +149,13 @@ impl Requester {
             }
             Event::ResumeTooSoon => {
                 format!("repeats from PSN {relative} {waited} after it could start its timer, with no NAK")
+            }
+            Event::ResumeIgnoringNak => {
+                let nak = ignored.map_or(0, |nak| nak.sequence);
+                format!("repeats from PSN {relative} by its timer, and not for the NAK in packet {nak}")
+            }
+            Event::ResumeDuringRnr => {
+                format!("repeats from PSN {relative} before the {rnr_wait} are over that an RNR NAK asks for")
             }
             _ => format!("repeats from PSN {relative}, and {una_relative} is the oldest unacknowledged one"),
         });
@@ -158,10 +178,8 @@ impl Requester {
             Some(Event::ResumeAtNak)
         } else if is(self.gap) {
             Some(Event::ResumeAtGap)
-        } else if self.rnr_explains(packet, ledger) {
-            Some(Event::ResumeAfterRnr)
         } else {
-            None
+            self.rnr_explains(packet, ledger)
         };
         if let Some(heard) = heard {
             return if crossing { Event::ResumeCrossing } else { heard };
@@ -220,15 +238,19 @@ impl Requester {
         }
     }
 
-    /// Whether going back is what an RNR NAK asks for: at its PSN, after the wait that it names. Before that only
-    /// if no timer explains it.
-    fn rnr_explains(&self, packet: &Packet, ledger: &Ledger<'_>) -> bool {
-        self.rnr.is_some_and(|rnr| {
-            let waited = packet.time - rnr.time + TIMER_SLACK >= self.rnr_wait;
-            rnr.psn == packet.psn
-                && rnr.pending > 0
-                && (waited || !self.timer_may_have_expired(packet.time, ledger))
-        })
+    /// What going back is to an RNR NAK: what it asks for, at its PSN, after the wait that it names, or that too soon.
+    /// Before the wait is over only if no timer explains it.
+    fn rnr_explains(&self, packet: &Packet, ledger: &Ledger<'_>) -> Option<Event> {
+        let rnr = self.rnr.filter(|rnr| rnr.psn == packet.psn && rnr.pending > 0)?;
+        let waited = packet.time - rnr.time;
+        if waited + TIMER_SLACK >= self.rnr_wait {
+            return Some(Event::ResumeAfterRnr);
+        }
+        let too_soon = waited.times(100) < self.rnr_wait.times(RNR_WAIT_PERCENT);
+        if too_soon && packet.psn == self.window.una() && !self.timer_is_due(packet.time, ledger) {
+            return Some(Event::ResumeDuringRnr);
+        }
+        (!self.timer_may_have_expired(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
     }
 
     /// Whether an expired timer explains going back better than yet another delivery of a cause that was acted

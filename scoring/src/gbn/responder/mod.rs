@@ -297,6 +297,11 @@ impl Responder {
         }
     }
 
+    /// Requests before `end` do not say where their messages end: nobody knows what the MSN counts there.
+    pub(super) fn cannot_count_before(&mut self, end: Psn) {
+        self.messages.learn_anew(end);
+    }
+
     /// The responder has everything before `end`, whatever was thought of it.
     fn catch_up_to(&mut self, end: Psn) {
         self.expected = end;
