@@ -1,7 +1,8 @@
 //! All analyzers over one observation, in one pass.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::net::IpAddr;
 
 use corpus::TestConfig;
 use dumper::trace::{Fate, Origin};
@@ -157,8 +158,13 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     let mut events = EventLog::new(trace, &pairs);
     pass(trace, &routes, &mut trackers, &mut cnp, &mut events, &mut findings);
     let end = trace.records().last().map(|record| record.time).unwrap_or_default();
+    let failures = messages::first_failures(&observation.completions);
+    let numbers: BTreeMap<_, u32> = observation.connections.iter().map(key_of).zip(1..).collect();
     for tracker in &mut trackers {
-        tracker.ends(end, &mut findings);
+        // Connections that sent nothing are not tracked: the numbers of the hosts' log may be others.
+        let number = numbers.get(&key_of(&tracker.pair().connection));
+        let failure = number.and_then(|number| failures.get(number)).copied();
+        tracker.ends(end, failure, &mut findings);
     }
     cnp.ends(findings.anomalies);
 
@@ -181,6 +187,11 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         message_times: messages::per_message(&observation.completions),
         anomalies,
     }
+}
+
+/// What tells a connection from the others: its responder, who has it once.
+const fn key_of(connection: &Connection) -> (IpAddr, Option<u32>) {
+    (connection.responder.ip, connection.responder.qpn)
 }
 
 /// Feeds every packet to its connection's machines: once as it enters, once as it leaves, in the order of

@@ -26,7 +26,7 @@ pub const ALL: &[Analyzer] = &[
     Analyzer {
         name: "go-back-n",
         summary: "holds requester and responder to the go-back-N state machines",
-        needs: "a trace; a configuration, to judge time-outs against T and 4T",
+        needs: "a trace; a configuration, to judge time-outs against T and 4T and retries against their budgets",
         explanation: "Follows each connection through four transition tables: what the requester sends, what the \
             responder acknowledges and NAKs, how Reads are answered, and when a Read is re-issued. A packet counts \
             for its receiver only once it was delivered, and an answer may cross it on the way, so that nothing is \
@@ -43,7 +43,12 @@ pub const ALL: &[Analyzer] = &[
             Rule::RetransmissionWithoutCause,
             Rule::ResumeLate,
             Rule::ResumeEarly,
+            Rule::NakIgnored,
             Rule::PsnSkipped,
+            Rule::RequestPosition,
+            Rule::ReissueAddress,
+            Rule::RnrWaitShort,
+            Rule::RequestAfterFatalNak,
             Rule::RetryAfterFatalNak,
             Rule::MsnWrong,
             Rule::RnrUndelivered,
@@ -52,6 +57,10 @@ pub const ALL: &[Analyzer] = &[
             Rule::ResponsePosition,
             Rule::RtoBelowMinimum,
             Rule::RtoAboveMaximum,
+            Rule::RetriesBeyondBudget,
+            Rule::RetriesBelowBudget,
+            Rule::RnrRetriesBeyondBudget,
+            Rule::RnrRetriesBelowBudget,
             Rule::DeliveredYetMissing,
         ],
     },

@@ -19,6 +19,8 @@ pub enum Kind {
     ProtocolViolation,
     /// A retransmission time-out outside of T to 4T.
     UnexpectedTimeout,
+    /// More or fewer retries than configured.
+    RetryCount,
     /// CNPs that do not fit the ECN marks, or come too early.
     CnpGeneration,
     /// A counter that does not say what the trace shows.
@@ -34,6 +36,7 @@ impl Kind {
             Self::GbnViolation => "gbn-violation",
             Self::ProtocolViolation => "protocol-violation",
             Self::UnexpectedTimeout => "unexpected-timeout",
+            Self::RetryCount => "retry-count",
             Self::CnpGeneration => "cnp-generation",
             Self::CounterMismatch => "counter-mismatch",
             Self::UnexplainedDiscard => "unexplained-discard",

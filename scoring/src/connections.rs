@@ -119,7 +119,8 @@ impl FlowProfile {
             self.first_request.get_or_insert((psn, record.time));
             // The rest of a Read that is issued again says nothing new.
             let ends_at = record.virtual_address.wrapping_add(u64::from(record.dma_length));
-            let rest = class == Class::ReadRequest && self.read_ends_at == Some(ends_at);
+            let rest =
+                class == Class::ReadRequest && record.dma_length > 0 && self.read_ends_at == Some(ends_at);
             if !rest && self.last_request.is_none_or(|(last, _)| psn.is_after(last)) {
                 if let Some((read, bytes)) = self.last_request.filter(|(_, bytes)| *bytes > LEAST_MTU) {
                     self.take_spacing(psn.since(read), bytes);

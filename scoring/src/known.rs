@@ -28,6 +28,33 @@ impl Timeout {
     }
 }
 
+/// The configured RNR retry budget.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RnrRetries {
+    /// Any number of retries (7 in the QP's attributes; IBA vol. 1, 9.7.5.2.8).
+    Unlimited,
+    /// So many between two moments of progress.
+    Limited(u32),
+}
+
+impl RnrRetries {
+    /// The budget of a QP attribute, 0 to 7.
+    pub const fn from_attribute(rnr_retry: u8) -> Self {
+        match rnr_retry {
+            0..=6 => Self::Limited(rnr_retry as u32),
+            7.. => Self::Unlimited,
+        }
+    }
+
+    /// The most retries, where there is a limit.
+    pub const fn limit(self) -> Option<u32> {
+        match self {
+            Self::Unlimited => None,
+            Self::Limited(most) => Some(most),
+        }
+    }
+}
+
 /// Which CNPs share one interval (001 §6.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CnpScope {
@@ -59,6 +86,8 @@ pub struct Known {
     pub timeout: Option<Timeout>,
     /// Retries of the requester between two moments of progress.
     pub retries: Option<u32>,
+    /// RNR retries of the requester between two moments of progress.
+    pub rnr_retries: Option<RnrRetries>,
     /// Path MTU in bytes.
     pub mtu: Option<u32>,
     /// The host that posts the test's verbs.
@@ -141,6 +170,7 @@ impl Known {
     fn take_config(&mut self, config: &TestConfig) {
         self.timeout = Some(Timeout::from_exponent(config.traffic.min_retransmit_timeout));
         self.retries = Some(u32::from(config.traffic.max_retransmit_retry));
+        self.rnr_retries = Some(RnrRetries::from_attribute(config.traffic.rnr_retry));
         self.mtu = Some(config.traffic.mtu.bytes());
         for (host, configured) in
             [(&mut self.requester, &config.requester), (&mut self.responder, &config.responder)]

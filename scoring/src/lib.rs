@@ -25,7 +25,7 @@ pub use cnp::CnpCounts;
 pub use connections::{Certainty, Pair};
 pub use counters::CounterReport;
 pub use facts::{Doubts, HostFacts};
-pub use known::{CnpScope, Known, Timeout};
+pub use known::{CnpScope, Known, RnrRetries, Timeout};
 pub use messages::{MessageTime, QpMessages};
 pub use retransmission::{Retransmission, Trigger};
 pub use rules::Rule;

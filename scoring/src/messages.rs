@@ -53,6 +53,17 @@ pub(crate) fn per_message(completions: &[Completion]) -> Vec<MessageTime> {
     completions.iter().map(time).collect()
 }
 
+/// How the first request that failed did so, by connection; what was flushed after it says nothing.
+pub(crate) fn first_failures(completions: &[Completion]) -> BTreeMap<u32, CompletionStatus> {
+    let mut failures = BTreeMap::new();
+    for completion in completions {
+        if !matches!(completion.status, CompletionStatus::Success | CompletionStatus::Flushed) {
+            failures.entry(completion.connection).or_insert(completion.status);
+        }
+    }
+    failures
+}
+
 /// Times and goodput of every QP, by connection.
 pub(crate) fn per_qp(completions: &[Completion]) -> Vec<QpMessages> {
     let mut by_connection: BTreeMap<u32, Vec<&Completion>> = BTreeMap::new();

@@ -82,6 +82,26 @@ rules! {
     ResumeEarly = "resume-early", GbnViolation,
         "go-back-N resumes at the NAKed, or else at the oldest unacknowledged, PSN, not before it",
         "IBA vol. 1, 9.7.5.2";
+    /// A sequence NAK that the requester does not act on.
+    NakIgnored = "nak-ignored", GbnViolation,
+        "the requester goes back to the PSN of a sequence NAK when it hears it, not when its timer expires",
+        "IBA vol. 1, 9.7.5.2";
+    /// A request packet whose opcode does not fit its place in the message.
+    RequestPosition = "request-position", ProtocolViolation,
+        "a Send or Write is FIRST, MIDDLE..., LAST, or ONLY",
+        "IBA vol. 1, 9.7.3.2.1 and 9.4";
+    /// A repeated Read request that does not ask for the rest of the data.
+    ReissueAddress = "reissue-address", ProtocolViolation,
+        "a Read that is issued again asks for the rest: its address and length advanced by what was received",
+        "IBA vol. 1, 9.7.5.1.1";
+    /// A retry before the wait is over that an RNR NAK asks for.
+    RnrWaitShort = "rnr-wait-short", ProtocolViolation,
+        "a request refused with an RNR NAK is retried no sooner than the NAK's timer code says",
+        "IBA vol. 1, 9.7.5.2.8, table of RNR NAK timer values";
+    /// New requests after a NAK that ends the QP.
+    RequestAfterFatalNak = "request-after-fatal-nak", ProtocolViolation,
+        "no new request after a NAK that ends the QP",
+        "IBA vol. 1, 9.9.2";
     /// A new request that leaves out PSNs.
     PsnSkipped = "psn-skipped", ProtocolViolation,
         "requests take consecutive PSNs",
@@ -118,6 +138,22 @@ rules! {
     RtoAboveMaximum = "rto-above-maximum", UnexpectedTimeout,
         "the ACK timer expires no later than 4T, T = 4.096 µs x 2^timeout, after its start",
         "IBA vol. 1, 9.7.6.1.3";
+    /// More transport retries without progress than configured.
+    RetriesBeyondBudget = "retries-beyond-budget", RetryCount,
+        "at most retry_cnt retries, by time-out, NAK or implied NAK, between two moments of progress; 7 means 7",
+        "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1; 001 §6.3";
+    /// Transport retries reported as exhausted before they were.
+    RetriesBelowBudget = "retries-below-budget", RetryCount,
+        "a request fails with retries exceeded only after retry_cnt retries without progress",
+        "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1; 001 §6.3";
+    /// More RNR retries without progress than configured.
+    RnrRetriesBeyondBudget = "rnr-retries-beyond-budget", RetryCount,
+        "at most rnr_retry retries after RNR NAKs between two moments of progress; 7 is unlimited",
+        "IBA vol. 1, 9.7.5.2.8";
+    /// RNR retries reported as exhausted before they were.
+    RnrRetriesBelowBudget = "rnr-retries-below-budget", RetryCount,
+        "a request fails with RNR retries exceeded only after rnr_retry retries; never if that is 7, unlimited",
+        "IBA vol. 1, 9.7.5.2.8";
     /// ECN-marked packets, and no CNP at all.
     EcnWithoutCnp = "ecn-without-cnp", CnpGeneration,
         "a notification point answers an ECN-marked packet with a CNP",
@@ -148,9 +184,13 @@ impl Rule {
             self,
             Self::PsnSkipped
                 | Self::ResumeLate
+                | Self::RequestPosition
+                | Self::NakIgnored
                 | Self::ResponseGap
                 | Self::NakMissing
                 | Self::ReackMissing
+                | Self::RetriesBelowBudget
+                | Self::RnrRetriesBelowBudget
                 | Self::EcnWithoutCnp
                 | Self::DeliveredYetMissing
         )

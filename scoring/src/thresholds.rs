@@ -26,6 +26,11 @@ pub const ANSWER_PATIENCE: Nanos = Nanos::from_millis(50);
 /// at the ports let both vary by a few packets.
 pub const TIMER_SLACK: Nanos = Nanos::from_micros(50);
 
+/// An RNR wait shorter than this share of what the NAK asks for, in percent, is too short. Nothing on the way makes it
+/// look shorter to the switch; timers have clocks of their own. Waits that are shorter by less than `TIMER_SLACK`
+/// are not judged.
+pub const RNR_WAIT_PERCENT: u64 = 90;
+
 /// How long after a marked packet left the switch a CNP may come before its absence counts: a round trip of the
 /// testbed and the longest interval that any NIC is known to wait of its own accord (50 µs, 001 §6.3).
 pub const CNP_PATIENCE: Nanos = Nanos::from_micros(50);

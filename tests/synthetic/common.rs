@@ -53,6 +53,8 @@ pub(crate) fn config_of(world: &World) -> TestConfig {
     config.traffic.min_retransmit_timeout = world.timeout;
     let retries = world.connections.iter().map(|connection| connection.habits.requester.retry_count);
     config.traffic.max_retransmit_retry = retries.min().unwrap_or(7) as u8;
+    let rnr_retries = world.connections.iter().filter_map(|one| one.habits.requester.rnr_retries);
+    config.traffic.rnr_retry = rnr_retries.min().unwrap_or(7) as u8;
     for host in [&mut config.requester, &mut config.responder] {
         host.roce.dcqcn_np_enable = world.notifications.is_some();
         host.roce.min_time_between_cnps = world.notifications.map_or(0, |np| np.interval_us);

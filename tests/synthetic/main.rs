@@ -8,6 +8,8 @@ mod counters;
 mod latency;
 mod notifications;
 mod regressions;
+mod requests;
+mod retries;
 mod robustness;
 mod tables;
 mod thresholds;

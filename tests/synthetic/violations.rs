@@ -2,7 +2,8 @@
 //! whatever the delays. Tapes cross the PSN wrap: see [`tests::synthetic::tape`].
 
 use corpus::TestConfig;
-use dumper::{HostCounters, Observation};
+use dumper::observation::{CompletionStatus, Delivery};
+use dumper::{Completion, HostCounters, Nanos, Observation};
 use scoring::{CnpScope, Options, Rule, analyze};
 use tests::synthetic::{self, Dice, Tape, counters};
 
@@ -15,6 +16,9 @@ pub(crate) struct Judge {
     pub(crate) scope: CnpScope,
     /// Packets that the requester's and the responder's host count as thrown away.
     pub(crate) discards: [Option<u64>; 2],
+    /// What the hosts say of the messages.
+    pub(crate) completions: Vec<Completion>,
+    pub(crate) deliveries: Vec<Delivery>,
 }
 
 impl Judge {
@@ -25,14 +29,30 @@ impl Judge {
         for host in [&mut config.requester, &mut config.responder] {
             host.roce.min_time_between_cnps = 50;
         }
-        Self { config, scope: CnpScope::Qp, discards: [Some(0); 2] }
+        Self {
+            config,
+            scope: CnpScope::Qp,
+            discards: [Some(0); 2],
+            completions: Vec::new(),
+            deliveries: Vec::new(),
+        }
+    }
+
+    /// With the completion of the next message of the first connection.
+    #[must_use]
+    pub(crate) fn completing(mut self, bytes: u64, status: CompletionStatus) -> Self {
+        let message = self.completions.len() as u32 + 1;
+        let (posted_ns, completed_ns) = (Nanos(0), Nanos(1));
+        self.completions.push(Completion { connection: 1, message, posted_ns, completed_ns, bytes, status });
+        self
     }
 
     pub(crate) fn observed(&self, tape: &Tape) -> Observation {
         let [requester, responder] = self
             .discards
             .map(|count| count.map(|count| -> HostCounters { counters::of(&[("rx_discards_phy", count)]) }));
-        Observation { requester, responder, ..tape.observation() }
+        let (completions, deliveries) = (self.completions.clone(), self.deliveries.clone());
+        Observation { requester, responder, completions, deliveries, ..tape.observation() }
     }
 
     /// Remarks as `signature cN @packet`.
@@ -131,7 +151,7 @@ fn a_nak_for_another_psn() {
          +300 > WRITE_MIDDLE 3
          +300 > WRITE_LAST 4 ackreq
          5000 < NAK 3
-         200000000 > WRITE_MIDDLE 3
+         9000 > WRITE_MIDDLE 3
          +300 > WRITE_LAST 4 ackreq",
         &["gbn-violation/responder/nak-wrong-psn/gap-open c1 @5"],
     );
@@ -621,6 +641,8 @@ fn every_rule_is_named_in_a_test() {
         include_str!("thresholds.rs"),
         include_str!("notifications.rs"),
         include_str!("counters.rs"),
+        include_str!("requests.rs"),
+        include_str!("retries.rs"),
     ];
     for rule in Rule::ALL {
         let named = sources.iter().any(|source| source.contains(&format!("/{}", rule.name())));

@@ -59,8 +59,16 @@ pub mod requester {
             ResumeDiscarded,
             /// Repeats for a cause that may have arrived before the NAK that ends the QP.
             ResumeCrossing,
+            /// Repeats when the timer expired, long after a NAK that asked for it.
+            ResumeIgnoringNak,
+            /// Repeats from the RNR-NAKed PSN before the wait is over.
+            ResumeDuringRnr,
             /// Sends a new request that leaves out PSNs.
             SendBeyond,
+            /// Sends the next new request long after a NAK that asked for going back.
+            SendIgnoringNak,
+            /// Sends the next new request long after a NAK that ends the QP.
+            SendAfterFatal,
             /// An ACK is delivered.
             HearAck,
             /// A sequence NAK is delivered.
@@ -103,6 +111,17 @@ pub mod requester {
         [Failed] ResumeUnheard => WrongGo(Rule::DeliveredYetMissing, Repeating), "9.9.2; the NAK was lost behind the switch";
         [Failed] ResumeCrossing => Stay, "9.9.2; the NAK was still on its way";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeCrossing => Never, "only a failed QP";
+        [NakHeard] ResumeIgnoringNak => WrongGo(Rule::NakIgnored, Repeating), "9.7.5.2 retransmission starts when the NAK is heard";
+        [Flowing | GapHeard | RnrHeard | Repeating] ResumeIgnoringNak => WrongGo(Rule::NakIgnored, Repeating), "9.7.5.2; rare: heard together with something else";
+        [NakHeard] SendIgnoringNak => Wrong(Rule::NakIgnored), "9.7.5.2; rare: with nothing acknowledged, few windows are that large";
+        [Flowing | GapHeard | RnrHeard | Repeating] SendIgnoringNak => Wrong(Rule::NakIgnored), "9.7.5.2; rare: heard together with something else";
+        [Failed] ResumeIgnoringNak => Never, "a failed QP owes nothing";
+        [Failed] SendIgnoringNak => Never, "a failed QP owes nothing";
+        [RnrHeard] ResumeDuringRnr => WrongGo(Rule::RnrWaitShort, Repeating), "9.7.5.2.8 no sooner than the RNR timer";
+        [Flowing | NakHeard | GapHeard | Repeating] ResumeDuringRnr => WrongGo(Rule::RnrWaitShort, Repeating), "9.7.5.2.8; rare: heard together with something else";
+        [Failed] ResumeDuringRnr => Wrong(Rule::RetryAfterFatalNak), "9.9.2; rare: refused for good after that";
+        [Failed] SendAfterFatal => Wrong(Rule::RequestAfterFatalNak), "9.9.2 the QP is in error";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] SendAfterFatal => Never, "only a failed QP";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] SendBeyond => Wrong(Rule::PsnSkipped), "9.7.2 consecutive PSNs";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] HearAck => Stay, "9.7.5.1";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] HearNak => Go(NakHeard), "9.7.5.2";

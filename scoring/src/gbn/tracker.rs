@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use dumper::observation::CompletionStatus;
 use dumper::trace::{Fate, Record};
 use dumper::wire::{AethRepr, Class, NakCode, Opcode, Syndrome};
 use dumper::{Nanos, Psn};
@@ -11,6 +12,7 @@ use super::requester::Requester;
 use super::responder::Responder;
 use super::start::{Place, Start};
 use super::table::Next;
+use super::window::ReadOf;
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::connections::{Certainty, Pair};
 use crate::known::Known;
@@ -28,6 +30,8 @@ pub(super) struct Packet {
     /// PSNs that a request takes.
     pub(super) count: u32,
     pub(super) aeth: u32,
+    /// What it asks for as a Read.
+    pub(super) read: ReadOf,
 }
 
 impl Packet {
@@ -108,6 +112,8 @@ pub(super) struct Ledger<'a> {
     pub(super) responder_discards: Option<u64>,
     /// The same of the requester's host.
     pub(super) requester_discards: Option<u64>,
+    /// Path MTU in bytes.
+    pub(super) mtu: u32,
     start: &'a Start,
     pair: &'a Pair,
     connection: usize,
@@ -188,7 +194,7 @@ struct Ends {
 impl Ends {
     fn starting_with(packet: &Packet, fresh: bool, known: &Known) -> Self {
         Self {
-            requester: Requester::starting_at(packet.psn, packet.time, known),
+            requester: Requester::starting_at(packet.psn, packet.time, fresh, known),
             responder: Responder::starting_at(packet.psn, fresh),
             answers: Answers::none(),
         }
@@ -222,6 +228,7 @@ macro_rules! ledger {
             known: $findings.known,
             responder_discards: $tracker.responder_discards,
             requester_discards: $tracker.requester_discards,
+            mtu: $tracker.mtu,
             start: &$tracker.start,
             pair: &$tracker.pair,
             connection: $tracker.connection,
@@ -319,7 +326,9 @@ impl ConnectionTracker {
         let mut ledger = ledger!(self, findings);
         match class {
             Class::Request(..) | Class::ReadRequest | Class::AtomicRequest => {
-                ends.requester.sends(&packet, &mut self.lost, &mut ledger);
+                if !ends.requester.sends(&packet, &mut self.lost, &mut ledger) {
+                    ends.responder.cannot_count_before(packet.end());
+                }
             }
             Class::Acknowledge => {
                 if let Some(answer) = Answer::of(packet.aeth()) {
@@ -384,9 +393,11 @@ impl ConnectionTracker {
         }
     }
 
-    /// The trace ends at `now`: obligations whose patience has run out are judged.
-    pub fn ends(&mut self, now: Nanos, findings: &mut Findings<'_>) {
+    /// The trace ends at `now`: obligations whose patience has run out are judged, and whether the first request
+    /// that failed, with `failure`, had reason to.
+    pub fn ends(&mut self, now: Nanos, failure: Option<CompletionStatus>, findings: &mut Findings<'_>) {
         if let Some(ends) = &mut self.ends {
+            ends.requester.ends(failure, &mut ledger!(self, findings));
             ends.responder.ends(now, &mut ledger!(self, findings));
         }
     }
@@ -395,7 +406,7 @@ impl ConnectionTracker {
     #[inline]
     fn place(&mut self, packet: &Packet, class: Class) -> Place {
         if class.is_request() {
-            let done = self.ends.as_ref().and_then(|ends| ends.requester.done_before());
+            let done = self.ends.as_ref().and_then(|ends| ends.requester.done_before(packet.time));
             self.start.request(packet.psn, done)
         } else {
             self.start.place(packet.psn)
@@ -416,6 +427,7 @@ impl ConnectionTracker {
             ack_req: record.ack_req(),
             count,
             aeth: record.aeth,
+            read: ReadOf { address: record.virtual_address, length: record.dma_length },
         }
     }
 }

@@ -4,6 +4,15 @@ use std::collections::VecDeque;
 
 use dumper::{Nanos, Psn};
 
+/// What a Read asks for; zeros in every other request.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct ReadOf {
+    /// Virtual address.
+    pub(super) address: u64,
+    /// Bytes.
+    pub(super) length: u32,
+}
+
 /// One request packet that was sent and is not acknowledged: a Send or Write packet, a whole Read, an atomic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sent {
@@ -14,6 +23,8 @@ pub(super) struct Sent {
     pub(super) last_sent: Nanos,
     /// Whether it is answered by responses of its own (Read, atomic), not only by an ACK.
     pub(super) answered: bool,
+    /// What it asks for as a Read.
+    pub(super) read: ReadOf,
 }
 
 impl Sent {
@@ -96,10 +107,10 @@ impl Window {
 
     /// Notes a new request at `next` or beyond.
     #[inline]
-    pub(super) fn send_new(&mut self, first: Psn, count: u32, now: Nanos, answered: bool) {
-        self.answered += usize::from(answered);
-        self.sent.push_back(Sent { first, count, first_sent: now, last_sent: now, answered });
-        self.next = first.add(count);
+    pub(super) fn send_new(&mut self, sent: Sent) {
+        self.answered += usize::from(sent.answered);
+        self.next = sent.end();
+        self.sent.push_back(sent);
     }
 
     /// Notes that what covers `psn` was sent again.

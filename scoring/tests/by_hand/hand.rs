@@ -73,6 +73,7 @@ impl Hand {
     pub(crate) fn read(&mut self, time: u64, flow: FlowId, psn: u32, packets: u32) -> u32 {
         self.with(time, flow, Opcode::ReadRequest, psn, |record| {
             record.dma_length = packets * 1024;
+            record.virtual_address = 0x10_0000 + u64::from(psn) * 1024;
             record.flags |= flags::ACK_REQ;
         })
     }

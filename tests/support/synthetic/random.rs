@@ -21,9 +21,13 @@ pub fn world(seed: u64) -> World {
     let both_ways = dice.chance(15);
     // With traffic both ways, two addresses a host would not tell which two are one host.
     let addresses = if both_ways { 1 } else { dice.pick(&[1, 1, 1, 2]) };
+    let (retry_count, rnr_retries) =
+        (dice.pick(&[0, 1, 3, 7, 7, 7]), dice.pick(&[None, None, Some(0), Some(1), Some(2)]));
     let connections: Vec<Connection> = (1..=count)
         .map(|number| {
             let mut connection = connection(number, mtu, dice);
+            connection.habits.requester.retry_count = retry_count;
+            connection.habits.requester.rnr_retries = rnr_retries;
             let offset = (number as u8 - 1) % addresses * 2;
             connection.requester.address += offset;
             connection.responder.address += offset;
@@ -127,7 +131,7 @@ fn connection(number: u32, mtu: u32, dice: &mut Dice) -> Connection {
     };
     let not_ready = if dice.chance(12) {
         (0..dice.within(1..=2))
-            .map(|_| (dice.within(0..=count as u64 - 1) as usize, dice.pick(&[1, 2])))
+            .map(|_| (dice.within(0..=count as u64 - 1) as usize, dice.pick(&[1, 2, 3])))
             .collect()
     } else {
         Vec::new()
@@ -169,8 +173,8 @@ fn habits(dice: &mut Dice) -> Habits {
             repeats_for_each_nak: dice.chance(30),
             restarts_timer: dice.chance(50),
             expiry_percent: least..=dice.within(least..=400),
-            retry_count: dice.pick(&[0, 1, 3, 7, 7, 7]),
             max_reads: dice.pick(&[1, 2, 16]),
+            ..RequesterHabits::default()
         },
         responder: ResponderHabits {
             pace: responder_pace..=responder_pace + dice.within(0..=1_000),

@@ -1,5 +1,6 @@
 //! A conforming requester.
 
+use dumper::observation::CompletionStatus;
 use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
 
 use super::dice::Dice;
@@ -60,7 +61,11 @@ pub(super) struct Requester {
     next: u64,
     high: u64,
     retries: u32,
-    dead: bool,
+    rnr_retries: u32,
+    /// Why it gave up.
+    failure: Option<CompletionStatus>,
+    /// Bytes of responses taken, by message.
+    taken: Vec<u64>,
     send_pending: bool,
     /// Going back at this time.
     going_back: Option<u64>,
@@ -85,7 +90,9 @@ impl Requester {
             next: 0,
             high: 0,
             retries: 0,
-            dead: false,
+            rnr_retries: 0,
+            failure: None,
+            taken: vec![0; spec.messages.len()],
             send_pending: false,
             going_back: None,
             waiting_rnr: false,
@@ -104,7 +111,26 @@ impl Requester {
 
     /// Whether it gave up.
     pub(super) const fn is_dead(&self) -> bool {
-        self.dead
+        self.failure.is_some()
+    }
+
+    /// How each message ended; those after the one that failed were flushed.
+    pub(super) fn statuses(&self) -> impl Iterator<Item = CompletionStatus> + '_ {
+        let mut failure = self.failure;
+        (0..self.taken.len()).map_while(move |message| {
+            let end = self.units.iter().rfind(|unit| unit.message == message)?.end();
+            if end <= self.una {
+                return Some(CompletionStatus::Success);
+            }
+            let status = failure?;
+            failure = Some(CompletionStatus::Flushed);
+            Some(status)
+        })
+    }
+
+    /// Bytes of each message's responses that were taken.
+    pub(super) fn taken(&self) -> &[u64] {
+        &self.taken
     }
 
     fn unit(&self, at: u64) -> Option<&Unit> {
@@ -128,7 +154,7 @@ impl Requester {
     /// Asks to be woken for sending, if there is something to send.
     pub(super) fn want_to_send(&mut self, at: u64, spec: &Connection, wishes: &mut Vec<Wish>) {
         let ready = self.unit(self.next).is_some_and(|unit| self.may_send(unit, spec));
-        if ready && !self.dead && !self.send_pending {
+        if ready && !self.is_dead() && !self.send_pending {
             self.send_pending = true;
             wishes.push(Wish::Send { at });
         }
@@ -144,7 +170,7 @@ impl Requester {
         wishes: &mut Vec<Wish>,
     ) -> Option<Packet> {
         self.send_pending = false;
-        if self.dead {
+        if self.is_dead() {
             return None;
         }
         let unit = *self.unit(self.next).filter(|unit| self.may_send(unit, spec))?;
@@ -196,12 +222,13 @@ impl Requester {
         dice: &mut Dice,
         wishes: &mut Vec<Wish>,
     ) {
-        if generation != self.timer_generation || self.una >= self.high || self.dead || self.waiting_rnr {
+        if generation != self.timer_generation || self.una >= self.high || self.is_dead() || self.waiting_rnr
+        {
             return;
         }
         self.counts.timeouts += 1;
         self.spend_retry(spec);
-        if !self.dead {
+        if !self.is_dead() {
             self.next = self.una;
             self.gone_back_at = Some(self.una);
             self.start_timer(now, spec, dice, wishes);
@@ -211,13 +238,15 @@ impl Requester {
 
     fn spend_retry(&mut self, spec: &Connection) {
         self.retries += 1;
-        self.dead = self.retries > spec.habits.requester.retry_count;
+        if self.retries > spec.habits.requester.retry_count {
+            self.failure = Some(CompletionStatus::RetryExceeded);
+        }
     }
 
     /// It is time to go back after a NAK.
     pub(super) fn go_back(&mut self, now: u64, spec: &Connection, dice: &mut Dice, wishes: &mut Vec<Wish>) {
         // Only the last request to go back counts, and none once the missing packet was acknowledged.
-        if self.going_back != Some(now) || self.dead {
+        if self.going_back != Some(now) || self.is_dead() {
             return;
         }
         self.going_back = None;
@@ -240,6 +269,7 @@ impl Requester {
         self.una = to;
         self.next = self.next.max(to);
         self.retries = 0;
+        self.rnr_retries = 0;
         self.gone_back_at = None;
         self.beyond_gap = 0;
         self.going_back = None;
@@ -287,13 +317,13 @@ impl Requester {
         dice: &mut Dice,
         wishes: &mut Vec<Wish>,
     ) {
-        if self.dead || at >= self.high {
+        if self.is_dead() || at >= self.high {
             return;
         }
         if let Syndrome::Nak(code) = aeth.syndrome
             && code != NakCode::PsnSequenceError
         {
-            self.dead = true;
+            self.failure = Some(CompletionStatus::RemoteError);
             return;
         }
         let covered = match aeth.syndrome {
@@ -321,6 +351,11 @@ impl Requester {
             }
             Syndrome::RnrNak(_) if at == self.una && !self.waiting_rnr => {
                 self.stop_timer();
+                self.rnr_retries += 1;
+                if spec.habits.requester.rnr_retries.is_some_and(|most| self.rnr_retries > most) {
+                    self.failure = Some(CompletionStatus::RnrRetryExceeded);
+                    return;
+                }
                 self.waiting_rnr = true;
                 let at = now + self.rnr_wait;
                 self.going_back = Some(at);
@@ -344,13 +379,18 @@ impl Requester {
     pub(super) fn hears_response(
         &mut self,
         at: u64,
+        payload: u32,
         now: u64,
         spec: &Connection,
         dice: &mut Dice,
         wishes: &mut Vec<Wish>,
     ) -> bool {
-        if self.dead || at >= self.high || at < self.una {
+        if self.is_dead() || at >= self.high || at < self.una {
             return false;
+        }
+        if let Some(unit) = self.unit(at).copied().filter(|unit| unit.first.max(self.una) == at) {
+            let atomic = unit.opcode == Opcode::FetchAdd;
+            self.taken[unit.message] += u64::from(if atomic { unit.bytes } else { payload });
         }
         let missing = self.missing_before(at + 1);
         match missing {

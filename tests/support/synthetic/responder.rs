@@ -32,6 +32,8 @@ pub(super) struct Responder {
     not_ready: bool,
     dead: bool,
     refusals: Vec<(usize, u32)>,
+    /// Bytes of requests taken, by message.
+    taken: Vec<u64>,
     out: VecDeque<Out>,
     send_pending: bool,
     pub(super) counts: Counts,
@@ -48,10 +50,16 @@ impl Responder {
             not_ready: false,
             dead: false,
             refusals: spec.not_ready.clone(),
+            taken: vec![0; spec.messages.len()],
             out: VecDeque::new(),
             send_pending: false,
             counts: Counts::default(),
         }
+    }
+
+    /// Bytes of each message's requests that were taken.
+    pub(super) fn taken(&self) -> &[u64] {
+        &self.taken
     }
 
     /// A request arrives. Returns whether it was out of order.
@@ -99,6 +107,7 @@ impl Responder {
         self.not_ready = false;
         match packet.op {
             Op::Data { ack_req, ends, .. } => {
+                self.taken[message] += u64::from(packet.payload);
                 self.expected += 1;
                 self.msn += u32::from(ends);
                 if ack_req || dice.chance(spec.habits.responder.volunteers) {

@@ -73,6 +73,8 @@ pub struct RequesterHabits {
     pub expiry_percent: RangeInclusive<u64>,
     /// Transport retries.
     pub retry_count: u32,
+    /// RNR retries; `None` is without end.
+    pub rnr_retries: Option<u32>,
     /// Reads and atomics outstanding at once.
     pub max_reads: usize,
 }
@@ -87,6 +89,7 @@ impl Default for RequesterHabits {
             restarts_timer: true,
             expiry_percent: 150..=150,
             retry_count: 7,
+            rnr_retries: None,
             max_reads: 16,
         }
     }

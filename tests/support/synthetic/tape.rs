@@ -9,7 +9,8 @@
 //!
 //! Times are nanoseconds, absolute, or since the line before with a `+`. PSNs are relative, from 1. `>` is from
 //! requester to responder. `ACK`, `NAK`, `RNR`, `FATAL`, `READ` and `CNP` are short names; every other operation
-//! has the name that traces print. Events: `drop`, `corrupt`, `ecn`, `delay=NS`, `copies=N`.
+//! has the name that traces print. Events: `drop`, `corrupt`, `ecn`, `delay=NS`, `copies=N`. A Read
+//! reads from an address that goes with its PSN, as its rest does; `va=N` gives it that of another PSN.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -24,6 +25,12 @@ const START: u64 = 1_000_000;
 
 /// Initial PSN of every connection: near the wrap, so that every tape crosses it.
 pub const INITIAL_PSN: u32 = 0xff_fffc;
+
+/// Where Reads read from: a Read of relative PSN `n` from `n` times the MTU beyond, so that its rest does, too.
+const READ_FROM: u64 = 0x10_0000;
+
+/// Path MTU that the addresses of Reads are made for.
+const MTU: u64 = 1024;
 
 /// A tape of packets.
 #[derive(Clone, Debug)]
@@ -96,6 +103,9 @@ impl Tape {
         let mut record =
             Record::new(time, self.packets.len() as u32 + 1, flow_of(connection, back), opcode, psn);
         record.src_port = 50_000;
+        if opcode == Opcode::ReadRequest {
+            record.virtual_address = READ_FROM + u64::from(psn.relative_to(initial)) * MTU;
+        }
         let mut aeth = AethRepr { syndrome, msn: 0 };
         let mut extra = Extra::default();
         let exit = Exit { time, copies: 1, corrupt: false, ce: false, mig_req: None };
@@ -104,6 +114,7 @@ impl Tape {
             let value: u64 = value.parse().ok()?;
             match key {
                 "ackreq" => record.flags |= flags::ACK_REQ,
+                "va" => record.virtual_address = READ_FROM + value * MTU,
                 "bytes" => record.dma_length = value as u32,
                 "msn" => aeth.msn = value as u32,
                 "drop" => record.set_event(Event::Drop),

@@ -4,9 +4,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::{IpAddr, Ipv4Addr};
 
+use dumper::observation::Delivery;
 use dumper::trace::{Extra, Flow, FlowId, Origin, flags};
 use dumper::wire::{Ecn, Opcode};
-use dumper::{Endpoint, Event, Exit, Nanos, Observation, Psn, Record, Trace};
+use dumper::{Completion, Endpoint, Event, Exit, Nanos, Observation, Psn, Record, Trace};
 
 use super::dice::Dice;
 use super::faults::{Action, Injector};
@@ -56,7 +57,7 @@ pub struct Tally {
 /// What a world leaves behind.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Trace and metadata; no counters.
+    /// Trace, metadata and what the hosts say of each message; no counters.
     pub observation: Observation,
     /// What both hosts counted.
     pub tallies: [Tally; 2],
@@ -329,6 +330,7 @@ impl Runner<'_> {
             Op::Response(_) => {
                 out_of_order = self.requesters[at].hears_response(
                     packet.at,
+                    packet.payload,
                     self.now,
                     spec,
                     &mut self.dice,
@@ -462,8 +464,41 @@ impl Runner<'_> {
                 responder: end(connection.responder, None),
             })
             .collect();
+        let mut observation = Observation::of_trace(trace, connections);
+        self.log(&mut observation);
         let gave_up = (0..self.requesters.len()).filter(|at| self.requesters[*at].is_dead()).collect();
-        Outcome { observation: Observation::of_trace(trace, connections), tallies: self.tallies, gave_up }
+        Outcome { observation, tallies: self.tallies, gave_up }
+    }
+}
+
+impl Runner<'_> {
+    /// Writes what the hosts say of each message; its times are the world's.
+    fn log(&self, observation: &mut Observation) {
+        for (at, connection) in self.spec.connections.iter().enumerate() {
+            let number = at as u32 + 1;
+            let (requester, responder) = (&self.requesters[at], &self.responders[at]);
+            for ((message, spec), status) in (1..).zip(&connection.messages).zip(requester.statuses()) {
+                observation.completions.push(Completion {
+                    connection: number,
+                    message,
+                    posted_ns: Nanos(START),
+                    completed_ns: Nanos(self.now),
+                    bytes: u64::from(spec.bytes),
+                    status,
+                });
+            }
+            for ((message, there), back) in (1..).zip(responder.taken()).zip(requester.taken()) {
+                let bytes = there + back;
+                if bytes > 0 {
+                    observation.deliveries.push(Delivery {
+                        connection: number,
+                        message,
+                        bytes,
+                        intact: true,
+                    });
+                }
+            }
+        }
     }
 }
 

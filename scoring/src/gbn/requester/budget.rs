@@ -1,0 +1,130 @@
+//! Retry budgets: what a requester spends between two moments of progress, as far as the switch can tell.
+
+use dumper::Nanos;
+
+use crate::known::{Known, RnrRetries};
+use crate::thresholds::ACK_IN_FLIGHT;
+
+/// What is spent of a budget.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    /// Retries that were certainly made.
+    certain: u32,
+    /// All that can have been, but for one that ends the QP and sends nothing.
+    possible: u32,
+}
+
+/// What is spent of both budgets.
+#[derive(Clone, Copy, Debug, Default)]
+struct Retries {
+    transport: Spent,
+    rnr: Spent,
+}
+
+impl Retries {
+    /// The larger of the possible numbers of each.
+    fn at_most(self, other: Self) -> [u32; 2] {
+        [self.transport.possible.max(other.transport.possible), self.rnr.possible.max(other.rnr.possible)]
+    }
+}
+
+/// The two budgets of a requester: one for time-outs, sequence NAKs and implied NAKs, one for RNR NAKs (IBA vol. 1,
+/// 9.7.6.1.3 and 9.7.5.2.8). Progress refills both.
+#[derive(Debug)]
+pub(super) struct Budget {
+    transport: Option<u32>,
+    rnr: Option<RnrRetries>,
+    /// Spent since the last progress.
+    now: Retries,
+    /// The most that was spent at one of the last moments of progress: the requester may have ended before it heard
+    /// of them.
+    before: Retries,
+    /// Spent in all.
+    total: Retries,
+    progressed: Nanos,
+    /// What made the requester go back may have been there before the last progress and was paid for then.
+    paid_before: bool,
+    /// An RNR NAK was heard since the last progress, so that going back may be for that.
+    refused: bool,
+    /// Either budget was, or may have been, spent at some time.
+    exhausted: bool,
+}
+
+impl Budget {
+    pub(super) fn of(known: &Known, now: Nanos) -> Self {
+        Self {
+            transport: known.retries,
+            rnr: known.rnr_retries,
+            now: Retries::default(),
+            before: Retries::default(),
+            total: Retries::default(),
+            progressed: now,
+            paid_before: false,
+            refused: false,
+            exhausted: known.retries == Some(0),
+        }
+    }
+
+    /// Whether either budget was, or may have been, spent at some time.
+    pub(super) const fn exhausted(&self) -> bool {
+        self.exhausted
+    }
+
+    /// A transport retry may have been spent.
+    pub(super) fn may_spend(&mut self) {
+        self.now.transport.possible += 1;
+        self.total.transport.possible += 1;
+        self.exhausted |= self.transport.is_some_and(|most| self.now.transport.possible >= most);
+    }
+
+    /// An RNR NAK was delivered.
+    pub(super) fn refused(&mut self) {
+        self.refused = true;
+        self.now.rnr.possible += 1;
+        self.total.rnr.possible += 1;
+        let limit = self.rnr.and_then(RnrRetries::limit);
+        self.exhausted |= limit.is_some_and(|most| self.now.rnr.possible > most);
+    }
+
+    /// The requester has gone back for a NAK, an implied NAK or a time-out. Returns the budget, if this is the first
+    /// retry beyond it.
+    pub(super) fn retried(&mut self) -> Option<u32> {
+        if self.refused || std::mem::take(&mut self.paid_before) {
+            return None;
+        }
+        self.now.transport.certain += 1;
+        self.transport.filter(|most| self.now.transport.certain == most + 1)
+    }
+
+    /// The requester has gone back for an RNR NAK. Returns the budget, if this is the first retry beyond it.
+    pub(super) fn retried_after_rnr(&mut self) -> Option<u32> {
+        self.now.rnr.certain += 1;
+        self.rnr.and_then(RnrRetries::limit).filter(|most| self.now.rnr.certain == most + 1)
+    }
+
+    /// The window has moved; `paid_before` if a reason to go back may be there that was paid for before.
+    pub(super) fn progress(&mut self, now: Nanos, paid_before: bool) {
+        if now - self.progressed > ACK_IN_FLIGHT {
+            self.before = Retries::default();
+        }
+        let [transport, rnr] = self.before.at_most(self.now);
+        self.before.transport.possible = transport;
+        self.before.rnr.possible = rnr;
+        self.now = Retries::default();
+        self.progressed = now;
+        self.paid_before = paid_before;
+        self.refused = false;
+    }
+
+    /// The most that can have been spent of the transport and of the RNR budget when the requester gave up, having
+    /// sent its last packet at `last_sent`. Without `all_heard`, nobody can say which progress it has heard of.
+    pub(super) fn spent_at_most(&self, last_sent: Nanos, all_heard: bool) -> [u32; 2] {
+        if !all_heard {
+            [self.total.transport.possible, self.total.rnr.possible]
+        } else if last_sent > self.progressed + ACK_IN_FLIGHT {
+            [self.now.transport.possible, self.now.rnr.possible]
+        } else {
+            self.now.at_most(self.before)
+        }
+    }
+}

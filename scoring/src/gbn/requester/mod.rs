@@ -1,0 +1,440 @@
+//! The requester's machine: what it sends, judged against what it has heard.
+
+mod budget;
+mod cause;
+mod returns;
+mod shape;
+
+use std::collections::VecDeque;
+
+use dumper::observation::CompletionStatus;
+use dumper::{Nanos, Psn};
+
+use self::budget::Budget;
+use self::cause::{Cause, Unheeded};
+use self::shape::Place;
+use super::tables::requester::{Event, State};
+use super::tracker::{Answer, Ledger, Lost, Packet};
+use super::window::{Sent, Window};
+use crate::anomaly::{Evidence, Role};
+use crate::known::{Known, RnrRetries, Timeout};
+use crate::rules::Rule;
+use crate::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE, TIMER_SLACK};
+
+/// A NAK as it was sent: when, and by which out-of-order packet. It is heard only if it is delivered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NakCause {
+    pub(super) psn: Psn,
+    pub(super) out_of_order: u32,
+    pub(super) generation: Nanos,
+}
+
+/// A re-issued Read whose first response has not been seen.
+#[derive(Clone, Copy, Debug)]
+struct Reissued {
+    psn: Psn,
+    time: Nanos,
+    /// Its entry among the retransmissions.
+    entry: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Requester {
+    state: State,
+    window: Window,
+    /// PSN after the packet that was sent last.
+    cursor: Psn,
+    nak: Option<Cause>,
+    gap: Option<Cause>,
+    /// PSN of the last delivery beyond the gap.
+    beyond_gap: Psn,
+    rnr: Option<Cause>,
+    /// When a NAK that ends the QP was delivered.
+    failed: Option<Nanos>,
+    /// Cause of the NAK that was sent last.
+    nak_cause: Option<NakCause>,
+    /// When anything of the window was last sent.
+    last_sent: Nanos,
+    /// The last packet.
+    last_packet: u32,
+    reissued: Option<Reissued>,
+    /// The wait that the last RNR NAK names.
+    rnr_wait: Nanos,
+    budget: Budget,
+    /// Where the next new request stands.
+    place: Place,
+    unheeded: Option<Unheeded>,
+    /// One past the highest PSN that an acknowledgement named. Before what a capture holds, more may have been sent.
+    told: Psn,
+    /// The timer is so short that its expiries cannot be told from answers.
+    hidden_expiries: bool,
+    /// When an acknowledgement of everything before the oldest unacknowledged PSN was last delivered: of several,
+    /// the first ones may have been lost behind the switch.
+    last_covered: Nanos,
+    /// End of an RNR wait: the timer does not run during it.
+    rnr_resumed: Nanos,
+}
+
+impl Requester {
+    pub(super) fn starting_at(psn: Psn, now: Nanos, fresh: bool, known: &Known) -> Self {
+        Self {
+            state: State::Flowing,
+            window: Window::starting_at(psn, now),
+            cursor: psn,
+            nak: None,
+            gap: None,
+            beyond_gap: psn,
+            rnr: None,
+            failed: None,
+            nak_cause: None,
+            last_sent: now,
+            last_packet: 0,
+            reissued: None,
+            rnr_wait: Nanos::ZERO,
+            budget: Budget::of(known, now),
+            place: if fresh { Place::Between } else { Place::Unknown },
+            unheeded: None,
+            told: psn,
+            hidden_expiries: !known.timer_shows(),
+            last_covered: now,
+            rnr_resumed: Nanos::ZERO,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn una(&self) -> Psn {
+        self.window.una()
+    }
+
+    /// Whether the requester may have given up: work is left, or it had used up its retries at some time, so
+    /// that the expiry which ends them all, and which sends nothing, may have come.
+    pub(super) fn may_have_given_up(&self) -> bool {
+        self.budget.exhausted() || self.hidden_expiries || self.window.una() != self.window.next()
+    }
+
+    /// The next new PSN, if everything before it is acknowledged, nothing beyond it is, and nothing that was heard
+    /// of it may still be acted on.
+    pub(super) fn done_before(&self, now: Nanos) -> Option<Psn> {
+        let next = self.window.next();
+        let done = self.window.una() == next && !next.is_before(self.told) && !self.is_pending(now);
+        done.then_some(next)
+    }
+
+    /// A request enters the switch. Returns whether it stands where it may in its message, as far as that is known.
+    #[inline]
+    pub(super) fn sends(
+        &mut self,
+        packet: &Packet,
+        lost: &mut VecDeque<Lost>,
+        ledger: &mut Ledger<'_>,
+    ) -> bool {
+        let new = !packet.psn.is_before(self.window.next());
+        let ahead = packet.psn.since(self.window.next());
+        if ahead == 0 && self.cursor == packet.psn {
+            // By far the most packets: the next new request, with nothing left out and nothing repeated.
+            if self.unheeded.is_some() || self.state == State::Failed {
+                self.sends_regardless(packet, ledger);
+            } else {
+                self.step(Event::SendNew, packet, ledger, String::new);
+            }
+            self.send_new(packet);
+        } else {
+            self.sends_out_of_line(packet, ahead, lost, ledger);
+        }
+        if self.unheeded.is_some_and(|nak| !nak.psn.is_before(packet.psn) && nak.psn.is_before(packet.end()))
+        {
+            self.unheeded = None;
+        }
+        self.cursor = packet.end();
+        self.last_sent = packet.time;
+        self.last_packet = packet.sequence;
+        if ahead > 0 {
+            self.place = Place::Unknown;
+        }
+        !new || self.takes_place(packet, ledger)
+    }
+
+    /// The next new request, after a NAK that asks for something else.
+    #[cold]
+    fn sends_regardless(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        // The NAK may have been among what was thrown away.
+        let heard = ledger.requester_discards == Some(0);
+        let failed = self.failed.filter(|_| self.state == State::Failed);
+        if heard && let Some(failed) = failed.filter(|failed| packet.time - *failed > ACK_IN_FLIGHT) {
+            let (relative, after) = (ledger.relative(packet.psn), packet.time - failed);
+            self.step(Event::SendAfterFatal, packet, ledger, || {
+                format!("sends a new request with PSN {relative} {after} after the NAK that ended the QP")
+            });
+        } else if heard && let Some(nak) = self.take_ignored_nak(packet) {
+            let (relative, after) = (ledger.relative(nak.psn), packet.time - nak.time);
+            self.step(Event::SendIgnoringNak, packet, ledger, || {
+                format!("sends new requests {after} after the NAK of PSN {relative}, and does not go back")
+            });
+        } else {
+            self.step(Event::SendNew, packet, ledger, String::new);
+        }
+    }
+
+    /// The sequence NAK that was not acted on for so long that it is ignored.
+    fn take_ignored_nak(&mut self, packet: &Packet) -> Option<Unheeded> {
+        let ignored = self.unheeded.filter(|nak| packet.time - nak.time > ANSWER_PATIENCE)?;
+        self.unheeded = None;
+        // It is not acted on any more.
+        if let Some(nak) = self.nak.as_mut().filter(|nak| nak.psn == ignored.psn) {
+            nak.pending = 0;
+        }
+        Some(ignored)
+    }
+
+    /// It repeats something from before what is followed here.
+    pub(super) fn repeats_earlier(&mut self, packet: &Packet) {
+        self.cursor = packet.end();
+        self.last_sent = packet.time;
+        self.last_packet = packet.sequence;
+    }
+
+    #[inline]
+    fn send_new(&mut self, packet: &Packet) {
+        self.window.send_new(Sent {
+            first: packet.psn,
+            count: packet.count,
+            first_sent: packet.time,
+            last_sent: packet.time,
+            answered: !packet.opcode.class().is_data(),
+            read: packet.read,
+        });
+    }
+
+    #[cold]
+    fn sends_out_of_line(
+        &mut self,
+        packet: &Packet,
+        ahead: i32,
+        lost: &mut VecDeque<Lost>,
+        ledger: &mut Ledger<'_>,
+    ) {
+        let psn = packet.psn;
+        if ahead >= 0 {
+            let skipped = if ahead > 0 { self.window.next() } else { self.cursor };
+            let event = match ahead {
+                1.. => Event::SendBeyond,
+                _ if self.window.una() == self.window.next() => Event::SkipAcknowledged,
+                _ => Event::ResumeLate,
+            };
+            let (from, to) = (ledger.relative(skipped), ledger.relative(psn));
+            self.step(event, packet, ledger, || format!("sends PSN {to} and leaves out {from} and on"));
+            self.send_new(packet);
+            return;
+        }
+        if psn == self.cursor {
+            self.step(Event::SendNext, packet, ledger, String::new);
+        } else if psn.is_after(self.cursor) {
+            let event =
+                if psn.is_after(self.window.una()) { Event::ResumeLate } else { Event::SkipAcknowledged };
+            let (from, to) = (ledger.relative(self.cursor), ledger.relative(psn));
+            self.step(event, packet, ledger, || {
+                format!("repeats PSN {to} and leaves out {from} and on, which nobody acknowledged")
+            });
+        } else {
+            self.goes_back(packet, lost, ledger);
+        }
+        self.judge_rest(packet, ledger);
+        self.window.resend(psn, packet.time);
+    }
+
+    /// An ACK or NAK is delivered. Returns whether the window moved.
+    #[inline]
+    pub(super) fn hears(&mut self, packet: &Packet, answer: Answer, ledger: &mut Ledger<'_>) -> bool {
+        if !packet.psn.is_before(self.told) {
+            self.told = packet.psn.add(1);
+        }
+        // Nothing beyond what was sent can be acknowledged; the responder's machine has seen to that.
+        if packet.psn.since(self.window.next()) >= 0 {
+            return false;
+        }
+        let before = self.window.una();
+        let acknowledged = match answer {
+            Answer::Ack => packet.psn.add(1),
+            Answer::SequenceNak | Answer::Rnr(_) | Answer::Fatal => packet.psn,
+        };
+        if acknowledged.is_before(before) {
+            // Of several acknowledgements the requester may have got only the ones that went slower.
+            self.window.may_have_been(acknowledged, packet.time);
+        }
+        self.acknowledge(acknowledged, packet, ledger);
+        if acknowledged == self.window.una() {
+            self.last_covered = packet.time;
+        }
+        let stale = packet.psn.is_before(before);
+        match answer {
+            Answer::Ack => self.step(Event::HearAck, packet, ledger, String::new),
+            Answer::SequenceNak => {
+                ledger.counts.sequence_naks_heard += 1;
+                if !stale {
+                    self.budget.may_spend();
+                    Cause::heard(&mut self.nak, packet.psn, packet);
+                    self.owe_going_back(packet);
+                    self.step(Event::HearNak, packet, ledger, String::new);
+                }
+            }
+            Answer::Rnr(wait) => {
+                ledger.counts.rnr_naks_heard += 1;
+                if !stale {
+                    self.budget.refused();
+                    // Of several it may have got any.
+                    let pending = self.rnr.is_some_and(|rnr| rnr.pending > 0);
+                    self.rnr_wait = if pending { wait.min(self.rnr_wait) } else { wait };
+                    self.unheeded = None;
+                    Cause::heard(&mut self.rnr, packet.psn, packet);
+                    self.step(Event::HearRnr, packet, ledger, String::new);
+                }
+            }
+            Answer::Fatal => {
+                self.failed.get_or_insert(packet.time);
+                self.unheeded = None;
+                self.step(Event::HearFatal, packet, ledger, String::new);
+            }
+        }
+        self.window.una() != before
+    }
+
+    /// A sequence NAK is delivered: going back to its PSN is owed, unless that was repeated before, or was refused with
+    /// an RNR NAK.
+    fn owe_going_back(&mut self, packet: &Packet) {
+        let psn = packet.psn;
+        let once = self.window.covering(psn).is_some_and(|sent| sent.first_sent == sent.last_sent);
+        let refused = self.rnr.is_some_and(|rnr| rnr.psn == psn);
+        if psn == self.window.una() && once && !refused && self.failed.is_none() {
+            let (sequence, time) = (packet.sequence, packet.time);
+            self.unheeded.get_or_insert(Unheeded { psn, sequence, time });
+        }
+    }
+
+    /// A Read response or atomic acknowledgement is delivered. Returns whether the window moved.
+    #[inline]
+    pub(super) fn hears_response(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) -> bool {
+        let before = self.window.una();
+        if packet.psn == before {
+            self.moved_to(packet.psn.add(1), packet.time, ledger);
+        } else if packet.psn.is_after(before) && packet.psn.since(self.window.next()) < 0 {
+            self.acknowledge(packet.psn, packet, ledger);
+            if self.window.una() == packet.psn {
+                self.moved_to(packet.psn.add(1), packet.time, ledger);
+            }
+        }
+        if packet.psn.add(1) == self.window.una() {
+            self.last_covered = packet.time;
+        }
+        self.window.una() != before
+    }
+
+    /// Everything before `end` is acknowledged, but for Reads and atomics that have not been answered: those
+    /// are an implied NAK.
+    #[inline]
+    fn acknowledge(&mut self, end: Psn, packet: &Packet, ledger: &mut Ledger<'_>) {
+        match self.window.unanswered_before(end) {
+            None => self.moved_to(end, packet.time, ledger),
+            Some(missing) => {
+                self.moved_to(missing, packet.time, ledger);
+                let news = Cause::heard(&mut self.gap, missing, packet);
+                // What is not beyond the last one belongs to another stream, and is another implied NAK.
+                if news || !packet.psn.is_after(self.beyond_gap) {
+                    self.budget.may_spend();
+                }
+                self.beyond_gap = packet.psn;
+                if news {
+                    ledger.counts.possible_implied_naks += 1;
+                    self.step(Event::HearGap, packet, ledger, String::new);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn moved_to(&mut self, una: Psn, now: Nanos, ledger: &mut Ledger<'_>) {
+        if !una.is_after(self.window.una()) {
+            return;
+        }
+        let mut paid_before = self.is_pending(now);
+        if let Some(Timeout::Enabled(minimum)) = ledger.known.timeout
+            && self.window.waited_at_most(now) + TIMER_SLACK >= minimum
+        {
+            // It may have expired before this arrives, and what it would have repeated is acknowledged.
+            ledger.counts.possible_timeouts += 1;
+            self.budget.may_spend();
+            paid_before = true;
+        }
+        self.window.acknowledge(una, now);
+        self.unheeded = self.unheeded.filter(|nak| !nak.psn.is_before(una));
+        self.budget.progress(now, paid_before);
+    }
+
+    /// Whether a NAK or implied NAK was delivered a moment ago and not acted on.
+    fn is_pending(&self, now: Nanos) -> bool {
+        let pending = |cause: &Cause| cause.pending > 0 && now - cause.time <= ACK_IN_FLIGHT;
+        [&self.nak, &self.gap].into_iter().flatten().any(pending)
+    }
+
+    /// A Read response enters the switch: it may be the data that a re-issued Read asked for.
+    #[inline]
+    pub(super) fn response_sent(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        let Some(reissued) = self.reissued.filter(|reissued| reissued.psn == packet.psn) else { return };
+        self.reissued = None;
+        let entry = &mut ledger.retransmissions[reissued.entry];
+        if entry.retransmission.is_none() {
+            entry.retransmission = Some(packet.sequence);
+            entry.reaction_ns = Some(packet.time - reissued.time);
+        }
+    }
+
+    /// The trace has ended, and a request of this connection had ended with `status`.
+    pub(super) fn ends(&self, status: Option<CompletionStatus>, ledger: &mut Ledger<'_>) {
+        let all_heard = ledger.requester_discards == Some(0);
+        let [retries, rnr_retries] = self.budget.spent_at_most(self.last_sent, all_heard);
+        let (rule, what) = match (status, ledger.known.retries, ledger.known.rnr_retries) {
+            // A timer too short to be seen may have expired any number of times.
+            (Some(CompletionStatus::RetryExceeded), Some(most), _)
+                if retries < most && ledger.known.timer_shows() =>
+            {
+                let what = format!("gives up after {retries} retries at most, where {most} are configured");
+                (Rule::RetriesBelowBudget, what)
+            }
+            (Some(CompletionStatus::RnrRetryExceeded), _, Some(RnrRetries::Unlimited)) => {
+                let what = "gives up after an RNR NAK, where retries without end are configured".to_owned();
+                (Rule::RnrRetriesBelowBudget, what)
+            }
+            // The RNR NAK after the last retry is the one that ends the QP.
+            (Some(CompletionStatus::RnrRetryExceeded), _, Some(RnrRetries::Limited(most)))
+                if rnr_retries <= most =>
+            {
+                let what = format!(
+                    "gives up after {rnr_retries} RNR NAKs at most, where {most} retries are configured"
+                );
+                (Rule::RnrRetriesBelowBudget, what)
+            }
+            _ => return,
+        };
+        let evidence = Evidence::packets([self.last_packet]);
+        ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
+    }
+
+    /// The responder has sent a sequence NAK.
+    pub(super) fn nak_sent(&mut self, cause: NakCause) {
+        self.nak_cause = Some(cause);
+    }
+
+    #[inline]
+    fn step(
+        &mut self,
+        event: Event,
+        packet: &Packet,
+        ledger: &mut Ledger<'_>,
+        what: impl FnOnce() -> String,
+    ) {
+        let next = self.state.step(event);
+        let nak = self.nak.into_iter().filter(|nak| nak.pending > 0).map(|nak| nak.sequence);
+        let packets = [packet.sequence].into_iter().chain(nak);
+        ledger.judge(Role::Requester, next, self.state.name(), packets, what);
+        self.state = next.state(self.state);
+    }
+}

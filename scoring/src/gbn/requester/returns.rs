@@ -1,0 +1,312 @@
+//! Going back: what made the requester repeat from an earlier PSN, and whether it may.
+
+use std::collections::VecDeque;
+
+use dumper::wire::Class;
+use dumper::{Nanos, Psn};
+
+use super::cause::Cause;
+use super::{Reissued, Requester};
+use crate::anomaly::{Evidence, Role};
+use crate::gbn::tables::requester::Event;
+use crate::gbn::tracker::{Ledger, Lost, Packet};
+use crate::gbn::window::Past;
+use crate::known::Timeout;
+use crate::retransmission::{Retransmission, Trigger};
+use crate::rules::Rule;
+use crate::thresholds::{ACK_IN_FLIGHT, LATEST_EXPIRY, RNR_WAIT_PERCENT, SHORTEST_TIMEOUT, TIMER_SLACK};
+
+impl Requester {
+    /// The requester repeats from an earlier PSN than the one that was next.
+    pub(super) fn goes_back(&mut self, packet: &Packet, lost: &mut VecDeque<Lost>, ledger: &mut Ledger<'_>) {
+        let psn = packet.psn;
+        let una = self.window.una();
+        let mut event = self.classify_return(packet, ledger);
+        let timer_possible = self.timer_may_have_expired(packet.time, ledger);
+        let timer_due = self.timer_is_due(packet.time, ledger);
+        let heard = ledger.requester_discards == Some(0);
+        let at_the_nak = self.unheeded.is_some_and(|nak| !psn.is_after(nak.psn));
+        let mut ignored = None;
+        if heard && timer_due && at_the_nak {
+            ignored = self.take_ignored_nak(packet);
+            if ignored.is_some() {
+                event = Event::ResumeIgnoringNak;
+            }
+        }
+        let mut certain = false;
+        let mut beyond = None;
+        let relative = ledger.relative(psn);
+        let waited = self.window.waited_at_least(packet.time);
+        let mut entry = Retransmission {
+            connection: ledger.connection(),
+            trigger: Trigger::None,
+            from_psn: relative,
+            lost: take_from(lost, psn),
+            out_of_order: None,
+            nack: None,
+            retransmission: Some(packet.sequence),
+            generation_ns: None,
+            reaction_ns: None,
+            timeout_ns: None,
+        };
+        match event {
+            Event::ResumeAtNak => {
+                ledger.counts.possible_timeouts += u64::from(timer_possible);
+                let nak = Cause::act(&mut self.nak);
+                if timer_due {
+                    self.budget.may_spend();
+                }
+                certain = !nak.acted;
+                entry.trigger = Trigger::Fast;
+                entry.nack = Some(nak.sequence);
+                entry.reaction_ns = Some(packet.time - nak.time);
+                if let Some(cause) = self.nak_cause.filter(|cause| cause.psn == psn) {
+                    entry.out_of_order = Some(cause.out_of_order);
+                    entry.generation_ns = Some(cause.generation);
+                }
+            }
+            Event::ResumeAtGap => {
+                ledger.counts.possible_timeouts += u64::from(timer_possible);
+                if !timer_possible && self.gap.is_some_and(|gap| !gap.acted) {
+                    ledger.counts.implied_naks += 1;
+                    ledger.counts.possible_implied_naks -= 1;
+                }
+                let gap = Cause::act(&mut self.gap);
+                // Its first delivery was paid for when it was heard.
+                for _ in 0..u32::from(timer_due) + u32::from(gap.acted) {
+                    self.budget.may_spend();
+                }
+                certain = !gap.acted;
+                entry.trigger = Trigger::Fast;
+                entry.out_of_order = Some(gap.sequence);
+                entry.generation_ns = Some(packet.time - gap.time);
+            }
+            Event::ResumeAfterRnr | Event::ResumeDuringRnr => {
+                let rnr = Cause::act(&mut self.rnr);
+                entry.trigger = Trigger::Rnr;
+                entry.nack = Some(rnr.sequence);
+                entry.reaction_ns = Some(packet.time - rnr.time);
+                self.rnr_resumed = packet.time;
+                if timer_due {
+                    self.budget.may_spend();
+                }
+                // Of several RNR NAKs on their way nobody can say which one it acts on.
+                if !timer_due && psn == una && rnr.pending == 1 {
+                    let most = self.budget.retried_after_rnr();
+                    beyond = most.map(|most| (Rule::RnrRetriesBeyondBudget, most));
+                }
+            }
+            Event::ResumeByTimer
+            | Event::ResumeUnheard
+            | Event::ResumeDiscarded
+            | Event::ResumeIgnoringNak => {
+                entry.trigger = Trigger::Timeout;
+                entry.timeout_ns = Some(waited);
+                self.budget.may_spend();
+                certain = timer_due && matches!(event, Event::ResumeByTimer | Event::ResumeIgnoringNak);
+                // A NAK may have been acted on late, or again.
+                let pending = |cause: Option<Cause>| {
+                    cause.is_some_and(|cause| {
+                        cause.pending > 0 && (cause.psn == psn || packet.time - cause.time <= ACK_IN_FLIGHT)
+                    })
+                };
+                if psn != una || pending(self.nak) || pending(self.gap) {
+                    ledger.counts.possible_timeouts += 1;
+                } else {
+                    ledger.counts.timeouts += 1;
+                }
+                if psn == una {
+                    self.judge_timer(packet, ledger);
+                }
+            }
+            _ => self.budget.may_spend(),
+        }
+        if certain && psn == una {
+            beyond = self.budget.retried().map(|most| (Rule::RetriesBeyondBudget, most));
+        }
+        if let Some((rule, most)) = beyond {
+            let what = format!("repeats from PSN {relative} once more than {most} times without progress");
+            let evidence = Evidence::packets([packet.sequence]);
+            ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
+        }
+        if packet.opcode.class() == Class::ReadRequest
+            && matches!(entry.trigger, Trigger::Fast | Trigger::Timeout)
+        {
+            // What is repeated of a Read is its data: the response that the new request brings.
+            self.reissued = Some(Reissued { psn, time: packet.time, entry: ledger.retransmissions.len() });
+            if entry.nack.is_none() {
+                entry.nack = Some(packet.sequence);
+                entry.retransmission = None;
+            }
+        }
+        ledger.retransmissions.push(entry);
+        let rnr_wait = self.rnr_wait;
+        let una_relative = ledger.relative(una);
+        let waited = self.window.waited_at_most(packet.time);
+        self.step(event, packet, ledger, || match event {
+            Event::ResumeUnheard => {
+                format!("repeats from PSN {relative}, whose acknowledgement left the switch intact")
+            }
+            Event::ResumeTooSoon => {
+                format!("repeats from PSN {relative} {waited} after it could start its timer, with no NAK")
+            }
+            Event::ResumeIgnoringNak => {
+                let nak = ignored.map_or(0, |nak| nak.sequence);
+                format!("repeats from PSN {relative} by its timer, and not for the NAK in packet {nak}")
+            }
+            Event::ResumeDuringRnr => {
+                format!("repeats from PSN {relative} before the {rnr_wait} are over that an RNR NAK asks for")
+            }
+            _ => format!("repeats from PSN {relative}, and {una_relative} is the oldest unacknowledged one"),
+        });
+    }
+
+    /// What a return to an earlier PSN is.
+    fn classify_return(&self, packet: &Packet, ledger: &Ledger<'_>) -> Event {
+        let psn = packet.psn;
+        let crossing = self.failed.is_some_and(|failed| packet.time - failed <= ACK_IN_FLIGHT);
+        let is = |cause: Option<Cause>| {
+            cause.is_some_and(|cause| {
+                cause.psn == psn
+                    && cause.pending > 0
+                    // Acknowledged since; but the acknowledgement may be behind it on the way.
+                    && (!psn.is_before(self.window.una()) || packet.time - cause.time <= ACK_IN_FLIGHT)
+                    && !(cause.acted && self.timer_is_likelier(&cause, packet.time, ledger))
+            })
+        };
+        let heard = if is(self.nak) {
+            Some(Event::ResumeAtNak)
+        } else if is(self.gap) {
+            Some(Event::ResumeAtGap)
+        } else {
+            self.rnr_explains(packet, ledger)
+        };
+        if let Some(heard) = heard {
+            return if crossing { Event::ResumeCrossing } else { heard };
+        }
+        if self.failed.is_some()
+            && !crossing
+            && ledger.requester_discards != Some(0)
+            && self.timer_is_due(packet.time, ledger)
+        {
+            // The NAK that ends the QP may be among what was thrown away.
+            return if ledger.requester_discards.is_none() {
+                Event::ResumeUnheard
+            } else {
+                Event::ResumeDiscarded
+            };
+        }
+        let una = self.window.una();
+        if psn == una {
+            let event = if self.timer_may_have_expired(packet.time, ledger) {
+                Event::ResumeByTimer
+            } else {
+                Event::ResumeTooSoon
+            };
+            // It may go back for an earlier PSN that is acknowledged when it is about to repeat it.
+            let overtaken = |cause: Option<Cause>| {
+                cause.is_some_and(|cause| {
+                    cause.pending > 0 && cause.psn.is_before(psn) && packet.time - cause.time <= ACK_IN_FLIGHT
+                })
+            };
+            let event = match event {
+                _ if self.timer_is_due(packet.time, ledger) => event,
+                _ if overtaken(self.nak) => Event::ResumeAtNak,
+                _ if overtaken(self.gap) => Event::ResumeAtGap,
+                other => other,
+            };
+            return if crossing && event != Event::ResumeTooSoon { Event::ResumeCrossing } else { event };
+        }
+        if psn.is_after(una) {
+            return Event::ResumeLate;
+        }
+        match self.window.past(psn) {
+            // The acknowledgement may still be on its way.
+            Past::Until(when) if packet.time - when <= ACK_IN_FLIGHT => {
+                if crossing {
+                    Event::ResumeCrossing
+                } else {
+                    Event::ResumeByTimer
+                }
+            }
+            Past::Until(_) | Past::Forgotten => match ledger.requester_discards {
+                None => Event::ResumeUnheard,
+                Some(0) => Event::ResumeEarly,
+                Some(_) => Event::ResumeDiscarded,
+            },
+            Past::Never => Event::ResumeEarly,
+        }
+    }
+
+    /// What going back is to an RNR NAK: what it asks for, at its PSN, after the wait that it names, or that too soon.
+    /// Before the wait is over only if no timer explains it.
+    fn rnr_explains(&self, packet: &Packet, ledger: &Ledger<'_>) -> Option<Event> {
+        let rnr = self.rnr.filter(|rnr| rnr.psn == packet.psn && rnr.pending > 0)?;
+        let waited = packet.time - rnr.time;
+        if waited + TIMER_SLACK >= self.rnr_wait {
+            return Some(Event::ResumeAfterRnr);
+        }
+        let too_soon = waited.times(100) < self.rnr_wait.times(RNR_WAIT_PERCENT);
+        if too_soon && packet.psn == self.window.una() && !self.timer_is_due(packet.time, ledger) {
+            return Some(Event::ResumeDuringRnr);
+        }
+        (!self.timer_may_have_expired(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
+    }
+
+    /// Whether an expired timer explains going back better than yet another delivery of a cause that was acted
+    /// on before: most requesters act on a cause once.
+    fn timer_is_likelier(&self, cause: &Cause, now: Nanos, ledger: &Ledger<'_>) -> bool {
+        match ledger.known.timeout {
+            Some(_) => self.timer_is_due(now, ledger),
+            None => now - cause.time > ACK_IN_FLIGHT,
+        }
+    }
+
+    /// Whether the ACK timer can have expired at `now`: it is enabled, and the shortest time-out has passed
+    /// since it can first have been started. An expiry before the configured T is judged by its own rule.
+    fn timer_may_have_expired(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
+        let waited = self.window.waited_at_most(now);
+        match ledger.known.timeout {
+            Some(Timeout::Disabled) => false,
+            Some(Timeout::Enabled(minimum)) if waited + TIMER_SLACK >= minimum => true,
+            Some(Timeout::Enabled(_)) | None => waited >= SHORTEST_TIMEOUT,
+        }
+    }
+
+    /// Whether a timer that was started as early as it can have been is due.
+    fn timer_is_due(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
+        match ledger.known.timeout {
+            Some(Timeout::Enabled(minimum)) => self.window.waited_at_most(now) + TIMER_SLACK >= minimum,
+            Some(Timeout::Disabled) | None => self.timer_may_have_expired(now, ledger),
+        }
+    }
+
+    /// Judges an expiry against T and 4T, where the configuration says what T is.
+    fn judge_timer(&self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return };
+        let longest = self.window.waited_at_most(packet.time);
+        let shortest = (packet.time
+            - self.last_sent.max(self.window.last_progress()).max(self.rnr_resumed).max(self.last_covered))
+        .min(longest);
+        let maximum = minimum.times(LATEST_EXPIRY);
+        let (rule, waited, limit) = if longest + TIMER_SLACK < minimum {
+            (Rule::RtoBelowMinimum, longest, minimum)
+        } else if shortest > maximum + TIMER_SLACK {
+            (Rule::RtoAboveMaximum, shortest, maximum)
+        } else {
+            return;
+        };
+        let relative = ledger.relative(packet.psn);
+        let what = format!("times out on PSN {relative} after {waited}, where {limit} is the limit");
+        let evidence =
+            Evidence::packets([packet.sequence]).with_time("waited", waited).with_time("limit", limit);
+        ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
+    }
+}
+
+/// Takes the lost packets that a return to `psn` repeats.
+fn take_from(lost: &mut VecDeque<Lost>, psn: Psn) -> Vec<u32> {
+    let taken = lost.iter().filter(|lost| !lost.psn.is_before(psn)).map(|lost| lost.sequence).collect();
+    lost.retain(|lost| lost.psn.is_before(psn));
+    taken
+}

@@ -1,0 +1,229 @@
+//! What a requester sends after a NAK, and how its requests look.
+
+use scoring::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE, RNR_WAIT_PERCENT};
+
+use crate::violations::Judge;
+
+/// A loss whose NAK is delivered, and what the requester does then.
+fn naked(and_then: &str) -> String {
+    format!(
+        "0    > WRITE_ONLY 1 ackreq drop
+         +300 > WRITE_ONLY 2 ackreq
+         5000 < NAK 1
+         {and_then}"
+    )
+}
+
+const REPAIR: &str = "+300 > WRITE_ONLY 2 ackreq
+                      +5000 < ACK 2 msn=2";
+
+#[test]
+fn a_nak_that_is_ignored() {
+    let judge = Judge::new();
+    let by_timer = naked(&format!("80000000 > WRITE_ONLY 1 ackreq\n {REPAIR}"));
+    let remark = "gbn-violation/requester/nak-ignored/nak-heard c1 @4";
+    judge.gives(&by_timer, &[remark]);
+    judge.silent(&naked(&format!("9000 > WRITE_ONLY 1 ackreq\n {REPAIR}")));
+    // It did not arrive: at the switch, or behind it.
+    judge.silent(&by_timer.replace("NAK 1", "NAK 1 drop"));
+    Judge { discards: [Some(1), Some(0)], ..Judge::new() }.silent(&by_timer);
+    Judge { discards: [None; 2], ..Judge::new() }.silent(&by_timer);
+    // Not even what the NAK acknowledges is taken note of.
+    judge.gives(
+        "0    > WRITE_FIRST 1
+         +300 > WRITE_MIDDLE 2 drop
+         +300 > WRITE_LAST 3 ackreq
+         5000 < NAK 2
+         80000000 > WRITE_FIRST 1
+         +300 > WRITE_MIDDLE 2
+         +300 > WRITE_LAST 3 ackreq
+         +5000 < ACK 3 msn=1",
+        &["gbn-violation/requester/nak-ignored/nak-heard c1 @5"],
+    );
+}
+
+/// New requests go on, and the timer never helps.
+#[test]
+fn a_nak_that_is_ignored_for_ever() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 0;
+    let goes_on = |after: u64| naked(&format!("+{after} > WRITE_ONLY 3 ackreq"));
+    let remark = "gbn-violation/requester/nak-ignored/nak-heard c1 @4";
+    judge.gives(&goes_on(ANSWER_PATIENCE.0), &[]);
+    judge.gives(&goes_on(ANSWER_PATIENCE.0 + 1), &[remark]);
+}
+
+/// What the NAK asks for comes in another way, or was under way already.
+#[test]
+fn a_nak_that_needs_no_answer() {
+    Judge::new()
+        // The packet was only late, and is acknowledged before the requester goes back.
+        .gives(
+            "0    > WRITE_ONLY 1 ackreq delay=4000
+             +300 > WRITE_ONLY 2 ackreq
+             5000 < NAK 1
+             6000 < ACK 1 msn=1
+             80000000 > WRITE_ONLY 2 ackreq
+             +5000 < ACK 2 msn=2",
+            &[],
+        )
+        // It has just been repeated, and is lost again.
+        .silent(
+            "0    > WRITE_ONLY 1 ackreq drop
+             +300 > WRITE_ONLY 2 ackreq delay=79999000
+             80000000 > WRITE_ONLY 1 ackreq drop
+             +300 > WRITE_ONLY 2 ackreq
+             +1000 < NAK 1
+             +80000000 > WRITE_ONLY 1 ackreq
+             +300 > WRITE_ONLY 2 ackreq
+             +5000 < ACK 2 msn=2",
+        );
+}
+
+/// Requests between the NAK and going back, and a NAK whose retransmission does not start the timer again.
+#[test]
+fn freedoms_after_a_nak() {
+    Judge::new().silent(&naked(
+        "+300 > WRITE_ONLY 3 ackreq
+         +300 > WRITE_ONLY 4 ackreq
+         9000 > WRITE_ONLY 1 ackreq drop
+         +300 > WRITE_ONLY 2 ackreq
+         +300 > WRITE_ONLY 3 ackreq
+         +300 > WRITE_ONLY 4 ackreq
+         70000000 > WRITE_ONLY 1 ackreq
+         +300 > WRITE_ONLY 2 ackreq
+         +300 > WRITE_ONLY 3 ackreq
+         +300 > WRITE_ONLY 4 ackreq
+         +5000 < ACK 4 msn=4",
+    ));
+}
+
+#[test]
+fn an_rnr_wait_that_is_cut_short() {
+    // The NAK asks for 480 µs.
+    let refused = |wait: u64| {
+        format!(
+            "0    > SEND_ONLY 1 ackreq
+             3000 < RNR 1
+             +{wait} > SEND_ONLY 1 ackreq
+             +5000 < ACK 1 msn=1"
+        )
+    };
+    let shortest = 480_000 * RNR_WAIT_PERCENT / 100;
+    let short = "protocol-violation/requester/rnr-wait-short/rnr-heard c1 @3";
+    Judge::new().gives(&refused(240_000), &[short]).gives(&refused(shortest - 3_000), &[short]);
+    Judge::new().gives(&refused(480_000), &[]).silent(&refused(2_000_000));
+    // Its timer, which had been running for long when the RNR NAK came.
+    Judge::new().silent(
+        "0    > SEND_ONLY 1 ackreq delay=70000000
+         70001000 < RNR 1
+         +5000 > SEND_ONLY 1 ackreq
+         +5000 < ACK 1 msn=1",
+    );
+}
+
+#[test]
+fn new_requests_after_a_fatal_nak() {
+    let goes_on = |after: u64| {
+        format!(
+            "0    > WRITE_ONLY 1 ackreq
+             3000 < FATAL 1
+             +{after} > WRITE_ONLY 2 ackreq"
+        )
+    };
+    let remark = "protocol-violation/requester/request-after-fatal-nak/failed c1 @3";
+    Judge::new().gives(&goes_on(ACK_IN_FLIGHT.0), &[]);
+    Judge::new().gives(&goes_on(ACK_IN_FLIGHT.0 + 1), &[remark]);
+    Judge::new().silent(&goes_on(5_000));
+    // The NAK did not arrive, or may not have.
+    Judge::new().silent(&goes_on(30_000_000).replace("FATAL 1", "FATAL 1 drop"));
+    Judge { discards: [None; 2], ..Judge::new() }.silent(&goes_on(30_000_000));
+    Judge { discards: [Some(1), Some(0)], ..Judge::new() }.silent(&goes_on(30_000_000));
+}
+
+#[test]
+fn a_request_packet_in_the_wrong_place() {
+    // The MSN counts what a message may have been taken for.
+    let message = |third: &str, msn: u32| {
+        format!(
+            "0     > WRITE_FIRST 1
+             +300  > WRITE_MIDDLE 2
+             +300  > {third}
+             +300  > WRITE_LAST 4 ackreq
+             5000  < ACK 4 msn={msn}
+             +300  > WRITE_ONLY 5 ackreq
+             +5000 < ACK 5 msn={}",
+            msn + 1
+        )
+    };
+    let inside = "protocol-violation/requester/request-position/flowing c1 @3";
+    for (third, msn) in [
+        ("WRITE_FIRST 3", 1),
+        ("WRITE_ONLY 3", 2),
+        ("WRITE_ONLY 3", 1),
+        ("READ 3 bytes=1024", 2),
+        ("SEND_MIDDLE 3", 1),
+    ] {
+        let text = message(third, msn);
+        let text = if third.starts_with("READ") {
+            text.replace("5000  < ACK 4", "4000 < READ_RESPONSE_ONLY 3 msn=1\n 5000 < ACK 4")
+        } else {
+            text
+        };
+        // What follows is judged by it: a LAST of nothing, or of another verb.
+        let last = "protocol-violation/requester/request-position/flowing c1 @4";
+        let remarks = if third == "WRITE_FIRST 3" { vec![inside] } else { vec![inside, last] };
+        Judge::new().gives(&text, &remarks);
+    }
+    Judge::new().silent(&message("WRITE_MIDDLE 3", 1));
+    Judge::new().gives(
+        "0     > WRITE_ONLY 1 ackreq
+         +300  > WRITE_MIDDLE 2
+         +300  > WRITE_LAST 3 ackreq
+         +5000 < ACK 3 msn=2",
+        &["protocol-violation/requester/request-position/flowing c1 @2"],
+    );
+    // A repeated packet has its place already.
+    Judge::new().silent(
+        "0     > WRITE_FIRST 1
+         +300  > WRITE_LAST 2 ackreq drop
+         80000000 > WRITE_FIRST 1
+         +300  > WRITE_LAST 2 ackreq
+         +5000 < ACK 2 msn=1",
+    );
+}
+
+#[test]
+fn a_read_that_is_repeated_from_another_address() {
+    let rest = |request: &str| {
+        format!(
+            "0     > READ 1 bytes=4000
+             3000  < READ_RESPONSE_FIRST 1 msn=1
+             +300  < READ_RESPONSE_MIDDLE 2 drop
+             +300  < READ_RESPONSE_MIDDLE 3
+             +300  < READ_RESPONSE_LAST 4 msn=1
+             9000  > {request}
+             12000 < READ_RESPONSE_FIRST 2 msn=1
+             +300  < READ_RESPONSE_MIDDLE 3
+             +300  < READ_RESPONSE_LAST 4 msn=1"
+        )
+    };
+    let remark = "protocol-violation/requester/reissue-address/repeating c1 @6";
+    Judge::new()
+        .silent(&rest("READ 2 bytes=2976"))
+        .gives(&rest("READ 2 bytes=2976 va=1"), &[remark])
+        .gives(&rest("READ 2 bytes=2976 va=3"), &[remark])
+        .gives(&rest("READ 2 bytes=3000"), &[remark]);
+    // The whole of it again, as nothing came back.
+    let whole = |address: u64| {
+        format!(
+            "0     > READ 1 bytes=2048 drop
+             80000000 > READ 1 bytes=2048 va={address}
+             +3000 < READ_RESPONSE_FIRST 1 msn=1
+             +300  < READ_RESPONSE_LAST 2 msn=1"
+        )
+    };
+    Judge::new()
+        .silent(&whole(1))
+        .gives(&whole(2), &["protocol-violation/requester/reissue-address/repeating c1 @2"]);
+}

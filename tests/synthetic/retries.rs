@@ -1,0 +1,131 @@
+//! Retry budgets: what a requester may spend between two moments of progress.
+
+use dumper::observation::CompletionStatus::{self, RetryExceeded, RnrRetryExceeded};
+
+use crate::violations::Judge;
+
+/// A requester with so many transport and RNR retries.
+fn judge(retries: u8, rnr_retries: u8) -> Judge {
+    let mut judge = Judge::new();
+    judge.config.traffic.max_retransmit_retry = retries;
+    judge.config.traffic.rnr_retry = rnr_retries;
+    judge
+}
+
+/// The same, whose first message ended so.
+fn failing(retries: u8, rnr_retries: u8, status: CompletionStatus) -> Judge {
+    judge(retries, rnr_retries).completing(1024, status)
+}
+
+/// A packet that never arrives, and `times` time-outs.
+fn time_outs(times: usize) -> String {
+    "0 > WRITE_ONLY 1 ackreq drop\n".to_owned() + &"+70000000 > WRITE_ONLY 1 ackreq drop\n".repeat(times)
+}
+
+/// A lost packet, its NAK, the retry, and `times` time-outs as that is lost again.
+fn nak_and_time_outs(times: usize) -> String {
+    "0    > WRITE_FIRST 1
+     +300 > WRITE_MIDDLE 2 drop
+     +300 > WRITE_LAST 3 ackreq
+     5000 < NAK 2
+     9000 > WRITE_MIDDLE 2 drop
+     +300 > WRITE_LAST 3 ackreq\n"
+        .to_owned()
+        + &"+70000000 > WRITE_MIDDLE 2 drop
+            +300 > WRITE_LAST 3 ackreq\n"
+            .repeat(times)
+}
+
+/// A Send that is refused again and again, and tried again `times` times.
+fn refusals(times: usize) -> String {
+    "0 > SEND_ONLY 1 ackreq
+     3000 < RNR 1\n"
+        .to_owned()
+        + &"+2000000 > SEND_ONLY 1 ackreq
+            +3000 < RNR 1\n"
+            .repeat(times)
+}
+
+#[test]
+fn more_retries_than_configured() {
+    judge(2, 7)
+        .silent(&time_outs(2))
+        .gives(&time_outs(3), &["retry-count/requester/retries-beyond-budget/repeating c1 @4"]);
+    // 7 means 7.
+    judge(7, 7)
+        .silent(&time_outs(7))
+        .gives(&time_outs(8), &["retry-count/requester/retries-beyond-budget/repeating c1 @9"]);
+    judge(0, 7).gives(&time_outs(1), &["retry-count/requester/retries-beyond-budget/flowing c1 @2"]);
+    // A NAK spends the same budget.
+    judge(2, 7)
+        .silent(&nak_and_time_outs(1))
+        .gives(&nak_and_time_outs(2), &["retry-count/requester/retries-beyond-budget/repeating c1 @9"]);
+}
+
+#[test]
+fn progress_refills_the_budget() {
+    let lossy = |psn: u32| {
+        format!(
+            "+1000 > WRITE_ONLY {psn} ackreq drop
+             +70000000 > WRITE_ONLY {psn} ackreq drop
+             +70000000 > WRITE_ONLY {psn} ackreq
+             +5000 < ACK {psn} msn={psn}\n"
+        )
+    };
+    judge(2, 7).silent(&(lossy(1) + &lossy(2)));
+}
+
+#[test]
+fn retries_of_reads() {
+    // The last response is lost each time: the first time its successor shows it, then only the timer.
+    let reads = |times: usize| {
+        "0     > READ 1 bytes=2048
+         +300  > READ 3 bytes=1024
+         3000  < READ_RESPONSE_FIRST 1 msn=1
+         +300  < READ_RESPONSE_LAST 2 msn=1 drop
+         +300  < READ_RESPONSE_ONLY 3 msn=2
+         9000  > READ 2 bytes=1024
+         +300  > READ 3 bytes=1024
+         +3000 < READ_RESPONSE_ONLY 2 msn=2 drop
+         +300  < READ_RESPONSE_ONLY 3 msn=2 drop\n"
+            .to_owned()
+            + &"+70000000 > READ 2 bytes=1024
+                +300  > READ 3 bytes=1024
+                +3000 < READ_RESPONSE_ONLY 2 msn=2 drop
+                +300  < READ_RESPONSE_ONLY 3 msn=2 drop\n"
+                .repeat(times)
+    };
+    let beyond = ["retry-count/requester/retries-beyond-budget/repeating c1 @14"];
+    judge(2, 7).silent(&reads(1));
+    judge(1, 7).gives(&reads(1), &["retry-count/requester/retries-beyond-budget/repeating c1 @10"]);
+    judge(2, 7).gives(&reads(2), &beyond);
+}
+
+#[test]
+fn giving_up_too_early() {
+    let below = |packet| format!("retry-count/requester/retries-below-budget/repeating c1 @{packet}");
+    failing(7, 7, RetryExceeded).silent(&time_outs(7)).gives(&time_outs(6), &[&below(7)]);
+    failing(3, 7, RetryExceeded).silent(&nak_and_time_outs(2)).gives(&nak_and_time_outs(1), &[&below(8)]);
+    // What failed for another reason says nothing.
+    failing(7, 7, CompletionStatus::RemoteError).silent(&time_outs(1));
+    failing(7, 7, CompletionStatus::Flushed).silent(&time_outs(1));
+    // Progress that may not have been heard of any more: what was spent before counts.
+    failing(3, 7, RetryExceeded)
+        .silent(&(time_outs(2) + "+70000000 > WRITE_ONLY 1 ackreq\n +70000000 < ACK 1 msn=1"));
+}
+
+#[test]
+fn rnr_retries() {
+    let beyond = "retry-count/requester/rnr-retries-beyond-budget/rnr-heard c1 @";
+    judge(7, 2).silent(&refusals(2)).gives(&refusals(3), &[&format!("{beyond}7")]);
+    judge(7, 0).silent(&refusals(0)).gives(&refusals(1), &[&format!("{beyond}3")]);
+    // 7 is unlimited.
+    judge(7, 7).silent(&refusals(20));
+}
+
+#[test]
+fn giving_up_too_early_after_rnr_naks() {
+    let below = |packet| format!("retry-count/requester/rnr-retries-below-budget/rnr-heard c1 @{packet}");
+    failing(7, 2, RnrRetryExceeded).silent(&refusals(2)).gives(&refusals(1), &[&below(3)]);
+    failing(7, 7, RnrRetryExceeded).gives(&refusals(9), &[&below(19)]);
+}
