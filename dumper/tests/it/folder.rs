@@ -167,7 +167,7 @@ fn all_but_the_capture_may_be_missing() {
     assert_eq!(observation.trace, trace_of("write"));
     assert_eq!((&observation.requester, &observation.responder, &observation.switch), (&None, &None, &None));
     assert_eq!(observation.connections, []);
-    assert_eq!(read.missing.len(), 7);
+    assert_eq!(read.missing.len(), 8);
 }
 
 #[test]
