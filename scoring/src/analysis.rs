@@ -14,6 +14,7 @@ use crate::anomaly::{Anomalies, Role, Who};
 use crate::cnp::CnpAnalyzer;
 use crate::connections::{self, Certainty, FlowProfile, LARGEST_MTU, Pair};
 use crate::counters::{self, CounterReport};
+use crate::deliveries;
 use crate::facts::{self, HostFacts};
 use crate::gbn::{ConnectionTracker, Findings};
 use crate::known::{CnpScope, Host, Known};
@@ -174,6 +175,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     } else {
         [None, None]
     };
+    deliveries::judge(observation, options.config, &mut anomalies);
     anomalies.sort();
     Analysis {
         connections: summaries(&pairs, &profiles, &trackers, &retransmissions),

@@ -10,6 +10,7 @@ mod anomaly;
 mod cnp;
 mod connections;
 mod counters;
+mod deliveries;
 mod facts;
 pub mod gbn;
 mod known;

@@ -106,3 +106,18 @@ fn patience_with_a_repeated_ack() {
     Judge::new().gives(&ends(ANSWER_PATIENCE.0 - 1), &[]);
     Judge::new().gives(&ends(ANSWER_PATIENCE.0), &["gbn-violation/responder/reack-missing/in-order c1 @3"]);
 }
+
+#[test]
+fn patience_with_the_first_ack() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 13;
+    let repeated = |patience: u64| {
+        format!(
+            "0 > WRITE_ONLY 1 ackreq
+             {patience} > WRITE_ONLY 1 ackreq
+             +5000 < ACK 1 msn=1"
+        )
+    };
+    judge.gives(&repeated(ANSWER_PATIENCE.0 - 1), &[]);
+    judge.gives(&repeated(ANSWER_PATIENCE.0), &["gbn-violation/responder/ack-missing/in-order c1 @1"]);
+}

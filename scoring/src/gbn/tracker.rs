@@ -366,11 +366,12 @@ impl ConnectionTracker {
         let mut ledger = ledger!(self, findings);
         let moved = match class {
             Class::Request(_, position) => {
-                ends.responder.takes(&packet, position.ends(), &mut ledger);
+                let read = |psn| ends.answers.holds_back(psn);
+                ends.responder.takes(&packet, position.ends(), read, &mut ledger);
                 false
             }
             Class::ReadRequest | Class::AtomicRequest => {
-                if let Some(taken) = ends.responder.takes(&packet, true, &mut ledger) {
+                if let Some(taken) = ends.responder.takes(&packet, true, |_| true, &mut ledger) {
                     ends.answers.asked(&packet, taken);
                 }
                 false
