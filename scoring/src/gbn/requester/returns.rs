@@ -241,8 +241,17 @@ impl Requester {
     /// What going back is to an RNR NAK: what it asks for, at its PSN, after the wait that it names, or that too soon.
     /// Before the wait is over only if no timer explains it.
     fn rnr_explains(&self, packet: &Packet, ledger: &Ledger<'_>) -> Option<Event> {
-        let rnr = self.rnr.filter(|rnr| rnr.psn == packet.psn && rnr.pending > 0)?;
+        let rnr = self.rnr.filter(|rnr| rnr.pending > 0)?;
         let waited = packet.time - rnr.time;
+        if rnr.psn != packet.psn {
+            // What was refused has been acknowledged after all: a copy of it was late. What came behind it was thrown away
+            // in silence, and is repeated when the wait is over, or at once.
+            let overtaken = rnr.psn.is_before(packet.psn)
+                && packet.psn == self.window.una()
+                && waited <= self.rnr_wait + ACK_IN_FLIGHT
+                && !self.timer_is_due(packet.time, ledger);
+            return overtaken.then_some(Event::ResumeAfterRnr);
+        }
         if waited + TIMER_SLACK >= self.rnr_wait {
             return Some(Event::ResumeAfterRnr);
         }
