@@ -244,9 +244,10 @@ impl Requester {
         let rnr = self.rnr.filter(|rnr| rnr.pending > 0)?;
         let waited = packet.time - rnr.time;
         if rnr.psn != packet.psn {
-            // What was refused has been acknowledged after all: a copy of it was late. What came behind it was thrown away
-            // in silence, and is repeated when the wait is over, or at once.
-            let overtaken = rnr.psn.is_before(packet.psn)
+            // Acknowledgements that were late or lost: what was refused has arrived after all, and what came behind it was
+            // thrown away in silence; or the wait ends with what was missing before.
+            let over = waited + TIMER_SLACK >= self.rnr_wait;
+            let overtaken = (over || rnr.psn.is_before(packet.psn))
                 && packet.psn == self.window.una()
                 && waited <= self.rnr_wait + ACK_IN_FLIGHT
                 && !self.timer_is_due(packet.time, ledger);
