@@ -18,7 +18,7 @@ use crate::deliveries;
 use crate::facts::{self, HostFacts};
 use crate::gbn::{ConnectionTracker, Findings};
 use crate::known::{CnpScope, Host, Known};
-use crate::messages::{self, MessageTime, QpMessages};
+use crate::messages::{self, MessageTime, QpMessages, Report};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::sides::Sides;
 
@@ -164,8 +164,12 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     for tracker in &mut trackers {
         // Connections that sent nothing are not tracked: the numbers of the hosts' log may be others.
         let number = numbers.get(&key_of(&tracker.pair().connection));
-        let failure = number.and_then(|number| failures.get(number)).copied();
-        tracker.ends(end, failure, &mut findings);
+        let report = match number.and_then(|number| failures.get(number)) {
+            Some(status) => Report::Failed(*status),
+            None if number.is_none() || observation.completions.is_empty() => Report::None,
+            None => Report::NoFailure,
+        };
+        tracker.ends(end, report, &mut findings);
     }
     cnp.ends(findings.anomalies);
 

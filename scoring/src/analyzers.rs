@@ -63,6 +63,7 @@ pub const ALL: &[Analyzer] = &[
             Rule::RetriesBelowBudget,
             Rule::RnrRetriesBeyondBudget,
             Rule::RnrRetriesBelowBudget,
+            Rule::RequestNeverAnswered,
             Rule::DeliveredYetMissing,
         ],
     },

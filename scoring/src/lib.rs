@@ -27,6 +27,6 @@ pub use connections::{Certainty, Pair};
 pub use counters::CounterReport;
 pub use facts::{Doubts, HostFacts};
 pub use known::{CnpScope, Known, RnrRetries, Timeout};
-pub use messages::{MessageTime, QpMessages};
+pub use messages::{MessageTime, QpMessages, Report};
 pub use retransmission::{Retransmission, Trigger};
 pub use rules::Rule;

@@ -186,6 +186,10 @@ rules! {
     DeliveredWrong = "delivered-wrong", DataCorruption,
         "what arrives in memory is what the sender has at that place",
         "IBA vol. 1, 9.7.4";
+    /// A requester that neither repeats an unacknowledged request nor reports that it failed.
+    RequestNeverAnswered = "request-never-answered", Stall,
+        "an unacknowledged request is repeated when its timer expires, until it is acknowledged or fails",
+        "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1";
     /// A counter that moved by another number than the trace shows.
     CounterDiffers = "counter-differs", CounterMismatch,
         "the counter moves as often as the trace shows its cause",
@@ -212,6 +216,7 @@ impl Rule {
                 | Self::AckMissing
                 | Self::ResponseMsn
                 | Self::RetriesBelowBudget
+                | Self::RequestNeverAnswered
                 | Self::RnrRetriesBelowBudget
                 | Self::EcnWithoutCnp
                 | Self::DeliveredYetMissing

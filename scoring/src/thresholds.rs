@@ -26,6 +26,10 @@ pub const ANSWER_PATIENCE: Nanos = Nanos::from_millis(50);
 /// at the ports let both vary by a few packets.
 pub const TIMER_SLACK: Nanos = Nanos::from_micros(50);
 
+/// After so many times the latest expiry, 4T, without a packet a requester that waits for an acknowledgement has
+/// stalled: NICs that back off from one time-out to the next do so by less in all.
+pub const STALL_EXPIRIES: u64 = 8;
+
 /// An RNR wait shorter than this share of what the NAK asks for, in percent, is too short. Nothing on the way makes it
 /// look shorter to the switch; timers have clocks of their own. Waits that are shorter by less than `TIMER_SLACK`
 /// are not judged.

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use dumper::observation::CompletionStatus;
 use dumper::trace::{Fate, Record};
 use dumper::wire::{AethRepr, Class, NakCode, Opcode, Syndrome};
 use dumper::{Nanos, Psn};
@@ -16,6 +15,7 @@ use super::window::ReadOf;
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::connections::{Certainty, Pair};
 use crate::known::Known;
+use crate::messages::Report;
 use crate::retransmission::Retransmission;
 use crate::rules::Rule;
 
@@ -394,11 +394,11 @@ impl ConnectionTracker {
         }
     }
 
-    /// The trace ends at `now`: obligations whose patience has run out are judged, and whether the first request
-    /// that failed, with `failure`, had reason to.
-    pub fn ends(&mut self, now: Nanos, failure: Option<CompletionStatus>, findings: &mut Findings<'_>) {
+    /// The trace ends at `now`: obligations whose patience has run out are judged, and what the hosts
+    /// report.
+    pub fn ends(&mut self, now: Nanos, report: Report, findings: &mut Findings<'_>) {
         if let Some(ends) = &mut self.ends {
-            ends.requester.ends(failure, &mut ledger!(self, findings));
+            ends.requester.ends(now, report, &mut ledger!(self, findings));
             ends.responder.ends(now, &mut ledger!(self, findings));
         }
     }

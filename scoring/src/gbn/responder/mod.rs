@@ -1,6 +1,7 @@
 //! The responder's machine: what it acknowledges, judged against what was delivered.
 
 mod messages;
+mod owed;
 
 use std::collections::VecDeque;
 
@@ -8,6 +9,7 @@ use dumper::wire::{Class, Position};
 use dumper::{Nanos, Psn};
 
 use self::messages::Messages;
+use self::owed::OwedAck;
 use super::requester::NakCause;
 use super::tables::responder::{Event, State};
 use super::tracker::{Answer, Ledger, Packet};
@@ -39,16 +41,6 @@ impl Gap {
 /// Closed gaps whose NAK may still be on its way, at most. A responder has one NAK outstanding; more than this
 /// many gaps within one round trip have nothing to tell.
 const REMEMBERED_GAPS: usize = 16;
-
-/// A request with AckReq that was delivered and not answered.
-#[derive(Clone, Copy, Debug)]
-struct OwedAck {
-    psn: Psn,
-    sequence: u32,
-    since: Nanos,
-    /// Duplicates that asked and were not answered in time.
-    unanswered: u32,
-}
 
 #[derive(Debug)]
 pub(super) struct Responder {
@@ -202,28 +194,6 @@ impl Responder {
             Some(_) => {}
             None => self.owed = Some(owed),
         }
-    }
-
-    /// A duplicate shows that the requester has waited in vain for the ACK that it asked for at first.
-    fn judge_first_ack(&mut self, packet: &Packet, read: impl FnOnce(Psn) -> bool, ledger: &mut Ledger<'_>) {
-        let unacknowledged =
-            |asked: &OwedAck| !asked.psn.is_before(self.acknowledged) && !packet.psn.is_after(asked.psn);
-        let Some(asked) = self.asked.filter(unacknowledged) else { return };
-        // It, or what came before it, may have been lost behind the switch, unless the host counts that nothing was.
-        let clear = ledger.responder_discards == Some(0)
-            && !matches!(self.state, State::Failed | State::NotReady)
-            && self.uncertain.is_none()
-            && !read(asked.psn);
-        if !clear || packet.time - asked.since < ANSWER_PATIENCE {
-            return;
-        }
-        let relative = ledger.relative(asked.psn);
-        let waited = packet.time - asked.since;
-        let what =
-            format!("took PSN {relative}, which asks for an ACK, and did not acknowledge it in {waited}");
-        let evidence = Evidence::packets([asked.sequence, packet.sequence]).with_time("waited", waited);
-        self.judge_absence(Rule::AckMissing, what, evidence, ledger);
-        self.asked = None;
     }
 
     fn close_gap(&mut self, now: Nanos) {
@@ -504,51 +474,6 @@ impl Responder {
         {
             self.unanswered.pop_front();
             self.judge_missing_nak(&gap, closed, ledger);
-        }
-    }
-
-    /// Judges a gap that was not NAKed until `until`.
-    fn judge_missing_nak(&self, gap: &Gap, until: Nanos, ledger: &mut Ledger<'_>) {
-        let waited = until - gap.opened;
-        let certain = ledger.responder_discards == Some(0) || (gap.seen > 1 && gap.first);
-        if !(gap.owed && certain && waited >= ANSWER_PATIENCE) {
-            return;
-        }
-        let relative = ledger.relative(gap.psn);
-        let what = format!("sent no NAK for PSN {relative} in {waited}, with later packets delivered");
-        let evidence = Evidence::packets([gap.out_of_order]).with_time("waited", waited);
-        self.judge_absence(Rule::NakMissing, what, evidence, ledger);
-    }
-
-    /// Judges a duplicate that was not answered, if it is certain that the responder got one. Returns whether
-    /// it is.
-    fn judge_reack(&self, owed: OwedAck, shown_by: u32, ledger: &mut Ledger<'_>) -> bool {
-        // A single duplicate may have been lost behind the switch, unless the host counts that none was.
-        let certain = ledger.responder_discards == Some(0) || owed.unanswered > 1;
-        if certain {
-            let relative = ledger.relative(owed.psn);
-            let what = format!("did not acknowledge the duplicate of PSN {relative} that asked for it");
-            let evidence = Evidence::packets([owed.sequence, shown_by]);
-            self.judge_absence(Rule::ReackMissing, what, evidence, ledger);
-        }
-        certain
-    }
-
-    /// An answer that was never sent: no fault of a host that counts what it threw away.
-    fn judge_absence(&self, rule: Rule, what: String, evidence: Evidence, ledger: &mut Ledger<'_>) {
-        if ledger.responder_discards.is_none_or(|discards| discards == 0) {
-            ledger.broken(Role::Responder, rule, self.state.name(), what, evidence);
-        }
-    }
-
-    /// The trace ends at `now`.
-    pub(super) fn ends(&mut self, now: Nanos, ledger: &mut Ledger<'_>) {
-        if let Some(owed) = self.owed.filter(|owed| now - owed.since >= ANSWER_PATIENCE) {
-            let unanswered = owed.unanswered + 1;
-            self.judge_reack(OwedAck { unanswered, ..owed }, owed.sequence, ledger);
-        }
-        if let Some(gap) = self.gap.filter(|_| self.state == State::GapOpen) {
-            self.judge_missing_nak(&gap, now, ledger);
         }
     }
 
