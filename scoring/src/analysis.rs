@@ -21,6 +21,7 @@ use crate::known::{CnpScope, Host, Known};
 use crate::messages::{self, MessageTime, QpMessages, Report};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::sides::Sides;
+use crate::thresholds::TIMER_SLACK;
 
 /// What the analyzers say of a connection.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -153,8 +154,12 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         Origin::Plain => Anomalies::lenient(),
     };
     let mut retransmissions = Vec::new();
-    let mut findings =
-        Findings { anomalies: &mut anomalies, retransmissions: &mut retransmissions, known: &known };
+    let mut findings = Findings {
+        anomalies: &mut anomalies,
+        retransmissions: &mut retransmissions,
+        known: &known,
+        requests_flow_since: Nanos::ZERO,
+    };
 
     let mut events = EventLog::new(trace, &pairs);
     pass(trace, &routes, &mut trackers, &mut cnp, &mut events, &mut findings);
@@ -223,7 +228,14 @@ fn pass(
             tracker.leaves(record, left, findings);
         }
     };
+    let mut last_request = Nanos::ZERO;
     for (at, record) in trace.records().iter().enumerate() {
+        if routes[record.flow.index()].requests != NOBODY {
+            if record.time - last_request > TIMER_SLACK {
+                findings.requests_flow_since = record.time;
+            }
+            last_request = record.time;
+        }
         while let Some(Reverse((left, held_at))) =
             held.peek().copied().filter(|Reverse((left, _))| *left < record.time)
         {

@@ -114,6 +114,8 @@ pub(super) struct Ledger<'a> {
     pub(super) requester_discards: Option<u64>,
     /// Path MTU in bytes.
     pub(super) mtu: u32,
+    /// See [`Findings::requests_flow_since`].
+    pub(super) requests_flow_since: Nanos,
     start: &'a Start,
     pair: &'a Pair,
     connection: usize,
@@ -216,6 +218,9 @@ pub struct Findings<'a> {
     pub retransmissions: &'a mut Vec<Retransmission>,
     /// What is known besides the trace.
     pub known: &'a Known,
+    /// Since when requests have been entering the switch without a break: what a requester means to repeat may wait
+    /// behind them in its NIC.
+    pub requests_flow_since: Nanos,
 }
 
 /// Lends the tracker's own fields and the findings to its machines.
@@ -229,6 +234,7 @@ macro_rules! ledger {
             responder_discards: $tracker.responder_discards,
             requester_discards: $tracker.requester_discards,
             mtu: $tracker.mtu,
+            requests_flow_since: $findings.requests_flow_since,
             start: &$tracker.start,
             pair: &$tracker.pair,
             connection: $tracker.connection,

@@ -250,7 +250,7 @@ impl Requester {
             let overtaken = (over || rnr.psn.is_before(packet.psn))
                 && packet.psn == self.window.una()
                 && waited <= self.rnr_wait + ACK_IN_FLIGHT
-                && !self.timer_is_due(packet.time, ledger);
+                && (over || !self.timer_is_due(packet.time, ledger));
             return overtaken.then_some(Event::ResumeAfterRnr);
         }
         if waited + TIMER_SLACK >= self.rnr_wait {
@@ -306,6 +306,15 @@ impl Requester {
         } else {
             return;
         };
+        // The timer expired in time, and what it repeats waited behind other connections' packets: from before the progress
+        // that it seems to be too early after, or since before the latest expiry.
+        let expired_by = match rule {
+            Rule::RtoBelowMinimum => self.window.last_progress(),
+            _ => packet.time - shortest + maximum,
+        };
+        if self.last_sent <= expired_by && ledger.requests_flow_since <= expired_by {
+            return;
+        }
         let relative = ledger.relative(packet.psn);
         let what = format!("times out on PSN {relative} after {waited}, where {limit} is the limit");
         let evidence =
