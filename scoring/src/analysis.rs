@@ -21,7 +21,7 @@ use crate::known::{CnpScope, Host, Known};
 use crate::messages::{self, MessageTime, QpMessages, Report};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::sides::Sides;
-use crate::thresholds::TIMER_SLACK;
+use crate::thresholds::{LONGEST_QUEUE, SLOWEST_LINK_NS_PER_KB, TIMER_SLACK};
 
 /// What the analyzers say of a connection.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -159,6 +159,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         retransmissions: &mut retransmissions,
         known: &known,
         requests_flow_since: Nanos::ZERO,
+        answers_queued: Nanos::ZERO,
     };
 
     let mut events = EventLog::new(trace, &pairs);
@@ -229,12 +230,17 @@ fn pass(
         }
     };
     let mut last_request = Nanos::ZERO;
+    let mut queue_ends = Nanos::ZERO;
     for (at, record) in trace.records().iter().enumerate() {
         if routes[record.flow.index()].requests != NOBODY {
             if record.time - last_request > TIMER_SLACK {
                 findings.requests_flow_since = record.time;
             }
             last_request = record.time;
+        } else if routes[record.flow.index()].answers != NOBODY {
+            let on_the_link = Nanos(u64::from(record.frame_len) * SLOWEST_LINK_NS_PER_KB / 1_000);
+            queue_ends = (queue_ends.max(record.time) + on_the_link).min(record.time + LONGEST_QUEUE);
+            findings.answers_queued = findings.answers_queued.max(queue_ends - record.time);
         }
         while let Some(Reverse((left, held_at))) =
             held.peek().copied().filter(|Reverse((left, _))| *left < record.time)

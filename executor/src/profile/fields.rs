@@ -219,7 +219,9 @@ pub const FIELDS: &[Field] = &[
     Field::new("name", Kind::Line(64), "", "Name in reports; the name of its file where it has none."),
     Field::new("description", Kind::Line(200), "", "What it models, for `nics list`."),
     Field::new("source", Kind::Text, "", "Where its figures come from, and which of them are assumptions."),
-    int("link.rate-gbps", 1, 800, "Gb/s", "Rate of the cable.").why("800 Gb/s is the fastest Ethernet there is"),
+    int("link.rate-gbps", 1, 800, "Gb/s", "Rate of the cable.")
+        .why("800 Gb/s is the fastest Ethernet there is")
+        .conforming(10, 800),
     int("link.propagation-ns", 0, MAX_LATENCY, "ns", "Propagation delay, one way.")
         .why(LATENCY)
         .conforming(0, 5_000),

@@ -301,7 +301,7 @@ impl Requester {
         let maximum = minimum.times(LATEST_EXPIRY);
         let (rule, waited, limit) = if longest + TIMER_SLACK < minimum {
             (Rule::RtoBelowMinimum, longest, minimum)
-        } else if shortest > maximum + TIMER_SLACK {
+        } else if shortest > maximum + TIMER_SLACK + ledger.answers_queued {
             (Rule::RtoAboveMaximum, shortest, maximum)
         } else {
             return;
