@@ -41,12 +41,13 @@ impl Requester {
 
     /// A requester that gave up had no retries left.
     fn judge_failure(&self, status: CompletionStatus, ledger: &mut Ledger<'_>) {
+        // What was lost behind the switch makes implied NAKs that nobody sees.
         let all_heard = ledger.requester_discards == Some(0);
-        let [retries, rnr_retries] = self.budget.spent_at_most(self.last_sent, all_heard);
+        let [retries, rnr_retries] = self.budget.spent_at_most(self.last_sent);
         let (rule, what) = match (status, ledger.known.retries, ledger.known.rnr_retries) {
             // A timer too short to be seen may have expired any number of times.
             (CompletionStatus::RetryExceeded, Some(most), _)
-                if retries < most && ledger.known.timer_shows() =>
+                if all_heard && retries < most && ledger.known.timer_shows() =>
             {
                 let what = format!("gives up after {retries} retries at most, where {most} are configured");
                 (Rule::RetriesBelowBudget, what)
@@ -57,7 +58,7 @@ impl Requester {
             }
             // The RNR NAK after the last retry is the one that ends the QP.
             (CompletionStatus::RnrRetryExceeded, _, Some(RnrRetries::Limited(most)))
-                if rnr_retries <= most =>
+                if all_heard && rnr_retries <= most =>
             {
                 let what = format!(
                     "gives up after {rnr_retries} RNR NAKs at most, where {most} retries are configured"
