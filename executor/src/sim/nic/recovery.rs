@@ -178,12 +178,11 @@ impl Requester {
         self.oldest.saturating_add_signed(cx.profile.quirks.resume_offset.min(0))
     }
 
-    /// An RNR NAK for an offset that is now the oldest one, or behind an unanswered Read, which is asked for again when
-    /// the wait is over.
+    /// An RNR NAK for an offset that is now the oldest one, or behind an unanswered Read, which is then missing first.
     pub(super) fn on_rnr_nak(&mut self, offset: u32, timer: u8, cx: &mut Context<'_>) {
-        if self.oldest < offset && self.recovery.implied != Some(self.oldest) {
-            self.recovery.implied = Some(self.oldest);
-            cx.count(Stat::ImpliedNaks);
+        if self.oldest < offset {
+            self.imply_nak(cx);
+            return;
         }
         let budget = i32::from(cx.attributes.rnr_retry) + cx.profile.quirks.rnr_retry_offset;
         if cx.attributes.rnr_retry != UNLIMITED && self.recovery.rnr_retries as i32 >= budget {
