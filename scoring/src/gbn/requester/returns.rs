@@ -198,7 +198,9 @@ impl Requester {
         }
         let una = self.window.una();
         if psn == una {
-            let event = if self.timer_may_have_expired(packet.time, ledger) {
+            let queued = ledger.known.timeout != Some(Timeout::Disabled)
+                && self.may_have_waited_in_its_nic(self.window.last_progress(), ledger);
+            let event = if queued || self.timer_may_have_expired(packet.time, ledger) {
                 Event::ResumeByTimer
             } else {
                 Event::ResumeTooSoon
@@ -263,6 +265,12 @@ impl Requester {
         (!self.timer_may_have_expired(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
     }
 
+    /// Whether what it repeats may have waited since before `then` in its NIC: it has sent nothing since, and other
+    /// connections have without a break.
+    fn may_have_waited_in_its_nic(&self, then: Nanos, ledger: &Ledger<'_>) -> bool {
+        self.last_sent <= then && ledger.requests_flow_since <= then
+    }
+
     /// Whether an expired timer explains going back better than yet another delivery of a cause that was acted
     /// on before: most requesters act on a cause once.
     fn timer_is_likelier(&self, cause: &Cause, now: Nanos, ledger: &Ledger<'_>) -> bool {
@@ -312,7 +320,7 @@ impl Requester {
             Rule::RtoBelowMinimum => self.window.last_progress(),
             _ => packet.time - shortest + maximum,
         };
-        if self.last_sent <= expired_by && ledger.requests_flow_since <= expired_by {
+        if self.may_have_waited_in_its_nic(expired_by, ledger) {
             return;
         }
         let relative = ledger.relative(packet.psn);

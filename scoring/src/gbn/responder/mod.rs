@@ -121,7 +121,8 @@ impl Responder {
         }
         if ahead == 0 {
             self.expected = packet.end();
-            if packet.ack_req && packet.opcode.class().is_data() {
+            // While nobody can say whether it takes anything, it owes nothing.
+            if packet.ack_req && packet.opcode.class().is_data() && self.uncertain.is_none() {
                 let (psn, sequence, since) = (packet.psn, packet.sequence, packet.time);
                 self.asked = Some(OwedAck { psn, sequence, since, unanswered: 0 });
             }
@@ -410,6 +411,7 @@ impl Responder {
     /// delivered again since and taken, before this could be said.
     fn rewind(&mut self, psn: Psn) {
         let repeated = self.repeated.is_some_and(|(from, to)| !from.is_after(psn) && to.is_after(psn));
+        self.asked = self.asked.filter(|asked| asked.psn.is_before(psn));
         if repeated {
             self.uncertain = Some((psn, self.expected));
             self.was_uncertain = true;
@@ -418,7 +420,6 @@ impl Responder {
             self.repeated = None;
             self.uncertain = None;
             self.expected = psn;
-            self.asked = self.asked.filter(|asked| asked.psn.is_before(psn));
             self.messages.rewind(psn);
         }
     }
