@@ -14,12 +14,14 @@ use crate::anomaly::{Anomalies, Role, Who};
 use crate::cnp::CnpAnalyzer;
 use crate::connections::{self, Certainty, FlowProfile, LARGEST_MTU, Pair};
 use crate::counters::{self, CounterReport};
+use crate::deliveries;
 use crate::facts::{self, HostFacts};
 use crate::gbn::{ConnectionTracker, Findings};
 use crate::known::{CnpScope, Host, Known};
-use crate::messages::{self, MessageTime, QpMessages};
+use crate::messages::{self, MessageTime, QpMessages, Report};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::sides::Sides;
+use crate::thresholds::{LONGEST_QUEUE, SLOWEST_LINK_NS_PER_KB, TIMER_SLACK};
 
 /// What the analyzers say of a connection.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -152,8 +154,13 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         Origin::Plain => Anomalies::lenient(),
     };
     let mut retransmissions = Vec::new();
-    let mut findings =
-        Findings { anomalies: &mut anomalies, retransmissions: &mut retransmissions, known: &known };
+    let mut findings = Findings {
+        anomalies: &mut anomalies,
+        retransmissions: &mut retransmissions,
+        known: &known,
+        requests_flow_since: Nanos::ZERO,
+        answers_queued: Nanos::ZERO,
+    };
 
     let mut events = EventLog::new(trace, &pairs);
     pass(trace, &routes, &mut trackers, &mut cnp, &mut events, &mut findings);
@@ -163,8 +170,12 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     for tracker in &mut trackers {
         // Connections that sent nothing are not tracked: the numbers of the hosts' log may be others.
         let number = numbers.get(&key_of(&tracker.pair().connection));
-        let failure = number.and_then(|number| failures.get(number)).copied();
-        tracker.ends(end, failure, &mut findings);
+        let report = match number.and_then(|number| failures.get(number)) {
+            Some(status) => Report::Failed(*status),
+            None if number.is_none() || observation.completions.is_empty() => Report::None,
+            None => Report::NoFailure,
+        };
+        tracker.ends(end, report, &mut findings);
     }
     cnp.ends(findings.anomalies);
 
@@ -174,6 +185,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     } else {
         [None, None]
     };
+    deliveries::judge(observation, options.config, &mut anomalies);
     anomalies.sort();
     Analysis {
         connections: summaries(&pairs, &profiles, &trackers, &retransmissions),
@@ -217,7 +229,19 @@ fn pass(
             tracker.leaves(record, left, findings);
         }
     };
+    let mut last_request = Nanos::ZERO;
+    let mut queue_ends = Nanos::ZERO;
     for (at, record) in trace.records().iter().enumerate() {
+        if routes[record.flow.index()].requests != NOBODY {
+            if record.time - last_request > TIMER_SLACK {
+                findings.requests_flow_since = record.time;
+            }
+            last_request = record.time;
+        } else if routes[record.flow.index()].answers != NOBODY {
+            let on_the_link = Nanos(u64::from(record.frame_len) * SLOWEST_LINK_NS_PER_KB / 1_000);
+            queue_ends = (queue_ends.max(record.time) + on_the_link).min(record.time + LONGEST_QUEUE);
+            findings.answers_queued = findings.answers_queued.max(queue_ends - record.time);
+        }
         while let Some(Reverse((left, held_at))) =
             held.peek().copied().filter(|Reverse((left, _))| *left < record.time)
         {

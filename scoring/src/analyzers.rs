@@ -39,6 +39,7 @@ pub const ALL: &[Analyzer] = &[
             Rule::AckBeyondData,
             Rule::AckRegresses,
             Rule::AckPassesRead,
+            Rule::AckMissing,
             Rule::ReackMissing,
             Rule::RetransmissionWithoutCause,
             Rule::ResumeLate,
@@ -51,6 +52,7 @@ pub const ALL: &[Analyzer] = &[
             Rule::RequestAfterFatalNak,
             Rule::RetryAfterFatalNak,
             Rule::MsnWrong,
+            Rule::ResponseMsn,
             Rule::RnrUndelivered,
             Rule::ResponseGap,
             Rule::ResponseUnrequested,
@@ -61,6 +63,7 @@ pub const ALL: &[Analyzer] = &[
             Rule::RetriesBelowBudget,
             Rule::RnrRetriesBeyondBudget,
             Rule::RnrRetriesBelowBudget,
+            Rule::RequestNeverAnswered,
             Rule::DeliveredYetMissing,
         ],
     },
@@ -80,7 +83,7 @@ pub const ALL: &[Analyzer] = &[
         explanation: "Every CNP needs a delivered ECN-marked packet (or an out-of-order one, as NICs that treat loss \
             as congestion notify those too); a host that receives marks sends CNPs; CNPs of one scope keep the \
             configured interval. The scope is per QP unless another is named, which every wider limit keeps as well.",
-        rules: &[Rule::EcnWithoutCnp, Rule::CnpWithoutEcn, Rule::CnpTooEarly],
+        rules: &[Rule::EcnWithoutCnp, Rule::CnpWithoutEcn, Rule::CnpForm, Rule::CnpTooEarly],
     },
     Analyzer {
         name: "counters",
@@ -89,6 +92,14 @@ pub const ALL: &[Analyzer] = &[
         explanation: "Each counter of known meaning should move as often as the trace shows its cause. Counters that \
             moved and whose meaning is not known are listed, not judged.",
         rules: &[Rule::CounterDiffers],
+    },
+    Analyzer {
+        name: "data",
+        summary: "compares what arrived in memory with what was sent",
+        needs: "a result folder of a testbed that looks at memory",
+        explanation: "Every byte of a message that completes is written once and as the sender has it; of a message \
+            that does not complete no byte is written twice. A Write that is executed again shows here and nowhere else.",
+        rules: &[Rule::DeliveredNotOnce, Rule::DeliveredWrong],
     },
     Analyzer {
         name: "messages",

@@ -21,6 +21,10 @@ pub enum Kind {
     UnexpectedTimeout,
     /// More or fewer retries than configured.
     RetryCount,
+    /// Nothing happens any more where something is owed.
+    Stall,
+    /// Data that did not arrive in memory once and as it was sent.
+    DataCorruption,
     /// CNPs that do not fit the ECN marks, or come too early.
     CnpGeneration,
     /// A counter that does not say what the trace shows.
@@ -37,6 +41,8 @@ impl Kind {
             Self::ProtocolViolation => "protocol-violation",
             Self::UnexpectedTimeout => "unexpected-timeout",
             Self::RetryCount => "retry-count",
+            Self::Stall => "stall",
+            Self::DataCorruption => "data-corruption",
             Self::CnpGeneration => "cnp-generation",
             Self::CounterMismatch => "counter-mismatch",
             Self::UnexplainedDiscard => "unexplained-discard",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use dumper::trace::{Fate, Flow, FlowId, Record};
+use dumper::trace::{Fate, Flow, FlowId, Record, flags};
 use dumper::wire::{Class, NakCode, Syndrome};
 use dumper::{Nanos, Psn, Trace};
 
@@ -224,6 +224,15 @@ impl<'a> CnpAnalyzer<'a> {
             address: Some(flow.source),
             connection: reason.map(|(_, number)| number),
         };
+        if let Some((state, wrong)) = misshapen(record) {
+            anomalies.push(Anomaly {
+                rule: Rule::CnpForm,
+                who,
+                state,
+                what: format!("sends a CNP with {wrong}"),
+                evidence: Evidence::packets([record.sequence]),
+            });
+        }
         if let Some((marked, _)) = reason {
             let credits = &mut self.flows[marked.index()].credits;
             let unexplained = *credits == 0;
@@ -318,5 +327,18 @@ impl<'a> CnpAnalyzer<'a> {
                 evidence: Evidence::packets([alive.mark, alive.answer]),
             });
         }
+    }
+}
+
+/// What is wrong with a CNP's header, if anything, as a state and in words.
+fn misshapen(record: &Record) -> Option<(&'static str, String)> {
+    if record.psn != Psn::new(0) {
+        Some(("psn", format!("PSN {}, not 0", record.psn.value())))
+    } else if record.flags & flags::BECN == 0 {
+        Some(("becn", "BECN clear".to_owned()))
+    } else if record.ack_req() {
+        Some(("ack-req", "AckReq set".to_owned()))
+    } else {
+        None
     }
 }

@@ -53,6 +53,17 @@ pub(crate) fn per_message(completions: &[Completion]) -> Vec<MessageTime> {
     completions.iter().map(time).collect()
 }
 
+/// What the hosts report of a connection's messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Report {
+    /// They report nothing of any connection.
+    None,
+    /// No request is reported to have failed.
+    NoFailure,
+    /// The first request that failed did so like this.
+    Failed(CompletionStatus),
+}
+
 /// How the first request that failed did so, by connection; what was flushed after it says nothing.
 pub(crate) fn first_failures(completions: &[Completion]) -> BTreeMap<u32, CompletionStatus> {
     let mut failures = BTreeMap::new();

@@ -66,6 +66,10 @@ rules! {
     AckPassesRead = "ack-passes-read", GbnViolation,
         "a coalesced ACK never passes a Read or atomic whose response has not been sent",
         "IBA vol. 1, 9.7.5.1.2";
+    /// A request with AckReq that was taken and is never acknowledged, so that the requester had to time out.
+    AckMissing = "ack-missing", GbnViolation,
+        "a request with AckReq that arrives in order is acknowledged, itself or with a later one",
+        "IBA vol. 1, 9.7.5.1";
     /// A duplicate request with AckReq that is never acknowledged again.
     ReackMissing = "reack-missing", GbnViolation,
         "a duplicate Send or Write with AckReq is acknowledged again",
@@ -113,6 +117,10 @@ rules! {
     /// A message sequence number that does not count the completed messages.
     MsnWrong = "msn-wrong", ProtocolViolation,
         "the MSN of an ACK counts the messages completed up to its PSN",
+        "IBA vol. 1, 9.7.7";
+    /// A message sequence number in a response that cannot count the completed messages.
+    ResponseMsn = "response-msn", ProtocolViolation,
+        "the MSN of a response counts the messages before it, with its last packet its own, and none not taken yet",
         "IBA vol. 1, 9.7.7";
     /// An RNR NAK for a request that was never delivered.
     RnrUndelivered = "rnr-undelivered", ProtocolViolation,
@@ -162,10 +170,26 @@ rules! {
     CnpWithoutEcn = "cnp-without-ecn", CnpGeneration,
         "a CNP follows an ECN-marked packet (or, where loss counts as congestion, an out-of-order one)",
         "annex A17.9.3; 001 §4";
+    /// A CNP whose header is not that of one.
+    CnpForm = "cnp-form", CnpGeneration,
+        "a CNP has PSN 0, BECN set and AckReq clear",
+        "annex A17.9.3";
     /// Two CNPs closer than the configured interval.
     CnpTooEarly = "cnp-too-early", CnpGeneration,
         "at most one CNP in each interval and scope",
         "001 §6.3";
+    /// A message of which more or less arrived in memory than it has.
+    DeliveredNotOnce = "delivered-not-once", DataCorruption,
+        "every byte of a message that completes is written once, and none of any message twice",
+        "IBA vol. 1, 9.7.4 (exactly once, in order) and 9.7.5.1 (duplicates are not executed again)";
+    /// Data in memory that is not what was sent.
+    DeliveredWrong = "delivered-wrong", DataCorruption,
+        "what arrives in memory is what the sender has at that place",
+        "IBA vol. 1, 9.7.4";
+    /// A requester that neither repeats an unacknowledged request nor reports that it failed.
+    RequestNeverAnswered = "request-never-answered", Stall,
+        "an unacknowledged request is repeated when its timer expires, until it is acknowledged or fails",
+        "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1";
     /// A counter that moved by another number than the trace shows.
     CounterDiffers = "counter-differs", CounterMismatch,
         "the counter moves as often as the trace shows its cause",
@@ -189,7 +213,10 @@ impl Rule {
                 | Self::ResponseGap
                 | Self::NakMissing
                 | Self::ReackMissing
+                | Self::AckMissing
+                | Self::ResponseMsn
                 | Self::RetriesBelowBudget
+                | Self::RequestNeverAnswered
                 | Self::RnrRetriesBelowBudget
                 | Self::EcnWithoutCnp
                 | Self::DeliveredYetMissing

@@ -26,6 +26,10 @@ pub const ANSWER_PATIENCE: Nanos = Nanos::from_millis(50);
 /// at the ports let both vary by a few packets.
 pub const TIMER_SLACK: Nanos = Nanos::from_micros(50);
 
+/// After so many times the latest expiry, 4T, without a packet a requester that waits for an acknowledgement has
+/// stalled: NICs that back off from one time-out to the next do so by less in all.
+pub const STALL_EXPIRIES: u64 = 8;
+
 /// An RNR wait shorter than this share of what the NAK asks for, in percent, is too short. Nothing on the way makes it
 /// look shorter to the switch; timers have clocks of their own. Waits that are shorter by less than `TIMER_SLACK`
 /// are not judged.
@@ -42,3 +46,11 @@ pub const CNP_INTERVAL_PERCENT: u64 = 90;
 /// How much closer two CNPs may pass the switch than the NIC sent them: the first one waited for a full packet
 /// of 4,178 bytes that was already leaving, at 25 Gb/s, and the second one did not.
 pub const CNP_BEHIND_DATA: Nanos = Nanos(1_340);
+
+/// The slowest link that a host may be on: what waits for it at the switch reaches the host so late. RoCE NICs have
+/// 10 Gb/s and more. In nanoseconds for 1000 bytes.
+pub const SLOWEST_LINK_NS_PER_KB: u64 = 800;
+
+/// The longest queue at a port of the switch, as time on the slowest link: 12.5 MB, what the packet buffers of switches
+/// let one port have.
+pub const LONGEST_QUEUE: Nanos = Nanos::from_millis(10);

@@ -33,7 +33,9 @@ fn every_listed_profile_is_shown_whole() {
         assert_eq!(document["name"], name);
         assert!(document["link"]["rate-gbps"].as_u64().unwrap() > 0);
     }
-    insta::assert_snapshot!("nics_show_reference", lumina_fuzz(["nics", "show", "reference"]).stdout);
+    let shown = lumina_fuzz(["nics", "show", "reference"]).stdout;
+    assert!(shown.starts_with("name = \"reference\"\ndescription = \""), "{shown}");
+    assert!(shown.contains("\n[link]\nrate-gbps = 100\npropagation-ns = 50\n\n[host]\n"), "{shown}");
 }
 
 #[test]
@@ -59,7 +61,7 @@ fn a_valid_file_is_compared_with_its_base() {
     );
     assert_eq!(
         check("", "text").stdout,
-        "DIR/my-nic.toml: valid, called my-nic, the same as reference\na conforming NIC could have all of this\n"
+        "DIR/my-nic.toml: valid, called my-nic, the same as reference\nall of it conforms\n"
     );
 }
 

@@ -39,12 +39,14 @@ fn found(anomaly: &Anomaly) -> FoundAnomaly {
 /// What is wrong with a script, or not as it says.
 fn check(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap();
-    let name = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let name = path.strip_prefix(root).unwrap();
     let script: Script = match dumper::script::parse(&name.display().to_string(), &text) {
         Ok(script) => script,
         Err(errors) => return vec![errors.to_string()],
     };
-    let mut testbed = Sim::new(path.parent().unwrap());
+    // Paths in a script are relative to it, and so to the root with its name.
+    let mut testbed = Sim::new(root);
     let outcome = run(&script, &mut testbed, |config, observation| {
         let analysis = scoring::analyze(observation, Options { config: Some(config), ..Options::default() });
         analysis.anomalies.kept().iter().map(found).collect()

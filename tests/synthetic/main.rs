@@ -5,6 +5,7 @@
 mod common;
 mod conforming;
 mod counters;
+mod deliveries;
 mod latency;
 mod notifications;
 mod regressions;

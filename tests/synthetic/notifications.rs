@@ -80,7 +80,7 @@ fn marks_and_no_cnp() {
     off.config.responder.roce.dcqcn_np_enable = false;
     off.silent(&text(patience, ""));
     // Marked, and repeated since: it may have been lost behind the switch.
-    Judge::new().silent(
+    Judge { discards: [None; 2], ..Judge::new() }.silent(
         "0    > WRITE_ONLY 1 ackreq ecn
          80000000 > WRITE_ONLY 1 ackreq
          +90000 < ACK 1 msn=1",
@@ -167,4 +167,39 @@ fn cnps_to_two_addresses_by_scope() {
         assert_eq!(analysis.cnps, 2);
         assert_eq!(analysis.anomalies.is_empty(), legal, "{}", synthetic::anomalies(&analysis));
     }
+}
+
+#[test]
+fn a_cnp_that_is_none() {
+    let text = |how: &str| {
+        format!(
+            "0    > WRITE_ONLY 1 ackreq ecn
+             3000 < CNP {how}
+             +300 < ACK 1 msn=1"
+        )
+    };
+    let remark = |state: &str| format!("cnp-generation/notification-point/cnp-form/{state} c1 @2");
+    Judge::new()
+        .silent(&text(""))
+        .gives(&text("psn=1"), &[&remark("psn")])
+        .gives(&text("no-becn"), &[&remark("becn")])
+        .gives(&text("ackreq"), &[&remark("ack-req")]);
+}
+
+/// Marks count on whatever carries them: ACKs and Read requests, too.
+#[test]
+fn marked_control_packets() {
+    Judge::new()
+        .silent(
+            "0    > WRITE_ONLY 1 ackreq
+             3000 < ACK 1 msn=1 ecn
+             6000 > CNP
+             +300 > WRITE_ONLY 2 ackreq
+             +3000 < ACK 2 msn=2",
+        )
+        .silent(
+            "0    > READ 1 bytes=1024 ecn
+             3000 < CNP
+             +300 < READ_RESPONSE_ONLY 1 msn=1",
+        );
 }

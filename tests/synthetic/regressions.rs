@@ -20,10 +20,12 @@ fn a_late_nak_before_the_answer() {
 /// One copy of a Send is refused, the next one, already on its way, is taken.
 #[test]
 fn a_copy_follows_the_refused_one() {
-    Judge::new().gives(
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 4;
+    judge.gives(
         "0     > SEND_FIRST 1
          +300  > SEND_LAST 2 ackreq
-         67200000 > SEND_FIRST 1      # the timer, as nothing came back
+         70000 > SEND_FIRST 1      # the timer, as nothing came back
          +300  > SEND_LAST 2 ackreq
          +1000 < RNR 1
          +300  < ACK 1

@@ -106,6 +106,10 @@ fn giving_up_too_early() {
     let below = |packet| format!("retry-count/requester/retries-below-budget/repeating c1 @{packet}");
     failing(7, 7, RetryExceeded).silent(&time_outs(7)).gives(&time_outs(6), &[&below(7)]);
     failing(3, 7, RetryExceeded).silent(&nak_and_time_outs(2)).gives(&nak_and_time_outs(1), &[&below(8)]);
+    // Where something may have been lost behind the switch, there may have been more.
+    for discards in [[None; 2], [Some(1), Some(0)]] {
+        Judge { discards, ..failing(7, 7, RetryExceeded) }.silent(&time_outs(6));
+    }
     // What failed for another reason says nothing.
     failing(7, 7, CompletionStatus::RemoteError).silent(&time_outs(1));
     failing(7, 7, CompletionStatus::Flushed).silent(&time_outs(1));

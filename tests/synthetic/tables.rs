@@ -46,7 +46,7 @@ mod coverage {
 
     /// Worlds, and edited traces, within which every transition happens that is not said to be rare.
     const WORLDS: u64 = 20_000;
-    const EDITED: u64 = 60_000;
+    const EDITED: u64 = 100_000;
 
     /// Transitions of a machine that `wanted` wants and this thread has not made, but for the rare ones.
     macro_rules! missing {

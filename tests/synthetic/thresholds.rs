@@ -1,7 +1,9 @@
 //! Every threshold: just beyond it there is a remark, just within there is none.
 
+use dumper::observation::CompletionStatus;
 use scoring::thresholds::{
-    ACK_IN_FLIGHT, ANSWER_PATIENCE, LATEST_EXPIRY, SHORTEST_TIMEOUT, TIMEOUT_UNIT_NS, TIMER_SLACK,
+    ACK_IN_FLIGHT, ANSWER_PATIENCE, LATEST_EXPIRY, SHORTEST_TIMEOUT, STALL_EXPIRIES, TIMEOUT_UNIT_NS,
+    TIMER_SLACK,
 };
 
 use crate::violations::Judge;
@@ -105,4 +107,42 @@ fn patience_with_a_repeated_ack() {
     };
     Judge::new().gives(&ends(ANSWER_PATIENCE.0 - 1), &[]);
     Judge::new().gives(&ends(ANSWER_PATIENCE.0), &["gbn-violation/responder/reack-missing/in-order c1 @3"]);
+}
+
+#[test]
+fn patience_with_the_first_ack() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 13;
+    let repeated = |patience: u64| {
+        format!(
+            "0 > WRITE_ONLY 1 ackreq
+             {patience} > WRITE_ONLY 1 ackreq
+             +5000 < ACK 1 msn=1"
+        )
+    };
+    judge.gives(&repeated(ANSWER_PATIENCE.0 - 1), &[]);
+    judge.gives(&repeated(ANSWER_PATIENCE.0), &["gbn-violation/responder/ack-missing/in-order c1 @1"]);
+}
+
+/// A request is lost, and the requester says and does nothing more.
+#[test]
+fn a_stall() {
+    let limit = STALL_EXPIRIES * LATEST_EXPIRY * T;
+    let silence = |time: u64| {
+        format!(
+            "0 > WRITE_ONLY 1 ackreq drop
+             {time} c2 > WRITE_ONLY 1"
+        )
+    };
+    let remark = "stall/requester/request-never-answered/flowing c1 @1";
+    let reported = |status| Judge::new().completing(1_024, status);
+    reported(CompletionStatus::Success).gives(&silence(limit + 1), &[remark]).gives(&silence(limit), &[]);
+    reported(CompletionStatus::RemoteError).gives(&silence(limit + 1), &[]);
+    // Nobody reports anything; everything is acknowledged; the timer is off, so that waiting for ever is legal.
+    Judge::new().gives(&silence(limit + 1), &[]);
+    let answered = silence(limit + 5_001).replace("drop", "\n 5000 < ACK 1 msn=1");
+    reported(CompletionStatus::Success).gives(&answered, &[]);
+    let mut never = reported(CompletionStatus::Success);
+    never.config.traffic.min_retransmit_timeout = 0;
+    never.gives(&silence(limit + 1), &[]);
 }

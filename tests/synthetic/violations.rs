@@ -339,6 +339,89 @@ fn a_lost_repeated_ack() {
     Judge { discards: [Some(0), Some(3)], ..judge() }.silent(&duplicate(""));
 }
 
+/// An ACK that is asked for, `answer`, and long after it the repetition.
+fn asked(answer: &str) -> String {
+    format!(
+        "0    > WRITE_FIRST 1
+         +300 > WRITE_LAST 2 ackreq
+         {answer}
+         90000000 > WRITE_FIRST 1
+         +300 > WRITE_LAST 2 ackreq
+         +5000 < ACK 2 msn=1"
+    )
+}
+
+#[test]
+fn an_ack_that_never_comes() {
+    judge().gives(&asked(""), &["gbn-violation/responder/ack-missing/in-order c1 @2"]);
+    // Sent and lost; never asked for; refused; not arrived in order.
+    judge().silent(&asked("5000 < ACK 2 msn=1 drop"));
+    judge().silent(&asked("").replace("WRITE_LAST 2 ackreq\n         \n", "WRITE_LAST 2\n"));
+    judge().silent(&asked("5000 < RNR 1 drop").replace("WRITE", "SEND"));
+    judge().silent(&asked("5000 < NAK 1 drop").replacen("WRITE_FIRST 1", "WRITE_FIRST 1 drop", 1));
+    // The host threw something away, or does not count.
+    Judge { discards: [Some(0), Some(1)], ..judge() }.silent(&asked(""));
+    Judge { discards: [None; 2], ..judge() }.silent(&asked(""));
+    // One ACK for several, and ACKs that nobody asked for.
+    judge().silent(
+        "0    > WRITE_ONLY 1 ackreq
+         +300 > WRITE_ONLY 2 ackreq
+         +300 > WRITE_FIRST 3
+         +300 > WRITE_LAST 4 ackreq
+         5000 < ACK 3 msn=2
+         +300 < ACK 4 msn=3",
+    );
+    // It waits for the Read before it.
+    judge().silent(
+        "0    > READ 1 bytes=1024
+         +300 > WRITE_ONLY 2 ackreq
+         80000000 > READ 1 bytes=1024
+         +300 > WRITE_ONLY 2 ackreq
+         +5000 < READ_RESPONSE_ONLY 1 msn=1
+         +300 < ACK 2 msn=2",
+    );
+}
+
+#[test]
+fn a_wrong_msn_in_a_response() {
+    let responses = |first: u32, last: u32, then: u32| {
+        format!(
+            "0    > WRITE_ONLY 1 ackreq
+             3000 < ACK 1 msn=1
+             +300 > READ 2 bytes=3072
+             8000 < READ_RESPONSE_FIRST 2 msn={first}
+             +300 < READ_RESPONSE_MIDDLE 3
+             +300 < READ_RESPONSE_LAST 4 msn={last}
+             +300 > READ 5 bytes=1024
+             +3000 < READ_RESPONSE_ONLY 5 msn={then}"
+        )
+    };
+    let wrong = |packet: u32| format!("protocol-violation/responder/response-msn/in-order c1 @{packet}");
+    // The Read may count from its first response on, or with its last.
+    judge().silent(&responses(2, 2, 3)).silent(&responses(1, 2, 3));
+    judge().gives(&responses(1, 1, 3), &[&wrong(6)]);
+    judge().gives(&responses(3, 2, 3), &[&wrong(4)]);
+    judge().gives(&responses(2, 3, 3), &[&wrong(6)]);
+    // A mistake that is kept is one mistake.
+    judge().gives(&responses(3, 3, 4), &[&wrong(4)]);
+    // A repeated Read may say the MSN of the first response, or of what was taken since.
+    for msn in [1, 3] {
+        judge().silent(&format!(
+            "0    > READ 1 bytes=1024
+             +300 > WRITE_ONLY 2 ackreq
+             +300 > WRITE_ONLY 3 ackreq
+             3000 < READ_RESPONSE_ONLY 1 msn=1 drop
+             +300 < ACK 3 msn=3
+             9000 > READ 1 bytes=1024
+             +300 > WRITE_ONLY 2 ackreq
+             +300 > WRITE_ONLY 3 ackreq
+             15000 < READ_RESPONSE_ONLY 1 msn={msn}
+             +300 < ACK 3 msn=3
+             +300 < ACK 3 msn=3"
+        ));
+    }
+}
+
 #[test]
 fn a_retransmission_without_cause() {
     judge()
@@ -641,6 +724,7 @@ fn every_rule_is_named_in_a_test() {
         include_str!("thresholds.rs"),
         include_str!("notifications.rs"),
         include_str!("counters.rs"),
+        include_str!("deliveries.rs"),
         include_str!("requests.rs"),
         include_str!("retries.rs"),
     ];

@@ -219,7 +219,9 @@ pub const FIELDS: &[Field] = &[
     Field::new("name", Kind::Line(64), "", "Name in reports; the name of its file where it has none."),
     Field::new("description", Kind::Line(200), "", "What it models, for `nics list`."),
     Field::new("source", Kind::Text, "", "Where its figures come from, and which of them are assumptions."),
-    int("link.rate-gbps", 1, 800, "Gb/s", "Rate of the cable.").why("800 Gb/s is the fastest Ethernet there is"),
+    int("link.rate-gbps", 1, 800, "Gb/s", "Rate of the cable.")
+        .why("800 Gb/s is the fastest Ethernet there is")
+        .conforming(10, 800),
     int("link.propagation-ns", 0, MAX_LATENCY, "ns", "Propagation delay, one way.")
         .why(LATENCY)
         .conforming(0, 5_000),
@@ -237,9 +239,10 @@ pub const FIELDS: &[Field] = &[
     latency("receive.latency-ns", "From the last bit of a packet to the transport.").conforming(0, 10_000),
     int("receive.packet-ns", 0, 1_000_000, "ns", "Shortest time between two packets at the transport; 0 where only the link limits.")
         .why("a thousand packets a second is slower than any NIC")
-        .conforming(0, 200),
+        .conforming(0, 20),
     int("receive.buffer-bytes", 9_216, 1 << 30, "bytes", "Buffer before the transport, in bytes of frames; what does not fit is discarded and counted.")
-        .why("one jumbo frame has to fit; no NIC has a gibibyte"),
+        .why("one jumbo frame has to fit; no NIC has a gibibyte")
+        .conforming(9_216, 1 << 20),
     int("requester.ack-req-every", 0, MAX_COUNT, "packets", "AckReq on every so many packets, besides the last of each message; 0 for the last only.")
         .why("beyond any message of a usable test"),
     latency("responder.ack-ns", "From a request to its ACK."),

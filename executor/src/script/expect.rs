@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use corpus::TestConfig;
+use dumper::observation::CompletionStatus;
 use dumper::script::{Anomalies, Delivered, Expected, Host, Messages, STATUSES, Script};
 use dumper::{HostCounters, Observation};
 
@@ -34,9 +35,7 @@ pub(super) fn expectations(
             Expected::Anomaly(expected) => anomaly(expected, anomalies),
             Expected::Counter { host, name, moved } => counter(counters(observation, *host), name, *moved),
             Expected::Completion { qp, messages, status } => {
-                completions(*qp, *messages, config, observation, |seen| {
-                    (seen != *status).then(|| status_name(seen))
-                })
+                completions(*qp, *messages, *status, config, observation)
             }
             Expected::Delivered(expected) => delivered(expected, config, observation),
             Expected::Packets(expected) => {
@@ -104,17 +103,17 @@ fn counter(counters: Option<&HostCounters>, name: &str, expected: u64) -> Option
     }
 }
 
-fn status_name(status: dumper::observation::CompletionStatus) -> String {
-    STATUSES.iter().find(|(_, known)| *known == status).map_or("", |(name, _)| *name).to_owned()
+fn status_name(status: CompletionStatus) -> &'static str {
+    STATUSES.iter().find(|(_, known)| *known == status).map_or("", |(name, _)| *name)
 }
 
 /// What is wrong with the messages that are named: none of them may be without completion.
 fn completions(
     qp: Option<u32>,
     messages: Option<Messages>,
+    expected: CompletionStatus,
     config: &TestConfig,
     observation: &Observation,
-    wrong: impl Fn(dumper::observation::CompletionStatus) -> Option<String>,
 ) -> Option<String> {
     if observation.completions.is_empty() {
         return Some("no completions were reported".to_owned());
@@ -131,8 +130,9 @@ fn completions(
     let mut more = 0;
     for (qp, message) in connections.flat_map(|qp| (first..=last).map(move |message| (qp, message))) {
         let seen = match ends.get(&(qp, message)) {
-            Some(status) => wrong(*status),
-            None => Some("not completed".to_owned()),
+            Some(status) if *status == expected => None,
+            Some(status) => Some(status_name(*status)),
+            None => Some("not completed"),
         };
         match seen {
             None => {}

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use corpus::{Shape, TestConfig};
 use dumper::script::{Direction, Field, Name, Packet, Span, Unit, Window};
 use dumper::trace::flags;
-use dumper::wire::{Ecn, Syndrome};
-use dumper::{Event, FlowId, Nanos, Observation, Psn, Record, Trace};
+use dumper::wire::{Class, Ecn, Syndrome};
+use dumper::{Event, Nanos, Observation, Psn, Record, Trace};
 
 use super::events::{Key, starts};
 use super::rounds::Rounds;
@@ -48,7 +48,7 @@ impl<'a> Seen<'a> {
         let mut occurrences: BTreeMap<Key, u32> = BTreeMap::new();
         for (index, record) in trace.records().iter().enumerate() {
             let Some(flow) = seen.flows[record.flow.index()] else {
-                if record.class() != dumper::wire::Class::Datagram {
+                if record.class() != Class::Datagram {
                     seen.strays.push(index);
                 }
                 continue;
@@ -212,7 +212,7 @@ fn flows(observation: &Observation) -> Vec<Option<Flow>> {
     // Where the hosts do not say, PSNs count from the first request.
     let mut first: BTreeMap<u32, Psn> = BTreeMap::new();
     for record in trace.records().iter().filter(|record| record.class().is_request()) {
-        if let Some((qp, Direction::ToResponder)) = flow_of(&found, record.flow) {
+        if let Some((qp, Direction::ToResponder)) = found[record.flow.index()] {
             first.entry(qp).or_insert(record.psn);
         }
     }
@@ -221,8 +221,4 @@ fn flows(observation: &Observation) -> Vec<Option<Flow>> {
         Flow { qp, direction, initial: known.or_else(|| first.get(&qp).copied()).unwrap_or_default() }
     };
     found.into_iter().map(|found| found.map(flow)).collect()
-}
-
-fn flow_of(found: &[Option<(u32, Direction)>], flow: FlowId) -> Option<(u32, Direction)> {
-    found[flow.index()]
 }

@@ -57,6 +57,7 @@ fn candidates(case: &Case) -> Vec<Case> {
             split => split,
         }
     });
+    push(&|case| case.config.traffic.mtu = corpus::Mtu::B4096);
     push(&|case| case.config.traffic.multi_gid = false);
     push(&|case| case.config.traffic.barrier_sync = false);
     push(&|case| case.config.traffic.recv_depth = plain.traffic.recv_depth);
@@ -94,7 +95,9 @@ pub(crate) fn describe(case: &Case) -> String {
     for anomaly in analysis.anomalies.kept() {
         let _ = writeln!(text, "{anomaly:?}");
     }
-    for record in observation.trace.records().iter().take(200) {
+    let told = analysis.anomalies.kept().iter().find_map(|anomaly| anomaly.evidence.packets.first());
+    let around = told.map_or(0, |packet| packet.saturating_sub(60) as usize);
+    for record in observation.trace.records().iter().skip(around).take(100) {
         let flow = observation.trace.flow(record);
         let connection = observation
             .connections

@@ -129,9 +129,9 @@ fn describe(nic: &str, checked: &Checked) -> String {
         let _ = writeln!(text, "  {:<44} {} -> {}", change.field, change.from, change.to);
     }
     match &checked.not_conforming[..] {
-        [] => text.push_str("a conforming NIC could have all of this\n"),
+        [] => text.push_str("all of it conforms\n"),
         fields => {
-            let _ = writeln!(text, "no conforming NIC has this {}", fields.join(", "));
+            let _ = writeln!(text, "outside what conforms: {}", fields.join(", "));
         }
     }
     text

@@ -64,6 +64,11 @@ impl Answers {
         under_way.or(waiting).filter(|first| !first.is_after(psn))
     }
 
+    /// Whether a response at or before `psn`, repeated or not, is still to come: an ACK of `psn` waits for it.
+    pub(super) fn holds_back(&self, psn: Psn) -> bool {
+        self.now.is_some() || self.asked.iter().any(|request| !request.first.is_after(psn))
+    }
+
     /// The responder says that it expects `psn`: it has not taken what was delivered from there on.
     pub(super) fn forget_from(&mut self, psn: Psn) {
         self.asked.retain(|request| request.first.is_before(psn));

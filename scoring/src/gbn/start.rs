@@ -46,7 +46,10 @@ impl Start {
             *self = Self { sure: true, floor: Some(psn) };
             return Place::Anew;
         }
-        self.place(psn)
+        let place = self.place(psn);
+        // What was taken for done is repeated: there is something before that is not known after all.
+        self.sure &= place != Place::Before;
+        place
     }
 
     /// Places an answer.

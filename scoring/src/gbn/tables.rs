@@ -120,7 +120,7 @@ pub mod requester {
         [RnrHeard] ResumeDuringRnr => WrongGo(Rule::RnrWaitShort, Repeating), "9.7.5.2.8 no sooner than the RNR timer";
         [Flowing | NakHeard | GapHeard | Repeating] ResumeDuringRnr => WrongGo(Rule::RnrWaitShort, Repeating), "9.7.5.2.8; rare: heard together with something else";
         [Failed] ResumeDuringRnr => Wrong(Rule::RetryAfterFatalNak), "9.9.2; rare: refused for good after that";
-        [Failed] SendAfterFatal => Wrong(Rule::RequestAfterFatalNak), "9.9.2 the QP is in error";
+        [Failed] SendAfterFatal => Wrong(Rule::RequestAfterFatalNak), "9.9.2; rare: with nothing acknowledged, few windows are that large";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] SendAfterFatal => Never, "only a failed QP";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] SendBeyond => Wrong(Rule::PsnSkipped), "9.7.2 consecutive PSNs";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] HearAck => Stay, "9.7.5.1";

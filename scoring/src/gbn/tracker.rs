@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use dumper::observation::CompletionStatus;
 use dumper::trace::{Fate, Record};
 use dumper::wire::{AethRepr, Class, NakCode, Opcode, Syndrome};
 use dumper::{Nanos, Psn};
@@ -16,6 +15,7 @@ use super::window::ReadOf;
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::connections::{Certainty, Pair};
 use crate::known::Known;
+use crate::messages::Report;
 use crate::retransmission::Retransmission;
 use crate::rules::Rule;
 
@@ -114,6 +114,10 @@ pub(super) struct Ledger<'a> {
     pub(super) requester_discards: Option<u64>,
     /// Path MTU in bytes.
     pub(super) mtu: u32,
+    /// See [`Findings::requests_flow_since`].
+    pub(super) requests_flow_since: Nanos,
+    /// See [`Findings::answers_queued`].
+    pub(super) answers_queued: Nanos,
     start: &'a Start,
     pair: &'a Pair,
     connection: usize,
@@ -216,6 +220,12 @@ pub struct Findings<'a> {
     pub retransmissions: &'a mut Vec<Retransmission>,
     /// What is known besides the trace.
     pub known: &'a Known,
+    /// Since when requests have been entering the switch without a break: what a requester means to repeat may wait
+    /// behind them in its NIC.
+    pub requests_flow_since: Nanos,
+    /// How much later than the switch a requester may have seen an answer, as answers queue up where its link is slower
+    /// than the responder's: the longest that the queue can have been so far.
+    pub answers_queued: Nanos,
 }
 
 /// Lends the tracker's own fields and the findings to its machines.
@@ -229,6 +239,8 @@ macro_rules! ledger {
             responder_discards: $tracker.responder_discards,
             requester_discards: $tracker.requester_discards,
             mtu: $tracker.mtu,
+            requests_flow_since: $findings.requests_flow_since,
+            answers_queued: $findings.answers_queued,
             start: &$tracker.start,
             pair: &$tracker.pair,
             connection: $tracker.connection,
@@ -366,11 +378,12 @@ impl ConnectionTracker {
         let mut ledger = ledger!(self, findings);
         let moved = match class {
             Class::Request(_, position) => {
-                ends.responder.takes(&packet, position.ends(), &mut ledger);
+                let read = |psn| ends.answers.holds_back(psn);
+                ends.responder.takes(&packet, position.ends(), read, &mut ledger);
                 false
             }
             Class::ReadRequest | Class::AtomicRequest => {
-                if let Some(taken) = ends.responder.takes(&packet, true, &mut ledger) {
+                if let Some(taken) = ends.responder.takes(&packet, true, |_| true, &mut ledger) {
                     ends.answers.asked(&packet, taken);
                 }
                 false
@@ -393,11 +406,11 @@ impl ConnectionTracker {
         }
     }
 
-    /// The trace ends at `now`: obligations whose patience has run out are judged, and whether the first request
-    /// that failed, with `failure`, had reason to.
-    pub fn ends(&mut self, now: Nanos, failure: Option<CompletionStatus>, findings: &mut Findings<'_>) {
+    /// The trace ends at `now`: obligations whose patience has run out are judged, and what the hosts
+    /// report.
+    pub fn ends(&mut self, now: Nanos, report: Report, findings: &mut Findings<'_>) {
         if let Some(ends) = &mut self.ends {
-            ends.requester.ends(failure, &mut ledger!(self, findings));
+            ends.requester.ends(now, report, &mut ledger!(self, findings));
             ends.responder.ends(now, &mut ledger!(self, findings));
         }
     }

@@ -54,6 +54,9 @@ impl Hand {
         let mut record = Record::new(Nanos(time), sequence, flow, opcode, Psn::new(psn));
         record.src_port = self.src_ports[flow.index()];
         record.payload_len = 1024;
+        if opcode == Opcode::Cnp {
+            record.flags |= flags::BECN;
+        }
         change(&mut record);
         self.trace.push(record);
         sequence

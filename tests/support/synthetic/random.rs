@@ -217,7 +217,8 @@ fn fault(connection: usize, packets: u64, world: &World, dice: &mut Dice) -> Fau
         Action::Reorder,
         Action::Duplicate(dice.pick(&[2, 3])),
     ];
-    if world.notifications.is_some() && matches!(target, Target::Psn(..) | Target::Nth(Kind::Data, _)) {
+    // A mark on a CNP is no reason for another one.
+    if world.notifications.is_some() && !matches!(target, Target::Nth(Kind::Cnp, _)) {
         actions.extend([Action::Ecn, Action::Ecn, Action::EcnAndDelay(by)]);
     }
     Fault { connection, target, action: dice.pick(&actions) }

@@ -388,17 +388,19 @@ impl Requester {
         if self.is_dead() || at >= self.high || at < self.una {
             return false;
         }
-        if let Some(unit) = self.unit(at).copied().filter(|unit| unit.first.max(self.una) == at) {
-            let atomic = unit.opcode == Opcode::FetchAdd;
-            self.taken[unit.message] += u64::from(if atomic { unit.bytes } else { payload });
-        }
         let missing = self.missing_before(at + 1);
         match missing {
             Some(missing) if missing < at => {
                 self.progress(missing, now, spec, dice, wishes);
                 self.hears_gap(at, now, spec, dice, wishes);
             }
-            Some(_) => self.progress(at + 1, now, spec, dice, wishes),
+            Some(_) => {
+                if let Some(unit) = self.unit(at).copied() {
+                    let atomic = unit.opcode == Opcode::FetchAdd;
+                    self.taken[unit.message] += u64::from(if atomic { unit.bytes } else { payload });
+                }
+                self.progress(at + 1, now, spec, dice, wishes);
+            }
             None => {}
         }
         self.want_to_send(now, spec, wishes);

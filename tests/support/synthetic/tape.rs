@@ -10,7 +10,7 @@
 //! Times are nanoseconds, absolute, or since the line before with a `+`. PSNs are relative, from 1. `>` is from
 //! requester to responder. `ACK`, `NAK`, `RNR`, `FATAL`, `READ` and `CNP` are short names; every other operation
 //! has the name that traces print. Events: `drop`, `corrupt`, `ecn`, `delay=NS`, `copies=N`. A Read
-//! reads from an address that goes with its PSN, as its rest does; `va=N` gives it that of another PSN.
+//! reads from an address that goes with its PSN, as its rest does; `va=N` gives it that of another PSN. A CNP can be made a wrong one with `psn=N` and `no-becn`.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -103,6 +103,9 @@ impl Tape {
         let mut record =
             Record::new(time, self.packets.len() as u32 + 1, flow_of(connection, back), opcode, psn);
         record.src_port = 50_000;
+        if opcode == Opcode::Cnp {
+            record.flags |= flags::BECN;
+        }
         if opcode == Opcode::ReadRequest {
             record.virtual_address = READ_FROM + u64::from(psn.relative_to(initial)) * MTU;
         }
@@ -113,6 +116,8 @@ impl Tape {
             let (key, value) = word.split_once('=').unwrap_or((word, "0"));
             let value: u64 = value.parse().ok()?;
             match key {
+                "no-becn" => record.flags &= !flags::BECN,
+                "psn" => record.psn = Psn::new(value as u32),
                 "ackreq" => record.flags |= flags::ACK_REQ,
                 "va" => record.virtual_address = READ_FROM + value * MTU,
                 "bytes" => record.dma_length = value as u32,

@@ -178,8 +178,12 @@ impl Requester {
         self.oldest.saturating_add_signed(cx.profile.quirks.resume_offset.min(0))
     }
 
-    /// An RNR NAK for the oldest offset.
-    pub(super) fn on_rnr_nak(&mut self, timer: u8, cx: &mut Context<'_>) {
+    /// An RNR NAK for an offset that is now the oldest one, or behind an unanswered Read, which is then missing first.
+    pub(super) fn on_rnr_nak(&mut self, offset: u32, timer: u8, cx: &mut Context<'_>) {
+        if self.oldest < offset {
+            self.imply_nak(cx);
+            return;
+        }
         let budget = i32::from(cx.attributes.rnr_retry) + cx.profile.quirks.rnr_retry_offset;
         if cx.attributes.rnr_retry != UNLIMITED && self.recovery.rnr_retries as i32 >= budget {
             cx.count(Stat::RnrRetriesExhausted);

@@ -224,7 +224,7 @@ impl Requester {
             }
             Syndrome::RnrNak(timer) => {
                 self.acknowledge(offset, cx);
-                self.on_rnr_nak(timer, cx);
+                self.on_rnr_nak(offset, timer, cx);
             }
             Syndrome::Nak(_) => {
                 self.acknowledge(offset, cx);

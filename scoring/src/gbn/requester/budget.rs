@@ -39,8 +39,6 @@ pub(super) struct Budget {
     /// The most that was spent at one of the last moments of progress: the requester may have ended before it heard
     /// of them.
     before: Retries,
-    /// Spent in all.
-    total: Retries,
     progressed: Nanos,
     /// What made the requester go back may have been there before the last progress and was paid for then.
     paid_before: bool,
@@ -57,7 +55,6 @@ impl Budget {
             rnr: known.rnr_retries,
             now: Retries::default(),
             before: Retries::default(),
-            total: Retries::default(),
             progressed: now,
             paid_before: false,
             refused: false,
@@ -73,7 +70,6 @@ impl Budget {
     /// A transport retry may have been spent.
     pub(super) fn may_spend(&mut self) {
         self.now.transport.possible += 1;
-        self.total.transport.possible += 1;
         self.exhausted |= self.transport.is_some_and(|most| self.now.transport.possible >= most);
     }
 
@@ -81,7 +77,6 @@ impl Budget {
     pub(super) fn refused(&mut self) {
         self.refused = true;
         self.now.rnr.possible += 1;
-        self.total.rnr.possible += 1;
         let limit = self.rnr.and_then(RnrRetries::limit);
         self.exhausted |= limit.is_some_and(|most| self.now.rnr.possible > most);
     }
@@ -117,11 +112,9 @@ impl Budget {
     }
 
     /// The most that can have been spent of the transport and of the RNR budget when the requester gave up, having
-    /// sent its last packet at `last_sent`. Without `all_heard`, nobody can say which progress it has heard of.
-    pub(super) fn spent_at_most(&self, last_sent: Nanos, all_heard: bool) -> [u32; 2] {
-        if !all_heard {
-            [self.total.transport.possible, self.total.rnr.possible]
-        } else if last_sent > self.progressed + ACK_IN_FLIGHT {
+    /// sent its last packet at `last_sent`, if everything reached it that left the switch.
+    pub(super) fn spent_at_most(&self, last_sent: Nanos) -> [u32; 2] {
+        if last_sent > self.progressed + ACK_IN_FLIGHT {
             [self.now.transport.possible, self.now.rnr.possible]
         } else {
             self.now.at_most(self.before)

@@ -2,12 +2,12 @@
 
 mod budget;
 mod cause;
+mod ending;
 mod returns;
 mod shape;
 
 use std::collections::VecDeque;
 
-use dumper::observation::CompletionStatus;
 use dumper::{Nanos, Psn};
 
 use self::budget::Budget;
@@ -16,9 +16,8 @@ use self::shape::Place;
 use super::tables::requester::{Event, State};
 use super::tracker::{Answer, Ledger, Lost, Packet};
 use super::window::{Sent, Window};
-use crate::anomaly::{Evidence, Role};
-use crate::known::{Known, RnrRetries, Timeout};
-use crate::rules::Rule;
+use crate::anomaly::Role;
+use crate::known::{Known, Timeout};
 use crate::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE, TIMER_SLACK};
 
 /// A NAK as it was sent: when, and by which out-of-order packet. It is heard only if it is delivered.
@@ -385,37 +384,6 @@ impl Requester {
             entry.retransmission = Some(packet.sequence);
             entry.reaction_ns = Some(packet.time - reissued.time);
         }
-    }
-
-    /// The trace has ended, and a request of this connection had ended with `status`.
-    pub(super) fn ends(&self, status: Option<CompletionStatus>, ledger: &mut Ledger<'_>) {
-        let all_heard = ledger.requester_discards == Some(0);
-        let [retries, rnr_retries] = self.budget.spent_at_most(self.last_sent, all_heard);
-        let (rule, what) = match (status, ledger.known.retries, ledger.known.rnr_retries) {
-            // A timer too short to be seen may have expired any number of times.
-            (Some(CompletionStatus::RetryExceeded), Some(most), _)
-                if retries < most && ledger.known.timer_shows() =>
-            {
-                let what = format!("gives up after {retries} retries at most, where {most} are configured");
-                (Rule::RetriesBelowBudget, what)
-            }
-            (Some(CompletionStatus::RnrRetryExceeded), _, Some(RnrRetries::Unlimited)) => {
-                let what = "gives up after an RNR NAK, where retries without end are configured".to_owned();
-                (Rule::RnrRetriesBelowBudget, what)
-            }
-            // The RNR NAK after the last retry is the one that ends the QP.
-            (Some(CompletionStatus::RnrRetryExceeded), _, Some(RnrRetries::Limited(most)))
-                if rnr_retries <= most =>
-            {
-                let what = format!(
-                    "gives up after {rnr_retries} RNR NAKs at most, where {most} retries are configured"
-                );
-                (Rule::RnrRetriesBelowBudget, what)
-            }
-            _ => return,
-        };
-        let evidence = Evidence::packets([self.last_packet]);
-        ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
     }
 
     /// The responder has sent a sequence NAK.

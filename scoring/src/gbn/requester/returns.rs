@@ -198,7 +198,9 @@ impl Requester {
         }
         let una = self.window.una();
         if psn == una {
-            let event = if self.timer_may_have_expired(packet.time, ledger) {
+            let queued = ledger.known.timeout != Some(Timeout::Disabled)
+                && self.may_have_waited_in_its_nic(self.window.last_progress(), ledger);
+            let event = if queued || self.timer_may_have_expired(packet.time, ledger) {
                 Event::ResumeByTimer
             } else {
                 Event::ResumeTooSoon
@@ -241,8 +243,18 @@ impl Requester {
     /// What going back is to an RNR NAK: what it asks for, at its PSN, after the wait that it names, or that too soon.
     /// Before the wait is over only if no timer explains it.
     fn rnr_explains(&self, packet: &Packet, ledger: &Ledger<'_>) -> Option<Event> {
-        let rnr = self.rnr.filter(|rnr| rnr.psn == packet.psn && rnr.pending > 0)?;
+        let rnr = self.rnr.filter(|rnr| rnr.pending > 0)?;
         let waited = packet.time - rnr.time;
+        if rnr.psn != packet.psn {
+            // Acknowledgements that were late or lost: what was refused has arrived after all, and what came behind it was
+            // thrown away in silence; or the wait ends with what was missing before.
+            let over = waited + TIMER_SLACK >= self.rnr_wait;
+            let overtaken = (over || rnr.psn.is_before(packet.psn))
+                && packet.psn == self.window.una()
+                && waited <= self.rnr_wait + ACK_IN_FLIGHT
+                && (over || !self.timer_is_due(packet.time, ledger));
+            return overtaken.then_some(Event::ResumeAfterRnr);
+        }
         if waited + TIMER_SLACK >= self.rnr_wait {
             return Some(Event::ResumeAfterRnr);
         }
@@ -251,6 +263,12 @@ impl Requester {
             return Some(Event::ResumeDuringRnr);
         }
         (!self.timer_may_have_expired(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
+    }
+
+    /// Whether what it repeats may have waited since before `then` in its NIC: it has sent nothing since, and other
+    /// connections have without a break.
+    fn may_have_waited_in_its_nic(&self, then: Nanos, ledger: &Ledger<'_>) -> bool {
+        self.last_sent <= then && ledger.requests_flow_since <= then
     }
 
     /// Whether an expired timer explains going back better than yet another delivery of a cause that was acted
@@ -291,11 +309,20 @@ impl Requester {
         let maximum = minimum.times(LATEST_EXPIRY);
         let (rule, waited, limit) = if longest + TIMER_SLACK < minimum {
             (Rule::RtoBelowMinimum, longest, minimum)
-        } else if shortest > maximum + TIMER_SLACK {
+        } else if shortest > maximum + TIMER_SLACK + ledger.answers_queued {
             (Rule::RtoAboveMaximum, shortest, maximum)
         } else {
             return;
         };
+        // The timer expired in time, and what it repeats waited behind other connections' packets: from before the progress
+        // that it seems to be too early after, or since before the latest expiry.
+        let expired_by = match rule {
+            Rule::RtoBelowMinimum => self.window.last_progress(),
+            _ => packet.time - shortest + maximum,
+        };
+        if self.may_have_waited_in_its_nic(expired_by, ledger) {
+            return;
+        }
         let relative = ledger.relative(packet.psn);
         let what = format!("times out on PSN {relative} after {waited}, where {limit} is the limit");
         let evidence =

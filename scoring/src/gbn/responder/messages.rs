@@ -76,6 +76,26 @@ impl Messages {
         Some((expected, said))
     }
 
+    /// Compares the MSN of a response; what it says, where that cannot be. The message that it answers counts, at the
+    /// latest with its last packet, and every message taken since may.
+    pub(super) fn check_response(&mut self, psn: Psn, ends: bool, said: u32) -> Option<u32> {
+        let offset = self.offset.filter(|_| self.unknown_before.is_none())?;
+        let least = self.by(if ends { psn } else { psn.sub(1) });
+        let most = self.completed;
+        let beyond = Psn::new(said.wrapping_sub(offset)).since(Psn::new(least));
+        if (0..=i64::from(most.wrapping_sub(least))).contains(&i64::from(beyond)) {
+            return None;
+        }
+        let implied = Psn::new(said.wrapping_sub(if ends { least } else { most })).value();
+        if self.suspect == Some(implied) {
+            self.offset = Some(implied);
+            self.suspect = None;
+            return None;
+        }
+        self.suspect = Some(implied);
+        Some(said)
+    }
+
     pub(super) fn forget_before(&mut self, psn: Psn) {
         while let Some((_, count)) = self.ends.front().copied().filter(|(last, _)| last.is_before(psn)) {
             self.before = count;

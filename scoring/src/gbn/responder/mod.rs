@@ -1,12 +1,15 @@
 //! The responder's machine: what it acknowledges, judged against what was delivered.
 
 mod messages;
+mod owed;
 
 use std::collections::VecDeque;
 
+use dumper::wire::{Class, Position};
 use dumper::{Nanos, Psn};
 
 use self::messages::Messages;
+use self::owed::OwedAck;
 use super::requester::NakCause;
 use super::tables::responder::{Event, State};
 use super::tracker::{Answer, Ledger, Packet};
@@ -39,16 +42,6 @@ impl Gap {
 /// many gaps within one round trip have nothing to tell.
 const REMEMBERED_GAPS: usize = 16;
 
-/// A duplicate with AckReq that was delivered and not answered.
-#[derive(Clone, Copy, Debug)]
-struct OwedReack {
-    psn: Psn,
-    sequence: u32,
-    since: Nanos,
-    /// Duplicates that asked and were not answered in time.
-    unanswered: u32,
-}
-
 #[derive(Debug)]
 pub(super) struct Responder {
     state: State,
@@ -63,7 +56,9 @@ pub(super) struct Responder {
     naked: Option<(Psn, u32)>,
     /// PSN of the last RNR NAK, until it is acknowledged.
     refused: Option<Psn>,
-    owed: Option<OwedReack>,
+    owed: Option<OwedAck>,
+    /// The last request with AckReq that it took, until it is acknowledged.
+    asked: Option<OwedAck>,
     /// Unacknowledged PSNs that were delivered again: from the first to before the second.
     repeated: Option<(Psn, Psn)>,
     /// PSNs of which nobody can say whether the responder took them: it refused one copy and may have taken the
@@ -95,6 +90,7 @@ impl Responder {
             naked: None,
             refused: None,
             owed: None,
+            asked: None,
             repeated: None,
             uncertain: None,
             was_uncertain: false,
@@ -106,12 +102,14 @@ impl Responder {
         }
     }
 
-    /// A request is delivered. Returns whether it is new to the responder, or `None` where it is out of order.
+    /// A request is delivered. Returns whether it is new to the responder, or `None` where it is out of order. `read`
+    /// tells whether a Read or atomic before a PSN is unanswered, behind which ACKs have to wait.
     #[inline]
     pub(super) fn takes(
         &mut self,
         packet: &Packet,
         ends_message: bool,
+        read: impl FnOnce(Psn) -> bool,
         ledger: &mut Ledger<'_>,
     ) -> Option<bool> {
         let ahead = packet.psn.since(self.expected);
@@ -123,6 +121,11 @@ impl Responder {
         }
         if ahead == 0 {
             self.expected = packet.end();
+            // While nobody can say whether it takes anything, it owes nothing.
+            if packet.ack_req && packet.opcode.class().is_data() && self.uncertain.is_none() {
+                let (psn, sequence, since) = (packet.psn, packet.sequence, packet.time);
+                self.asked = Some(OwedAck { psn, sequence, since, unanswered: 0 });
+            }
             if ends_message {
                 self.messages.completed(packet.end().sub(1));
             }
@@ -135,6 +138,7 @@ impl Responder {
             self.take_beyond(packet, ledger);
             None
         } else {
+            self.judge_first_ack(packet, read, ledger);
             self.take_duplicate(packet, ledger);
             Some(false)
         }
@@ -178,15 +182,14 @@ impl Responder {
         if !asks || !is_duplicate || self.state == State::Failed {
             return;
         }
-        let owed =
-            OwedReack { psn: packet.psn, sequence: packet.sequence, since: packet.time, unanswered: 0 };
+        let owed = OwedAck { psn: packet.psn, sequence: packet.sequence, since: packet.time, unanswered: 0 };
         match self.owed {
             Some(earlier) if packet.time - earlier.since >= ANSWER_PATIENCE => {
                 let unanswered = earlier.unanswered + 1;
-                if self.judge_reack(OwedReack { unanswered, ..earlier }, packet.sequence, ledger) {
+                if self.judge_reack(OwedAck { unanswered, ..earlier }, packet.sequence, ledger) {
                     self.owed = None;
                 } else {
-                    self.owed = Some(OwedReack { unanswered, ..owed });
+                    self.owed = Some(OwedAck { unanswered, ..owed });
                 }
             }
             Some(_) => {}
@@ -235,6 +238,7 @@ impl Responder {
                 None
             }
             Answer::Fatal => {
+                self.asked = None;
                 // What came after the request that it refuses it did not look at.
                 self.unsettled = ledger.counts.duplicate_requests;
                 self.doubt_duplicates(ledger);
@@ -407,6 +411,7 @@ impl Responder {
     /// delivered again since and taken, before this could be said.
     fn rewind(&mut self, psn: Psn) {
         let repeated = self.repeated.is_some_and(|(from, to)| !from.is_after(psn) && to.is_after(psn));
+        self.asked = self.asked.filter(|asked| asked.psn.is_before(psn));
         if repeated {
             self.uncertain = Some((psn, self.expected));
             self.was_uncertain = true;
@@ -424,10 +429,30 @@ impl Responder {
     pub(super) fn responds(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let end = packet.psn.add(1);
         if end.is_after(self.acknowledged) && !end.is_after(self.expected) {
+            self.judge_response_msn(packet, ledger);
             self.has_everything_before(end, ledger);
         }
         if self.owed.is_some_and(|owed| !packet.psn.is_before(owed.psn)) {
             self.owed = None;
+        }
+    }
+
+    /// Holds the MSN of a response that is given for the first time to the messages that can be complete by then.
+    #[inline]
+    fn judge_response_msn(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        let ends = match packet.opcode.class() {
+            Class::ReadResponse(Position::Middle) => return,
+            Class::ReadResponse(position) => position.ends(),
+            _ => true,
+        };
+        if self.was_uncertain || self.disowned.is_some() || self.refused.is_some() {
+            return;
+        }
+        if let Some(said) = self.messages.check_response(packet.psn, ends, packet.aeth().msn) {
+            let relative = ledger.relative(packet.psn);
+            let what = format!("says MSN {said} with the response at PSN {relative}, by which it cannot be");
+            let evidence = Evidence::packets([packet.sequence]);
+            ledger.broken(Role::Responder, Rule::ResponseMsn, self.state.name(), what, evidence);
         }
     }
 
@@ -450,51 +475,6 @@ impl Responder {
         {
             self.unanswered.pop_front();
             self.judge_missing_nak(&gap, closed, ledger);
-        }
-    }
-
-    /// Judges a gap that was not NAKed until `until`.
-    fn judge_missing_nak(&self, gap: &Gap, until: Nanos, ledger: &mut Ledger<'_>) {
-        let waited = until - gap.opened;
-        let certain = ledger.responder_discards == Some(0) || (gap.seen > 1 && gap.first);
-        if !(gap.owed && certain && waited >= ANSWER_PATIENCE) {
-            return;
-        }
-        let relative = ledger.relative(gap.psn);
-        let what = format!("sent no NAK for PSN {relative} in {waited}, with later packets delivered");
-        let evidence = Evidence::packets([gap.out_of_order]).with_time("waited", waited);
-        self.judge_absence(Rule::NakMissing, what, evidence, ledger);
-    }
-
-    /// Judges a duplicate that was not answered, if it is certain that the responder got one. Returns whether
-    /// it is.
-    fn judge_reack(&self, owed: OwedReack, shown_by: u32, ledger: &mut Ledger<'_>) -> bool {
-        // A single duplicate may have been lost behind the switch, unless the host counts that none was.
-        let certain = ledger.responder_discards == Some(0) || owed.unanswered > 1;
-        if certain {
-            let relative = ledger.relative(owed.psn);
-            let what = format!("did not acknowledge the duplicate of PSN {relative} that asked for it");
-            let evidence = Evidence::packets([owed.sequence, shown_by]);
-            self.judge_absence(Rule::ReackMissing, what, evidence, ledger);
-        }
-        certain
-    }
-
-    /// An answer that was never sent: no fault of a host that counts what it threw away.
-    fn judge_absence(&self, rule: Rule, what: String, evidence: Evidence, ledger: &mut Ledger<'_>) {
-        if ledger.responder_discards.is_none_or(|discards| discards == 0) {
-            ledger.broken(Role::Responder, rule, self.state.name(), what, evidence);
-        }
-    }
-
-    /// The trace ends at `now`.
-    pub(super) fn ends(&mut self, now: Nanos, ledger: &mut Ledger<'_>) {
-        if let Some(owed) = self.owed.filter(|owed| now - owed.since >= ANSWER_PATIENCE) {
-            let unanswered = owed.unanswered + 1;
-            self.judge_reack(OwedReack { unanswered, ..owed }, owed.sequence, ledger);
-        }
-        if let Some(gap) = self.gap.filter(|_| self.state == State::GapOpen) {
-            self.judge_missing_nak(&gap, now, ledger);
         }
     }
 

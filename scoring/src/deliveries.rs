@@ -1,0 +1,68 @@
+//! What arrived in memory against what was sent.
+
+use std::collections::BTreeMap;
+
+use corpus::{TestConfig, Verb};
+use dumper::Observation;
+use dumper::observation::CompletionStatus;
+
+use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
+use crate::rules::Rule;
+
+/// What the hosts say of one message.
+#[derive(Clone, Copy, Debug, Default)]
+struct Message {
+    /// Its length, where it is known.
+    bytes: Option<u64>,
+    completed: bool,
+    written: u64,
+    damaged: bool,
+}
+
+/// Judges every message, where somebody looked at the memory.
+pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anomalies: &mut Anomalies) {
+    if observation.deliveries.is_empty() {
+        return;
+    }
+    let mut messages: BTreeMap<(u32, u32), Message> = BTreeMap::new();
+    for completion in &observation.completions {
+        let message = messages.entry((completion.connection, completion.message)).or_default();
+        message.bytes = Some(completion.bytes);
+        message.completed = completion.status == CompletionStatus::Success;
+    }
+    for delivery in &observation.deliveries {
+        let message = messages.entry((delivery.connection, delivery.message)).or_default();
+        message.written += delivery.bytes;
+        message.damaged |= !delivery.intact;
+    }
+    let length = config.map(|config| u64::from(config.traffic.message_size));
+    for ((connection, number), message) in messages {
+        let mut wrong = |rule, state, what| {
+            let who = receiver(observation, config, connection, number);
+            anomalies.push(Anomaly { rule, who, state, what, evidence: Evidence::default() });
+        };
+        let (written, of) = (message.written, format!("message {number} of connection {connection}"));
+        if let Some(bytes) = message.bytes.or(length) {
+            let what = format!("wrote {written} bytes of the {bytes} of {of}");
+            if written > bytes {
+                wrong(Rule::DeliveredNotOnce, "more", what);
+            } else if message.completed && written < bytes {
+                wrong(Rule::DeliveredNotOnce, "less", what);
+            }
+        }
+        if message.damaged {
+            wrong(Rule::DeliveredWrong, "differs", format!("wrote something else than the data of {of}"));
+        }
+    }
+}
+
+/// Who writes a message to memory: the responder, or for a Read the requester. Without a configuration a message is
+/// taken for no Read.
+fn receiver(observation: &Observation, config: Option<&TestConfig>, connection: u32, message: u32) -> Who {
+    let verb = config.map(|config| config.traffic.load.verb(connection, message.saturating_sub(1)));
+    let role = if verb == Some(Verb::Read) { Role::Requester } else { Role::Responder };
+    let ends = (connection as usize).checked_sub(1).and_then(|at| observation.connections.get(at));
+    let address =
+        ends.map(|ends| if role == Role::Requester { ends.requester.ip } else { ends.responder.ip });
+    Who { role, address, connection: Some(connection as usize) }
+}

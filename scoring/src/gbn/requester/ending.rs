@@ -1,0 +1,73 @@
+//! How a requester ends: what it reports, against what it was seen to do.
+
+use dumper::Nanos;
+use dumper::observation::CompletionStatus;
+
+use super::Requester;
+use crate::anomaly::{Evidence, Role};
+use crate::gbn::tracker::Ledger;
+use crate::known::{RnrRetries, Timeout};
+use crate::messages::Report;
+use crate::rules::Rule;
+use crate::thresholds::{LATEST_EXPIRY, STALL_EXPIRIES};
+
+impl Requester {
+    /// The trace has ended at `now`.
+    pub(in crate::gbn) fn ends(&self, now: Nanos, report: Report, ledger: &mut Ledger<'_>) {
+        match report {
+            Report::None => {}
+            Report::NoFailure => self.judge_silence(now, ledger),
+            Report::Failed(status) => self.judge_failure(status, ledger),
+        }
+    }
+
+    /// A requester that nothing has failed for goes on until all is acknowledged.
+    fn judge_silence(&self, now: Nanos, ledger: &mut Ledger<'_>) {
+        let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return };
+        let all_done = self.window.una() == self.window.next();
+        let last = self.last_sent.max(self.window.last_progress()).max(self.last_covered);
+        let limit = minimum.times(LATEST_EXPIRY).times(STALL_EXPIRIES) + self.rnr_wait;
+        if all_done || self.failed.is_some() || now - last <= limit {
+            return;
+        }
+        let (relative, silent) = (ledger.relative(self.window.una()), now - last);
+        let what = format!(
+            "neither repeats PSN {relative}, which is unacknowledged, nor reports a failure, in {silent}"
+        );
+        let evidence =
+            Evidence::packets([self.last_packet]).with_time("silent", silent).with_time("limit", limit);
+        ledger.broken(Role::Requester, Rule::RequestNeverAnswered, self.state.name(), what, evidence);
+    }
+
+    /// A requester that gave up had no retries left.
+    fn judge_failure(&self, status: CompletionStatus, ledger: &mut Ledger<'_>) {
+        // What was lost behind the switch makes implied NAKs that nobody sees.
+        let all_heard = ledger.requester_discards == Some(0);
+        let [retries, rnr_retries] = self.budget.spent_at_most(self.last_sent);
+        let (rule, what) = match (status, ledger.known.retries, ledger.known.rnr_retries) {
+            // A timer too short to be seen may have expired any number of times.
+            (CompletionStatus::RetryExceeded, Some(most), _)
+                if all_heard && retries < most && ledger.known.timer_shows() =>
+            {
+                let what = format!("gives up after {retries} retries at most, where {most} are configured");
+                (Rule::RetriesBelowBudget, what)
+            }
+            (CompletionStatus::RnrRetryExceeded, _, Some(RnrRetries::Unlimited)) => {
+                let what = "gives up after an RNR NAK, where retries without end are configured".to_owned();
+                (Rule::RnrRetriesBelowBudget, what)
+            }
+            // The RNR NAK after the last retry is the one that ends the QP.
+            (CompletionStatus::RnrRetryExceeded, _, Some(RnrRetries::Limited(most)))
+                if all_heard && rnr_retries <= most =>
+            {
+                let what = format!(
+                    "gives up after {rnr_retries} RNR NAKs at most, where {most} retries are configured"
+                );
+                (Rule::RnrRetriesBelowBudget, what)
+            }
+            _ => return,
+        };
+        let evidence = Evidence::packets([self.last_packet]);
+        ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
+    }
+}

@@ -1,0 +1,94 @@
+//! Answers that are owed: NAKs, ACKs, and ACKs of duplicates that never came.
+
+use dumper::{Nanos, Psn};
+
+use super::{Gap, Responder};
+use crate::anomaly::{Evidence, Role};
+use crate::gbn::tables::responder::State;
+use crate::gbn::tracker::{Ledger, Packet};
+use crate::rules::Rule;
+use crate::thresholds::ANSWER_PATIENCE;
+
+/// A request with AckReq that was delivered and not answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OwedAck {
+    pub(super) psn: Psn,
+    pub(super) sequence: u32,
+    pub(super) since: Nanos,
+    /// Duplicates that asked and were not answered in time.
+    pub(super) unanswered: u32,
+}
+
+impl Responder {
+    /// A duplicate shows that the requester has waited in vain for the ACK that it asked for at first.
+    pub(super) fn judge_first_ack(
+        &mut self,
+        packet: &Packet,
+        read: impl FnOnce(Psn) -> bool,
+        ledger: &mut Ledger<'_>,
+    ) {
+        let unacknowledged =
+            |asked: &OwedAck| !asked.psn.is_before(self.acknowledged) && !packet.psn.is_after(asked.psn);
+        let Some(asked) = self.asked.filter(unacknowledged) else { return };
+        // It, or what came before it, may have been lost behind the switch, unless the host counts that nothing was.
+        let clear = ledger.responder_discards == Some(0)
+            && !matches!(self.state, State::Failed | State::NotReady)
+            && self.uncertain.is_none()
+            && !read(asked.psn);
+        if !clear || packet.time - asked.since < ANSWER_PATIENCE {
+            return;
+        }
+        let relative = ledger.relative(asked.psn);
+        let waited = packet.time - asked.since;
+        let what =
+            format!("took PSN {relative}, which asks for an ACK, and did not acknowledge it in {waited}");
+        let evidence = Evidence::packets([asked.sequence, packet.sequence]).with_time("waited", waited);
+        self.judge_absence(Rule::AckMissing, what, evidence, ledger);
+        self.asked = None;
+    }
+
+    /// Judges a gap that was not NAKed until `until`.
+    pub(super) fn judge_missing_nak(&self, gap: &Gap, until: Nanos, ledger: &mut Ledger<'_>) {
+        let waited = until - gap.opened;
+        let certain = ledger.responder_discards == Some(0) || (gap.seen > 1 && gap.first);
+        if !(gap.owed && certain && waited >= ANSWER_PATIENCE) {
+            return;
+        }
+        let relative = ledger.relative(gap.psn);
+        let what = format!("sent no NAK for PSN {relative} in {waited}, with later packets delivered");
+        let evidence = Evidence::packets([gap.out_of_order]).with_time("waited", waited);
+        self.judge_absence(Rule::NakMissing, what, evidence, ledger);
+    }
+
+    /// Judges a duplicate that was not answered, if it is certain that the responder got one. Returns whether
+    /// it is.
+    pub(super) fn judge_reack(&self, owed: OwedAck, shown_by: u32, ledger: &mut Ledger<'_>) -> bool {
+        // A single duplicate may have been lost behind the switch, unless the host counts that none was.
+        let certain = ledger.responder_discards == Some(0) || owed.unanswered > 1;
+        if certain {
+            let relative = ledger.relative(owed.psn);
+            let what = format!("did not acknowledge the duplicate of PSN {relative} that asked for it");
+            let evidence = Evidence::packets([owed.sequence, shown_by]);
+            self.judge_absence(Rule::ReackMissing, what, evidence, ledger);
+        }
+        certain
+    }
+
+    /// An answer that was never sent: no fault of a host that counts what it threw away.
+    fn judge_absence(&self, rule: Rule, what: String, evidence: Evidence, ledger: &mut Ledger<'_>) {
+        if ledger.responder_discards.is_none_or(|discards| discards == 0) {
+            ledger.broken(Role::Responder, rule, self.state.name(), what, evidence);
+        }
+    }
+
+    /// The trace ends at `now`.
+    pub(in crate::gbn) fn ends(&mut self, now: Nanos, ledger: &mut Ledger<'_>) {
+        if let Some(owed) = self.owed.filter(|owed| now - owed.since >= ANSWER_PATIENCE) {
+            let unanswered = owed.unanswered + 1;
+            self.judge_reack(OwedAck { unanswered, ..owed }, owed.sequence, ledger);
+        }
+        if let Some(gap) = self.gap.filter(|_| self.state == State::GapOpen) {
+            self.judge_missing_nak(&gap, now, ledger);
+        }
+    }
+}

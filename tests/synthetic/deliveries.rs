@@ -1,0 +1,74 @@
+//! What arrived in memory: once, whole, and as it was sent.
+
+use corpus::{Load, Verb};
+use dumper::observation::CompletionStatus::{self, Flushed, RemoteError, Success};
+use dumper::observation::Delivery;
+
+use crate::violations::Judge;
+
+/// A message that completes; what the hosts say of it is another matter.
+const WRITE: &str = "0 > WRITE_ONLY 1 ackreq
+                     5000 < ACK 1 msn=1";
+
+/// A message of `length` bytes that ended so, and what was written of it; and another one that was written well.
+fn judge(length: u64, status: CompletionStatus, written: Option<(u64, bool)>) -> Judge {
+    let mut judge = Judge::new().completing(length, status).completing(1_000, Success);
+    let delivery = |message, (bytes, intact)| Delivery { connection: 1, message, bytes, intact };
+    judge.deliveries.extend(written.map(|written| delivery(1, written)));
+    judge.deliveries.push(delivery(2, (1_000, true)));
+    judge
+}
+
+#[test]
+fn not_once() {
+    let more = ["data-corruption/responder/delivered-not-once/more c1 @0"];
+    let less = ["data-corruption/responder/delivered-not-once/less c1 @0"];
+    judge(3_000, Success, Some((3_000, true))).silent(WRITE);
+    judge(3_000, Success, Some((3_001, true))).gives(WRITE, &more);
+    judge(3_000, Success, Some((2_999, true))).gives(WRITE, &less);
+    judge(3_000, Success, None).gives(WRITE, &less);
+    // What failed may be there in part, but not twice.
+    for status in [RemoteError, Flushed] {
+        judge(3_000, status, Some((2_000, true))).silent(WRITE);
+        judge(3_000, status, None).silent(WRITE);
+        judge(3_000, status, Some((4_000, true))).gives(WRITE, &more);
+    }
+    // Nothing to deliver.
+    judge(0, Success, None).silent(WRITE);
+    // Nobody looked.
+    let mut blind = judge(3_000, Success, None);
+    blind.deliveries.clear();
+    blind.silent(WRITE);
+}
+
+/// Without a completion the configuration says how long a message is.
+#[test]
+fn not_completed() {
+    let unfinished = |bytes| {
+        let mut judge = judge(0, Success, Some((bytes, true)));
+        judge.completions.remove(0);
+        judge.config.traffic.message_size = 2_000;
+        judge
+    };
+    unfinished(2_000).silent(WRITE);
+    unfinished(2_001).gives(WRITE, &["data-corruption/responder/delivered-not-once/more c1 @0"]);
+}
+
+#[test]
+fn wrong() {
+    let differs = ["data-corruption/responder/delivered-wrong/differs c1 @0"];
+    judge(3_000, Success, Some((3_000, false))).gives(WRITE, &differs);
+    judge(3_000, RemoteError, Some((1_000, false))).gives(WRITE, &differs);
+}
+
+/// The requester is the one that writes what a Read brings.
+#[test]
+fn of_a_read() {
+    let mut judge = judge(1_024, Success, Some((2_048, true)));
+    judge.config.traffic.load = Load::Same { verb: Verb::Read, connections: 1 };
+    judge.gives(
+        "0 > READ 1 bytes=1024
+         5000 < READ_RESPONSE_ONLY 1 msn=1",
+        &["data-corruption/requester/delivered-not-once/more c1 @0"],
+    );
+}
