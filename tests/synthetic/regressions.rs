@@ -1,5 +1,7 @@
 //! Conforming traces that were once called wrong, cut down to what matters.
 
+use dumper::observation::CompletionStatus::RnrRetryExceeded;
+
 use crate::violations::Judge;
 
 /// The NAK for an overtaken Read is still on its way when the Read arrives and is answered.
@@ -140,4 +142,47 @@ fn the_slower_ack_is_the_one_that_arrives() {
          +5000 < ACK 2 msn=2",
         &[],
     );
+}
+
+/// The requester gave up at the RNR NAK; the responder took the next copy and went on, long after.
+#[test]
+fn answers_after_giving_up() {
+    let mut judge = Judge::new().completing(1024, RnrRetryExceeded);
+    judge.config.traffic.rnr_retry = 0;
+    judge.gives(
+        "0        > SEND_ONLY 1 ackreq copies=2
+         +300     > WRITE_ONLY 2 ackreq delay=60000000
+         +300     > WRITE_ONLY 3 ackreq
+         5000     < RNR 1
+         +300     < ACK 1 msn=1
+         +300     < NAK 2 msn=1
+         60010000 < ACK 2 msn=2",
+        &[],
+    );
+}
+
+/// A refused Send arrives in another copy, and something behind it is missing: that is sent when the last wait that an
+/// RNR NAK asks for is over.
+#[test]
+fn a_nak_during_the_wait_for_a_receive() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 4;
+    for (second, resumed) in [("", 491_700_000), ("+300 < RNR 1 timer=31 delay=200000000", 691_700_000)] {
+        judge.gives(
+            &format!(
+                "0         > SEND_ONLY 1 ackreq
+                 70000     > SEND_ONLY 1 ackreq copies=2
+                 +300      > WRITE_FIRST 2 drop
+                 +300      > WRITE_LAST 3 ackreq
+                 75000     < RNR 1 timer=31
+                 {second}
+                 +300      < ACK 1 msn=1 delay=200000300
+                 +300      < NAK 2 msn=1 delay=200000300
+                 {resumed} > WRITE_FIRST 2
+                 +300      > WRITE_LAST 3 ackreq
+                 +5000     < ACK 3 msn=2"
+            ),
+            &[],
+        );
+    }
 }

@@ -116,6 +116,8 @@ pub(super) struct Ledger<'a> {
     pub(super) mtu: u32,
     /// See [`Findings::requests_flow_since`].
     pub(super) requests_flow_since: Nanos,
+    /// See [`Findings::request_before`].
+    pub(super) request_before: Nanos,
     /// See [`Findings::answers_queued`].
     pub(super) answers_queued: Nanos,
     start: &'a Start,
@@ -223,6 +225,8 @@ pub struct Findings<'a> {
     /// Since when requests have been entering the switch without a break: what a requester means to repeat may wait
     /// behind them in its NIC.
     pub requests_flow_since: Nanos,
+    /// When the request before the one that enters now did, whichever connection's it is.
+    pub request_before: Nanos,
     /// How much later than the switch a requester may have seen an answer, as answers queue up where its link is slower
     /// than the responder's: the longest that the queue can have been so far.
     pub answers_queued: Nanos,
@@ -240,6 +244,7 @@ macro_rules! ledger {
             requester_discards: $tracker.requester_discards,
             mtu: $tracker.mtu,
             requests_flow_since: $findings.requests_flow_since,
+            request_before: $findings.request_before,
             answers_queued: $findings.answers_queued,
             start: &$tracker.start,
             pair: &$tracker.pair,

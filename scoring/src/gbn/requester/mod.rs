@@ -62,6 +62,8 @@ pub(super) struct Requester {
     /// It refused the oldest unacknowledged request. Behind a Read that is not answered, an RNR NAK is an implied NAK too, and
     /// the requester may take it for that alone.
     rnr_binds: bool,
+    /// The latest end of a wait that an RNR NAK asked for.
+    rnr_until: Nanos,
     budget: Budget,
     /// Where the next new request stands.
     place: Place,
@@ -94,6 +96,7 @@ impl Requester {
             reissued: None,
             rnr_wait: Nanos::ZERO,
             rnr_binds: true,
+            rnr_until: Nanos::ZERO,
             budget: Budget::of(known, now),
             place: if fresh { Place::Between } else { Place::Unknown },
             unheeded: None,
@@ -169,7 +172,7 @@ impl Requester {
                 format!("sends a new request with PSN {relative} {after} after the NAK that ended the QP")
             });
         } else if heard && let Some(nak) = self.take_ignored_nak(packet) {
-            let (relative, after) = (ledger.relative(nak.psn), packet.time - nak.time);
+            let (relative, after) = (ledger.relative(nak.psn), packet.time - nak.owed_since);
             self.step(Event::SendIgnoringNak, packet, ledger, || {
                 format!("sends new requests {after} after the NAK of PSN {relative}, and does not go back")
             });
@@ -180,7 +183,7 @@ impl Requester {
 
     /// The sequence NAK that was not acted on for so long that it is ignored.
     fn take_ignored_nak(&mut self, packet: &Packet) -> Option<Unheeded> {
-        let ignored = self.unheeded.filter(|nak| packet.time - nak.time > ANSWER_PATIENCE)?;
+        let ignored = self.unheeded.filter(|nak| packet.time - nak.owed_since > ANSWER_PATIENCE)?;
         self.unheeded = None;
         // It is not acted on any more.
         if let Some(nak) = self.nak.as_mut().filter(|nak| nak.psn == ignored.psn) {
@@ -288,6 +291,7 @@ impl Requester {
                     let pending = self.rnr.is_some_and(|rnr| rnr.pending > 0);
                     self.rnr_wait = if pending { wait.min(self.rnr_wait) } else { wait };
                     self.rnr_binds = packet.psn == self.window.una();
+                    self.rnr_until = self.rnr_until.max(packet.time + wait);
                     self.unheeded = None;
                     Cause::heard(&mut self.rnr, packet.psn, packet);
                     self.step(Event::HearRnr, packet, ledger, String::new);
@@ -303,14 +307,14 @@ impl Requester {
     }
 
     /// A sequence NAK is delivered: going back to its PSN is owed, unless that was repeated before, or was refused with
-    /// an RNR NAK.
+    /// an RNR NAK. While another request's RNR NAK makes the requester wait, nothing is owed.
     fn owe_going_back(&mut self, packet: &Packet) {
         let psn = packet.psn;
         let once = self.window.covering(psn).is_some_and(|sent| sent.first_sent == sent.last_sent);
         let refused = self.rnr.is_some_and(|rnr| rnr.psn == psn);
         if psn == self.window.una() && once && !refused && self.failed.is_none() {
-            let (sequence, time) = (packet.sequence, packet.time);
-            self.unheeded.get_or_insert(Unheeded { psn, sequence, time });
+            let (sequence, owed_since) = (packet.sequence, packet.time.max(self.rnr_until));
+            self.unheeded.get_or_insert(Unheeded { psn, sequence, owed_since });
         }
     }
 
@@ -370,7 +374,7 @@ impl Requester {
         }
         self.window.acknowledge(una, now);
         self.unheeded = self.unheeded.filter(|nak| !nak.psn.is_before(una));
-        self.budget.progress(now, paid_before);
+        self.budget.progress(now, self.last_sent, paid_before);
     }
 
     /// Whether a NAK or implied NAK was delivered a moment ago and not acted on.

@@ -272,7 +272,7 @@ impl Requester {
     /// Whether what it repeats may have waited since before `then` in its NIC: it has sent nothing since, and other
     /// connections have without a break.
     fn may_have_waited_in_its_nic(&self, then: Nanos, ledger: &Ledger<'_>) -> bool {
-        self.last_sent <= then && ledger.requests_flow_since <= then
+        self.last_sent <= then && ledger.requests_flow_since <= then && ledger.request_before > then
     }
 
     /// Whether an expired timer explains going back better than yet another delivery of a cause that was acted
