@@ -71,7 +71,7 @@ pub fn keep(
     let verdicts = serde_json::to_string_pretty(verdicts)
         .map_err(|error| KeepError::Io { path: path.join(VERDICTS), source: error.into() })?;
     write(VERDICTS, &format!("{verdicts}\n"))?;
-    Ok(folder::write(observation, path)?)
+    Ok(folder::write(observation, None, path)?)
 }
 
 /// Name of a host's profile in the folder.
