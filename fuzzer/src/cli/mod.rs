@@ -18,7 +18,7 @@ use scoring::CnpScope;
 pub enum Exit {
     /// Done.
     Done = 0,
-    /// Something failed on our side.
+    /// Something failed on our side, or a packet script does not hold.
     Failed = 1,
     /// Wrong arguments or bad input. The argument parser uses the same.
     Usage = 2,
