@@ -59,6 +59,9 @@ pub(super) struct Requester {
     reissued: Option<Reissued>,
     /// The wait that the last RNR NAK names.
     rnr_wait: Nanos,
+    /// It refused the oldest unacknowledged request. Behind a Read that is not answered, an RNR NAK is an implied NAK too, and
+    /// the requester may take it for that alone.
+    rnr_binds: bool,
     budget: Budget,
     /// Where the next new request stands.
     place: Place,
@@ -90,6 +93,7 @@ impl Requester {
             last_packet: 0,
             reissued: None,
             rnr_wait: Nanos::ZERO,
+            rnr_binds: true,
             budget: Budget::of(known, now),
             place: if fresh { Place::Between } else { Place::Unknown },
             unheeded: None,
@@ -283,6 +287,7 @@ impl Requester {
                     // Of several it may have got any.
                     let pending = self.rnr.is_some_and(|rnr| rnr.pending > 0);
                     self.rnr_wait = if pending { wait.min(self.rnr_wait) } else { wait };
+                    self.rnr_binds = packet.psn == self.window.una();
                     self.unheeded = None;
                     Cause::heard(&mut self.rnr, packet.psn, packet);
                     self.step(Event::HearRnr, packet, ledger, String::new);
