@@ -33,7 +33,7 @@ fn with_records(root: &Path, change: impl FnOnce(&mut Vec<Record>)) {
     fs::write(path, bytes).unwrap();
 }
 
-/// Adds one to the first counter that is not 0 of a port, below a heading.
+/// Adds one to a port's counter below a heading.
 fn count_one_more(root: &Path, heading: &str, port: u32) {
     let path = root.join(COUNTS);
     let text = fs::read_to_string(&path).unwrap();
@@ -59,7 +59,7 @@ fn each_kind_of_damage_fails_its_own_conditions() {
         ("written again", |root| with_records(root, |_| ()), ["pass"; 4], "complete"),
         (
             "a packet lost",
-            |root| with_records(root, |records| drop(records.remove(4))),
+            |root| with_records(root, |records| _ = records.remove(4)),
             ["fail", "pass", "fail", "fail"],
             "packet 5 is missing",
         ),

@@ -61,3 +61,20 @@ fn the_same_seed_gives_the_same_trace_in_every_process() {
     }
     assert_eq!(digests.len(), 9, "another test or another seed gives another trace: {digests:?}");
 }
+
+/// Frames are kept whole, so that their ICRCs can be checked; cut ones say the same of everything else.
+#[test]
+fn frames_are_whole_unless_they_are_to_be_cut() {
+    let folder = folder(&[("test.toml", DROP)]);
+    let kept = |snap_len: &[&str]| {
+        let out = format!("kept{}", snap_len.concat());
+        let ran = in_folder(folder.path(), &[&["run", "test.toml", "--out", &out], snap_len].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        in_folder(folder.path(), &["analyze", &out, "--format", "json"]).json()["input"].clone()
+    };
+    let (whole, cut) = (kept(&[]), kept(&["--snap-len", "128"]));
+    assert_eq!((&whole["icrc_right"], &whole["icrc_wrong"]), (&24.into(), &0.into()));
+    // Five acknowledgements are shorter than that.
+    assert_eq!((&cut["icrc_right"], &cut["icrc_wrong"]), (&5.into(), &0.into()));
+    assert_eq!(cut["trace_sha256"], whole["trace_sha256"]);
+}

@@ -1,7 +1,7 @@
 //! `run` on the simulated testbed, and `analyze` of what it keeps.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -216,4 +216,36 @@ fn an_empty_folder_is_as_good_as_none() {
     let args = ["run", test.to_str().unwrap(), "--out", out.to_str().unwrap()];
     assert_eq!(lumina_fuzz(args).code, 0);
     assert_eq!(lumina_fuzz(args).code, 2, "it is not empty any more");
+}
+
+/// What the examples say of themselves.
+#[test]
+fn examples_show_what_they_are_for() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let run = |path: &Path| {
+        let ran = lumina_fuzz(["run", path.to_str().unwrap(), "--format", "json"]);
+        assert_eq!((ran.code, &ran.stderr[..]), (0, ""), "{}", path.display());
+        ran.json()
+    };
+    let drop = run(&examples.join("drop.toml"));
+    let retransmissions = drop["retransmissions"].as_array().unwrap();
+    assert_eq!(retransmissions.len(), 1);
+    assert_eq!(
+        (&retransmissions[0]["connection"], &retransmissions[0]["trigger"]),
+        (&2.into(), &"fast".into())
+    );
+
+    // The longest message of the connections that lost nothing, in seconds.
+    let longest = |document: &Value, noisy: u64| {
+        let connections = document["messages"].as_array().unwrap().iter();
+        let innocent = connections.filter(|one| one["connection"].as_u64().unwrap() > noisy);
+        innocent.map(|one| one["max_ns"].as_u64().unwrap()).max().unwrap() as f64 / 1e9
+    };
+    let noisy = examples.join("noisy-neighbor.toml");
+    let stalled = longest(&run(&noisy), 12);
+    assert!(stalled > 1.0, "{stalled} s");
+    let text = fs::read_to_string(noisy).unwrap().replace("first = 12", "first = 8");
+    let fewer = folder(&[("fewer.toml", &text)]);
+    let undisturbed = longest(&run(&fewer.path().join("fewer.toml")), 8);
+    assert!(undisturbed < 0.01, "{undisturbed} s");
 }

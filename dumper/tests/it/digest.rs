@@ -114,7 +114,7 @@ fn every_field_counts() {
     plain.add_flow(flow("10.0.0.1", "10.0.0.2", 0x12));
     digests.push(plain.digest().to_string());
     digests.push(Trace::default().digest().to_string());
-    digests.push(with_records(&two(|_, _, _| ()), |records| drop(records.pop())).digest().to_string());
+    digests.push(with_records(&two(|_, _, _| ()), |records| records.truncate(1)).digest().to_string());
     let count = digests.len();
     digests.sort();
     digests.dedup();

@@ -35,7 +35,7 @@ impl From<Exit> for ExitCode {
 const ABOUT: &str = "Hunts for bugs in RDMA NICs (RoCEv2), and judges what they put on the wire.";
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, 1 failed, 2 usage or bad input, 5 invalid trace.
+Exit codes: 0 done, 1 failed or a packet script does not hold, 2 usage or bad input, 5 invalid trace.
 With --format json one JSON document is printed on stdout; messages and progress go to stderr.";
 
 #[derive(Parser)]
