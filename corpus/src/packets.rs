@@ -107,6 +107,12 @@ impl Traffic {
         self.shape().packets().saturating_mul(self.load.connections() as u64)
     }
 
+    /// Whether both hosts send data on a connection (relative QPN): Sends and Reads take turns on it.
+    #[must_use]
+    pub fn has_data_both_ways(&self, qpn: u32) -> bool {
+        Role::ALL.into_iter().all(|role| self.load.sends_data(qpn, self.num_msgs_per_qp, role))
+    }
+
     /// The host that sends the data packet with a relative PSN on a connection (relative QPN);
     /// none if there is no such packet.
     #[must_use]

@@ -14,7 +14,7 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     let candidates: Vec<&str> = candidates.into_iter().collect();
     let near = candidates
         .iter()
-        .map(|candidate| (distance(&plain, &normalise(candidate)), *candidate))
+        .map(|candidate| (strsim::osa_distance(&plain, &normalise(candidate)), *candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate);
@@ -25,27 +25,6 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
 /// `num_QPs` and `num-qps` differ in habit, not in meaning.
 fn normalise(word: &str) -> String {
     word.to_lowercase().replace('_', "-")
-}
-
-/// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            rows[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                let mut best = replaced.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-                if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                    best = best.min(rows[i - 2][j - 2] + 1);
-                }
-                best
-            };
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@
 //!
 //! let tables = translate(&config, &[connection])?;
 //! let ports = Ports::new(1, 2, &[Dumper { port: 3, weight: 1 }])?;
-//! let mut injector = Pipeline::new(tables, ports, config.traffic.iter_mode);
+//! let mut injector = Pipeline::new(tables, ports);
 //! let flow = injector.flow([10, 0, 0, 2].into(), 0xea);
 //! let packet = Packet::new(Opcode::WriteMiddle, None, Psn::new(1004));
 //! let verdict = injector.process(Role::Requester, flow, packet, Nanos(500));
@@ -36,14 +36,15 @@ mod hold;
 mod packet;
 mod pipeline;
 mod ports;
+mod rounds;
 mod tables;
 mod translate;
 
 pub use action::{Actions, Timing};
-pub use flow::MAX_ITER;
 pub use hold::{MAX_HOLD, Ticket};
 pub use packet::{Kind, Packet};
 pub use pipeline::{Pipeline, Verdict};
 pub use ports::{Dumper, PortError, Ports};
+pub use rounds::{MAX_ITER, Rounds};
 pub use tables::{Entry, FlowIndex, Key, MAX_ENTRIES, Tables};
 pub use translate::{TranslateError, translate};

@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
-use corpus::{IterMode, Role};
+use corpus::Role;
 use dumper::mirror::{MAX_SEQUENCE, MirrorMeta, TIME_SPAN};
 use dumper::{Event, Nanos, SwitchCounters};
 
-use crate::flow::{MAX_ITER, Registers};
+use crate::MAX_ITER;
+use crate::flow::Registers;
 use crate::hold::{Held, Queue, Ticket};
 use crate::{Actions, FlowIndex, Kind, Packet, Ports, Tables, Timing};
 
@@ -14,7 +15,6 @@ use crate::{Actions, FlowIndex, Kind, Packet, Ports, Tables, Timing};
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     tables: Tables,
-    iter_mode: IterMode,
     registers: Vec<Registers>,
     held: Vec<Queue>,
     /// Of the next ticket.
@@ -45,10 +45,10 @@ pub struct Verdict {
 impl Pipeline {
     /// A pipeline before its first packet.
     #[must_use]
-    pub fn new(mut tables: Tables, ports: Ports, iter_mode: IterMode) -> Self {
+    pub fn new(mut tables: Tables, ports: Ports) -> Self {
         let registers = tables.take_registers();
         let held = vec![Queue::default(); registers.len()];
-        Self { tables, iter_mode, registers, held, number: 0, sequence: 0, ports, released: Vec::new() }
+        Self { tables, registers, held, number: 0, sequence: 0, ports, released: Vec::new() }
     }
 
     /// The flow of the packets to a destination address and QPN; none if the test has no such connection.
@@ -124,7 +124,7 @@ impl Pipeline {
         match packet.kind {
             Kind::Data { starts } => {
                 let registers = &mut self.registers[flow.index()];
-                let round = registers.round(packet.psn, starts, self.iter_mode);
+                let round = registers.rounds.take(packet.psn, starts);
                 if !registers.armed || round > MAX_ITER {
                     return None;
                 }

@@ -7,6 +7,7 @@ use corpus::config::{LAST_OCCURRENCE, Points};
 use corpus::{ControlPacket, Event, Role, Target, TestConfig, Traffic, Violation};
 use dumper::{Connection, Psn};
 
+use crate::Rounds;
 use crate::flow::Registers;
 use crate::tables::{FlowIndex, MAX_ENTRIES, Tables};
 
@@ -95,8 +96,7 @@ fn flows(
     connection: &Connection,
 ) -> Result<Psn, TranslateError> {
     let initial = connection.requester.initial_psn.ok_or(TranslateError::NoInitialPsn(number))?;
-    let sends = |role| traffic.load.sends_data(number, traffic.num_msgs_per_qp, role);
-    let registers = Registers::new(initial, Role::ALL.into_iter().all(sends));
+    let registers = Registers::new(Rounds::new(traffic, number, initial));
     for (end, endpoint) in [(Role::Requester, connection.requester), (Role::Responder, connection.responder)]
     {
         let qpn = endpoint.qpn.ok_or(TranslateError::NoQpn { connection: number, end })?;

@@ -9,8 +9,8 @@ use dumper::script::{
 };
 use dumper::wire::Class;
 use dumper::{Nanos, Psn};
+use p4::{MAX_ITER, Rounds};
 
-use super::rounds::Rounds;
 use super::times::timeout;
 
 /// Relative PSNs count from 1.
@@ -22,7 +22,7 @@ pub(super) fn events(script: &Script, traffic: &Traffic) -> (Vec<(At, Event)>, V
     let mut events: Vec<(At, Event)> =
         script.injections.iter().flat_map(|injection| injected(injection, timeout)).collect();
     let mut problems = Vec::new();
-    let mut counts = Counts { mode: traffic.iter_mode, skipped: false, keys: BTreeMap::new() };
+    let mut counts = Counts { traffic, skipped: false, keys: BTreeMap::new() };
     for step in &script.steps {
         if let Step::Skip(_) = step {
             counts.skipped = true;
@@ -95,7 +95,12 @@ pub(super) type Key = (u32, bool, Option<ControlKind>);
 /// What a packet is counted with, if the injector counts it.
 pub(super) fn key(packet: &Packet) -> Option<Key> {
     let counted = packet.name.class().is_data() || packet.name.control().is_some();
-    counted.then(|| (packet.qp, packet.direction == Direction::ToResponder, packet.name.control()))
+    counted.then(|| counted_at(packet.qp, packet.direction == Direction::ToResponder, packet.name.control()))
+}
+
+/// Where packets are counted: each direction for itself, but CNPs of both together, as the injector does.
+pub(super) fn counted_at(qp: u32, forth: bool, control: Option<ControlKind>) -> Key {
+    (qp, forth || control == Some(ControlKind::Cnp), control)
 }
 
 /// How many lines of a step are counted together: more than one in a group come in an order that is not known.
@@ -123,13 +128,13 @@ enum Count {
     Lost,
 }
 
-struct Counts {
-    mode: corpus::IterMode,
+struct Counts<'a> {
+    traffic: &'a Traffic,
     skipped: bool,
     keys: BTreeMap<Key, Count>,
 }
 
-impl Counts {
+impl Counts<'_> {
     /// Counts a packet line and names its packet to the injector.
     fn take(
         &mut self,
@@ -141,7 +146,7 @@ impl Counts {
         let key = key(packet).ok_or((NOT_COUNTED, ""))?;
         let start = match (self.skipped, key.2) {
             (true, _) => Count::Lost,
-            (false, None) => Count::Rounds(Rounds::new(self.mode, INITIAL)),
+            (false, None) => Count::Rounds(Rounds::new(self.traffic, packet.qp, INITIAL)),
             (false, Some(_)) => Count::Occurrence(0),
         };
         let count = self.keys.entry(key).or_insert(start);
@@ -168,10 +173,15 @@ impl Counts {
                 let wire = Psn::new(psn);
                 let iter = match (said(Field::Iter), &mut *count) {
                     (Some(iter), _) => Some(iter),
-                    (None, Count::Rounds(rounds)) => Some(rounds.take(wire, starts(packet.name.class()))),
+                    (None, Count::Rounds(rounds)) => {
+                        Some(rounds.take(wire, starts(packet.name.class())).into())
+                    }
                     (None, _) => None,
                 };
-                *count = iter.map_or(Count::Lost, |iter| Count::Rounds(Rounds::known(self.mode, wire, iter)));
+                let iter_register = |iter| u16::try_from(iter).unwrap_or(MAX_ITER);
+                let round_1 = Rounds::new(self.traffic, packet.qp, INITIAL);
+                *count =
+                    iter.map_or(Count::Lost, |iter| Count::Rounds(round_1.known(wire, iter_register(iter))));
                 let iter = iter.ok_or((LOST, "say which round of transmission this is: iter N"))?;
                 Ok(corpus::Target::Data { psn, iter })
             }

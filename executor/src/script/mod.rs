@@ -7,7 +7,6 @@ mod events;
 mod expect;
 mod mismatch;
 mod record;
-mod rounds;
 mod seen;
 mod times;
 

@@ -8,9 +8,9 @@ use dumper::script::{Direction, Field, Name, Packet, Span, Unit, Window};
 use dumper::trace::flags;
 use dumper::wire::{Class, Ecn, Syndrome};
 use dumper::{Event, Nanos, Observation, Psn, Record, Trace};
+use p4::Rounds;
 
-use super::events::{Key, starts};
-use super::rounds::Rounds;
+use super::events::{Key, counted_at, starts};
 
 /// The packets of an observation that belong to its connections.
 pub(super) struct Seen<'a> {
@@ -57,14 +57,14 @@ impl<'a> Seen<'a> {
             let forth = flow.direction == Direction::ToResponder;
             let count = match name.control() {
                 Some(kind) => {
-                    let count = occurrences.entry((flow.qp, forth, Some(kind))).or_default();
+                    let count = occurrences.entry(counted_at(flow.qp, forth, Some(kind))).or_default();
                     *count += 1;
                     *count
                 }
                 None if name.class().is_data() => {
-                    let start = || Rounds::new(config.traffic.iter_mode, flow.initial);
+                    let start = || Rounds::new(&config.traffic, flow.qp, flow.initial);
                     let rounds = rounds.entry((flow.qp, forth)).or_insert_with(start);
-                    rounds.take(record.psn, starts(name.class()))
+                    rounds.take(record.psn, starts(name.class())).into()
                 }
                 None => 0,
             };

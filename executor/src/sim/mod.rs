@@ -1,6 +1,6 @@
 //! The simulated testbed: two hosts, two cables, the injector's switch, as a deterministic discrete-event simulation.
 //!
-//! Everything is a pure machine that is given the time; [`world`] asks all of them what comes next. The same test,
+//! Everything is a pure machine that is given the time; one loop asks all of them what comes next. The same test,
 //! profiles and seed give the same observation, bit for bit.
 
 mod agenda;
@@ -37,7 +37,7 @@ const DUMPERS: [Dumper; 2] = [Dumper { port: 3, weight: 1 }, Dumper { port: 4, w
 /// Smallest QPN that is given out: 0 and 1 are special (IBA vol. 1, 3.9), and drivers keep some more.
 const FIRST_QPN: u32 = 0x40;
 
-/// DCSP of traffic class c is 8 c, its class selector (RFC 2474).
+/// DSCP of traffic class c is 8 c, its class selector (RFC 2474).
 const CLASS_TO_DSCP_SHIFT: u32 = 3;
 
 /// ECN-capable transport, ECT(0) (RFC 3168): what RoCEv2 senders set for DCQCN.
@@ -80,7 +80,7 @@ pub fn run(config: &TestConfig, profiles: [NicProfile; 2]) -> Result<Observation
         p4::translate(config, &connections).map_err(|error| TestbedError::Config(error.to_string()))?;
     let ports =
         Ports::new(HOST_PORTS[0], HOST_PORTS[1], &DUMPERS).expect("four different ports with weights");
-    let pipeline = Pipeline::new(tables, ports, traffic.iter_mode);
+    let pipeline = Pipeline::new(tables, ports);
 
     let cables = Role::ALL.map(|role| {
         let profile = &profiles[role as usize];

@@ -156,15 +156,13 @@ impl Network {
     pub(super) fn handle_later(&mut self, now: Nanos) {
         match self.later.take_due(now) {
             Some(Later::Depart(held)) => self.release(&held, now),
-            Some(Later::Expire(ticket)) => {
-                if self.pipeline.expire(ticket) {
-                    if let Some(held) = self.held.remove(&ticket) {
-                        self.release(&held, now);
-                    }
-                    self.release_overtaken(now);
+            Some(Later::Expire(ticket)) if self.pipeline.expire(ticket) => {
+                if let Some(held) = self.held.remove(&ticket) {
+                    self.release(&held, now);
                 }
+                self.release_overtaken(now);
             }
-            None => {}
+            Some(Later::Expire(_)) | None => {}
         }
     }
 

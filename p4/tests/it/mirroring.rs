@@ -1,6 +1,5 @@
 //! Mirrored packets, dumpers and port counters.
 
-use corpus::IterMode;
 use dumper::mirror::TIME_SPAN;
 use dumper::{Event, Nanos, Psn};
 use p4::{Actions, Dumper, Kind, Packet, Pipeline, PortError, Ports, Tables};
@@ -53,7 +52,7 @@ fn dumpers_of(weights: &[u32], packets: usize) -> (Vec<usize>, Pipeline) {
     let dumpers: Vec<_> =
         (100..).zip(weights).map(|(port, weight)| Dumper { port, weight: *weight }).collect();
     let ports = Ports::new(1, 2, &dumpers).unwrap();
-    let mut pipeline = Pipeline::new(Tables::default(), ports, IterMode::Paper);
+    let mut pipeline = Pipeline::new(Tables::default(), ports);
     let turns = (0..packets)
         .map(|_| pipeline.process(Requester, None, UNKNOWN, Nanos::ZERO).dumper as usize - 100)
         .collect();

@@ -279,7 +279,7 @@ proptest! {
         let initial = Psn::new(3).sub(back);
         let ends = connections(2, initial);
         let tables = translate(&config, &ends).unwrap();
-        let mut pipeline = Pipeline::new(tables, ports(), config.traffic.iter_mode);
+        let mut pipeline = Pipeline::new(tables, ports());
         let mut model = Model { config: &config, entered: vec![], left: vec![], held: BTreeSet::new() };
         let mut tickets: Vec<(Ticket, usize)> = Vec::new();
         let (mut entered, mut expected) = ([0u64; 2], [0u64; 2]);

@@ -44,7 +44,7 @@ impl Switch {
     pub(crate) fn of(config: &TestConfig, initial: Psn) -> Self {
         let connections = connections(config.traffic.load.connections(), initial);
         let tables = translate(config, &connections).unwrap_or_else(|error| panic!("{error}"));
-        let pipeline = Pipeline::new(tables, ports(), config.traffic.iter_mode);
+        let pipeline = Pipeline::new(tables, ports());
         Self { pipeline, connections, initial, now: Nanos::ZERO }
     }
 

@@ -7,7 +7,7 @@ use dumper::wire::{AethRepr, NakCode, Opcode, Position, Syndrome};
 
 use super::context::{Context, Job, every_nth};
 use super::opcodes;
-use super::responder::{Refusal, Responder};
+use super::responder::Responder;
 use super::stats::Stat;
 use crate::sim::packet::Packet;
 
@@ -109,7 +109,12 @@ impl Responder {
                     let syndrome = Syndrome::Ack(AethRepr::NO_CREDITS);
                     Some(self.acknowledge(offset, syndrome, msn, blank, cx))
                 }
-                Answer::Nak { offset, msn, syndrome } => self.refuse(offset, syndrome, msn, blank, cx),
+                Answer::Nak { offset, msn, syndrome } => {
+                    if syndrome == Syndrome::Nak(NakCode::PsnSequenceError) {
+                        cx.count(Stat::SequenceNaksSent);
+                    }
+                    Some(self.acknowledge(offset, syndrome, msn, blank, cx))
+                }
                 Answer::Read(mut read) => {
                     let packet = self.response(&mut read, blank, cx);
                     if read.next < read.end {
@@ -136,28 +141,6 @@ impl Responder {
         let psn = self.first_psn.add(offset);
         let aeth = AethRepr { syndrome, msn: self.wire_msn(msn, cx) };
         Packet { opcode: Opcode::Acknowledge, psn, aeth, ..blank }
-    }
-
-    /// A NAK, unless what it is about has arrived while it was made.
-    fn refuse(
-        &self,
-        offset: u32,
-        syndrome: Syndrome,
-        msn: u32,
-        blank: Packet,
-        cx: &mut Context<'_>,
-    ) -> Option<Packet> {
-        let mut offset = offset;
-        if syndrome == Syndrome::Nak(NakCode::PsnSequenceError) {
-            let quirks = &cx.profile.quirks;
-            let still_refused = matches!(self.refusal, Refusal::Sequence { .. });
-            if quirks.nak_unprovoked_every == 0 && !(still_refused && offset == self.expected) {
-                return None;
-            }
-            offset = offset.saturating_add_signed(quirks.nak_psn_offset);
-            cx.count(Stat::SequenceNaksSent);
-        }
-        Some(self.acknowledge(offset, syndrome, msn, blank, cx))
     }
 
     /// The next packet of a Read response; none where a quirk leaves it out.

@@ -32,15 +32,17 @@ pub(super) struct Recovery {
     pending: Option<u32>,
     /// The missing response that an implied NAK was found for.
     implied: Option<u32>,
-    /// When the wait that an RNR NAK asked for is over.
-    rnr_until: Option<Nanos>,
+    /// Offset after the last packet that the other end, or of answers this one, threw away behind a missing one.
+    thrown_away: u32,
+    /// The offset that an RNR NAK refused, and when the wait that it asked for is over.
+    refused: Option<(u32, Nanos)>,
 }
 
 impl Recovery {
     /// Whether an RNR NAK forbids to send.
     #[inline]
     pub(super) const fn waits_for_receiver(&self) -> bool {
-        self.rnr_until.is_some()
+        self.refused.is_some()
     }
 
     /// A packet was sent: the timer starts unless it runs.
@@ -69,7 +71,7 @@ impl Recovery {
     pub(super) const fn stop(&mut self) {
         self.deadline = None;
         self.pending = None;
-        self.rnr_until = None;
+        self.refused = None;
     }
 
     fn start_timer(&mut self, cx: &mut Context<'_>) {
@@ -126,7 +128,7 @@ impl Requester {
     /// A sequence NAK for an offset that is now the oldest one, or behind an unanswered Read.
     pub(super) fn on_nak(&mut self, offset: u32, cx: &mut Context<'_>) {
         if self.oldest < offset {
-            self.imply_nak(cx);
+            self.imply_nak(offset, cx);
             return;
         }
         let target = offset.saturating_add_signed(cx.profile.quirks.resume_offset).min(self.sent - 1);
@@ -135,14 +137,16 @@ impl Requester {
         if under_way || cx.profile.quirks.nak_ignored || !self.spend_retry(cx) {
             return;
         }
+        self.recovery.thrown_away = self.sent;
         let verb = self.work.front().map_or(Verb::Write, |request| request.verb);
         let latency = cx.draw(*cx.profile.retransmission.nack_reaction_ns.of(verb));
         self.recover(target, latency, cx);
     }
 
-    /// A response or acknowledgement beyond the next response of an unanswered Read: the Read is asked for again from
-    /// there, once for each missing response.
-    pub(super) fn imply_nak(&mut self, cx: &mut Context<'_>) {
+    /// A response or acknowledgement, at an offset, beyond the next response of an unanswered Read: the Read is asked for
+    /// again from there, once for each missing response.
+    pub(super) fn imply_nak(&mut self, offset: u32, cx: &mut Context<'_>) {
+        self.recovery.thrown_away = self.recovery.thrown_away.max(offset + 1);
         if self.recovery.implied == Some(self.oldest) {
             return;
         }
@@ -162,26 +166,27 @@ impl Requester {
 
     /// The answer to a NACK is due.
     pub(super) fn on_recover(&mut self, cx: &mut Context<'_>) {
-        let Some(offset) = self.recovery.pending.take().filter(|offset| *offset >= self.first_wrong(cx))
-        else {
+        let Some(offset) = self.recovery.pending.take() else { return };
+        // What was missing may have come meanwhile, but not what was thrown away behind it.
+        let missing = self.oldest.saturating_add_signed(cx.profile.quirks.resume_offset.min(0));
+        if offset < missing && self.recovery.thrown_away <= self.oldest {
             return;
-        };
-        self.go_back(offset);
+        }
+        self.go_back(offset.max(missing));
         if cx.profile.timeout.restart_on_nak {
             // It starts with the repeated packet.
             self.recovery.deadline = None;
         }
     }
 
-    /// The offset from which a pending recovery still makes sense: what arrived meanwhile need not be repeated.
-    fn first_wrong(&self, cx: &Context<'_>) -> u32 {
-        self.oldest.saturating_add_signed(cx.profile.quirks.resume_offset.min(0))
-    }
-
     /// An RNR NAK for an offset that is now the oldest one, or behind an unanswered Read, which is then missing first.
     pub(super) fn on_rnr_nak(&mut self, offset: u32, timer: u8, cx: &mut Context<'_>) {
         if self.oldest < offset {
-            self.imply_nak(cx);
+            self.imply_nak(offset, cx);
+            return;
+        }
+        if self.recovery.refused.is_some_and(|(refused, _)| refused == offset) {
+            // A copy: the requester waits already.
             return;
         }
         let budget = i32::from(cx.attributes.rnr_retry) + cx.profile.quirks.rnr_retry_offset;
@@ -196,14 +201,14 @@ impl Requester {
         self.go_back(self.oldest);
         let percent = 100 - u64::from(cx.profile.quirks.rnr_wait_short_percent.min(100));
         let until = cx.now + Nanos(rnr_wait(timer).0 * percent / 100);
-        self.recovery.rnr_until = Some(until);
+        self.recovery.refused = Some((offset, until));
         cx.agenda.note(until, Job::RnrOver(cx.qp));
     }
 
     /// An RNR wait may be over.
     pub(super) fn on_rnr_over(&mut self, cx: &Context<'_>) {
-        if self.recovery.rnr_until.is_some_and(|until| until <= cx.now) {
-            self.recovery.rnr_until = None;
+        if self.recovery.refused.is_some_and(|(_, until)| until <= cx.now) {
+            self.recovery.refused = None;
         }
     }
 

@@ -215,7 +215,7 @@ impl Requester {
             Syndrome::Ack(_) => {
                 self.acknowledge(offset + 1, cx);
                 if self.oldest <= offset {
-                    self.imply_nak(cx);
+                    self.imply_nak(offset, cx);
                 }
             }
             Syndrome::Nak(NakCode::PsnSequenceError) => {
@@ -247,7 +247,7 @@ impl Requester {
         // A response acknowledges everything before its Read, and shows a gap where an earlier one is missing.
         self.acknowledge(offset, cx);
         if self.oldest != offset {
-            self.imply_nak(cx);
+            self.imply_nak(offset, cx);
             return;
         }
         let Some(read) = self.work.front().copied().filter(|request| request.verb == Verb::Read) else {

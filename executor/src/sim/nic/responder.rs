@@ -23,7 +23,7 @@ pub(in crate::sim) struct Responder {
     pub(super) msn: u32,
     /// Messages begun, which tells where a Send's bytes belong.
     begun: u32,
-    pub(super) refusal: Refusal,
+    refusal: Refusal,
     /// Further packets out of order that a NAK waits for.
     unconfirmed: u32,
     /// The Send or Write that has begun and not ended.
@@ -39,7 +39,7 @@ pub(in crate::sim) struct Responder {
 
 /// Why packets beyond the expected PSN are thrown away without a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refusal {
+enum Refusal {
     /// They are not: the next one is NAKed.
     None,
     /// One was NAKed; further NAKs that a quirk allows.
@@ -120,7 +120,7 @@ impl Responder {
         (self.refusal, self.unconfirmed) = (Refusal::None, 0);
         let quirks = &cx.profile.quirks;
         if every_nth(&mut self.counts.to_nak, quirks.nak_unprovoked_every) {
-            self.nak(Syndrome::Nak(NakCode::PsnSequenceError), Nanos::ZERO);
+            self.nak_sequence(Nanos::ZERO, cx);
         }
         if verb == Verb::Read {
             return;
@@ -233,7 +233,7 @@ impl Responder {
         } else {
             latency
         };
-        self.nak(Syndrome::Nak(NakCode::PsnSequenceError), cx.now + wait);
+        self.nak_sequence(cx.now + wait, cx);
     }
 
     /// A further packet beyond the expected PSN, of those that a NAK waits for.
@@ -281,6 +281,14 @@ impl Responder {
         } else if !(cx.profile.responder.merge_acks && self.answers.merge(answer)) {
             self.answers.push(answer, ready);
         }
+    }
+
+    /// A sequence NAK for the PSN that is expected now. It is sent even if that comes while the NAK is made: what was thrown
+    /// away behind it will not come again by itself.
+    fn nak_sequence(&mut self, ready: Nanos, cx: &Context<'_>) {
+        let offset = self.expected.saturating_add_signed(cx.profile.quirks.nak_psn_offset);
+        let syndrome = Syndrome::Nak(NakCode::PsnSequenceError);
+        self.answers.push(Answer::Nak { offset, msn: self.msn, syndrome }, ready);
     }
 
     fn nak(&mut self, syndrome: Syndrome, ready: Nanos) {

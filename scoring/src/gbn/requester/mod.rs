@@ -59,6 +59,9 @@ pub(super) struct Requester {
     reissued: Option<Reissued>,
     /// The wait that the last RNR NAK names.
     rnr_wait: Nanos,
+    /// It refused the oldest unacknowledged request. Behind a Read that is not answered, an RNR NAK is an implied NAK too, and
+    /// the requester may take it for that alone.
+    rnr_binds: bool,
     /// The latest end of a wait that an RNR NAK asked for.
     rnr_until: Nanos,
     budget: Budget,
@@ -95,6 +98,7 @@ impl Requester {
             reissued: None,
             rnr_wait: Nanos::ZERO,
             rnr_until: Nanos::ZERO,
+            rnr_binds: true,
             budget: Budget::of(known, now),
             place: if fresh { Place::Between } else { Place::Unknown },
             unheeded: None,
@@ -294,6 +298,7 @@ impl Requester {
                     let pending = self.rnr.is_some_and(|rnr| rnr.pending > 0);
                     self.rnr_wait = if pending { wait.min(self.rnr_wait) } else { wait };
                     self.rnr_until = self.rnr_until.max(packet.time + wait);
+                    self.rnr_binds = packet.psn == self.window.una();
                     self.unheeded = None;
                     Cause::heard(&mut self.rnr, packet.psn, packet);
                     self.step(Event::HearRnr, packet, ledger, String::new);

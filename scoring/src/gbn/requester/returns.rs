@@ -91,7 +91,7 @@ impl Requester {
                     self.budget.may_spend();
                 }
                 // Of several RNR NAKs on their way nobody can say which one it acts on.
-                if !timer_due && psn == una && rnr.pending == 1 {
+                if !timer_due && psn == una && rnr.pending == 1 && self.rnr_binds {
                     let most = self.budget.retried_after_rnr();
                     beyond = most.map(|most| (Rule::RnrRetriesBeyondBudget, most));
                 }
@@ -255,7 +255,11 @@ impl Requester {
             return Some(Event::ResumeAfterRnr);
         }
         let too_soon = waited.times(100) < self.rnr_wait.times(RNR_WAIT_PERCENT);
-        if too_soon && packet.psn == self.window.una() && !self.timer_is_due(packet.time, ledger) {
+        if too_soon
+            && self.rnr_binds
+            && packet.psn == self.window.una()
+            && !self.timer_is_due(packet.time, ledger)
+        {
             return Some(Event::ResumeDuringRnr);
         }
         (!self.timer_may_have_expired(packet.time, ledger)).then_some(Event::ResumeAfterRnr)

@@ -26,6 +26,8 @@ struct Gap {
     opened: Nanos,
     /// Packets delivered beyond it. One alone may have been lost behind the switch.
     seen: u32,
+    /// After the highest of them, which the responder has thrown away.
+    thrown_away: Psn,
     /// A NAK is owed: not behind a request that was, or may have been, refused with an RNR NAK.
     owed: bool,
     /// No NAK or RNR NAK was outstanding: what it asks for may have been lost behind the switch when it was repeated.
@@ -34,7 +36,23 @@ struct Gap {
 
 impl Gap {
     const fn opened_by(packet: &Packet, psn: Psn, owed: bool) -> Self {
-        Self { psn, out_of_order: packet.sequence, opened: packet.time, seen: 1, owed, first: true }
+        Self {
+            psn,
+            out_of_order: packet.sequence,
+            opened: packet.time,
+            seen: 1,
+            thrown_away: packet.end(),
+            owed,
+            first: true,
+        }
+    }
+
+    /// A further packet was delivered beyond it.
+    const fn widen(&mut self, packet: &Packet) {
+        self.seen = self.seen.saturating_add(1);
+        if packet.end().is_after(self.thrown_away) {
+            self.thrown_away = packet.end();
+        }
     }
 }
 
@@ -151,7 +169,7 @@ impl Responder {
     fn take_beyond(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let naked = self.naked.is_some_and(|(psn, _)| psn == self.expected);
         match &mut self.gap {
-            Some(open) if open.psn == self.expected => open.seen = open.seen.saturating_add(1),
+            Some(open) if open.psn == self.expected => open.widen(packet),
             _ if naked => {}
             _ => {
                 let owed = !matches!(self.state, State::NotReady | State::Failed)
@@ -328,10 +346,15 @@ impl Responder {
         ledger.counts.sequence_naks_sent += 1;
         let known_discards = ledger.responder_discards;
         let late = self.unanswered.iter().position(|(gap, _)| gap.psn == psn);
+        // What was missing has come, and the NAK asks for what was thrown away behind it.
+        let is_behind = |(gap, _): &(Gap, Nanos)| psn == self.expected && gap.thrown_away.is_after(psn);
+        let behind = self.unanswered.iter().position(is_behind);
         let (event, cause) = if let Some(gap) = self.gap.filter(|gap| gap.psn == psn) {
             self.gap = None;
             (Event::NakOwed, Some(gap))
         } else if let Some((gap, _)) = late.and_then(|at| self.unanswered.remove(at)) {
+            (Event::NakOwed, Some(gap))
+        } else if let Some((gap, _)) = behind.and_then(|at| self.unanswered.remove(at)) {
             (Event::NakOwed, Some(gap))
         } else if self.uncertain.is_some_and(|(from, to)| !psn.is_before(from) && psn.is_before(to)) {
             self.uncertain = None;
