@@ -254,7 +254,7 @@ impl Requester {
             return;
         };
         let at = self.memory.address(read.message) + u64::from((offset - read.first) * cx.attributes.mtu);
-        self.memory.write(at, packet.content, packet.payload.into());
+        self.memory.write(read.message, at, packet.content, packet.payload.into());
         self.advance(offset + 1, cx);
     }
 

@@ -97,8 +97,8 @@ impl Requester {
             last_packet: 0,
             reissued: None,
             rnr_wait: Nanos::ZERO,
-            rnr_until: Nanos::ZERO,
             rnr_binds: true,
+            rnr_until: Nanos::ZERO,
             budget: Budget::of(known, now),
             place: if fresh { Place::Between } else { Place::Unknown },
             unheeded: None,
@@ -297,8 +297,8 @@ impl Requester {
                     // Of several it may have got any.
                     let pending = self.rnr.is_some_and(|rnr| rnr.pending > 0);
                     self.rnr_wait = if pending { wait.min(self.rnr_wait) } else { wait };
-                    self.rnr_until = self.rnr_until.max(packet.time + wait);
                     self.rnr_binds = packet.psn == self.window.una();
+                    self.rnr_until = self.rnr_until.max(packet.time + wait);
                     self.unheeded = None;
                     Cause::heard(&mut self.rnr, packet.psn, packet);
                     self.step(Event::HearRnr, packet, ledger, String::new);
