@@ -186,3 +186,68 @@ fn a_nak_during_the_wait_for_a_receive() {
         );
     }
 }
+
+/// One copy of a Send is refused, and perhaps the next one: what is missing behind it need not be called so.
+#[test]
+fn a_gap_behind_a_copy_that_may_be_refused() {
+    Judge::new().gives(
+        "0         > SEND_FIRST 1 copies=2
+         +300      > SEND_MIDDLE 2
+         5000      < RNR 1 timer=31
+         +300      < RNR 1 timer=31
+         +1000     > SEND_MIDDLE 3 drop
+         +300      > SEND_LAST 4 ackreq
+         491600000 > SEND_FIRST 1
+         +300      > SEND_MIDDLE 2
+         +300      > SEND_MIDDLE 3
+         +300      > SEND_LAST 4 ackreq
+         +5000     < ACK 4 msn=1",
+        &[],
+    );
+}
+
+/// Both copies of a Send are refused, and so is the Read behind them, which is then called missing.
+#[test]
+fn a_read_behind_refused_copies() {
+    Judge::new().gives(
+        "0        > SEND_ONLY 1 ackreq copies=2
+         5000     < RNR 1
+         +300     < RNR 1
+         +300     > READ 2 bytes=1024
+         500000   > SEND_ONLY 1 ackreq
+         +300     > READ 2 bytes=1024 delay=9000000
+         +300     > SEND_ONLY 3 ackreq
+         505000   < ACK 1 msn=1
+         +300     < NAK 2 msn=1
+         +2000    > READ 2 bytes=1024
+         +300     > SEND_ONLY 3 ackreq
+         +5000    < READ_RESPONSE_ONLY 2 msn=2
+         +300     < ACK 3 msn=3
+         10000000 < READ_RESPONSE_ONLY 2 msn=3",
+        &[],
+    );
+}
+
+/// The timer expires before the ACK arrives, and what is repeated begins behind what that acknowledges.
+#[test]
+fn an_ack_between_the_expiry_and_what_is_repeated() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 4;
+    let acknowledged_at = |time: u32| {
+        format!(
+            "0      > WRITE_ONLY 1 ackreq
+             +300   > WRITE_ONLY 2 ackreq
+             {time} < ACK 1 msn=1
+             +300   > WRITE_ONLY 3 ackreq
+             +1000  > WRITE_ONLY 2 ackreq
+             +300   > WRITE_ONLY 3 ackreq
+             +5000  < ACK 3 msn=3"
+        )
+    };
+    judge.gives(&acknowledged_at(66_000), &[]);
+    // Long before it can have expired.
+    judge.gives(
+        &acknowledged_at(9_000),
+        &["gbn-violation/requester/retransmission-without-cause/flowing c1 @5"],
+    );
+}

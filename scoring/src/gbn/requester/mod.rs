@@ -18,7 +18,7 @@ use super::tracker::{Answer, Ledger, Lost, Packet};
 use super::window::{Sent, Window};
 use crate::anomaly::Role;
 use crate::known::{Known, Timeout};
-use crate::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE, TIMER_SLACK};
+use crate::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE};
 
 /// A NAK as it was sent: when, and by which out-of-order packet. It is heard only if it is delivered.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +77,8 @@ pub(super) struct Requester {
     last_covered: Nanos,
     /// End of an RNR wait: the timer does not run during it.
     rnr_resumed: Nanos,
+    /// Progress before which the timer may have expired: what is to be repeated then may have shrunk before it is sent.
+    expired_unseen: Option<Nanos>,
 }
 
 impl Requester {
@@ -104,6 +106,7 @@ impl Requester {
             hidden_expiries: !known.timer_shows(),
             last_covered: now,
             rnr_resumed: Nanos::ZERO,
+            expired_unseen: None,
         }
     }
 
@@ -150,6 +153,10 @@ impl Requester {
         if self.unheeded.is_some_and(|nak| !nak.psn.is_before(packet.psn) && nak.psn.is_before(packet.end()))
         {
             self.unheeded = None;
+        }
+        // Going back comes before anything else: what it sends without having gone back shows that nothing expired.
+        if self.expired_unseen.is_some_and(|since| packet.time - since > ACK_IN_FLIGHT) {
+            self.expired_unseen = None;
         }
         self.cursor = packet.end();
         self.last_sent = packet.time;
@@ -364,13 +371,12 @@ impl Requester {
             return;
         }
         let mut paid_before = self.is_pending(now);
-        if let Some(Timeout::Enabled(minimum)) = ledger.known.timeout
-            && self.window.waited_at_most(now) + TIMER_SLACK >= minimum
-        {
+        if matches!(ledger.known.timeout, Some(Timeout::Enabled(_))) && self.timer_is_due(now, ledger) {
             // It may have expired before this arrives, and what it would have repeated is acknowledged.
             ledger.counts.possible_timeouts += 1;
             self.budget.may_spend();
             paid_before = true;
+            self.expired_unseen.get_or_insert(now);
         }
         self.window.acknowledge(una, now);
         self.unheeded = self.unheeded.filter(|nak| !nak.psn.is_before(una));
