@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::mem;
 use std::net::IpAddr;
 
 use corpus::TestConfig;
@@ -159,6 +160,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         retransmissions: &mut retransmissions,
         known: &known,
         requests_flow_since: Nanos::ZERO,
+        request_before: Nanos::ZERO,
         answers_queued: Nanos::ZERO,
     };
 
@@ -233,10 +235,10 @@ fn pass(
     let mut queue_ends = Nanos::ZERO;
     for (at, record) in trace.records().iter().enumerate() {
         if routes[record.flow.index()].requests != NOBODY {
-            if record.time - last_request > TIMER_SLACK {
+            findings.request_before = mem::replace(&mut last_request, record.time);
+            if record.time - findings.request_before > TIMER_SLACK {
                 findings.requests_flow_since = record.time;
             }
-            last_request = record.time;
         } else if routes[record.flow.index()].answers != NOBODY {
             let on_the_link = Nanos(u64::from(record.frame_len) * SLOWEST_LINK_NS_PER_KB / 1_000);
             queue_ends = (queue_ends.max(record.time) + on_the_link).min(record.time + LONGEST_QUEUE);

@@ -1,5 +1,7 @@
 //! Conforming traces that were once called wrong, cut down to what matters.
 
+use dumper::observation::CompletionStatus::RnrRetryExceeded;
+
 use crate::violations::Judge;
 
 /// The NAK for an overtaken Read is still on its way when the Read arrives and is answered.
@@ -139,5 +141,113 @@ fn the_slower_ack_is_the_one_that_arrives() {
          80000000 > WRITE_ONLY 2 ackreq
          +5000 < ACK 2 msn=2",
         &[],
+    );
+}
+
+/// The requester gave up at the RNR NAK; the responder took the next copy and went on, long after.
+#[test]
+fn answers_after_giving_up() {
+    let mut judge = Judge::new().completing(1024, RnrRetryExceeded);
+    judge.config.traffic.rnr_retry = 0;
+    judge.gives(
+        "0        > SEND_ONLY 1 ackreq copies=2
+         +300     > WRITE_ONLY 2 ackreq delay=60000000
+         +300     > WRITE_ONLY 3 ackreq
+         5000     < RNR 1
+         +300     < ACK 1 msn=1
+         +300     < NAK 2 msn=1
+         60010000 < ACK 2 msn=2",
+        &[],
+    );
+}
+
+/// A refused Send arrives in another copy, and something behind it is missing: that is sent when the last wait that an
+/// RNR NAK asks for is over.
+#[test]
+fn a_nak_during_the_wait_for_a_receive() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 4;
+    for (second, resumed) in [("", 491_700_000), ("+300 < RNR 1 timer=31 delay=200000000", 691_700_000)] {
+        judge.gives(
+            &format!(
+                "0         > SEND_ONLY 1 ackreq
+                 70000     > SEND_ONLY 1 ackreq copies=2
+                 +300      > WRITE_FIRST 2 drop
+                 +300      > WRITE_LAST 3 ackreq
+                 75000     < RNR 1 timer=31
+                 {second}
+                 +300      < ACK 1 msn=1 delay=200000300
+                 +300      < NAK 2 msn=1 delay=200000300
+                 {resumed} > WRITE_FIRST 2
+                 +300      > WRITE_LAST 3 ackreq
+                 +5000     < ACK 3 msn=2"
+            ),
+            &[],
+        );
+    }
+}
+
+/// One copy of a Send is refused, and perhaps the next one: what is missing behind it need not be called so.
+#[test]
+fn a_gap_behind_a_copy_that_may_be_refused() {
+    Judge::new().gives(
+        "0         > SEND_FIRST 1 copies=2
+         +300      > SEND_MIDDLE 2
+         5000      < RNR 1 timer=31
+         +300      < RNR 1 timer=31
+         +1000     > SEND_MIDDLE 3 drop
+         +300      > SEND_LAST 4 ackreq
+         491600000 > SEND_FIRST 1
+         +300      > SEND_MIDDLE 2
+         +300      > SEND_MIDDLE 3
+         +300      > SEND_LAST 4 ackreq
+         +5000     < ACK 4 msn=1",
+        &[],
+    );
+}
+
+/// Both copies of a Send are refused, and so is the Read behind them, which is then called missing.
+#[test]
+fn a_read_behind_refused_copies() {
+    Judge::new().gives(
+        "0        > SEND_ONLY 1 ackreq copies=2
+         5000     < RNR 1
+         +300     < RNR 1
+         +300     > READ 2 bytes=1024
+         500000   > SEND_ONLY 1 ackreq
+         +300     > READ 2 bytes=1024 delay=9000000
+         +300     > SEND_ONLY 3 ackreq
+         505000   < ACK 1 msn=1
+         +300     < NAK 2 msn=1
+         +2000    > READ 2 bytes=1024
+         +300     > SEND_ONLY 3 ackreq
+         +5000    < READ_RESPONSE_ONLY 2 msn=2
+         +300     < ACK 3 msn=3
+         10000000 < READ_RESPONSE_ONLY 2 msn=3",
+        &[],
+    );
+}
+
+/// The timer expires before the ACK arrives, and what is repeated begins behind what that acknowledges.
+#[test]
+fn an_ack_between_the_expiry_and_what_is_repeated() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 4;
+    let acknowledged_at = |time: u32| {
+        format!(
+            "0      > WRITE_ONLY 1 ackreq
+             +300   > WRITE_ONLY 2 ackreq
+             {time} < ACK 1 msn=1
+             +300   > WRITE_ONLY 3 ackreq
+             +1000  > WRITE_ONLY 2 ackreq
+             +300   > WRITE_ONLY 3 ackreq
+             +5000  < ACK 3 msn=3"
+        )
+    };
+    judge.gives(&acknowledged_at(66_000), &[]);
+    // Long before it can have expired.
+    judge.gives(
+        &acknowledged_at(9_000),
+        &["gbn-violation/requester/retransmission-without-cause/flowing c1 @5"],
     );
 }

@@ -94,13 +94,13 @@ pub mod requester {
         [Repeating] ResumeAfterRnr => Go(Repeating), "9.7.5.2.8; the timer had expired while the NAK was on its way";
         [Flowing | NakHeard | GapHeard] ResumeAfterRnr => Go(Repeating), "9.7.5.2.8; rare: heard together with something else";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeByTimer => Go(Repeating), "9.7.6.1.3 ACK timer expired";
-        [Flowing | RnrHeard | Repeating] ResumeTooSoon => WrongGo(Rule::RetransmissionWithoutCause, Repeating), "9.7.6.1.3 no sooner than T";
+        [Flowing | Repeating] ResumeTooSoon => WrongGo(Rule::RetransmissionWithoutCause, Repeating), "9.7.6.1.3 no sooner than T";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeLate => WrongGo(Rule::ResumeLate, Repeating), "9.7.5.2 none may be left out";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeEarly => WrongGo(Rule::ResumeEarly, Repeating), "9.7.5.2 at the NAKed PSN, not before";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeUnheard => WrongGo(Rule::DeliveredYetMissing, Repeating), "9.7.6.1.3; lost behind the switch";
         [Flowing | Repeating | Failed] ResumeDiscarded => Go(Repeating), "9.7.6.1.3; judged by who counts the loss";
         [NakHeard | GapHeard | RnrHeard] ResumeDiscarded => Go(Repeating), "9.7.6.1.3; rare: and a NAK is on its way";
-        [NakHeard | GapHeard] ResumeTooSoon => WrongGo(Rule::RetransmissionWithoutCause, Repeating), "9.7.6.1.3; rare: the NAK itself is a cause";
+        [NakHeard | GapHeard | RnrHeard] ResumeTooSoon => WrongGo(Rule::RetransmissionWithoutCause, Repeating), "9.7.6.1.3; rare: the NAK itself is a cause";
         [Failed] ResumeAtNak => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
         [Failed] ResumeAtGap => Wrong(Rule::RetryAfterFatalNak), "9.9.2; rare: and a response is missing";
         [Failed] ResumeAfterRnr => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";

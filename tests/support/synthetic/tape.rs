@@ -10,7 +10,8 @@
 //! Times are nanoseconds, absolute, or since the line before with a `+`. PSNs are relative, from 1. `>` is from
 //! requester to responder. `ACK`, `NAK`, `RNR`, `FATAL`, `READ` and `CNP` are short names; every other operation
 //! has the name that traces print. Events: `drop`, `corrupt`, `ecn`, `delay=NS`, `copies=N`. A Read
-//! reads from an address that goes with its PSN, as its rest does; `va=N` gives it that of another PSN. A CNP can be made a wrong one with `psn=N` and `no-becn`.
+//! reads from an address that goes with its PSN, as its rest does; `va=N` gives it that of another PSN. An RNR NAK asks
+//! for 480 µs, or names the timer code `timer=N`. A CNP can be made a wrong one with `psn=N` and `no-becn`.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -122,6 +123,7 @@ impl Tape {
                 "va" => record.virtual_address = READ_FROM + value * MTU,
                 "bytes" => record.dma_length = value as u32,
                 "msn" => aeth.msn = value as u32,
+                "timer" => aeth.syndrome = Syndrome::RnrNak(value as u8),
                 "drop" => record.set_event(Event::Drop),
                 "corrupt" => record.set_event(Event::Corrupt),
                 "ecn" => record.set_event(Event::Ecn),

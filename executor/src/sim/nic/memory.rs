@@ -38,11 +38,14 @@ impl Memory {
         BASE + message as u64 * self.stride
     }
 
-    /// Writes bytes with this content to an address.
-    pub(in crate::sim) fn write(&mut self, address: u64, content: u64, bytes: u32) {
-        let Some(message) = address.checked_sub(BASE).map(|offset| (offset / self.stride) as usize) else {
-            return;
-        };
+    /// The message whose memory an address is in.
+    pub(in crate::sim) const fn message_at(&self, address: u64) -> u32 {
+        (address.saturating_sub(BASE) / self.stride) as u32
+    }
+
+    /// Writes bytes with this content to an address, which is in the memory of a message.
+    pub(in crate::sim) fn write(&mut self, message: u32, address: u64, content: u64, bytes: u32) {
+        let message = message as usize;
         if self.written.len() <= message {
             self.written.resize(message + 1, Written::default());
         }

@@ -1,7 +1,7 @@
 //! The part of a QP that answers requests: it takes them in the order of their PSNs, and refuses the others.
 //!
 //! Offsets count from the requester's first PSN, as in [`super::requester`]. What it answers is queued in
-//! [`super::answers`].
+//! [`super::answers`], and sent by [`super::answering`].
 
 use corpus::Verb;
 use dumper::wire::{Class, NakCode, Position, Syndrome};
@@ -52,6 +52,8 @@ enum Refusal {
 #[derive(Clone, Copy, Debug)]
 struct Incoming {
     verb: Verb,
+    /// The message whose memory it is written to.
+    message: u32,
     /// Where the next byte goes.
     address: u64,
 }
@@ -161,7 +163,8 @@ impl Responder {
             };
             self.receives -= u32::from(verb == Verb::Send);
             self.begun += 1;
-            self.current = Some(Incoming { verb, address });
+            let message = self.memory.message_at(address);
+            self.current = Some(Incoming { verb, message, address });
         }
         if let Some(current) = &mut self.current {
             let taken = current.address - self.memory.address(self.begun - 1);
@@ -171,7 +174,7 @@ impl Responder {
                 self.refuse_for_good();
                 return false;
             }
-            self.memory.write(current.address, packet.content, packet.payload.into());
+            self.memory.write(current.message, current.address, packet.content, packet.payload.into());
             current.address += u64::from(packet.payload);
         }
         self.expected += 1;
@@ -256,7 +259,8 @@ impl Responder {
         }
         let quirks = &cx.profile.quirks;
         if verb == Verb::Write && quirks.duplicate_write_executed {
-            self.memory.write(packet.content, packet.content, packet.payload.into());
+            let message = self.memory.message_at(packet.content);
+            self.memory.write(message, packet.content, packet.content, packet.payload.into());
             if let Class::Request(_, position) = packet.opcode.class() {
                 self.msn += u32::from(position.ends());
             }

@@ -36,8 +36,8 @@ pub(super) struct Budget {
     rnr: Option<RnrRetries>,
     /// Spent since the last progress.
     now: Retries,
-    /// The most that was spent at one of the last moments of progress: the requester may have ended before it heard
-    /// of them.
+    /// The most that was spent at one of the moments of progress since it last sent: the requester may have ended
+    /// before it heard of them.
     before: Retries,
     progressed: Nanos,
     /// What made the requester go back may have been there before the last progress and was paid for then.
@@ -97,9 +97,10 @@ impl Budget {
         self.rnr.and_then(RnrRetries::limit).filter(|most| self.now.rnr.certain == most + 1)
     }
 
-    /// The window has moved; `paid_before` if a reason to go back may be there that was paid for before.
-    pub(super) fn progress(&mut self, now: Nanos, paid_before: bool) {
-        if now - self.progressed > ACK_IN_FLIGHT {
+    /// The window has moved, and the last packet was sent at `last_sent`; `paid_before` if a reason to go back may be
+    /// there that was paid for before.
+    pub(super) fn progress(&mut self, now: Nanos, last_sent: Nanos, paid_before: bool) {
+        if self.lived_on(last_sent) {
             self.before = Retries::default();
         }
         let [transport, rnr] = self.before.at_most(self.now);
@@ -111,10 +112,16 @@ impl Budget {
         self.refused = false;
     }
 
+    /// Whether a requester that last sent at `last_sent` had not ended before it heard of the last progress. One that
+    /// has ended is silent, and its responder may go on answering what is on its way.
+    fn lived_on(&self, last_sent: Nanos) -> bool {
+        last_sent > self.progressed + ACK_IN_FLIGHT
+    }
+
     /// The most that can have been spent of the transport and of the RNR budget when the requester gave up, having
     /// sent its last packet at `last_sent`, if everything reached it that left the switch.
     pub(super) fn spent_at_most(&self, last_sent: Nanos) -> [u32; 2] {
-        if last_sent > self.progressed + ACK_IN_FLIGHT {
+        if self.lived_on(last_sent) {
             [self.now.transport.possible, self.now.rnr.possible]
         } else {
             self.now.at_most(self.before)

@@ -57,5 +57,6 @@ impl Cause {
 pub(super) struct Unheeded {
     pub(super) psn: Psn,
     pub(super) sequence: u32,
-    pub(super) time: Nanos,
+    /// When it was delivered, or when the wait that an earlier RNR NAK asked for is over.
+    pub(super) owed_since: Nanos,
 }

@@ -18,7 +18,7 @@ use super::tracker::{Answer, Ledger, Lost, Packet};
 use super::window::{Sent, Window};
 use crate::anomaly::Role;
 use crate::known::{Known, Timeout};
-use crate::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE, TIMER_SLACK};
+use crate::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE};
 
 /// A NAK as it was sent: when, and by which out-of-order packet. It is heard only if it is delivered.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +62,8 @@ pub(super) struct Requester {
     /// It refused the oldest unacknowledged request. Behind a Read that is not answered, an RNR NAK is an implied NAK too, and
     /// the requester may take it for that alone.
     rnr_binds: bool,
+    /// The latest end of a wait that an RNR NAK asked for.
+    rnr_until: Nanos,
     budget: Budget,
     /// Where the next new request stands.
     place: Place,
@@ -75,6 +77,8 @@ pub(super) struct Requester {
     last_covered: Nanos,
     /// End of an RNR wait: the timer does not run during it.
     rnr_resumed: Nanos,
+    /// Progress before which the timer may have expired: what is to be repeated then may have shrunk before it is sent.
+    expired_unseen: Option<Nanos>,
 }
 
 impl Requester {
@@ -94,6 +98,7 @@ impl Requester {
             reissued: None,
             rnr_wait: Nanos::ZERO,
             rnr_binds: true,
+            rnr_until: Nanos::ZERO,
             budget: Budget::of(known, now),
             place: if fresh { Place::Between } else { Place::Unknown },
             unheeded: None,
@@ -101,6 +106,7 @@ impl Requester {
             hidden_expiries: !known.timer_shows(),
             last_covered: now,
             rnr_resumed: Nanos::ZERO,
+            expired_unseen: None,
         }
     }
 
@@ -148,6 +154,10 @@ impl Requester {
         {
             self.unheeded = None;
         }
+        // Going back comes before anything else: what it sends without having gone back shows that nothing expired.
+        if self.expired_unseen.is_some_and(|since| packet.time - since > ACK_IN_FLIGHT) {
+            self.expired_unseen = None;
+        }
         self.cursor = packet.end();
         self.last_sent = packet.time;
         self.last_packet = packet.sequence;
@@ -169,7 +179,7 @@ impl Requester {
                 format!("sends a new request with PSN {relative} {after} after the NAK that ended the QP")
             });
         } else if heard && let Some(nak) = self.take_ignored_nak(packet) {
-            let (relative, after) = (ledger.relative(nak.psn), packet.time - nak.time);
+            let (relative, after) = (ledger.relative(nak.psn), packet.time - nak.owed_since);
             self.step(Event::SendIgnoringNak, packet, ledger, || {
                 format!("sends new requests {after} after the NAK of PSN {relative}, and does not go back")
             });
@@ -180,7 +190,7 @@ impl Requester {
 
     /// The sequence NAK that was not acted on for so long that it is ignored.
     fn take_ignored_nak(&mut self, packet: &Packet) -> Option<Unheeded> {
-        let ignored = self.unheeded.filter(|nak| packet.time - nak.time > ANSWER_PATIENCE)?;
+        let ignored = self.unheeded.filter(|nak| packet.time - nak.owed_since > ANSWER_PATIENCE)?;
         self.unheeded = None;
         // It is not acted on any more.
         if let Some(nak) = self.nak.as_mut().filter(|nak| nak.psn == ignored.psn) {
@@ -288,6 +298,7 @@ impl Requester {
                     let pending = self.rnr.is_some_and(|rnr| rnr.pending > 0);
                     self.rnr_wait = if pending { wait.min(self.rnr_wait) } else { wait };
                     self.rnr_binds = packet.psn == self.window.una();
+                    self.rnr_until = self.rnr_until.max(packet.time + wait);
                     self.unheeded = None;
                     Cause::heard(&mut self.rnr, packet.psn, packet);
                     self.step(Event::HearRnr, packet, ledger, String::new);
@@ -303,14 +314,14 @@ impl Requester {
     }
 
     /// A sequence NAK is delivered: going back to its PSN is owed, unless that was repeated before, or was refused with
-    /// an RNR NAK.
+    /// an RNR NAK. While another request's RNR NAK makes the requester wait, nothing is owed.
     fn owe_going_back(&mut self, packet: &Packet) {
         let psn = packet.psn;
         let once = self.window.covering(psn).is_some_and(|sent| sent.first_sent == sent.last_sent);
         let refused = self.rnr.is_some_and(|rnr| rnr.psn == psn);
         if psn == self.window.una() && once && !refused && self.failed.is_none() {
-            let (sequence, time) = (packet.sequence, packet.time);
-            self.unheeded.get_or_insert(Unheeded { psn, sequence, time });
+            let (sequence, owed_since) = (packet.sequence, packet.time.max(self.rnr_until));
+            self.unheeded.get_or_insert(Unheeded { psn, sequence, owed_since });
         }
     }
 
@@ -360,17 +371,16 @@ impl Requester {
             return;
         }
         let mut paid_before = self.is_pending(now);
-        if let Some(Timeout::Enabled(minimum)) = ledger.known.timeout
-            && self.window.waited_at_most(now) + TIMER_SLACK >= minimum
-        {
+        if matches!(ledger.known.timeout, Some(Timeout::Enabled(_))) && self.timer_is_due(now, ledger) {
             // It may have expired before this arrives, and what it would have repeated is acknowledged.
             ledger.counts.possible_timeouts += 1;
             self.budget.may_spend();
             paid_before = true;
+            self.expired_unseen.get_or_insert(now);
         }
         self.window.acknowledge(una, now);
         self.unheeded = self.unheeded.filter(|nak| !nak.psn.is_before(una));
-        self.budget.progress(now, paid_before);
+        self.budget.progress(now, self.last_sent, paid_before);
     }
 
     /// Whether a NAK or implied NAK was delivered a moment ago and not acted on.

@@ -139,6 +139,7 @@ impl Requester {
                 entry.retransmission = None;
             }
         }
+        self.expired_unseen = None;
         ledger.retransmissions.push(entry);
         let rnr_wait = self.rnr_wait;
         let una_relative = ledger.relative(una);
@@ -198,13 +199,8 @@ impl Requester {
         }
         let una = self.window.una();
         if psn == una {
-            let queued = ledger.known.timeout != Some(Timeout::Disabled)
-                && self.may_have_waited_in_its_nic(self.window.last_progress(), ledger);
-            let event = if queued || self.timer_may_have_expired(packet.time, ledger) {
-                Event::ResumeByTimer
-            } else {
-                Event::ResumeTooSoon
-            };
+            let expired = self.expired_unseen.is_some() || self.timer_may_have_expired(packet.time, ledger);
+            let event = if expired { Event::ResumeByTimer } else { Event::ResumeTooSoon };
             // It may go back for an earlier PSN that is acknowledged when it is about to repeat it.
             let overtaken = |cause: Option<Cause>| {
                 cause.is_some_and(|cause| {
@@ -272,7 +268,7 @@ impl Requester {
     /// Whether what it repeats may have waited since before `then` in its NIC: it has sent nothing since, and other
     /// connections have without a break.
     fn may_have_waited_in_its_nic(&self, then: Nanos, ledger: &Ledger<'_>) -> bool {
-        self.last_sent <= then && ledger.requests_flow_since <= then
+        self.last_sent <= then && ledger.requests_flow_since <= then && ledger.request_before > then
     }
 
     /// Whether an expired timer explains going back better than yet another delivery of a cause that was acted
@@ -296,7 +292,7 @@ impl Requester {
     }
 
     /// Whether a timer that was started as early as it can have been is due.
-    fn timer_is_due(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
+    pub(super) fn timer_is_due(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
         match ledger.known.timeout {
             Some(Timeout::Enabled(minimum)) => self.window.waited_at_most(now) + TIMER_SLACK >= minimum,
             Some(Timeout::Disabled) | None => self.timer_may_have_expired(now, ledger),
@@ -318,13 +314,13 @@ impl Requester {
         } else {
             return;
         };
-        // The timer expired in time, and what it repeats waited behind other connections' packets: from before the progress
-        // that it seems to be too early after, or since before the latest expiry.
-        let expired_by = match rule {
-            Rule::RtoBelowMinimum => self.window.last_progress(),
-            _ => packet.time - shortest + maximum,
+        // The timer expired in time, before the progress that this seems to be too early after, or what it repeats waited
+        // behind other connections' packets since before the latest expiry.
+        let in_time = match rule {
+            Rule::RtoBelowMinimum => self.expired_unseen.is_some(),
+            _ => self.may_have_waited_in_its_nic(packet.time - shortest + maximum, ledger),
         };
-        if self.may_have_waited_in_its_nic(expired_by, ledger) {
+        if in_time {
             return;
         }
         let relative = ledger.relative(packet.psn);

@@ -28,7 +28,7 @@ struct Gap {
     seen: u32,
     /// After the highest of them, which the responder has thrown away.
     thrown_away: Psn,
-    /// A NAK is owed: not behind a request that was refused with an RNR NAK.
+    /// A NAK is owed: not behind a request that was, or may have been, refused with an RNR NAK.
     owed: bool,
     /// No NAK or RNR NAK was outstanding: what it asks for may have been lost behind the switch when it was repeated.
     first: bool,
@@ -139,6 +139,10 @@ impl Responder {
         }
         if ahead == 0 {
             self.expected = packet.end();
+            if let Some((_, to)) = &mut self.uncertain {
+                // It takes this only if it has taken what is before.
+                *to = packet.end();
+            }
             // While nobody can say whether it takes anything, it owes nothing.
             if packet.ack_req && packet.opcode.class().is_data() && self.uncertain.is_none() {
                 let (psn, sequence, since) = (packet.psn, packet.sequence, packet.time);
@@ -169,7 +173,8 @@ impl Responder {
             _ if naked => {}
             _ => {
                 let owed = !matches!(self.state, State::NotReady | State::Failed)
-                    && self.unsure != Some(self.expected);
+                    && self.unsure != Some(self.expected)
+                    && self.uncertain.is_none();
                 let first = self.naked.is_none() && self.refused.is_none();
                 self.gap = Some(Gap { first, ..Gap::opened_by(packet, self.expected, owed) });
             }
