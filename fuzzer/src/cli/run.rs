@@ -92,8 +92,9 @@ pub(super) fn run(args: &Args) -> Exit {
 
 fn run_test(args: &Args) -> Result<Exit, Exit> {
     let test = load(args)?;
-    let prepared = args.out.as_deref().map_or(Ok(()), run::prepare);
-    let prepared = prepared.and_then(|()| args.record.as_deref().map_or(Ok(()), run::prepare_script));
+    // The folder last, as it is made.
+    let prepared = args.record.as_deref().map_or(Ok(()), run::prepare_script);
+    let prepared = prepared.and_then(|()| args.out.as_deref().map_or(Ok(()), run::prepare));
     prepared.map_err(|error| cannot_keep(&error, args.format))?;
 
     let observation =
