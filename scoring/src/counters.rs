@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, Who};
 use crate::facts::HostFacts;
+use crate::known::counts_discards;
 use crate::rules::Rule;
 
 /// What moves a counter.
@@ -138,7 +139,8 @@ pub(crate) fn compare(
     for name in counters.names() {
         let Some(moved) = counters.moved(name) else { continue };
         let Some(meaning) = MEANINGS.iter().find(|meaning| meaning.name == name) else {
-            if moved > 0 {
+            // Discards excuse what is missing, and are compared with nothing: the switch does not see them.
+            if moved > 0 && !counts_discards(name) {
                 report.unused.push(name.to_owned());
             }
             continue;

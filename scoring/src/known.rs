@@ -131,7 +131,7 @@ impl Known {
 }
 
 /// Whether a counter counts packets that a receiver threw away (names as the vendors' tools match them).
-fn counts_discards(name: &str) -> bool {
+pub(crate) fn counts_discards(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     !name.starts_with("tx_") && (name.contains("discard") || name.contains("out_of_buffer"))
 }
