@@ -251,3 +251,66 @@ fn an_ack_between_the_expiry_and_what_is_repeated() {
         &["gbn-violation/requester/retransmission-without-cause/flowing c1 @5"],
     );
 }
+
+/// A NAK of what has arrived meanwhile: what was thrown away behind it is repeated, while that is refused.
+#[test]
+fn going_back_while_an_rnr_nak_is_on_its_way() {
+    let repeated_after = |time: u32| {
+        format!(
+            "0       > SEND_ONLY 1 ackreq delay=1000
+             +300    > SEND_ONLY 2 ackreq delay=2000
+             +300    > SEND_ONLY 3 ackreq
+             +1000   > SEND_ONLY 4 ackreq
+             5000    < NAK 1
+             +300    < ACK 1 msn=1
+             +300    > SEND_ONLY 2 ackreq
+             +300    > SEND_ONLY 3 ackreq
+             +300    > SEND_ONLY 4 ackreq
+             +1000   < NAK 2 msn=1
+             +300    < ACK 2 msn=2
+             +300    < RNR 3 msn=2 timer=26
+             +{time} > SEND_ONLY 3 ackreq
+             +300    > SEND_ONLY 4 ackreq
+             +1000   < RNR 3 msn=2 timer=26
+             +83000000 > SEND_ONLY 3 ackreq
+             +300    > SEND_ONLY 4 ackreq
+             +5000   < ACK 4 msn=4"
+        )
+    };
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 0;
+    judge.gives(&repeated_after(300), &[]);
+    // By then it has heard of the RNR NAK.
+    judge.gives(
+        &repeated_after(30_000_000),
+        &["protocol-violation/requester/rnr-wait-short/rnr-heard c1 @13"],
+    );
+}
+
+/// A NAK of a Read and, with its response on the way, one of what follows: going back to the Read is for either.
+#[test]
+fn a_nak_of_a_read_and_one_behind_it() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 0;
+    judge.gives(
+        "0     > READ 1 bytes=1024 delay=1000
+         +300  > SEND_ONLY 2 ackreq
+         +2000 > READ 3 bytes=1024
+         5000  < NAK 1
+         +10   < READ_RESPONSE_ONLY 1 msn=1 delay=50000000
+         +10   < NAK 2 msn=1
+         +1000 > READ 1 bytes=1024
+         +10   > SEND_ONLY 2 ackreq
+         +10   > READ 3 bytes=1024
+         +2000 > READ 1 bytes=1024
+         +10   > SEND_ONLY 2 ackreq
+         +10   > READ 3 bytes=1024
+         +1000 < READ_RESPONSE_ONLY 1 msn=1
+         +10   < ACK 2 msn=2
+         +10   < READ_RESPONSE_ONLY 3 msn=3
+         +2000 < READ_RESPONSE_ONLY 1 msn=3
+         +10   < ACK 3 msn=3
+         +10   < READ_RESPONSE_ONLY 3 msn=3",
+        &[],
+    );
+}

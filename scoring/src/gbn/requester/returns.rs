@@ -201,16 +201,10 @@ impl Requester {
         if psn == una {
             let expired = self.expired_unseen.is_some() || self.timer_may_have_expired(packet.time, ledger);
             let event = if expired { Event::ResumeByTimer } else { Event::ResumeTooSoon };
-            // It may go back for an earlier PSN that is acknowledged when it is about to repeat it.
-            let overtaken = |cause: Option<Cause>| {
-                cause.is_some_and(|cause| {
-                    cause.pending > 0 && cause.psn.is_before(psn) && packet.time - cause.time <= ACK_IN_FLIGHT
-                })
-            };
             let event = match event {
                 _ if self.timer_is_due(packet.time, ledger) => event,
-                _ if overtaken(self.nak) => Event::ResumeAtNak,
-                _ if overtaken(self.gap) => Event::ResumeAtGap,
+                _ if overtaken_by(self.nak, packet) => Event::ResumeAtNak,
+                _ if overtaken_by(self.gap, packet) => Event::ResumeAtGap,
                 other => other,
             };
             return if crossing && event != Event::ResumeTooSoon { Event::ResumeCrossing } else { event };
@@ -260,7 +254,11 @@ impl Requester {
             && packet.psn == self.window.una()
             && !self.timer_is_due(packet.time, ledger)
         {
-            return Some(Event::ResumeDuringRnr);
+            // The RNR NAK may be on its way while the requester goes back for something else.
+            let expired = self.expired_unseen.is_some_and(|since| packet.time - since <= ACK_IN_FLIGHT);
+            let elsewhere =
+                expired || [self.nak, self.gap].into_iter().any(|cause| overtaken_by(cause, packet));
+            return (!elsewhere).then_some(Event::ResumeDuringRnr);
         }
         (!self.timer_may_have_expired(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
     }
@@ -329,6 +327,14 @@ impl Requester {
             Evidence::packets([packet.sequence]).with_time("waited", waited).with_time("limit", limit);
         ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
     }
+}
+
+/// Whether going back with `packet` may be for a cause that names an earlier PSN: that was acknowledged when the
+/// requester was about to repeat it, and what has passed the switch since may not have arrived.
+fn overtaken_by(cause: Option<Cause>, packet: &Packet) -> bool {
+    cause.is_some_and(|cause| {
+        cause.pending > 0 && cause.psn.is_before(packet.psn) && packet.time - cause.time <= ACK_IN_FLIGHT
+    })
 }
 
 /// Takes the lost packets that a return to `psn` repeats.
