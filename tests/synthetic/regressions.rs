@@ -314,3 +314,22 @@ fn a_nak_of_a_read_and_one_behind_it() {
         &[],
     );
 }
+
+/// The wait that an RNR NAK asks for runs on while the next one, behind a response that is late, asks for another.
+#[test]
+fn the_first_of_two_waits() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 25;
+    judge.gives(
+        "0         > SEND_ONLY 1 ackreq copies=2
+         +300      > READ 2 bytes=1024 copies=2
+         +300      > SEND_ONLY 3 ackreq
+         5000      < RNR 1 timer=0
+         260000    < ACK 1 msn=1
+         +300      < READ_RESPONSE_ONLY 2 msn=2 delay=10
+         +10       < RNR 3 msn=2 timer=0
+         655366000 > SEND_ONLY 3 ackreq
+         +5000     < ACK 3 msn=3",
+        &[],
+    );
+}

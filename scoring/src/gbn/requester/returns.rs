@@ -260,7 +260,7 @@ impl Requester {
                 expired || [self.nak, self.gap].into_iter().any(|cause| overtaken_by(cause, packet));
             return (!elsewhere).then_some(Event::ResumeDuringRnr);
         }
-        (!self.timer_may_have_expired(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
+        (!self.timer_is_due(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
     }
 
     /// Whether what it repeats may have waited since before `then` in its NIC: it has sent nothing since, and other
