@@ -333,3 +333,23 @@ fn the_first_of_two_waits() {
         &[],
     );
 }
+
+/// A NAK and an expiry at the same time: going back for one leaves going back for the other.
+#[test]
+fn a_nak_and_an_expiry() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 5;
+    judge.gives(
+        "0      > READ 1 bytes=1024 delay=1000
+         +300   > SEND_ONLY 2 ackreq
+         401000 < NAK 1
+         +10    < READ_RESPONSE_ONLY 1 msn=1
+         +4000  > READ 1 bytes=1024
+         +70    > SEND_ONLY 2 ackreq
+         +10000 > SEND_ONLY 2 ackreq
+         +5000  < READ_RESPONSE_ONLY 1 msn=1
+         +10    < ACK 2 msn=2
+         +10    < ACK 2 msn=2",
+        &[],
+    );
+}

@@ -139,7 +139,8 @@ impl Requester {
                 entry.retransmission = None;
             }
         }
-        self.expired_unseen = None;
+        // Going back for something that was heard leaves an expiry to be acted on, or to have been.
+        self.expired_unseen = self.expired_unseen.filter(|_| event != Event::ResumeByTimer);
         ledger.retransmissions.push(entry);
         let rnr_wait = self.rnr_wait;
         let una_relative = ledger.relative(una);
