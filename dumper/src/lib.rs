@@ -11,6 +11,7 @@ pub mod observation;
 mod psn;
 pub mod script;
 mod time;
+pub mod timers;
 pub mod trace;
 pub mod wire;
 

@@ -64,6 +64,10 @@ fn every_frame_dissects_as_rocev2_with_nothing_malformed() {
             "frame.len",
             "udp.srcport",
         ];
+        // The dissector of RoCEv2 says in the summary alone what it cannot dissect.
+        let summary = run("tshark", &["-n", "-r"], &file);
+        let malformed: Vec<_> = summary.lines().filter(|line| line.contains("Malformed")).collect();
+        assert_eq!(malformed, [""; 0], "{format:?}");
         let rows = fields(&file, &names);
         assert_eq!(rows.len(), trace.records().len(), "{format:?}");
         for (row, record) in rows.iter().zip(trace.records()) {

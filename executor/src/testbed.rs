@@ -1,6 +1,6 @@
 //! What every testbed can do.
 
-use corpus::{ConfigErrors, TestConfig};
+use corpus::TestConfig;
 use dumper::Observation;
 
 /// Where tests are run: simulated, virtual machines, or real NICs.
@@ -27,10 +27,4 @@ pub enum TestbedError {
         /// Packets in the trace by then.
         packets: usize,
     },
-}
-
-impl From<&ConfigErrors> for TestbedError {
-    fn from(errors: &ConfigErrors) -> Self {
-        Self::Config(errors.to_string())
-    }
 }

@@ -37,7 +37,7 @@ proptest! {
             Err(error) => panic!("{error}"),
         };
         let kept = tempfile::tempdir().unwrap();
-        folder::write(&observation, kept.path()).unwrap();
+        folder::write(&observation, None, kept.path()).unwrap();
         let read = folder::read(kept.path(), ReadOptions::default(), &mut |_| ()).unwrap();
         let verdicts = integrity::check(&read.observation.trace, read.observation.switch.as_ref()).conditions;
         prop_assert!(verdicts.iter().all(|condition| condition.verdict == Verdict::Pass), "{verdicts:?}");

@@ -1,12 +1,13 @@
 //! What is known of a test besides its trace.
 
 use corpus::TestConfig;
+use dumper::timers::ack_timeout;
 use dumper::trace::Origin;
 use dumper::{HostCounters, Nanos, Observation};
 
 use crate::facts::HostFacts;
 use crate::sides::Side;
-use crate::thresholds::{TIMEOUT_UNIT_NS, TIMER_SLACK};
+use crate::thresholds::TIMER_SLACK;
 
 /// The configured ACK timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,10 +21,9 @@ pub enum Timeout {
 impl Timeout {
     /// The timeout of an exponent, 0 to 31.
     pub const fn from_exponent(exponent: u8) -> Self {
-        match exponent {
-            0 => Self::Disabled,
-            1..=31 => Self::Enabled(Nanos(TIMEOUT_UNIT_NS << exponent)),
-            32.. => Self::Enabled(Nanos(TIMEOUT_UNIT_NS << 31)),
+        match ack_timeout(exponent) {
+            None => Self::Disabled,
+            Some(shortest) => Self::Enabled(shortest),
         }
     }
 }

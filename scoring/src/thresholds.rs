@@ -2,12 +2,9 @@
 
 use dumper::Nanos;
 
-/// Unit of the timeout exponent: T = 4.096 µs x 2^timeout (IBA vol. 1, 9.7.6.1.3). In nanoseconds.
-pub const TIMEOUT_UNIT_NS: u64 = 4_096;
-
 /// The shortest time-out that a requester can be given, exponent 1. A retransmission of unacknowledged data
 /// sooner than this after the timer could start is no time-out, whatever the (unknown) configuration says.
-pub const SHORTEST_TIMEOUT: Nanos = Nanos(TIMEOUT_UNIT_NS << 1);
+pub const SHORTEST_TIMEOUT: Nanos = Nanos(8_192);
 
 /// A timer may expire as late as this many T (IBA vol. 1, 9.7.6.1.3).
 pub const LATEST_EXPIRY: u64 = 4;

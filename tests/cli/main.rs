@@ -5,8 +5,11 @@
 mod analyzers;
 mod bad_input;
 mod captures;
+mod damage;
+mod digests;
 mod docs;
 mod folders;
 mod nics;
 mod run;
+mod scripts;
 mod simulated;

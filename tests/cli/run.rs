@@ -1,10 +1,12 @@
 //! Running the built binary.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 /// What a run left behind.
 pub(crate) struct Ran {
@@ -22,7 +24,11 @@ impl Ran {
 
 /// Runs `lumina-fuzz` in the folder of test data, so that paths in messages are short and the same everywhere.
 pub(crate) fn lumina_fuzz<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) -> Ran {
-    let output = command().args(args).output().expect("the binary was built for this test");
+    ran(command().args(args))
+}
+
+fn ran(command: &mut Command) -> Ran {
+    let output = command.output().expect("the binary was built for this test");
     Ran {
         code: output.status.code().expect("it was not killed"),
         stdout: String::from_utf8(output.stdout).unwrap(),
@@ -40,4 +46,24 @@ pub(crate) fn command() -> Command {
 /// The folder of test data.
 pub(crate) fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/data")
+}
+
+/// A test that loses a packet.
+pub(crate) const DROP: &str = "[traffic]\nnum-connections = 2\nnum-msgs-per-qp = 2\nmtu = 1024\nmessage-size = 4096\n\n\
+                    [[event]]\nqpn = 2\npsn = 2\ntype = \"drop\"\n";
+
+/// A folder with files in it.
+pub(crate) fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    folder
+}
+
+/// Runs `lumina-fuzz` in a folder.
+pub(crate) fn in_folder(folder: &Path, args: &[&str]) -> Ran {
+    ran(command().current_dir(folder).args(args))
 }

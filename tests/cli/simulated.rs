@@ -4,37 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::run::{Ran, command, lumina_fuzz};
-
-const DROP: &str = "[traffic]\nnum-connections = 2\nnum-msgs-per-qp = 2\nmtu = 1024\nmessage-size = 4096\n\n\
-                    [[event]]\nqpn = 2\npsn = 2\ntype = \"drop\"\n";
-
-/// A folder with files in it.
-fn folder(files: &[(&str, &str)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, text) in files {
-        let path = folder.path().join(name);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-    folder
-}
-
-/// Runs `lumina-fuzz` in a folder.
-fn in_folder(folder: &Path, args: &[&str]) -> Ran {
-    let output = command().current_dir(folder).args(args).output().unwrap();
-    Ran {
-        code: output.status.code().unwrap(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
+use crate::run::{DROP, folder, in_folder, lumina_fuzz};
 
 /// What a document says of the packets, whatever they came from.
 fn verdicts(mut document: Value) -> Value {
     let fields = document.as_object_mut().unwrap();
+    fields.remove("script");
     assert!(fields.remove("test").is_some() || fields.remove("input").is_some());
     document
 }
@@ -169,6 +145,18 @@ fn lumina_yaml() {
     let psns: Vec<_> = document["events"].as_array().unwrap().iter().map(|event| &event["psn"]).collect();
     assert_eq!(psns, [2, 4]);
     assert!(ran.stderr.lines().all(|line| line.starts_with("note: ")), "{}", ran.stderr);
+
+    let args = ["run", "lumina.yml", "--nic", "reference", "--out", "kept"];
+    assert_eq!(in_folder(folder.path(), &args).code, 0);
+    let config = fs::read_to_string(folder.path().join("kept/config.toml")).unwrap();
+    assert!(config.starts_with("# lumina.yml, as it was run.\n"), "{config}");
+    let kept: Value =
+        serde_json::from_str(&fs::read_to_string(folder.path().join("kept/verdicts.json")).unwrap()).unwrap();
+    assert_eq!(kept["test"]["file"], "lumina.yml");
+    let analysed = in_folder(folder.path(), &["analyze", "kept", "--format", "json"]);
+    assert_eq!((analysed.code, &analysed.stderr[..]), (0, ""));
+    assert_eq!(analysed.json()["input"]["config"], "kept/config.toml");
+    assert_eq!(verdicts(analysed.json()), verdicts(document));
 }
 
 #[test]
@@ -179,6 +167,7 @@ fn bad_input_is_named() {
         ("odd.toml", "[link]\nrate-gbps = 0\n"),
         ("nic.toml", "[requester]\nnic = \"odd.toml\"\n"),
         ("full/file", ""),
+        ("there.rds", ""),
     ]);
     let mut answers = String::new();
     for (args, code) in [
@@ -189,6 +178,11 @@ fn bad_input_is_named() {
         (&["test.toml", "--out", "full"], 2),
         (&["test.toml", "--out", "full/file"], 1),
         (&["test.toml", "--out", "full/file/deeper"], 1),
+        (&["test.toml", "--snap-len", "128"], 2),
+        (&["test.toml", "--out", "kept", "--snap-len", "127"], 2),
+        (&["test.toml", "--record", "test.toml"], 2),
+        (&["test.toml", "--record", "there.rds"], 2),
+        (&["test.toml", "--record", "nowhere/seen.rds"], 1),
         (&["test.toml", "--testbed", "vm"], 2),
         (&["test.toml", "--testbed", "testbed.toml"], 2),
         (&["test.toml", "--nic", "reference", "--responder-nic", "reference"], 2),
@@ -200,7 +194,7 @@ fn bad_input_is_named() {
         answers += &format!("$ run {}\n{}\n", args.join(" "), ran.stderr);
     }
     insta::assert_snapshot!("run_bad_input", answers);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5, "nothing was written");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 6, "nothing was written");
     let json = in_folder(folder.path(), &["run", "test.toml", "--out", "full", "--format", "json"]).json();
     assert_eq!(json["message"], "full: is not empty; name a new folder or an empty one");
     let json = in_folder(folder.path(), &["run", "test.toml", "--nic", "cx99", "--format", "json"]).json();
@@ -222,4 +216,36 @@ fn an_empty_folder_is_as_good_as_none() {
     let args = ["run", test.to_str().unwrap(), "--out", out.to_str().unwrap()];
     assert_eq!(lumina_fuzz(args).code, 0);
     assert_eq!(lumina_fuzz(args).code, 2, "it is not empty any more");
+}
+
+/// What the examples say of themselves.
+#[test]
+fn examples_show_what_they_are_for() {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    let run = |path: &Path| {
+        let ran = lumina_fuzz(["run", path.to_str().unwrap(), "--format", "json"]);
+        assert_eq!((ran.code, &ran.stderr[..]), (0, ""), "{}", path.display());
+        ran.json()
+    };
+    let drop = run(&examples.join("drop.toml"));
+    let retransmissions = drop["retransmissions"].as_array().unwrap();
+    assert_eq!(retransmissions.len(), 1);
+    assert_eq!(
+        (&retransmissions[0]["connection"], &retransmissions[0]["trigger"]),
+        (&2.into(), &"fast".into())
+    );
+
+    // The longest message of the connections that lost nothing, in seconds.
+    let longest = |document: &Value, noisy: u64| {
+        let connections = document["messages"].as_array().unwrap().iter();
+        let innocent = connections.filter(|one| one["connection"].as_u64().unwrap() > noisy);
+        innocent.map(|one| one["max_ns"].as_u64().unwrap()).max().unwrap() as f64 / 1e9
+    };
+    let noisy = examples.join("noisy-neighbor.toml");
+    let stalled = longest(&run(&noisy), 12);
+    assert!(stalled > 1.0, "{stalled} s");
+    let text = fs::read_to_string(noisy).unwrap().replace("first = 12", "first = 8");
+    let fewer = folder(&[("fewer.toml", &text)]);
+    let undisturbed = longest(&run(&fewer.path().join("fewer.toml")), 8);
+    assert!(undisturbed < 0.01, "{undisturbed} s");
 }

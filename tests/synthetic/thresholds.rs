@@ -2,14 +2,13 @@
 
 use dumper::observation::CompletionStatus;
 use scoring::thresholds::{
-    ACK_IN_FLIGHT, ANSWER_PATIENCE, LATEST_EXPIRY, SHORTEST_TIMEOUT, STALL_EXPIRIES, TIMEOUT_UNIT_NS,
-    TIMER_SLACK,
+    ACK_IN_FLIGHT, ANSWER_PATIENCE, LATEST_EXPIRY, SHORTEST_TIMEOUT, STALL_EXPIRIES, TIMER_SLACK,
 };
 
 use crate::violations::Judge;
 
 /// T of the configured exponent 14.
-const T: u64 = TIMEOUT_UNIT_NS << 14;
+const T: u64 = 4_096 << 14;
 
 fn tail_loss(wait: u64) -> String {
     format!(

@@ -135,7 +135,7 @@ pub enum Action {
         /// Nanoseconds.
         ns: u64,
     },
-    /// Hold it until so many later packets of its connection have passed; see [`fields::BY`].
+    /// Hold it until so many later packets of its connection and direction have left; see [`fields::BY`].
     Reorder {
         /// Packets that overtake it.
         by: u16,

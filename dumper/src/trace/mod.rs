@@ -1,12 +1,14 @@
 //! A trace: every packet that passed the switch, in mirror order, in compact records.
 
 mod build;
+mod digest;
 mod event;
 mod record;
 
 use std::net::IpAddr;
 
 pub use build::{Damage, IcrcTally, PacketError, PacketFault, Skipped, TraceBuilder, Traced};
+pub use digest::Digest;
 pub use event::{Event, Exit, Fate};
 pub use record::{FlowId, Record, flags};
 

@@ -4,6 +4,7 @@
 
 mod captures;
 mod damage;
+mod digest;
 mod folder;
 mod frames;
 mod headers;

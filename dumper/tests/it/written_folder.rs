@@ -137,9 +137,12 @@ fn verdicts(path: &Path) -> [Verdict; 4] {
 
 proptest! {
     #[test]
-    fn a_written_folder_is_read_to_the_same_observation(observation in observations()) {
+    fn a_written_folder_is_read_to_the_same_observation(
+        observation in observations(),
+        snap_len in select(&[None, Some(128)][..]),
+    ) {
         let folder = tempfile::tempdir().unwrap();
-        folder::write(&observation, folder.path()).unwrap();
+        folder::write(&observation, snap_len, folder.path()).unwrap();
         prop_assert_eq!(read(folder.path()), observation);
     }
 
@@ -154,7 +157,7 @@ proptest! {
             let folder = tempfile::tempdir().unwrap();
             let mut observation = observation.clone();
             recount(observation.switch.as_mut().unwrap());
-            folder::write(&observation, folder.path()).unwrap();
+            folder::write(&observation, None, folder.path()).unwrap();
             let trace = with_records(&observation.trace, change);
             let mut bytes = Vec::new();
             capture::write(&trace, &[], CaptureFormat::PcapNg, Some(128), &mut bytes).unwrap();
@@ -208,7 +211,7 @@ fn the_sender_of_data_is_named() {
             ..Observation::of_trace(trace_of(&connections, &packets), connections.to_vec())
         };
         let folder = tempfile::tempdir().unwrap();
-        folder::write(&observation, folder.path()).unwrap();
+        folder::write(&observation, None, folder.path()).unwrap();
         let text =
             fs::read_to_string(folder.path().join("switch-result/switch_message_snapshot.yml")).unwrap();
         let port = if sender == "10.0.0.1" { 188 } else { 180 };
@@ -218,7 +221,7 @@ fn the_sender_of_data_is_named() {
     }
 }
 
-/// Groups of counters have Lumina's names, frames are trimmed as Lumina trims them.
+/// Groups of counters have Lumina's names.
 #[test]
 fn the_files_are_the_published_layout() {
     let group = |name: &str, value| BTreeMap::from([(name.to_owned(), value)]);
@@ -235,7 +238,7 @@ fn the_files_are_the_published_layout() {
         Observation { requester: Some(host), switch, ..Observation::of_trace(trace, connections) };
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("new/0");
-    folder::write(&observation, &root).unwrap();
+    folder::write(&observation, None, &root).unwrap();
     let text = |name: &str| fs::read_to_string(root.join(name)).unwrap();
     insta::assert_snapshot!(
         [
@@ -263,7 +266,7 @@ fn the_files_are_the_published_layout() {
 fn what_the_layout_cannot_say_is_refused_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |observation: &Observation| {
-        let error = folder::write(observation, folder.path()).unwrap_err();
+        let error = folder::write(observation, None, folder.path()).unwrap_err();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
         error.to_string()
     };
@@ -282,7 +285,7 @@ fn a_folder_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "not a folder").unwrap();
-    let error = folder::write(&Observation::default(), &file).unwrap_err();
+    let error = folder::write(&Observation::default(), None, &file).unwrap_err();
     assert!(matches!(error, WriteFolderError::Io { .. }), "{error}");
     assert!(error.to_string().starts_with(&format!("{}/pcap-result: cannot be written", file.display())));
 }

@@ -3,17 +3,12 @@
 use corpus::Traffic;
 use dumper::Nanos;
 use dumper::script::{Action, Problem, Script, Span, Window};
-
-/// The ACK timeout is this times two to an exponent (IBA vol. 1, 9.7.6.1.3: 4.096 µs).
-const TIMEOUT_UNIT_NS: u64 = 4096;
+use dumper::timers::ack_timeout;
 
 /// T: the shortest ACK timeout that the test permits. Zero where the timer is off; scripts that count in T have
 /// been refused then.
-pub(super) const fn timeout(traffic: &Traffic) -> Nanos {
-    match traffic.min_retransmit_timeout {
-        0 => Nanos::ZERO,
-        exponent => Nanos(TIMEOUT_UNIT_NS << exponent),
-    }
+pub(super) fn timeout(traffic: &Traffic) -> Nanos {
+    ack_timeout(traffic.min_retransmit_timeout).unwrap_or(Nanos::ZERO)
 }
 
 /// What is wrong with the times of a script.

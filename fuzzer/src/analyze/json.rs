@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dumper::integrity::Integrity;
+use dumper::trace::Digest;
 use dumper::{Nanos, Trace};
 use scoring::{
     Anomaly, ConnectionSummary, CounterReport, Evidence, InjectedEvent, MessageTime, QpMessages,
@@ -38,6 +39,7 @@ struct InputDocument {
     origin: &'static str,
     packets: usize,
     duration_ns: Nanos,
+    trace_sha256: Digest,
     icrc_right: u64,
     icrc_wrong: u64,
     other_frames: u64,
@@ -113,6 +115,7 @@ impl InputSubject {
             origin: if input.is_mirrored() { "mirror" } else { "plain" },
             packets: trace.records().len(),
             duration_ns: duration(trace),
+            trace_sha256: trace.digest(),
             icrc_right: input.leftovers.icrc.right,
             icrc_wrong: input.leftovers.icrc.wrong,
             other_frames: skipped.other.values().sum(),

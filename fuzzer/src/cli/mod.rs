@@ -18,7 +18,7 @@ use scoring::CnpScope;
 pub enum Exit {
     /// Done.
     Done = 0,
-    /// Something failed on our side.
+    /// Something failed on our side, or a packet script does not hold.
     Failed = 1,
     /// Wrong arguments or bad input. The argument parser uses the same.
     Usage = 2,
@@ -35,7 +35,7 @@ impl From<Exit> for ExitCode {
 const ABOUT: &str = "Hunts for bugs in RDMA NICs (RoCEv2), and judges what they put on the wire.";
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, 1 failed, 2 usage or bad input, 5 invalid trace.
+Exit codes: 0 done, 1 failed or a packet script does not hold, 2 usage or bad input, 5 invalid trace.
 With --format json one JSON document is printed on stdout; messages and progress go to stderr.";
 
 #[derive(Parser)]

@@ -1,5 +1,6 @@
 //! `lumina-fuzz run`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use executor::TestbedError;
@@ -10,24 +11,32 @@ use super::output::{bad_file, bad_message, complain, complain_notes, print, prin
 use super::progress::with_spinner;
 use super::{Exit, Format, ScopeArg};
 use crate::analyze::{Report, json, text};
-use crate::run::{self, KeepError, NoProfile, Overrides, Test, TestbedName};
+use crate::run::{self, Checked, KeepError, NoProfile, Overrides, PacketScript, Test, TestbedName};
 
 const AFTER_HELP: &str = "\
 Examples:
   lumina-fuzz run test.toml
   lumina-fuzz run lumina.yml --nic reference
   lumina-fuzz run test.toml --responder-nic ./my-nic.toml --seed 7 --out result
+  lumina-fuzz run test.toml --record seen.rds
+  lumina-fuzz run seen.rds --nic ./my-nic.toml
 
 The paths of profiles are relative to the current folder here, and to the test's folder in the test's file. \
-`analyze` of the folder that --out names comes to the same verdicts.";
+`analyze` of the folder that --out names comes to the same verdicts.
+
+A packet script (.rds) is run and held to what it says: `holds` and exit code 0, or every difference and exit code 1. \
+The analyzers' report follows if there is a difference or an anomaly.";
+
+/// Bytes of a frame that may be kept: 128 hold all headers there are, and no Ethernet frame is longer than 65535.
+const SNAP_LENS: RangeInclusive<i64> = 128..=65_535;
 
 /// Arguments of `run`.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// The test: TOML, or Lumina's YAML.
-    #[arg(value_name = "CONFIG")]
-    config: PathBuf,
+    /// The test: TOML, Lumina's YAML, or a packet script (.rds).
+    #[arg(value_name = "TEST")]
+    test: PathBuf,
     /// Where to run it.
     #[arg(long, default_value = "sim", value_name = "TESTBED")]
     testbed: TestbedName,
@@ -46,6 +55,13 @@ pub(super) struct Args {
     /// Keep everything in a new folder: the test as it was run, the NIC profiles, the result folder, verdicts.json.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Keep only the first N bytes of each frame in the capture of --out; whole frames if absent, 128 in the
+    /// published tool. Wireshark calls frames malformed that are cut.
+    #[arg(long, value_name = "N", requires = "out", value_parser = clap::value_parser!(u32).range(SNAP_LENS))]
+    snap_len: Option<u32>,
+    /// Write what was seen as a new packet script (.rds), which this run fits.
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
     /// Which CNPs share one interval.
     #[arg(long, value_enum, default_value_t, value_name = "SCOPE")]
     cnp_scope: ScopeArg,
@@ -71,51 +87,76 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args) -> Exit {
-    let loaded = match corpus::load(&args.config) {
-        Ok(loaded) => loaded,
-        Err(errors) => return bad_file("bad configuration", errors, args.format),
-    };
-    complain_notes(&loaded);
-    let test = match Test::new(&args.config, loaded, &args.overrides(), args.testbed) {
-        Ok(test) => test,
-        Err(NoProfile { role, profile: ProfileError(errors) }) => {
-            complain(&format!("error: the NIC of the {} has no usable profile", role.name()));
-            return bad_file("bad NIC profile", errors, args.format);
-        }
-    };
-    if let Some(folder) = &args.out
-        && let Err(error) = run::prepare(folder)
-    {
-        return cannot_keep(&error, args.format);
-    }
-    let observation = match with_spinner("running the test", || test.run()) {
-        Ok(observation) => observation,
-        Err(error) => return cannot_run(error, args.format),
-    };
+    run_test(args).unwrap_or_else(|exit| exit)
+}
+
+fn run_test(args: &Args) -> Result<Exit, Exit> {
+    let test = load(args)?;
+    let prepared = args.out.as_deref().map_or(Ok(()), run::prepare);
+    let prepared = prepared.and_then(|()| args.record.as_deref().map_or(Ok(()), run::prepare_script));
+    prepared.map_err(|error| cannot_keep(&error, args.format))?;
+
+    let observation =
+        with_spinner("running the test", || test.run()).map_err(|error| cannot_run(error, args.format))?;
     let options = Options { config: Some(&test.config), cnp_scope: args.cnp_scope.into() };
     let report = Report::of(&observation, options, false);
-    let document = json::document(test.subject(&observation), &report);
-    if let Some(folder) = &args.out
-        && let Err(error) = run::keep(&test, &observation, &document, folder)
-    {
-        return cannot_keep(&error, args.format);
-    }
+    let checked = test.check(&observation, &report);
+    let digest = observation.trace.digest();
+    let document = json::document(test.subject(&observation, digest, checked.as_ref()), &report);
+
+    let kept = args
+        .out
+        .as_deref()
+        .map_or(Ok(()), |folder| run::keep(&test, &observation, &document, args.snap_len, folder));
+    let kept = kept.and_then(|()| {
+        args.record.as_deref().map_or(Ok(()), |path| run::write_script(&test, &observation, &report, path))
+    });
+    kept.map_err(|error| cannot_keep(&error, args.format))?;
+
     let printed = match args.format {
         Format::Json => print_json(&document),
         Format::Text => {
-            let header = test.header(&observation);
-            print(&text::render(header, &observation.trace, &report, usize::from(args.context)))
+            let verdict = checked.as_ref().map(|checked| format!("{checked}")).unwrap_or_default();
+            if checked.as_ref().is_some_and(Checked::says_all) {
+                print(&verdict)
+            } else {
+                let gap = if verdict.is_empty() { "" } else { "\n" };
+                let header = format!("{verdict}{gap}{}", test.header(&observation, digest));
+                print(&text::render(header, &observation.trace, &report, usize::from(args.context)))
+            }
         }
     };
-    match printed {
+    Ok(match printed {
         Exit::Done if report.integrity.is_invalid() => Exit::InvalidTrace,
+        Exit::Done if checked.is_some_and(|checked| !checked.holds()) => Exit::Failed,
         other => other,
-    }
+    })
+}
+
+/// The test with everything that it names; what is wrong with them is said.
+fn load(args: &Args) -> Result<Test, Exit> {
+    let described = if run::is_script(&args.test) {
+        let (script, config) = PacketScript::load(&args.test)
+            .map_err(|errors| bad_file("bad packet script", errors, args.format))?;
+        (config, Some(script))
+    } else {
+        let loaded =
+            corpus::load(&args.test).map_err(|errors| bad_file("bad configuration", errors, args.format))?;
+        complain_notes(&loaded);
+        (loaded.config, None)
+    };
+    Test::new(&args.test, described, &args.overrides(), args.testbed).map_err(
+        |NoProfile { role, profile: ProfileError(errors) }| {
+            complain(&format!("error: the NIC of the {} has no usable profile", role.name()));
+            bad_file("bad NIC profile", errors, args.format)
+        },
+    )
 }
 
 fn cannot_keep(error: &KeepError, format: Format) -> Exit {
     match error {
         KeepError::NotEmpty(_) => bad_message("bad output folder", error, format),
+        KeepError::Exists(_) | KeepError::NotScript(_) => bad_message("bad output file", error, format),
         KeepError::Io { .. } | KeepError::Folder(_) => {
             complain(&format!("error: {error}"));
             Exit::Failed

@@ -1,4 +1,4 @@
-//! The folder that keeps a test: the test as it was run, the NIC profiles, a result folder, the verdicts.
+//! The folder that keeps a test: the test as it was run, its script, the NIC profiles, a result folder, the verdicts.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -10,19 +10,25 @@ use dumper::observation::folder::{self, WriteFolderError};
 use dumper::observation::write_whole;
 use serde::Serialize;
 
-use super::Test;
+use super::{Test, is_script};
 
 /// The test as it was run.
 pub const CONFIG: &str = "config.toml";
 /// The document that `run --format json` prints.
 pub const VERDICTS: &str = "verdicts.json";
 
-/// A folder that cannot keep a test.
+/// A folder, or a script, that cannot keep a test.
 #[derive(Debug, thiserror::Error)]
 pub enum KeepError {
     /// Something is in it.
     #[error("{}: is not empty; name a new folder or an empty one", .0.display())]
     NotEmpty(PathBuf),
+    /// A script that is there already: it may be somebody's work.
+    #[error("{}: is there already; name a new file", .0.display())]
+    Exists(PathBuf),
+    /// A script by whose name nobody would know it.
+    #[error("{}: is not the name of a packet script; it must end in .rds", .0.display())]
+    NotScript(PathBuf),
     /// It, or a file in it, cannot be written.
     #[error("{}: cannot be written: {source}", path.display())]
     Io {
@@ -49,7 +55,23 @@ pub fn prepare(path: &Path) -> Result<(), KeepError> {
     Ok(())
 }
 
-/// Writes everything about a test into its folder: each file whole or not at all, the capture last.
+/// Looks whether a script can be written, before a test is run for it.
+///
+/// # Errors
+/// Its name is that of something else, it is there, or its folder is not.
+pub fn prepare_script(path: &Path) -> Result<(), KeepError> {
+    if !is_script(path) {
+        return Err(KeepError::NotScript(path.into()));
+    }
+    if path.symlink_metadata().is_ok() {
+        return Err(KeepError::Exists(path.into()));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    fs::read_dir(folder).map(drop).map_err(|source| KeepError::Io { path: folder.into(), source })
+}
+
+/// Writes everything about a test into its folder: each file whole or not at all, the capture last, whose frames are
+/// cut to `snap_len` bytes where given.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -57,6 +79,7 @@ pub fn keep(
     test: &Test,
     observation: &Observation,
     verdicts: &impl Serialize,
+    snap_len: Option<u32>,
     path: &Path,
 ) -> Result<(), KeepError> {
     let write = |name: &str, text: &str| {
@@ -65,13 +88,16 @@ pub fn keep(
             .map_err(|source| KeepError::Io { path, source })
     };
     write(CONFIG, &config_of(test))?;
+    if let (Some(script), Some(name)) = (&test.script, test.file.file_name()) {
+        write(&name.to_string_lossy(), &script.text)?;
+    }
     for (role, profile) in Role::ALL.into_iter().zip(&test.profiles) {
         write(&copy_of(role), &profile.to_toml())?;
     }
     let verdicts = serde_json::to_string_pretty(verdicts)
         .map_err(|error| KeepError::Io { path: path.join(VERDICTS), source: error.into() })?;
     write(VERDICTS, &format!("{verdicts}\n"))?;
-    Ok(folder::write(observation, path)?)
+    Ok(folder::write(observation, snap_len, path)?)
 }
 
 /// Name of a host's profile in the folder.

@@ -1,20 +1,26 @@
 //! One test on a testbed: what is run, what was overridden, and the folder that keeps it all.
 
 mod keep;
+mod script;
 
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use corpus::{Loaded, Role, TestConfig};
+use corpus::{Role, TestConfig};
+use dumper::trace::Digest;
 use dumper::{Nanos, Observation};
 use executor::profile::{self, ProfileError};
 use executor::{NicProfile, TestbedError, sim};
 use serde::Serialize;
 
+use crate::analyze::Report;
 use crate::analyze::json::duration;
 
-pub use keep::{CONFIG, KeepError, VERDICTS, keep, prepare};
+pub use keep::{CONFIG, KeepError, VERDICTS, keep, prepare, prepare_script};
+pub use script::{Checked, PacketScript, is_script, write_script};
+
+use script::ScriptDocument;
 
 /// Where a test is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -83,8 +89,12 @@ pub struct Test {
     pub file: PathBuf,
     /// The test as the file says and the overrides change it.
     pub config: TestConfig,
+    /// The script that it comes from.
+    pub script: Option<PacketScript>,
     /// Profiles of the requester's NIC and the responder's.
     pub profiles: [NicProfile; 2],
+    /// Their files, where they did not come with the program.
+    pub profile_files: [Option<PathBuf>; 2],
     /// Where it is run.
     pub testbed: TestbedName,
     /// What the overrides changed.
@@ -92,17 +102,16 @@ pub struct Test {
 }
 
 impl Test {
-    /// A test from its file. Profiles that the file names by path are relative to the file's folder.
+    /// A test from what its file says. Profiles that the file names by path are relative to the file's folder.
     ///
     /// # Errors
     /// A NIC profile cannot be loaded.
     pub fn new(
         file: &Path,
-        loaded: Loaded,
+        (mut config, script): (TestConfig, Option<PacketScript>),
         overrides: &Overrides,
         testbed: TestbedName,
     ) -> Result<Self, NoProfile> {
-        let mut config = loaded.config;
         let mut overridden = Vec::new();
         let beside = file.parent().unwrap_or(Path::new(""));
         let mut load = |role: Role| {
@@ -116,14 +125,25 @@ impl Test {
                 }
                 None => beside,
             };
-            profile::load(&host.nic, folder).map_err(|profile| NoProfile { role, profile })
+            let file = (!profile::is_shipped(&host.nic)).then(|| folder.join(&host.nic));
+            let profile = profile::load(&host.nic, folder).map_err(|profile| NoProfile { role, profile })?;
+            Ok((profile, file))
         };
-        let profiles = [load(Role::Requester)?, load(Role::Responder)?];
+        let (requester, requester_file) = load(Role::Requester)?;
+        let (responder, responder_file) = load(Role::Responder)?;
         if let Some(seed) = overrides.seed {
             let from = std::mem::replace(&mut config.traffic.seed, seed).to_string();
             overridden.push(Overridden { flag: "--seed", field: "traffic.seed", from, to: seed.to_string() });
         }
-        Ok(Self { file: file.to_owned(), config, profiles, testbed, overridden })
+        Ok(Self {
+            file: file.to_owned(),
+            config,
+            script,
+            profiles: [requester, responder],
+            profile_files: [requester_file, responder_file],
+            testbed,
+            overridden,
+        })
     }
 
     /// Runs the test on its testbed.
@@ -136,8 +156,13 @@ impl Test {
         }
     }
 
-    /// What was run, for people.
-    pub fn header(&self, observation: &Observation) -> String {
+    /// Holds what was observed to the script that the test comes from.
+    pub fn check(&self, observation: &Observation, report: &Report) -> Option<Checked> {
+        self.script.as_ref().map(|script| script.check(&self.config, observation, report))
+    }
+
+    /// What was run, for people; `digest` is that of the trace.
+    pub fn header(&self, observation: &Observation, digest: Digest) -> String {
         let mut text =
             format!("Test {} on {}, seed {}\n", self.file.display(), self.testbed, self.config.traffic.seed);
         for (role, profile) in Role::ALL.into_iter().zip(&self.profiles) {
@@ -149,12 +174,18 @@ impl Test {
             let _ = writeln!(text, "  {one}");
         }
         let trace = &observation.trace;
-        let _ = writeln!(text, "{} packets in {}", trace.records().len(), duration(trace));
+        let _ =
+            writeln!(text, "{} packets in {}, sha256 {digest:.16}", trace.records().len(), duration(trace));
         text
     }
 
-    /// What was run, for programs.
-    pub fn subject(&self, observation: &Observation) -> TestSubject<'_> {
+    /// What was run, for programs; `digest` is that of the trace.
+    pub fn subject<'a>(
+        &'a self,
+        observation: &Observation,
+        digest: Digest,
+        checked: Option<&'a Checked>,
+    ) -> TestSubject<'a> {
         let [requester_nic, responder_nic] = Role::ALL.map(|role| self.config.host(role).nic.as_str());
         TestSubject {
             test: TestDocument {
@@ -166,7 +197,9 @@ impl Test {
                 overridden: &self.overridden,
                 packets: observation.trace.records().len(),
                 duration_ns: duration(&observation.trace),
+                trace_sha256: digest,
             },
+            script: checked.map(Checked::document),
         }
     }
 }
@@ -181,6 +214,8 @@ impl fmt::Display for Overridden {
 #[derive(Serialize)]
 pub struct TestSubject<'a> {
     test: TestDocument<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    script: Option<ScriptDocument<'a>>,
 }
 
 #[derive(Serialize)]
@@ -193,4 +228,5 @@ struct TestDocument<'a> {
     overridden: &'a [Overridden],
     packets: usize,
     duration_ns: Nanos,
+    trace_sha256: Digest,
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use dumper::timers::rnr_wait;
 use dumper::trace::{Fate, Record};
 use dumper::wire::{AethRepr, Class, NakCode, Opcode, Syndrome};
 use dumper::{Nanos, Psn};
@@ -56,21 +57,13 @@ pub(super) enum Answer {
     Fatal,
 }
 
-/// Waits of the RNR timer codes, in units of 10 µs (IBA vol. 1, 9.7.5.2.8, table of RNR NAK timer values).
-const RNR_WAITS: [u64; 32] = [
-    65_536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024, 1_536, 2_048,
-    3_072, 4_096, 6_144, 8_192, 12_288, 16_384, 24_576, 32_768, 49_152,
-];
-
 impl Answer {
     /// `None` for reserved syndromes, which mean nothing (IBA vol. 1, 9.3.5).
     #[inline]
     pub(super) fn of(aeth: AethRepr) -> Option<Self> {
         match aeth.syndrome {
             Syndrome::Ack(_) => Some(Self::Ack),
-            Syndrome::RnrNak(code) => {
-                Some(Self::Rnr(Nanos::from_micros(10 * RNR_WAITS[usize::from(code & 0x1f)])))
-            }
+            Syndrome::RnrNak(code) => Some(Self::Rnr(rnr_wait(code))),
             Syndrome::Nak(NakCode::PsnSequenceError) => Some(Self::SequenceNak),
             Syndrome::Nak(NakCode::Reserved(_)) | Syndrome::Reserved(_) => None,
             Syndrome::Nak(_) => Some(Self::Fatal),

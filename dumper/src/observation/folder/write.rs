@@ -17,9 +17,6 @@ use crate::observation::{Connection, Endpoint, Observation, write_whole};
 use crate::trace::Trace;
 use crate::wire::Class;
 
-/// Bytes of each frame that are kept, as the published tool's dumpers do.
-const SNAP_LEN: u32 = 128;
-
 /// A result folder that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteFolderError {
@@ -57,12 +54,13 @@ pub enum WriteFolderError {
 
 /// Writes an observation as a result folder of the published layout, which [`super::read`] reads to the same
 /// observation. `path` is the folder of the repetition; it is made if it is not there. Each file is there whole or
-/// not at all, the capture last: a folder without it is none.
+/// not at all, the capture last: a folder without it is none. Frames are cut to `snap_len` bytes where given, as the
+/// published tool's dumpers do (128); programs that check what is in a packet want it whole.
 ///
 /// # Errors
 /// When a file cannot be written, a connection's QPN or initial PSN is not known, or the switch's counters do not name
 /// two host ports, the requester's and the responder's.
-pub fn write(observation: &Observation, path: &Path) -> Result<(), WriteFolderError> {
+pub fn write(observation: &Observation, snap_len: Option<u32>, path: &Path) -> Result<(), WriteFolderError> {
     let snapshots = snapshots_of(observation)?;
     for folder in [CAPTURES, "switch-result", "rdma-result"] {
         let folder = path.join(folder);
@@ -83,20 +81,10 @@ pub fn write(observation: &Observation, path: &Path) -> Result<(), WriteFolderEr
     }
     yaml(&path.join(COMPLETIONS), &observation.completions)?;
     yaml(&path.join(DELIVERIES), &observation.deliveries)?;
-    trace(observation, &path.join(CAPTURES).join("trace.pcapng"))
-}
-
-fn trace(observation: &Observation, path: &Path) -> Result<(), WriteFolderError> {
-    write_whole(path, |out| {
-        capture::write(
-            &observation.trace,
-            &observation.connections,
-            CaptureFormat::PcapNg,
-            Some(SNAP_LEN),
-            out,
-        )
-    })
-    .map_err(|source| WriteFolderError::Capture { path: path.into(), source })
+    let path = path.join(CAPTURES).join("trace.pcapng");
+    let (trace, connections) = (&observation.trace, &observation.connections);
+    write_whole(&path, |out| capture::write(trace, connections, CaptureFormat::PcapNg, snap_len, out))
+        .map_err(|source| WriteFolderError::Capture { path, source })
 }
 
 fn yaml(path: &Path, value: &impl Serialize) -> Result<(), WriteFolderError> {

@@ -1,8 +1,10 @@
 //! A simulated NIC: a pure machine that takes inputs with their time, and is asked for packets, events and the time of
 //! its next wake-up. It reads no clock and does no I/O.
 
+mod answering;
 mod answers;
 mod context;
+mod losses;
 mod memory;
 mod notification;
 mod opcodes;

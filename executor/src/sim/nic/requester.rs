@@ -1,14 +1,14 @@
 //! The part of a QP that posts requests: it cuts them into packets, and keeps them until they are acknowledged.
 //!
 //! PSNs are counted from the QP's first one, as *offsets*, and turned into PSNs where a packet is made or read.
-//! What happens when something is lost is in [`super::recovery`].
+//! What happens when something is lost is in [`super::losses`].
 
 use std::collections::VecDeque;
 
 use corpus::Verb;
+use dumper::Psn;
 use dumper::observation::CompletionStatus;
 use dumper::wire::{AethRepr, NakCode, Opcode, Position, RethRepr, Syndrome};
-use dumper::{Nanos, Psn};
 
 use super::context::{Context, HostEvent, every_nth};
 use super::memory::Memory;
@@ -315,14 +315,4 @@ impl Requester {
             self.on_timeout(cx);
         }
     }
-}
-
-/// The wait that a timer code of an RNR NAK asks for (IBA vol. 1, 9.7.5.2.8, table of RNR NAK timer codes).
-pub(in crate::sim) fn rnr_wait(code: u8) -> Nanos {
-    // Hundredths of a millisecond.
-    const WAITS: [u64; 32] = [
-        65_536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024, 1_536,
-        2_048, 3_072, 4_096, 6_144, 8_192, 12_288, 16_384, 24_576, 32_768, 49_152,
-    ];
-    Nanos::from_micros(10 * WAITS[usize::from(code & 0x1f)])
 }

@@ -1,7 +1,7 @@
 //! The part of a QP that answers requests: it takes them in the order of their PSNs, and refuses the others.
 //!
 //! Offsets count from the requester's first PSN, as in [`super::requester`]. What it answers is queued in
-//! [`super::answers`].
+//! [`super::answers`], and sent by [`super::answering`].
 
 use corpus::Verb;
 use dumper::wire::{Class, NakCode, Position, Syndrome};
