@@ -251,3 +251,105 @@ fn an_ack_between_the_expiry_and_what_is_repeated() {
         &["gbn-violation/requester/retransmission-without-cause/flowing c1 @5"],
     );
 }
+
+/// A NAK of what has arrived meanwhile: what was thrown away behind it is repeated, while that is refused.
+#[test]
+fn going_back_while_an_rnr_nak_is_on_its_way() {
+    let repeated_after = |time: u32| {
+        format!(
+            "0       > SEND_ONLY 1 ackreq delay=1000
+             +300    > SEND_ONLY 2 ackreq delay=2000
+             +300    > SEND_ONLY 3 ackreq
+             +1000   > SEND_ONLY 4 ackreq
+             5000    < NAK 1
+             +300    < ACK 1 msn=1
+             +300    > SEND_ONLY 2 ackreq
+             +300    > SEND_ONLY 3 ackreq
+             +300    > SEND_ONLY 4 ackreq
+             +1000   < NAK 2 msn=1
+             +300    < ACK 2 msn=2
+             +300    < RNR 3 msn=2 timer=26
+             +{time} > SEND_ONLY 3 ackreq
+             +300    > SEND_ONLY 4 ackreq
+             +1000   < RNR 3 msn=2 timer=26
+             +83000000 > SEND_ONLY 3 ackreq
+             +300    > SEND_ONLY 4 ackreq
+             +5000   < ACK 4 msn=4"
+        )
+    };
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 0;
+    judge.gives(&repeated_after(300), &[]);
+    // By then it has heard of the RNR NAK.
+    judge.gives(
+        &repeated_after(30_000_000),
+        &["protocol-violation/requester/rnr-wait-short/rnr-heard c1 @13"],
+    );
+}
+
+/// A NAK of a Read and, with its response on the way, one of what follows: going back to the Read is for either.
+#[test]
+fn a_nak_of_a_read_and_one_behind_it() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 0;
+    judge.gives(
+        "0     > READ 1 bytes=1024 delay=1000
+         +300  > SEND_ONLY 2 ackreq
+         +2000 > READ 3 bytes=1024
+         5000  < NAK 1
+         +10   < READ_RESPONSE_ONLY 1 msn=1 delay=50000000
+         +10   < NAK 2 msn=1
+         +1000 > READ 1 bytes=1024
+         +10   > SEND_ONLY 2 ackreq
+         +10   > READ 3 bytes=1024
+         +2000 > READ 1 bytes=1024
+         +10   > SEND_ONLY 2 ackreq
+         +10   > READ 3 bytes=1024
+         +1000 < READ_RESPONSE_ONLY 1 msn=1
+         +10   < ACK 2 msn=2
+         +10   < READ_RESPONSE_ONLY 3 msn=3
+         +2000 < READ_RESPONSE_ONLY 1 msn=3
+         +10   < ACK 3 msn=3
+         +10   < READ_RESPONSE_ONLY 3 msn=3",
+        &[],
+    );
+}
+
+/// The wait that an RNR NAK asks for runs on while the next one, behind a response that is late, asks for another.
+#[test]
+fn the_first_of_two_waits() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 25;
+    judge.gives(
+        "0         > SEND_ONLY 1 ackreq copies=2
+         +300      > READ 2 bytes=1024 copies=2
+         +300      > SEND_ONLY 3 ackreq
+         5000      < RNR 1 timer=0
+         260000    < ACK 1 msn=1
+         +300      < READ_RESPONSE_ONLY 2 msn=2 delay=10
+         +10       < RNR 3 msn=2 timer=0
+         655366000 > SEND_ONLY 3 ackreq
+         +5000     < ACK 3 msn=3",
+        &[],
+    );
+}
+
+/// A NAK and an expiry at the same time: going back for one leaves going back for the other.
+#[test]
+fn a_nak_and_an_expiry() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 5;
+    judge.gives(
+        "0      > READ 1 bytes=1024 delay=1000
+         +300   > SEND_ONLY 2 ackreq
+         401000 < NAK 1
+         +10    < READ_RESPONSE_ONLY 1 msn=1
+         +4000  > READ 1 bytes=1024
+         +70    > SEND_ONLY 2 ackreq
+         +10000 > SEND_ONLY 2 ackreq
+         +5000  < READ_RESPONSE_ONLY 1 msn=1
+         +10    < ACK 2 msn=2
+         +10    < ACK 2 msn=2",
+        &[],
+    );
+}

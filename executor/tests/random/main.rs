@@ -1,13 +1,17 @@
 //! Random valid tests on random conforming NICs: nothing anomalous is found, and every message's bytes are delivered
 //! exactly once, or its QP has ended in an error.
 //!
+//! Every other case is drawn as it comes; those between are edited to make the rare happen often.
+//!
 //! `LUMINA_CASES` sets the number of cases (20 000 otherwise), `LUMINA_SEED` the first one.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
 mod profiles;
 mod shrink;
+mod stress;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -34,9 +38,12 @@ impl Case {
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
         let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-        let config = corpus::testing::configs().new_tree(&mut runner).unwrap().current();
+        let mut config = corpus::testing::configs().new_tree(&mut runner).unwrap().current();
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let profiles = [profiles::draw(&mut rng), profiles::draw(&mut rng)];
+        let mut profiles = [profiles::draw(&mut rng), profiles::draw(&mut rng)];
+        if seed.is_multiple_of(2) {
+            stress::apply(&mut config, &mut profiles, &mut rng);
+        }
         Self { config, profiles }
     }
 
@@ -117,40 +124,46 @@ fn number(name: &str, default: u64) -> u64 {
     env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-#[test]
-fn conforming_nics_show_no_anomaly() {
-    let (first, cases) = (number("LUMINA_SEED", 1), number("LUMINA_CASES", 20_000));
-    let (next, packets) = (AtomicU64::new(first), AtomicU64::new(0));
-    let wrong = thread::scope(|scope| {
-        let work = || {
-            let mut wrong = Vec::new();
-            loop {
-                let seed = next.fetch_add(1, Ordering::Relaxed);
-                if seed >= first + cases {
-                    return wrong;
-                }
-                let case = Case::draw(seed);
-                let faults = case.faults();
-                if !faults.is_empty() {
-                    wrong.push((seed, case, faults));
-                }
-                packets.fetch_add(1, Ordering::Relaxed);
+/// The cases with seeds from `first` on that have faults, in the order of their seeds.
+fn wrong_cases(first: u64, cases: u64) -> Vec<(u64, Case, Vec<String>)> {
+    let next = AtomicU64::new(first);
+    let work = || {
+        let mut wrong = Vec::new();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + cases {
+                return wrong;
             }
-        };
+            let case = Case::draw(seed);
+            let faults = case.faults();
+            if !faults.is_empty() {
+                wrong.push((seed, case, faults));
+            }
+        }
+    };
+    let mut wrong: Vec<_> = thread::scope(|scope| {
         let threads: Vec<_> =
             (0..thread::available_parallelism().map_or(1, usize::from)).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     });
-    let Some((seed, case, faults)) = wrong.iter().min_by_key(|(seed, ..)| *seed) else { return };
-    let mut count = std::collections::BTreeMap::new();
+    wrong.sort_unstable_by_key(|(seed, ..)| *seed);
+    wrong
+}
+
+#[test]
+fn conforming_nics_show_no_anomaly() {
+    let cases = number("LUMINA_CASES", 20_000);
+    let wrong = wrong_cases(number("LUMINA_SEED", 1), cases);
+    let Some((seed, case, faults)) = wrong.first() else { return };
+    let mut counts = BTreeMap::new();
     for (_, _, faults) in &wrong {
-        for fault in faults.iter().collect::<std::collections::BTreeSet<_>>() {
-            *count.entry(fault.clone()).or_insert(0) += 1;
+        for fault in faults.iter().collect::<BTreeSet<_>>() {
+            *counts.entry(fault).or_insert(0) += 1;
         }
     }
     let small = shrink::shrink(case, &faults[0]);
     panic!(
-        "{} of {cases} cases: {:?}; signatures: {count:#?}\nthe first, LUMINA_SEED={seed}: {faults:#?}\n{}",
+        "{} of {cases} cases: {:?}; signatures: {counts:#?}\nthe first, LUMINA_SEED={seed}: {faults:#?}\n{}",
         wrong.len(),
         wrong.iter().map(|(seed, ..)| seed).collect::<Vec<_>>(),
         shrink::describe(&small)

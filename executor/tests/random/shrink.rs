@@ -38,12 +38,12 @@ fn candidates(case: &Case) -> Vec<Case> {
     }
     push(&|case| case.config.traffic.num_msgs_per_qp = case.config.traffic.num_msgs_per_qp.div_ceil(2));
     push(&|case| {
-        case.config.traffic.num_msgs_per_qp = case.config.traffic.num_msgs_per_qp.saturating_sub(1).max(1)
+        case.config.traffic.num_msgs_per_qp = case.config.traffic.num_msgs_per_qp.saturating_sub(1).max(1);
     });
     push(&|case| case.config.traffic.message_size /= 2);
     push(&|case| {
         case.config.traffic.message_size =
-            case.config.traffic.message_size.saturating_sub(case.config.traffic.mtu.bytes())
+            case.config.traffic.message_size.saturating_sub(case.config.traffic.mtu.bytes());
     });
     push(&|case| case.config.traffic.tx_depth = case.config.traffic.tx_depth.div_ceil(2));
     push(&|case| {

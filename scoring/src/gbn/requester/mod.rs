@@ -285,7 +285,12 @@ impl Requester {
                 ledger.counts.sequence_naks_heard += 1;
                 if !stale {
                     self.budget.may_spend();
-                    Cause::heard(&mut self.nak, packet.psn, packet);
+                    // Behind a Read that is not answered it is an implied NAK, and one that names the Read stands.
+                    let una = self.window.una();
+                    let stands = self.nak.is_some_and(|nak| nak.pending > 0 && nak.psn == una);
+                    if packet.psn == una || !stands {
+                        Cause::heard(&mut self.nak, packet.psn, packet);
+                    }
                     self.owe_going_back(packet);
                     self.step(Event::HearNak, packet, ledger, String::new);
                 }

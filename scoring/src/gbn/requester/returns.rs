@@ -139,7 +139,8 @@ impl Requester {
                 entry.retransmission = None;
             }
         }
-        self.expired_unseen = None;
+        // Going back for something that was heard leaves an expiry to be acted on, or to have been.
+        self.expired_unseen = self.expired_unseen.filter(|_| event != Event::ResumeByTimer);
         ledger.retransmissions.push(entry);
         let rnr_wait = self.rnr_wait;
         let una_relative = ledger.relative(una);
@@ -201,16 +202,10 @@ impl Requester {
         if psn == una {
             let expired = self.expired_unseen.is_some() || self.timer_may_have_expired(packet.time, ledger);
             let event = if expired { Event::ResumeByTimer } else { Event::ResumeTooSoon };
-            // It may go back for an earlier PSN that is acknowledged when it is about to repeat it.
-            let overtaken = |cause: Option<Cause>| {
-                cause.is_some_and(|cause| {
-                    cause.pending > 0 && cause.psn.is_before(psn) && packet.time - cause.time <= ACK_IN_FLIGHT
-                })
-            };
             let event = match event {
                 _ if self.timer_is_due(packet.time, ledger) => event,
-                _ if overtaken(self.nak) => Event::ResumeAtNak,
-                _ if overtaken(self.gap) => Event::ResumeAtGap,
+                _ if overtaken_by(self.nak, packet) => Event::ResumeAtNak,
+                _ if overtaken_by(self.gap, packet) => Event::ResumeAtGap,
                 other => other,
             };
             return if crossing && event != Event::ResumeTooSoon { Event::ResumeCrossing } else { event };
@@ -260,9 +255,13 @@ impl Requester {
             && packet.psn == self.window.una()
             && !self.timer_is_due(packet.time, ledger)
         {
-            return Some(Event::ResumeDuringRnr);
+            // The RNR NAK may be on its way while the requester goes back for something else.
+            let expired = self.expired_unseen.is_some_and(|since| packet.time - since <= ACK_IN_FLIGHT);
+            let elsewhere =
+                expired || [self.nak, self.gap].into_iter().any(|cause| overtaken_by(cause, packet));
+            return (!elsewhere).then_some(Event::ResumeDuringRnr);
         }
-        (!self.timer_may_have_expired(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
+        (!self.timer_is_due(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
     }
 
     /// Whether what it repeats may have waited since before `then` in its NIC: it has sent nothing since, and other
@@ -329,6 +328,14 @@ impl Requester {
             Evidence::packets([packet.sequence]).with_time("waited", waited).with_time("limit", limit);
         ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
     }
+}
+
+/// Whether going back with `packet` may be for a cause that names an earlier PSN: that was acknowledged when the
+/// requester was about to repeat it, and what has passed the switch since may not have arrived.
+fn overtaken_by(cause: Option<Cause>, packet: &Packet) -> bool {
+    cause.is_some_and(|cause| {
+        cause.pending > 0 && cause.psn.is_before(packet.psn) && packet.time - cause.time <= ACK_IN_FLIGHT
+    })
 }
 
 /// Takes the lost packets that a return to `psn` repeats.

@@ -1,0 +1,86 @@
+//! Edits that make often what a random test has rarely: little room, close races, wraps, and many faults at once.
+
+use corpus::{Action, ConnectionSet, ControlPacket, Event, Target, TestConfig};
+use dumper::Psn;
+use executor::NicProfile;
+use executor::profile::{PerVerb, Span};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+/// PSNs before the wrap at which a connection may start.
+const BEFORE_WRAP: u32 = 64;
+
+/// Control packets of each kind that events name: those after them are as likely as not never sent.
+const CONTROL_PACKETS: u32 = 6;
+
+/// Edits a test and its NICs, each way as often as not. What would not be valid stays as it was.
+pub(crate) fn apply(config: &mut TestConfig, profiles: &mut [NicProfile; 2], rng: &mut ChaCha8Rng) {
+    let mut edit = |edit: &dyn Fn(&mut TestConfig, &mut ChaCha8Rng)| {
+        if rng.random_bool(0.5) {
+            let mut edited = config.clone();
+            edit(&mut edited, rng);
+            if edited.is_valid() {
+                *config = edited;
+            }
+        }
+    };
+    edit(&receives_run_short);
+    edit(&|config, rng| config.traffic.tx_depth = config.traffic.num_msgs_per_qp + rng.random_range(1..8));
+    edit(&|config, rng| {
+        let psn = Psn::new(0).sub(rng.random_range(1..=BEFORE_WRAP));
+        config.traffic.initial_psn = Some(psn.value());
+    });
+    edit(&|config, rng| config.traffic.min_retransmit_timeout = rng.random_range(4..=10));
+    edit(&delays_come_close);
+    for _ in 0..4 {
+        edit(&|config, rng| config.events.push(control_event(rng)));
+    }
+    if rng.random_bool(0.25) {
+        profiles.iter_mut().for_each(without_latency);
+    }
+}
+
+/// Few Receives, and short waits for them.
+fn receives_run_short(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
+    config.traffic.recv_depth = rng.random_range(1..=2);
+    config.traffic.min_rnr_timer = rng.random_range(1..=12);
+}
+
+/// Delays of 100 ns to 1 ms, short ones as often as long ones.
+fn delays_come_close(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
+    for event in &mut config.events {
+        if let Action::Delay { ns } = &mut event.action {
+            *ns = near(rng);
+        }
+    }
+}
+
+/// A delay in nanoseconds that the round trips of the simulated testbed compare with.
+fn near(rng: &mut ChaCha8Rng) -> u64 {
+    10f64.powf(rng.random_range(2.0..6.0)) as u64
+}
+
+/// Something happens to an ACK, a NAK, a CNP or a Read request.
+fn control_event(rng: &mut ChaCha8Rng) -> Event {
+    let (_, packet) = ControlPacket::NAMES[rng.random_range(0..ControlPacket::NAMES.len())];
+    let action = match rng.random_range(0..5) {
+        0 => Action::Drop,
+        1 => Action::Corrupt,
+        2 => Action::Duplicate { copies: rng.random_range(1..=3) },
+        3 => Action::Reorder { by: rng.random_range(1..=3) },
+        _ => Action::Delay { ns: near(rng) },
+    };
+    let target = Target::Control { packet, nth: rng.random_range(1..=CONTROL_PACKETS) };
+    Event { connections: ConnectionSet::All, target, progression: None, action }
+}
+
+/// A NIC and a host that do everything at once.
+fn without_latency(profile: &mut NicProfile) {
+    let none = Span::exactly(0);
+    let host = &mut profile.host;
+    (host.post_ns, host.poll_ns, host.repost_ns) = (none, none, none);
+    (profile.responder.ack_ns, profile.receive.latency_ns) = (none, none);
+    let nacks = &mut profile.retransmission;
+    (nacks.nack_generation_ns, nacks.nack_reaction_ns) = (PerVerb::all(none), PerVerb::all(none));
+    profile.link.propagation_ns = 0;
+}
