@@ -47,18 +47,13 @@ impl Case {
         Self { config, profiles }
     }
 
-    fn run(&self) -> Option<Observation> {
-        match executor::sim::run(&self.config, self.profiles.clone()) {
-            Ok(observation) => Some(observation),
-            // A receiver that is slow, a wait of 10 µs and retries without limit: legal, and endless.
-            Err(executor::TestbedError::TooManyPackets { .. }) => None,
-            Err(error) => panic!("{error}"),
-        }
+    fn run(&self) -> Observation {
+        executor::sim::run(&self.config, self.profiles.clone()).unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// What is wrong, shortly; empty if nothing is.
     fn faults(&self) -> Vec<String> {
-        let Some(observation) = self.run() else { return Vec::new() };
+        let observation = self.run();
         let mut faults = delivery_faults(&self.config, &observation);
         let integrity = dumper::integrity::check(&observation.trace, observation.switch.as_ref());
         if integrity.is_invalid() {

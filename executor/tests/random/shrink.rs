@@ -89,7 +89,7 @@ pub(crate) fn describe(case: &Case) -> String {
     for profile in &case.profiles {
         let _ = writeln!(text, "{profile:?}");
     }
-    let Some(observation) = case.run() else { return text };
+    let observation = case.run();
     let options = scoring::Options { config: Some(&case.config), ..Default::default() };
     let analysis = scoring::analyze(&observation, options);
     for anomaly in analysis.anomalies.kept() {
