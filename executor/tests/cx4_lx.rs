@@ -198,3 +198,14 @@ fn other_thresholds_and_verbs_come_from_a_profile() {
     let (mct, _) = neighbours("read", 16, Some([nic(), nic()]));
     assert!(mct < 1_000.0, "Reads are not recovered so: {mct} µs");
 }
+
+/// Read responses are dropped, implied NAKs happen, and `implied_nak_seq_err` stays where it was (001 §6.2.4).
+#[test]
+fn the_stuck_counter_is_found() {
+    let config = config(
+        "[traffic]\nrdma-verb = \"read\"\nnum-msgs-per-qp = 5\n[[event]]\nqpn = 1\npsn = 5\ntype = \"drop\"\n",
+    );
+    let analysis = analyze(&config, &run(&config));
+    let signatures: Vec<String> = analysis.anomalies.kept().iter().map(scoring::Anomaly::signature).collect();
+    assert_eq!(signatures, ["counter-mismatch/requester/counter-differs/implied_nak_seq_err"]);
+}

@@ -67,7 +67,7 @@ impl Requester {
             }
             Event::ResumeAtGap => {
                 ledger.counts.possible_timeouts += u64::from(timer_possible);
-                if !timer_possible && self.gap.is_some_and(|gap| !gap.acted) {
+                if !timer_due && self.gap.is_some_and(|gap| !gap.acted) {
                     ledger.counts.implied_naks += 1;
                     ledger.counts.possible_implied_naks -= 1;
                 }
