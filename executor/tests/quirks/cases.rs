@@ -65,6 +65,10 @@ const MARKS: &str = "[traffic]\nrdma-verb = \"write\"\ntx-depth = 4\n\
     [requester.roce-parameters]\ndcqcn-rp-enable = false\n\
     [responder.roce-parameters]\nmin-time-between-cnps = 20\n\
     [[event]]\nqpn = 1\npsn = 5\nevery = 7\ntype = \"ecn\"\n";
+/// Marks for longer than a CNP may take.
+const MANY_MARKS: &str = "[traffic]\nrdma-verb = \"write\"\ntx-depth = 4\nnum-msgs-per-qp = 40\n\
+    [requester.roce-parameters]\ndcqcn-rp-enable = false\n\
+    [[event]]\nqpn = 1\npsn = 5\nevery = 7\ntype = \"ecn\"\n";
 /// Receives run out: four Sends at once, one Receive.
 const SHORT_OF_RECEIVES: &str =
     "[traffic]\nrdma-verb = \"send\"\ntx-depth = 4\nrecv-depth = 1\nmin-rnr-timer = 14\n";
@@ -139,7 +143,7 @@ ack-ns = [0, 20_000]
         "[counters]\nfamily = \"rxe\"\n",
         responder("silent-discard-every = 40", WRITE, "delivered-yet-missing"),
     ),
-    on("[link]\nrate-gbps = 1\n", responder("cnp-suppressed = true", MARKS, "ecn-without-cnp")),
+    on("[link]\nrate-gbps = 10\n", responder("cnp-suppressed = true", MANY_MARKS, "ecn-without-cnp")),
     responder("cnp-unprovoked-every = 50", WRITE, "cnp-without-ecn"),
     responder("cnp-interval-ignored = true", MARKS, "cnp-too-early"),
     responder("stuck-counters = [\"out_of_sequence\"]", WRITE_LOSS, "counter-differs"),
