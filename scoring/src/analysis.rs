@@ -162,6 +162,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         requests_flow_since: Nanos::ZERO,
         request_before: Nanos::ZERO,
         answers_queued: Nanos::ZERO,
+        requests_queued: Nanos::ZERO,
     };
 
     let mut events = EventLog::new(trace, &pairs);
@@ -208,6 +209,24 @@ const fn key_of(connection: &Connection) -> (IpAddr, Option<u32>) {
     (connection.responder.ip, connection.responder.qpn)
 }
 
+/// What may wait at a port of the switch, if the link behind it is the slowest that there is.
+#[derive(Default)]
+struct Queue {
+    ends: Nanos,
+    longest: Nanos,
+}
+
+impl Queue {
+    /// Adds a packet. Returns how long the queue can have been so far.
+    #[inline]
+    fn take(&mut self, record: &Record) -> Nanos {
+        let on_the_link = Nanos(u64::from(record.frame_len) * SLOWEST_LINK_NS_PER_KB / 1_000);
+        self.ends = (self.ends.max(record.time) + on_the_link).min(record.time + LONGEST_QUEUE);
+        self.longest = self.longest.max(self.ends - record.time);
+        self.longest
+    }
+}
+
 /// Feeds every packet to its connection's machines: once as it enters, once as it leaves, in the order of
 /// these moments.
 fn pass(
@@ -232,17 +251,16 @@ fn pass(
         }
     };
     let mut last_request = Nanos::ZERO;
-    let mut queue_ends = Nanos::ZERO;
+    let (mut requests, mut answers) = (Queue::default(), Queue::default());
     for (at, record) in trace.records().iter().enumerate() {
         if routes[record.flow.index()].requests != NOBODY {
             findings.request_before = mem::replace(&mut last_request, record.time);
             if record.time - findings.request_before > TIMER_SLACK {
                 findings.requests_flow_since = record.time;
             }
+            findings.requests_queued = requests.take(record);
         } else if routes[record.flow.index()].answers != NOBODY {
-            let on_the_link = Nanos(u64::from(record.frame_len) * SLOWEST_LINK_NS_PER_KB / 1_000);
-            queue_ends = (queue_ends.max(record.time) + on_the_link).min(record.time + LONGEST_QUEUE);
-            findings.answers_queued = findings.answers_queued.max(queue_ends - record.time);
+            findings.answers_queued = answers.take(record);
         }
         while let Some(Reverse((left, held_at))) =
             held.peek().copied().filter(|Reverse((left, _))| *left < record.time)

@@ -48,6 +48,6 @@ pub const CNP_BEHIND_DATA: Nanos = Nanos(1_340);
 /// 10 Gb/s and more. In nanoseconds for 1000 bytes.
 pub const SLOWEST_LINK_NS_PER_KB: u64 = 800;
 
-/// The longest queue at a port of the switch, as time on the slowest link: 12.5 MB, what the packet buffers of switches
-/// let one port have.
-pub const LONGEST_QUEUE: Nanos = Nanos::from_millis(10);
+/// The longest queue at a port of the switch, as time on the slowest link: 62.5 MB, all that the packet buffer of a large
+/// switch has.
+pub const LONGEST_QUEUE: Nanos = Nanos::from_millis(50);

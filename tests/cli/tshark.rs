@@ -14,7 +14,7 @@ use dumper::capture::{self, ReadOptions};
 use run::{folder, in_folder};
 
 /// Tests by what they show, with the words that their traces must have.
-const TESTS: [(&str, &str, &[&str]); 13] = [
+const TESTS: [(&str, &str, &[&str]); 14] = [
     ("write", "", &["WRITE_FIRST", "ACK"]),
     ("an empty message", "traffic.message-size = 0\ntraffic.mtu = 256\n", &["WRITE_ONLY"]),
     ("odd lengths", "traffic.rdma-verb = \"send\"\ntraffic.message-size = 2049\n", &["SEND_LAST"]),

@@ -371,15 +371,34 @@ fn an_ack_that_never_comes() {
          5000 < ACK 3 msn=2
          +300 < ACK 4 msn=3",
     );
-    // It waits for the Read before it.
-    judge().silent(
-        "0    > READ 1 bytes=1024
-         +300 > WRITE_ONLY 2 ackreq
-         80000000 > READ 1 bytes=1024
-         +300 > WRITE_ONLY 2 ackreq
-         +5000 < READ_RESPONSE_ONLY 1 msn=1
-         +300 < ACK 2 msn=2",
-    );
+}
+
+/// A Read that is not answered until it is repeated, with a Write behind it whose ACK waits for the response.
+fn unanswered(response: &str) -> String {
+    format!(
+        "0    > READ 1 bytes=2048
+         +300 > WRITE_ONLY 3 ackreq
+         {response}
+         80000000 > READ 1 bytes=2048
+         +300 > WRITE_ONLY 3 ackreq
+         +5000 < READ_RESPONSE_FIRST 1 msn=1
+         +300 < READ_RESPONSE_LAST 2 msn=1
+         +300 < ACK 3 msn=2"
+    )
+}
+
+#[test]
+fn a_read_that_is_never_answered() {
+    judge().gives(&unanswered(""), &["protocol-violation/responder/response-gap/in-order c1 @1"]);
+    // The response was lost, or the request.
+    judge().silent(&unanswered("5000 < READ_RESPONSE_FIRST 1 msn=1 drop"));
+    let lost = unanswered("").replacen("bytes=2048", "bytes=2048 drop", 1);
+    judge().silent(&lost.replacen("ackreq", "ackreq drop", 1));
+    // The host threw something away, or does not count.
+    Judge { discards: [Some(0), Some(1)], ..judge() }.silent(&unanswered(""));
+    Judge { discards: [None; 2], ..judge() }.silent(&unanswered(""));
+    // Soon enough.
+    judge().silent(&unanswered("").replace("80000000", "49000000"));
 }
 
 #[test]

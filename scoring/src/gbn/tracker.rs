@@ -113,6 +113,8 @@ pub(super) struct Ledger<'a> {
     pub(super) request_before: Nanos,
     /// See [`Findings::answers_queued`].
     pub(super) answers_queued: Nanos,
+    /// See [`Findings::requests_queued`].
+    pub(super) requests_queued: Nanos,
     start: &'a Start,
     pair: &'a Pair,
     connection: usize,
@@ -223,6 +225,8 @@ pub struct Findings<'a> {
     /// How much later than the switch a requester may have seen an answer, as answers queue up where its link is slower
     /// than the responder's: the longest that the queue can have been so far.
     pub answers_queued: Nanos,
+    /// The same of requests on their way to the responder.
+    pub requests_queued: Nanos,
 }
 
 /// Lends the tracker's own fields and the findings to its machines.
@@ -239,6 +243,7 @@ macro_rules! ledger {
             requests_flow_since: $findings.requests_flow_since,
             request_before: $findings.request_before,
             answers_queued: $findings.answers_queued,
+            requests_queued: $findings.requests_queued,
             start: &$tracker.start,
             pair: &$tracker.pair,
             connection: $tracker.connection,

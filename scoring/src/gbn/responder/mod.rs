@@ -77,6 +77,8 @@ pub(super) struct Responder {
     owed: Option<OwedAck>,
     /// The last request with AckReq that it took, until it is acknowledged.
     asked: Option<OwedAck>,
+    /// The first Read request that it took and has answered nothing of.
+    asked_read: Option<OwedAck>,
     /// Unacknowledged PSNs that were delivered again: from the first to before the second.
     repeated: Option<(Psn, Psn)>,
     /// PSNs of which nobody can say whether the responder took them: it refused one copy and may have taken the
@@ -109,6 +111,7 @@ impl Responder {
             refused: None,
             owed: None,
             asked: None,
+            asked_read: None,
             repeated: None,
             uncertain: None,
             was_uncertain: false,
@@ -144,9 +147,14 @@ impl Responder {
                 *to = packet.end();
             }
             // While nobody can say whether it takes anything, it owes nothing.
-            if packet.ack_req && packet.opcode.class().is_data() && self.uncertain.is_none() {
+            if self.uncertain.is_none() {
                 let (psn, sequence, since) = (packet.psn, packet.sequence, packet.time);
-                self.asked = Some(OwedAck { psn, sequence, since, unanswered: 0 });
+                let owed = OwedAck { psn, sequence, since, unanswered: 0 };
+                if packet.opcode.class() == Class::ReadRequest {
+                    self.asked_read.get_or_insert(owed);
+                } else if packet.ack_req && packet.opcode.class().is_data() {
+                    self.asked = Some(owed);
+                }
             }
             if ends_message {
                 self.messages.completed(packet.end().sub(1));
@@ -161,6 +169,7 @@ impl Responder {
             None
         } else {
             self.judge_first_ack(packet, read, ledger);
+            self.judge_first_response(packet, ledger);
             self.take_duplicate(packet, ledger);
             Some(false)
         }
@@ -440,6 +449,7 @@ impl Responder {
     fn rewind(&mut self, psn: Psn) {
         let repeated = self.repeated.is_some_and(|(from, to)| !from.is_after(psn) && to.is_after(psn));
         self.asked = self.asked.filter(|asked| asked.psn.is_before(psn));
+        self.asked_read = self.asked_read.filter(|asked| asked.psn.is_before(psn));
         if repeated {
             self.uncertain = Some((psn, self.expected));
             self.was_uncertain = true;
@@ -456,6 +466,7 @@ impl Responder {
     #[inline]
     pub(super) fn responds(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let end = packet.psn.add(1);
+        self.asked_read = self.asked_read.filter(|asked| packet.psn.is_before(asked.psn));
         if end.is_after(self.acknowledged) && !end.is_after(self.expected) {
             self.judge_response_msn(packet, ledger);
             self.has_everything_before(end, ledger);

@@ -35,7 +35,7 @@ impl Responder {
             && !matches!(self.state, State::Failed | State::NotReady)
             && self.uncertain.is_none()
             && !read(asked.psn);
-        if !clear || packet.time - asked.since < ANSWER_PATIENCE {
+        if !clear || packet.time - asked.since < ANSWER_PATIENCE + ledger.requests_queued {
             return;
         }
         let relative = ledger.relative(asked.psn);
@@ -47,11 +47,28 @@ impl Responder {
         self.asked = None;
     }
 
+    /// A duplicate shows that the requester has waited in vain for any response to a Read.
+    pub(super) fn judge_first_response(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        let Some(asked) = self.asked_read.filter(|asked| !packet.psn.is_after(asked.psn)) else { return };
+        let waited = packet.time - asked.since;
+        let clear = ledger.responder_discards == Some(0)
+            && !matches!(self.state, State::Failed | State::NotReady)
+            && self.uncertain.is_none();
+        if !clear || waited < ANSWER_PATIENCE + ledger.requests_queued {
+            return;
+        }
+        let relative = ledger.relative(asked.psn);
+        let what = format!("took the Read request of PSN {relative}, and answered nothing of it in {waited}");
+        let evidence = Evidence::packets([asked.sequence, packet.sequence]).with_time("waited", waited);
+        self.judge_absence(Rule::ResponseGap, what, evidence, ledger);
+        self.asked_read = None;
+    }
+
     /// Judges a gap that was not NAKed until `until`.
     pub(super) fn judge_missing_nak(&self, gap: &Gap, until: Nanos, ledger: &mut Ledger<'_>) {
         let waited = until - gap.opened;
         let certain = ledger.responder_discards == Some(0) || (gap.seen > 1 && gap.first);
-        if !(gap.owed && certain && waited >= ANSWER_PATIENCE) {
+        if !(gap.owed && certain && waited >= ANSWER_PATIENCE + ledger.requests_queued) {
             return;
         }
         let relative = ledger.relative(gap.psn);
