@@ -166,10 +166,11 @@ impl Network {
         }
     }
 
-    /// Held packets leave, each a nanosecond after the one before: their order is to be seen in the trace.
+    /// Held packets leave right behind the one that lets them go, each a nanosecond after the one before: their order is to
+    /// be seen in the trace.
     fn release_overtaken(&mut self, now: Nanos) {
         let tickets: Vec<Ticket> = self.pipeline.take_released().collect();
-        for (ticket, later) in tickets.into_iter().zip(1..) {
+        for (ticket, later) in tickets.into_iter().zip(0..) {
             if let Some(held) = self.held.remove(&ticket) {
                 self.release(&held, now + Nanos(later));
             }

@@ -88,6 +88,8 @@ impl Requester {
                 entry.reaction_ns = Some(packet.time - rnr.time);
                 self.rnr_resumed = packet.time;
                 if timer_due {
+                    // A copy of an RNR NAK that was acted on before, and an expiry of the timer.
+                    ledger.counts.possible_timeouts += 1;
                     self.budget.may_spend();
                 }
                 // Of several RNR NAKs on their way nobody can say which one it acts on.
