@@ -90,10 +90,10 @@ impl Network {
     }
 
     /// Sends a packet from a host at a time in ps; returns when the cable can take the next one.
-    pub(super) fn send(&mut self, from: Role, packet: Packet, now_ps: u64) -> u64 {
-        let ipv6 = self.route(&packet, from).destination.is_ipv6();
+    pub(super) fn send(&mut self, from: Role, mut packet: Packet, now_ps: u64) -> u64 {
+        packet.frame_len = packet.frame_len_over(self.route(&packet, from).destination.is_ipv6());
         let cable = &mut self.cables[from as usize];
-        let sent = now_ps + cable.frame_ps(packet.frame_len(ipv6));
+        let sent = now_ps + cable.frame_ps(packet.frame_len);
         let there = Nanos(sent.div_ceil(1_000) + cable.link.propagation_ns);
         cable.up.push_back((there, packet));
         sent
@@ -117,11 +117,9 @@ impl Network {
         self.later.next_at()
     }
 
-    /// Takes the next packet for a host off its cable, with the length of its frame.
-    pub(super) fn take_arrival(&mut self, to: Role) -> Option<(Packet, u32)> {
-        let (_, packet) = self.cables[to as usize].down.pop_front()?;
-        let ipv6 = self.route(&packet, to.peer()).destination.is_ipv6();
-        Some((packet, packet.frame_len(ipv6)))
+    /// Takes the next packet for a host off its cable.
+    pub(super) fn take_arrival(&mut self, to: Role) -> Option<Packet> {
+        self.cables[to as usize].down.pop_front().map(|(_, packet)| packet)
     }
 
     /// The next packet of a host enters the switch.
@@ -202,11 +200,9 @@ impl Network {
 
     /// A packet leaves towards a host, behind what waits for the cable.
     fn depart(&mut self, to: Role, packet: Packet, now: Nanos) {
-        let ipv6 = self.route(&packet, to.peer()).destination.is_ipv6();
-        let frame_len = packet.frame_len(ipv6);
         let cable = &mut self.cables[to as usize];
         let start = ((now + SWITCH_LATENCY).0 * 1_000).max(cable.down_free);
-        cable.down_free = start + cable.frame_ps(frame_len);
+        cable.down_free = start + cable.frame_ps(packet.frame_len);
         let latency = cable.link.propagation_ns + draw(cable.receive_latency, &mut cable.rng);
         let there = Nanos(cable.down_free.div_ceil(1_000) + latency);
         // Packets do not overtake each other on their way in.
@@ -226,7 +222,7 @@ impl Network {
             })
         });
         let mut record = Record::new(now, sequence, flow, packet.opcode, packet.psn);
-        record.frame_len = packet.frame_len(route.destination.is_ipv6());
+        record.frame_len = packet.frame_len;
         record.payload_len = packet.payload;
         record.src_port = route.src_port;
         record.traffic_class = packet.traffic_class;

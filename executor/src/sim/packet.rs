@@ -33,6 +33,8 @@ pub(super) struct Packet {
     pub(super) content: u64,
     /// Whether the ICRC is wrong.
     pub(super) corrupt: bool,
+    /// Length of its frame without FCS, in bytes; 0 until it is sent.
+    pub(super) frame_len: u32,
 }
 
 /// Ethernet, IPv4, UDP, BTH and ICRC, in bytes.
@@ -45,8 +47,8 @@ const HEADERS_V6: u32 = HEADERS + 20;
 pub(super) const CABLE_OVERHEAD: u32 = 8 + 4 + 12;
 
 impl Packet {
-    /// Length of the frame without FCS, in bytes.
-    pub(super) fn frame_len(&self, ipv6: bool) -> u32 {
+    /// Length of the frame that it is sent in, without FCS, in bytes.
+    pub(super) fn frame_len_over(&self, ipv6: bool) -> u32 {
         let headers = if ipv6 { HEADERS_V6 } else { HEADERS };
         headers + self.opcode.extensions_len() as u32 + u32::from(self.payload).next_multiple_of(4)
     }

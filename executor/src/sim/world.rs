@@ -91,8 +91,8 @@ impl World {
             Step::Entry(from) => self.network.enter(from),
             Step::Later => self.network.handle_later(now),
             Step::Arrival(to) => {
-                if let Some((packet, frame_len)) = self.network.take_arrival(to) {
-                    self.nics[to as usize].handle(now, Input::Packet(packet, frame_len));
+                if let Some(packet) = self.network.take_arrival(to) {
+                    self.nics[to as usize].handle(now, Input::Packet(packet));
                     self.pass_events(to);
                 }
             }

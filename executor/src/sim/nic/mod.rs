@@ -65,8 +65,8 @@ pub(super) struct QpSetup {
 /// What a NIC is given.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Input {
-    /// A packet, in a frame of so many bytes.
-    Packet(Packet, u32),
+    /// A packet arrives.
+    Packet(Packet),
     /// The host posts a request on a QP.
     Post { qp: u32, message: u32, verb: corpus::Verb, bytes: u32 },
     /// The host posts a Receive on a QP.
@@ -145,7 +145,7 @@ impl Nic {
     #[inline]
     pub(super) fn handle(&mut self, now: Nanos, input: Input) {
         match input {
-            Input::Packet(packet, frame_len) => match self.receive.arrive(&packet, frame_len, now) {
+            Input::Packet(packet) => match self.receive.arrive(&packet, now) {
                 Arrival::Passes => self.take_in(&packet, now),
                 Arrival::Waits => {}
                 Arrival::Discarded => self.stats.count(Stat::Discards),
@@ -296,6 +296,7 @@ impl Nic {
             reth: RethRepr { remote_key: end.remote_key, ..RethRepr::default() },
             content: 0,
             corrupt: false,
+            frame_len: 0,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::sim::packet::Packet;
 pub(super) struct ReceiveBuffer {
     packet_ns: Nanos,
     capacity: u64,
-    waiting: VecDeque<(u32, Packet)>,
+    waiting: VecDeque<Packet>,
     bytes: u64,
     /// When the transport can take the next packet.
     free_at: Nanos,
@@ -42,18 +42,19 @@ impl ReceiveBuffer {
         }
     }
 
-    /// A packet arrives in a frame of so many bytes.
+    /// A packet arrives.
     #[inline]
-    pub(super) fn arrive(&mut self, packet: &Packet, frame_len: u32, now: Nanos) -> Arrival {
+    pub(super) fn arrive(&mut self, packet: &Packet, now: Nanos) -> Arrival {
         if !self.stalled && self.waiting.is_empty() && self.free_at <= now {
             self.free_at = now + self.packet_ns;
             return Arrival::Passes;
         }
-        if self.bytes + u64::from(frame_len) > self.capacity {
+        let frame_len = u64::from(packet.frame_len);
+        if self.bytes + frame_len > self.capacity {
             return Arrival::Discarded;
         }
-        self.bytes += u64::from(frame_len);
-        self.waiting.push_back((frame_len, *packet));
+        self.bytes += frame_len;
+        self.waiting.push_back(*packet);
         Arrival::Waits
     }
 
@@ -73,8 +74,8 @@ impl ReceiveBuffer {
         if self.next_at()? > now {
             return None;
         }
-        let (frame_len, packet) = self.waiting.pop_front()?;
-        self.bytes -= u64::from(frame_len);
+        let packet = self.waiting.pop_front()?;
+        self.bytes -= u64::from(packet.frame_len);
         self.free_at = now + self.packet_ns;
         Some(packet)
     }

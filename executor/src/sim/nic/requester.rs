@@ -39,7 +39,7 @@ impl Request {
 /// The requester of a QP.
 #[derive(Debug)]
 pub(in crate::sim) struct Requester {
-    pub(super) first_psn: Psn,
+    first_psn: Psn,
     /// Requests in the order of their PSNs.
     pub(super) work: VecDeque<Request>,
     /// Offset after the last request.
@@ -51,14 +51,14 @@ pub(in crate::sim) struct Requester {
     /// Offset of the next PSN to send.
     pub(super) cursor: u32,
     /// Index in `work` of the request that the cursor is in.
-    pub(super) at: usize,
+    at: usize,
     /// Reads before the cursor that are not answered.
-    pub(super) reads_out: u32,
+    reads_out: u32,
     /// Reads in `work`.
     reads_posted: u32,
     pub(super) recovery: Recovery,
     failed: bool,
-    pub(super) memory: Memory,
+    memory: Memory,
     quirks: QuirkCounts,
 }
 
@@ -193,10 +193,12 @@ impl Requester {
         }
     }
 
-    /// The offset of a PSN that the responder sent, if it is of a request that was sent.
+    /// The offset of a PSN that the responder sent, if something is outstanding there. An answer to what is acknowledged
+    /// already, or was never sent, says nothing (IBA vol. 1, 9.7.5.1).
     fn offset(&self, psn: Psn) -> Option<u32> {
         let ahead = psn.since(self.first_psn.add(self.oldest));
-        self.oldest.checked_add_signed(ahead).filter(|offset| *offset < self.sent)
+        let offset = self.oldest + u32::try_from(ahead).ok()?;
+        (offset < self.sent && !self.failed).then_some(offset)
     }
 
     /// Handles an acknowledgement of any kind.
@@ -206,11 +208,7 @@ impl Requester {
             Syndrome::RnrNak(_) => cx.count(Stat::RnrNaksReceived),
             _ => {}
         }
-        // An answer to what is acknowledged already, or was never sent, says nothing (IBA vol. 1, 9.7.5.1).
-        let Some(offset) = self.offset(psn).filter(|offset| *offset >= self.oldest) else { return };
-        if self.failed {
-            return;
-        }
+        let Some(offset) = self.offset(psn) else { return };
         match aeth.syndrome {
             Syndrome::Ack(_) => {
                 self.acknowledge(offset + 1, cx);
@@ -240,10 +238,7 @@ impl Requester {
 
     /// Handles a packet of a Read response.
     pub(super) fn on_read_response(&mut self, packet: &Packet, cx: &mut Context<'_>) {
-        let Some(offset) = self.offset(packet.psn).filter(|offset| *offset >= self.oldest) else { return };
-        if self.failed {
-            return;
-        }
+        let Some(offset) = self.offset(packet.psn) else { return };
         // A response acknowledges everything before its Read, and shows a gap where an earlier one is missing.
         self.acknowledge(offset, cx);
         if self.oldest != offset {
@@ -298,10 +293,9 @@ impl Requester {
     }
 
     /// Ends the QP: the oldest request fails, all others are flushed.
-    pub(super) fn fail(&mut self, status: CompletionStatus, cx: &mut Context<'_>) {
+    pub(super) fn fail(&mut self, mut status: CompletionStatus, cx: &mut Context<'_>) {
         self.failed = true;
         self.recovery.stop();
-        let mut status = status;
         for request in std::mem::take(&mut self.work) {
             cx.tell(HostEvent::Completed { qp: cx.qp, message: request.message, status });
             status = CompletionStatus::Flushed;

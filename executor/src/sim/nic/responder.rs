@@ -18,9 +18,9 @@ use crate::sim::packet::Packet;
 pub(in crate::sim) struct Responder {
     pub(super) first_psn: Psn,
     /// Offset of the expected PSN.
-    pub(super) expected: u32,
+    expected: u32,
     /// Messages completed.
-    pub(super) msn: u32,
+    msn: u32,
     /// Messages begun, which tells where a Send's bytes belong.
     begun: u32,
     refusal: Refusal,
@@ -167,15 +167,15 @@ impl Responder {
             self.current = Some(Incoming { verb, message, address });
         }
         if let Some(current) = &mut self.current {
-            let taken = current.address - self.memory.address(self.begun - 1);
+            let after = current.address + u64::from(packet.payload);
             let room = cx.profile.host.receive_bytes;
-            if verb == Verb::Send && taken + u64::from(packet.payload) > room {
+            if verb == Verb::Send && after - self.memory.address(current.message) > room {
                 // IBA vol. 1, 9.9.3: a Send longer than its Receive is an invalid request.
                 self.refuse_for_good();
                 return false;
             }
             self.memory.write(current.message, current.address, packet.content, packet.payload.into());
-            current.address += u64::from(packet.payload);
+            current.address = after;
         }
         self.expected += 1;
         if position.ends() {
