@@ -2,7 +2,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::mem;
 use std::net::IpAddr;
 
 use corpus::TestConfig;
@@ -17,12 +16,11 @@ use crate::connections::{self, Certainty, FlowProfile, LARGEST_MTU, Pair};
 use crate::counters::{self, CounterReport};
 use crate::deliveries;
 use crate::facts::{self, HostFacts};
-use crate::gbn::{ConnectionTracker, Findings};
+use crate::gbn::{ConnectionTracker, Findings, SharedPath};
 use crate::known::{CnpScope, Host, Known};
 use crate::messages::{self, MessageTime, QpMessages, Report};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::sides::Sides;
-use crate::thresholds::{LONGEST_QUEUE, SLOWEST_LINK_NS_PER_KB, TIMER_SLACK};
 
 /// What the analyzers say of a connection.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -159,10 +157,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         anomalies: &mut anomalies,
         retransmissions: &mut retransmissions,
         known: &known,
-        requests_flow_since: Nanos::ZERO,
-        request_before: Nanos::ZERO,
-        answers_queued: Nanos::ZERO,
-        requests_queued: Nanos::ZERO,
+        shared_path: SharedPath::default(),
     };
 
     let mut events = EventLog::new(trace, &pairs);
@@ -209,24 +204,6 @@ const fn key_of(connection: &Connection) -> (IpAddr, Option<u32>) {
     (connection.responder.ip, connection.responder.qpn)
 }
 
-/// What may wait at a port of the switch, if the link behind it is the slowest that there is.
-#[derive(Default)]
-struct Queue {
-    ends: Nanos,
-    longest: Nanos,
-}
-
-impl Queue {
-    /// Adds a packet. Returns how long the queue can have been so far.
-    #[inline]
-    fn take(&mut self, record: &Record) -> Nanos {
-        let on_the_link = Nanos(u64::from(record.frame_len) * SLOWEST_LINK_NS_PER_KB / 1_000);
-        self.ends = (self.ends.max(record.time) + on_the_link).min(record.time + LONGEST_QUEUE);
-        self.longest = self.longest.max(self.ends - record.time);
-        self.longest
-    }
-}
-
 /// Feeds every packet to its connection's machines: once as it enters, once as it leaves, in the order of
 /// these moments.
 fn pass(
@@ -250,17 +227,11 @@ fn pass(
             tracker.leaves(record, left, findings);
         }
     };
-    let mut last_request = Nanos::ZERO;
-    let (mut requests, mut answers) = (Queue::default(), Queue::default());
     for (at, record) in trace.records().iter().enumerate() {
         if routes[record.flow.index()].requests != NOBODY {
-            findings.request_before = mem::replace(&mut last_request, record.time);
-            if record.time - findings.request_before > TIMER_SLACK {
-                findings.requests_flow_since = record.time;
-            }
-            findings.requests_queued = requests.take(record);
+            findings.shared_path.request(record);
         } else if routes[record.flow.index()].answers != NOBODY {
-            findings.answers_queued = answers.take(record);
+            findings.shared_path.answer(record);
         }
         while let Some(Reverse((left, held_at))) =
             held.peek().copied().filter(|Reverse((left, _))| *left < record.time)

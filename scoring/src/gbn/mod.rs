@@ -8,10 +8,12 @@
 mod answers;
 mod requester;
 mod responder;
+mod shared_path;
 mod start;
 pub mod table;
 pub mod tables;
 mod tracker;
 mod window;
 
+pub use shared_path::SharedPath;
 pub use tracker::{ConnectionTracker, Findings, TrackerCounts};

@@ -10,6 +10,7 @@ use dumper::{Nanos, Psn};
 use super::answers::Answers;
 use super::requester::Requester;
 use super::responder::Responder;
+use super::shared_path::SharedPath;
 use super::start::{Place, Start};
 use super::table::Next;
 use super::window::ReadOf;
@@ -107,14 +108,7 @@ pub(super) struct Ledger<'a> {
     pub(super) requester_discards: Option<u64>,
     /// Path MTU in bytes.
     pub(super) mtu: u32,
-    /// See [`Findings::requests_flow_since`].
-    pub(super) requests_flow_since: Nanos,
-    /// See [`Findings::request_before`].
-    pub(super) request_before: Nanos,
-    /// See [`Findings::answers_queued`].
-    pub(super) answers_queued: Nanos,
-    /// See [`Findings::requests_queued`].
-    pub(super) requests_queued: Nanos,
+    pub(super) shared_path: &'a SharedPath,
     start: &'a Start,
     pair: &'a Pair,
     connection: usize,
@@ -217,16 +211,8 @@ pub struct Findings<'a> {
     pub retransmissions: &'a mut Vec<Retransmission>,
     /// What is known besides the trace.
     pub known: &'a Known,
-    /// Since when requests have been entering the switch without a break: what a requester means to repeat may wait
-    /// behind them in its NIC.
-    pub requests_flow_since: Nanos,
-    /// When the request before the one that enters now did, whichever connection's it is.
-    pub request_before: Nanos,
-    /// How much later than the switch a requester may have seen an answer, as answers queue up where its link is slower
-    /// than the responder's: the longest that the queue can have been so far.
-    pub answers_queued: Nanos,
-    /// The same of requests on their way to the responder.
-    pub requests_queued: Nanos,
+    /// What all connections share on their way.
+    pub shared_path: SharedPath,
 }
 
 /// Lends the tracker's own fields and the findings to its machines.
@@ -240,10 +226,7 @@ macro_rules! ledger {
             responder_discards: $tracker.responder_discards,
             requester_discards: $tracker.requester_discards,
             mtu: $tracker.mtu,
-            requests_flow_since: $findings.requests_flow_since,
-            request_before: $findings.request_before,
-            answers_queued: $findings.answers_queued,
-            requests_queued: $findings.requests_queued,
+            shared_path: &$findings.shared_path,
             start: &$tracker.start,
             pair: &$tracker.pair,
             connection: $tracker.connection,

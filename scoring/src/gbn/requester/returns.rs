@@ -269,7 +269,9 @@ impl Requester {
     /// Whether what it repeats may have waited since before `then` in its NIC: it has sent nothing since, and other
     /// connections have without a break.
     fn may_have_waited_in_its_nic(&self, then: Nanos, ledger: &Ledger<'_>) -> bool {
-        self.last_sent <= then && ledger.requests_flow_since <= then && ledger.request_before > then
+        self.last_sent <= then
+            && ledger.shared_path.requests_flow_since <= then
+            && ledger.shared_path.request_before > then
     }
 
     /// Whether an expired timer explains going back better than yet another delivery of a cause that was acted
@@ -310,7 +312,7 @@ impl Requester {
         let maximum = minimum.times(LATEST_EXPIRY);
         let (rule, waited, limit) = if longest + TIMER_SLACK < minimum {
             (Rule::RtoBelowMinimum, longest, minimum)
-        } else if shortest > maximum + TIMER_SLACK + ledger.answers_queued {
+        } else if shortest > maximum + TIMER_SLACK + ledger.shared_path.answers_queued() {
             (Rule::RtoAboveMaximum, shortest, maximum)
         } else {
             return;

@@ -35,7 +35,7 @@ impl Responder {
             && !matches!(self.state, State::Failed | State::NotReady)
             && self.uncertain.is_none()
             && !read(asked.psn);
-        if !clear || packet.time - asked.since < ANSWER_PATIENCE + ledger.requests_queued {
+        if !clear || packet.time - asked.since < ANSWER_PATIENCE + ledger.shared_path.requests_queued() {
             return;
         }
         let relative = ledger.relative(asked.psn);
@@ -54,7 +54,7 @@ impl Responder {
         let clear = ledger.responder_discards == Some(0)
             && !matches!(self.state, State::Failed | State::NotReady)
             && self.uncertain.is_none();
-        if !clear || waited < ANSWER_PATIENCE + ledger.requests_queued {
+        if !clear || waited < ANSWER_PATIENCE + ledger.shared_path.requests_queued() {
             return;
         }
         let relative = ledger.relative(asked.psn);
@@ -68,7 +68,7 @@ impl Responder {
     pub(super) fn judge_missing_nak(&self, gap: &Gap, until: Nanos, ledger: &mut Ledger<'_>) {
         let waited = until - gap.opened;
         let certain = ledger.responder_discards == Some(0) || (gap.seen > 1 && gap.first);
-        if !(gap.owed && certain && waited >= ANSWER_PATIENCE + ledger.requests_queued) {
+        if !(gap.owed && certain && waited >= ANSWER_PATIENCE + ledger.shared_path.requests_queued()) {
             return;
         }
         let relative = ledger.relative(gap.psn);
