@@ -4,5 +4,9 @@
 //! reports come here.
 
 pub mod analyze;
+pub mod campaign;
 pub mod cli;
+pub mod judge;
+pub mod minimize;
+pub mod report;
 pub mod run;

@@ -1,3 +1,27 @@
-//! Search spaces, targets, and the mutation and crossover operators over `corpus::TestConfig`.
-//!
-//! Empty so far: operators arrive together with the campaign that applies them.
+//! Targets: what a campaign looks for and where. A target's search space, the random tests that are drawn from it, and
+//! the mutation operators that change one test of it into another. Every test that comes out is valid
+//! ([`corpus::TestConfig::is_valid`]) and inside the space.
+
+mod target;
+
+pub use target::{Target, TargetError, Vocabulary};
+
+use corpus::TestConfig;
+
+/// A test that was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mutant {
+    /// The test: valid, inside the target's space, and different from its parent.
+    pub config: TestConfig,
+    /// The operators that changed it, in order.
+    pub operators: Vec<&'static str>,
+}
+
+/// What mutation made of a test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mutation {
+    /// A different one.
+    Changed(Box<Mutant>),
+    /// Nothing: no operator of the target applies to this test.
+    NotApplicable,
+}

@@ -1,0 +1,1 @@
+//! The campaign: the genetic search over tests.
