@@ -58,8 +58,8 @@ pub struct Scores {
 pub struct Sighting {
     /// Kind, role, rule and state, as `scoring` writes them.
     pub signature: String,
-    /// The objective that counts it, by name.
-    pub objective: String,
+    /// The objectives that it raises, by name: its own, and those of the symptoms that it explains.
+    pub objectives: Vec<String>,
 }
 
 /// Digest of a test's canonical text: equal for equal tests, on every machine.

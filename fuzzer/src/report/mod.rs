@@ -1,1 +1,3 @@
 //! Reports: what was found, for people.
+
+pub mod campaign;

@@ -74,6 +74,14 @@ impl Assessment {
             .map(|at| &self.anomalies[at])
     }
 
+    /// [`Self::findings`], each with the symptoms that it explains.
+    pub fn findings_with_symptoms(&self) -> impl Iterator<Item = (&Anomaly, impl Iterator<Item = &Anomaly>)> {
+        (0..self.anomalies.len()).filter(|at| self.explained.iter().all(|(symptom, _)| symptom != at)).map(|at| {
+            let symptoms = self.explained.iter().filter(move |(_, cause)| *cause == at);
+            (&self.anomalies[at], symptoms.map(|(symptom, _)| &self.anomalies[*symptom]))
+        })
+    }
+
     /// Of a test that had to be stopped after so many packets, as its QPs repeat themselves without end.
     pub fn of_endless_test(packets: usize) -> Self {
         todo!("{packets}")
