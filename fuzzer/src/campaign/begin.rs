@@ -262,6 +262,27 @@ impl Campaign {
     }
 }
 
+/// Puts a finding that was worked on elsewhere back into the campaign in a folder.
+///
+/// # Errors
+/// The corpus cannot be opened, as a campaign runs on it for example, or written.
+pub fn replace_finding(folder: &Path, finding: &FindingRecord) -> Result<(), CampaignError> {
+    let settings = folder::read_settings(folder)?;
+    let (store, _) = Store::open(&folder.join(CORPUS))?;
+    let mut findings = store.findings()?;
+    let Some(known) = findings.iter_mut().find(|known| known.signature == finding.signature) else {
+        return Ok(());
+    };
+    let mut progress = store.progress()?;
+    progress.minimizer_executions += finding.minimizer_executions.saturating_sub(known.minimizer_executions);
+    *known = FindingRecord { config: known.config.clone(), sightings: known.sightings, ..finding.clone() };
+    store.put_finding(known, progress)?;
+    store.checkpoint()?;
+    let corpus_size = store.kept().count() as u64;
+    let summary = Summary::new(&settings, progress, corpus_size, &findings);
+    folder::write_json(&folder.join(folder::SUMMARY), &summary)
+}
+
 /// A path as it is from any folder.
 fn whole(path: &str) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.into())

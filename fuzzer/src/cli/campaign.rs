@@ -131,7 +131,7 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
         (Some(out), true) => Campaign::resume(out, &request),
         (Some(out), false) => Campaign::begin(out, &request),
         (None, _) => {
-            let seed = request.seed.unwrap_or_else(|| rand::random_range(..=corpus::config::fields::SEED.max));
+            let seed = request.seed.unwrap_or_else(|| rand::random::<u32>().into());
             request.seed = Some(seed);
             let target = args.target.as_deref().map(Path::new).and_then(Path::file_stem);
             let target = target.unwrap_or_default().to_string_lossy();
@@ -179,7 +179,7 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
 
 /// The first Ctrl-C (or a request to terminate) lets the running tests end; the second one ends the program. What is
 /// recorded is safe either way.
-fn hear_ctrl_c(stop: &Arc<Stop>) -> Result<(), Exit> {
+pub(super) fn hear_ctrl_c(stop: &Arc<Stop>) -> Result<(), Exit> {
     let stop = Arc::clone(stop);
     ctrlc::set_handler(move || {
         if stop.is_asked() {
@@ -194,7 +194,7 @@ fn hear_ctrl_c(stop: &Arc<Stop>) -> Result<(), Exit> {
 }
 
 /// Says why a campaign cannot be started or cannot go on.
-fn fail(error: CampaignError, format: Format) -> Exit {
+pub(super) fn fail(error: CampaignError, format: Format) -> Exit {
     match error {
         CampaignError::Input(errors) => bad_file("bad input", errors, format),
         CampaignError::Usage(_) => bad_message("bad request", &error, format),

@@ -3,9 +3,11 @@
 mod analyze;
 mod analyzers;
 mod campaign;
+mod minimize;
 mod nics;
 mod output;
 mod progress;
+mod replay;
 mod run;
 
 use std::process::ExitCode;
@@ -57,6 +59,10 @@ struct Cli {
 enum Command {
     /// Hunt: mutate tests, run them, keep the odd ones, minimise and report what is wrong.
     Campaign(campaign::Args),
+    /// Run findings again: reproduced or not.
+    Replay(replay::Args),
+    /// Make the test of a finding as small as it gets.
+    Minimize(minimize::Args),
     /// Judge captures or a result folder: integrity, retransmissions, anomalies.
     Analyze(analyze::Args),
     /// List the analyzers, or explain one.
@@ -103,6 +109,8 @@ impl From<ScopeArg> for CnpScope {
 pub fn run() -> ExitCode {
     match Cli::parse().command {
         Command::Campaign(args) => campaign::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Minimize(args) => minimize::run(&args),
         Command::Analyze(args) => analyze::run(&args),
         Command::Analyzers(args) => analyzers::run(&args),
         Command::Run(args) => run::run(&args),

@@ -1,6 +1,7 @@
 //! A finding: its test minimised, what it shows, and the folder that keeps it for a vendor and for `replay`.
 
 mod read;
+mod replay;
 mod work;
 mod write;
 
@@ -12,8 +13,9 @@ use crate::campaign::{Copied, Strategy};
 use crate::run::TestbedName;
 
 pub use read::{Kept, ReadError, find, read};
+pub use replay::{Instead, Replayed, replay};
 pub use work::{WorkError, describe, minimise, reproduce};
-pub use write::{WriteError, write};
+pub use write::{WriteError, rewrite, write};
 
 /// The document.
 pub const DOCUMENT: &str = "finding.json";

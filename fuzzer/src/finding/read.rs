@@ -134,8 +134,13 @@ pub fn read(folder: &Path) -> Result<Kept, ReadError> {
 }
 
 /// The profile in a copy, which must be what was copied.
-pub(crate) fn profile_of(folder: &Path, copy: &Copied) -> Result<NicProfile, ReadError> {
+fn profile_of(folder: &Path, copy: &Copied) -> Result<NicProfile, ReadError> {
     let path = folder.join(&copy.file);
+    // A document from somebody else must not have us read what is elsewhere.
+    if Path::new(&copy.file).file_name() != Some(copy.file.as_ref()) {
+        let reason = format!("`{}` is not the name of a file beside it", copy.file);
+        return Err(ReadError::Document { path: folder.join(DOCUMENT), reason });
+    }
     let text = corpus::read_text(&path)?;
     if !copy.is(&text) {
         return Err(ReadError::Changed(path));

@@ -23,7 +23,7 @@ pub enum WorkError {
 /// to the end.
 ///
 /// # Errors
-/// See [`WorkError`]; the finding is then as it was.
+/// See [`WorkError`]. The reproducer is then the smallest test so far.
 pub fn minimise(
     finding: &mut FindingRecord,
     testbed: &mut dyn Testbed,
@@ -33,6 +33,7 @@ pub fn minimise(
     let baselines = InMemory::default();
     let mut runs = 0;
     let mut is_cut = false;
+    let mut smallest = None;
     let mut shows = |config: &TestConfig| {
         if stop.is_asked() {
             return Err(WorkError::Interrupted);
@@ -43,17 +44,30 @@ pub fn minimise(
             return Ok(false);
         }
         runs += 1;
-        Ok(match judge(testbed, config, &baselines)? {
+        let shows = match judge(testbed, config, &baselines)? {
             Verdict::Judged(judged) => judged.signatures().contains(&finding.signature),
             Verdict::Invalid { .. } => false,
-        })
+        };
+        if shows {
+            smallest = Some(config.clone());
+        }
+        Ok(shows)
     };
-    let minimised = minimize(&finding.reproducer, budget, &mut shows)?;
-    finding.reproducer = minimised.config;
-    finding.minimized =
-        if minimised.complete && !is_cut { Minimized::Full } else { Minimized::Partial };
+    let minimised = minimize(&finding.reproducer, budget, &mut shows);
     finding.minimizer_executions += runs + baselines.runs();
-    Ok(())
+    match minimised {
+        Ok(minimised) => {
+            finding.reproducer = minimised.config;
+            let is_full = minimised.complete && !is_cut;
+            finding.minimized = if is_full { Minimized::Full } else { Minimized::Partial };
+            Ok(())
+        }
+        Err(error) => {
+            // Each test that shows it is smaller than the one before.
+            finding.reproducer = smallest.unwrap_or_else(|| finding.reproducer.clone());
+            Err(error)
+        }
+    }
 }
 
 /// Runs a finding's reproducer again; none if it does not show the signature.

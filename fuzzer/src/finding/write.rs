@@ -8,7 +8,7 @@ use corpus::{FindingRecord, Role, TestConfig};
 use dumper::capture::{self, CaptureFormat};
 use dumper::observation::write_whole;
 
-use super::{DOCUMENT, Document, REPORT, REPRODUCER, TRACE};
+use super::{DOCUMENT, Document, Kept, REPORT, REPRODUCER, TRACE};
 use crate::campaign::{FINDINGS, Settings};
 use crate::judge::Judged;
 use crate::report::{self, Subject};
@@ -82,8 +82,22 @@ pub fn write(
     write_into(&folder, &document, finding, judged)
 }
 
-/// Writes everything but the NICs' profiles, which are there.
-pub(crate) fn write_into(
+/// Writes a finding's folder anew, as its record has changed. The NICs' profiles stay.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn rewrite(kept: &Kept, finding: &FindingRecord, judged: &Judged) -> Result<(), WriteError> {
+    let document = Document {
+        title: finding.title.clone(),
+        minimized: finding.minimized,
+        minimizer_executions: finding.minimizer_executions,
+        anomaly: serde_json::from_str(&finding.evidence).unwrap_or_default(),
+        ..kept.document.clone()
+    };
+    write_into(&kept.folder, &document, finding, judged)
+}
+
+fn write_into(
     folder: &Path,
     document: &Document,
     finding: &FindingRecord,
