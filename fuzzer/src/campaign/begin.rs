@@ -226,13 +226,25 @@ impl Campaign {
         stop: &Stop,
         watch: &(dyn Fn(Event<'_>) + Sync),
     ) -> Result<(End, Status), CampaignError> {
-        let names = self.nic_names();
-        let sim = names
+        let sim = self
+            .nic_names()
             .iter()
             .zip(&self.profiles)
             .fold(Sim::new(&self.folder), |sim, (name, profile)| sim.with_profile(name, profile.clone()));
-        let [requester, responder] = names;
-        let testbed = || Box::new(sim.clone()) as Box<dyn Testbed>;
+        self.run_on(&|| Box::new(sim.clone()), stop, watch)
+    }
+
+    /// [`Self::run`] on testbeds of one's own; each job has one.
+    ///
+    /// # Errors
+    /// See [`Engine::run`].
+    pub fn run_on(
+        &self,
+        testbed: &(dyn Fn() -> Box<dyn Testbed> + Sync),
+        stop: &Stop,
+        watch: &(dyn Fn(Event<'_>) + Sync),
+    ) -> Result<(End, Status), CampaignError> {
+        let [requester, responder] = self.nic_names();
         let defaults = TestConfig::default();
         let engine = Engine::new(Setup {
             settings: &self.settings,
@@ -241,7 +253,7 @@ impl Campaign {
             initial: &self.initial,
             store: &self.store,
             folder: &self.folder,
-            testbed: &testbed,
+            testbed,
             stop,
             watch,
         })?;
