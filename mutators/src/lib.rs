@@ -2,9 +2,23 @@
 //! the mutation operators that change one test of it into another. Every test that comes out is valid
 //! ([`corpus::TestConfig::is_valid`]) and inside the space.
 
+mod admit;
+mod axis;
+mod draw;
+mod operators;
+mod settle;
+mod show;
+mod space;
 mod target;
+mod values;
 
-pub use target::{Target, TargetError, Vocabulary};
+pub use axis::{AXES, Axis, Entry, Kind};
+pub use operators::{Operator, all as operators};
+pub use space::Space;
+pub use target::{
+    Field, Loaded, SHIPPED, Shipped, Target, TargetError, Vocabulary, fields, is_shipped, load_with_base,
+};
+pub use values::Values;
 
 use corpus::TestConfig;
 
