@@ -6,7 +6,7 @@ use corpus::config::fields;
 use super::connections::{self, Classes};
 use super::events::{self, Detail};
 use super::fit;
-use super::parameters::{Parameter, parameters};
+use super::parameters::{Parameter, class_parameters, parameters};
 
 /// One way to make a test smaller: a height above the bottom, and how to come to another one.
 #[derive(Clone, Copy, Debug)]
@@ -43,17 +43,18 @@ pub(super) enum Growth {
 /// Axes that are swept together, in this order: what is deleted first, and then by the order of [`super::size::Size`].
 pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
     |config| (0..config.events.len()).map(Axis::Event).collect(),
+    // What tells connections apart, before these are taken away class by class.
+    |config| above_bottom(config, class_parameters().map(Axis::Parameter)),
     |config| of_classes(config, Growth::Nothing),
-    |_| vec![Axis::Messages(Growth::Nothing)],
-    |_| vec![Axis::Bytes],
     |config| of_classes(config, Growth::Bytes),
     |config| of_classes(config, Growth::Messages),
+    |_| vec![Axis::Messages(Growth::Nothing)],
     |_| vec![Axis::Messages(Growth::Bytes)],
+    |_| vec![Axis::Bytes],
     |config| pairs(config.events.len()).map(|(kept, gone)| Axis::Merge(kept, gone)).collect(),
     |config| {
-        let classes = 0..Classes::of(config).len();
-        let events = 0..config.events.len();
-        events.flat_map(|event| classes.clone().map(move |class| Axis::Members(event, class))).collect()
+        let memberships = connections::memberships(config);
+        memberships.into_iter().map(|(event, class)| Axis::Members(event, class)).collect()
     },
     |config| above_bottom(config, parameters().map(Axis::Parameter)),
     |config| {
@@ -69,8 +70,10 @@ fn of_classes(config: &TestConfig, growth: Growth) -> Vec<Axis> {
     (0..Classes::of(config).len()).map(|class| Axis::Connections(class, growth)).collect()
 }
 
+/// Events and those shortly before them: all pairs of few events, and not too many of many.
 fn pairs(events: usize) -> impl Iterator<Item = (usize, usize)> {
-    (1..events).flat_map(|gone| (0..gone).map(move |kept| (kept, gone)))
+    const NEAR: usize = 4;
+    (1..events).flat_map(|gone| (gone.saturating_sub(NEAR)..gone).map(move |kept| (kept, gone)))
 }
 
 fn above_bottom(config: &TestConfig, axes: impl Iterator<Item = Axis>) -> Vec<Axis> {

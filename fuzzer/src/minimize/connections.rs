@@ -1,9 +1,10 @@
 //! Connections: which of them a test does not tell apart, and how to do with fewer.
 
-use corpus::{ConnectionSet, Load, Role, TestConfig, TrafficClass, Verb};
+use corpus::config::fields;
+use corpus::{ConnectionSet, Event, Load, Role, TestConfig, TrafficClass, Verb};
 
-/// The connections of a test in classes: those with the same verbs that the same events name are as good as each
-/// other. Those of more and earlier events come first, those without events last.
+/// The connections of a test in classes: those of the same verbs, events and traffic classes are as good as each other.
+/// Those of more and earlier events come first, those without events last.
 pub(super) struct Classes {
     /// Class of each connection, counted from 0.
     class_of: Vec<usize>,
@@ -14,44 +15,41 @@ impl Classes {
     pub(super) fn of(config: &TestConfig) -> Self {
         let load = config.traffic.load;
         let connections = load.connections();
-        let class_of = match load {
-            Load::Split { send, .. } => (1..=connections).map(|qpn| usize::from(qpn > send)).collect(),
-            Load::Same { .. } | Load::Alternating { .. } => vec![0; connections as usize],
-        };
-        let count = class_of.last().map_or(0, |last| last + 1);
-        let mut classes = Self { class_of, count };
+        let mut classes = Self { class_of: vec![0; connections as usize], count: 1 };
+        if let Load::Split { send, .. } = load {
+            classes.split((1..=connections).map(|qpn| qpn <= send));
+        }
         for event in &config.events {
-            classes.split_by(&event.connections, connections);
+            classes.split(membership(&event.connections, connections).into_iter());
+        }
+        for role in Role::ALL {
+            if let Some(TrafficClass::PerConnection(list)) = &config.host(role).traffic_class {
+                for class in 0..=fields::TRAFFIC_CLASS.max {
+                    classes.split(list.iter().map(|one| u64::from(*one) == class));
+                }
+            }
         }
         classes
     }
 
-    /// Splits each class in members of a set and others, in this order.
-    fn split_by(&mut self, set: &ConnectionSet, connections: u32) {
-        let mut outside = vec![true; self.class_of.len()];
-        for qpn in set.members(connections) {
-            if let Some(outside) = outside.get_mut(qpn as usize - 1) {
-                *outside = false;
-            }
-        }
-        let part = |class: usize, outside: bool| 2 * class + usize::from(outside);
+    /// Splits each class in those inside of something and those outside, in this order.
+    fn split(&mut self, inside: impl Iterator<Item = bool>) {
         let mut used = vec![false; 2 * self.count];
-        for (class, outside) in self.class_of.iter_mut().zip(outside) {
-            *class = part(*class, outside);
+        for (class, inside) in self.class_of.iter_mut().zip(inside) {
+            *class = 2 * *class + usize::from(!inside);
             used[*class] = true;
         }
-        let mut next = 0;
         let numbers: Vec<usize> = used
-            .into_iter()
-            .map(|used| {
-                next += usize::from(used);
-                next - usize::from(used)
+            .iter()
+            .scan(0, |next, used| {
+                *next += usize::from(*used);
+                Some(*next)
             })
             .collect();
         for class in &mut self.class_of {
-            *class = numbers[*class];
+            *class = numbers[*class] - 1;
         }
-        self.count = next;
+        self.count = numbers.last().copied().unwrap_or_default();
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -68,12 +66,26 @@ impl Classes {
         (1..).zip(&self.class_of).filter(move |(_, one)| **one == class).map(|(qpn, _)| qpn)
     }
 
+    /// Whether an event names a class: as a whole, or else not at all.
+    fn are_in(&self, class: usize, event: &Event) -> bool {
+        self.members(class).next().is_some_and(|first| event.connections.contains(first))
+    }
+
     /// All relative QPNs, class by class.
     fn in_order(&self) -> Vec<u32> {
         let mut qpns: Vec<u32> = (1..).take(self.class_of.len()).collect();
         qpns.sort_by_key(|qpn| self.class_of[*qpn as usize - 1]);
         qpns
     }
+}
+
+/// Whether each connection is in a set.
+fn membership(set: &ConnectionSet, connections: u32) -> Vec<bool> {
+    let mut inside = vec![false; connections as usize];
+    for qpn in set.members(connections) {
+        inside[qpn as usize - 1] = true;
+    }
+    inside
 }
 
 /// Leaves only the first `to` connections of a class.
@@ -96,12 +108,20 @@ pub(super) fn order(config: &mut TestConfig) {
     renumber(config, &order);
 }
 
+/// Every event with every class that it names.
+pub(super) fn memberships(config: &TestConfig) -> Vec<(usize, usize)> {
+    let classes = Classes::of(config);
+    (0..config.events.len())
+        .flat_map(|event| (0..classes.len()).map(move |class| (event, class)))
+        .filter(|(event, class)| classes.are_in(*class, &config.events[*event]))
+        .collect()
+}
+
 /// How many connections of a class an event names.
 pub(super) fn members_in(config: &TestConfig, event: usize, class: usize) -> u64 {
     let classes = Classes::of(config);
-    // A class is in an event as a whole or not at all.
-    match (config.events.get(event), classes.members(class).next()) {
-        (Some(event), Some(first)) if event.connections.contains(first) => classes.count(class),
+    match config.events.get(event) {
+        Some(event) if classes.are_in(class, event) => classes.count(class),
         _ => 0,
     }
 }
@@ -121,13 +141,8 @@ pub(super) fn reduce_members(config: &mut TestConfig, event: usize, class: usize
 fn renumber(config: &mut TestConfig, old: &[u32]) {
     let before = config.traffic.load.connections();
     for event in &mut config.events {
-        let mut inside = vec![false; before as usize + 1];
-        for qpn in event.connections.members(before) {
-            if let Some(inside) = inside.get_mut(qpn as usize) {
-                *inside = true;
-            }
-        }
-        let new = (1..).zip(old).filter(|(_, old)| inside[**old as usize]).map(|(new, _)| new).collect();
+        let inside = membership(&event.connections, before);
+        let new = (1..).zip(old).filter(|(_, old)| inside[**old as usize - 1]).map(|(new, _)| new).collect();
         event.connections = ConnectionSet::List(new);
     }
     for role in Role::ALL {

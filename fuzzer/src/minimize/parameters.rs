@@ -56,9 +56,6 @@ macro_rules! verb {
 macro_rules! host {
     ($host:ident) => {
         [
-            // Weights need classes, so they go first: sweeps begin at the end.
-            switch!($host.traffic_class, None),
-            switch!($host.ets, None),
             switch!($host.roce.dcqcn_rp_enable, RoceParameters::default().dcqcn_rp_enable),
             switch!($host.roce.dcqcn_np_enable, RoceParameters::default().dcqcn_np_enable),
             number!($host.roce.min_time_between_cnps: u32, MIN_TIME_BETWEEN_CNPS),
@@ -72,6 +69,13 @@ macro_rules! host {
     };
 }
 
+// Weights need classes, so they go first: sweeps begin at the end.
+static CLASSES: [Parameter; 4] = [
+    switch!(requester.traffic_class, None),
+    switch!(requester.ets, None),
+    switch!(responder.traffic_class, None),
+    switch!(responder.ets, None),
+];
 static TRAFFIC: [Parameter; 16] = [
     verb!(Write),
     verb!(Send),
@@ -98,12 +102,17 @@ static TRAFFIC: [Parameter; 16] = [
     switch!(traffic.initial_psn, None),
     switch!(traffic.seed, fields::SEED.default),
 ];
-static REQUESTER: [Parameter; 8] = host!(requester);
-static RESPONDER: [Parameter; 8] = host!(responder);
+static REQUESTER: [Parameter; 6] = host!(requester);
+static RESPONDER: [Parameter; 6] = host!(responder);
+
+/// Traffic classes and their weights.
+pub(super) fn class_parameters() -> impl Iterator<Item = &'static Parameter> {
+    CLASSES.iter()
+}
 
 /// Every parameter.
 pub(super) fn parameters() -> impl Iterator<Item = &'static Parameter> {
-    [TRAFFIC.as_slice(), &REQUESTER, &RESPONDER].into_iter().flatten()
+    [CLASSES.as_slice(), &TRAFFIC, &REQUESTER, &RESPONDER].into_iter().flatten()
 }
 
 fn mtu_index(mtu: Mtu) -> usize {
