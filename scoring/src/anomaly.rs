@@ -38,6 +38,21 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::GbnViolation,
+        Self::ProtocolViolation,
+        Self::UnexpectedTimeout,
+        Self::RetryCount,
+        Self::Stall,
+        Self::DataCorruption,
+        Self::CnpGeneration,
+        Self::CounterMismatch,
+        Self::UnexplainedDiscard,
+        Self::NoisyNeighbor,
+        Self::SlowRetransmission,
+    ];
+
     /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {

@@ -49,7 +49,7 @@ impl CampaignError {
         match self {
             Self::Store(error)
             | Self::Judge(JudgeError::Store(error))
-            | Self::Work(WorkError::Judge(JudgeError::Store(error))) => error.is_disk_full(),
+            | Self::Work(WorkError::Judge(JudgeError::Store(error))) => error.is_full(),
             Self::Io { source, .. } => is_full(source),
             Self::Write(error) => error.is_disk_full(),
             Self::Input(_) | Self::Usage(_) | Self::Judge(_) | Self::Work(_) => false,
