@@ -14,6 +14,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use corpus::store::free_space;
 use dumper::observation::write_whole;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -160,7 +161,7 @@ pub(super) fn size(folder: &Path) -> Result<u64, CampaignError> {
 
 /// What is missing on the disk, if a campaign had better stop.
 pub(super) fn shortage(folder: &Path) -> Result<Option<String>, CampaignError> {
-    let free = fs4::available_space(folder).map_err(io_error(folder, "cannot be looked at"))?;
+    let free = free_space(folder)?;
     let mib = |bytes: u64| bytes >> 20;
     Ok((free < RESERVE).then(|| format!("{} MiB are left of the {} that are kept free", mib(free), mib(RESERVE))))
 }
