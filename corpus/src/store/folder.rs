@@ -100,7 +100,11 @@ impl Folder {
     /// is where. Until the very end the old one stays where it is.
     pub(super) fn mend(&self, archive: &Archive) -> Result<Option<PathBuf>, StoreError> {
         let [database, new, old] = ["db", "db.new", "db.old"].map(|name| self.path.join(name));
-        rebuild(archive, &new)?;
+        if let Err(error) = rebuild(archive, &new) {
+            // Half a copy would only take up room.
+            let _ = fs::remove_dir_all(&new);
+            return Err(error);
+        }
         let aside = if archive.is_whole() { None } else { Some(self.aside()) };
         let to = aside.as_ref().unwrap_or(&old);
         fs::rename(&database, to).context(&database, "cannot be renamed")?;

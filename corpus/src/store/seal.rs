@@ -89,7 +89,7 @@ pub(super) fn files(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {
             let kind = entry.file_type().context(&entry.path(), "cannot be read")?;
             if kind.is_dir() {
                 folders.push(entry.path());
-            } else if kind.is_file() && entry.file_name() != NAME {
+            } else if entry.path().is_file() && entry.file_name() != NAME {
                 files.push(entry.path());
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use corpus::store::{Progress, Store};
 use corpus::{Evaluation, FindingRecord, Key};
 
-use crate::samples::key;
+use crate::samples::{fill, key};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Contents {
@@ -40,5 +40,13 @@ impl Contents {
         let findings = store.findings().unwrap().into_iter();
         contents.findings = findings.map(|finding| (finding.signature.clone(), finding)).collect();
         contents
+    }
+
+    /// What a corpus of so many executions holds that nobody has interrupted.
+    pub(crate) fn uninterrupted(executions: u64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::create(&folder.path().join("corpus")).unwrap();
+        fill(&store, 1..=executions);
+        Self::of(&store, executions)
     }
 }

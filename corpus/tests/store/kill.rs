@@ -33,14 +33,6 @@ fn child() {
     }
 }
 
-/// What a corpus of so many executions holds that nobody has interrupted.
-fn uninterrupted(executions: u64) -> Contents {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::create(&folder.path().join("corpus")).unwrap();
-    fill(&store, 1..=executions);
-    Contents::of(&store, executions)
-}
-
 #[test]
 fn nothing_that_was_flushed_is_lost_when_the_process_is_killed() {
     let folder = tempfile::tempdir().unwrap();
@@ -70,7 +62,7 @@ fn nothing_that_was_flushed_is_lost_when_the_process_is_killed() {
         let executions = store.progress().unwrap().executions;
         assert!(executions >= flushed, "{executions} of {flushed}");
         let left = Contents::of(&store, executions);
-        assert_eq!(left, uninterrupted(executions));
+        assert_eq!(left, Contents::uninterrupted(executions));
         assert!((1..=executions).all(|number| left.kept.contains_key(&number) == is_kept(number)));
     }
 }
