@@ -12,6 +12,9 @@ use crate::thresholds::{
 /// Parts of the test between which throughput is compared.
 pub(super) const WINDOWS: usize = 16;
 
+/// Bytes of Ethernet's check sequence, preamble and gap between frames (IEEE 802.3), which no frame's length counts.
+const FRAME_GAP: u64 = 24;
+
 /// Totals of a trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Passage {
@@ -67,8 +70,9 @@ pub(super) fn takes(frame_len: u32) -> Nanos {
     on_the_slowest_link(frame_len).max(SLOWEST_SENDER)
 }
 
+/// What a packet takes on the slowest link.
 pub(super) fn on_the_slowest_link(frame_len: u32) -> Nanos {
-    Nanos(u64::from(frame_len) * SLOWEST_LINK_NS_PER_KB / 1_000)
+    Nanos(((u64::from(frame_len) + FRAME_GAP) * SLOWEST_LINK_NS_PER_KB).div_ceil(1_000))
 }
 
 /// A packet as it leaves the switch.

@@ -163,15 +163,16 @@ fn leave_out_queues(trace: &Trace, sides: &Sides, phases: &mut [Phase]) {
     let side_of: Vec<Option<Side>> = trace.flows().iter().map(|flow| sides.of(flow.source)).collect();
     let mut ready: FxHashMap<usize, Nanos> =
         phases.iter().map(|phase| (phase.end, records[phase.end].time)).collect();
-    // Of each host, since when it has been sending without a break, and when this breaks.
-    let mut at_work = [(Nanos::ZERO, Nanos::ZERO); 2];
+    // Of each host, since when it has been sending without a break, its last packet, and how long that is.
+    let mut at_work = [(Nanos::ZERO, Nanos::ZERO, 0); 2];
     for (record, at) in records.iter().zip(0..) {
         let Some(side) = side_of[record.flow.index()] else { continue };
-        let (since, until) = &mut at_work[side.index()];
-        if record.time > *until {
+        let (since, last, length) = &mut at_work[side.index()];
+        // A switch may stamp packets when they begin or when they end.
+        if record.time - *last > takes(record.frame_len.max(*length)) {
             *since = record.time;
         }
-        *until = record.time + takes(record.frame_len);
+        (*last, *length) = (record.time, record.frame_len);
         ready.entry(at).and_modify(|ready| *ready = *since);
     }
     for phase in phases {
