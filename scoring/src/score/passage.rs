@@ -5,9 +5,7 @@ use dumper::wire::{Class, Syndrome};
 use dumper::{Event, Nanos, Trace};
 
 use crate::sides::{Side, Sides};
-use crate::thresholds::{
-    FASTEST_LINK_NS_PER_KB, SLOWEST_LINK_NS_PER_KB, SLOWEST_RECEIVER, SLOWEST_SENDER, SMALLEST_BUFFER,
-};
+use crate::thresholds::{RECEIVER_JITTER, SLOWEST_LINK_NS_PER_KB, SLOWEST_SENDER};
 
 /// Parts of the test between which throughput is compared.
 pub(super) const WINDOWS: usize = 16;
@@ -103,23 +101,20 @@ pub(super) fn departures(trace: &Trace, sides: &Sides, to: Side) -> Vec<Departur
     departures
 }
 
-/// Whether a host may have had more to take at once than a receiver that conforms has room for: if its link is the
-/// fastest, its transport the slowest, and its buffer the smallest.
-pub(super) fn overwhelms(trace: &Trace, sides: &Sides, host: Side) -> bool {
-    let (mut arrives, mut free) = (Nanos::ZERO, Nanos::ZERO);
-    let mut longest = 0;
-    for departure in departures(trace, sides, host) {
-        let frame_len = u64::from(trace.records()[departure.record as usize].frame_len);
-        longest = longest.max(frame_len);
-        for _ in 0..departure.copies {
-            arrives = arrives.max(departure.left) + Nanos(frame_len * FASTEST_LINK_NS_PER_KB / 1_000);
-            free = free.max(arrives) + SLOWEST_RECEIVER;
-            // Whatever waits has at most the length of the longest so far.
-            let waiting = (free - arrives).0 / SLOWEST_RECEIVER.0;
-            if waiting * longest > SMALLEST_BUFFER {
-                return true;
-            }
+/// The most bytes that leave the switch towards a host while a receiver may take nothing, as its latency varies.
+pub(super) fn burst(trace: &Trace, sides: &Sides, host: Side) -> u64 {
+    let bytes = |departure: &Departure| {
+        u64::from(trace.records()[departure.record as usize].frame_len) * u64::from(departure.copies)
+    };
+    let departures = departures(trace, sides, host);
+    let (mut first, mut now, mut most) = (0, 0, 0);
+    for departure in &departures {
+        now += bytes(departure);
+        while departure.left - departures[first].left > RECEIVER_JITTER {
+            now -= bytes(&departures[first]);
+            first += 1;
         }
+        most = most.max(now);
     }
-    false
+    most
 }
