@@ -63,9 +63,9 @@ impl Passage {
     }
 }
 
-/// What a packet takes at most, on the slowest link and in the slowest NIC.
+/// What a packet takes at most, in the slowest NIC and on the slowest link.
 pub(super) fn takes(frame_len: u32) -> Nanos {
-    on_the_slowest_link(frame_len).max(SLOWEST_SENDER)
+    SLOWEST_SENDER + on_the_slowest_link(frame_len)
 }
 
 /// What a packet takes on the slowest link.
