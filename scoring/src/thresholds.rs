@@ -69,12 +69,12 @@ pub const SUFFERS_BEYOND: u64 = 10;
 /// Operating systems take a millisecond for any of these when they are busy; one more for the way.
 pub const HOSTS_TAKE: Nanos = Nanos::from_millis(4);
 
-/// The time between two packets that a receiver takes one after the other, at most, if it conforms: 50 million packets a
-/// second, which 100 Gb/s NICs are sold for at the least.
-pub const SLOWEST_RECEIVER: Nanos = Nanos(20);
+/// How much the time may vary that a packet takes through a receiver: what comes within it may come at once.
+pub const RECEIVER_JITTER: Nanos = Nanos::from_micros(10);
 
-/// The fastest link that a host may be on, 800 Gb/s, in nanoseconds for 1000 bytes.
-pub const FASTEST_LINK_NS_PER_KB: u64 = 10;
-
-/// The smallest receive buffer, one jumbo frame: what a receiver cannot take at once beyond it may be lost.
+/// The smallest receive buffer, one jumbo frame: of what comes at once, what does not fit may be lost.
 pub const SMALLEST_BUFFER: u64 = 9_216;
+
+/// Where more comes at once than the smallest buffer holds, what a host throws away is the test's doing if the reference run
+/// makes it throw away a tenth of that, or if more comes at once than in the reference run by this share, in percent.
+pub const MORE_AT_ONCE_PERCENT: u64 = 125;

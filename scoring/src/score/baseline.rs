@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::Analysis;
 use crate::known::counts_discards;
 use crate::messages::MessageTime;
+use crate::score::passage::burst;
+use crate::sides::{Side, Sides};
 
 /// What of a reference run the score needs: small, so that thousands can be kept.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -15,6 +17,8 @@ pub struct Baseline {
     pub connections: Vec<Mct>,
     /// Packets that the requester's and the responder's host say they threw away.
     pub discards: [u64; 2],
+    /// The most bytes that left the switch at once towards each of them.
+    pub bursts: [u64; 2],
     /// Packets that passed the switch.
     pub packets: u64,
     /// Bytes of their frames.
@@ -41,6 +45,7 @@ pub struct Mct {
 impl Baseline {
     /// Sums up a reference run.
     pub fn of(observation: &Observation, analysis: &Analysis) -> Self {
+        let sides = Sides::of_pairs(&analysis.pairs);
         let records = observation.trace.records();
         let completions = &observation.completions;
         let start = completions.iter().map(|completion| completion.posted_ns).min().unwrap_or_default();
@@ -53,6 +58,7 @@ impl Baseline {
             connections: per_connection(&analysis.message_times),
             discards: [&observation.requester, &observation.responder]
                 .map(|host| host.as_ref().map_or(0, |host| discards(host).map(|(_, moved)| moved).sum())),
+            bursts: [Side::Requester, Side::Responder].map(|side| burst(&observation.trace, &sides, side)),
             packets: records.len() as u64,
             bytes: records.iter().map(|record| u64::from(record.frame_len)).sum(),
             duration,

@@ -44,7 +44,7 @@ pub(super) fn measure(
         found.extend(reference.and_then(|usual| neighbours.anomaly(observation, analysis, &sides, usual)));
     }
 
-    let slow = phases(observation, analysis, &sides, &passage);
+    let slow = phases(config, observation, analysis, &sides, &passage);
     set(Measure::SlowestPhase, slow.iter().map(|phase| phase.net().0).max().unwrap_or(0) as f64);
     found.extend(slow.iter().filter_map(|phase| phase.anomaly(trace, analysis)));
 

@@ -7,14 +7,14 @@ use dumper::timers::ack_timeout;
 use dumper::{Nanos, Observation};
 
 use super::baseline::{Baseline, Mct, discards, per_connection};
-use super::passage::{Passage, overwhelms};
+use super::passage::{Passage, burst};
 use crate::Analysis;
 use crate::analysis::key_of;
 use crate::anomaly::{Anomaly, CounterEvidence, Evidence, Role, Who};
 use crate::retransmission::Trigger;
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
-use crate::thresholds::{HOSTS_TAKE, SUFFERS_BEYOND};
+use crate::thresholds::{HOSTS_TAKE, MORE_AT_ONCE_PERCENT, SMALLEST_BUFFER, SUFFERS_BEYOND};
 
 /// An innocent connection: one that no event names.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +70,7 @@ impl Neighbours {
             })
             .collect();
         let first = innocent.first()?.connection;
-        if config.events.is_empty() {
+        if analysis.event_count == 0 {
             return None;
         }
         let numbers = numbers(observation, analysis);
@@ -145,6 +145,25 @@ impl Neighbours {
         !innocent.refused && (innocent.mct.failed || innocent.unfinished || slow)
     }
 
+    /// Whether a receiver that conforms may have had no room for what came at once.
+    fn is_overwhelmed(
+        &self,
+        observation: &Observation,
+        sides: &Sides,
+        host: Side,
+        reference: &Baseline,
+    ) -> bool {
+        let (burst, usual) = (burst(&observation.trace, sides, host), reference.bursts[host.index()]);
+        let counters = [&observation.requester, &observation.responder][host.index()].as_ref();
+        let mut counted = counters.into_iter().flat_map(discards).map(|(_, moved)| moved).peekable();
+        let (lost, usually) = match counted.peek() {
+            Some(_) => (counted.sum(), reference.discards[host.index()]),
+            None => (self.repeats(), 0),
+        };
+        burst > SMALLEST_BUFFER
+            && (lost <= SUFFERS_BEYOND * (usually + 1) || burst * 100 > usual * MORE_AT_ONCE_PERCENT)
+    }
+
     /// The anomaly, if there is one.
     pub(super) fn anomaly(
         &self,
@@ -174,7 +193,7 @@ impl Neighbours {
         let lost = !discarded.is_empty() || victims.iter().any(|(one, _)| one.repeated.is_some());
         let most = discarded.iter().max_by_key(|(side, counter)| (counter.moved, *side));
         let culprit = most.map_or(self.receiver, |(side, _)| *side);
-        if lost && overwhelms(&observation.trace, sides, culprit) {
+        if lost && self.is_overwhelmed(observation, sides, culprit, reference) {
             return None;
         }
         let ends = analysis.connections.first()?.ends;
@@ -215,10 +234,12 @@ impl Neighbours {
     }
 }
 
-/// What an innocent connection does in the reference run, if it came to an end there.
+/// What an innocent connection does in the reference run, if it comes farther there than in the test, or as far.
 fn usual(reference: &Baseline, innocent: &Innocent) -> Option<Mct> {
-    let usual = reference.connections.get(innocent.connection as usize - 1)?;
-    (usual.completed > 0 && !usual.failed).then_some(*usual)
+    let usual = *reference.connections.get(innocent.connection as usize - 1)?;
+    let farther = usual.completed > innocent.mct.completed;
+    let as_far = usual.completed == innocent.mct.completed && !innocent.mct.failed && !innocent.unfinished;
+    (!usual.failed && (farther || as_far)).then_some(usual)
 }
 
 /// The number in the hosts' log of each connection that the analyzers follow, who number only those that sent something.

@@ -5,12 +5,13 @@ use dumper::wire::{Class, Syndrome};
 use dumper::{Event, Nanos, Trace};
 
 use crate::sides::{Side, Sides};
-use crate::thresholds::{
-    FASTEST_LINK_NS_PER_KB, SLOWEST_LINK_NS_PER_KB, SLOWEST_RECEIVER, SLOWEST_SENDER, SMALLEST_BUFFER,
-};
+use crate::thresholds::{RECEIVER_JITTER, SLOWEST_LINK_NS_PER_KB, SLOWEST_SENDER};
 
 /// Parts of the test between which throughput is compared.
 pub(super) const WINDOWS: usize = 16;
+
+/// Bytes of Ethernet's check sequence, preamble and gap between frames (IEEE 802.3), which no frame's length counts.
+const FRAME_GAP: u64 = 24;
 
 /// Totals of a trace.
 #[derive(Clone, Debug, Default)]
@@ -62,13 +63,14 @@ impl Passage {
     }
 }
 
-/// What a packet takes at most, on the slowest link and in the slowest NIC.
+/// What a packet takes at most, in the slowest NIC and on the slowest link.
 pub(super) fn takes(frame_len: u32) -> Nanos {
-    on_the_slowest_link(frame_len).max(SLOWEST_SENDER)
+    SLOWEST_SENDER + on_the_slowest_link(frame_len)
 }
 
+/// What a packet takes on the slowest link.
 pub(super) fn on_the_slowest_link(frame_len: u32) -> Nanos {
-    Nanos(u64::from(frame_len) * SLOWEST_LINK_NS_PER_KB / 1_000)
+    Nanos(((u64::from(frame_len) + FRAME_GAP) * SLOWEST_LINK_NS_PER_KB).div_ceil(1_000))
 }
 
 /// A packet as it leaves the switch.
@@ -99,23 +101,20 @@ pub(super) fn departures(trace: &Trace, sides: &Sides, to: Side) -> Vec<Departur
     departures
 }
 
-/// Whether a host may have had more to take at once than a receiver that conforms has room for: if its link is the
-/// fastest, its transport the slowest, and its buffer the smallest.
-pub(super) fn overwhelms(trace: &Trace, sides: &Sides, host: Side) -> bool {
-    let (mut arrives, mut free) = (Nanos::ZERO, Nanos::ZERO);
-    let mut longest = 0;
-    for departure in departures(trace, sides, host) {
-        let frame_len = u64::from(trace.records()[departure.record as usize].frame_len);
-        longest = longest.max(frame_len);
-        for _ in 0..departure.copies {
-            arrives = arrives.max(departure.left) + Nanos(frame_len * FASTEST_LINK_NS_PER_KB / 1_000);
-            free = free.max(arrives) + SLOWEST_RECEIVER;
-            // Whatever waits has at most the length of the longest so far.
-            let waiting = (free - arrives).0 / SLOWEST_RECEIVER.0;
-            if waiting * longest > SMALLEST_BUFFER {
-                return true;
-            }
+/// The most bytes that leave the switch towards a host while a receiver may take nothing, as its latency varies.
+pub(super) fn burst(trace: &Trace, sides: &Sides, host: Side) -> u64 {
+    let bytes = |departure: &Departure| {
+        u64::from(trace.records()[departure.record as usize].frame_len) * u64::from(departure.copies)
+    };
+    let departures = departures(trace, sides, host);
+    let (mut first, mut now, mut most) = (0, 0, 0);
+    for departure in &departures {
+        now += bytes(departure);
+        while departure.left - departures[first].left > RECEIVER_JITTER {
+            now -= bytes(&departures[first]);
+            first += 1;
         }
+        most = most.max(now);
     }
-    false
+    most
 }

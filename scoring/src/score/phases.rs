@@ -1,5 +1,7 @@
 //! Phases of fast retransmissions, net of what may have waited in queues, and which of them are slow.
 
+use corpus::TestConfig;
+use dumper::timers::ack_timeout;
 use dumper::trace::Fate;
 use dumper::wire::{Class, Verb};
 use dumper::{Nanos, Observation, Trace};
@@ -41,6 +43,7 @@ pub(super) struct Phase {
 
 /// Every phase that took longer than a good NIC takes and that the trace can tell, in the order of the retransmissions.
 pub(super) fn phases(
+    config: &TestConfig,
     observation: &Observation,
     analysis: &Analysis,
     sides: &Sides,
@@ -61,9 +64,12 @@ pub(super) fn phases(
     }
     // Where the host of the phase threw packets away, what started it may be among them. A requester that an RNR NAK
     // makes wait does not go back for another NAK before it may.
+    // What takes longer than its ACK timer may be the work of that.
+    let timeout = ack_timeout(config.traffic.min_retransmit_timeout);
     phases.retain(|phase| {
         let host = sides.of(trace.flow(&trace.records()[phase.end]).source);
         phase.took > GOOD_NIC
+            && !(phase.role == Role::Requester && timeout.is_some_and(|timeout| phase.took >= timeout))
             && host.is_some_and(|host| !may_be_lost[host.index()])
             && !analysis.pairs[phase.connection - 1].answers.is_some_and(|flow| passage.refused[flow.index()])
     });
@@ -163,15 +169,16 @@ fn leave_out_queues(trace: &Trace, sides: &Sides, phases: &mut [Phase]) {
     let side_of: Vec<Option<Side>> = trace.flows().iter().map(|flow| sides.of(flow.source)).collect();
     let mut ready: FxHashMap<usize, Nanos> =
         phases.iter().map(|phase| (phase.end, records[phase.end].time)).collect();
-    // Of each host, since when it has been sending without a break, and when this breaks.
-    let mut at_work = [(Nanos::ZERO, Nanos::ZERO); 2];
+    // Of each host, since when it has been sending without a break, its last packet, and how long that is.
+    let mut at_work = [(Nanos::ZERO, Nanos::ZERO, 0); 2];
     for (record, at) in records.iter().zip(0..) {
         let Some(side) = side_of[record.flow.index()] else { continue };
-        let (since, until) = &mut at_work[side.index()];
-        if record.time > *until {
+        let (since, last, length) = &mut at_work[side.index()];
+        // A switch may stamp packets when they begin or when they end.
+        if record.time - *last > takes(record.frame_len.max(*length)) {
             *since = record.time;
         }
-        *until = record.time + takes(record.frame_len);
+        (*last, *length) = (record.time, record.frame_len);
         ready.entry(at).and_modify(|ready| *ready = *since);
     }
     for phase in phases {
