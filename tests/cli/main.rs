@@ -5,6 +5,7 @@
 mod analyzers;
 mod bad_input;
 mod captures;
+mod corpus;
 mod damage;
 mod digests;
 mod docs;

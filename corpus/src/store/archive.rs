@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::Progress;
 use super::error::StoreError;
-use super::folder::{Folder, Lock};
+use super::folder::{Folder, Lock, rebuild};
 use super::record::{Framed, Record, RecordKey, State};
 use super::scan::{Found, read, scan};
 use super::seal::{Seal, digest, files};
@@ -86,6 +86,9 @@ impl Archive {
         };
         let files = files(folder)?;
         let mut steps = Steps::default();
+        if let Some(Seal::Closed { step, .. }) = seal {
+            steps.flushed = step;
+        }
         let mut foreign = None;
         for path in &files {
             scan(path, &mut |found| match found {
@@ -238,6 +241,16 @@ impl Archive {
                 Err(error) => Some(Err(error)),
             })
             .collect()
+    }
+
+    /// Makes a new corpus of all that can be read, in a folder that does not exist or is empty.
+    ///
+    /// # Errors
+    /// Something is in the folder, or it cannot be written.
+    pub fn restore(&self, path: &Path) -> Result<(), StoreError> {
+        let folder = Folder::create(path)?;
+        let _lock = folder.lock()?;
+        rebuild(self, &folder.database())
     }
 
     fn record(&self, key: &RecordKey) -> Result<Option<Record<'static>>, StoreError> {

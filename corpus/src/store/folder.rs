@@ -34,6 +34,15 @@ impl Folder {
         Self { path: path.to_owned(), bare: false }
     }
 
+    /// A new folder, or an empty one.
+    pub(super) fn create(path: &Path) -> Result<Self, StoreError> {
+        fs::create_dir_all(path).context(path, "cannot be made")?;
+        if fs::read_dir(path).context(path, "cannot be read")?.next().is_some() {
+            return Err(StoreError::NotEmpty { path: path.to_owned() });
+        }
+        Ok(Self::new(path))
+    }
+
     /// The corpus that a user means by a folder: itself, or that of a campaign.
     pub(super) fn find(path: &Path) -> Result<Self, StoreError> {
         let missing = || StoreError::Missing { path: path.to_owned() };

@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 
 use self::archive::summary;
 use self::database::Database;
-use self::error::Context as _;
 use self::folder::{Folder, Lock};
 use self::record::{FINDING_PREFIX, Framed, KEPT_PREFIX, MAX_FRAME, Record, RecordKey, State};
 use self::seal::{Seal, digest};
@@ -92,11 +91,7 @@ impl Store {
     /// # Errors
     /// Something is in the folder, or it cannot be written.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
-        fs::create_dir_all(path).context(path, "cannot be made")?;
-        if fs::read_dir(path).context(path, "cannot be read")?.next().is_some() {
-            return Err(StoreError::NotEmpty { path: path.to_owned() });
-        }
-        let folder = Folder::new(path);
+        let folder = Folder::create(path)?;
         let lock = folder.lock()?;
         let store = Self::with(path, lock, Database::open(&folder.database())?, State::default(), 0);
         store.lock().write(&[], Progress::default())?;

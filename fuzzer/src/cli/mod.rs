@@ -4,6 +4,7 @@ mod analyze;
 mod analyzers;
 mod campaign;
 mod minimize;
+mod corpus;
 mod nics;
 mod output;
 mod progress;
@@ -69,6 +70,8 @@ enum Command {
     Analyzers(analyzers::Args),
     /// Run one test and judge it.
     Run(run::Args),
+    /// Check the corpus of a campaign, look into it, or save what can be read of it.
+    Corpus(corpus::Args),
     /// List NIC profiles, show one, or check a file.
     Nics(nics::Args),
 }
@@ -114,6 +117,7 @@ pub fn run() -> ExitCode {
         Command::Analyze(args) => analyze::run(&args),
         Command::Analyzers(args) => analyzers::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Corpus(args) => corpus::run(&args),
         Command::Nics(args) => nics::run(&args),
     }
     .into()
