@@ -156,14 +156,16 @@ impl Anomaly {
         self.rule.kind()
     }
 
-    /// What findings are told apart by: kind, role, rule and state, never PSN, QPN or time.
+    /// What findings are told apart by: kind, role, rule and, unless that is empty, state; never PSN, QPN or time.
     pub fn signature(&self) -> String {
         let role = match self.who.role {
             Role::Requester => "requester",
             Role::Responder => "responder",
             Role::NotificationPoint => "notification-point",
         };
-        format!("{}/{role}/{}/{}", self.kind(), self.rule.name(), self.state)
+        let (kind, rule, state) = (self.kind(), self.rule.name(), self.state);
+        let separator = if state.is_empty() { "" } else { "/" };
+        format!("{kind}/{role}/{rule}{separator}{state}")
     }
 }
 
