@@ -178,6 +178,8 @@ pub const MAX_KEPT_PER_SIGNATURE: u64 = 16;
 pub struct Anomalies {
     kept: Vec<Anomaly>,
     sightings: BTreeMap<String, u64>,
+    /// First packet of evidence of the first sighting of each rule on each connection.
+    first: BTreeMap<(Rule, Option<usize>), Option<u32>>,
     /// The trace may have holes that nothing shows.
     lenient: bool,
 }
@@ -193,6 +195,8 @@ impl Anomalies {
         if self.lenient && anomaly.rule.excused_by_unseen_packets() {
             return;
         }
+        let packet = anomaly.evidence.packets.first().copied();
+        self.first.entry((anomaly.rule, anomaly.who.connection)).or_insert(packet);
         let sightings = self.sightings.entry(anomaly.signature()).or_default();
         *sightings += 1;
         if *sightings <= MAX_KEPT_PER_SIGNATURE {
@@ -213,6 +217,11 @@ impl Anomalies {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
+    }
+
+    /// Each rule that was broken on each connection, with the first packet of evidence of its first sighting.
+    pub(crate) const fn first(&self) -> &BTreeMap<(Rule, Option<usize>), Option<u32>> {
+        &self.first
     }
 
     /// How often signatures of such kinds were seen.

@@ -3,40 +3,50 @@
 use std::collections::BTreeMap;
 
 use crate::analyzers;
-use crate::anomaly::Anomaly;
-use crate::counters::{Cause, cause_of};
+use crate::anomaly::{Anomalies, Anomaly};
+use crate::counters::cause_of;
 use crate::rules::Rule;
 
 use super::consequences::{CONSEQUENCES, Consequence, one_fault};
 
-/// One anomaly of each signature, in the order of their evidence, and the symptoms among them, each with its cause.
+/// One anomaly of each signature of the analyzers' and the oracles', in the order of their evidence, and the symptoms among
+/// them, each with its cause, by index.
 ///
 /// Of each signature it is the earliest one that nothing explains, or else the earliest: a signature is explained if all
 /// that was kept of it is.
-pub(super) fn conclude(anomalies: impl Iterator<Item = Anomaly>) -> (Vec<Anomaly>, Vec<(usize, usize)>) {
-    let mut all: Vec<Anomaly> = anomalies.map(normalised).collect();
-    all.sort_by_key(first_packet);
-    let causes: Vec<Option<usize>> = (0..all.len()).map(|at| cause(&all, at)).collect();
+pub(super) fn conclude(analyzers: &Anomalies, oracles: Vec<Anomaly>) -> (Vec<Anomaly>, Vec<(usize, usize)>) {
+    if analyzers.is_empty() && oracles.is_empty() {
+        return Default::default();
+    }
+    let mut all: Vec<Anomaly> = analyzers.kept().iter().cloned().chain(oracles).map(normalised).collect();
+    all.sort_by_key(|anomaly| anomaly.evidence.packets.first().copied().unwrap_or(u32::MAX));
 
-    // By signature: which one stands for all, and what explains it.
-    let mut groups: BTreeMap<String, (usize, Option<usize>)> = BTreeMap::new();
-    let mut signatures: Vec<String> = Vec::with_capacity(all.len());
-    for (at, (anomaly, cause)) in all.iter().zip(&causes).enumerate() {
-        let signature = anomaly.signature();
-        let (stands, by) = groups.entry(signature.clone()).or_insert((at, *cause));
+    // By signature: which one stands for all, and the rule that explains it.
+    let mut groups: BTreeMap<String, (usize, Option<Rule>)> = BTreeMap::new();
+    for (at, anomaly) in all.iter().enumerate() {
+        let cause = cause(anomaly, analyzers.first());
+        let (stands, by) = groups.entry(anomaly.signature()).or_insert((at, cause));
         if by.is_some() && cause.is_none() {
             (*stands, *by) = (at, None);
         }
-        signatures.push(signature);
     }
-    let mut kept: Vec<usize> = groups.values().map(|(stands, _)| *stands).collect();
+    let mut kept: Vec<(usize, Option<Rule>)> = groups.into_values().collect();
     kept.sort_unstable();
-    let place = |at: usize| {
-        let (stands, _) = groups[&signatures[at]];
-        kept.binary_search(&stands).ok()
-    };
-    let explained = kept.iter().zip(0..).filter_map(|(at, symptom)| Some((symptom, place(causes[*at]?)?))).collect();
-    (kept.iter().map(|at| all[*at].clone()).collect(), explained)
+    let place = |cause: &Option<Rule>| kept.iter().position(|(at, _)| Some(all[*at].rule) == *cause);
+    let mut causes: Vec<Option<usize>> = kept.iter().map(|(_, cause)| place(cause)).collect();
+    for symptom in 0..causes.len() {
+        if leads_to_itself(&causes, symptom) {
+            causes[symptom] = None;
+        }
+    }
+    let explained = causes.into_iter().enumerate().filter_map(|(symptom, cause)| Some((symptom, cause?))).collect();
+    (kept.iter().map(|(at, _)| all[*at].clone()).collect(), explained)
+}
+
+/// Whether causes of causes of one are that one again: two rules may each be what breaking the other makes of a test.
+fn leads_to_itself(causes: &[Option<usize>], symptom: usize) -> bool {
+    let chain = std::iter::successors(causes[symptom], |cause| causes[*cause]);
+    chain.take(causes.len()).any(|cause| cause == symptom)
 }
 
 /// The anomaly as findings are told apart: by the rule that the fault breaks, whichever state the machine that follows the
@@ -49,24 +59,27 @@ fn normalised(mut anomaly: Anomaly) -> Anomaly {
     anomaly
 }
 
-/// What rests on no packet comes last.
-fn first_packet(anomaly: &Anomaly) -> u32 {
-    anomaly.evidence.packets.first().copied().unwrap_or(u32::MAX)
+/// The broken rule that explains an anomaly: on the same connection, and not later than it. `first` has the first packet of
+/// each rule on each connection.
+fn cause(symptom: &Anomaly, first: &BTreeMap<(Rule, Option<usize>), Option<u32>>) -> Option<Rule> {
+    // An anomaly that took its time began with its earliest packet and shows with its latest.
+    let shows = symptom.evidence.packets.iter().max();
+    let begins_before = |(_, packet): &(_, &Option<u32>)| {
+        packet.is_none() || shows.is_none_or(|shows| packet.as_ref().is_some_and(|packet| packet <= shows))
+    };
+    let same_place = |connection: Option<usize>| symptom.who.connection.is_none() || symptom.who.connection == connection;
+    let explains = |rule: Rule| {
+        let mut rows = CONSEQUENCES.iter().filter(|consequence| consequence.cause == rule);
+        rule != symptom.rule && rows.any(|consequence| consequence.has(symptom))
+    };
+    let mut causes = first.iter().filter(|((rule, connection), _)| explains(one_fault(*rule)) && same_place(*connection));
+    causes.find(|cause| begins_before(cause)).map(|((rule, _), _)| one_fault(*rule))
 }
 
-/// The anomaly that explains one of `all`, which are in the order of their evidence: the first that can.
-fn cause(all: &[Anomaly], symptom: usize) -> Option<usize> {
-    let explains = |consequence: &&Consequence| has_symptom(consequence, &all[symptom]);
-    let consequences: Vec<&Consequence> = CONSEQUENCES.iter().filter(explains).collect();
-    (0..all.len()).find(|at| {
-        let not_later = *at < symptom || all[*at].evidence.packets.is_empty() && *at != symptom;
-        let same_place = all[symptom].who.connection.is_none_or(|connection| all[*at].who.connection == Some(connection));
-        not_later && same_place && consequences.iter().any(|consequence| consequence.cause == all[*at].rule)
-    })
-}
-
-fn has_symptom(consequence: &Consequence, anomaly: &Anomaly) -> bool {
-    consequence.symptoms.contains(&anomaly.rule)
-        || anomaly.rule == Rule::CounterDiffers
-            && cause_of(anomaly.state).is_some_and(|cause: Cause| consequence.counters.contains(&cause))
+impl Consequence {
+    fn has(&self, symptom: &Anomaly) -> bool {
+        let counts = |cause| self.counters.contains(&cause);
+        self.symptoms.contains(&symptom.rule)
+            || symptom.rule == Rule::CounterDiffers && cause_of(symptom.state).is_some_and(counts)
+    }
 }

@@ -108,7 +108,7 @@ pub fn score(
     references: &References,
 ) -> Assessment {
     let (values, found) = measure(config, observation, analysis, references);
-    let (anomalies, explained) = explain::conclude(analysis.anomalies.kept().iter().cloned().chain(found));
+    let (anomalies, explained) = explain::conclude(&analysis.anomalies, found);
     Assessment { objectives: calibration::objectives(&values), anomalies, explained }
 }
 
