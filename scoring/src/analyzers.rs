@@ -143,6 +143,11 @@ pub fn find(name: &str) -> Option<&'static Analyzer> {
     ALL.iter().find(|analyzer| analyzer.name == name)
 }
 
+/// Whether a rule is one of the go-back-N machines'.
+pub(crate) fn of_go_back_n(rule: Rule) -> bool {
+    ALL[0].rules.contains(&rule)
+}
+
 /// The go-back-N tables, each with its title, as text and as a Mermaid state diagram.
 pub fn go_back_n_tables() -> [(&'static str, String, String); 3] {
     macro_rules! show {

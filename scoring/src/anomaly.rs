@@ -171,14 +171,16 @@ impl Anomaly {
         self.rule.kind()
     }
 
-    /// What findings are told apart by: kind, role, rule and state, never PSN, QPN or time.
+    /// What findings are told apart by: kind, role, rule and, unless that is empty, state; never PSN, QPN or time.
     pub fn signature(&self) -> String {
         let role = match self.who.role {
             Role::Requester => "requester",
             Role::Responder => "responder",
             Role::NotificationPoint => "notification-point",
         };
-        format!("{}/{role}/{}/{}", self.kind(), self.rule.name(), self.state)
+        let (kind, rule, state) = (self.kind(), self.rule.name(), self.state);
+        let separator = if state.is_empty() { "" } else { "/" };
+        format!("{kind}/{role}/{rule}{separator}{state}")
     }
 }
 
@@ -191,6 +193,8 @@ pub const MAX_KEPT_PER_SIGNATURE: u64 = 16;
 pub struct Anomalies {
     kept: Vec<Anomaly>,
     sightings: BTreeMap<String, u64>,
+    /// First packet of evidence of the first sighting of each rule on each connection.
+    first: BTreeMap<(Rule, Option<usize>), Option<u32>>,
     /// The trace may have holes that nothing shows.
     lenient: bool,
 }
@@ -206,6 +210,8 @@ impl Anomalies {
         if self.lenient && anomaly.rule.excused_by_unseen_packets() {
             return;
         }
+        let packet = anomaly.evidence.packets.first().copied();
+        self.first.entry((anomaly.rule, anomaly.who.connection)).or_insert(packet);
         let sightings = self.sightings.entry(anomaly.signature()).or_default();
         *sightings += 1;
         if *sightings <= MAX_KEPT_PER_SIGNATURE {
@@ -226,6 +232,11 @@ impl Anomalies {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
+    }
+
+    /// Each rule that was broken on each connection, with the first packet of evidence of its first sighting.
+    pub(crate) const fn first(&self) -> &BTreeMap<(Rule, Option<usize>), Option<u32>> {
+        &self.first
     }
 
     /// How often signatures of such kinds were seen.

@@ -13,7 +13,7 @@ use crate::rules::Rule;
 /// What moves a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Cause {
+pub(crate) enum Cause {
     PacketsSent,
     PacketsDelivered,
     DuplicateRequests,
@@ -69,6 +69,11 @@ impl Cause {
             _ => (counted, counted),
         }
     }
+}
+
+/// What moves a counter, where that is known.
+pub(crate) fn cause_of(name: &str) -> Option<Cause> {
+    MEANINGS.iter().find(|meaning| meaning.name == name).map(|meaning| meaning.cause)
 }
 
 /// How far a trace can tell what a counter should say.

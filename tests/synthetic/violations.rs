@@ -164,7 +164,7 @@ fn a_nak_for_another_psn() {
          9000 > WRITE_MIDDLE 2
          +300 > WRITE_LAST 3 ackreq
          15000 < ACK 3 msn=1",
-        &["gbn-violation/responder/nak-wrong-psn/in-order c1 @4"],
+        &["gbn-violation/responder/nak-without-cause/in-order c1 @4"],
     );
     // A PSN that it has acknowledged.
     judge().gives(

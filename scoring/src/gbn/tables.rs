@@ -222,7 +222,8 @@ pub mod responder {
         [GapNaked | NotReady] NakDelivered => WrongGo(Rule::DeliveredYetMissing, GapNaked), "9.7.5.2; rare: and another loss before";
         [InOrder | GapOpen] NakDiscarded => Go(GapNaked), "9.7.5.2; judged by who counts the loss";
         [GapNaked | NotReady] NakDiscarded => Go(GapNaked), "9.7.5.2; rare: and another loss before";
-        [InOrder | GapOpen] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), "9.7.5.2; nothing was lost behind the switch";
+        [InOrder] NakDeliveredUnlost => WrongGo(Rule::NakWithoutCause, GapNaked), "9.7.5.2; nothing was lost, before the switch or behind it";
+        [GapOpen] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), "9.7.5.2; nothing was lost behind the switch";
         [GapNaked | NotReady] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), "9.7.5.2; rare: and another loss before";
         [Failed] NakOwed => Stay, "9.9.3; rare: sent before";
         [Failed] NakAgain => Wrong(Rule::NakAgain), "9.7.5.2; rare: and in error";

@@ -1,9 +1,85 @@
-//! Which anomalies are only symptoms of another one in the same test.
+//! Which anomalies are only symptoms of another one in the same test, so that one fault is one finding.
 
-use crate::Anomaly;
+use std::collections::BTreeMap;
 
-/// The symptoms among anomalies, each with its cause, by index.
-pub(super) fn explain(anomalies: &[Anomaly]) -> Vec<(usize, usize)> {
-    let _ = anomalies;
-    Vec::new()
+use crate::analyzers;
+use crate::anomaly::{Anomalies, Anomaly};
+use crate::counters::cause_of;
+use crate::rules::Rule;
+
+use super::consequences::{CONSEQUENCES, Consequence, one_fault};
+
+/// One anomaly of each signature of the analyzers' and the oracles', in the order of their evidence, and the symptoms among
+/// them, each with its cause, by index.
+///
+/// Of each signature it is the earliest one that nothing explains, or else the earliest: a signature is explained if all
+/// that was kept of it is.
+pub(super) fn conclude(analyzers: &Anomalies, oracles: Vec<Anomaly>) -> (Vec<Anomaly>, Vec<(usize, usize)>) {
+    if analyzers.is_empty() && oracles.is_empty() {
+        return Default::default();
+    }
+    let mut all: Vec<Anomaly> = analyzers.kept().iter().cloned().chain(oracles).map(normalised).collect();
+    all.sort_by_key(|anomaly| anomaly.evidence.packets.first().copied().unwrap_or(u32::MAX));
+
+    // By signature: which one stands for all, and the rule that explains it.
+    let mut groups: BTreeMap<String, (usize, Option<Rule>)> = BTreeMap::new();
+    for (at, anomaly) in all.iter().enumerate() {
+        let cause = cause(anomaly, analyzers.first());
+        let (stands, by) = groups.entry(anomaly.signature()).or_insert((at, cause));
+        if by.is_some() && cause.is_none() {
+            (*stands, *by) = (at, None);
+        }
+    }
+    let mut kept: Vec<(usize, Option<Rule>)> = groups.into_values().collect();
+    kept.sort_unstable();
+    let place = |cause: &Option<Rule>| kept.iter().position(|(at, _)| Some(all[*at].rule) == *cause);
+    let mut causes: Vec<Option<usize>> = kept.iter().map(|(_, cause)| place(cause)).collect();
+    for symptom in 0..causes.len() {
+        if leads_to_itself(&causes, symptom) {
+            causes[symptom] = None;
+        }
+    }
+    let explained = causes.into_iter().enumerate().filter_map(|(symptom, cause)| Some((symptom, cause?))).collect();
+    (kept.iter().map(|(at, _)| all[*at].clone()).collect(), explained)
+}
+
+/// Whether causes of causes of one are that one again: two rules may each be what breaking the other makes of a test.
+fn leads_to_itself(causes: &[Option<usize>], symptom: usize) -> bool {
+    let chain = std::iter::successors(causes[symptom], |cause| causes[*cause]);
+    chain.take(causes.len()).any(|cause| cause == symptom)
+}
+
+/// The anomaly as findings are told apart: by the rule that the fault breaks, whichever state the machine that follows the
+/// connection happened to be in.
+fn normalised(mut anomaly: Anomaly) -> Anomaly {
+    anomaly.rule = one_fault(anomaly.rule);
+    if analyzers::of_go_back_n(anomaly.rule) {
+        anomaly.state = "";
+    }
+    anomaly
+}
+
+/// The broken rule that explains an anomaly: on the same connection, and not later than it. `first` has the first packet of
+/// each rule on each connection.
+fn cause(symptom: &Anomaly, first: &BTreeMap<(Rule, Option<usize>), Option<u32>>) -> Option<Rule> {
+    // An anomaly that took its time began with its earliest packet and shows with its latest.
+    let shows = symptom.evidence.packets.iter().max();
+    let begins_before = |(_, packet): &(_, &Option<u32>)| {
+        packet.is_none() || shows.is_none_or(|shows| packet.as_ref().is_some_and(|packet| packet <= shows))
+    };
+    let same_place = |connection: Option<usize>| symptom.who.connection.is_none() || symptom.who.connection == connection;
+    let explains = |rule: Rule| {
+        let mut rows = CONSEQUENCES.iter().filter(|consequence| consequence.cause == rule);
+        rule != symptom.rule && rows.any(|consequence| consequence.has(symptom))
+    };
+    let mut causes = first.iter().filter(|((rule, connection), _)| explains(one_fault(*rule)) && same_place(*connection));
+    causes.find(|cause| begins_before(cause)).map(|((rule, _), _)| one_fault(*rule))
+}
+
+impl Consequence {
+    fn has(&self, symptom: &Anomaly) -> bool {
+        let counts = |cause| self.counters.contains(&cause);
+        self.symptoms.contains(&symptom.rule)
+            || symptom.rule == Rule::CounterDiffers && cause_of(symptom.state).is_some_and(counts)
+    }
 }

@@ -2,14 +2,13 @@
 
 mod baseline;
 pub mod calibration;
+mod consequences;
 mod explain;
 mod measures;
 mod neighbours;
 mod objective;
 mod passage;
 mod phases;
-
-use std::collections::BTreeSet;
 
 use corpus::TestConfig;
 use dumper::Observation;
@@ -117,12 +116,7 @@ pub fn score(
     references: &References,
 ) -> Assessment {
     let (values, found) = measure(config, observation, analysis, references);
-    let mut anomalies: Vec<Anomaly> = analysis.anomalies.kept().iter().cloned().chain(found).collect();
-    // The earliest evidence first; what rests on no packet comes last.
-    anomalies.sort_by_key(|anomaly| anomaly.evidence.packets.first().copied().unwrap_or(u32::MAX));
-    let mut seen = BTreeSet::new();
-    anomalies.retain(|anomaly| seen.insert(anomaly.signature()));
-    let explained = explain::explain(&anomalies);
+    let (anomalies, explained) = explain::conclude(&analysis.anomalies, found);
     Assessment { objectives: calibration::objectives(&values), anomalies, explained }
 }
 

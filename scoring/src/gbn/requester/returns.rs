@@ -266,7 +266,8 @@ impl Requester {
                 expired || [self.nak, self.gap].into_iter().any(|cause| overtaken_by(cause, packet));
             return (!elsewhere).then_some(Event::ResumeDuringRnr);
         }
-        (!self.timer_is_due(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
+        // Should its timer run meanwhile, and expire, nobody can tell that from a wait that is too short.
+        Some(Event::ResumeAfterRnr)
     }
 
     /// Whether what it repeats may have waited since before `then` in its NIC: it has sent nothing since, and other
