@@ -11,6 +11,7 @@ mod show;
 mod space;
 mod target;
 mod values;
+mod words;
 
 pub use axis::{AXES, Axis, Entry, Kind};
 pub use operators::{Operator, all as operators};

@@ -1,5 +1,6 @@
 //! A target as data.
 
+mod axes;
 mod contradictions;
 mod fields;
 mod load;
