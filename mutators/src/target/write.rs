@@ -24,7 +24,7 @@ impl Target {
             let _ = writeln!(text, "# {}", field.meaning);
             let key = field.path.strip_prefix(section).unwrap_or_default().trim_start_matches('.');
             if key.is_empty() {
-                text.push_str(&value)
+                text.push_str(&value);
             } else {
                 let _ = writeln!(text, "{key} = {value}");
             }
