@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::TestConfig;
 
@@ -58,8 +59,8 @@ pub struct Scores {
 pub struct Sighting {
     /// Kind, role, rule and state, as `scoring` writes them.
     pub signature: String,
-    /// The objective that counts it, by name.
-    pub objective: String,
+    /// The objectives that it raises, by name: its own, and those of the symptoms that it explains.
+    pub objectives: Vec<String>,
 }
 
 /// Digest of a test's canonical text: equal for equal tests, on every machine.
@@ -70,7 +71,10 @@ impl Key {
     /// The key of a test: the first half of the SHA-256 of [`TestConfig::to_toml`].
     #[must_use]
     pub fn of(config: &TestConfig) -> Self {
-        todo!("{config}")
+        let digest: [u8; 32] = Sha256::digest(config.to_toml()).into();
+        let mut half = [0; 16];
+        half.copy_from_slice(&digest[..16]);
+        Self(half)
     }
 }
 

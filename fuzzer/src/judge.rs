@@ -1,10 +1,12 @@
 //! One test, run and judged: the seam that the campaign, the minimiser and `replay` share.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use corpus::{Key, TestConfig};
 use dumper::{Observation, integrity};
 use executor::{Testbed, TestbedError};
 use scoring::score::{self, Assessment, Baseline, Reference, References};
-use scoring::{Analysis, Options};
+use scoring::{Analysis, Anomaly, Options};
 
 use crate::analyze::Report;
 
@@ -38,7 +40,12 @@ pub struct Judged {
 impl Judged {
     /// Signatures of the anomalies that nothing else in the test explains, in the order of their evidence.
     pub fn signatures(&self) -> Vec<String> {
-        self.assessment.findings().map(scoring::Anomaly::signature).collect()
+        self.assessment.findings().map(Anomaly::signature).collect()
+    }
+
+    /// The anomaly with a signature, if the test shows it.
+    pub fn anomaly(&self, signature: &str) -> Option<&Anomaly> {
+        self.assessment.anomalies.iter().find(|anomaly| anomaly.signature() == signature)
     }
 }
 
@@ -67,12 +74,29 @@ pub enum JudgeError {
     Store(#[from] corpus::store::StoreError),
 }
 
-/// Runs a test and judges it, with the reference runs that it needs.
+/// Runs a test and judges it, with the reference runs that it needs. A test that our own code cannot take must not end a
+/// night's hunt: it is invalid, and says why.
 ///
 /// # Errors
 /// The testbed or what keeps the references fails. What the test itself does wrong is an invalid test, and what the NICs
 /// do is judged.
 pub fn judge(
+    testbed: &mut dyn Testbed,
+    config: &TestConfig,
+    baselines: &dyn Baselines,
+) -> Result<Verdict, JudgeError> {
+    catch_unwind(AssertUnwindSafe(|| run_and_judge(testbed, config, baselines))).unwrap_or_else(|panic| {
+        Ok(Verdict::Invalid { reason: format!("a fault of this program: {}", words_of(&*panic)) })
+    })
+}
+
+/// What a panic said.
+fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no words")
+}
+
+fn run_and_judge(
     testbed: &mut dyn Testbed,
     config: &TestConfig,
     baselines: &dyn Baselines,

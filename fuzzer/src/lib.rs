@@ -6,6 +6,7 @@
 pub mod analyze;
 pub mod campaign;
 pub mod cli;
+pub mod finding;
 pub mod judge;
 pub mod minimize;
 pub mod report;

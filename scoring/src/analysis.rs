@@ -100,6 +100,8 @@ pub struct Analysis {
     pub message_times: Vec<MessageTime>,
     /// What is wrong.
     pub anomalies: Anomalies,
+    /// Which flows are the connections.
+    pub(crate) pairs: Vec<Pair>,
 }
 
 /// What to judge by.
@@ -196,11 +198,12 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         messages: messages::per_qp(&observation.completions),
         message_times: messages::per_message(&observation.completions),
         anomalies,
+        pairs,
     }
 }
 
 /// What tells a connection from the others: its responder, who has it once.
-const fn key_of(connection: &Connection) -> (IpAddr, Option<u32>) {
+pub(crate) const fn key_of(connection: &Connection) -> (IpAddr, Option<u32>) {
     (connection.responder.ip, connection.responder.qpn)
 }
 

@@ -31,9 +31,28 @@ pub enum Kind {
     CounterMismatch,
     /// Packets lost after the switch, by a receiver that counts no reason.
     UnexplainedDiscard,
+    /// Connections without events that suffer from those of others.
+    NoisyNeighbor,
+    /// A NACK that is made, or acted on, slowly.
+    SlowRetransmission,
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::GbnViolation,
+        Self::ProtocolViolation,
+        Self::UnexpectedTimeout,
+        Self::RetryCount,
+        Self::Stall,
+        Self::DataCorruption,
+        Self::CnpGeneration,
+        Self::CounterMismatch,
+        Self::UnexplainedDiscard,
+        Self::NoisyNeighbor,
+        Self::SlowRetransmission,
+    ];
+
     /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -46,6 +65,8 @@ impl Kind {
             Self::CnpGeneration => "cnp-generation",
             Self::CounterMismatch => "counter-mismatch",
             Self::UnexplainedDiscard => "unexplained-discard",
+            Self::NoisyNeighbor => "noisy-neighbor",
+            Self::SlowRetransmission => "slow-retransmission",
         }
     }
 }
@@ -96,7 +117,7 @@ pub struct CounterEvidence {
     pub name: String,
     /// How far it moved.
     pub moved: u64,
-    /// What the trace shows.
+    /// What the trace shows; of discards, how far it moved in the reference run.
     pub expected: u64,
 }
 
@@ -111,6 +132,9 @@ pub struct Evidence {
     /// Counters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterEvidence>,
+    /// Named sets of connections, from 1.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub connections: BTreeMap<&'static str, Vec<u32>>,
 }
 
 impl Evidence {
@@ -202,6 +226,15 @@ impl Anomalies {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
+    }
+
+    /// How often signatures of such kinds were seen.
+    pub(crate) fn sightings_of(&self, is: impl Fn(Kind) -> bool) -> u64 {
+        let mut kinds: BTreeMap<String, bool> = BTreeMap::new();
+        for anomaly in &self.kept {
+            kinds.entry(anomaly.signature()).or_insert_with(|| is(anomaly.kind()));
+        }
+        kinds.iter().filter(|(_, counts)| **counts).map(|(signature, _)| self.sightings[signature]).sum()
     }
 
     /// Orders by the first packet of evidence, so that the order of analyzers does not show.

@@ -1,7 +1,7 @@
 //! What the injector does to which packets.
 
-use serde::{Deserialize, Serialize};
 use super::fields;
+use serde::{Deserialize, Serialize};
 
 /// One `[[event]]`: an action on the packets that it names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

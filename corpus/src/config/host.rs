@@ -1,7 +1,7 @@
 //! A host of the test: its NIC, addresses, RoCE parameters and, on hardware, where it is.
 
-use serde::{Deserialize, Serialize};
 use super::{Cidr, fields};
+use serde::{Deserialize, Serialize};
 
 /// One of the two hosts. Lumina, Listing 1.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

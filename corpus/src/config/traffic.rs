@@ -1,7 +1,7 @@
 //! What the traffic generators send.
 
-use serde::{Deserialize, Serialize};
 use super::fields;
+use serde::{Deserialize, Serialize};
 
 /// The traffic of a test. Lumina, Listing 2, and our additions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

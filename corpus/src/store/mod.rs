@@ -2,10 +2,32 @@
 //!
 //! Everything of one campaign is in one folder, which one process may have open.
 
+mod archive;
+mod database;
+mod error;
+mod folder;
+mod record;
+mod scan;
+mod seal;
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use self::archive::summary;
+use self::database::Database;
+use self::error::Context as _;
+use self::folder::{Folder, Lock};
+use self::record::{FINDING_PREFIX, Framed, KEPT_PREFIX, MAX_FRAME, Record, RecordKey, State};
+use self::seal::{Seal, digest};
+
+pub use self::archive::{Archive, Condition, Lost};
+pub use self::database::free_space;
+pub use self::error::StoreError;
 use crate::evaluation::{Evaluation, FindingRecord, Key};
 
 /// How far a campaign is. Written together with what it counts.
@@ -38,82 +60,363 @@ pub struct Decision<'a> {
     pub progress: Progress,
 }
 
-/// A corpus that cannot be opened, read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// Placeholder, see the variants that follow.
-    #[error("{}: {reason}", path.display())]
-    Damaged {
-        /// The folder.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
-}
-
 /// An open corpus. Shared between threads; closing it (dropping) releases the lock.
 #[derive(Debug)]
-pub struct Store;
+pub struct Store {
+    path: PathBuf,
+    inner: Mutex<Inner>,
+    _lock: Option<Lock>,
+}
+
+struct Inner {
+    /// None once it is closed.
+    database: Option<Database>,
+    state: State,
+    /// The last step that was written.
+    step: u64,
+    /// The last step that was handed to the system.
+    flushed: u64,
+    /// A step was written in part: nothing more may follow it.
+    broken: bool,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inner").field("state", &self.state).field("step", &self.step).finish_non_exhaustive()
+    }
+}
 
 impl Store {
     /// A new corpus in a folder that does not exist or is empty.
+    ///
+    /// # Errors
+    /// Something is in the folder, or it cannot be written.
     pub fn create(path: &Path) -> Result<Self, StoreError> {
-        todo!("{path:?}")
+        fs::create_dir_all(path).context(path, "cannot be made")?;
+        if fs::read_dir(path).context(path, "cannot be read")?.next().is_some() {
+            return Err(StoreError::NotEmpty { path: path.to_owned() });
+        }
+        let folder = Folder::new(path);
+        let lock = folder.lock()?;
+        let store = Self::with(path, lock, Database::open(&folder.database())?, State::default(), 0);
+        store.lock().write(&[], Progress::default())?;
+        store.checkpoint()?;
+        Ok(store)
     }
-    /// An existing corpus; notes say what had to be mended (a broken snapshot set aside, ...), for the user.
+
+    /// An existing corpus; notes say what had to be mended (a process that died, damaged files set aside, ...), for the
+    /// user.
+    ///
+    /// # Errors
+    /// There is none, another process has it open, it has another schema, nothing of it can be read, or it cannot be
+    /// written.
     pub fn open(path: &Path) -> Result<(Self, Vec<String>), StoreError> {
-        todo!("{path:?}")
+        fs::read_dir(path).map_err(|_| StoreError::Missing { path: path.to_owned() })?;
+        let folder = Folder::new(path);
+        if !path.join("LOCK").is_file() && !folder.database().is_dir() {
+            return Err(StoreError::Missing { path: path.to_owned() });
+        }
+        let lock = folder.lock()?;
+        folder.tidy()?;
+        let database = folder.database();
+        let mut notes = Vec::new();
+        let step = match sealed(&database)? {
+            Some(step) => step,
+            None => {
+                let archive = Archive::scan(&database)?;
+                let aside = folder.mend(&archive)?;
+                notes.push(summary(path, &archive, aside.as_deref()));
+                sealed(&database)?.ok_or_else(|| StoreError::Damaged {
+                    path: database.clone(),
+                    reason: "it changed as soon as it was mended".to_owned(),
+                })?
+            }
+        };
+        let opened = Database::open(&database)?;
+        let damaged =
+            |reason: &str| StoreError::Damaged { path: database.clone(), reason: reason.to_owned() };
+        let state = match opened.get(&RecordKey::State.bytes())?.map(|bytes| Framed::decode(&bytes)) {
+            Some(Ok((Framed { record: Record::State(state), .. }, _))) => state,
+            _ => return Err(damaged("its state cannot be read")),
+        };
+        Ok((Self::with(path, lock, opened, state, step), notes))
     }
+
+    fn with(path: &Path, lock: Option<Lock>, database: Database, state: State, step: u64) -> Self {
+        let inner = Inner { database: Some(database), state, step, flushed: step, broken: false };
+        Self { path: path.to_owned(), inner: Mutex::new(inner), _lock: lock }
+    }
+
+    /// One caller at a time. A caller that panicked has left nothing half-done that `broken` does not tell.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Records an execution, before its result is shown to anybody. Its retention is not decided yet.
+    ///
+    /// # Errors
+    /// It cannot be written.
     pub fn record(&self, evaluation: &Evaluation) -> Result<(), StoreError> {
-        todo!("{evaluation:?}")
+        self.lock().put(&[Record::Evaluation(Cow::Borrowed(evaluation))])
     }
+
     /// Decides an execution: kept or dropped, and everything that it changed, in one atomic step.
+    ///
+    /// # Errors
+    /// It is to be kept and was not recorded, or the decision cannot be written.
     pub fn decide(&self, decision: &Decision<'_>) -> Result<(), StoreError> {
-        todo!("{decision:?}")
+        let number = decision.number;
+        let mut inner = self.lock();
+        let mut records = Vec::with_capacity(2);
+        if let Some(score) = decision.kept {
+            if !inner.contains(&RecordKey::Evaluation(number))? {
+                return Err(StoreError::NotRecorded { number });
+            }
+            records.push(Record::Kept { number, score });
+        }
+        records.extend(decision.new_references.iter().map(|key| Record::Counted(*key)));
+        records.extend(decision.findings.iter().map(|finding| Record::Finding(Cow::Borrowed(finding))));
+        inner.write(&records, decision.progress)?;
+        if decision.kept.is_none() {
+            inner.remove(&RecordKey::Evaluation(number))?;
+        }
+        Ok(())
     }
+
     /// How far the campaign is.
+    ///
+    /// # Errors
+    /// None so far: it is held in memory.
     pub fn progress(&self) -> Result<Progress, StoreError> {
-        todo!()
+        Ok(self.lock().state.progress)
     }
+
     /// An execution that was kept, or is recorded and not decided yet.
+    ///
+    /// # Errors
+    /// It cannot be read.
     pub fn evaluation(&self, number: u64) -> Result<Option<Evaluation>, StoreError> {
-        todo!("{number}")
+        match self.lock().get(&RecordKey::Evaluation(number))? {
+            Some(Record::Evaluation(evaluation)) => Ok(Some(evaluation.into_owned())),
+            _ => Ok(None),
+        }
     }
+
     /// Number and retained score of every kept execution, in order, without their tests.
     pub fn kept(&self) -> impl Iterator<Item = Result<(u64, f64), StoreError>> {
-        std::iter::empty()
+        self.records(KEPT_PREFIX).filter_map(|record| match record {
+            Ok(Record::Kept { number, score }) => Some(Ok((number, score))),
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        })
     }
+
     /// Every finding, by signature.
+    ///
+    /// # Errors
+    /// One cannot be read.
     pub fn findings(&self) -> Result<Vec<FindingRecord>, StoreError> {
-        todo!()
+        let records = self.records(FINDING_PREFIX).filter_map(|record| match record {
+            Ok(Record::Finding(finding)) => Some(Ok(finding.into_owned())),
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        });
+        records.collect()
     }
+
+    /// The records whose keys begin alike, in their order, up to the first that cannot be read.
+    fn records(&self, prefix: &'static [u8]) -> impl Iterator<Item = Result<Record<'static>, StoreError>> {
+        let mut last: Option<sled::IVec> = None;
+        let mut failed = false;
+        std::iter::from_fn(move || {
+            if failed {
+                return None;
+            }
+            let inner = self.lock();
+            let next = inner.database().next(prefix, last.as_deref()).transpose()?;
+            let record = next.and_then(|(key, value)| {
+                last = Some(key);
+                inner.decode(&value)
+            });
+            failed = record.is_err();
+            Some(record)
+        })
+    }
+
     /// Writes a finding and the progress that goes with it (after minimising), in one atomic step.
+    ///
+    /// # Errors
+    /// It cannot be written.
     pub fn put_finding(&self, finding: &FindingRecord, progress: Progress) -> Result<(), StoreError> {
-        todo!("{finding:?} {progress:?}")
+        self.lock().write(&[Record::Finding(Cow::Borrowed(finding))], progress)
     }
+
     /// What a reference run was summed up to, if it was run.
+    ///
+    /// # Errors
+    /// It cannot be read.
     pub fn reference(&self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
-        todo!("{key:?}")
+        match self.lock().get(&RecordKey::Reference(key))? {
+            Some(Record::Reference { summary, .. }) => Ok(Some(summary.into_owned())),
+            _ => Ok(None),
+        }
     }
+
     /// Keeps the summary of a reference run.
+    ///
+    /// # Errors
+    /// It cannot be written.
     pub fn put_reference(&self, key: Key, summary: &[u8]) -> Result<(), StoreError> {
-        todo!("{key:?} {summary:?}")
+        let mut inner = self.lock();
+        let progress = inner.state.progress;
+        inner.write(&[Record::Reference { key, summary: Cow::Borrowed(summary) }], progress)
     }
+
     /// Whether a decided execution needed the reference: it is counted.
+    ///
+    /// # Errors
+    /// The database cannot be read.
     pub fn counts_reference(&self, key: Key) -> Result<bool, StoreError> {
-        todo!("{key:?}")
+        self.lock().contains(&RecordKey::Counted(key))
     }
+
     /// Hands everything written to the system: it survives the death of this process.
+    ///
+    /// # Errors
+    /// It cannot be written.
     pub fn flush(&self) -> Result<(), StoreError> {
-        todo!()
+        self.lock().flush()
     }
+
     /// [`Self::flush`], and fsync: it survives a power failure.
+    ///
+    /// # Errors
+    /// It cannot be written.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
-        todo!()
+        let mut inner = self.lock();
+        inner.flush()?;
+        inner.database().sync()?;
+        seal::sync_folder(&self.path)
     }
+
     /// Bytes on disk.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
     pub fn size_on_disk(&self) -> Result<u64, StoreError> {
-        todo!()
+        self.lock().database().size()
     }
+}
+
+impl Drop for Store {
+    /// Closes the database, so that it can be opened as it is. If that fails, the next one to open it reads its records
+    /// again: nothing is lost that was flushed.
+    fn drop(&mut self) {
+        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(database) = inner.database.take()
+            && !inner.broken
+        {
+            let _ = database.close(inner.step);
+        }
+    }
+}
+
+impl Inner {
+    fn database(&self) -> &Database {
+        self.database.as_ref().expect("it is taken only when the store is dropped")
+    }
+
+    fn database_mut(&mut self) -> &mut Database {
+        self.database.as_mut().expect("it is taken only when the store is dropped")
+    }
+
+    fn decode(&self, value: &[u8]) -> Result<Record<'static>, StoreError> {
+        Framed::decode(value)
+            .map(|(framed, _)| framed.record)
+            .map_err(|error| self.database().damaged(format!("a record is not what was written: {error}")))
+    }
+
+    fn get(&self, key: &RecordKey) -> Result<Option<Record<'static>>, StoreError> {
+        self.database().get(&key.bytes())?.map(|value| self.decode(&value)).transpose()
+    }
+
+    fn contains(&self, key: &RecordKey) -> Result<bool, StoreError> {
+        self.database().contains(&key.bytes())
+    }
+
+    /// One step: records, and the state that they lead to.
+    fn write(&mut self, records: &[Record<'_>], progress: Progress) -> Result<(), StoreError> {
+        let mut state = State { progress, ..self.state };
+        let keys: BTreeSet<_> = records.iter().map(Record::key).collect();
+        for key in &keys {
+            let new = u64::from(!self.contains(key)?);
+            match key {
+                RecordKey::Kept(_) => state.kept += new,
+                RecordKey::Finding(_) => state.findings += new,
+                RecordKey::Reference(_) => state.references += new,
+                RecordKey::Counted(_) => state.counted += new,
+                RecordKey::State | RecordKey::Evaluation(_) => {}
+            }
+        }
+        let mut all = records.to_vec();
+        all.push(Record::State(state));
+        self.put(&all)?;
+        self.state = state;
+        Ok(())
+    }
+
+    /// One step: either all of it is written, or nothing, or nothing more will ever be.
+    fn put(&mut self, records: &[Record<'_>]) -> Result<(), StoreError> {
+        self.usable()?;
+        let (step, flushed, parts) = (self.step + 1, self.flushed, records.len() as u32);
+        let frames = records.iter().zip(0..).map(|(record, part)| {
+            let frame = Framed { step, part, parts, flushed, record: record.clone() }.encode();
+            if frame.len() > MAX_FRAME {
+                return Err(StoreError::TooLarge { bytes: frame.len(), max: MAX_FRAME });
+            }
+            Ok((record.key().bytes(), frame))
+        });
+        let frames = frames.collect::<Result<Vec<_>, _>>()?;
+        let database = self.database_mut();
+        database.reserve()?;
+        for (key, frame) in frames {
+            if let Err(error) = self.database_mut().put(&key, frame) {
+                self.broken = true;
+                return Err(error);
+            }
+        }
+        self.step = step;
+        if self.database().should_flush() { self.flush() } else { Ok(()) }
+    }
+
+    fn remove(&mut self, key: &RecordKey) -> Result<(), StoreError> {
+        let removed = self.database_mut().remove(&key.bytes());
+        self.broken |= removed.is_err();
+        removed
+    }
+
+    fn flush(&mut self) -> Result<(), StoreError> {
+        self.usable()?;
+        if let Err(error) = self.database_mut().flush() {
+            self.broken = true;
+            return Err(error);
+        }
+        self.flushed = self.step;
+        Ok(())
+    }
+
+    fn usable(&self) -> Result<(), StoreError> {
+        if self.broken {
+            return Err(self.database().damaged("an earlier write has failed; open it again".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// The step after which a database was closed, if it is as it was then.
+fn sealed(database: &Path) -> Result<Option<u64>, StoreError> {
+    Ok(match Seal::read(database)? {
+        Some(Seal::Closed { step, digest: sealed }) if digest(database)? == sealed => Some(step),
+        _ => None,
+    })
 }

@@ -10,6 +10,8 @@
 mod profiles;
 mod shrink;
 mod stress;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -24,6 +26,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use scoring::score::Assessment;
 
 /// A test and the NICs that it runs on.
 #[derive(Clone)]
@@ -59,10 +62,12 @@ impl Case {
         if integrity.is_invalid() {
             faults.push(format!("invalid: {integrity:?}"));
         }
-        let options = scoring::Options { config: Some(&self.config), ..Default::default() };
-        let analysis = scoring::analyze(&observation, options);
-        faults.extend(analysis.anomalies.kept().iter().map(scoring::Anomaly::signature));
+        faults.extend(self.assess(&observation).anomalies.iter().map(scoring::Anomaly::signature));
         faults
+    }
+
+    fn assess(&self, observation: &Observation) -> Assessment {
+        support::assess(&self.config, &self.profiles, observation)
     }
 }
 

@@ -1,12 +1,27 @@
 //! How odd a test was, for the search, and whether that is an anomaly, for people.
 
+mod baseline;
+pub mod calibration;
+mod explain;
+mod measures;
+mod neighbours;
 mod objective;
+mod passage;
+mod phases;
+
+use std::collections::BTreeSet;
 
 use corpus::TestConfig;
 use dumper::Observation;
-use serde::{Deserialize, Serialize};
 
-use crate::{Analysis, Anomaly};
+use self::calibration::Measure;
+use self::measures::measure;
+use self::neighbours::Neighbours;
+use self::passage::Passage;
+use crate::anomaly::{Anomaly, Evidence, Role, Who};
+use crate::rules::Rule;
+use crate::{Analysis, Kind};
+pub use baseline::{Baseline, Mct};
 pub use objective::Objective;
 
 /// A run that a test is compared with.
@@ -26,17 +41,6 @@ impl Reference {
     }
 }
 
-/// What of a reference run the score needs: small, so that thousands can be kept.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct Baseline {}
-
-impl Baseline {
-    /// Sums up a reference run.
-    pub fn of(observation: &Observation, analysis: &Analysis) -> Self {
-        todo!("{observation:?} {analysis:?}")
-    }
-}
-
 /// The reference runs that [`references_needed`] asked for.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct References {
@@ -50,7 +54,11 @@ pub fn references_needed(
     observation: &Observation,
     analysis: &Analysis,
 ) -> Vec<Reference> {
-    todo!("{config:?} {observation:?} {analysis:?}")
+    let passage = Passage::of(&observation.trace);
+    match Neighbours::of(config, observation, analysis, &passage) {
+        Some(neighbours) if neighbours.are_suspicious() => vec![Reference::WithoutEvents],
+        _ => Vec::new(),
+    }
 }
 
 /// How odd a test was, and what of it is anomalous.
@@ -74,9 +82,30 @@ impl Assessment {
             .map(|at| &self.anomalies[at])
     }
 
+    /// [`Self::findings`], each with the symptoms that it explains.
+    pub fn findings_with_symptoms(&self) -> impl Iterator<Item = (&Anomaly, impl Iterator<Item = &Anomaly>)> {
+        (0..self.anomalies.len()).filter(|at| self.explained.iter().all(|(symptom, _)| symptom != at)).map(|at| {
+            let symptoms = self.explained.iter().filter(move |(_, cause)| *cause == at);
+            (&self.anomalies[at], symptoms.map(|(symptom, _)| &self.anomalies[*symptom]))
+        })
+    }
+
     /// Of a test that had to be stopped after so many packets, as its QPs repeat themselves without end.
     pub fn of_endless_test(packets: usize) -> Self {
-        todo!("{packets}")
+        let anomaly = Anomaly {
+            rule: Rule::NeverEnds,
+            who: Who { role: Role::Requester, address: None, connection: None },
+            state: "endless",
+            what: format!("goes on after {packets} packets: its QPs repeat themselves without end"),
+            evidence: Evidence::default(),
+        };
+        let mut values = [0.0; Measure::COUNT];
+        values[Measure::Stalls as usize] = 1.0;
+        Self {
+            objectives: calibration::objectives(&values),
+            anomalies: vec![anomaly],
+            explained: Vec::new(),
+        }
     }
 }
 
@@ -87,13 +116,30 @@ pub fn score(
     analysis: &Analysis,
     references: &References,
 ) -> Assessment {
-    todo!("{config:?} {observation:?} {analysis:?} {references:?}")
+    let (values, found) = measure(config, observation, analysis, references);
+    let mut anomalies: Vec<Anomaly> = analysis.anomalies.kept().iter().cloned().chain(found).collect();
+    // The earliest evidence first; what rests on no packet comes last.
+    anomalies.sort_by_key(|anomaly| anomaly.evidence.packets.first().copied().unwrap_or(u32::MAX));
+    let mut seen = BTreeSet::new();
+    anomalies.retain(|anomaly| seen.insert(anomaly.signature()));
+    let explained = explain::explain(&anomalies);
+    Assessment { objectives: calibration::objectives(&values), anomalies, explained }
 }
 
-impl crate::Kind {
+impl Kind {
     /// The objective that counts anomalies of this kind.
     #[must_use]
     pub const fn objective(self) -> Objective {
-        todo!()
+        match self {
+            Self::GbnViolation | Self::ProtocolViolation => Objective::Fsm,
+            Self::UnexpectedTimeout | Self::RetryCount => Objective::Timeouts,
+            Self::Stall => Objective::Stall,
+            Self::DataCorruption => Objective::Integrity,
+            Self::CnpGeneration => Objective::Cnp,
+            Self::CounterMismatch => Objective::Counters,
+            Self::UnexplainedDiscard => Objective::Discards,
+            Self::NoisyNeighbor => Objective::NoisyNeighbor,
+            Self::SlowRetransmission => Objective::Latency,
+        }
     }
 }

@@ -59,7 +59,8 @@ impl Requester {
                 certain = !nak.acted;
                 entry.trigger = Trigger::Fast;
                 entry.nack = Some(nak.sequence);
-                entry.reaction_ns = Some(packet.time - nak.time);
+                // A NAK of what is acknowledged meanwhile may not be what it acts on.
+                entry.reaction_ns = (nak.psn == psn).then_some(packet.time - nak.time);
                 if let Some(cause) = self.nak_cause.filter(|cause| cause.psn == psn) {
                     entry.out_of_order = Some(cause.out_of_order);
                     entry.generation_ns = Some(cause.generation);
@@ -79,7 +80,7 @@ impl Requester {
                 certain = !gap.acted;
                 entry.trigger = Trigger::Fast;
                 entry.out_of_order = Some(gap.sequence);
-                entry.generation_ns = Some(packet.time - gap.time);
+                entry.generation_ns = (gap.psn == psn).then_some(packet.time - gap.time);
             }
             Event::ResumeAfterRnr | Event::ResumeDuringRnr => {
                 let rnr = Cause::act(&mut self.rnr);
@@ -131,6 +132,8 @@ impl Requester {
             let evidence = Evidence::packets([packet.sequence]);
             ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
         }
+        // Another one is what answers come for.
+        self.reissued = None;
         if packet.opcode.class() == Class::ReadRequest
             && matches!(entry.trigger, Trigger::Fast | Trigger::Timeout)
         {

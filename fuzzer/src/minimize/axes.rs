@@ -1,0 +1,152 @@
+//! The axes along which a test can be made smaller.
+
+use corpus::TestConfig;
+use corpus::config::fields;
+
+use super::connections::{self, Classes};
+use super::events::{self, Detail};
+use super::fit;
+use super::parameters::{Parameter, class_parameters, parameters};
+
+/// One way to make a test smaller: a height above the bottom, and how to come to another one.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Axis {
+    /// Connections of one class.
+    Connections(usize, Growth),
+    /// Messages of each connection, beyond the first.
+    Messages(Growth),
+    /// Bytes of a message.
+    Bytes,
+    /// An event.
+    Event(usize),
+    /// The second event, whose connections the first takes over.
+    Merge(usize, usize),
+    /// Connections of a class in an event.
+    Members(usize, usize),
+    /// A parameter that is not at its default.
+    Parameter(&'static Parameter),
+    /// Something of an event that could be simpler.
+    Detail(usize, Detail),
+    /// Connections that are not in the order of the events that they are in.
+    Order,
+}
+
+/// What grows as something else shrinks, so that there are about as many packets in all as in the beginning: what
+/// shows under load may show on fewer connections that do more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Growth {
+    Nothing,
+    Bytes,
+    Messages,
+}
+
+/// Axes that are swept together, in this order: what is deleted first, and then by the order of [`super::size::Size`].
+pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
+    |config| (0..config.events.len()).map(Axis::Event).collect(),
+    // What tells connections apart, before these are taken away class by class.
+    |config| above_bottom(config, class_parameters().map(Axis::Parameter)),
+    |config| of_classes(config, Growth::Nothing),
+    |config| of_classes(config, Growth::Bytes),
+    |config| of_classes(config, Growth::Messages),
+    |_| vec![Axis::Messages(Growth::Nothing)],
+    |_| vec![Axis::Messages(Growth::Bytes)],
+    |_| vec![Axis::Bytes],
+    |config| pairs(config.events.len()).map(|(kept, gone)| Axis::Merge(kept, gone)).collect(),
+    |config| {
+        let memberships = connections::memberships(config);
+        memberships.into_iter().map(|(event, class)| Axis::Members(event, class)).collect()
+    },
+    |config| above_bottom(config, parameters().map(Axis::Parameter)),
+    |config| {
+        let events = 0..config.events.len();
+        let details =
+            events.flat_map(|event| Detail::ALL.into_iter().map(move |one| Axis::Detail(event, one)));
+        above_bottom(config, details)
+    },
+    |_| vec![Axis::Order],
+];
+
+fn of_classes(config: &TestConfig, growth: Growth) -> Vec<Axis> {
+    (0..Classes::of(config).len()).map(|class| Axis::Connections(class, growth)).collect()
+}
+
+/// Events and those shortly before them: all pairs of few events, and not too many of many.
+fn pairs(events: usize) -> impl Iterator<Item = (usize, usize)> {
+    const NEAR: usize = 4;
+    (1..events).flat_map(|gone| (gone.saturating_sub(NEAR)..gone).map(move |kept| (kept, gone)))
+}
+
+fn above_bottom(config: &TestConfig, axes: impl Iterator<Item = Axis>) -> Vec<Axis> {
+    axes.filter(|axis| axis.height(config) > 0).collect()
+}
+
+impl Axis {
+    /// How far a test is above the bottom of the axis; 0 where there is no such axis (any more).
+    pub(super) fn height(self, config: &TestConfig) -> u64 {
+        match self {
+            Self::Connections(class, _) => Classes::of(config).count(class),
+            Self::Messages(_) => u64::from(config.traffic.num_msgs_per_qp).saturating_sub(1),
+            Self::Bytes => config.traffic.message_size.into(),
+            Self::Event(event) => u64::from(event < config.events.len()),
+            Self::Merge(kept, gone) => u64::from(kept < gone && gone < config.events.len()),
+            Self::Members(event, class) => connections::members_in(config, event, class),
+            Self::Parameter(parameter) => (parameter.height)(config),
+            Self::Detail(event, detail) => {
+                config.events.get(event).map_or(0, |event| detail.height(event, &config.traffic))
+            }
+            Self::Order => u64::from(!connections::is_ordered(config)),
+        }
+    }
+
+    /// Takes a test to another height, below its own. What grows meanwhile ends below `most_packets` in all.
+    pub(super) fn lower(self, config: &mut TestConfig, to: u64, most_packets: u64) {
+        if self.height(config) <= to {
+            return;
+        }
+        match self {
+            Self::Connections(class, growth) => {
+                connections::reduce(config, class, to);
+                grow(config, growth, most_packets);
+            }
+            Self::Messages(growth) => {
+                fit::reshape(config, |traffic| traffic.num_msgs_per_qp = to as u32 + 1);
+                grow(config, growth, most_packets);
+            }
+            Self::Bytes => fit::reshape(config, |traffic| traffic.message_size = to as u32),
+            Self::Event(event) => drop(config.events.remove(event)),
+            Self::Merge(kept, gone) => events::merge(config, kept, gone),
+            Self::Members(event, class) => connections::reduce_members(config, event, class, to),
+            Self::Parameter(parameter) => (parameter.lower)(config, to),
+            Self::Detail(event, detail) => detail.lower(&mut config.events[event], to),
+            Self::Order => connections::order(config),
+        }
+    }
+}
+
+/// Makes messages longer or more, up to so many packets of the whole test.
+fn grow(config: &mut TestConfig, growth: Growth, most_packets: u64) {
+    let shape = config.traffic.shape();
+    let connections = u64::from(config.traffic.load.connections()).max(1);
+    let messages = u64::from(config.traffic.num_msgs_per_qp);
+    let per_message = u64::from(shape.packets_per_message());
+    match growth {
+        Growth::Nothing => {}
+        Growth::Bytes => {
+            let packets = most_packets / (connections * messages);
+            if packets > per_message {
+                let bytes = packets * u64::from(config.traffic.mtu.bytes());
+                fit::reshape(config, |traffic| {
+                    traffic.message_size = bytes.min(fields::MESSAGE_SIZE.max) as u32;
+                });
+            }
+        }
+        Growth::Messages => {
+            let more = most_packets / (connections * per_message);
+            if more > messages {
+                fit::reshape(config, |traffic| {
+                    traffic.num_msgs_per_qp = more.min(fields::NUM_MSGS_PER_QP.max) as u32;
+                });
+            }
+        }
+    }
+}

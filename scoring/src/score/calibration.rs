@@ -1,0 +1,121 @@
+//! From what was measured to objectives: one table.
+
+use super::Objective::{self, *};
+
+/// Something that is measured of a test; never negative, and larger is odder.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Measure {
+    /// How many times as long as without events an innocent connection's slowest message took.
+    InnocentSlowdown,
+    /// Times that innocent connections had to go back.
+    InnocentRepeats,
+    /// Connections that recovered from a loss at the same time, where others are innocent.
+    AtOnce,
+    /// Packets that the hosts' counters say were thrown away, and those that vanished uncounted.
+    Discards,
+    /// The longest phase of a fast retransmission, net of queues, in nanoseconds.
+    SlowestPhase,
+    /// Expiries of ACK timers.
+    Expiries,
+    /// Sightings of time-outs and retries that are not as configured.
+    BrokenTimers,
+    /// Sightings of broken rules of go-back-N or of the reliable connection.
+    BrokenRules,
+    /// Retransmissions.
+    Retransmissions,
+    /// By how much counters differ from the trace, added up.
+    CounterDifference,
+    /// Counters that should have moved.
+    CountersMoved,
+    /// Sightings of congestion notification that does not fit the marks.
+    BrokenNotifications,
+    /// ECN marks and CNPs.
+    Notifications,
+    /// Goodput of the reference run over that of the test.
+    GoodputLost,
+    /// Payload of the busiest sixteenth of the test over that of the mean one.
+    Unevenness,
+    /// The longest silence before further packets, in multiples of the longest wait that is configured.
+    Silence,
+    /// Sightings of stalls.
+    Stalls,
+    /// Sightings of data that did not arrive once and as it was sent.
+    Corruptions,
+}
+
+impl Measure {
+    /// How many there are.
+    pub const COUNT: usize = Self::Corruptions as usize + 1;
+}
+
+/// What a measure is to an objective: 0 up to `zero`, `most` from `one` on, logarithmic between.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Calibration {
+    /// The objective: the largest of what its measures give.
+    pub objective: Objective,
+    /// What is measured.
+    pub measure: Measure,
+    /// Its value at which it is nothing odd.
+    pub zero: f64,
+    /// Its value at which it cannot be odder.
+    pub one: f64,
+    /// What it then gives: less than 1 where it is only an occasion for what the objective is after.
+    pub most: f64,
+    /// Why these values.
+    pub reason: &'static str,
+}
+
+const fn row(
+    objective: Objective,
+    measure: Measure,
+    (zero, one): (f64, f64),
+    most: f64,
+    reason: &'static str,
+) -> Calibration {
+    Calibration { objective, measure, zero, one, most, reason }
+}
+
+/// What an occasion is worth: a test that gives no occasion cannot show the fault, and one fault outweighs all occasions.
+const OCCASION: f64 = 0.2;
+
+/// Every measure of every objective.
+#[rustfmt::skip]
+pub const TABLE: &[Calibration] = &[
+    row(NoisyNeighbor, Measure::InnocentSlowdown, (1.0, 1_000.0), 1.0, "001 §6.2.2: 160 µs against 430 ms is 2,700"),
+    row(NoisyNeighbor, Measure::InnocentRepeats, (0.0, 100.0), 0.8, "001 §6.2.2: 107 packets discarded"),
+    row(NoisyNeighbor, Measure::AtOnce, (1.0, 64.0), 0.4, "001 §6.2.2: 12 at once are enough, 8 are not; a margin for other NICs"),
+    row(Discards, Measure::Discards, (0.0, 1_000.0), 1.0, "001 §6.2.2 and §6.2.3: 107 and 500 packets"),
+    row(Latency, Measure::SlowestPhase, (10_000.0, 100_000_000.0), 1.0, "001 §6.1: good NICs take 1 to 10 µs, the worst 83 ms"),
+    row(Timeouts, Measure::Expiries, (0.0, 1_000.0), OCCASION, "lost tails make them expire: an occasion"),
+    row(Timeouts, Measure::BrokenTimers, (0.0, 10.0), 1.0, "001 §6.3: a handful of expiries show what a NIC does"),
+    row(Fsm, Measure::Retransmissions, (0.0, 1_000.0), OCCASION, "most rules are about recovery: an occasion"),
+    row(Fsm, Measure::BrokenRules, (0.0, 100.0), 1.0, "a NIC that breaks a rule breaks it at every occasion"),
+    row(Counters, Measure::CountersMoved, (0.0, 20.0), OCCASION, "what does not move cannot be stuck: an occasion"),
+    row(Counters, Measure::CounterDifference, (0.0, 1_000.0), 1.0, "001 §6.2.4: a counter that is stuck differs by all that it missed"),
+    row(Cnp, Measure::Notifications, (0.0, 1_000.0), OCCASION, "where nothing is marked nothing is notified: an occasion"),
+    row(Cnp, Measure::BrokenNotifications, (0.0, 100.0), 1.0, "001 §6.3: a limiter that does not limit shows at every mark"),
+    row(Goodput, Measure::Unevenness, (2.0, 16.0), 0.5, "barriers and ends leave half of the time idle; all in one part is 16"),
+    row(Goodput, Measure::GoodputLost, (1.0, 1_000.0), 1.0, "001 figure 11: three orders of magnitude"),
+    row(Stall, Measure::Silence, (1.0, 32.0), 0.8, "an expiry may take 4 T, a stall is 8 times that"),
+    row(Stall, Measure::Stalls, (0.0, 1.0), 1.0, "one is enough"),
+    row(Integrity, Measure::Retransmissions, (0.0, 1_000.0), OCCASION, "what is sent once is seldom written twice: an occasion"),
+    row(Integrity, Measure::Corruptions, (0.0, 10.0), 1.0, "one is grave, several are no graver"),
+];
+
+impl Calibration {
+    /// What a value of the measure gives.
+    #[must_use]
+    pub fn scale(&self, value: f64) -> f64 {
+        let part = (value.max(0.0).ln_1p() - self.zero.ln_1p()) / (self.one.ln_1p() - self.zero.ln_1p());
+        // Not a number is nothing that was measured.
+        if part.is_nan() { 0.0 } else { part.clamp(0.0, 1.0) * self.most }
+    }
+}
+
+/// The objectives that measured values give.
+pub(super) fn objectives(values: &[f64; Measure::COUNT]) -> [f64; Objective::ALL.len()] {
+    Objective::ALL.map(|objective| {
+        let rows = TABLE.iter().filter(|row| row.objective == objective);
+        rows.map(|row| row.scale(values[row.measure as usize])).fold(0.0, f64::max)
+    })
+}

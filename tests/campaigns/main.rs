@@ -1,0 +1,16 @@
+//! Whole campaigns of the built binary, on simulated NICs. Those that take minutes are `#[ignore]`d here and run by
+//! `ci/long`.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
+
+mod campaign;
+mod conforming;
+mod copies;
+mod degenerate;
+mod noisy_neighbor;
+#[path = "../../executor/tests/random/profiles.rs"]
+mod profiles;
+mod resume;
+mod two_quirks;
+#[path = "../cli/run.rs"]
+mod run;
