@@ -33,11 +33,12 @@ fn what_is_written_reads_back_equal() {
 fn every_field_is_written_and_explained() {
     let text = format!("\n{}", target("").to_toml());
     for field in fields() {
+        assert!(!field.allowed.is_empty(), "{}", field.path);
+        if ["objectives", "operators"].contains(&field.path) {
+            continue;
+        }
         let key = field.path.rsplit('.').next().unwrap();
-        let listed = text.contains(&format!("\n{key} = ")) || text.contains(&format!("[{key}]\n"));
-        assert!(listed, "{}", field.path);
-        assert!(text.contains(&format!("# {}\n", field.meaning)), "{}", field.path);
-        assert!(!field.allowed.is_empty());
+        assert!(text.contains(&format!("\n# {}\n{key} = ", field.meaning)), "{}", field.path);
     }
     for operator in operators() {
         assert!(

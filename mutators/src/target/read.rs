@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::contradictions::contradictions;
-use super::fields::{DESCRIPTION, MAX_WEIGHT, NAME, PACKET_CAP, POOL};
+use super::fields::{DESCRIPTION, MAX_WEIGHT, NAME, OBJECTIVES, OPERATORS, PACKET_CAP, POOL};
 use super::load::{Loaded, SHIPPED, empty, from_text, others};
 use super::report::{Report, instead};
 use super::{Target, TargetError, Vocabulary};
@@ -24,8 +24,8 @@ const TOP: &[&str] = &[
     "pool",
     "packet-cap",
     "oracles",
-    "objectives",
-    "operators",
+    OBJECTIVES,
+    OPERATORS,
     "traffic",
     "hosts",
     "events",
@@ -111,13 +111,13 @@ impl Reader<'_, '_> {
                     self.spans.insert(PACKET_CAP.key, value.span());
                 }
                 "oracles" => self.oracles(value),
-                "objectives" => {
+                OBJECTIVES => {
                     let known = self.vocabulary.objectives.to_vec();
-                    self.weights("objectives", value, &known, |target| &mut target.weights);
+                    self.weights(OBJECTIVES, value, &known, |target| &mut target.weights);
                 }
-                "operators" => {
+                OPERATORS => {
                     let known: Vec<&str> = all().map(|operator| operator.name).collect();
-                    self.weights("operators", value, &known, |target| &mut target.operators);
+                    self.weights(OPERATORS, value, &known, |target| &mut target.operators);
                 }
                 section @ ("traffic" | "hosts" | "events") => self.section(section, value),
                 unknown => self.unknown_key(&key.span(), unknown, unknown, TOP),
