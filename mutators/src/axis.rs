@@ -2,7 +2,9 @@
 //! printer, whatever draws, mends and changes tests, and the test that keeps `docs/targets.md` honest.
 
 use corpus::config::fields::{self, IntField};
-use corpus::{Host, IterMode, Load, Mtu, TestConfig, Verb};
+use corpus::{Host, IterMode, Load, Mtu, TestConfig};
+
+use crate::words;
 
 /// What values of an axis are in a file, and which numbers ([`crate::Values`]) stand for them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,18 +76,6 @@ const ADDRESSES: IntField = IntField {
 };
 const MTUS: &[u64] = &[256, 512, 1024, 2048, 4096];
 
-/// Verbs: [`Load`] with its form.
-pub(crate) const VERBS: &[&str] = &["write", "read", "send", "send_read", "send_read_split"];
-pub(crate) const ITER_MODES: &[&str] = &["paper", "per-message"];
-/// Forms of [`corpus::ConnectionSet`].
-pub(crate) const SETS: &[&str] = &["one", "list", "first", "all"];
-/// `data`, and [`corpus::ControlPacket`].
-pub(crate) const PACKETS: &[&str] = &["data", "ack", "nak", "cnp", "read-request"];
-/// Kinds of [`corpus::Action`].
-pub(crate) const ACTIONS: &[&str] = &["drop", "ecn", "corrupt", "delay", "reorder", "duplicate", "set-field"];
-/// Forms of [`corpus::Progression`].
-pub(crate) const PROGRESSIONS: &[&str] = &["none", "count", "to-the-end"];
-
 macro_rules! axes {
     ($($name:ident $path:literal $kind:expr, $default:expr, $of:expr, $meaning:literal;)*) => {
         /// A field that a target gives values to; what each means is in [`AXES`].
@@ -125,7 +115,12 @@ macro_rules! flag_of_host {
 }
 
 axes! {
-    Verb "traffic.rdma-verb" Kind::Words(VERBS), 0, Of::Test(verb, set_verb),
+    Verb "traffic.rdma-verb" Kind::Words(words::VERBS), words::WRITE,
+        Of::Test(|test| words::of_load(test.traffic.load), |test, word| {
+            if words::of_load(test.traffic.load) != word {
+                test.traffic.load = words::load(word, test.traffic.load.connections());
+            }
+        }),
         "Verbs. `send_read`: Sends and Reads take turns on every connection; `send_read_split`: the first connections only send, the others only read.";
     Connections "traffic.num-connections" number!(NUM_CONNECTIONS), fields::NUM_CONNECTIONS.default,
         Of::Test(|test| test.traffic.load.connections().into(), |test, value| {
@@ -170,9 +165,9 @@ axes! {
         ), "First PSN of every requester.";
     Seed "traffic.seed" number!(SEED), fields::SEED.default, of_traffic!(seed),
         "Seed of a run's random choices. Random tests have the smallest, so that they can share reference runs; an operator changes it.";
-    IterMode "traffic.iter-mode" Kind::Words(ITER_MODES), 0,
-        Of::Test(|test| (test.traffic.iter_mode == IterMode::PerMessage).into(), |test, value| {
-            test.traffic.iter_mode = if value == 0 { IterMode::Paper } else { IterMode::PerMessage };
+    IterMode "traffic.iter-mode" Kind::Words(words::ITER_MODES), words::PAPER,
+        Of::Test(|test| words::of_iter_mode(test.traffic.iter_mode), |test, word| {
+            test.traffic.iter_mode = if word == words::PAPER { IterMode::Paper } else { IterMode::PerMessage };
         }), "How the injector counts rounds of transmission.";
     Addresses "hosts.addresses" Kind::Number(&ADDRESSES), ADDRESSES.default, Of::Part,
         "Addresses of each host where `multi-gid` is true; those that a host does not have follow its first one.";
@@ -189,14 +184,14 @@ axes! {
         "Most events of a test; each names one packet or many.";
     Innocent "events.innocent" Kind::Switch, 0, Of::Part,
         "Whether at least one connection stays without events; there are two connections or more then.";
-    Sets "events.qpn" Kind::Words(SETS), 0, Of::Part,
+    Sets "events.qpn" Kind::Words(words::SETS), words::ONE, Of::Part,
         "Forms of connection sets: one connection, a list of any, the first ones, all.";
-    Packet "events.packet" Kind::Words(PACKETS), 0, Of::Part, "Kinds of packets.";
-    Action "events.type" Kind::Words(ACTIONS), 0, Of::Part, "Actions.";
+    Packet "events.packet" Kind::Words(words::PACKETS), words::DATA, Of::Part, "Kinds of packets.";
+    Action "events.type" Kind::Words(words::ACTIONS), words::DROP, Of::Part, "Actions.";
     Iter "events.iter" number!(ITER), fields::ITER.default, Of::Part,
         "Rounds of transmission of data packets; mostly the smallest is drawn.";
     Nth "events.nth" number!(NTH), fields::NTH.default, Of::Part, "Occurrences of control packets.";
-    Progression "events.progression" Kind::Words(PROGRESSIONS), 0, Of::Part,
+    Progression "events.progression" Kind::Words(words::PROGRESSIONS), words::SINGLE, Of::Part,
         "Forms of progressions: one packet, every k-th so many times, every k-th to the end.";
     Every "events.every" number!(EVERY), fields::EVERY.default, Of::Part, "Steps of progressions.";
     Count "events.count" number!(COUNT), fields::COUNT.default, Of::Part,
@@ -224,35 +219,6 @@ impl Entry {
     }
 }
 
-const fn verb(test: &TestConfig) -> u64 {
-    match test.traffic.load {
-        Load::Same { verb: Verb::Write, .. } => 0,
-        Load::Same { verb: Verb::Read, .. } => 1,
-        Load::Same { verb: Verb::Send, .. } => 2,
-        Load::Alternating { .. } => 3,
-        Load::Split { .. } => 4,
-    }
-}
-
-fn set_verb(test: &mut TestConfig, value: u64) {
-    let load = test.traffic.load;
-    if verb(test) == value {
-        return;
-    }
-    let connections = load.connections();
-    test.traffic.load = match value {
-        0 => Load::Same { verb: Verb::Write, connections },
-        1 => Load::Same { verb: Verb::Read, connections },
-        2 => Load::Same { verb: Verb::Send, connections },
-        3 => Load::Alternating { connections },
-        _ => {
-            let send = (connections / 2).max(1);
-            // With one connection nobody reads, which whoever mends the test sees.
-            Load::Split { send, read: connections.saturating_sub(send) }
-        }
-    };
-}
-
 /// The same verbs on so many connections; of a split, the senders stay as long as a reader is left.
 fn with_connections(load: Load, connections: u32) -> Load {
     match load {
@@ -268,6 +234,7 @@ fn with_connections(load: Load, connections: u32) -> Load {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use corpus::Verb;
 
     #[test]
     fn the_table_has_every_axis_in_its_place() {

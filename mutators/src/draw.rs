@@ -10,6 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::axis::{AXES, Axis, Of};
 use crate::settle::{give_addresses, settle};
 use crate::space::Space;
+use crate::words;
 
 /// How often traffic is drawn that is over the cap, before it is cut down: cut tests would crowd below the cap.
 const DRAWS: u32 = 8;
@@ -56,7 +57,9 @@ fn traffic(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
             Of::Test(_, set) if entry.axis == Axis::Seed => set(test, values.smallest()),
             Of::Test(_, set) => set(test, values.draw(rng)),
             Of::Host(_, set) => {
-                Role::ALL.into_iter().for_each(|role| set(test.host_mut(role), values.draw(rng)))
+                for role in Role::ALL {
+                    set(test.host_mut(role), values.draw(rng));
+                }
             }
             Of::Part => {}
         }
@@ -111,12 +114,12 @@ pub(crate) fn set(space: &Space, test: &TestConfig, rng: &mut ChaCha8Rng) -> Con
     let connections = test.traffic.load.connections();
     let most = if space.innocent() { connections.saturating_sub(1).max(1) } else { connections };
     match space[Axis::Sets].draw(rng) {
-        0 => ConnectionSet::One(rng.random_range(1..=connections)),
-        1 => {
+        words::ONE => ConnectionSet::One(rng.random_range(1..=connections)),
+        words::LIST => {
             let count = rng.random_range(1..=most.min(LONGEST_LIST));
             list(connections, count, rng)
         }
-        2 => ConnectionSet::First(rng.random_range(1..=most)),
+        words::FIRST => ConnectionSet::First(rng.random_range(1..=most)),
         _ => ConnectionSet::All,
     }
 }
@@ -132,14 +135,9 @@ pub(crate) fn list(connections: u32, count: u32, rng: &mut ChaCha8Rng) -> Connec
 /// A random packet: data in half of the cases.
 pub(crate) fn target(space: &Space, test: &TestConfig, rng: &mut ChaCha8Rng) -> Target {
     let kinds = &space[Axis::Packet];
-    let kind = if kinds.contains(0) && rng.random_ratio(1, 2) { 0 } else { kinds.draw(rng) };
-    let packet = match kind {
-        0 => return data(space, test, rng),
-        1 => ControlPacket::Ack,
-        2 => ControlPacket::Nak,
-        3 => ControlPacket::Cnp,
-        _ => ControlPacket::ReadRequest,
-    };
+    let kind =
+        if kinds.contains(words::DATA) && rng.random_ratio(1, 2) { words::DATA } else { kinds.draw(rng) };
+    let Some(packet) = words::control_packet(kind) else { return data(space, test, rng) };
     Target::Control { packet, nth: space[Axis::Nth].draw(rng) as u32 }
 }
 
@@ -166,12 +164,13 @@ pub(crate) fn round(space: &Space, rng: &mut ChaCha8Rng) -> u32 {
 /// A random progression; none in half of the cases.
 pub(crate) fn progression(space: &Space, rng: &mut ChaCha8Rng) -> Option<Progression> {
     let forms = &space[Axis::Progression];
-    let form = if forms.contains(0) && rng.random_ratio(1, 2) { 0 } else { forms.draw(rng) };
+    let form =
+        if forms.contains(words::SINGLE) && rng.random_ratio(1, 2) { words::SINGLE } else { forms.draw(rng) };
     let every = space[Axis::Every].draw(rng) as u32;
     let count = space[Axis::Count].draw(rng) as u32;
     match form {
-        0 => None,
-        1 => Some(Progression { every, count: Some(count) }),
+        words::SINGLE => None,
+        words::COUNTED => Some(Progression { every, count: Some(count) }),
         _ => Some(Progression { every, count: None }),
     }
 }
@@ -179,12 +178,12 @@ pub(crate) fn progression(space: &Space, rng: &mut ChaCha8Rng) -> Option<Progres
 /// A random action.
 pub(crate) fn action(space: &Space, rng: &mut ChaCha8Rng) -> Action {
     match space[Axis::Action].draw(rng) {
-        0 => Action::Drop,
-        1 => Action::Ecn,
-        2 => Action::Corrupt,
-        3 => Action::Delay { ns: space[Axis::Delay].draw(rng) },
-        4 => Action::Reorder { by: space[Axis::By].draw(rng) as u16 },
-        5 => Action::Duplicate { copies: space[Axis::Copies].draw(rng) as u8 },
+        words::DROP => Action::Drop,
+        words::ECN => Action::Ecn,
+        words::CORRUPT => Action::Corrupt,
+        words::DELAY => Action::Delay { ns: space[Axis::Delay].draw(rng) },
+        words::REORDER => Action::Reorder { by: space[Axis::By].draw(rng) as u16 },
+        words::DUPLICATE => Action::Duplicate { copies: space[Axis::Copies].draw(rng) as u8 },
         _ => Action::SetField(SetField::MigReq(space[Axis::MigReq].draw(rng) != 0)),
     }
 }

@@ -11,12 +11,14 @@ mod show;
 mod space;
 mod target;
 mod values;
+mod words;
 
 pub use axis::{AXES, Axis, Entry, Kind};
 pub use operators::{Operator, all as operators};
 pub use space::Space;
 pub use target::{
-    Field, Loaded, SHIPPED, Shipped, Target, TargetError, Vocabulary, fields, is_shipped, load_with_base,
+    Change, Field, Line, Loaded, SHIPPED, Shipped, Target, TargetError, Vocabulary, fields, is_shipped,
+    load_with_base,
 };
 pub use values::Values;
 

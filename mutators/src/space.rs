@@ -34,6 +34,12 @@ impl Index<Axis> for Space {
 }
 
 impl Space {
+    /// The values that a field may have.
+    #[must_use]
+    pub fn values(&self, axis: Axis) -> &Values {
+        &self[axis]
+    }
+
     /// Gives an axis other values.
     pub(crate) fn set(&mut self, axis: Axis, values: Values) {
         self.values[axis as usize] = values;

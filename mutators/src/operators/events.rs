@@ -79,7 +79,7 @@ impl Bench<'_> {
     }
 
     /// Moves any event on data to another packet; `to` is given the one it is on.
-    fn to_psn(&mut self, to: impl FnOnce(&mut Self, u32) -> Option<u32>) -> Applied {
+    fn move_to(&mut self, to: impl FnOnce(&mut Self, u32) -> Option<u32>) -> Applied {
         self.change(|on, event| {
             if let Target::Data { psn, .. } = event.target
                 && let Some(other) = to(on, psn)
@@ -91,7 +91,7 @@ impl Bench<'_> {
     }
 
     fn near(&mut self) -> Applied {
-        self.to_psn(|on, psn| {
+        self.move_to(|on, psn| {
             let distance = on.rng.random_range(1..=4);
             Some(if on.rng.random_ratio(1, 2) {
                 psn.saturating_add(distance)
@@ -103,7 +103,7 @@ impl Bench<'_> {
 
     /// Moves any event on data inside of a message, that of its packet or any.
     fn in_message(&mut self, place: fn(u32, u32) -> u32) -> Applied {
-        self.to_psn(|on, psn| {
+        self.move_to(|on, psn| {
             let shape = on.test.traffic.shape();
             let message = match on.rng.random_ratio(1, 2) {
                 true => shape.locate(psn)?.message,
@@ -115,7 +115,7 @@ impl Bench<'_> {
     }
 
     fn same_place(&mut self) -> Applied {
-        self.to_psn(|on, psn| {
+        self.move_to(|on, psn| {
             let shape = on.test.traffic.shape();
             let place = shape.locate(psn)?;
             let message = on.rng.random_range(0..on.test.traffic.num_msgs_per_qp);

@@ -10,7 +10,7 @@ use corpus::TestConfig;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use crate::settle::settle;
+use crate::settle::{drop_faulty, fit, settle};
 use crate::space::Space;
 use crate::{Mutant, Mutation};
 
@@ -62,7 +62,6 @@ struct Bench<'a> {
 }
 
 /// Every operator, in the order of a printed target.
-#[must_use]
 pub fn all() -> impl Iterator<Item = &'static Operator> + Clone {
     traffic::OPERATORS.iter().chain(events::OPERATORS).chain(sets::OPERATORS)
 }
@@ -98,8 +97,10 @@ impl Wheel {
 
     /// A test changed by one operator, or sometimes two or three.
     pub(crate) fn mutate(&self, space: &Space, parent: &TestConfig, rng: &mut ChaCha8Rng) -> Mutation {
+        // A parent from elsewhere is brought inside first.
         let mut child = parent.clone();
-        if !settle(space, &mut child) {
+        fit(space, &mut child);
+        if child != *parent && !drop_faulty(&mut child) {
             return Mutation::NotApplicable;
         }
         let mut wanted = 1;

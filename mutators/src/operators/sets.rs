@@ -16,8 +16,8 @@ operators! {
         ConnectionSet::First((on.test.traffic.load.connections() / 2).max(1))
     });
     "set-all" 0.5 "All connections; all but one where one has to stay without events." |on| on.sets(|_, _| ConnectionSet::All);
-    "set-more" 1.0 "One to four connections more." |on| on.resize(|n, by| n.saturating_add(by));
-    "set-fewer" 1.0 "One to four connections fewer." |on| on.resize(|n, by| n.saturating_sub(by));
+    "set-more" 1.0 "One to four connections more." |on| on.resize(u32::saturating_add);
+    "set-fewer" 1.0 "One to four connections fewer." |on| on.resize(u32::saturating_sub);
     "set-double" 1.0 "Twice as many connections." |on| on.resize(|n, _| n.saturating_mul(2));
     "set-halve" 1.0 "Half as many connections." |on| on.resize(|n, _| n / 2);
     "set-same" 0.5 "All events on the connections of one of them." |on| {

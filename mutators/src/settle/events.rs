@@ -3,50 +3,11 @@
 use std::collections::BTreeSet;
 
 use corpus::config::fields;
-use corpus::{Action, ConnectionSet, ControlPacket, Event, Progression, SetField, Target, TestConfig};
+use corpus::{Action, ConnectionSet, Event, Progression, SetField, Target, TestConfig};
 
 use crate::axis::Axis;
 use crate::space::Space;
-
-/// Codes of the words of [`Axis::Packet`], [`Axis::Action`], [`Axis::Sets`] and [`Axis::Progression`].
-const fn packet_of(target: Target) -> u64 {
-    match target {
-        Target::Data { .. } => 0,
-        Target::Control { packet: ControlPacket::Ack, .. } => 1,
-        Target::Control { packet: ControlPacket::Nak, .. } => 2,
-        Target::Control { packet: ControlPacket::Cnp, .. } => 3,
-        Target::Control { packet: ControlPacket::ReadRequest, .. } => 4,
-    }
-}
-
-const fn kind_of(action: Action) -> u64 {
-    match action {
-        Action::Drop => 0,
-        Action::Ecn => 1,
-        Action::Corrupt => 2,
-        Action::Delay { .. } => 3,
-        Action::Reorder { .. } => 4,
-        Action::Duplicate { .. } => 5,
-        Action::SetField(_) => 6,
-    }
-}
-
-const fn form_of(set: &ConnectionSet) -> u64 {
-    match set {
-        ConnectionSet::One(_) => 0,
-        ConnectionSet::List(_) => 1,
-        ConnectionSet::First(_) => 2,
-        ConnectionSet::All => 3,
-    }
-}
-
-const fn progression_of(progression: Option<Progression>) -> u64 {
-    match progression {
-        None => 0,
-        Some(Progression { count: Some(_), .. }) => 1,
-        Some(Progression { count: None, .. }) => 2,
-    }
-}
+use crate::words;
 
 pub(super) fn fit(space: &Space, test: &mut TestConfig) {
     let mut events = std::mem::take(&mut test.events);
@@ -64,8 +25,8 @@ pub(super) fn fit(space: &Space, test: &mut TestConfig) {
 
 /// Mends one event by itself; whether something is left of it.
 pub(crate) fn fit_event(space: &Space, test: &TestConfig, event: &mut Event) -> bool {
-    if !space[Axis::Action].contains(kind_of(event.action))
-        || !space[Axis::Packet].contains(packet_of(event.target))
+    if !space[Axis::Action].contains(words::of_action(event.action))
+        || !space[Axis::Packet].contains(words::of_target(event.target))
     {
         return false;
     }
@@ -113,11 +74,13 @@ fn fit_progression(space: &Space, event: &mut Event, packets: u32) -> bool {
         Some(Some(Progression { every, count }))
     };
     let to_the_end = || Some(Some(Progression { every, count: None }));
-    let wanted = progression_of(event.progression);
-    let made =
-        [wanted, 0, 1, 2].into_iter().filter(|form| forms.contains(*form)).find_map(|form| match form {
-            0 => Some(None),
-            1 => counted(),
+    let wanted = words::of_progression(event.progression);
+    let made = [wanted, words::SINGLE, words::COUNTED, words::TO_THE_END]
+        .into_iter()
+        .filter(|form| forms.contains(*form))
+        .find_map(|form| match form {
+            words::SINGLE => Some(None),
+            words::COUNTED => counted(),
             _ => to_the_end(),
         });
     event.progression = made.flatten();
@@ -135,15 +98,19 @@ fn fit_set(space: &Space, connections: u32, event: &mut Event) -> bool {
     }
     let forms = &space[Axis::Sets];
     // All connections leave nobody innocent.
-    let allowed = |form: u64| forms.contains(form) && !(form == 3 && space.innocent());
-    if !allowed(form_of(set)) {
+    let allowed = |form: u64| forms.contains(form) && !(form == words::ALL && space.innocent());
+    if !allowed(words::of_set(set)) {
         let count = set.members(connections).count() as u32;
         let one = set.members(connections).next().unwrap_or(1);
-        let Some(form) = [2, 1, 3, 0].into_iter().find(|form| allowed(*form)) else { return false };
+        let Some(form) =
+            [words::FIRST, words::LIST, words::ALL, words::ONE].into_iter().find(|form| allowed(*form))
+        else {
+            return false;
+        };
         *set = match form {
-            0 => ConnectionSet::One(one),
-            1 => ConnectionSet::List(set.members(connections).collect()),
-            2 => ConnectionSet::First(count.max(1)),
+            words::ONE => ConnectionSet::One(one),
+            words::LIST => ConnectionSet::List(set.members(connections).collect()),
+            words::FIRST => ConnectionSet::First(count.max(1)),
             _ => ConnectionSet::All,
         };
     }
@@ -167,7 +134,7 @@ fn leave_out(set: &mut ConnectionSet, last: u32) -> bool {
 }
 
 /// Takes out the events that contradict others or that name packets which never exist; whether the test is valid then.
-pub(super) fn drop_faulty(test: &mut TestConfig) -> bool {
+pub(crate) fn drop_faulty(test: &mut TestConfig) -> bool {
     loop {
         let violations = test.violations();
         if violations.is_empty() {

@@ -11,12 +11,17 @@ use corpus::TestConfig;
 use crate::space::Space;
 
 pub(crate) use addresses::give as give_addresses;
-pub(crate) use events::{fit_event, spare};
+pub(crate) use events::{drop_faulty, fit_event, spare};
 pub(crate) use traffic::least_connections;
 
 /// Mends a test; whether it is valid now. It always is, if its hosts can be told apart and the space has a valid test.
 pub(crate) fn settle(space: &Space, test: &mut TestConfig) -> bool {
+    fit(space, test);
+    drop_faulty(test)
+}
+
+/// Brings a test inside of the space; its events may contradict each other then.
+pub(crate) fn fit(space: &Space, test: &mut TestConfig) {
     traffic::fit(space, test);
     events::fit(space, test);
-    events::drop_faulty(test)
 }

@@ -9,15 +9,11 @@ use crate::admit::admit;
 use crate::axis::Axis;
 use crate::settle::settle;
 use crate::space::Space;
+use crate::words;
 
-/// Codes of words: see [`crate::axis`].
-const SPLIT: u64 = 4;
-const READS: [u64; 3] = [1, 3, SPLIT];
-const ACKNOWLEDGED: [u64; 4] = [0, 2, 3, SPLIT];
-const ALL: u64 = 3;
-const ACK: u64 = 1;
-const CNP: u64 = 3;
-const READ_REQUEST: u64 = 4;
+/// Verbs with ACKs, and verbs with Read requests.
+const ACKNOWLEDGED: &[u64] = &[words::WRITE, words::SEND, words::ALTERNATING, words::SPLIT];
+const READING: &[u64] = &[words::READ, words::ALTERNATING, words::SPLIT];
 
 /// A contradiction: the fields that it rests on, the first of them the one that it is reported for, what it is, and what
 /// to do.
@@ -45,10 +41,10 @@ fn any(space: &Space, axis: Axis, values: &[u64]) -> bool {
 fn has_events(space: &Space) -> bool {
     let packets = &space[Axis::Packet];
     (0..=packets.largest()).filter(|packet| packets.contains(*packet)).any(|packet| match packet {
-        ACK => any(space, Axis::Verb, &ACKNOWLEDGED),
-        READ_REQUEST => any(space, Axis::Verb, &READS),
+        words::ACK => any(space, Axis::Verb, ACKNOWLEDGED),
+        words::READ_REQUEST => any(space, Axis::Verb, READING),
         // A CNP is no first event: it answers marks on data.
-        CNP => false,
+        words::CNP => false,
         _ => true,
     })
 }
@@ -62,13 +58,13 @@ const CONTRADICTIONS: &[Contradiction] = &[
     },
     Contradiction {
         axes: &[Axis::Innocent, Axis::Sets],
-        holds: |space| space.innocent() && only(space, Axis::Sets, ALL),
+        holds: |space| space.innocent() && only(space, Axis::Sets, words::ALL),
         message: "where every event is on all connections, none stays without events",
         help: "allow another form in events.qpn, or set it to false",
     },
     Contradiction {
         axes: &[Axis::Verb, Axis::Connections],
-        holds: |space| only(space, Axis::Verb, SPLIT) && one_connection(space),
+        holds: |space| only(space, Axis::Verb, words::SPLIT) && one_connection(space),
         message: "one connection cannot be divided into some that send and others that read",
         help: "allow more in traffic.num-connections, or another verb",
     },

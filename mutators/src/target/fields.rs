@@ -22,6 +22,9 @@ pub(super) const PACKET_CAP: IntField = IntField {
     unit: "packets",
     why: "no test has more",
 };
+/// Sections of weights by name.
+pub(super) const OBJECTIVES: &str = "objectives";
+pub(super) const OPERATORS: &str = "operators";
 /// Largest weight of an objective or an operator.
 pub(super) const MAX_WEIGHT: f64 = 1e6;
 /// Longest name and description, in characters.
@@ -74,13 +77,13 @@ pub fn fields() -> Vec<Field> {
             "Kinds of anomaly that are findings; others are counted in the score only.",
         ),
         top(
-            "objectives",
+            OBJECTIVES,
             "",
             weight.clone(),
             "Weight of each objective in the score, by name; those that are absent have 0.",
         ),
         top(
-            "operators",
+            OPERATORS,
             "",
             weight,
             "Weight of each operator, by name; those that are absent have their own; 0 switches one off.",

@@ -1,5 +1,6 @@
 //! A target as data.
 
+mod axes;
 mod contradictions;
 mod fields;
 mod load;
@@ -15,6 +16,7 @@ use rand_chacha::ChaCha8Rng;
 
 pub use fields::{Field, fields};
 pub use load::{Loaded, SHIPPED, Shipped, is_shipped, load_with_base};
+pub use write::{Change, Line};
 
 use crate::operators::Wheel;
 use crate::space::Space;
