@@ -13,9 +13,9 @@ use crate::judge::Judged;
 const WIDTH: usize = 100;
 /// Packets of the evidence that are shown, with so many packets of their connections before and after each.
 const MAX_PACKETS: usize = 3;
-const CONTEXT: usize = 3;
+const CONTEXT: usize = 2;
 /// Other anomalies of the test that are named; the rest is counted.
-const MAX_OTHERS: usize = 5;
+const MAX_OTHERS: usize = 3;
 
 /// What a report is about.
 #[derive(Debug)]
@@ -70,9 +70,8 @@ pub fn text(subject: &Subject<'_>) -> String {
     prose(
         &mut text,
         &format!(
-            "Seen by {} of the campaign, first by execution {}. `lumina-fuzz replay FOLDER`, with the folder of \
-             this report, runs reproducer.toml again, after a change of firmware for example; trace.pcapng has every \
-             packet of the run, for Wireshark.",
+            "Seen by {} of the campaign, first by number {}. `lumina-fuzz replay FOLDER` (the one of this file) runs \
+             reproducer.toml again; trace.pcapng has the packets of its run, for Wireshark.",
             if finding.sightings == 1 {
                 "1 execution".into()
             } else {
@@ -83,8 +82,8 @@ pub fn text(subject: &Subject<'_>) -> String {
     );
     prose(
         &mut text,
-        "A finding is a reason to look, not a verdict. What was judged is what passed the switch and what the hosts \
-         report; a simulated NIC is a model, and shows what the model does.",
+        "A finding is a reason to look, not a verdict: it rests on what passed the switch and what the hosts report. A \
+         simulated NIC is a model, and shows what the model does.",
     );
     text
 }
@@ -119,21 +118,22 @@ fn seen(anomaly: &Anomaly) -> String {
 fn numbers(text: &mut String, evidence: &Evidence) {
     let Evidence { packets: _, times_ns, counters, connections } = evidence;
     for (name, time) in times_ns {
-        let _ = writeln!(text, "    {:<28} {time}", name.replace('-', " ").replace("mct", "MCT"));
+        let _ = writeln!(
+            text,
+            "    {:<38} {time}",
+            name.replace('-', " ").replace("mct", "message completion time")
+        );
     }
     for counter in counters {
         let _ = writeln!(
             text,
-            "    {:<28} moved by {}, expected {}",
+            "    {:<38} moved by {}, expected {}",
             counter.name, counter.moved, counter.expected
         );
     }
     for (name, set) in connections {
         let set = words::numbers(set.iter().copied());
-        let _ = writeln!(text, "    {:<28} {set}", name.replace('-', " "));
-    }
-    if times_ns.keys().any(|name| name.contains("mct")) {
-        prose(text, "MCT: message completion time, from posting to completion, by the requester's clock.");
+        let _ = writeln!(text, "    {:<38} {set}", name.replace('-', " "));
     }
 }
 

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::title::MAX_TITLE;
 use super::{Subject, brief, text, title, words};
 use crate::campaign::InMemory;
-use crate::judge::{Verdict, judge};
+use crate::judge::{Judged, Verdict, judge};
 
 /// Two NICs, whatever a test calls them.
 struct Pair(NicProfile);
@@ -32,12 +32,19 @@ fn config(toml: &str) -> TestConfig {
 }
 
 /// The report of the first finding of a kind that a test shows.
-fn report(nic: NicProfile, kind: &str, toml: &str) -> String {
+fn report(nic: NicProfile, kind: &str, minimized: Minimized, toml: &str) -> String {
     let config = config(toml);
-    let name = nic.name.clone();
-    let Verdict::Judged(judged) = judge(&mut Pair(nic), &config, &InMemory::default()).unwrap() else {
-        panic!("an invalid test");
-    };
+    report_of(&judged(nic, &config), kind, minimized, config)
+}
+
+fn judged(nic: NicProfile, config: &TestConfig) -> Box<Judged> {
+    match judge(&mut Pair(nic), config, &InMemory::default()).unwrap() {
+        Verdict::Judged(judged) => judged,
+        Verdict::Invalid { reason } => panic!("{reason}"),
+    }
+}
+
+fn report_of(judged: &Judged, kind: &str, minimized: Minimized, config: TestConfig) -> String {
     let Some(anomaly) = judged.assessment.findings().find(|anomaly| anomaly.kind().name() == kind) else {
         panic!("{:?}", judged.signatures());
     };
@@ -47,32 +54,47 @@ fn report(nic: NicProfile, kind: &str, toml: &str) -> String {
         signature: anomaly.signature(),
         title: title(anomaly, &config),
         first_seen_execution: 17,
-        sightings: 3,
+        sightings: if minimized == Minimized::Pending { 1 } else { 3 },
         config: config.clone(),
         reproducer: config,
-        minimized: Minimized::Full,
+        minimized,
         minimizer_executions: 91,
         evidence: String::new(),
     };
-    let text = text(&Subject { finding: &finding, anomaly, judged: &judged, nics: [&name, &name] });
+    let text = text(&Subject { finding: &finding, anomaly, judged, nics: ["first-nic", "second.toml"] });
     assert!(text.lines().count() <= 60, "{text}");
     text
 }
 
+const NOISY: &str = r#"
+    [traffic]
+    num-connections = 12
+    rdma-verb = "read"
+    num-msgs-per-qp = 1
+    message-size = 38481
+    [[event]]
+    qpn = { first = 11 }
+    psn = 1
+    type = "drop"
+"#;
+
 #[test]
 fn noisy_neighbor() {
-    let test = r#"
-        [traffic]
-        num-connections = 12
-        rdma-verb = "read"
-        num-msgs-per-qp = 1
-        message-size = 38481
-        [[event]]
-        qpn = { first = 11 }
-        psn = 1
-        type = "drop"
-    "#;
-    insta::assert_snapshot!(report(nic("cx4-lx"), "noisy-neighbor", test));
+    insta::assert_snapshot!(report(nic("cx4-lx"), "noisy-neighbor", Minimized::Full, NOISY));
+}
+
+/// A symptom is below its cause, and no finding of its own.
+#[test]
+fn symptoms() {
+    let config = config(NOISY);
+    let mut judged = judged(nic("cx4-lx"), &config);
+    let kinds: Vec<&str> = judged.assessment.anomalies.iter().map(|anomaly| anomaly.kind().name()).collect();
+    let at = |kind| kinds.iter().position(|one| *one == kind).unwrap();
+    judged.assessment.explained = vec![(at("slow-retransmission"), at("noisy-neighbor"))];
+    let text = report_of(&judged, "noisy-neighbor", Minimized::Full, config);
+    let (_, below) = text.split_once("Explained by it, in the same run\n").unwrap();
+    assert!(below.starts_with("  slow-retransmission/"), "{text}");
+    assert!(!text.contains("Findings of their own"), "{text}");
 }
 
 #[test]
@@ -88,7 +110,7 @@ fn nak_again() {
         psn = 1
         type = "drop"
     "#;
-    insta::assert_snapshot!(report(nic, "gbn-violation", test));
+    insta::assert_snapshot!(report(nic, "gbn-violation", Minimized::Partial, test));
 }
 
 #[test]
@@ -103,7 +125,7 @@ fn stuck_counter() {
         psn = 1
         type = "drop"
     "#;
-    insta::assert_snapshot!(report(nic, "counter-mismatch", test));
+    insta::assert_snapshot!(report(nic, "counter-mismatch", Minimized::Pending, test));
 }
 
 #[test]

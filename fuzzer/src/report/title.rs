@@ -8,7 +8,7 @@ use super::words;
 /// Longest title, in characters: one line of a terminal or of a bug tracker's list.
 pub(super) const MAX_TITLE: usize = 100;
 
-/// What was found, in one line of at most [`MAX_TITLE`] characters: who does what, in which traffic.
+/// What was found, in one line of at most a hundred characters: who does what, in which traffic.
 pub fn title(anomaly: &Anomaly, config: &TestConfig) -> String {
     let traffic = words::connections(config.traffic.load);
     let who = anomaly.who.role;
