@@ -1,10 +1,10 @@
 //! The minimiser: the smallest test that still shows a signature.
 //!
-//! A test can be made smaller along many [axes](axes), each with a bottom: no innocent connections, one message, no
+//! A test can be made smaller along many axes, each with a bottom: no innocent connections, one message, no
 //! such event, a parameter at its default. A group of axes is taken to the bottom together, else in halves, as delta
 //! debugging does (Zeller and Hildebrandt, 2002); an axis that cannot go there is lowered to its threshold by
 //! bisection. Groups are gone through until a whole round changes nothing: then no single step along any axis shows
-//! the signature. Only [smaller](size::Size) tests are ever taken, so that this ends for every predicate.
+//! the signature. Only smaller tests are ever taken, so that this ends for every predicate.
 
 mod axes;
 mod connections;

@@ -12,8 +12,7 @@ use crate::finding::REPORT;
 #[must_use]
 pub fn header(settings: &Settings, folder: &Path) -> String {
     let (requester, responder) = (&settings.requester_nic.given, &settings.responder_nic.given);
-    let nics =
-        if requester == responder { requester.clone() } else { format!("{requester} to {responder}") };
+    let nics = if requester == responder { requester.clone() } else { format!("{requester} to {responder}") };
     format!(
         "Campaign {} on {nics}, {}, strategy {}, seed {}, in {}",
         settings.target.given,
