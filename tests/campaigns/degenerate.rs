@@ -4,7 +4,7 @@ use crate::campaign::{campaign, findings};
 use crate::run::{folder, in_folder};
 
 /// A target whose tests have no events, and so nothing to score.
-const FLAT: &str = "base = \"general\"\n[space.events]\nmax = 0\n";
+const FLAT: &str = "base = \"general\"\n[events]\nmax-entries = 0\n";
 
 #[test]
 fn a_pool_of_one_grows() {
@@ -17,7 +17,7 @@ fn a_pool_of_one_grows() {
 
 #[test]
 fn equal_scores_keep_a_tenth() {
-    let weightless = "base = \"general\"\n[weights]\nintegrity = 1.0\n";
+    let weightless = "base = \"general\"\n[objectives]\nintegrity = 1.0\n";
     let folder = folder(&[("flat.toml", weightless)]);
     let args = ["./flat.toml", "--seed", "1", "--executions", "832", "--out", "c"];
     let summary = campaign(folder.path(), &args);

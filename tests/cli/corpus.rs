@@ -33,7 +33,7 @@ fn is_kept(number: u64) -> bool {
 fn evaluation(number: u64) -> Evaluation {
     let objectives = BTreeMap::from([("goodput".to_owned(), 0.25), ("stall".to_owned(), score(number))]);
     let sightings =
-        vec![Sighting { signature: "stall requester none".to_owned(), objective: "stall".to_owned() }];
+        vec![Sighting { signature: "stall requester none".to_owned(), objectives: vec!["stall".to_owned()] }];
     let (parent, operators) = match number {
         1..=4 => (None, vec!["random".to_owned()]),
         // Two before it was kept too, unless it was invalid.

@@ -13,6 +13,8 @@ use super::parameters::{Parameter, class_parameters, parameters};
 pub(super) enum Axis {
     /// Connections of one class.
     Connections(usize, Growth),
+    /// Connections of one class that events name: the others are left in peace.
+    Eventful(usize, Growth),
     /// Messages of each connection, beyond the first.
     Messages(Growth),
     /// Bytes of a message.
@@ -48,6 +50,9 @@ pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
     |config| of_classes(config, Growth::Nothing),
     |config| of_classes(config, Growth::Bytes),
     |config| of_classes(config, Growth::Messages),
+    |config| of_eventful_classes(config, Growth::Nothing),
+    |config| of_eventful_classes(config, Growth::Bytes),
+    |config| of_eventful_classes(config, Growth::Messages),
     |_| vec![Axis::Messages(Growth::Nothing)],
     |_| vec![Axis::Messages(Growth::Bytes)],
     |_| vec![Axis::Bytes],
@@ -70,6 +75,14 @@ fn of_classes(config: &TestConfig, growth: Growth) -> Vec<Axis> {
     (0..Classes::of(config).len()).map(|class| Axis::Connections(class, growth)).collect()
 }
 
+fn of_eventful_classes(config: &TestConfig, growth: Growth) -> Vec<Axis> {
+    let classes = Classes::of(config);
+    (0..classes.len())
+        .filter(|class| classes.are_eventful(*class, config))
+        .map(|class| Axis::Eventful(class, growth))
+        .collect()
+}
+
 /// Events and those shortly before them: all pairs of few events, and not too many of many.
 fn pairs(events: usize) -> impl Iterator<Item = (usize, usize)> {
     const NEAR: usize = 4;
@@ -85,6 +98,10 @@ impl Axis {
     pub(super) fn height(self, config: &TestConfig) -> u64 {
         match self {
             Self::Connections(class, _) => Classes::of(config).count(class),
+            Self::Eventful(class, _) => {
+                let classes = Classes::of(config);
+                if classes.are_eventful(class, config) { classes.count(class) } else { 0 }
+            }
             Self::Messages(_) => u64::from(config.traffic.num_msgs_per_qp).saturating_sub(1),
             Self::Bytes => config.traffic.message_size.into(),
             Self::Event(event) => u64::from(event < config.events.len()),
@@ -106,6 +123,10 @@ impl Axis {
         match self {
             Self::Connections(class, growth) => {
                 connections::reduce(config, class, to);
+                grow(config, growth, most_packets);
+            }
+            Self::Eventful(class, growth) => {
+                connections::leave_in_peace(config, class, to);
                 grow(config, growth, most_packets);
             }
             Self::Messages(growth) => {

@@ -66,6 +66,11 @@ impl Classes {
         (1..).zip(&self.class_of).filter(move |(_, one)| **one == class).map(|(qpn, _)| qpn)
     }
 
+    /// Whether any event names a class.
+    pub(super) fn are_eventful(&self, class: usize, config: &TestConfig) -> bool {
+        config.events.iter().any(|event| self.are_in(class, event))
+    }
+
     /// Whether an event names a class: as a whole, or else not at all.
     fn are_in(&self, class: usize, event: &Event) -> bool {
         self.members(class).next().is_some_and(|first| event.connections.contains(first))
@@ -128,9 +133,23 @@ pub(super) fn members_in(config: &TestConfig, event: usize, class: usize) -> u64
 
 /// Leaves only the first `to` connections of a class in an event.
 pub(super) fn reduce_members(config: &mut TestConfig, event: usize, class: usize, to: u64) {
-    let connections = config.traffic.load.connections();
     let gone: Vec<u32> = Classes::of(config).members(class).skip(to as usize).collect();
-    let set = &mut config.events[event].connections;
+    let connections = config.traffic.load.connections();
+    take_out(&mut config.events[event], &gone, connections);
+}
+
+/// Leaves only the first `to` connections of a class in any event.
+pub(super) fn leave_in_peace(config: &mut TestConfig, class: usize, to: u64) {
+    let gone: Vec<u32> = Classes::of(config).members(class).skip(to as usize).collect();
+    let connections = config.traffic.load.connections();
+    for event in &mut config.events {
+        take_out(event, &gone, connections);
+    }
+}
+
+/// Takes connections, ascending, out of an event.
+fn take_out(event: &mut Event, gone: &[u32], connections: u32) {
+    let set = &mut event.connections;
     *set = ConnectionSet::List(
         set.members(connections).filter(|qpn| gone.binary_search(qpn).is_err()).collect(),
     );

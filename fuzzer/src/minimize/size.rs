@@ -9,6 +9,8 @@ use super::parameters::parameters;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Size {
     connections: u32,
+    /// Connections that some event names.
+    eventful: usize,
     messages: u32,
     bytes: u32,
     events: usize,
@@ -44,6 +46,9 @@ impl Size {
             config.events.iter().flat_map(|event| Detail::ALL.map(|detail| detail.height(event, traffic)));
         Self {
             connections,
+            eventful: (1..=connections)
+                .filter(|qpn| config.events.iter().any(|event| event.connections.contains(*qpn)))
+                .count(),
             messages: traffic.num_msgs_per_qp,
             bytes: traffic.message_size,
             events: config.events.len(),
