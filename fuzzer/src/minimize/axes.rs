@@ -1,7 +1,7 @@
 //! The axes along which a test can be made smaller.
 
-use corpus::TestConfig;
 use corpus::config::fields;
+use corpus::{TestConfig, Traffic};
 
 use super::connections::{self, Classes};
 use super::events::{self, Detail};
@@ -33,12 +33,15 @@ pub(super) enum Axis {
     Order,
 }
 
-/// What grows as something else shrinks, so that there are about as many packets in all as in the beginning: what
-/// shows under load may show on fewer connections that do more.
+/// What grows as something else shrinks: what shows under load may show on fewer connections that do more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Growth {
     Nothing,
-    Bytes,
+    /// Messages, so that there are about as many bytes in all as before, and somewhat more.
+    SomeBytes,
+    /// Messages, so that there are as many packets in all as in the beginning.
+    AllBytes,
+    /// The number of messages, likewise.
     Messages,
 }
 
@@ -48,13 +51,15 @@ pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
     // What tells connections apart, before these are taken away class by class.
     |config| above_bottom(config, class_parameters().map(Axis::Parameter)),
     |config| of_classes(config, Growth::Nothing),
-    |config| of_classes(config, Growth::Bytes),
+    |config| of_classes(config, Growth::SomeBytes),
+    |config| of_classes(config, Growth::AllBytes),
     |config| of_classes(config, Growth::Messages),
     |config| of_eventful_classes(config, Growth::Nothing),
     |config| of_eventful_classes(config, Growth::Bytes),
     |config| of_eventful_classes(config, Growth::Messages),
     |_| vec![Axis::Messages(Growth::Nothing)],
-    |_| vec![Axis::Messages(Growth::Bytes)],
+    |_| vec![Axis::Messages(Growth::SomeBytes)],
+    |_| vec![Axis::Messages(Growth::AllBytes)],
     |_| vec![Axis::Bytes],
     |config| pairs(config.events.len()).map(|(kept, gone)| Axis::Merge(kept, gone)).collect(),
     |config| {
@@ -120,10 +125,11 @@ impl Axis {
         if self.height(config) <= to {
             return;
         }
+        let before = bytes(&config.traffic);
         match self {
             Self::Connections(class, growth) => {
                 connections::reduce(config, class, to);
-                grow(config, growth, most_packets);
+                grow(config, growth, before, most_packets);
             }
             Self::Eventful(class, growth) => {
                 connections::leave_in_peace(config, class, to);
@@ -131,7 +137,7 @@ impl Axis {
             }
             Self::Messages(growth) => {
                 fit::reshape(config, |traffic| traffic.num_msgs_per_qp = to as u32 + 1);
-                grow(config, growth, most_packets);
+                grow(config, growth, before, most_packets);
             }
             Self::Bytes => fit::reshape(config, |traffic| traffic.message_size = to as u32),
             Self::Event(event) => drop(config.events.remove(event)),
@@ -144,30 +150,29 @@ impl Axis {
     }
 }
 
-/// Makes messages longer or more, up to so many packets of the whole test.
-fn grow(config: &mut TestConfig, growth: Growth, most_packets: u64) {
-    let shape = config.traffic.shape();
-    let connections = u64::from(config.traffic.load.connections()).max(1);
-    let messages = u64::from(config.traffic.num_msgs_per_qp);
-    let per_message = u64::from(shape.packets_per_message());
-    match growth {
-        Growth::Nothing => {}
-        Growth::Bytes => {
-            let packets = most_packets / (connections * messages);
-            if packets > per_message {
-                let bytes = packets * u64::from(config.traffic.mtu.bytes());
-                fit::reshape(config, |traffic| {
-                    traffic.message_size = bytes.min(fields::MESSAGE_SIZE.max) as u32;
-                });
-            }
-        }
+/// Bytes of all messages.
+fn bytes(traffic: &Traffic) -> u64 {
+    let messages = u64::from(traffic.load.connections()) * u64::from(traffic.num_msgs_per_qp);
+    messages.saturating_mul(traffic.message_size.into())
+}
+
+/// Makes messages longer, or more of them, where there were so many bytes; up to so many packets of the whole test.
+fn grow(config: &mut TestConfig, growth: Growth, before: u64, most_packets: u64) {
+    let traffic = &config.traffic;
+    let connections = u64::from(traffic.load.connections()).max(1);
+    let messages = u64::from(traffic.num_msgs_per_qp);
+    let longest = most_packets / (connections * messages) * u64::from(traffic.mtu.bytes());
+    let longer = match growth {
+        Growth::Nothing => return,
         Growth::Messages => {
-            let more = most_packets / (connections * per_message);
-            if more > messages {
-                fit::reshape(config, |traffic| {
-                    traffic.num_msgs_per_qp = more.min(fields::NUM_MSGS_PER_QP.max) as u32;
-                });
-            }
+            let more = most_packets / (connections * u64::from(traffic.shape().packets_per_message()));
+            let more = more.min(fields::NUM_MSGS_PER_QP.max).max(messages) as u32;
+            return fit::reshape(config, |traffic| traffic.num_msgs_per_qp = more);
         }
-    }
+        // A quarter more, as fewer packets leave together and have fewer headers.
+        Growth::SomeBytes => (before.saturating_mul(5) / 4).div_ceil(connections * messages).min(longest),
+        Growth::AllBytes => longest,
+    };
+    let longer = longer.min(fields::MESSAGE_SIZE.max).max(traffic.message_size.into()) as u32;
+    fit::reshape(config, |traffic| traffic.message_size = longer);
 }

@@ -104,6 +104,21 @@ fn as_many_packets_in_all_make_up_for_connections() {
     assert_eq!(traffic.num_msgs_per_qp, 250);
 }
 
+/// What shows under load, but not under so much that no NIC could take it.
+#[test]
+fn a_load_that_is_neither_too_small_nor_too_large() {
+    let most = 57 * 7_777;
+    let bytes = most / 4;
+    let minimised = minimal(&start(), |config| {
+        let connections = config.traffic.load.connections();
+        let in_flight = u64::from(connections) * u64::from(config.traffic.message_size);
+        losers(config) >= 11 && losers(config) < connections && (bytes..=most).contains(&in_flight)
+    });
+    let traffic = &minimised.config.traffic;
+    assert_eq!((traffic.load.connections(), traffic.num_msgs_per_qp), (12, 1));
+    assert_eq!(u64::from(traffic.message_size), bytes.div_ceil(12));
+}
+
 #[test]
 fn numbers_stop_where_they_are_needed() {
     let mut start = start();
