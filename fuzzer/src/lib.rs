@@ -6,8 +6,8 @@
 pub mod analyze;
 pub mod campaign;
 pub mod cli;
-pub mod finding;
 pub mod entries;
+pub mod finding;
 pub mod judge;
 pub mod minimize;
 pub mod report;

@@ -31,7 +31,10 @@ impl Testbed for Nothing {
         let mixed = u64::from(traffic.message_size).wrapping_mul(0x9e37_79b9_7f4a_7c15)
             ^ u64::from(traffic.load.connections()).wrapping_mul(0xc2b2_ae3d_27d4_eb4f)
             ^ (config.events.len() as u64).wrapping_mul(0x1656_67b1_9e37_79f9);
-        let at = |value| Counters { ethtool_counters: [("rx_discards_phy".into(), value)].into(), ..Counters::default() };
+        let at = |value| Counters {
+            ethtool_counters: [("rx_discards_phy".into(), value)].into(),
+            ..Counters::default()
+        };
         let counters = HostCounters { start: at(0), finish: at(mixed >> 52) };
         Ok(Observation { requester: Some(counters), ..Observation::default() })
     }
@@ -60,7 +63,8 @@ fn request(target: &str, nic: &str, executions: u64) -> Request {
 fn simulated() {
     for jobs in [1, 0] {
         let folder = tempfile::tempdir().unwrap();
-        let campaign = Campaign::begin(folder.path(), &request("noisy-neighbor", "cx4-lx", SIMULATED)).unwrap();
+        let campaign =
+            Campaign::begin(folder.path(), &request("noisy-neighbor", "cx4-lx", SIMULATED)).unwrap();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().unwrap();
         let began = Instant::now();
         let (_, status) = pool.install(|| campaign.run(&Stop::new(), &|_| {})).unwrap();

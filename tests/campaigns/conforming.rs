@@ -31,7 +31,17 @@ fn false_alarms(seeds: impl IntoIterator<Item = u64>) -> Vec<String> {
         for nic in &nics {
             for target in ["general", "noisy-neighbor"] {
                 let out = format!("{target}-{seed}-{}", nic.trim_matches(['.', '/']));
-                let args = [target, "--nic", nic, "--seed", &seed.to_string(), "--executions", "2000", "--out", &out];
+                let args = [
+                    target,
+                    "--nic",
+                    nic,
+                    "--seed",
+                    &seed.to_string(),
+                    "--executions",
+                    "2000",
+                    "--out",
+                    &out,
+                ];
                 let summary = campaign(folder.path(), &args);
                 assert_eq!((&summary["executions"], &summary["invalid"]), (&2000.into(), &0.into()));
                 println!("{target} on {nic}, seed {seed}: {} findings", findings(&summary).len());

@@ -11,6 +11,6 @@ mod noisy_neighbor;
 #[path = "../../executor/tests/random/profiles.rs"]
 mod profiles;
 mod resume;
-mod two_quirks;
 #[path = "../cli/run.rs"]
 mod run;
+mod two_quirks;

@@ -61,7 +61,11 @@ fn shows_the_threshold_of_each_profile() {
     for (fields, threshold, verb) in [
         ("contexts = 5", 5, Verb::Read),
         ("contexts = 20", 20, Verb::Read),
-        ("contexts = 10\nverbs = [\"write\"]", 10, Verb::Write),
+        (
+            "contexts = 10\nverbs = [\"write\"]\n[retransmission.nack-generation-ns]\nwrite = 150_000",
+            10,
+            Verb::Write,
+        ),
     ] {
         let folder = folder(&[("nic.toml", &profile(fields))]);
         let (_, config) = noisy_neighbor(folder.path(), "./nic.toml");

@@ -34,11 +34,17 @@ const PAIRS: [Pair; 6] = [
     },
     Pair {
         profile: "[quirks]\ncnp-suppressed = true\nnak-psn-offset = 1\n",
-        signatures: ["cnp-generation/notification-point/ecn-without-cnp/", "gbn-violation/responder/nak-wrong-psn/"],
+        signatures: [
+            "cnp-generation/notification-point/ecn-without-cnp/",
+            "gbn-violation/responder/nak-wrong-psn/",
+        ],
     },
     Pair {
         profile: "[quirks]\nreack-missing = true\ntimer-ignores-progress = true\n",
-        signatures: ["gbn-violation/responder/reack-missing/", "unexpected-timeout/requester/rto-below-minimum/"],
+        signatures: [
+            "gbn-violation/responder/reack-missing/",
+            "unexpected-timeout/requester/rto-below-minimum/",
+        ],
     },
 ];
 

@@ -8,7 +8,6 @@ mod stress;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::collections::BTreeMap;
 use corpus::{Action, ConnectionSet, Event, Progression, Target, TestConfig};
 use executor::NicProfile;
 use proptest::strategy::{Strategy, ValueTree};
@@ -16,6 +15,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use std::collections::BTreeMap;
 
 fn draw(seed: u64) -> TestConfig {
     let mut bytes = [0; 32];
@@ -25,24 +25,39 @@ fn draw(seed: u64) -> TestConfig {
     let mut config = corpus::testing::configs().new_tree(&mut runner).unwrap().current();
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     config.traffic.min_retransmit_timeout = rng.random_range(8..=16);
-    if rng.random_bool(0.7) { config.traffic.max_retransmit_retry = 7; }
-    if rng.random_bool(0.7) { config.traffic.message_size = config.traffic.message_size.max(3000); }
+    if rng.random_bool(0.7) {
+        config.traffic.max_retransmit_retry = 7;
+    }
+    if rng.random_bool(0.7) {
+        config.traffic.message_size = config.traffic.message_size.max(3000);
+    }
     config.traffic.rnr_retry = rng.random_range(0..=7);
-    if rng.random_bool(0.5) { config.traffic.recv_depth = 128; }
+    if rng.random_bool(0.5) {
+        config.traffic.recv_depth = 128;
+    }
     let packets = config.traffic.shape().packets() as u32;
     let connections = config.traffic.load.connections();
     for _ in 0..rng.random_range(0..3) {
         let mut edited = config.clone();
         let target = Target::Data { psn: rng.random_range(1..=packets), iter: 1 };
-        let set = if rng.random_bool(0.5) { ConnectionSet::All } else { ConnectionSet::One(rng.random_range(1..=connections)) };
+        let set = if rng.random_bool(0.5) {
+            ConnectionSet::All
+        } else {
+            ConnectionSet::One(rng.random_range(1..=connections))
+        };
         let every = rng.random_range(1..=packets);
         let progression = rng.random_bool(0.5).then_some(Progression { every, count: None });
         let action = if rng.random_bool(0.7) { Action::Drop } else { Action::Ecn };
         edited.events.push(Event { connections: set, target, progression, action });
-        if edited.is_valid() { config = edited; }
+        if edited.is_valid() {
+            config = edited;
+        }
     }
     for host in [&mut config.requester, &mut config.responder] {
-        if rng.random_bool(0.7) { host.roce.dcqcn_np_enable = true; host.roce.min_time_between_cnps = rng.random_range(0..50); }
+        if rng.random_bool(0.7) {
+            host.roce.dcqcn_np_enable = true;
+            host.roce.min_time_between_cnps = rng.random_range(0..50);
+        }
     }
     if config.is_valid() { config } else { draw(seed + 1_000_000_007) }
 }
@@ -53,8 +68,15 @@ fn signatures() {
     let first: u64 = std::env::var("FIRST").map_or(1, |text| text.parse().unwrap());
     let only = std::env::var("ONLY").unwrap_or_default();
     let show = std::env::var("SHOW").unwrap_or_default();
-    let mut list: Vec<String> = if only.contains('=') { only.split(" ; ").map(|text| text.replace("\\n", "\n")).collect() } else {
-        cases::CASES.iter().map(|case| format!("{}\n[quirks]\n{}\n", case.hosts, case.quirk)).filter(|text| text.contains(&only)).collect() };
+    let mut list: Vec<String> = if only.contains('=') {
+        only.split(" ; ").map(|text| text.replace("\\n", "\n")).collect()
+    } else {
+        cases::CASES
+            .iter()
+            .map(|case| format!("{}\n[quirks]\n{}\n", case.hosts, case.quirk))
+            .filter(|text| text.contains(&only))
+            .collect()
+    };
     list.dedup();
     for fields in list {
         let nic: NicProfile = toml::from_str(&fields).unwrap_or_else(|error| panic!("{fields}: {error}"));
@@ -64,7 +86,10 @@ fn signatures() {
         let mut with = 0;
         for seed in first..first + tests {
             let config = draw(seed);
-            let Ok(observation) = executor::sim::run(&config, nics.clone()) else { endless += 1; continue };
+            let Ok(observation) = executor::sim::run(&config, nics.clone()) else {
+                endless += 1;
+                continue;
+            };
             let assessment = support::assess(&config, &nics, &observation);
             for anomaly in &assessment.anomalies {
                 counts.entry(anomaly.signature()).or_default().1 += 1;
@@ -74,13 +99,30 @@ fn signatures() {
             for anomaly in &found {
                 let entry = counts.entry(anomaly.signature()).or_default();
                 entry.0 += 1;
-                if entry.2 == 0 { entry.2 = seed; }
+                if entry.2 == 0 {
+                    entry.2 = seed;
+                }
                 if !show.is_empty() && anomaly.signature().contains(&show) {
-                    eprintln!("seed {seed}: {:?}", assessment.anomalies.iter().map(|a| format!("{} {:?} {} {:?}", a.signature(), a.who.connection, a.what, a.evidence.packets)).collect::<Vec<_>>());
+                    eprintln!(
+                        "seed {seed}: {:?}",
+                        assessment
+                            .anomalies
+                            .iter()
+                            .map(|a| format!(
+                                "{} {:?} {} {:?}",
+                                a.signature(),
+                                a.who.connection,
+                                a.what,
+                                a.evidence.packets
+                            ))
+                            .collect::<Vec<_>>()
+                    );
                 }
             }
         }
         println!("## {} (with findings {with}, endless {endless})", fields.replace('\n', " "));
-        for (signature, (found, seen, first)) in counts { println!("   {found:5} {seen:5} {first:5} {signature}"); }
+        for (signature, (found, seen, first)) in counts {
+            println!("   {found:5} {seen:5} {first:5} {signature}");
+        }
     }
 }

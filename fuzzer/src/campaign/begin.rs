@@ -249,7 +249,10 @@ impl Campaign {
         let engine = Engine::new(Setup {
             settings: &self.settings,
             target: &self.target,
-            hosts: [Host { nic: requester, ..defaults.requester }, Host { nic: responder, ..defaults.responder }],
+            hosts: [
+                Host { nic: requester, ..defaults.requester },
+                Host { nic: responder, ..defaults.responder },
+            ],
             initial: &self.initial,
             store: &self.store,
             folder: &self.folder,

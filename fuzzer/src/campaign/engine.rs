@@ -5,9 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use corpus::store::{Decision, Progress, Store};
-use corpus::{
-    Evaluation, FindingRecord, Host, Key, Minimized, Outcome, Scores, Sighting, TestConfig,
-};
+use corpus::{Evaluation, FindingRecord, Host, Key, Minimized, Outcome, Scores, Sighting, TestConfig};
 use executor::Testbed;
 use mutators::Target;
 use rayon::prelude::*;
@@ -270,8 +268,7 @@ impl<'a> Engine<'a> {
             return Ok(Some(Executed { evaluation, is_stuck }));
         }
         let outcome = outcome_of(judge(testbed.as_mut(), &candidate.config, baselines)?);
-        let evaluation =
-            Evaluation { number, config: candidate.config, lineage: candidate.lineage, outcome };
+        let evaluation = Evaluation { number, config: candidate.config, lineage: candidate.lineage, outcome };
         setup.store.record(&evaluation)?;
         Ok(Some(Executed { evaluation, is_stuck }))
     }
@@ -400,7 +397,10 @@ impl<'a> Engine<'a> {
     /// Says once that more tests are invalid than a healthy testbed has.
     fn alarm(&mut self) {
         let Progress { executions, invalid, .. } = self.progress;
-        if !self.is_alarmed && executions >= self.schedule.initial && invalid * 100 > executions * INVALID_ALARM_PERCENT {
+        if !self.is_alarmed
+            && executions >= self.schedule.initial
+            && invalid * 100 > executions * INVALID_ALARM_PERCENT
+        {
             self.is_alarmed = true;
             (self.setup.watch)(Event::Note(&format!(
                 "{invalid} of {executions} tests were invalid, more than {INVALID_ALARM_PERCENT} %: something is wrong with the testbed"
@@ -436,7 +436,9 @@ impl<'a> Engine<'a> {
             .into_par_iter()
             .map_init(setup.testbed, |testbed, finding| {
                 match finding::reproduce(finding, testbed.as_mut())? {
-                    Some(judged) => finding::write(setup.folder, setup.settings, finding, &judged).map_err(Into::into),
+                    Some(judged) => {
+                        finding::write(setup.folder, setup.settings, finding, &judged).map_err(Into::into)
+                    }
                     None => Ok(()),
                 }
             })
@@ -445,8 +447,7 @@ impl<'a> Engine<'a> {
 
     fn write_summary(&mut self) -> Result<(), CampaignError> {
         let corpus_size = self.pool.len() as u64;
-        let summary =
-            Summary::new(self.setup.settings, self.progress, corpus_size, self.findings.values());
+        let summary = Summary::new(self.setup.settings, self.progress, corpus_size, self.findings.values());
         folder::write_json(&self.setup.folder.join(SUMMARY), &summary)?;
         self.summary_written = Instant::now();
         Ok(())
@@ -459,11 +460,7 @@ impl<'a> Engine<'a> {
             median: self.pool.median(),
             best: self.pool.best(),
             findings: self.findings.len(),
-            pending: self
-                .findings
-                .values()
-                .filter(|finding| finding.minimized == Minimized::Pending)
-                .count(),
+            pending: self.findings.values().filter(|finding| finding.minimized == Minimized::Pending).count(),
         }
     }
 }

@@ -163,5 +163,6 @@ pub(super) fn size(folder: &Path) -> Result<u64, CampaignError> {
 pub(super) fn shortage(folder: &Path) -> Result<Option<String>, CampaignError> {
     let free = free_space(folder)?;
     let mib = |bytes: u64| bytes >> 20;
-    Ok((free < RESERVE).then(|| format!("{} MiB are left of the {} that are kept free", mib(free), mib(RESERVE))))
+    Ok((free < RESERVE)
+        .then(|| format!("{} MiB are left of the {} that are kept free", mib(free), mib(RESERVE))))
 }

@@ -44,7 +44,9 @@ mod tests {
 
     fn scores() -> Scores {
         Scores {
-            objectives: [("fsm", 0.5), ("stall", 0.25), ("latency", 1.0)].map(|(name, s)| (name.into(), s)).into(),
+            objectives: [("fsm", 0.5), ("stall", 0.25), ("latency", 1.0)]
+                .map(|(name, s)| (name.into(), s))
+                .into(),
             sightings: vec![Sighting {
                 signature: "gbn-violation/x".into(),
                 objectives: vec!["fsm".into(), "counters".into()],
@@ -55,7 +57,8 @@ mod tests {
 
     #[test]
     fn a_score_is_a_weighted_sum_without_what_is_known() {
-        let weights = [("fsm", 2.0), ("stall", 4.0), ("goodput", 3.0)].map(|(name, w)| (name.into(), w)).into();
+        let weights =
+            [("fsm", 2.0), ("stall", 4.0), ("goodput", 3.0)].map(|(name, w)| (name.into(), w)).into();
         assert!((score(&scores(), &weights, |_| false) - 2.0).abs() < 1e-12);
         assert!((score(&scores(), &weights, |known| known == "gbn-violation/x") - 1.0).abs() < 1e-12);
         assert!((score(&scores(), &weights, |known| known == "stall/x") - 2.0).abs() < 1e-12);

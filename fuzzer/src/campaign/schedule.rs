@@ -22,7 +22,8 @@ impl Schedule {
 
     /// The batch that an execution (from 1) belongs to.
     pub(super) const fn batch_of(self, execution: u64) -> RangeInclusive<u64> {
-        let (from, end) = if self.is_initial(execution) { (1, self.initial) } else { (self.initial + 1, u64::MAX) };
+        let (from, end) =
+            if self.is_initial(execution) { (1, self.initial) } else { (self.initial + 1, u64::MAX) };
         let first = from + (execution - from) / self.batch * self.batch;
         let last = first.saturating_add(self.batch - 1);
         first..=if last < end { last } else { end }

@@ -71,12 +71,17 @@ impl fmt::Display for End {
                 f.write_str("nothing left to try: the target's search space holds a single test")
             }
             Self::NothingValid { reason } => {
-                write!(f, "none of the first tests was valid, so there is nothing to mutate; the last one: {reason}")
+                write!(
+                    f,
+                    "none of the first tests was valid, so there is nothing to mutate; the last one: {reason}"
+                )
             }
             Self::DiskFull { reason } => {
                 write!(f, "the disk is full ({reason}); make room, and --resume goes on")
             }
-            Self::MaxDisk => f.write_str("the campaign's folder has reached --max-disk; --resume with more goes on"),
+            Self::MaxDisk => {
+                f.write_str("the campaign's folder has reached --max-disk; --resume with more goes on")
+            }
         }
     }
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytesize::ByteSize;
 use crate::campaign::{Campaign, CampaignError, End, Limits, Request, Stop, Strategy};
+use bytesize::ByteSize;
 
 use super::output::{bad_file, bad_message, complain, print, print_json};
 use super::progress::CampaignProgress;

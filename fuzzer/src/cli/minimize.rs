@@ -64,8 +64,7 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
     if finding::reproduce(&record, &mut testbed).map_err(|error| failed(&error))?.is_none() {
         return Err(failed(&format!("{}: its test does not show it any more", kept.folder.display())));
     }
-    let worked =
-        with_spinner("minimising", || finding::minimise(&mut record, &mut testbed, None, &stop));
+    let worked = with_spinner("minimising", || finding::minimise(&mut record, &mut testbed, None, &stop));
     let interrupted = match worked {
         Ok(()) => false,
         Err(WorkError::Interrupted) => true,

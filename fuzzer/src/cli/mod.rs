@@ -3,8 +3,8 @@
 mod analyze;
 mod analyzers;
 mod campaign;
-mod minimize;
 mod corpus;
+mod minimize;
 mod nics;
 mod output;
 mod progress;

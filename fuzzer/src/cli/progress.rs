@@ -124,14 +124,10 @@ impl CampaignProgress {
         let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::Status(status) => self.show_status(status, &mut shown),
-            Event::Found(finding) => shown.say(&format!(
-                "found {} at execution {}",
-                finding.signature, finding.first_seen_execution
-            )),
-            Event::Minimised(finding) => shown.say(&format!(
-                "minimised in {} executions: {}",
-                finding.minimizer_executions, finding.title
-            )),
+            Event::Found(finding) => shown
+                .say(&format!("found {} at execution {}", finding.signature, finding.first_seen_execution)),
+            Event::Minimised(finding) => shown
+                .say(&format!("minimised in {} executions: {}", finding.minimizer_executions, finding.title)),
             Event::Note(note) => shown.say(&format!("note: {note}")),
         }
     }

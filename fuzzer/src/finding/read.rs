@@ -122,8 +122,7 @@ pub fn read(folder: &Path) -> Result<Kept, ReadError> {
     let reproducer = corpus::load(folder.join(REPRODUCER))?.config;
     let requester = profile_of(folder, &document.requester_nic)?;
     let responder = profile_of(folder, &document.responder_nic)?;
-    let mut kept =
-        Kept { folder: folder.into(), document, reproducer, profiles: [requester, responder] };
+    let mut kept = Kept { folder: folder.into(), document, reproducer, profiles: [requester, responder] };
     // The names are those of the copies, whatever somebody wrote into the test.
     for (role, copy) in
         Role::ALL.into_iter().zip([&kept.document.requester_nic.file, &kept.document.responder_nic.file])

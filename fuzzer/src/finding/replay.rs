@@ -38,10 +38,13 @@ impl Kept {
     #[must_use]
     pub fn testbed(&self, instead: &Instead) -> Sim {
         let names = Role::ALL.map(|role| self.reproducer.host(role).nic.as_str());
-        names.into_iter().zip(&self.profiles).zip(&instead.profiles).fold(
-            Sim::new(&self.folder),
-            |sim, ((name, kept), other)| sim.with_profile(name, other.as_ref().unwrap_or(kept).clone()),
-        )
+        names
+            .into_iter()
+            .zip(&self.profiles)
+            .zip(&instead.profiles)
+            .fold(Sim::new(&self.folder), |sim, ((name, kept), other)| {
+                sim.with_profile(name, other.as_ref().unwrap_or(kept).clone())
+            })
     }
 }
 

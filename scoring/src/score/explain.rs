@@ -39,7 +39,8 @@ pub(super) fn conclude(analyzers: &Anomalies, oracles: Vec<Anomaly>) -> (Vec<Ano
             causes[symptom] = None;
         }
     }
-    let explained = causes.into_iter().enumerate().filter_map(|(symptom, cause)| Some((symptom, cause?))).collect();
+    let explained =
+        causes.into_iter().enumerate().filter_map(|(symptom, cause)| Some((symptom, cause?))).collect();
     (kept.iter().map(|(at, _)| all[*at].clone()).collect(), explained)
 }
 
@@ -67,12 +68,14 @@ fn cause(symptom: &Anomaly, first: &BTreeMap<(Rule, Option<usize>), Option<u32>>
     let begins_before = |(_, packet): &(_, &Option<u32>)| {
         packet.is_none() || shows.is_none_or(|shows| packet.as_ref().is_some_and(|packet| packet <= shows))
     };
-    let same_place = |connection: Option<usize>| symptom.who.connection.is_none() || symptom.who.connection == connection;
+    let same_place =
+        |connection: Option<usize>| symptom.who.connection.is_none() || symptom.who.connection == connection;
     let explains = |rule: Rule| {
         let mut rows = CONSEQUENCES.iter().filter(|consequence| consequence.cause == rule);
         rule != symptom.rule && rows.any(|consequence| consequence.has(symptom))
     };
-    let mut causes = first.iter().filter(|((rule, connection), _)| explains(one_fault(*rule)) && same_place(*connection));
+    let mut causes =
+        first.iter().filter(|((rule, connection), _)| explains(one_fault(*rule)) && same_place(*connection));
     causes.find(|cause| begins_before(cause)).map(|((rule, _), _)| one_fault(*rule))
 }
 

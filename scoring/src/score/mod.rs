@@ -83,10 +83,12 @@ impl Assessment {
 
     /// [`Self::findings`], each with the symptoms that it explains.
     pub fn findings_with_symptoms(&self) -> impl Iterator<Item = (&Anomaly, impl Iterator<Item = &Anomaly>)> {
-        (0..self.anomalies.len()).filter(|at| self.explained.iter().all(|(symptom, _)| symptom != at)).map(|at| {
-            let symptoms = self.explained.iter().filter(move |(_, cause)| *cause == at);
-            (&self.anomalies[at], symptoms.map(|(symptom, _)| &self.anomalies[*symptom]))
-        })
+        (0..self.anomalies.len()).filter(|at| self.explained.iter().all(|(symptom, _)| symptom != at)).map(
+            |at| {
+                let symptoms = self.explained.iter().filter(move |(_, cause)| *cause == at);
+                (&self.anomalies[at], symptoms.map(|(symptom, _)| &self.anomalies[*symptom]))
+            },
+        )
     }
 
     /// Of a test that had to be stopped after so many packets, as its QPs repeat themselves without end.
@@ -100,11 +102,7 @@ impl Assessment {
         };
         let mut values = [0.0; Measure::COUNT];
         values[Measure::Stalls as usize] = 1.0;
-        Self {
-            objectives: calibration::objectives(&values),
-            anomalies: vec![anomaly],
-            explained: Vec::new(),
-        }
+        Self { objectives: calibration::objectives(&values), anomalies: vec![anomaly], explained: Vec::new() }
     }
 }
 
