@@ -17,12 +17,19 @@ pub(super) struct Consequence {
     pub(super) cause: Rule,
     /// Rules that seem broken on the same connection from then on.
     pub(super) symptoms: &'static [Rule],
+    /// The same, on any connection: of what connections share.
+    pub(super) elsewhere: &'static [Rule],
     /// What moves the counters of either host that then differ from what the trace shows.
     pub(super) counters: &'static [Cause],
 }
 
 const fn row(cause: Rule, symptoms: &'static [Rule], counters: &'static [Cause]) -> Consequence {
-    Consequence { cause, symptoms, counters }
+    Consequence { cause, symptoms, elsewhere: &[], counters }
+}
+
+/// A consequence on any connection.
+const fn shared(cause: Rule, elsewhere: &'static [Rule], counters: &'static [Cause]) -> Consequence {
+    Consequence { cause, symptoms: &[], elsewhere, counters }
 }
 
 /// Every consequence that is known.
@@ -56,7 +63,7 @@ pub(super) const CONSEQUENCES: &[Consequence] = &[
     // A duplicate that is executed again is counted again.
     row(DeliveredNotOnce, &[MsnWrong], &[]),
     row(ResponseGap, &[AckPassesRead, ResponsePosition, ResponseUnrequested], &[]),
-    row(ResponsePosition, &[ResponseUnrequested, ResponseGap, MsnWrong], &[]),
+    row(ResponsePosition, &[ResponseUnrequested, ResponseGap, MsnWrong, RequestNeverAnswered], &[]),
     row(
         ResponseUnrequested,
         &[DeliveredNotOnce, DeliveredWrong, ResponsePosition, ResponseGap, MsnWrong, RnrUndelivered, AckMissing, ResumeEarly],
@@ -83,8 +90,10 @@ pub(super) const CONSEQUENCES: &[Consequence] = &[
     ),
     row(RetryAfterFatalNak, &[], &[Cause::Timeouts]),
     row(RnrWaitShort, &[], &[Cause::Timeouts]),
-    row(DeliveredYetMissing, &[SlowNack, InnocentSuffers], &[Cause::DuplicateRequests, Cause::RnrNaksHeard]),
-    row(CnpWithoutEcn, &[CnpTooEarly], &[]),
+    // What is lost behind the switch is missed wherever it was going.
+    shared(DeliveredYetMissing, &[SlowNack, InnocentSuffers], &[Cause::DuplicateRequests, Cause::RnrNaksHeard]),
+    // The notification point is one for all connections.
+    shared(CnpWithoutEcn, &[CnpTooEarly], &[]),
 ];
 
 /// The rule that a fault is reported as, where two rules look at one thing from two sides.

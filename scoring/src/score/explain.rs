@@ -67,19 +67,21 @@ fn cause(symptom: &Anomaly, first: &BTreeMap<(Rule, Option<usize>), Option<u32>>
     let begins_before = |(_, packet): &(_, &Option<u32>)| {
         packet.is_none() || shows.is_none_or(|shows| packet.as_ref().is_some_and(|packet| packet <= shows))
     };
-    let same_place = |connection: Option<usize>| symptom.who.connection.is_none() || symptom.who.connection == connection;
-    let explains = |rule: Rule| {
+    let explains = |rule: Rule, connection: Option<usize>| {
+        let here = symptom.who.connection.is_none() || symptom.who.connection == connection;
         let mut rows = CONSEQUENCES.iter().filter(|consequence| consequence.cause == rule);
-        rule != symptom.rule && rows.any(|consequence| consequence.has(symptom))
+        rule != symptom.rule && rows.any(|consequence| consequence.has(symptom, here))
     };
-    let mut causes = first.iter().filter(|((rule, connection), _)| explains(one_fault(*rule)) && same_place(*connection));
+    let mut causes = first.iter().filter(|((rule, connection), _)| explains(one_fault(*rule), *connection));
     causes.find(|cause| begins_before(cause)).map(|((rule, _), _)| one_fault(*rule))
 }
 
 impl Consequence {
-    fn has(&self, symptom: &Anomaly) -> bool {
+    /// Whether it makes such an anomaly, `here`, on the connection of its cause, or elsewhere.
+    fn has(&self, symptom: &Anomaly, here: bool) -> bool {
         let counts = |cause| self.counters.contains(&cause);
-        self.symptoms.contains(&symptom.rule)
+        here && self.symptoms.contains(&symptom.rule)
+            || self.elsewhere.contains(&symptom.rule)
             || symptom.rule == Rule::CounterDiffers && cause_of(symptom.state).is_some_and(counts)
     }
 }
