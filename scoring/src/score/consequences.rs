@@ -47,7 +47,10 @@ pub(super) const CONSEQUENCES: &[Consequence] = &[
     // The requester goes back to where the NAK says: what lies before is taken for acknowledged, or repeated.
     row(
         NakWrongPsn,
-        &[DeliveredNotOnce, MsnWrong, ResponseUnrequested, NakAgain, NakMissing],
+        &[
+            DeliveredNotOnce, MsnWrong, ResponseUnrequested, ResponsePosition, NakAgain, NakMissing, NakWithoutCause,
+            AckPassesRead, AckRegresses,
+        ],
         &[Cause::DuplicateRequests],
     ),
     // The requester takes for acknowledged what has not arrived, and goes on behind it.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::analyzers;
-use crate::anomaly::{Anomalies, Anomaly};
-use crate::counters::cause_of;
+use crate::anomaly::{Anomalies, Anomaly, Role};
+use crate::counters::{Cause, cause_of};
 use crate::rules::Rule;
 
 use super::consequences::{CONSEQUENCES, Consequence, one_fault};
@@ -50,11 +50,14 @@ fn leads_to_itself(causes: &[Option<usize>], symptom: usize) -> bool {
 }
 
 /// The anomaly as findings are told apart: by the rule that the fault breaks, whichever state the machine that follows the
-/// connection happened to be in.
+/// connection happened to be in, and by the part of the NIC, whichever host it was seen at.
 fn normalised(mut anomaly: Anomaly) -> Anomaly {
     anomaly.rule = one_fault(anomaly.rule);
     if analyzers::of_go_back_n(anomaly.rule) {
         anomaly.state = "";
+    }
+    if anomaly.rule == Rule::CounterDiffers && cause_of(anomaly.state).is_some_and(Cause::is_notification_points) {
+        anomaly.who.role = Role::NotificationPoint;
     }
     anomaly
 }
