@@ -143,7 +143,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
                 routes[answers.index()].answers = at;
             }
             // What the packets show outdoes a configuration, which may be that of another test.
-            let mtu = pair.mtu.or(known.mtu).unwrap_or(LARGEST_MTU);
+            let mtu = pair.mtu.or(known.mtu).or(pair.likely_mtu).unwrap_or(LARGEST_MTU);
             let ends = [pair.connection.requester.ip, pair.connection.responder.ip];
             let discards = ends.map(|ip| sides.of(ip).and_then(|side| known.host(side).discards));
             trackers.push(ConnectionTracker::new(*pair, number, mtu, discards));

@@ -56,6 +56,11 @@ impl Cause {
         !matches!(self, Self::PacketsSent | Self::SequenceNaksSent | Self::CnpsSent | Self::CorruptReceived)
     }
 
+    /// Whether it is the notification point that counts, which any host may be.
+    pub(crate) const fn is_notification_points(self) -> bool {
+        matches!(self, Self::MarkedDelivered | Self::CnpsSent)
+    }
+
     /// The least and the most that a host may have counted.
     const fn bounds(self, facts: &HostFacts) -> (u64, u64) {
         let counted = self.count(facts);

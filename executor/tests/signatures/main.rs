@@ -126,3 +126,19 @@ fn signatures() {
         }
     }
 }
+
+#[test]
+fn dump() {
+    let Ok(seed) = std::env::var("DUMP") else { return };
+    let fields = std::env::var("ONLY").unwrap().replace("\\n", "\n");
+    let nic: NicProfile = toml::from_str(&fields).unwrap();
+    let config = draw(seed.parse().unwrap());
+    println!("{}", config.to_toml());
+    let observation = executor::sim::run(&config, [nic.clone(), nic]).unwrap();
+    for record in observation.trace.records().iter().take(std::env::var("TAKE").map_or(60, |t| t.parse().unwrap())) {
+        let flow = observation.trace.flow(record);
+        let c = observation.connections.iter().position(|ends| [ends.requester.qpn, ends.responder.qpn].contains(&Some(flow.dest_qpn))).unwrap();
+        let first = observation.connections[c].requester.initial_psn.unwrap();
+        println!("{:>6} {:>12} {} #{} {} psn {} {} {:?} len {} {:?}", record.sequence, record.time.0, flow.source, c + 1, record.opcode(), record.psn.relative_to(first), record.event(), record.aeth(), record.dma_length, observation.trace.exit(record).map(|e| (e.time, e.copies)));
+    }
+}

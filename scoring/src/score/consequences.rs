@@ -17,12 +17,19 @@ pub(super) struct Consequence {
     pub(super) cause: Rule,
     /// Rules that seem broken on the same connection from then on.
     pub(super) symptoms: &'static [Rule],
+    /// The same, on any connection: of what connections share.
+    pub(super) elsewhere: &'static [Rule],
     /// What moves the counters of either host that then differ from what the trace shows.
     pub(super) counters: &'static [Cause],
 }
 
 const fn row(cause: Rule, symptoms: &'static [Rule], counters: &'static [Cause]) -> Consequence {
-    Consequence { cause, symptoms, counters }
+    Consequence { cause, symptoms, elsewhere: &[], counters }
+}
+
+/// A consequence on any connection.
+const fn shared(cause: Rule, elsewhere: &'static [Rule], counters: &'static [Cause]) -> Consequence {
+    Consequence { cause, symptoms: &[], elsewhere, counters }
 }
 
 /// Every consequence that is known.
@@ -51,7 +58,10 @@ pub(super) const CONSEQUENCES: &[Consequence] = &[
     // The requester goes back to where the NAK says: what lies before is taken for acknowledged, or repeated.
     row(
         NakWrongPsn,
-        &[DeliveredNotOnce, MsnWrong, ResponseUnrequested, NakAgain, NakMissing],
+        &[
+            DeliveredNotOnce, MsnWrong, ResponseUnrequested, ResponsePosition, NakAgain, NakMissing, NakWithoutCause,
+            AckPassesRead, AckRegresses,
+        ],
         &[Cause::DuplicateRequests],
     ),
     // The requester takes for acknowledged what has not arrived, and goes on behind it.
@@ -79,7 +89,7 @@ pub(super) const CONSEQUENCES: &[Consequence] = &[
     // A duplicate that is executed again is counted again.
     row(DeliveredNotOnce, &[MsnWrong], &[]),
     row(ResponseGap, &[AckPassesRead, ResponsePosition, ResponseUnrequested], &[]),
-    row(ResponsePosition, &[ResponseUnrequested, ResponseGap, MsnWrong], &[]),
+    row(ResponsePosition, &[ResponseUnrequested, ResponseGap, MsnWrong, RequestNeverAnswered], &[]),
     row(
         ResponseUnrequested,
         &[
@@ -129,8 +139,10 @@ pub(super) const CONSEQUENCES: &[Consequence] = &[
     ),
     row(RetryAfterFatalNak, &[], &[Cause::Timeouts]),
     row(RnrWaitShort, &[], &[Cause::Timeouts]),
-    row(DeliveredYetMissing, &[SlowNack, InnocentSuffers], &[Cause::DuplicateRequests, Cause::RnrNaksHeard]),
-    row(CnpWithoutEcn, &[CnpTooEarly], &[]),
+    // What is lost behind the switch is missed wherever it was going.
+    shared(DeliveredYetMissing, &[SlowNack, InnocentSuffers], &[Cause::DuplicateRequests, Cause::RnrNaksHeard]),
+    // The notification point is one for all connections.
+    shared(CnpWithoutEcn, &[CnpTooEarly], &[]),
 ];
 
 /// The rule that a fault is reported as, where two rules look at one thing from two sides.

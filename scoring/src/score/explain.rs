@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::analyzers;
-use crate::anomaly::{Anomalies, Anomaly};
-use crate::counters::cause_of;
+use crate::anomaly::{Anomalies, Anomaly, Role};
+use crate::counters::{Cause, cause_of};
 use crate::rules::Rule;
 
 use super::consequences::{CONSEQUENCES, Consequence, one_fault};
@@ -39,8 +39,7 @@ pub(super) fn conclude(analyzers: &Anomalies, oracles: Vec<Anomaly>) -> (Vec<Ano
             causes[symptom] = None;
         }
     }
-    let explained =
-        causes.into_iter().enumerate().filter_map(|(symptom, cause)| Some((symptom, cause?))).collect();
+    let explained = causes.into_iter().enumerate().filter_map(|(symptom, cause)| Some((symptom, cause?))).collect();
     (kept.iter().map(|(at, _)| all[*at].clone()).collect(), explained)
 }
 
@@ -51,11 +50,14 @@ fn leads_to_itself(causes: &[Option<usize>], symptom: usize) -> bool {
 }
 
 /// The anomaly as findings are told apart: by the rule that the fault breaks, whichever state the machine that follows the
-/// connection happened to be in.
+/// connection happened to be in, and by the part of the NIC, whichever host it was seen at.
 fn normalised(mut anomaly: Anomaly) -> Anomaly {
     anomaly.rule = one_fault(anomaly.rule);
     if analyzers::of_go_back_n(anomaly.rule) {
         anomaly.state = "";
+    }
+    if anomaly.rule == Rule::CounterDiffers && cause_of(anomaly.state).is_some_and(Cause::is_notification_points) {
+        anomaly.who.role = Role::NotificationPoint;
     }
     anomaly
 }
@@ -68,21 +70,21 @@ fn cause(symptom: &Anomaly, first: &BTreeMap<(Rule, Option<usize>), Option<u32>>
     let begins_before = |(_, packet): &(_, &Option<u32>)| {
         packet.is_none() || shows.is_none_or(|shows| packet.as_ref().is_some_and(|packet| packet <= shows))
     };
-    let same_place =
-        |connection: Option<usize>| symptom.who.connection.is_none() || symptom.who.connection == connection;
-    let explains = |rule: Rule| {
+    let explains = |rule: Rule, connection: Option<usize>| {
+        let here = symptom.who.connection.is_none() || symptom.who.connection == connection;
         let mut rows = CONSEQUENCES.iter().filter(|consequence| consequence.cause == rule);
-        rule != symptom.rule && rows.any(|consequence| consequence.has(symptom))
+        rule != symptom.rule && rows.any(|consequence| consequence.has(symptom, here))
     };
-    let mut causes =
-        first.iter().filter(|((rule, connection), _)| explains(one_fault(*rule)) && same_place(*connection));
+    let mut causes = first.iter().filter(|((rule, connection), _)| explains(one_fault(*rule), *connection));
     causes.find(|cause| begins_before(cause)).map(|((rule, _), _)| one_fault(*rule))
 }
 
 impl Consequence {
-    fn has(&self, symptom: &Anomaly) -> bool {
+    /// Whether it makes such an anomaly, `here`, on the connection of its cause, or elsewhere.
+    fn has(&self, symptom: &Anomaly, here: bool) -> bool {
         let counts = |cause| self.counters.contains(&cause);
-        self.symptoms.contains(&symptom.rule)
+        here && self.symptoms.contains(&symptom.rule)
+            || self.elsewhere.contains(&symptom.rule)
             || symptom.rule == Rule::CounterDiffers && cause_of(symptom.state).is_some_and(counts)
     }
 }

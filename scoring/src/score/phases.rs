@@ -3,8 +3,8 @@
 use corpus::TestConfig;
 use dumper::timers::ack_timeout;
 use dumper::trace::Fate;
-use dumper::wire::{Class, Verb};
-use dumper::{Nanos, Observation, Trace};
+use dumper::wire::{Class, Syndrome, Verb};
+use dumper::{Nanos, Observation, Record, Trace};
 use rustc_hash::FxHashMap;
 
 use super::baseline::discards;
@@ -154,7 +154,10 @@ impl Phase {
 
 /// Takes off what may have waited: the packet that starts a phase behind others on the slowest link to its receiver, the
 /// one that ends it behind what its sender was sending without a break.
-fn leave_out_queues(trace: &Trace, sides: &Sides, phases: &mut [Phase]) {
+///
+/// A phase that ends right behind a NAK of the same connection may have been over before: what a responder answers it answers
+/// in order, and that NAK has a phase of its own.
+fn leave_out_queues(trace: &Trace, sides: &Sides, phases: &mut Vec<Phase>) {
     let records = trace.records();
     let mut arrives: FxHashMap<usize, Nanos> = phases.iter().map(|phase| (phase.begin, phase.left)).collect();
     for host in [Side::Requester, Side::Responder] {
@@ -167,23 +170,27 @@ fn leave_out_queues(trace: &Trace, sides: &Sides, phases: &mut [Phase]) {
         }
     }
     let side_of: Vec<Option<Side>> = trace.flows().iter().map(|flow| sides.of(flow.source)).collect();
-    let mut ready: FxHashMap<usize, Nanos> =
-        phases.iter().map(|phase| (phase.end, records[phase.end].time)).collect();
-    // Of each host, since when it has been sending without a break, its last packet, and how long that is.
-    let mut at_work = [(Nanos::ZERO, Nanos::ZERO, 0); 2];
+    let mut ready: FxHashMap<usize, usize> = phases.iter().map(|phase| (phase.end, phase.end)).collect();
+    // Of each host, the packet since which it has been sending without a break, and when its last one was, and how long.
+    let mut at_work = [(0, Nanos::ZERO, 0); 2];
     for (record, at) in records.iter().zip(0..) {
         let Some(side) = side_of[record.flow.index()] else { continue };
         let (since, last, length) = &mut at_work[side.index()];
         // A switch may stamp packets when they begin or when they end.
         if record.time - *last > takes(record.frame_len.max(*length)) {
-            *since = record.time;
+            *since = at;
         }
         (*last, *length) = (record.time, record.frame_len);
         ready.entry(at).and_modify(|ready| *ready = *since);
     }
-    for phase in phases {
-        phase.net = ready[&phase.end] - arrives[&phase.begin];
-    }
+    let is_nak = |record: &Record| {
+        record.class() == Class::Acknowledge && matches!(record.aeth().syndrome, Syndrome::Nak(_))
+    };
+    phases.retain_mut(|phase| {
+        let since = &records[ready[&phase.end]];
+        phase.net = since.time - arrives[&phase.begin];
+        ready[&phase.end] == phase.end || since.flow != records[phase.end].flow || !is_nak(since)
+    });
 }
 
 /// When each fast retransmission began and ended, as far as it can be told.

@@ -377,6 +377,9 @@ impl Responder {
                 0 => Event::NakIdle,
                 _ if psn.is_before(self.acknowledged) => Event::NakAcknowledged,
                 _ => match known_discards {
+                    Some(0) if self.state == State::InOrder && self.unanswered.is_empty() => {
+                        Event::NakUnprovoked
+                    }
                     Some(0) => Event::NakDeliveredUnlost,
                     Some(_) => Event::NakDiscarded,
                     None => Event::NakDelivered,
@@ -390,12 +393,15 @@ impl Responder {
         self.step_with(event, packet, earlier, ledger, || match event {
             Event::NakAgain => format!("NAKs PSN {relative} again before it has arrived"),
             Event::NakIdle => format!("NAKs PSN {relative}, and no later packet was delivered"),
-            Event::NakDelivered | Event::NakDeliveredUnlost => {
+            Event::NakDelivered | Event::NakDeliveredUnlost | Event::NakUnprovoked => {
                 format!("NAKs PSN {relative}, which left the switch intact")
             }
             _ => format!("NAKs PSN {relative}; PSN {expected} is the expected one"),
         });
-        if matches!(event, Event::NakDelivered | Event::NakDiscarded | Event::NakDeliveredUnlost) {
+        if matches!(
+            event,
+            Event::NakDelivered | Event::NakDiscarded | Event::NakDeliveredUnlost | Event::NakUnprovoked
+        ) {
             self.disowned = Some(self.expected);
             self.rewind(psn);
         }
