@@ -13,3 +13,4 @@ mod nics;
 mod run;
 mod scripts;
 mod simulated;
+mod targets;

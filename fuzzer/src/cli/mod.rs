@@ -9,6 +9,7 @@ mod output;
 mod progress;
 mod replay;
 mod run;
+mod targets;
 
 use std::process::ExitCode;
 
@@ -71,6 +72,8 @@ enum Command {
     Run(run::Args),
     /// List NIC profiles, show one, or check a file.
     Nics(nics::Args),
+    /// List targets of campaigns, show one, or check a file.
+    Targets(targets::Args),
 }
 
 /// How to print.
@@ -115,6 +118,7 @@ pub fn run() -> ExitCode {
         Command::Analyzers(args) => analyzers::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Nics(args) => nics::run(&args),
+        Command::Targets(args) => targets::run(&args),
     }
     .into()
 }
