@@ -57,6 +57,32 @@ fn fields() -> String {
     text.trim_start().to_owned()
 }
 
+/// Fields of targets, a table for each section.
+fn target_fields() -> String {
+    let mut text = String::new();
+    let mut last = None;
+    for field in mutators::fields() {
+        let (section, key) = field.path.split_once('.').unwrap_or(("", field.path));
+        if last.replace(section) != Some(section) {
+            let title = if section.is_empty() { "At the top" } else { &format!("`[{section}]`") };
+            let _ =
+                write!(text, "\n### {title}\n\n| field | default | allowed | meaning |\n|---|---|---|---|\n");
+        }
+        let default = if field.default.is_empty() { "" } else { &format!("`{}`", field.default) };
+        let _ = writeln!(text, "| `{key}` | {default} | {} | {} |", field.allowed, field.meaning);
+    }
+    text.trim_start().to_owned()
+}
+
+/// Operators of targets.
+fn target_operators() -> String {
+    let mut text = String::from("| operator | weight | what it does |\n|---|---|---|\n");
+    for operator in mutators::operators() {
+        let _ = writeln!(text, "| `{}` | {} | {} |", operator.name, operator.weight, operator.what);
+    }
+    text
+}
+
 /// Holds the parts of a document to what the code says, or rewrites them.
 fn check(name: &str, parts: &[(&str, String)]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
@@ -78,4 +104,9 @@ fn generated_parts_of_analyzers_are_true() {
 #[test]
 fn generated_parts_of_nic_profiles_are_true() {
     check("nic-profiles.md", &[("fields", fields())]);
+}
+
+#[test]
+fn generated_parts_of_targets_are_true() {
+    check("targets.md", &[("fields", target_fields()), ("operators", target_operators())]);
 }

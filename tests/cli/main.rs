@@ -14,3 +14,4 @@ mod nics;
 mod run;
 mod scripts;
 mod simulated;
+mod targets;

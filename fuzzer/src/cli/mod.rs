@@ -10,6 +10,7 @@ mod output;
 mod progress;
 mod replay;
 mod run;
+mod targets;
 
 use std::process::ExitCode;
 
@@ -74,6 +75,8 @@ enum Command {
     Corpus(corpus::Args),
     /// List NIC profiles, show one, or check a file.
     Nics(nics::Args),
+    /// List targets of campaigns, show one, or check a file.
+    Targets(targets::Args),
 }
 
 /// How to print.
@@ -119,6 +122,7 @@ pub fn run() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Corpus(args) => corpus::run(&args),
         Command::Nics(args) => nics::run(&args),
+        Command::Targets(args) => targets::run(&args),
     }
     .into()
 }
