@@ -18,7 +18,7 @@ fn a_pool_of_one_grows() {
 #[test]
 fn equal_scores_keep_a_tenth() {
     // Nobody is harmed by events that there are not.
-    let flat = "base = \"general\"\n[objectives]\nnoisy-neighbor = 1.0\n[events]\nmax-entries = 0\n";
+    let flat = "oracles = \"all\"\n[objectives]\nnoisy-neighbor = 1.0\n[traffic]\nnum-connections = { min = 1, max = 64 }\n";
     let folder = folder(&[("flat.toml", flat)]);
     let args = ["./flat.toml", "--seed", "1", "--executions", "832", "--out", "c"];
     let summary = campaign(folder.path(), &args);

@@ -50,13 +50,14 @@ pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
     |config| (0..config.events.len()).map(Axis::Event).collect(),
     // What tells connections apart, before these are taken away class by class.
     |config| above_bottom(config, class_parameters().map(Axis::Parameter)),
+    |config| of_eventful_classes(config, Growth::Nothing),
+    |config| of_eventful_classes(config, Growth::SomeBytes),
+    |config| of_eventful_classes(config, Growth::AllBytes),
+    |config| of_eventful_classes(config, Growth::Messages),
     |config| of_classes(config, Growth::Nothing),
     |config| of_classes(config, Growth::SomeBytes),
     |config| of_classes(config, Growth::AllBytes),
     |config| of_classes(config, Growth::Messages),
-    |config| of_eventful_classes(config, Growth::Nothing),
-    |config| of_eventful_classes(config, Growth::Bytes),
-    |config| of_eventful_classes(config, Growth::Messages),
     |_| vec![Axis::Messages(Growth::Nothing)],
     |_| vec![Axis::Messages(Growth::SomeBytes)],
     |_| vec![Axis::Messages(Growth::AllBytes)],
@@ -133,7 +134,7 @@ impl Axis {
             }
             Self::Eventful(class, growth) => {
                 connections::leave_in_peace(config, class, to);
-                grow(config, growth, most_packets);
+                grow(config, growth, before, most_packets);
             }
             Self::Messages(growth) => {
                 fit::reshape(config, |traffic| traffic.num_msgs_per_qp = to as u32 + 1);

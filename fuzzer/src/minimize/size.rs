@@ -8,9 +8,10 @@ use super::parameters::parameters;
 /// The size of a test: what comes first counts most.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Size {
-    connections: u32,
-    /// Connections that some event names.
+    /// Connections that some event names. First, as how many it takes is what a threshold in a NIC shows by: while the
+    /// test still has all its load, nothing else decides.
     eventful: usize,
+    connections: u32,
     messages: u32,
     bytes: u32,
     events: usize,

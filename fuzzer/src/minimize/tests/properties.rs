@@ -7,7 +7,7 @@ use corpus::testing::configs;
 use proptest::prelude::*;
 
 use crate::minimize::size::Size;
-use crate::minimize::{Minimised, axes, fit, minimize};
+use crate::minimize::{GROWTH, Minimised, axes, fit, minimize};
 
 /// Something that a test may need to show.
 #[derive(Clone, Copy, Debug)]
@@ -81,8 +81,8 @@ fn watched(start: &TestConfig, needs: &[Need], budget: Option<u64>) -> Minimised
     let mut shows = |config: &TestConfig| {
         assert_eq!(config.violations(), vec![]);
         assert!(asked.insert(config.to_toml()), "asked twice: {config}");
-        // Four times as many where a path MTU of 4096 becomes 1024.
-        assert!(config.traffic.total_packets() <= 4 * start.traffic.total_packets());
+        // Four times as many again where a path MTU of 4096 becomes 1024.
+        assert!(config.traffic.total_packets() <= 4 * GROWTH * start.traffic.total_packets());
         Ok::<_, ()>(needs.iter().all(|need| need.met(config, start)))
     };
     let minimised = minimize(start, budget, &mut shows).unwrap();
@@ -115,7 +115,7 @@ proptest! {
         prop_assert!(minimised.complete);
         let size = Size::of(&minimised.config);
         prop_assert!(size <= Size::of(&start));
-        for step in steps(&minimised.config, start.traffic.total_packets()) {
+        for step in steps(&minimised.config, GROWTH * start.traffic.total_packets()) {
             let taken = step.is_valid() && Size::of(&step) < size && needs.iter().all(|need| need.met(&step, &start));
             prop_assert!(!taken, "{}\nis smaller than\n{}", step, minimised.config);
         }
