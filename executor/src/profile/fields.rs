@@ -17,7 +17,8 @@ const PATIENCE: i64 = 1_000_000;
 /// more than 100 µs: the slowest NACK is confirmed, made, and sent over cables of 5 µs each way through a receiver of
 /// 10 µs, and may wait behind an ACK.
 const NACK_PATIENCE: i64 = 30_000;
-const NACK_LATENCY: &str = "10 s is beyond every time-out that a test waits for; what takes 100 µs in all is slow (001 §6.1)";
+const NACK_LATENCY: &str =
+    "10 s is beyond every time-out that a test waits for; what takes 100 µs in all is slow (001 §6.1)";
 const LATENCY: &str = "10 s is beyond every time-out that a test waits for";
 const VERBS: &[&str] = &["write", "send", "read"];
 const OFTEN: &str = "no test needs a rarer one; 0 is never";

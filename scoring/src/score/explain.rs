@@ -39,7 +39,8 @@ pub(super) fn conclude(analyzers: &Anomalies, oracles: Vec<Anomaly>) -> (Vec<Ano
             causes[symptom] = None;
         }
     }
-    let explained = causes.into_iter().enumerate().filter_map(|(symptom, cause)| Some((symptom, cause?))).collect();
+    let explained =
+        causes.into_iter().enumerate().filter_map(|(symptom, cause)| Some((symptom, cause?))).collect();
     (kept.iter().map(|(at, _)| all[*at].clone()).collect(), explained)
 }
 
@@ -56,7 +57,9 @@ fn normalised(mut anomaly: Anomaly) -> Anomaly {
     if analyzers::of_go_back_n(anomaly.rule) {
         anomaly.state = "";
     }
-    if anomaly.rule == Rule::CounterDiffers && cause_of(anomaly.state).is_some_and(Cause::is_notification_points) {
+    if anomaly.rule == Rule::CounterDiffers
+        && cause_of(anomaly.state).is_some_and(Cause::is_notification_points)
+    {
         anomaly.who.role = Role::NotificationPoint;
     }
     anomaly

@@ -93,7 +93,8 @@ fn most_at_once(observation: &Observation, analysis: &Analysis) -> f64 {
 
 /// By how much the counters of anomalies differ from what the trace shows.
 fn counter_difference(analysis: &Analysis) -> f64 {
-    let differing = analysis.anomalies.kept().iter().filter(|one| one.kind().objective() == Objective::Counters);
+    let differing =
+        analysis.anomalies.kept().iter().filter(|one| one.kind().objective() == Objective::Counters);
     let counters = differing.flat_map(|anomaly| &anomaly.evidence.counters);
     counters.map(|counter| counter.moved.abs_diff(counter.expected) as f64).sum()
 }
@@ -107,7 +108,8 @@ fn goodput_lost(usual: &Baseline, observation: &Observation, analysis: &Analysis
 /// The longest silence in multiples of the longest wait that the configuration asks for.
 fn silence(config: &TestConfig, passage: &Passage) -> f64 {
     let traffic = &config.traffic;
-    let timeout = ack_timeout(traffic.min_retransmit_timeout).or(ack_timeout(USUAL_TIMEOUT)).unwrap_or_default();
+    let timeout =
+        ack_timeout(traffic.min_retransmit_timeout).or(ack_timeout(USUAL_TIMEOUT)).unwrap_or_default();
     let longest = timeout.max(rnr_wait(traffic.min_rnr_timer));
     passage.silence.0 as f64 / longest.0.max(1) as f64
 }

@@ -92,11 +92,7 @@ impl Assessment {
         };
         let mut values = [0.0; Measure::COUNT];
         values[Measure::Stalls as usize] = 1.0;
-        Self {
-            objectives: calibration::objectives(&values),
-            anomalies: vec![anomaly],
-            explained: Vec::new(),
-        }
+        Self { objectives: calibration::objectives(&values), anomalies: vec![anomaly], explained: Vec::new() }
     }
 }
 

@@ -245,7 +245,9 @@ fn usual(reference: &Baseline, innocent: &Innocent) -> Option<Mct> {
 /// The number in the hosts' log of each connection that the analyzers follow, who number only those that sent something.
 fn numbers(observation: &Observation, analysis: &Analysis) -> Vec<u32> {
     let logged: BTreeMap<_, u32> = observation.connections.iter().map(key_of).zip(1..).collect();
-    let of = |(pair, number): (&crate::Pair, u32)| logged.get(&key_of(&pair.connection)).copied().unwrap_or(number);
+    let of = |(pair, number): (&crate::Pair, u32)| {
+        logged.get(&key_of(&pair.connection)).copied().unwrap_or(number)
+    };
     analysis.pairs.iter().zip(1..).map(of).collect()
 }
 
@@ -256,6 +258,7 @@ fn posted(config: &TestConfig, mcts: &[Mct]) -> u32 {
         return traffic.num_msgs_per_qp;
     }
     let unfailed = mcts.iter().filter(|mct| !mct.failed).map(|mct| mct.completed);
-    let rounds = if mcts.len() < traffic.load.connections() as usize { 0 } else { unfailed.min().unwrap_or(0) };
+    let rounds =
+        if mcts.len() < traffic.load.connections() as usize { 0 } else { unfailed.min().unwrap_or(0) };
     (rounds / traffic.tx_depth + 1).saturating_mul(traffic.tx_depth).min(traffic.num_msgs_per_qp)
 }

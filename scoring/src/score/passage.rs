@@ -46,9 +46,7 @@ impl Passage {
                 latest = latest.max(left);
                 copies = several;
             }
-            if record.class() == Class::Acknowledge
-                && matches!(record.aeth().syndrome, Syndrome::RnrNak(_))
-            {
+            if record.class() == Class::Acknowledge && matches!(record.aeth().syndrome, Syndrome::RnrNak(_)) {
                 passage.refused[record.flow.index()] = true;
             }
             let at = ((record.time - first.time).0 / span) as usize;
