@@ -256,8 +256,9 @@ impl Responder {
     ) -> (Option<NakCause>, bool) {
         let psn = packet.psn;
         let before = self.expected;
-        // A NAK of what is not missing any more was made nobody knows when.
-        let dated = answer != Answer::SequenceNak || self.gap.is_some_and(|gap| gap.psn == psn);
+        // A NAK of what is not missing any more, or that may be of what was missing before, was made nobody knows when.
+        let only = || self.unanswered.is_empty() && self.gap.is_some_and(|gap| gap.psn == psn);
+        let dated = answer != Answer::SequenceNak || only();
         if answer != Answer::SequenceNak && self.owed.is_some_and(|owed| !psn.is_before(owed.psn)) {
             self.owed = None;
         }
