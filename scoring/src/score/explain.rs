@@ -105,8 +105,10 @@ mod tests {
         Anomaly { rule, who, state, what: String::new(), evidence }
     }
 
-    /// Rules of what is concluded, and the explanations.
-    fn concluded(anomalies: Vec<Anomaly>) -> (Vec<(Rule, u32)>, Vec<(usize, usize)>) {
+    /// Rules of what is concluded, with their first packets, and the explanations.
+    type Concluded = (Vec<(Rule, u32)>, Vec<(usize, usize)>);
+
+    fn concluded(anomalies: Vec<Anomaly>) -> Concluded {
         let mut seen = Anomalies::default();
         anomalies.into_iter().for_each(|anomaly| seen.push(anomaly));
         let (kept, explained) = conclude(&seen, Vec::new());
