@@ -306,7 +306,7 @@ fn compare_counters(
     let mut compare = |counters: &Option<HostCounters>, facts, host: &Host, role, address| {
         let counters = counters.as_ref().filter(|_| followed)?;
         let who = Who { role, address, connection: None };
-        let all_arrived = host.discards.is_none_or(|discards| discards == 0);
+        let all_arrived = host.discards.map(|discards| discards == 0);
         Some(counters::compare(counters, facts, (all_arrived, known.timer_shows()), who, anomalies))
     };
     let first = pairs.first().map(|pair| pair.connection);

@@ -1,144 +1,139 @@
-//! experiment
-#![allow(clippy::unwrap_used, clippy::panic, dead_code, reason = "tests panic where they fail")]
+//! One fault, one signature: what the quirks are called over many random tests, alone and two at once.
+//!
+//! `LUMINA_CASES` sets the number of tests for each pair of faults.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
 #[path = "../quirks/cases.rs"]
+#[allow(dead_code, reason = "the quirks' own tests use all of it")]
 mod cases;
-#[path = "../random/stress.rs"]
-mod stress;
+mod draw;
 #[path = "../support/mod.rs"]
 mod support;
 
-use corpus::{Action, ConnectionSet, Event, Progression, Target, TestConfig};
-use executor::NicProfile;
-use proptest::strategy::{Strategy, ValueTree};
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use rand::RngExt;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 use std::collections::BTreeMap;
+use std::{env, thread};
 
-fn draw(seed: u64) -> TestConfig {
-    let mut bytes = [0; 32];
-    bytes[..8].copy_from_slice(&seed.to_le_bytes());
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
-    let mut runner = TestRunner::new_with_rng(Config::default(), rng);
-    let mut config = corpus::testing::configs().new_tree(&mut runner).unwrap().current();
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    config.traffic.min_retransmit_timeout = rng.random_range(8..=16);
-    if rng.random_bool(0.7) {
-        config.traffic.max_retransmit_retry = 7;
-    }
-    if rng.random_bool(0.7) {
-        config.traffic.message_size = config.traffic.message_size.max(3000);
-    }
-    config.traffic.rnr_retry = rng.random_range(0..=7);
-    if rng.random_bool(0.5) {
-        config.traffic.recv_depth = 128;
-    }
-    let packets = config.traffic.shape().packets() as u32;
-    let connections = config.traffic.load.connections();
-    for _ in 0..rng.random_range(0..3) {
-        let mut edited = config.clone();
-        let target = Target::Data { psn: rng.random_range(1..=packets), iter: 1 };
-        let set = if rng.random_bool(0.5) {
-            ConnectionSet::All
-        } else {
-            ConnectionSet::One(rng.random_range(1..=connections))
-        };
-        let every = rng.random_range(1..=packets);
-        let progression = rng.random_bool(0.5).then_some(Progression { every, count: None });
-        let action = if rng.random_bool(0.7) { Action::Drop } else { Action::Ecn };
-        edited.events.push(Event { connections: set, target, progression, action });
-        if edited.is_valid() {
-            config = edited;
-        }
-    }
-    for host in [&mut config.requester, &mut config.responder] {
-        if rng.random_bool(0.7) {
-            host.roce.dcqcn_np_enable = true;
-            host.roce.min_time_between_cnps = rng.random_range(0..50);
-        }
-    }
-    if config.is_valid() { config } else { draw(seed + 1_000_000_007) }
+use cases::{CASES, Case};
+use corpus::TestConfig;
+use executor::NicProfile;
+
+/// The number of tests, unless the user says another.
+fn tests(usual: u64) -> u64 {
+    env::var("LUMINA_CASES").map_or(usual, |text| text.parse().unwrap())
 }
 
-#[test]
-fn signatures() {
-    let tests: u64 = std::env::var("TESTS").map_or(300, |text| text.parse().unwrap());
-    let first: u64 = std::env::var("FIRST").map_or(1, |text| text.parse().unwrap());
-    let only = std::env::var("ONLY").unwrap_or_default();
-    let show = std::env::var("SHOW").unwrap_or_default();
-    let mut list: Vec<String> = if only.contains('=') {
-        only.split(" ; ").map(|text| text.replace("\\n", "\n")).collect()
-    } else {
-        cases::CASES
-            .iter()
-            .map(|case| format!("{}\n[quirks]\n{}\n", case.hosts, case.quirk))
-            .filter(|text| text.contains(&only))
-            .collect()
-    };
-    list.dedup();
-    for fields in list {
-        let nic: NicProfile = toml::from_str(&fields).unwrap_or_else(|error| panic!("{fields}: {error}"));
-        let nics = [nic.clone(), nic];
-        let mut counts: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
-        let mut endless = 0;
-        let mut with = 0;
-        for seed in first..first + tests {
-            let config = draw(seed);
-            let Ok(observation) = executor::sim::run(&config, nics.clone()) else {
-                endless += 1;
-                continue;
-            };
-            let assessment = support::assess(&config, &nics, &observation);
-            for anomaly in &assessment.anomalies {
-                counts.entry(anomaly.signature()).or_default().1 += 1;
-            }
-            let found: Vec<_> = assessment.findings().collect();
-            with += u64::from(!found.is_empty());
-            for anomaly in &found {
-                let entry = counts.entry(anomaly.signature()).or_default();
-                entry.0 += 1;
-                if entry.2 == 0 {
-                    entry.2 = seed;
-                }
-                if !show.is_empty() && anomaly.signature().contains(&show) {
-                    eprintln!(
-                        "seed {seed}: {:?}",
-                        assessment
-                            .anomalies
-                            .iter()
-                            .map(|a| format!(
-                                "{} {:?} {} {:?}",
-                                a.signature(),
-                                a.who.connection,
-                                a.what,
-                                a.evidence.packets
-                            ))
-                            .collect::<Vec<_>>()
-                    );
-                }
-            }
-        }
-        println!("## {} (with findings {with}, endless {endless})", fields.replace('\n', " "));
-        for (signature, (found, seen, first)) in counts {
-            println!("   {found:5} {seen:5} {first:5} {signature}");
-        }
+/// Runs a test where both hosts have such a NIC, and counts the signatures of its findings.
+fn add_findings(config: &TestConfig, fields: &str, counts: &mut BTreeMap<String, u64>) {
+    let nic: NicProfile = toml::from_str(fields).unwrap_or_else(|error| panic!("{fields}: {error}"));
+    let nics = [nic.clone(), nic];
+    let Ok(observation) = executor::sim::run(config, nics.clone()) else { return };
+    for anomaly in support::assess(config, &nics, &observation).findings() {
+        *counts.entry(anomaly.signature()).or_insert(0) += 1;
     }
 }
 
+/// How many random tests show each signature.
+fn signatures(fields: &str, tests: u64) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    (0..tests).for_each(|seed| add_findings(&draw::test(seed), fields, &mut counts));
+    counts
+}
+
+/// The signatures of each of some NICs, in their order.
+fn all_signatures(nics: &[String], tests: u64) -> Vec<BTreeMap<String, u64>> {
+    let share = nics.len().div_ceil(thread::available_parallelism().map_or(1, usize::from));
+    thread::scope(|scope| {
+        let work = |nics| move || Vec::from_iter(<[String]>::iter(nics).map(|nic| signatures(nic, tests)));
+        let threads: Vec<_> = nics.chunks(share).map(|nics| scope.spawn(work(nics))).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+/// A quirk that comes under several names is several findings: where it honestly breaks several rules, or where what it does
+/// looks like something else if that is all there is to see.
 #[test]
-fn dump() {
-    let Ok(seed) = std::env::var("DUMP") else { return };
-    let fields = std::env::var("ONLY").unwrap().replace("\\n", "\n");
-    let nic: NicProfile = toml::from_str(&fields).unwrap();
-    let config = draw(seed.parse().unwrap());
-    println!("{}", config.to_toml());
-    let observation = executor::sim::run(&config, [nic.clone(), nic]).unwrap();
-    for record in observation.trace.records().iter().take(std::env::var("TAKE").map_or(60, |t| t.parse().unwrap())) {
-        let flow = observation.trace.flow(record);
-        let c = observation.connections.iter().position(|ends| [ends.requester.qpn, ends.responder.qpn].contains(&Some(flow.dest_qpn))).unwrap();
-        let first = observation.connections[c].requester.initial_psn.unwrap();
-        println!("{:>6} {:>12} {} #{} {} psn {} {} {:?} len {} {:?}", record.sequence, record.time.0, flow.source, c + 1, record.opcode(), record.psn.relative_to(first), record.event(), record.aeth(), record.dma_length, observation.trace.exit(record).map(|e| (e.time, e.copies)));
+fn signatures_of_each_quirk() {
+    let nic = |case: &Case| format!("{}\n[quirks]\n{}\n", case.hosts, case.quirk);
+    let nics: Vec<String> = CASES.iter().map(nic).collect();
+    let mut text = String::new();
+    for (case, mut signatures) in CASES.iter().zip(all_signatures(&nics, 30)) {
+        let test = corpus::from_toml("test.toml", case.test).unwrap();
+        add_findings(&test, &nic(case), &mut signatures);
+        text += &format!("{}\n", case.quirk);
+        for (signature, count) in signatures {
+            text += &format!("    {count:>3} {signature}\n");
+        }
     }
+    insta::assert_snapshot!(text);
+}
+
+/// Two faults at once are two findings, of the same kind or not.
+#[test]
+fn two_faults_are_two_findings() {
+    let stuck = |role: &str, counter: &str| format!("counter-mismatch/{role}/counter-differs/{counter}");
+    let slow = |who: &str| format!("slow-retransmission/{who}");
+    let again = || "gbn-violation/responder/nak-again".to_owned();
+    let pairs = [
+        (
+            "[quirks]\nstuck-counters = [\"packet_seq_err\", \"out_of_sequence\"]",
+            [stuck("requester", "packet_seq_err"), stuck("responder", "out_of_sequence")],
+        ),
+        (
+            "[quirks]\nstuck-counters = [\"np_cnp_sent\", \"implied_nak_seq_err\"]",
+            [stuck("notification-point", "np_cnp_sent"), stuck("requester", "implied_nak_seq_err")],
+        ),
+        (
+            "[retransmission.nack-generation-ns]\nread = 300_000\nwrite = 300_000",
+            [slow("requester/slow-nack/generation-read"), slow("responder/slow-nack/generation-write")],
+        ),
+        (
+            "[quirks]\nnak-repeats = 1\nresume-offset = 1",
+            ["gbn-violation/requester/resume-late".to_owned(), again()],
+        ),
+        (
+            "[quirks]\nmsn-offset = 1\nstuck-counters = [\"packet_seq_err\"]",
+            [stuck("requester", "packet_seq_err"), "protocol-violation/responder/msn-wrong".to_owned()],
+        ),
+        (
+            "[link]\nrate-gbps = 10\n[quirks]\nack-missing-every = 5\ncnp-suppressed = true",
+            [
+                "cnp-generation/notification-point/ecn-without-cnp/no-cnp".to_owned(),
+                "gbn-violation/responder/ack-missing".to_owned(),
+            ],
+        ),
+        (
+            "[quirks]\ndoubled-counters = [\"out_of_sequence\"]\nnak-psn-offset = 1",
+            [stuck("responder", "out_of_sequence"), "gbn-violation/responder/nak-wrong-psn".to_owned()],
+        ),
+    ];
+    let nics: Vec<String> = pairs.iter().map(|(nic, _)| (*nic).to_owned()).collect();
+    for ((nic, expected), found) in pairs.iter().zip(all_signatures(&nics, tests(200))) {
+        assert!(found.keys().eq(expected.iter()), "{nic}: {found:#?}");
+        // A finding that rests on one test alone could be anything.
+        assert!(found.values().all(|count| *count > 2), "{nic}: {found:#?}");
+    }
+}
+
+/// A slow path that is too narrow, and a stuck counter, on 16 connections of which some lose a packet.
+#[test]
+fn a_noisy_neighbour_is_not_hidden_by_a_stuck_counter() {
+    let nic = "[slow-path]\ncontexts = 3\nverbs = [\"read\"]\n[receive]\nbuffer-bytes = 16_384\n\
+               [retransmission.nack-generation-ns]\nread = 90_000\n\
+               [quirks]\nstuck-counters = [\"implied_nak_seq_err\"]\n";
+    let found = (1..=8).map(|noisy| {
+        let test = format!(
+            "[traffic]\nnum-connections = 16\nrdma-verb = \"read\"\nmessage-size = 20_480\n\
+             [[event]]\nqpn = {{ first = {noisy} }}\npsn = 5\ntype = \"drop\"\n"
+        );
+        let mut counts = BTreeMap::new();
+        add_findings(&corpus::from_toml("test.toml", &test).unwrap(), nic, &mut counts);
+        counts.into_keys().collect::<Vec<_>>()
+    });
+    let stuck = "counter-mismatch/requester/counter-differs/implied_nak_seq_err".to_owned();
+    let noisy = "noisy-neighbor/requester/innocent-suffers/lost".to_owned();
+    // Where packets were thrown away, nobody can say what the counter should be.
+    let (stuck, noisy) = (vec![stuck], vec![noisy]);
+    let expected = [&stuck, &stuck, &stuck, &noisy, &noisy, &noisy, &noisy, &noisy];
+    assert!(found.eq(expected.into_iter().cloned()));
 }

@@ -119,3 +119,73 @@ pub(super) fn objectives(values: &[f64; Measure::COUNT]) -> [f64; Objective::ALL
         rows.map(|row| row.scale(values[row.measure as usize])).fold(0.0, f64::max)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn objective(objective: Objective, measured: &[(Measure, f64)]) -> f64 {
+        let mut values = [0.0; Measure::COUNT];
+        for (measure, value) in measured {
+            values[*measure as usize] = *value;
+        }
+        let at = Objective::ALL.iter().position(|one| *one == objective).unwrap();
+        objectives(&values)[at]
+    }
+
+    fn about(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-3, "{value}, where {expected} is right");
+    }
+
+    #[test]
+    fn hand_computed_values() {
+        // ln 108 / ln 1001: the 107 discards of 001 §6.2.2.
+        about(objective(Discards, &[(Measure::Discards, 107.0)]), 0.678);
+        // (ln 2701 - ln 2) / (ln 1001 - ln 2) is more than all: 160 µs against 430 ms.
+        about(objective(NoisyNeighbor, &[(Measure::InnocentSlowdown, 2_700.0)]), 1.0);
+        about(objective(NoisyNeighbor, &[(Measure::InnocentSlowdown, 1.0)]), 0.0);
+        // 0.4 (ln 13 - ln 2) / (ln 65 - ln 2): twelve connections at once, before anything happens to the others.
+        about(objective(NoisyNeighbor, &[(Measure::AtOnce, 12.0)]), 0.215);
+        // (ln 150 µs - ln 10 µs) / (ln 100 ms - ln 10 µs), a NACK of a Read on ConnectX-4 Lx.
+        about(objective(Latency, &[(Measure::SlowestPhase, 150_000.0)]), 0.294);
+        about(objective(Stall, &[(Measure::Stalls, 1.0)]), 1.0);
+        // An objective is its worst measure: 0.5 (ln 17 - ln 3) / (ln 17 - ln 3), and goodput halved (ln 3 - ln 2) / (ln 1001 - ln 2).
+        about(objective(Goodput, &[(Measure::Unevenness, 16.0), (Measure::GoodputLost, 2.0)]), 0.5);
+        about(objective(Goodput, &[(Measure::GoodputLost, 2.0)]), 0.065);
+    }
+
+    #[test]
+    fn the_table_is_sound() {
+        for row in TABLE {
+            assert!(0.0 <= row.zero && row.zero < row.one, "{row:?}");
+            assert!(0.0 < row.most && row.most <= 1.0, "{row:?}");
+            assert!(!row.reason.is_empty());
+        }
+        for objective in Objective::ALL {
+            let reaches = TABLE.iter().filter(|row| row.objective == objective).map(|row| row.most);
+            about(reaches.fold(0.0, f64::max), 1.0);
+        }
+        for measure in 0..Measure::COUNT {
+            assert!(
+                TABLE.iter().any(|row| row.measure as usize == measure),
+                "measure {measure} is of no use"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn objectives_are_between_0_and_1_and_grow_with_what_is_measured(
+            values in prop::array::uniform18(any::<f64>()), at in 0..Measure::COUNT, more in 1.0..1e12
+        ) {
+            let before = objectives(&values);
+            prop_assert!(before.iter().all(|value| (0.0..=1.0).contains(value)), "{before:?}");
+            let mut larger = values;
+            larger[at] = values[at].max(0.0) + more;
+            let after = objectives(&larger);
+            prop_assert!(before.iter().zip(&after).all(|(before, after)| before <= after), "{before:?} {after:?}");
+        }
+    }
+}

@@ -59,8 +59,15 @@ pub(super) const CONSEQUENCES: &[Consequence] = &[
     row(
         NakWrongPsn,
         &[
-            DeliveredNotOnce, MsnWrong, ResponseUnrequested, ResponsePosition, NakAgain, NakMissing, NakWithoutCause,
-            AckPassesRead, AckRegresses,
+            DeliveredNotOnce,
+            MsnWrong,
+            ResponseUnrequested,
+            ResponsePosition,
+            NakAgain,
+            NakMissing,
+            NakWithoutCause,
+            AckPassesRead,
+            AckRegresses,
         ],
         &[Cause::DuplicateRequests],
     ),
@@ -140,7 +147,11 @@ pub(super) const CONSEQUENCES: &[Consequence] = &[
     row(RetryAfterFatalNak, &[], &[Cause::Timeouts]),
     row(RnrWaitShort, &[], &[Cause::Timeouts]),
     // What is lost behind the switch is missed wherever it was going.
-    shared(DeliveredYetMissing, &[SlowNack, InnocentSuffers], &[Cause::DuplicateRequests, Cause::RnrNaksHeard]),
+    shared(
+        DeliveredYetMissing,
+        &[SlowNack, InnocentSuffers],
+        &[Cause::DuplicateRequests, Cause::RnrNaksHeard],
+    ),
     // The notification point is one for all connections.
     shared(CnpWithoutEcn, &[CnpTooEarly], &[]),
 ];

@@ -39,7 +39,8 @@ pub(super) fn conclude(analyzers: &Anomalies, oracles: Vec<Anomaly>) -> (Vec<Ano
             causes[symptom] = None;
         }
     }
-    let explained = causes.into_iter().enumerate().filter_map(|(symptom, cause)| Some((symptom, cause?))).collect();
+    let explained =
+        causes.into_iter().enumerate().filter_map(|(symptom, cause)| Some((symptom, cause?))).collect();
     (kept.iter().map(|(at, _)| all[*at].clone()).collect(), explained)
 }
 
@@ -56,7 +57,9 @@ fn normalised(mut anomaly: Anomaly) -> Anomaly {
     if analyzers::of_go_back_n(anomaly.rule) {
         anomaly.state = "";
     }
-    if anomaly.rule == Rule::CounterDiffers && cause_of(anomaly.state).is_some_and(Cause::is_notification_points) {
+    if anomaly.rule == Rule::CounterDiffers
+        && cause_of(anomaly.state).is_some_and(Cause::is_notification_points)
+    {
         anomaly.who.role = Role::NotificationPoint;
     }
     anomaly
@@ -86,5 +89,88 @@ impl Consequence {
         here && self.symptoms.contains(&symptom.rule)
             || self.elsewhere.contains(&symptom.rule)
             || symptom.rule == Rule::CounterDiffers && cause_of(symptom.state).is_some_and(counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::anomaly::{Evidence, Who};
+
+    /// An anomaly on a connection, 0 for none, with its packets.
+    fn anomaly(rule: Rule, connection: usize, packets: &[u32], state: &'static str) -> Anomaly {
+        let connection = (connection > 0).then_some(connection);
+        let who = Who { role: Role::Responder, address: None, connection };
+        let evidence = Evidence::packets(packets.iter().copied());
+        Anomaly { rule, who, state, what: String::new(), evidence }
+    }
+
+    /// Rules of what is concluded, with their first packets, and the explanations.
+    type Concluded = (Vec<(Rule, u32)>, Vec<(usize, usize)>);
+
+    fn concluded(anomalies: Vec<Anomaly>) -> Concluded {
+        let mut seen = Anomalies::default();
+        anomalies.into_iter().for_each(|anomaly| seen.push(anomaly));
+        let (kept, explained) = conclude(&seen, Vec::new());
+        let first = |anomaly: Anomaly| (anomaly.rule, anomaly.evidence.packets.first().copied().unwrap_or(0));
+        (kept.into_iter().map(first).collect(), explained)
+    }
+
+    #[test]
+    fn a_symptom_is_on_the_same_connection_and_not_earlier() {
+        let late = |connection, packet| anomaly(Rule::ResumeLate, connection, &[packet], "repeating");
+        let ignored = |connection, packet| anomaly(Rule::NakIgnored, connection, &[packet], "flowing");
+        assert_eq!(concluded(vec![late(1, 5), ignored(1, 9)]).1, [(1, 0)]);
+        assert_eq!(concluded(vec![late(1, 5), ignored(1, 5)]).1, [(1, 0)]);
+        assert_eq!(concluded(vec![late(1, 9), ignored(1, 5)]).1, []);
+        assert_eq!(concluded(vec![late(1, 5), ignored(2, 9)]).1, []);
+        // It takes its time: from 3 on, and it shows at 9.
+        assert_eq!(concluded(vec![late(1, 5), anomaly(Rule::NakIgnored, 1, &[3, 9], "flowing")]).1, [(0, 1)]);
+        // Of several sightings one that nothing explains stands for all.
+        let (kept, explained) = concluded(vec![late(1, 5), ignored(1, 9), ignored(2, 12)]);
+        assert_eq!((kept, explained), (vec![(Rule::ResumeLate, 5), (Rule::NakIgnored, 12)], vec![]));
+    }
+
+    #[test]
+    fn a_cause_is_found_beyond_what_is_kept_of_it() {
+        let again = |connection| anomaly(Rule::ResumeLate, connection, &[connection as u32], "repeating");
+        let mut many: Vec<Anomaly> = (1..=100).map(again).collect();
+        many.push(anomaly(Rule::NakIgnored, 100, &[200], "flowing"));
+        assert_eq!(concluded(many).1, [(1, 0)]);
+    }
+
+    #[test]
+    fn states_of_machines_make_no_findings_and_those_of_counters_do() {
+        let (kept, _) = concluded(vec![
+            anomaly(Rule::NakAgain, 1, &[5], "gap-open"),
+            anomaly(Rule::NakAgain, 1, &[3], "in-order"),
+            anomaly(Rule::CounterDiffers, 0, &[], "out_of_sequence"),
+            anomaly(Rule::CounterDiffers, 0, &[], "duplicate_request"),
+        ]);
+        assert_eq!(kept, [(Rule::NakAgain, 3), (Rule::CounterDiffers, 0), (Rule::CounterDiffers, 0)]);
+    }
+
+    #[test]
+    fn only_the_counters_of_the_mechanism_are_explained() {
+        let of = |counter| {
+            let counter = anomaly(Rule::CounterDiffers, 0, &[], counter);
+            concluded(vec![anomaly(Rule::NakWrongPsn, 3, &[7], "gap-open"), counter]).1
+        };
+        assert_eq!(of("duplicate_request"), [(1, 0)]);
+        assert_eq!(of("out_of_sequence"), []);
+        assert_eq!(of("of nobody's knowledge"), []);
+    }
+
+    /// Two rules that explain each other: one of them stays a finding.
+    #[test]
+    fn explanations_do_not_go_round() {
+        let both = vec![
+            anomaly(Rule::ResponsePosition, 1, &[5], "idle"),
+            anomaly(Rule::ResponseUnrequested, 1, &[5], "idle"),
+        ];
+        assert_eq!(concluded(both).1.len(), 1);
+        for consequence in CONSEQUENCES {
+            assert!(!consequence.symptoms.contains(&consequence.cause), "{}", consequence.cause.name());
+        }
     }
 }

@@ -256,6 +256,9 @@ impl Responder {
     ) -> (Option<NakCause>, bool) {
         let psn = packet.psn;
         let before = self.expected;
+        // A NAK of what is not missing any more, or that may be of what was missing before, was made nobody knows when.
+        let only = || self.unanswered.is_empty() && self.gap.is_some_and(|gap| gap.psn == psn);
+        let dated = answer != Answer::SequenceNak || only();
         if answer != Answer::SequenceNak && self.owed.is_some_and(|owed| !psn.is_before(owed.psn)) {
             self.owed = None;
         }
@@ -286,7 +289,10 @@ impl Responder {
         if covered.is_before(self.expected) {
             // What goes back is judged for that alone.
             let goes_back = covered.add(1).is_before(self.acknowledged);
-            if !goes_back && let Some((expected, said)) = self.messages.check(covered, packet.aeth().msn) {
+            if dated
+                && !goes_back
+                && let Some((expected, said)) = self.messages.check(covered, packet.aeth().msn)
+            {
                 let relative = ledger.relative(psn);
                 let what = format!(
                     "says MSN {said} with PSN {relative}, by which {expected} messages were complete"
