@@ -71,7 +71,7 @@ const NOISY: &str = r#"
     num-connections = 12
     rdma-verb = "read"
     num-msgs-per-qp = 1
-    message-size = 38481
+    message-size = 81920
     [[event]]
     qpn = { first = 11 }
     psn = 1
