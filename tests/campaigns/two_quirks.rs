@@ -23,27 +23,27 @@ const PAIRS: [Pair; 6] = [
     },
     Pair {
         profile: "[quirks]\nnak-repeats = 1\nresume-offset = 1\n",
-        signatures: ["gbn-violation/responder/nak-again/", "gbn-violation/requester/resume-late/"],
+        signatures: ["gbn-violation/responder/nak-again", "gbn-violation/requester/resume-late"],
     },
     Pair {
         profile: "[quirks]\nmsn-offset = 1\nstuck-counters = [\"local_ack_timeout_err\"]\n",
         signatures: [
-            "protocol-violation/responder/msn-wrong/",
+            "protocol-violation/responder/msn-wrong",
             "counter-mismatch/requester/counter-differs/local_ack_timeout_err",
         ],
     },
     Pair {
         profile: "[quirks]\ncnp-suppressed = true\nnak-psn-offset = 1\n",
         signatures: [
-            "cnp-generation/notification-point/ecn-without-cnp/",
-            "gbn-violation/responder/nak-wrong-psn/",
+            "cnp-generation/notification-point/ecn-without-cnp",
+            "gbn-violation/responder/nak-wrong-psn",
         ],
     },
     Pair {
         profile: "[quirks]\nreack-missing = true\ntimer-ignores-progress = true\n",
         signatures: [
-            "gbn-violation/responder/reack-missing/",
-            "unexpected-timeout/requester/rto-below-minimum/",
+            "gbn-violation/responder/reack-missing",
+            "unexpected-timeout/requester/rto-below-minimum",
         ],
     },
 ];
