@@ -175,6 +175,7 @@ impl Database {
             .metadata()
             .and_then(|metadata| self.log.set_len(metadata.len()))
             .and_then(|()| self.log.sync_all())
+            .and_then(|()| self.log.unlock())
             .context(&self.log_path, "cannot be written to the disk")?;
         Seal::Closed { step, digest: digest(&self.folder)? }.write(&self.folder)
     }

@@ -19,7 +19,15 @@ use super::seal::{Seal, sync_folder};
 
 /// A corpus that no other process can open as long as this lives.
 #[derive(Debug)]
-pub(super) struct Lock(#[expect(dead_code, reason = "it is held, not used")] File);
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing the file would not do: a process that is being started holds a copy of it for a moment.
+    fn drop(&mut self) {
+        // What cannot be unlocked is unlocked when it is closed.
+        let _ = self.0.unlock();
+    }
+}
 
 /// Where a corpus is.
 #[derive(Debug, Clone)]

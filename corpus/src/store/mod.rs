@@ -9,9 +9,9 @@ mod folder;
 mod record;
 mod scan;
 mod seal;
+mod writer;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,8 +21,9 @@ use serde::{Deserialize, Serialize};
 use self::archive::summary;
 use self::database::Database;
 use self::folder::{Folder, Lock};
-use self::record::{FINDING_PREFIX, Framed, KEPT_PREFIX, MAX_FRAME, Record, RecordKey, State};
+use self::record::{FINDING_PREFIX, Framed, KEPT_PREFIX, Record, RecordKey, State};
 use self::seal::{Seal, digest};
+use self::writer::Writer;
 
 pub use self::archive::{Archive, Condition, Lost};
 pub use self::database::free_space;
@@ -63,26 +64,8 @@ pub struct Decision<'a> {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    inner: Mutex<Inner>,
+    writer: Mutex<Writer>,
     _lock: Option<Lock>,
-}
-
-struct Inner {
-    /// None once it is closed.
-    database: Option<Database>,
-    state: State,
-    /// The last step that was written.
-    step: u64,
-    /// The last step that was handed to the system.
-    flushed: u64,
-    /// A step was written in part: nothing more may follow it.
-    broken: bool,
-}
-
-impl std::fmt::Debug for Inner {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Inner").field("state", &self.state).field("step", &self.step).finish_non_exhaustive()
-    }
 }
 
 impl Store {
@@ -138,13 +121,13 @@ impl Store {
     }
 
     fn with(path: &Path, lock: Option<Lock>, database: Database, state: State, step: u64) -> Self {
-        let inner = Inner { database: Some(database), state, step, flushed: step, broken: false };
-        Self { path: path.to_owned(), inner: Mutex::new(inner), _lock: lock }
+        let writer = Mutex::new(Writer::new(database, state, step));
+        Self { path: path.to_owned(), writer, _lock: lock }
     }
 
     /// One caller at a time. A caller that panicked has left nothing half-done that `broken` does not tell.
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Records an execution, before its result is shown to anybody. Its retention is not decided yet.
@@ -161,19 +144,19 @@ impl Store {
     /// It is to be kept and was not recorded, or the decision cannot be written.
     pub fn decide(&self, decision: &Decision<'_>) -> Result<(), StoreError> {
         let number = decision.number;
-        let mut inner = self.lock();
+        let mut writer = self.lock();
         let mut records = Vec::with_capacity(2);
         if let Some(score) = decision.kept {
-            if !inner.contains(&RecordKey::Evaluation(number))? {
+            if !writer.contains(&RecordKey::Evaluation(number))? {
                 return Err(StoreError::NotRecorded { number });
             }
             records.push(Record::Kept { number, score });
         }
         records.extend(decision.new_references.iter().map(|key| Record::Counted(*key)));
         records.extend(decision.findings.iter().map(|finding| Record::Finding(Cow::Borrowed(finding))));
-        inner.write(&records, decision.progress)?;
+        writer.write(&records, decision.progress)?;
         if decision.kept.is_none() {
-            inner.remove(&RecordKey::Evaluation(number))?;
+            writer.remove(&RecordKey::Evaluation(number))?;
         }
         Ok(())
     }
@@ -183,7 +166,7 @@ impl Store {
     /// # Errors
     /// None so far: it is held in memory.
     pub fn progress(&self) -> Result<Progress, StoreError> {
-        Ok(self.lock().state.progress)
+        Ok(self.lock().progress())
     }
 
     /// An execution that was kept, or is recorded and not decided yet.
@@ -227,11 +210,11 @@ impl Store {
             if failed {
                 return None;
             }
-            let inner = self.lock();
-            let next = inner.database().next(prefix, last.as_deref()).transpose()?;
+            let writer = self.lock();
+            let next = writer.database().next(prefix, last.as_deref()).transpose()?;
             let record = next.and_then(|(key, value)| {
                 last = Some(key);
-                inner.decode(&value)
+                writer.decode(&value)
             });
             failed = record.is_err();
             Some(record)
@@ -262,9 +245,9 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn put_reference(&self, key: Key, summary: &[u8]) -> Result<(), StoreError> {
-        let mut inner = self.lock();
-        let progress = inner.state.progress;
-        inner.write(&[Record::Reference { key, summary: Cow::Borrowed(summary) }], progress)
+        let mut writer = self.lock();
+        let progress = writer.progress();
+        writer.write(&[Record::Reference { key, summary: Cow::Borrowed(summary) }], progress)
     }
 
     /// Whether a decided execution needed the reference: it is counted.
@@ -288,9 +271,9 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
-        let mut inner = self.lock();
-        inner.flush()?;
-        inner.database().sync()?;
+        let mut writer = self.lock();
+        writer.flush()?;
+        writer.database().sync()?;
         seal::sync_folder(&self.path)
     }
 
@@ -307,104 +290,7 @@ impl Drop for Store {
     /// Closes the database, so that it can be opened as it is. If that fails, the next one to open it reads its records
     /// again: nothing is lost that was flushed.
     fn drop(&mut self) {
-        let inner = self.inner.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(database) = inner.database.take()
-            && !inner.broken
-        {
-            let _ = database.close(inner.step);
-        }
-    }
-}
-
-impl Inner {
-    fn database(&self) -> &Database {
-        self.database.as_ref().expect("it is taken only when the store is dropped")
-    }
-
-    fn database_mut(&mut self) -> &mut Database {
-        self.database.as_mut().expect("it is taken only when the store is dropped")
-    }
-
-    fn decode(&self, value: &[u8]) -> Result<Record<'static>, StoreError> {
-        Framed::decode(value)
-            .map(|(framed, _)| framed.record)
-            .map_err(|error| self.database().damaged(format!("a record is not what was written: {error}")))
-    }
-
-    fn get(&self, key: &RecordKey) -> Result<Option<Record<'static>>, StoreError> {
-        self.database().get(&key.bytes())?.map(|value| self.decode(&value)).transpose()
-    }
-
-    fn contains(&self, key: &RecordKey) -> Result<bool, StoreError> {
-        self.database().contains(&key.bytes())
-    }
-
-    /// One step: records, and the state that they lead to.
-    fn write(&mut self, records: &[Record<'_>], progress: Progress) -> Result<(), StoreError> {
-        let mut state = State { progress, ..self.state };
-        let keys: BTreeSet<_> = records.iter().map(Record::key).collect();
-        for key in &keys {
-            let new = u64::from(!self.contains(key)?);
-            match key {
-                RecordKey::Kept(_) => state.kept += new,
-                RecordKey::Finding(_) => state.findings += new,
-                RecordKey::Reference(_) => state.references += new,
-                RecordKey::Counted(_) => state.counted += new,
-                RecordKey::State | RecordKey::Evaluation(_) => {}
-            }
-        }
-        let mut all = records.to_vec();
-        all.push(Record::State(state));
-        self.put(&all)?;
-        self.state = state;
-        Ok(())
-    }
-
-    /// One step: either all of it is written, or nothing, or nothing more will ever be.
-    fn put(&mut self, records: &[Record<'_>]) -> Result<(), StoreError> {
-        self.usable()?;
-        let (step, flushed, parts) = (self.step + 1, self.flushed, records.len() as u32);
-        let frames = records.iter().zip(0..).map(|(record, part)| {
-            let frame = Framed { step, part, parts, flushed, record: record.clone() }.encode();
-            if frame.len() > MAX_FRAME {
-                return Err(StoreError::TooLarge { bytes: frame.len(), max: MAX_FRAME });
-            }
-            Ok((record.key().bytes(), frame))
-        });
-        let frames = frames.collect::<Result<Vec<_>, _>>()?;
-        let database = self.database_mut();
-        database.reserve()?;
-        for (key, frame) in frames {
-            if let Err(error) = self.database_mut().put(&key, frame) {
-                self.broken = true;
-                return Err(error);
-            }
-        }
-        self.step = step;
-        if self.database().should_flush() { self.flush() } else { Ok(()) }
-    }
-
-    fn remove(&mut self, key: &RecordKey) -> Result<(), StoreError> {
-        let removed = self.database_mut().remove(&key.bytes());
-        self.broken |= removed.is_err();
-        removed
-    }
-
-    fn flush(&mut self) -> Result<(), StoreError> {
-        self.usable()?;
-        if let Err(error) = self.database_mut().flush() {
-            self.broken = true;
-            return Err(error);
-        }
-        self.flushed = self.step;
-        Ok(())
-    }
-
-    fn usable(&self) -> Result<(), StoreError> {
-        if self.broken {
-            return Err(self.database().damaged("an earlier write has failed; open it again".to_owned()));
-        }
-        Ok(())
+        self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).close();
     }
 }
 

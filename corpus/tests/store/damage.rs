@@ -166,7 +166,7 @@ fn a_damaged_store_never_panics_and_gives_back_what_is_there() {
     let (stores, whole) = stores(folder.path());
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let mut read = Vec::new();
-    for round in 0..180_usize {
+    for round in 0..120_usize {
         let path = folder.path().join(format!("damaged-{round}"));
         copy(&stores[round % stores.len()], &path);
         let files = files(&path.join("db"));
@@ -185,7 +185,7 @@ fn a_damaged_store_never_panics_and_gives_back_what_is_there() {
     let everything = read.iter().filter(|(kept, _)| *kept == all).count();
     let share = read.iter().map(|(kept, _)| *kept).sum::<u64>() as f64 / (all * read.len() as u64) as f64;
     println!("{everything} whole, {nothing} with nothing, {:.1} % of kept tests read", share * 100.0);
-    assert!(everything > 50 && nothing < 60 && share > 0.5, "{read:#?}");
+    assert!(everything > 30 && nothing < 40 && share > 0.5, "{read:#?}");
 }
 
 /// The trap of sled: a snapshot that was being written when the process died makes every later open fail.

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use corpus::store::{Archive, Condition, Decision, Lost, Progress, Store, StoreError};
 
@@ -52,6 +54,28 @@ fn one_process_at_a_time() {
     assert!(matches!(Store::open(&path), Err(StoreError::Busy { .. })));
     drop(archive);
     Store::open(&path).unwrap();
+}
+
+/// A process that is being started has copies of all open files for a moment, and with them of the lock.
+#[test]
+fn processes_that_are_being_started_are_not_in_the_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("corpus");
+    drop(Store::create(&path).unwrap());
+    let opened = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !opened.load(Ordering::Relaxed) {
+                    Command::new("true").status().unwrap();
+                }
+            });
+        }
+        let read = (0..200).try_for_each(|_| Archive::read(&path).map(drop));
+        let reopened = (0..20).try_for_each(|_| Store::open(&path).map(drop));
+        opened.store(true, Ordering::Relaxed);
+        read.and(reopened).unwrap();
+    });
 }
 
 #[test]
