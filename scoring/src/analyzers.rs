@@ -110,7 +110,7 @@ pub const ALL: &[Analyzer] = &[
         rules: &[],
     },
     Analyzer {
-        name: "slow-retransmission",
+        name: "latency",
         summary: "finds NACKs that are made or acted on slowly",
         needs: "a test that was run",
         explanation: "Takes the generation and the reaction of each NACK, and leaves out what may have waited: behind \

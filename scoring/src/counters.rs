@@ -81,6 +81,11 @@ pub(crate) fn cause_of(name: &str) -> Option<Cause> {
     MEANINGS.iter().find(|meaning| meaning.name == name).map(|meaning| meaning.cause)
 }
 
+/// The counters that something moves.
+pub(crate) fn names(causes: &'static [Cause]) -> impl Iterator<Item = &'static str> {
+    MEANINGS.iter().filter(|meaning| causes.contains(&meaning.cause)).map(|meaning| &meaning.name[..])
+}
+
 /// How far a trace can tell what a counter should say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]

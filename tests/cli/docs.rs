@@ -7,6 +7,8 @@ use std::path::Path;
 
 use executor::NicProfile;
 use executor::profile::FIELDS;
+use scoring::score::calibration;
+use scoring::score::consequences::CONSEQUENCES;
 use scoring::{Rule, analyzers};
 
 fn rules() -> String {
@@ -22,6 +24,34 @@ fn machines() -> String {
     let mut text = String::new();
     for (title, _, diagram) in analyzers::go_back_n_tables() {
         let _ = write!(text, "### {title}\n\n```mermaid\n{diagram}```\n\n");
+    }
+    text
+}
+
+/// What each objective is made of.
+fn objectives() -> String {
+    let mut text = String::from(
+        "| objective | what is measured | 0 at | full at | full is | why |\n|---|---|---|---|---|---|\n",
+    );
+    for row in calibration::TABLE {
+        let (objective, what) = (row.objective.name(), row.measure.what());
+        let (zero, one, most, reason) = (row.zero, row.one, row.most, row.reason);
+        let _ = writeln!(text, "| `{objective}` | {what} | {zero} | {one} | {most} | {reason} |");
+    }
+    text
+}
+
+/// Which anomaly explains which.
+fn consequences() -> String {
+    let mut text = String::from(
+        "| cause | symptoms on the same connection | on any | counters | how |\n|---|---|---|---|---|\n",
+    );
+    let list = |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let rules = |rules: &[Rule]| list(rules.iter().map(|rule| rule.name()).collect());
+    for row in CONSEQUENCES {
+        let (cause, counters) = (row.cause.name(), list(row.counters().collect()));
+        let (symptoms, elsewhere) = (rules(row.symptoms), rules(row.elsewhere));
+        let _ = writeln!(text, "| `{cause}` | {symptoms} | {elsewhere} | {counters} | {} |", row.reason);
     }
     text
 }
@@ -98,7 +128,13 @@ fn check(name: &str, parts: &[(&str, String)]) {
 
 #[test]
 fn generated_parts_of_analyzers_are_true() {
-    check("analyzers.md", &[("rules", rules()), ("machines", machines())]);
+    let parts = [
+        ("rules", rules()),
+        ("objectives", objectives()),
+        ("consequences", consequences()),
+        ("machines", machines()),
+    ];
+    check("analyzers.md", &parts);
 }
 
 #[test]

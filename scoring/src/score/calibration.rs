@@ -2,50 +2,46 @@
 
 use super::Objective::{self, *};
 
-/// Something that is measured of a test; never negative, and larger is odder.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Measure {
-    /// How many times as long as without events an innocent connection's slowest message took.
-    InnocentSlowdown,
-    /// Times that innocent connections had to go back.
-    InnocentRepeats,
-    /// Connections that recovered from a loss at the same time, where others are innocent.
-    AtOnce,
-    /// Packets that the hosts' counters say were thrown away, and those that vanished uncounted.
-    Discards,
-    /// The longest phase of a fast retransmission, net of queues, in nanoseconds.
-    SlowestPhase,
-    /// Expiries of ACK timers.
-    Expiries,
-    /// Sightings of time-outs and retries that are not as configured.
-    BrokenTimers,
-    /// Sightings of broken rules of go-back-N or of the reliable connection.
-    BrokenRules,
-    /// Retransmissions.
-    Retransmissions,
-    /// By how much counters differ from the trace, added up.
-    CounterDifference,
-    /// Counters that should have moved.
-    CountersMoved,
-    /// Sightings of congestion notification that does not fit the marks.
-    BrokenNotifications,
-    /// ECN marks and CNPs.
-    Notifications,
-    /// Goodput of the reference run over that of the test.
-    GoodputLost,
-    /// Payload of the busiest sixteenth of the test over that of the mean one.
-    Unevenness,
-    /// The longest silence before further packets, in multiples of the longest wait that is configured.
-    Silence,
-    /// Sightings of stalls.
-    Stalls,
-    /// Sightings of data that did not arrive once and as it was sent.
-    Corruptions,
+macro_rules! measures {
+    ($($measure:ident = $what:literal,)*) => {
+        /// Something that is measured of a test; never negative, and larger is odder.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Measure {
+            $(#[doc = $what] $measure,)*
+        }
+
+        impl Measure {
+            /// How many there are.
+            pub const COUNT: usize = [$(Self::$measure),*].len();
+
+            /// What is measured.
+            #[must_use]
+            pub const fn what(self) -> &'static str {
+                match self { $(Self::$measure => $what,)* }
+            }
+        }
+    };
 }
 
-impl Measure {
-    /// How many there are.
-    pub const COUNT: usize = Self::Corruptions as usize + 1;
+measures! {
+    InnocentSlowdown = "How many times as long as without events an innocent connection's slowest message took",
+    InnocentRepeats = "Times that innocent connections had to go back",
+    AtOnce = "Connections that recovered from a loss at the same time, where others are innocent",
+    Discards = "Packets that the hosts' counters say were thrown away, and those that vanished uncounted",
+    SlowestPhase = "The longest phase of a fast retransmission, net of queues, in nanoseconds",
+    Expiries = "Expiries of ACK timers",
+    BrokenTimers = "Sightings of time-outs and retries that are not as configured",
+    BrokenRules = "Sightings of broken rules of go-back-N or of the reliable connection",
+    Retransmissions = "Retransmissions",
+    CounterDifference = "By how much counters differ from the trace, added up",
+    CountersMoved = "Counters that should have moved",
+    BrokenNotifications = "Sightings of congestion notification that does not fit the marks",
+    Notifications = "ECN marks and CNPs",
+    GoodputLost = "Goodput of the reference run over that of the test",
+    Unevenness = "Payload of the busiest sixteenth of the test over that of the mean one",
+    Silence = "The longest silence before further packets, in multiples of the longest wait that is configured",
+    Stalls = "Sightings of stalls",
+    Corruptions = "Sightings of data that did not arrive once and as it was sent",
 }
 
 /// What a measure is to an objective: 0 up to `zero`, `most` from `one` on, logarithmic between.

@@ -2,7 +2,7 @@
 
 mod baseline;
 pub mod calibration;
-mod consequences;
+pub mod consequences;
 mod explain;
 mod measures;
 mod neighbours;

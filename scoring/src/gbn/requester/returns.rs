@@ -113,12 +113,13 @@ impl Requester {
                         cause.pending > 0 && (cause.psn == psn || packet.time - cause.time <= ACK_IN_FLIGHT)
                     })
                 };
-                if psn != una || pending(self.nak) || pending(self.gap) {
+                let waits = self.is_to_wait(packet);
+                if psn != una || waits || pending(self.nak) || pending(self.gap) {
                     ledger.counts.possible_timeouts += 1;
                 } else {
                     ledger.counts.timeouts += 1;
                 }
-                if psn == una {
+                if psn == una && !waits {
                     self.judge_timer(packet, ledger);
                 }
             }
@@ -266,8 +267,15 @@ impl Requester {
                 expired || [self.nak, self.gap].into_iter().any(|cause| overtaken_by(cause, packet));
             return (!elsewhere).then_some(Event::ResumeDuringRnr);
         }
-        // Should its timer run meanwhile, and expire, nobody can tell that from a wait that is too short.
-        Some(Event::ResumeAfterRnr)
+        (!self.timer_is_due(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
+    }
+
+    /// Whether an RNR NAK of what is sent asks for a wait that is not over: should the timer run meanwhile, and expire, nobody
+    /// can tell that from a wait that is too short.
+    fn is_to_wait(&self, packet: &Packet) -> bool {
+        self.rnr.is_some_and(|rnr| {
+            rnr.pending > 0 && rnr.psn == packet.psn && packet.time - rnr.time < self.rnr_wait
+        })
     }
 
     /// Whether what it repeats may have waited since before `then` in its NIC: it has sent nothing since, and other
