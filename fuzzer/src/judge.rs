@@ -102,7 +102,7 @@ fn run_and_judge(
     baselines: &dyn Baselines,
 ) -> Result<Verdict, JudgeError> {
     let (observation, analysis) = match run(testbed, config)? {
-        Run::Complete(observation, analysis) => (observation, analysis),
+        Run::Complete(complete) => *complete,
         Run::Invalid { reason } => return Ok(Verdict::Invalid { reason }),
         Run::Endless { packets } => {
             return Ok(Verdict::Judged(Box::new(Judged {
@@ -121,7 +121,7 @@ fn run_and_judge(
         let key = Key::of(&test);
         let mut summary = || {
             Ok(match run(testbed, &test)? {
-                Run::Complete(observation, analysis) => Some(Baseline::of(&observation, &analysis)),
+                Run::Complete(complete) => Some(Baseline::of(&complete.0, &complete.1)),
                 // A reference that cannot be judged says nothing of the test.
                 Run::Invalid { .. } | Run::Endless { .. } => None,
             })
@@ -138,7 +138,7 @@ fn run_and_judge(
 
 /// What a run left behind.
 enum Run {
-    Complete(Observation, Analysis),
+    Complete(Box<(Observation, Analysis)>),
     Invalid { reason: String },
     Endless { packets: usize },
 }
@@ -153,7 +153,7 @@ fn run(testbed: &mut dyn Testbed, config: &TestConfig) -> Result<Run, JudgeError
     let options = Options { config: Some(config), ..Options::default() };
     let Report { integrity, analysis } = Report::of(&observation, options, false);
     Ok(match analysis {
-        Some(analysis) => Run::Complete(observation, analysis),
+        Some(analysis) => Run::Complete(Box::new((observation, analysis))),
         None => {
             let failed: Vec<String> = integrity
                 .conditions

@@ -4,17 +4,17 @@
 //! The engine's own cost is measured on a testbed that has nothing but a counter to show, different for every test, so
 //! that what is left is drawing, scoring, recording and deciding.
 
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot run says so")]
+
 use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use corpus::TestConfig;
-use corpus::store::Store;
 use dumper::observation::Counters;
 use dumper::{HostCounters, Observation};
-use executor::{NicProfile, Testbed, TestbedError, profile, sim::Sim};
-use fuzzer::campaign::{Campaign, Engine, Limits, Request, Setup, Stop, vocabulary};
-use mutators::Target;
+use executor::{Testbed, TestbedError};
+use fuzzer::campaign::{Campaign, Limits, Request, Stop};
 
 /// Executions on simulated NICs.
 const SIMULATED: u64 = 2_000;

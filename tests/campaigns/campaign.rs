@@ -19,23 +19,15 @@ pub(crate) fn findings(summary: &Value) -> &[Value] {
     summary["findings"].as_array().unwrap()
 }
 
-/// The signatures of a summary, in order of their names.
-pub(crate) fn signatures(summary: &Value) -> Vec<&str> {
-    let mut signatures: Vec<&str> =
-        findings(summary).iter().map(|finding| finding["signature"].as_str().unwrap()).collect();
-    signatures.sort_unstable();
-    signatures
-}
-
 /// A summary without its times and rates.
-pub(crate) fn timeless(summary: &Path) -> Value {
+fn timeless(summary: &Path) -> Value {
     let mut summary: Value = serde_json::from_str(&fs::read_to_string(summary).unwrap()).unwrap();
     summary.as_object_mut().unwrap().retain(|field, _| !field.ends_with("_s") && !field.ends_with("_at"));
     summary
 }
 
 /// Everything in a campaign's findings that does not hold a time of the machine: names and bytes, in order.
-pub(crate) fn findings_on_disk(campaign: &Path) -> Vec<(String, Vec<u8>)> {
+fn findings_on_disk(campaign: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     let findings = campaign.join("findings");
     if findings.is_dir() {
@@ -55,7 +47,7 @@ pub(crate) fn findings_on_disk(campaign: &Path) -> Vec<(String, Vec<u8>)> {
 }
 
 /// The kept tests of a campaign, each as `corpus export` writes it.
-pub(crate) fn corpus_of(folder: &Path, campaign: &str) -> Vec<(String, Vec<u8>)> {
+fn corpus_of(folder: &Path, campaign: &str) -> Vec<(String, Vec<u8>)> {
     let out = tempfile::tempdir_in(folder).unwrap();
     let exported = out.path().join("tests");
     let ran = in_folder(folder, &["corpus", "export", campaign, "--out", exported.to_str().unwrap()]);
@@ -68,4 +60,18 @@ pub(crate) fn corpus_of(folder: &Path, campaign: &str) -> Vec<(String, Vec<u8>)>
     files.sort();
     assert!(!files.is_empty());
     files
+}
+
+/// Two campaigns of a folder came to the same, times aside.
+#[track_caller]
+pub(crate) fn same(folder: &Path, one: &str, other: &str) {
+    let summary = |campaign: &str| timeless(&folder.join(campaign).join("summary.json"));
+    assert_eq!(summary(one), summary(other));
+    assert_eq!(corpus_of(folder, one), corpus_of(folder, other), "the corpus differs");
+    let (one, other) = (findings_on_disk(&folder.join(one)), findings_on_disk(&folder.join(other)));
+    let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&one), names(&other));
+    for ((name, one), (_, other)) in one.iter().zip(&other) {
+        assert!(one == other, "{name} differs");
+    }
 }

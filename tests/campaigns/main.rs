@@ -7,10 +7,13 @@ mod campaign;
 mod conforming;
 mod copies;
 mod degenerate;
+#[cfg(feature = "tmpfs")]
+mod full_disk;
 mod noisy_neighbor;
 #[path = "../../executor/tests/random/profiles.rs"]
 mod profiles;
 mod resume;
 #[path = "../cli/run.rs"]
+#[allow(dead_code, reason = "these tests need some of it")]
 mod run;
 mod two_quirks;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::campaign::{corpus_of, findings_on_disk, timeless};
+use crate::campaign::same;
 use crate::run::{command, folder, in_folder};
 
 const CAMPAIGN: [&str; 8] = ["campaign", "general", "--nic", "cx4-lx", "--seed", "3", "--executions", "800"];
@@ -23,19 +23,6 @@ fn start(folder: &Path, out: &str) -> Child {
     let mut command = command();
     command.current_dir(folder).args(CAMPAIGN).args(["--out", out, "--resume"]);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
-}
-
-#[track_caller]
-fn same(folder: &Path, one: &str, other: &str) {
-    let summary = |campaign: &str| timeless(&folder.join(campaign).join("summary.json"));
-    assert_eq!(summary(one), summary(other));
-    assert_eq!(corpus_of(folder, one), corpus_of(folder, other), "the corpus differs");
-    let (one, other) = (findings_on_disk(&folder.join(one)), findings_on_disk(&folder.join(other)));
-    let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    assert_eq!(names(&one), names(&other));
-    for ((name, one), (_, other)) in one.iter().zip(&other) {
-        assert!(one == other, "{name} differs");
-    }
 }
 
 #[test]

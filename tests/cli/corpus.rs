@@ -113,9 +113,9 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            files.extend(self::files(&path))
+            files.extend(self::files(&path));
         } else {
-            drop(files.insert(path.clone(), fs::read(path).unwrap()))
+            drop(files.insert(path.clone(), fs::read(path).unwrap()));
         }
     }
     files

@@ -39,7 +39,7 @@ pub const SUMMARY: &str = "summary.json";
 
 /// Room on the disk below which a campaign stops, in bytes: what the store writes between two looks, a finding with its
 /// trace, and the summary, with a margin.
-const RESERVE: u64 = 8 << 20;
+const RESERVE: u64 = 6 << 20;
 
 pub(super) fn io_error(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> CampaignError {
     let path = path.to_owned();
