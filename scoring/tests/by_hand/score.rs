@@ -182,7 +182,7 @@ fn innocent_connections_are_delayed() {
 #[test]
 fn innocent_connections_fail() {
     let fails = Neighbours { status: CompletionStatus::Error, ..QUIET };
-    fails.gives(&[DELAYED]);
+    fails.gives(&[LOST]);
     // It fails without the events, too.
     let mut usual = fails.usually();
     usual.connections[1] = Mct { failed: true, ..Mct::default() };
