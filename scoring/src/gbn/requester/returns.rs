@@ -332,7 +332,10 @@ impl Requester {
         // The timer expired in time, before the progress that this seems to be too early after, or what it repeats waited
         // behind other connections' packets since before the latest expiry.
         let in_time = match rule {
-            Rule::RtoBelowMinimum => self.expired_unseen.is_some(),
+            // Of what the requester threw away, something may have shown it a loss.
+            Rule::RtoBelowMinimum => {
+                self.expired_unseen.is_some() || ledger.requester_discards.is_some_and(|discards| discards > 0)
+            }
             _ => self.may_have_waited_in_its_nic(packet.time - shortest + maximum, ledger),
         };
         if in_time {
