@@ -207,7 +207,12 @@ impl Requester {
         let una = self.window.una();
         if psn == una {
             let expired = self.expired_unseen.is_some() || self.timer_may_have_expired(packet.time, ledger);
-            let event = if expired { Event::ResumeByTimer } else { Event::ResumeTooSoon };
+            let event = match ledger.requester_discards {
+                _ if expired => Event::ResumeByTimer,
+                // What showed it a loss may be among what was thrown away.
+                Some(1..) => Event::ResumeDiscarded,
+                Some(0) | None => Event::ResumeTooSoon,
+            };
             let event = match event {
                 _ if self.timer_is_due(packet.time, ledger) => event,
                 _ if overtaken_by(self.nak, packet) => Event::ResumeAtNak,
@@ -334,7 +339,8 @@ impl Requester {
         let in_time = match rule {
             // Of what the requester threw away, something may have shown it a loss.
             Rule::RtoBelowMinimum => {
-                self.expired_unseen.is_some() || ledger.requester_discards.is_some_and(|discards| discards > 0)
+                self.expired_unseen.is_some()
+                    || ledger.requester_discards.is_some_and(|discards| discards > 0)
             }
             _ => self.may_have_waited_in_its_nic(packet.time - shortest + maximum, ledger),
         };
