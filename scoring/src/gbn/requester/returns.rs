@@ -56,7 +56,8 @@ impl Requester {
                 if timer_due {
                     self.budget.may_spend();
                 }
-                certain = !nak.acted;
+                // In an RNR wait nothing is sent, and from where it then goes on may be what the NAK names.
+                certain = !nak.acted && nak.time >= self.rnr_until;
                 entry.trigger = Trigger::Fast;
                 entry.nack = Some(nak.sequence);
                 // A NAK of what is acknowledged meanwhile may not be what it acts on.
