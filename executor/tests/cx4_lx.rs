@@ -202,6 +202,10 @@ fn other_thresholds_and_verbs_come_from_a_profile() {
         let discards = moved(&observation.responder, "rx_discards_phy");
         assert_eq!(mct > 10_000.0, disturbed, "{noisy}: {mct} µs");
         assert_eq!(discards > 0, disturbed, "{noisy}: {discards}");
+        let assessment = support::assess(&neighbourhood("write", noisy), &[nic(), nic()], &observation);
+        let found = assessment.findings().map(Anomaly::signature).filter(|found| found.starts_with("noisy"));
+        let expected = disturbed.then_some("noisy-neighbor/responder/innocent-suffers/lost");
+        assert_eq!(found.collect::<Vec<_>>(), Vec::from_iter(expected));
     }
     let (mct, _) = neighbours("read", 16, Some([nic(), nic()]));
     assert!(mct < 1_000.0, "Reads are not recovered so: {mct} µs");

@@ -231,10 +231,12 @@ fn pass(
         }
     };
     for (at, record) in trace.records().iter().enumerate() {
+        let fate = trace.fate(record);
+        let copies = if let Fate::Delivered { copies, .. } = fate { copies } else { 1 };
         if routes[record.flow.index()].requests != NOBODY {
-            findings.shared_path.request(record);
+            findings.shared_path.request(record, copies);
         } else if routes[record.flow.index()].answers != NOBODY {
-            findings.shared_path.answer(record);
+            findings.shared_path.answer(record, copies);
         }
         while let Some(Reverse((left, held_at))) =
             held.peek().copied().filter(|Reverse((left, _))| *left < record.time)
@@ -245,7 +247,6 @@ fn pass(
         if record.event() != Event::None {
             events.add(record);
         }
-        let fate = trace.fate(record);
         cnp.enters(record, fate, findings.anomalies);
         if let Some(tracker) = tracker_of(record, routes, trackers) {
             tracker.enters(record, fate, findings);

@@ -26,7 +26,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
-use scoring::score::Assessment;
+use scoring::score::{Assessment, Objective};
 
 /// A test and the NICs that it runs on.
 #[derive(Clone)]
@@ -62,7 +62,13 @@ impl Case {
         if integrity.is_invalid() {
             faults.push(format!("invalid: {integrity:?}"));
         }
-        faults.extend(self.assess(&observation).anomalies.iter().map(scoring::Anomaly::signature));
+        let assessment = self.assess(&observation);
+        faults.extend(assessment.anomalies.iter().map(scoring::Anomaly::signature));
+        for (objective, value) in Objective::ALL.iter().zip(assessment.objectives) {
+            if !(0.0..=1.0).contains(&value) {
+                faults.push(format!("{} is {value}", objective.name()));
+            }
+        }
         faults
     }
 

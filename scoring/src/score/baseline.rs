@@ -1,7 +1,7 @@
 //! What is kept of a reference run.
 
 use dumper::observation::CompletionStatus;
-use dumper::{HostCounters, Nanos, Observation};
+use dumper::{Completion, HostCounters, Nanos, Observation};
 use serde::{Deserialize, Serialize};
 
 use crate::Analysis;
@@ -47,13 +47,7 @@ impl Baseline {
     pub fn of(observation: &Observation, analysis: &Analysis) -> Self {
         let sides = Sides::of_pairs(&analysis.pairs);
         let records = observation.trace.records();
-        let completions = &observation.completions;
-        let start = completions.iter().map(|completion| completion.posted_ns).min().unwrap_or_default();
-        let end = completions.iter().map(|completion| completion.completed_ns).max().unwrap_or_default();
-        let duration = end - start;
-        let good = completions.iter().filter(|completion| completion.status == CompletionStatus::Success);
-        let bytes: u64 = good.map(|completion| completion.bytes).sum();
-        let seconds = duration.as_secs_f64();
+        let (duration, goodput_bps) = goodput(&observation.completions);
         Self {
             connections: per_connection(&analysis.message_times),
             discards: [&observation.requester, &observation.responder]
@@ -62,9 +56,19 @@ impl Baseline {
             packets: records.len() as u64,
             bytes: records.iter().map(|record| u64::from(record.frame_len)).sum(),
             duration,
-            goodput_bps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
+            goodput_bps,
         }
     }
+}
+
+/// From the first posting to the last completion, and the bytes of completed messages over that, in bits per second.
+pub(super) fn goodput(completions: &[Completion]) -> (Nanos, f64) {
+    let start = completions.iter().map(|completion| completion.posted_ns).min().unwrap_or_default();
+    let end = completions.iter().map(|completion| completion.completed_ns).max().unwrap_or_default();
+    let good = completions.iter().filter(|completion| completion.status == CompletionStatus::Success);
+    let bytes: u64 = good.map(|completion| completion.bytes).sum();
+    let seconds = (end - start).as_secs_f64();
+    (end - start, if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 })
 }
 
 /// The counters that say that a host threw packets away, and how far each moved.

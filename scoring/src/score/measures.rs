@@ -4,7 +4,7 @@ use corpus::TestConfig;
 use dumper::Observation;
 use dumper::timers::{ack_timeout, rnr_wait};
 
-use super::baseline::{Baseline, discards};
+use super::baseline::{Baseline, discards, goodput};
 use super::calibration::Measure;
 use super::neighbours::Neighbours;
 use super::passage::Passage;
@@ -65,7 +65,7 @@ pub(super) fn measure(
     set(Measure::CountersMoved, compared.filter(|counter| counter.expected > 0).count() as f64);
     set(Measure::BrokenNotifications, seen(Objective::Cnp));
     set(Measure::Notifications, (analysis.marked + analysis.cnps) as f64);
-    set(Measure::GoodputLost, reference.map_or(1.0, |usual| goodput_lost(usual, observation, analysis)));
+    set(Measure::GoodputLost, reference.map_or(1.0, |usual| goodput_lost(usual, observation)));
     set(Measure::Unevenness, passage.unevenness);
     set(Measure::Silence, silence(config, &passage));
     set(Measure::Stalls, seen(Objective::Stall));
@@ -100,8 +100,8 @@ fn counter_difference(analysis: &Analysis) -> f64 {
 }
 
 /// How many times the goodput of the test the reference's is; as many as there are where nothing completed.
-fn goodput_lost(usual: &Baseline, observation: &Observation, analysis: &Analysis) -> f64 {
-    let goodput = Baseline::of(observation, analysis).goodput_bps;
+fn goodput_lost(usual: &Baseline, observation: &Observation) -> f64 {
+    let (_, goodput) = goodput(&observation.completions);
     if usual.goodput_bps <= 0.0 { 1.0 } else { usual.goodput_bps / goodput.max(1.0) }
 }
 

@@ -48,6 +48,18 @@ pub(super) struct Neighbours {
     receiver: Side,
 }
 
+impl Innocent {
+    /// Whether it failed, or never came to its end.
+    const fn fails(&self) -> bool {
+        self.mct.failed || self.unfinished
+    }
+
+    /// Whether something of it was lost, as far as it shows.
+    const fn loses(&self) -> bool {
+        self.repeated.is_some() || self.fails()
+    }
+}
+
 impl Neighbours {
     /// `None` where no connection is innocent, or nothing happens to any.
     pub(super) fn of(
@@ -139,10 +151,9 @@ impl Neighbours {
 
     /// Whether an innocent connection suffers, if its slowest message usually takes so long.
     fn suffers(&self, innocent: &Innocent, usual: Nanos) -> bool {
-        let lost = innocent.repeated.is_some();
-        let explained = if lost { self.wire } else { self.wire + self.hosts };
+        let explained = if innocent.loses() { self.wire } else { self.wire + self.hosts };
         let slow = innocent.mct.max > usual.times(SUFFERS_BEYOND) && innocent.mct.max - usual > explained;
-        !innocent.refused && (innocent.mct.failed || innocent.unfinished || slow)
+        !innocent.refused && (innocent.fails() || slow)
     }
 
     /// Whether a receiver that conforms may have had no room for what came at once.
@@ -178,9 +189,8 @@ impl Neighbours {
             .filter_map(|innocent| Some((innocent, usual(reference, innocent)?)))
             .filter(|(innocent, usual)| self.timer_fits && self.suffers(innocent, usual.max))
             .collect();
-        let (worst, usual) = victims
-            .iter()
-            .max_by_key(|(one, _)| (one.mct.failed || one.unfinished, one.mct.max, one.connection))?;
+        let (worst, usual) =
+            victims.iter().max_by_key(|(one, _)| (one.fails(), one.mct.max, one.connection))?;
         let mut discarded = Vec::new();
         for (side, host) in
             [(Side::Requester, &observation.requester), (Side::Responder, &observation.responder)]
@@ -190,7 +200,7 @@ impl Neighbours {
                 discarded.push((side, CounterEvidence { name: name.to_owned(), moved, expected }));
             }
         }
-        let lost = !discarded.is_empty() || victims.iter().any(|(one, _)| one.repeated.is_some());
+        let lost = !discarded.is_empty() || victims.iter().any(|(one, _)| one.loses());
         let most = discarded.iter().max_by_key(|(side, counter)| (counter.moved, *side));
         let culprit = most.map_or(self.receiver, |(side, _)| *side);
         if lost && self.is_overwhelmed(observation, sides, culprit, reference) {
@@ -238,7 +248,7 @@ impl Neighbours {
 fn usual(reference: &Baseline, innocent: &Innocent) -> Option<Mct> {
     let usual = *reference.connections.get(innocent.connection as usize - 1)?;
     let farther = usual.completed > innocent.mct.completed;
-    let as_far = usual.completed == innocent.mct.completed && !innocent.mct.failed && !innocent.unfinished;
+    let as_far = usual.completed == innocent.mct.completed && !innocent.fails();
     (!usual.failed && (farther || as_far)).then_some(usual)
 }
 

@@ -33,8 +33,9 @@ impl Passage {
         let mut passage = Self { refused, unevenness: 1.0, ..Self::default() };
         let (Some(first), Some(last)) = (records.first(), records.last()) else { return passage };
         let span = (last.time - first.time).0 / WINDOWS as u64 + 1;
-        let mut windows = [0_u64; WINDOWS];
+        let (mut windows, mut window, mut window_ends) = ([0_u64; WINDOWS], 0, first.time + Nanos(span));
         let mut latest = first.time;
+        let (mut packets, mut bytes) = (0_u64, 0_u64);
         for record in records {
             passage.silence = passage.silence.max(record.time - latest);
             latest = latest.max(record.time);
@@ -44,15 +45,20 @@ impl Passage {
             {
                 // While the injector holds a packet, silence is its doing.
                 latest = latest.max(left);
-                copies = several;
+                copies = u64::from(several);
             }
+            while record.time >= window_ends && window + 1 < WINDOWS {
+                window += 1;
+                window_ends += Nanos(span);
+            }
+            windows[window] += u64::from(record.payload_len);
+            packets += copies;
+            bytes += copies * u64::from(record.frame_len);
             if record.class() == Class::Acknowledge && matches!(record.aeth().syndrome, Syndrome::RnrNak(_)) {
                 passage.refused[record.flow.index()] = true;
             }
-            let at = ((record.time - first.time).0 / span) as usize;
-            windows[at.min(WINDOWS - 1)] += u64::from(record.payload_len);
-            passage.one_after_the_other += takes(record.frame_len).times(u64::from(copies));
         }
+        passage.one_after_the_other = SLOWEST_SENDER.times(packets) + link_time(packets, bytes);
         let (sum, most) = (windows.iter().sum::<u64>(), windows.iter().max().copied().unwrap_or(0));
         if sum > 0 {
             passage.unevenness = (most * WINDOWS as u64) as f64 / sum as f64;
@@ -68,7 +74,12 @@ pub(super) fn takes(frame_len: u32) -> Nanos {
 
 /// What a packet takes on the slowest link.
 pub(super) fn on_the_slowest_link(frame_len: u32) -> Nanos {
-    Nanos(((u64::from(frame_len) + FRAME_GAP) * SLOWEST_LINK_NS_PER_KB).div_ceil(1_000))
+    link_time(1, u64::from(frame_len))
+}
+
+/// What packets of so many bytes in all take on the slowest link.
+const fn link_time(packets: u64, bytes: u64) -> Nanos {
+    Nanos((bytes + packets * FRAME_GAP).saturating_mul(SLOWEST_LINK_NS_PER_KB).div_ceil(1_000))
 }
 
 /// A packet as it leaves the switch.

@@ -159,6 +159,10 @@ impl Phase {
 /// in order, and that NAK has a phase of its own.
 fn leave_out_queues(trace: &Trace, sides: &Sides, phases: &mut Vec<Phase>) {
     let records = trace.records();
+    let mut concerns = vec![false; records.len()];
+    for phase in phases.iter() {
+        (concerns[phase.begin], concerns[phase.end]) = (true, true);
+    }
     let mut arrives: FxHashMap<usize, Nanos> = phases.iter().map(|phase| (phase.begin, phase.left)).collect();
     for host in [Side::Requester, Side::Responder] {
         let mut free = Nanos::ZERO;
@@ -166,14 +170,16 @@ fn leave_out_queues(trace: &Trace, sides: &Sides, phases: &mut Vec<Phase>) {
             let at = departure.record as usize;
             let takes = on_the_slowest_link(records[at].frame_len);
             free = free.max(departure.left) + takes.times(u64::from(departure.copies));
-            arrives.entry(at).and_modify(|arrives| *arrives = free);
+            if concerns[at] {
+                arrives.entry(at).and_modify(|arrives| *arrives = free);
+            }
         }
     }
     let side_of: Vec<Option<Side>> = trace.flows().iter().map(|flow| sides.of(flow.source)).collect();
     let mut ready: FxHashMap<usize, usize> = phases.iter().map(|phase| (phase.end, phase.end)).collect();
     // Of each host, the packet since which it has been sending without a break, and when its last one was, and how long.
     let mut at_work = [(0, Nanos::ZERO, 0); 2];
-    for (record, at) in records.iter().zip(0..) {
+    for (at, record) in records.iter().enumerate() {
         let Some(side) = side_of[record.flow.index()] else { continue };
         let (since, last, length) = &mut at_work[side.index()];
         // A switch may stamp packets when they begin or when they end.
@@ -181,7 +187,9 @@ fn leave_out_queues(trace: &Trace, sides: &Sides, phases: &mut Vec<Phase>) {
             *since = at;
         }
         (*last, *length) = (record.time, record.frame_len);
-        ready.entry(at).and_modify(|ready| *ready = *since);
+        if concerns[at] {
+            ready.entry(at).and_modify(|ready| *ready = *since);
+        }
     }
     let is_nak = |record: &Record| {
         record.class() == Class::Acknowledge && matches!(record.aeth().syndrome, Syndrome::Nak(_))

@@ -56,7 +56,8 @@ impl Requester {
                 if timer_due {
                     self.budget.may_spend();
                 }
-                certain = !nak.acted;
+                // In an RNR wait nothing is sent, and from where it then goes on may be what the NAK names.
+                certain = !nak.acted && nak.time >= self.rnr_until;
                 entry.trigger = Trigger::Fast;
                 entry.nack = Some(nak.sequence);
                 // A NAK of what is acknowledged meanwhile may not be what it acts on.
@@ -207,7 +208,12 @@ impl Requester {
         let una = self.window.una();
         if psn == una {
             let expired = self.expired_unseen.is_some() || self.timer_may_have_expired(packet.time, ledger);
-            let event = if expired { Event::ResumeByTimer } else { Event::ResumeTooSoon };
+            let event = match ledger.requester_discards {
+                _ if expired => Event::ResumeByTimer,
+                // What showed it a loss may be among what was thrown away.
+                Some(1..) => Event::ResumeDiscarded,
+                Some(0) | None => Event::ResumeTooSoon,
+            };
             let event = match event {
                 _ if self.timer_is_due(packet.time, ledger) => event,
                 _ if overtaken_by(self.nak, packet) => Event::ResumeAtNak,
@@ -332,7 +338,11 @@ impl Requester {
         // The timer expired in time, before the progress that this seems to be too early after, or what it repeats waited
         // behind other connections' packets since before the latest expiry.
         let in_time = match rule {
-            Rule::RtoBelowMinimum => self.expired_unseen.is_some(),
+            // Of what the requester threw away, something may have shown it a loss.
+            Rule::RtoBelowMinimum => {
+                self.expired_unseen.is_some()
+                    || ledger.requester_discards.is_some_and(|discards| discards > 0)
+            }
             _ => self.may_have_waited_in_its_nic(packet.time - shortest + maximum, ledger),
         };
         if in_time {
