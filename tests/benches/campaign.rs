@@ -19,8 +19,11 @@ use fuzzer::campaign::{Campaign, Limits, Request, Stop};
 /// Executions on simulated NICs.
 const SIMULATED: u64 = 2_000;
 
-/// Executions on the testbed that costs nothing; somewhat more than half of them are kept.
-const EMPTY: u64 = 200_000;
+/// The corpus at which the engine is measured.
+const CORPUS: u64 = 100_000;
+
+/// Executions of the search from there.
+const SEARCHED: u64 = 100_000;
 
 /// A testbed on which nothing happens but packets thrown away, more or fewer of them.
 struct Nothing;
@@ -80,37 +83,38 @@ fn simulated() {
     }
 }
 
-/// What the engine costs by itself: the last half of many executions, at a corpus of 100 000.
+/// What the engine costs by itself at a corpus of [`CORPUS`]: an initial pool of that size, and then the search.
 fn engine() {
     let folder = tempfile::tempdir().unwrap();
-    let mut last = (0, Duration::ZERO);
+    let target = folder.path().join("target.toml");
+    std::fs::write(&target, format!("base = \"noisy-neighbor\"\npool = {CORPUS}\n")).unwrap();
+    let target = target.to_str().unwrap();
     println!("executions  corpus   µs an execution  resident MiB");
-    for step in 1..=8 {
-        let executions = EMPTY / 8 * step;
-        let began = Instant::now();
-        let corpus = run_on_nothing(folder.path(), step == 1, executions);
-        let elapsed = began.elapsed();
+    let mut before = 0;
+    for executions in [CORPUS / 4, CORPUS / 2, CORPUS, CORPUS + SEARCHED / 2, CORPUS + SEARCHED] {
+        let (corpus, elapsed) = run_on_nothing(folder.path(), target, executions);
         println!(
             "{executions:>10}  {corpus:>6}  {:>16.1}  {:>12.0}",
-            elapsed.as_secs_f64() * 1e6 / (executions - last.0) as f64,
+            elapsed.as_secs_f64() * 1e6 / (executions - before) as f64,
             resident_mib(),
         );
-        last = (executions, elapsed);
+        before = executions;
     }
-    let began = Instant::now();
-    let corpus = run_on_nothing(folder.path(), false, EMPTY);
-    println!("resuming a corpus of {corpus}: {:.0} ms", began.elapsed().as_secs_f64() * 1e3);
+    let (corpus, elapsed) = run_on_nothing(folder.path(), target, CORPUS + SEARCHED);
+    println!("resuming a corpus of {corpus}: {:.0} ms", elapsed.as_secs_f64() * 1e3);
 }
 
-/// Runs a campaign on a testbed that costs nothing, up to an execution; the size of its corpus.
-fn run_on_nothing(folder: &Path, is_new: bool, executions: u64) -> u64 {
+/// Runs a campaign on a testbed that costs nothing, up to an execution; the size of its corpus, and how long it took.
+fn run_on_nothing(folder: &Path, target: &str, executions: u64) -> (u64, Duration) {
     let path = folder.join("campaign");
-    let request = request("noisy-neighbor", "reference", executions);
+    let request = request(target, "reference", executions);
+    let began = Instant::now();
     let campaign =
-        if is_new { Campaign::begin(&path, &request) } else { Campaign::resume(&path, &request) }.unwrap();
+        if path.exists() { Campaign::resume(&path, &request) } else { Campaign::begin(&path, &request) }
+            .unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
     let ran = pool.install(|| campaign.run_on(&|| Box::new(Nothing), &Stop::new(), &|_| {}));
-    ran.unwrap().1.corpus_size
+    (ran.unwrap().1.corpus_size, began.elapsed())
 }
 
 fn resident_mib() -> f64 {
