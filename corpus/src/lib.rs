@@ -46,6 +46,6 @@ pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS,
 pub use evaluation::{Evaluation, FindingRecord, Key, Lineage, Minimized, Outcome, Scores, Sighting};
 pub use load::{Loaded, load, load_text, read_text};
 pub use packets::{Place, Position, Shape};
-pub use source::{Format, MAX_FILE_BYTES};
+pub use source::{Format, MAX_FILE_BYTES, clip};
 pub use suggest::nearest;
 pub use toml_form::from_toml;

@@ -31,7 +31,7 @@ pub(crate) fn evaluation(number: u64) -> Evaluation {
     } else {
         Outcome::Scored(Scores {
             objectives: BTreeMap::from([("stall".to_owned(), score(number)), ("goodput".to_owned(), 0.25)]),
-            sightings: vec![Sighting { signature: signature(number), objective: "stall".to_owned() }],
+            sightings: vec![Sighting { signature: signature(number), objectives: vec!["stall".to_owned()] }],
             references: vec![key(number)],
         })
     };

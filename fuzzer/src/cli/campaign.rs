@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::campaign::{Campaign, CampaignError, End, Limits, Request, Stop, Strategy};
 use bytesize::ByteSize;
 
+use super::nic_args::NicArgs;
 use super::output::{bad_file, bad_message, complain, print, print_json};
 use super::progress::CampaignProgress;
 use super::{Exit, Format};
@@ -40,15 +41,8 @@ pub(super) struct Args {
     /// Where to run tests [default: sim].
     #[arg(long, value_name = "TESTBED")]
     testbed: Option<TestbedName>,
-    /// NIC profile of both hosts, by name (`nics list`) or path [default: reference].
-    #[arg(long, value_name = "NIC", conflicts_with_all = ["requester_nic", "responder_nic"])]
-    nic: Option<String>,
-    /// NIC profile of the requester.
-    #[arg(long, value_name = "NIC")]
-    requester_nic: Option<String>,
-    /// NIC profile of the responder.
-    #[arg(long, value_name = "NIC")]
-    responder_nic: Option<String>,
+    #[command(flatten)]
+    nics: NicArgs,
     /// Seed of the search [default: random, and printed].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
     seed: Option<u64>,
@@ -101,10 +95,9 @@ fn parse_size(text: &str) -> Result<ByteSize, String> {
 
 impl Args {
     fn request(&self) -> Request {
-        let nic = |own: &Option<String>| own.clone().or_else(|| self.nic.clone());
         Request {
             target: self.target.clone(),
-            nics: [nic(&self.requester_nic), nic(&self.responder_nic)],
+            nics: self.nics.names(),
             seed: self.seed,
             strategy: self.strategy,
             testbed: self.testbed,

@@ -5,6 +5,7 @@ mod analyzers;
 mod campaign;
 mod corpus;
 mod minimize;
+mod nic_args;
 mod nics;
 mod output;
 mod progress;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use executor::{NicProfile, profile};
 use serde::Serialize;
 
+use super::nic_args::NicArgs;
 use super::output::{bad_file, bad_message, complain, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
@@ -32,15 +33,8 @@ pub(super) struct Args {
     /// Where to run them [default: where they were found].
     #[arg(long, value_name = "TESTBED")]
     testbed: Option<TestbedName>,
-    /// NIC profile of both hosts, by name or path, in place of what a finding keeps.
-    #[arg(long, value_name = "NIC", conflicts_with_all = ["requester_nic", "responder_nic"])]
-    nic: Option<String>,
-    /// NIC profile of the requester.
-    #[arg(long, value_name = "NIC")]
-    requester_nic: Option<String>,
-    /// NIC profile of the responder.
-    #[arg(long, value_name = "NIC")]
-    responder_nic: Option<String>,
+    #[command(flatten)]
+    nics: NicArgs,
     /// Seed of all that is random in a test, in place of its own.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
     seed: Option<u64>,
@@ -75,13 +69,12 @@ pub(super) fn run(args: &Args) -> Exit {
 fn replay(args: &Args) -> Result<Exit, Exit> {
     // There is one testbed so far; its parser refuses the others.
     let TestbedName::Sim = args.testbed.unwrap_or(TestbedName::Sim);
-    let load = |own: &Option<String>| -> Result<Option<NicProfile>, Exit> {
-        let nic = own.as_ref().or(args.nic.as_ref());
-        let load = |nic: &String| profile::load(nic, Path::new(""));
+    let load = |nic: Option<String>| -> Result<Option<NicProfile>, Exit> {
+        let load = |nic: String| profile::load(&nic, Path::new(""));
         nic.map(load).transpose().map_err(|error| bad_file("bad NIC profile", error.0, args.format))
     };
-    let instead =
-        Instead { profiles: [load(&args.requester_nic)?, load(&args.responder_nic)?], seed: args.seed };
+    let [requester, responder] = args.nics.names();
+    let instead = Instead { profiles: [load(requester)?, load(responder)?], seed: args.seed };
     let mut folders = Vec::new();
     for path in &args.paths {
         let found = finding::find(path);

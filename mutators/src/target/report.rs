@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use corpus::{ConfigErrors, Finding, MAX_PROBLEMS, nearest};
+use corpus::{ConfigErrors, Finding, MAX_PROBLEMS, clip, nearest};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -28,7 +28,7 @@ impl<'t> Report<'t> {
         help: impl Into<String>,
     ) {
         if self.findings.len() < MAX_PROBLEMS {
-            let (span, field) = (span.into(), shorten(field));
+            let (span, field) = (span.into(), clip(field));
             self.findings.push(Finding { span, field, message: message.into(), help: help.into() });
         } else {
             self.unkept += 1;
@@ -57,7 +57,7 @@ impl<'t> Report<'t> {
 
     /// A value as it stands in the file, on one line and not too long.
     pub(super) fn written(&self, value: &Spanned<DeValue<'_>>) -> String {
-        shorten(self.text.get(value.span()).unwrap_or_default())
+        clip(self.text.get(value.span()).unwrap_or_default())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -75,20 +75,4 @@ pub(super) fn instead(word: &str, known: &[&str]) -> String {
         Some(word) => format!("did you mean `{word}`?"),
         None => format!("there are {}", known.join(", ")),
     }
-}
-
-/// Text of a file inside a message.
-fn shorten(text: &str) -> String {
-    const LONGEST: usize = 48;
-    let mut short = String::new();
-    for c in text.chars().take(LONGEST) {
-        match c.is_control() {
-            true => short.extend(c.escape_default()),
-            false => short.push(c),
-        }
-    }
-    if text.chars().nth(LONGEST).is_some() {
-        short.push_str("...");
-    }
-    short
 }
