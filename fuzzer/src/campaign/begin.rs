@@ -1,6 +1,6 @@
 //! A campaign that begins or is resumed: what the user asked for, held against what is there.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use corpus::store::Store;
@@ -17,6 +17,7 @@ use super::folder::{self, CORPUS, INITIAL, NICS, TARGET};
 use super::settings::{Copied, Limits, Settings, Strategy};
 use super::stop::{End, Stop};
 use super::summary::Summary;
+use crate::finding;
 use crate::run::TestbedName;
 
 /// What the user asks for. What is absent has its default in a new campaign, and stays as it was in a resumed one.
@@ -48,6 +49,7 @@ pub struct Campaign {
     profiles: [NicProfile; 2],
     initial: Vec<TestConfig>,
     store: Store,
+    _lock: File,
     /// What the user should know.
     pub notes: Vec<String>,
 }
@@ -87,8 +89,12 @@ impl Campaign {
 
     fn begin_in(path: &Path, request: &Request, may_clear: bool) -> Result<Self, CampaignError> {
         let Some(target_name) = &request.target else {
-            return Err(CampaignError::Usage("a new campaign needs a target".into()));
+            return Err(CampaignError::Usage(format!(
+                "{}: there is no campaign in it, and a new one needs a target",
+                path.display()
+            )));
         };
+        check_signatures(&request.ignore)?;
         // Everything that the user gave is read before anything is made.
         let here = Path::new("");
         let target = Target::load(target_name, here, vocabulary()).map_err(|error| error.0)?;
@@ -101,6 +107,7 @@ impl Campaign {
             None => Vec::new(),
         };
 
+        let lock = folder::lock(path)?;
         folder::prepare(path, may_clear)?;
         let text = target.to_toml();
         folder::write_text(&path.join(TARGET), &text)?;
@@ -132,10 +139,14 @@ impl Campaign {
             requester_nic: nic(),
             responder_nic: nic(),
             initial: initial_copies,
-        };
+            sha256: String::new(),
+        }
+        .sealed();
         folder::write_settings(path, &settings)?;
+        folder::begun(path)?;
         let initial = initial.into_iter().map(|(_, config)| config).collect();
-        Ok(Self { folder: path.into(), settings, target, profiles, initial, store, notes }.with_hosts())
+        Ok(Self { folder: path.into(), settings, target, profiles, initial, store, _lock: lock, notes }
+            .with_hosts())
     }
 
     /// Goes on with a campaign exactly where it was left; with one that was interrupted before it began, from its
@@ -150,9 +161,16 @@ impl Campaign {
             campaign.notes.push("there was nothing to resume: the campaign begins".into());
             return Ok(campaign);
         }
+        let lock = folder::lock(path)?;
+        folder::begun(path)?;
         let mut settings = folder::read_settings(path)?;
         check_request(path, &settings, request)?;
         let mut notes = Vec::new();
+        if request.initial.is_some() {
+            notes.push(
+                "--initial is for a campaign that begins; this one has the tests that it began with".into(),
+            );
+        }
         if settings.version != env!("CARGO_PKG_VERSION") {
             notes.push(format!(
                 "the campaign was begun by version {}; this one may judge differently",
@@ -180,12 +198,14 @@ impl Campaign {
         }
         let (store, mended) = Store::open(&path.join(CORPUS))?;
         notes.extend(mended);
+        take_back_findings(path, &store, &mut notes)?;
         let limits = request.limits.or(settings.limits);
         if limits != settings.limits {
             settings.limits = limits;
             folder::write_settings(path, &settings)?;
         }
-        Ok(Self { folder: path.into(), settings, target, profiles, initial, store, notes }.with_hosts())
+        Ok(Self { folder: path.into(), settings, target, profiles, initial, store, _lock: lock, notes }
+            .with_hosts())
     }
 
     /// Puts the campaign's NICs into the tests to start from.
@@ -277,25 +297,87 @@ impl Campaign {
     }
 }
 
-/// Puts a finding that was worked on elsewhere back into the campaign in a folder.
-///
-/// # Errors
-/// The corpus cannot be opened, as a campaign runs on it for example, or written.
-pub fn replace_finding(folder: &Path, finding: &FindingRecord) -> Result<(), CampaignError> {
-    let settings = folder::read_settings(folder)?;
-    let (store, _) = Store::open(&folder.join(CORPUS))?;
-    let mut findings = store.findings()?;
-    let Some(known) = findings.iter_mut().find(|known| known.signature == finding.signature) else {
-        return Ok(());
-    };
-    let mut progress = store.progress()?;
-    progress.minimizer_executions += finding.minimizer_executions.saturating_sub(known.minimizer_executions);
-    *known = FindingRecord { config: known.config.clone(), sightings: known.sightings, ..finding.clone() };
-    store.put_finding(known, progress)?;
-    store.checkpoint()?;
-    let corpus_size = store.kept().count() as u64;
-    let summary = Summary::new(&settings, progress, corpus_size, &findings);
-    folder::write_json(&folder.join(folder::SUMMARY), &summary)
+/// Findings that a damaged corpus has lost and whose folders are whole. Those that the search has not come to yet it will
+/// find again.
+fn take_back_findings(path: &Path, store: &Store, notes: &mut Vec<String>) -> Result<(), CampaignError> {
+    let Ok(folders) = finding::find(path) else { return Ok(()) };
+    let known = store.findings()?;
+    let progress = store.progress()?;
+    for folder in folders {
+        let Ok(kept) = finding::read(&folder) else { continue };
+        let record = kept.record();
+        let is_known = known.iter().any(|known| known.signature == record.signature);
+        if !is_known && record.first_seen_execution <= progress.executions {
+            store.put_finding(&record, progress)?;
+            notes.push(format!("the corpus had lost a finding; it is back from {}", folder.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what is no signature: nothing would ever be ignored by it.
+fn check_signatures(signatures: &[String]) -> Result<(), CampaignError> {
+    for signature in signatures {
+        let mut parts = signature.split('/');
+        let is_kind = parts.next().is_some_and(|kind| Kind::ALL.iter().any(|known| known.name() == kind));
+        if !is_kind || parts.count() < 2 {
+            return Err(CampaignError::Usage(format!(
+                "--ignore {signature}: is no signature; one begins with kind, role and rule, as in \
+                 gbn-violation/responder/nak-again"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn listed(signatures: &[String]) -> String {
+    if signatures.is_empty() { "empty".into() } else { signatures.join(" ") }
+}
+
+/// A campaign that does not run, for work on its findings. Nobody else can run it meanwhile.
+#[derive(Debug)]
+pub struct Idle {
+    folder: PathBuf,
+    settings: Settings,
+    store: Store,
+    _lock: File,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+impl Idle {
+    /// The campaign in a folder.
+    ///
+    /// # Errors
+    /// There is none, it runs, or its corpus cannot be opened.
+    pub fn open(folder: &Path) -> Result<Self, CampaignError> {
+        let settings = folder::read_settings(folder)?;
+        let lock = folder::lock(folder)?;
+        let (store, notes) = Store::open(&folder.join(CORPUS))?;
+        Ok(Self { folder: folder.into(), settings, store, _lock: lock, notes })
+    }
+
+    /// Puts a finding back that was worked on; one that the campaign does not know is left out.
+    ///
+    /// # Errors
+    /// The corpus or the summary cannot be written.
+    pub fn replace(&self, finding: &FindingRecord) -> Result<(), CampaignError> {
+        let mut findings = self.store.findings()?;
+        let Some(known) = findings.iter_mut().find(|known| known.signature == finding.signature) else {
+            return Ok(());
+        };
+        let mut progress = self.store.progress()?;
+        progress.minimizer_executions = progress
+            .minimizer_executions
+            .saturating_add(finding.minimizer_executions.saturating_sub(known.minimizer_executions));
+        *known =
+            FindingRecord { config: known.config.clone(), sightings: known.sightings, ..finding.clone() };
+        self.store.put_finding(known, progress)?;
+        self.store.checkpoint()?;
+        let corpus_size = self.store.kept().count() as u64;
+        let summary = Summary::new(&self.settings, progress, corpus_size, &findings);
+        folder::write_json(&self.folder.join(folder::SUMMARY), &summary)
+    }
 }
 
 /// A path as it is from any folder.
@@ -310,11 +392,17 @@ fn read_initial(
     notes: &mut Vec<String>,
 ) -> Result<Vec<(String, TestConfig)>, CampaignError> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(folder::io_error(folder, "cannot be read"))? {
-        let path = entry.map_err(folder::io_error(folder, "cannot be read"))?.path();
+    let unreadable = |error| CampaignError::Usage(format!("{}: cannot be read: {error}", folder.display()));
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        if path.is_file() && ["toml", "yaml", "yml"].contains(&extension) {
+        if !["toml", "yaml", "yml"].contains(&extension) {
+            continue;
+        }
+        if path.is_file() {
             files.push(path);
+        } else {
+            notes.push(format!("{}: is no file, and is left out", path.display()));
         }
     }
     files.sort();
@@ -388,13 +476,7 @@ fn check_request(path: &Path, settings: &Settings, request: &Request) -> Result<
         return differs("testbed", &settings.testbed, wants);
     }
     if !request.ignore.is_empty() && request.ignore != settings.ignore {
-        return differs("list of ignored signatures", &settings.ignore.join(" "), &request.ignore.join(" "));
-    }
-    if request.initial.is_some() {
-        return Err(CampaignError::Usage(format!(
-            "{}: --initial is for a campaign that begins",
-            path.display()
-        )));
+        return differs("list of ignored signatures", &listed(&settings.ignore), &listed(&request.ignore));
     }
     Ok(())
 }

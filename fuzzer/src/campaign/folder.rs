@@ -41,6 +41,11 @@ pub const SUMMARY: &str = "summary.json";
 /// trace, and the summary, with a margin.
 const RESERVE: u64 = 6 << 20;
 
+/// Held locked by the process that works in the folder.
+const LOCK: &str = ".lock";
+/// There while a campaign is being made: what is beside it is an attempt that did not get as far as [`SETTINGS`].
+const BEGINNING: &str = ".beginning";
+
 pub(super) fn io_error(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> CampaignError {
     let path = path.to_owned();
     move |source| CampaignError::Io { path, what, source }
@@ -65,8 +70,23 @@ pub(super) fn holds_campaign(path: &Path) -> bool {
     path.join(SETTINGS).is_file()
 }
 
-/// Makes the folder of a campaign that begins. What an earlier attempt left that did not get as far as writing
-/// [`SETTINGS`] is taken away if `may_clear`.
+/// The lock of a campaign's folder, which is made if it is not there. Dropping it lets others in.
+pub(super) fn lock(path: &Path) -> Result<fs::File, CampaignError> {
+    fs::create_dir_all(path).map_err(io_error(path, "cannot be made"))?;
+    let name = path.join(LOCK);
+    let file = fs::File::create(&name).map_err(io_error(&name, "cannot be written"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(CampaignError::Usage(format!(
+            "{}: another process is at work in it; wait for that to end, or name another folder",
+            path.display()
+        ))),
+        Err(fs::TryLockError::Error(source)) => Err(io_error(&name, "cannot be locked")(source)),
+    }
+}
+
+/// Makes sure that a locked folder can take a campaign that begins. What an earlier attempt left that did not get as far
+/// as writing [`SETTINGS`] is taken away if `may_clear`; anything else stays, and is an error.
 pub(super) fn prepare(path: &Path, may_clear: bool) -> Result<(), CampaignError> {
     if holds_campaign(path) {
         return Err(CampaignError::Usage(format!(
@@ -74,30 +94,67 @@ pub(super) fn prepare(path: &Path, may_clear: bool) -> Result<(), CampaignError>
             path.display()
         )));
     }
-    fs::create_dir_all(path).map_err(io_error(path, "cannot be made"))?;
+    let mut left = Vec::new();
     for entry in fs::read_dir(path).map_err(io_error(path, "cannot be read"))? {
         let entry = entry.map_err(io_error(path, "cannot be read"))?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let ours = [TARGET, NICS[0], NICS[1], INITIAL, CORPUS, SUMMARY];
+        if entry.file_name() != LOCK {
+            left.push(entry.path());
+        }
+    }
+    let begins = path.join(BEGINNING);
+    let is_ours = |entry: &PathBuf| {
+        let name = entry.file_name().unwrap_or_default().to_string_lossy();
+        let ours = [BEGINNING, TARGET, NICS[0], NICS[1], INITIAL, CORPUS];
         // Files being written have names that begin so.
-        let is_ours = ours.contains(&&*name) || name.starts_with(".tmp");
-        if !(may_clear && is_ours) {
+        ours.contains(&&*name) || name.starts_with(".tmp")
+    };
+    let is_attempt = begins.is_file() && left.iter().all(is_ours);
+    match (left.is_empty(), is_attempt, may_clear) {
+        (true, ..) => {}
+        (false, true, true) => {
+            // The marker last: until then this is an attempt that may be cleared.
+            left.retain(|entry| *entry != begins);
+            for entry in left {
+                let removed =
+                    if entry.is_dir() { fs::remove_dir_all(&entry) } else { fs::remove_file(&entry) };
+                removed.map_err(io_error(&entry, "cannot be removed"))?;
+            }
+        }
+        (false, true, false) => {
             return Err(CampaignError::Usage(format!(
-                "{}: is not empty, and holds no campaign; name a new folder",
+                "{}: a campaign was interrupted there before it began; --resume begins it, and --out names another folder",
                 path.display()
             )));
         }
-        let entry = entry.path();
-        let removed = if entry.is_dir() { fs::remove_dir_all(&entry) } else { fs::remove_file(&entry) };
-        removed.map_err(io_error(&entry, "cannot be removed"))?;
+        (false, false, _) => {
+            return Err(CampaignError::Usage(format!(
+                "{}: is not empty, and has no {SETTINGS}; name a new folder or, if it was a campaign, put that file back \
+                 (`corpus export` saves the tests)",
+                path.display()
+            )));
+        }
     }
-    Ok(())
+    write_text(&begins, "a campaign is being made\n")
+}
+
+/// Says that everything of a campaign is there.
+pub(super) fn begun(path: &Path) -> Result<(), CampaignError> {
+    match fs::remove_file(path.join(BEGINNING)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io_error(&path.join(BEGINNING), "cannot be removed")(error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Reads what a campaign is run with.
 pub(super) fn read_settings(path: &Path) -> Result<Settings, CampaignError> {
-    read_toml(&path.join(SETTINGS))
+    let file = path.join(SETTINGS);
+    let settings: Settings = read_toml(&file)?;
+    settings.check().map_err(|what| {
+        CampaignError::Usage(format!("{}: {what}; it is not meant to be edited: put it back", file.display()))
+    })?;
+    Ok(settings)
 }
 
 /// Writes what a campaign is run with, so that a power failure does not take it away.

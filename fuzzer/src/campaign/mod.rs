@@ -15,7 +15,7 @@ mod stop;
 mod summary;
 
 pub use baselines::InMemory;
-pub use begin::{Campaign, Request, replace_finding, vocabulary};
+pub use begin::{Campaign, Idle, Request, vocabulary};
 pub use engine::{Engine, Event, Setup, Status};
 pub use error::CampaignError;
 pub(crate) use error::is_full;

@@ -25,7 +25,8 @@ pub(super) fn score(
         .iter()
         .filter(|(objective, _)| !muted.contains(objective.as_str()))
         .map(|(objective, weight)| weight * scores.objectives.get(objective).copied().unwrap_or(0.0))
-        .sum()
+        // The sum of nothing is -0.
+        .fold(0.0, |sum, part| sum + part)
 }
 
 /// Whether an execution is kept: always in the initial pool, else if its score is above the median, and with a small

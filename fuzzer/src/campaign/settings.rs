@@ -23,6 +23,9 @@ pub const MINIMIZER_BUDGET: u64 = 500;
 pub struct Settings {
     /// Version of the program.
     pub version: String,
+    /// SHA-256 of the other settings but the limits: a campaign whose settings were changed would be two in one.
+    #[serde(default)]
+    pub sha256: String,
     /// How tests are chosen.
     pub strategy: Strategy,
     /// Seed of all that is random in the search.
@@ -51,6 +54,31 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// With the digest of what is in them.
+    pub(super) fn sealed(mut self) -> Self {
+        self.sha256 = self.digest();
+        self
+    }
+
+    /// Whether they are as they were written, and make sense.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.digest() != self.sha256 {
+            return Err("was changed since the campaign began (only `limits` may change)".into());
+        }
+        if self.batch == 0 {
+            return Err("batch: 0 is out of range; at least 1".into());
+        }
+        if !(0.0..=1.0).contains(&self.keep_probability) {
+            return Err(format!("keep-probability: {} is no probability; 0 to 1", self.keep_probability));
+        }
+        Ok(())
+    }
+
+    fn digest(&self) -> String {
+        let fixed = Self { sha256: String::new(), limits: Limits::default(), ..self.clone() };
+        sha256(&format!("{fixed:?}"))
+    }
+
     /// The constants of this version, for a campaign that begins.
     pub(super) const fn constants() -> (u64, f64, u64) {
         (BATCH, KEEP_PROBABILITY, MINIMIZER_BUDGET)
@@ -68,9 +96,9 @@ pub struct Limits {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<u64>,
     /// At the first finding, that of the lowest execution number.
-    #[serde(default)]
-    pub stop_on_first: bool,
-    /// Before the campaign's folder takes more than so many bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_on_first: Option<bool>,
+    /// When the campaign's folder has grown to so many bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_disk_bytes: Option<u64>,
 }
@@ -81,7 +109,7 @@ impl Limits {
         Self {
             executions: self.executions.or(before.executions),
             duration_s: self.duration_s.or(before.duration_s),
-            stop_on_first: self.stop_on_first || before.stop_on_first,
+            stop_on_first: self.stop_on_first.or(before.stop_on_first),
             max_disk_bytes: self.max_disk_bytes.or(before.max_disk_bytes),
         }
     }

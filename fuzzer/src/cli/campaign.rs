@@ -52,9 +52,9 @@ pub(super) struct Args {
     /// End after so long (`90s`, `30m`, `8h`, `1h 30m`), the time before --resume included.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     duration: Option<Duration>,
-    /// End at the first finding.
-    #[arg(long)]
-    stop_on_first: bool,
+    /// End at the first finding; `--stop-on-first=false` goes on in a campaign that was begun so.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
+    stop_on_first: Option<bool>,
     /// How tests are chosen: genetic or random [default: genetic].
     #[arg(long, value_name = "STRATEGY")]
     strategy: Option<Strategy>,
@@ -68,12 +68,12 @@ pub(super) struct Args {
     #[arg(long)]
     resume: bool,
     /// Start from the tests in a folder (TOML, or Lumina's YAML), as `corpus export` writes them.
-    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    #[arg(long, value_name = "DIR")]
     initial: Option<PathBuf>,
     /// A signature that is known and no finding; may be given several times.
     #[arg(long, value_name = "SIGNATURE")]
     ignore: Vec<String>,
-    /// End before the campaign's folder is larger (`500M`, `20G`).
+    /// End when the campaign's folder has grown to this (`500M`, `20G`).
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_disk: Option<ByteSize>,
     /// Exit with 3 if something was found.

@@ -1,5 +1,13 @@
 //! The flags that name NICs, the same for every command that runs tests.
 
+use std::path::Path;
+
+use executor::profile;
+
+use super::output::bad_file;
+use super::{Exit, Format};
+use crate::finding::Instead;
+
 /// Which NICs.
 #[derive(clap::Args)]
 pub(super) struct NicArgs {
@@ -27,5 +35,18 @@ impl NicArgs {
     /// The same without the flags.
     pub(super) fn names(&self) -> [Option<String>; 2] {
         self.named().map(|named| named.map(|(_, nic)| nic))
+    }
+
+    /// What takes the place of what a finding keeps; what is wrong with a profile is said.
+    pub(super) fn instead(&self, seed: Option<u64>, format: Format) -> Result<Instead, Exit> {
+        let load = |nic: Option<String>| match nic {
+            None => Ok(None),
+            Some(nic) => match profile::load(&nic, Path::new("")) {
+                Ok(profile) => Ok(Some((nic, profile))),
+                Err(error) => Err(bad_file("bad NIC profile", error.0, format)),
+            },
+        };
+        let [requester, responder] = self.names();
+        Ok(Instead { nics: [load(requester)?, load(responder)?], seed })
     }
 }

@@ -2,14 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use executor::{NicProfile, profile};
 use serde::Serialize;
 
 use super::nic_args::NicArgs;
-use super::output::{bad_file, bad_message, complain, print, print_json};
+use super::output::{bad_message, complain, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
-use crate::finding::{self, Document, Instead, Kept, ReadError, Replayed};
+use crate::finding::{self, Document, Instead, Kept, ReadError, ReplayError, Replayed};
 use crate::run::TestbedName;
 
 const AFTER_HELP: &str = "\
@@ -69,12 +68,7 @@ pub(super) fn run(args: &Args) -> Exit {
 fn replay(args: &Args) -> Result<Exit, Exit> {
     // There is one testbed so far; its parser refuses the others.
     let TestbedName::Sim = args.testbed.unwrap_or(TestbedName::Sim);
-    let load = |nic: Option<String>| -> Result<Option<NicProfile>, Exit> {
-        let load = |nic: String| profile::load(&nic, Path::new(""));
-        nic.map(load).transpose().map_err(|error| bad_file("bad NIC profile", error.0, args.format))
-    };
-    let [requester, responder] = args.nics.names();
-    let instead = Instead { profiles: [load(requester)?, load(responder)?], seed: args.seed };
+    let instead = args.nics.instead(args.seed, args.format)?;
     let mut folders = Vec::new();
     for path in &args.paths {
         let found = finding::find(path);
@@ -118,7 +112,8 @@ fn replay_one(folder: &Path, instead: &Instead) -> (Line, Exit) {
         Ok(Replayed::Reproduced) => (Line { reproduced: true, ..line }, Exit::Done),
         Ok(Replayed::NotReproduced { seen }) => (Line { seen, ..line }, Exit::NotReproduced),
         Ok(Replayed::Invalid { reason }) => (Line { error: Some(reason), ..line }, Exit::NotReproduced),
-        Err(error) => {
+        Err(ReplayError::Read(error)) => (Line::unreadable(folder, &error), Exit::Usage),
+        Err(ReplayError::Judge(error)) => {
             complain(&format!("error: {}: {error}", folder.display()));
             (Line { error: Some(error.to_string()), ..line }, Exit::Failed)
         }
@@ -158,7 +153,8 @@ impl Line {
             (false, None) => "not reproduced",
             (false, Some(_)) => "not run",
         };
-        let title = self.title.as_deref().unwrap_or_default();
+        // A finding from somebody else must not write on the terminal what it likes.
+        let title = self.title.as_deref().unwrap_or_default().escape_debug();
         let more = match (&self.error, self.seen.as_slice()) {
             (Some(error), _) => format!(" ({error})"),
             (None, []) => String::new(),

@@ -13,7 +13,7 @@ use crate::campaign::{Copied, Strategy};
 use crate::run::TestbedName;
 
 pub use read::{Kept, ReadError, find, read};
-pub use replay::{Instead, Replayed, replay};
+pub use replay::{Instead, ReplayError, Replayed, replay};
 pub use work::{WorkError, describe, minimise, reproduce};
 pub use write::{WriteError, rewrite, write};
 

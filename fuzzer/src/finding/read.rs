@@ -23,8 +23,6 @@ pub struct Kept {
     pub document: Document,
     /// The smallest test that shows it.
     pub reproducer: TestConfig,
-    /// Profiles of the requester's NIC and the responder's.
-    pub profiles: [NicProfile; 2],
 }
 
 impl Kept {
@@ -92,12 +90,17 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
         return Ok(vec![path.into()]);
     }
     let below = path.join(FINDINGS);
+    let is_findings = path.file_name().is_some_and(|name| name == FINDINGS);
+    if !below.is_dir() && !is_findings {
+        return Err(ReadError::None(path.into()));
+    }
     let folder = if below.is_dir() { below } else { path.to_owned() };
     let error = |source| ReadError::Io { path: folder.clone(), source };
     let mut findings = Vec::new();
     for entry in fs::read_dir(&folder).map_err(error)? {
         let entry = entry.map_err(error)?.path();
-        if entry.join(DOCUMENT).is_file() {
+        // One without its document is damaged, which reading it will say.
+        if entry.is_dir() {
             findings.push(entry);
         }
     }
@@ -105,12 +108,13 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
     if findings.is_empty() { Err(ReadError::None(path.into())) } else { Ok(findings) }
 }
 
-/// Reads the folder of a finding.
+/// Reads the folder of a finding, but for the copies of the NICs' profiles.
 ///
 /// # Errors
-/// A file is not there, is wrong, or a copy was changed since.
+/// A file is not there, or is wrong.
 pub fn read(folder: &Path) -> Result<Kept, ReadError> {
     let path = folder.join(DOCUMENT);
+    is_regular(&path)?;
     let io = |source| ReadError::Io { path: path.clone(), source };
     if fs::metadata(&path).map_err(io)?.len() > MAX_DOCUMENT_BYTES {
         let reason = format!("it is longer than {MAX_DOCUMENT_BYTES} bytes");
@@ -119,10 +123,10 @@ pub fn read(folder: &Path) -> Result<Kept, ReadError> {
     let text = fs::read_to_string(&path).map_err(io)?;
     let document: Document = serde_json::from_str(&text)
         .map_err(|error| ReadError::Document { path: path.clone(), reason: error.to_string() })?;
-    let reproducer = corpus::load(folder.join(REPRODUCER))?.config;
-    let requester = profile_of(folder, &document.requester_nic)?;
-    let responder = profile_of(folder, &document.responder_nic)?;
-    let mut kept = Kept { folder: folder.into(), document, reproducer, profiles: [requester, responder] };
+    let test = folder.join(REPRODUCER);
+    is_regular(&test)?;
+    let reproducer = corpus::load(test)?.config;
+    let mut kept = Kept { folder: folder.into(), document, reproducer };
     // The names are those of the copies, whatever somebody wrote into the test.
     for (role, copy) in
         Role::ALL.into_iter().zip([&kept.document.requester_nic.file, &kept.document.responder_nic.file])
@@ -132,14 +136,24 @@ pub fn read(folder: &Path) -> Result<Kept, ReadError> {
     Ok(kept)
 }
 
+/// Refuses what is no file: reading a pipe might never end.
+fn is_regular(path: &Path) -> Result<(), ReadError> {
+    let io = |source| ReadError::Io { path: path.into(), source };
+    match fs::metadata(path).map_err(io)?.is_file() {
+        true => Ok(()),
+        false => Err(io(io::Error::other("it is no regular file"))),
+    }
+}
+
 /// The profile in a copy, which must be what was copied.
-fn profile_of(folder: &Path, copy: &Copied) -> Result<NicProfile, ReadError> {
+pub(super) fn profile_of(folder: &Path, copy: &Copied) -> Result<NicProfile, ReadError> {
     let path = folder.join(&copy.file);
     // A document from somebody else must not have us read what is elsewhere.
     if Path::new(&copy.file).file_name() != Some(copy.file.as_ref()) {
         let reason = format!("`{}` is not the name of a file beside it", copy.file);
         return Err(ReadError::Document { path: folder.join(DOCUMENT), reason });
     }
+    is_regular(&path)?;
     let text = corpus::read_text(&path)?;
     if !copy.is(&text) {
         return Err(ReadError::Changed(path));

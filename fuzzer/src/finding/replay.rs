@@ -1,9 +1,9 @@
 //! A finding's test, run again.
 
-use corpus::{Role, TestConfig};
-use executor::{NicProfile, Testbed, sim::Sim};
+use executor::{NicProfile, sim::Sim};
 
-use super::Kept;
+use super::read::profile_of;
+use super::{Kept, ReadError};
 use crate::campaign::InMemory;
 use crate::judge::{JudgeError, Verdict, judge};
 
@@ -27,37 +27,57 @@ pub enum Replayed {
 /// What takes the place of what a finding keeps.
 #[derive(Debug, Clone, Default)]
 pub struct Instead {
-    /// Profiles of the requester's NIC and the responder's.
-    pub profiles: [Option<NicProfile>; 2],
+    /// Profiles of the requester's NIC and the responder's, with the name or path that the user gave.
+    pub nics: [Option<(String, NicProfile)>; 2],
     /// Seed of the test.
     pub seed: Option<u64>,
 }
 
+/// Why a finding's test could not be run again.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// What the finding keeps.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The testbed.
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
+}
+
 impl Kept {
     /// A simulated testbed with the NICs that the finding keeps, or others in their place.
+    ///
+    /// # Errors
+    /// A copy that is used cannot be read, or was changed since.
+    pub fn testbed(&self, instead: &Instead) -> Result<Sim, ReadError> {
+        let copies = [&self.document.requester_nic, &self.document.responder_nic];
+        let mut sim = Sim::new(&self.folder);
+        for (copy, other) in copies.into_iter().zip(&instead.nics) {
+            let profile = match other {
+                Some((_, profile)) => profile.clone(),
+                None => profile_of(&self.folder, copy)?,
+            };
+            sim = sim.with_profile(&copy.file, profile);
+        }
+        Ok(sim)
+    }
+
+    /// With another seed of its test, if one is given.
     #[must_use]
-    pub fn testbed(&self, instead: &Instead) -> Sim {
-        let names = Role::ALL.map(|role| self.reproducer.host(role).nic.as_str());
-        names
-            .into_iter()
-            .zip(&self.profiles)
-            .zip(&instead.profiles)
-            .fold(Sim::new(&self.folder), |sim, ((name, kept), other)| {
-                sim.with_profile(name, other.as_ref().unwrap_or(kept).clone())
-            })
+    pub fn with_seed(mut self, seed: Option<u64>) -> Self {
+        self.reproducer.traffic.seed = seed.unwrap_or(self.reproducer.traffic.seed);
+        self
     }
 }
 
 /// Runs a finding's test again.
 ///
 /// # Errors
-/// The testbed fails.
-pub fn replay(kept: &Kept, instead: &Instead) -> Result<Replayed, JudgeError> {
-    let mut testbed = kept.testbed(instead);
-    let mut config: TestConfig = kept.reproducer.clone();
-    config.traffic.seed = instead.seed.unwrap_or(config.traffic.seed);
-    let testbed: &mut dyn Testbed = &mut testbed;
-    Ok(match judge(testbed, &config, &InMemory::default())? {
+/// What the finding keeps is not as it was, or the testbed fails.
+pub fn replay(kept: &Kept, instead: &Instead) -> Result<Replayed, ReplayError> {
+    let mut testbed = kept.testbed(instead)?;
+    let config = kept.clone().with_seed(instead.seed).reproducer;
+    Ok(match judge(&mut testbed, &config, &InMemory::default())? {
         Verdict::Invalid { reason } => Replayed::Invalid { reason },
         Verdict::Judged(judged) => {
             let seen = judged.signatures();

@@ -54,7 +54,7 @@ pub fn minimise(
         Ok(shows)
     };
     let minimised = minimize(&finding.reproducer, budget, &mut shows);
-    finding.minimizer_executions += runs + baselines.runs();
+    finding.minimizer_executions = finding.minimizer_executions.saturating_add(runs + baselines.runs());
     match minimised {
         Ok(minimised) => {
             finding.reproducer = minimised.config;

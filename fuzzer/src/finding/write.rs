@@ -8,8 +8,8 @@ use corpus::{FindingRecord, Role, TestConfig};
 use dumper::capture::{self, CaptureFormat};
 use dumper::observation::write_whole;
 
-use super::{DOCUMENT, Document, Kept, REPORT, REPRODUCER, TRACE};
-use crate::campaign::{FINDINGS, Settings};
+use super::{DOCUMENT, Document, Instead, Kept, REPORT, REPRODUCER, TRACE};
+use crate::campaign::{Copied, FINDINGS, Settings};
 use crate::judge::Judged;
 use crate::report::{self, Subject};
 
@@ -82,18 +82,32 @@ pub fn write(
     write_into(&folder, &document, finding, judged)
 }
 
-/// Writes a finding's folder anew, as its record has changed. The NICs' profiles stay.
+/// Writes a finding's folder anew, as its record has changed. The NICs' profiles stay, but for those that were replaced.
 ///
 /// # Errors
 /// A file cannot be written.
-pub fn rewrite(kept: &Kept, finding: &FindingRecord, judged: &Judged) -> Result<(), WriteError> {
-    let document = Document {
+pub fn rewrite(
+    kept: &Kept,
+    finding: &FindingRecord,
+    judged: &Judged,
+    instead: &Instead,
+) -> Result<(), WriteError> {
+    let mut document = Document {
         title: finding.title.clone(),
         minimized: finding.minimized,
         minimizer_executions: finding.minimizer_executions,
         anomaly: serde_json::from_str(&finding.evidence).unwrap_or_default(),
         ..kept.document.clone()
     };
+    for (copy, other) in
+        [&mut document.requester_nic, &mut document.responder_nic].into_iter().zip(&instead.nics)
+    {
+        if let Some((given, profile)) = other {
+            let text = profile.to_toml();
+            put(&kept.folder.join(&copy.file), text.as_bytes())?;
+            *copy = Copied::new(given, None, copy.file.clone(), &text);
+        }
+    }
     write_into(&kept.folder, &document, finding, judged)
 }
 

@@ -41,6 +41,8 @@ pub(super) enum Growth {
     SomeBytes,
     /// Messages, so that there are as many packets in all as in the beginning.
     AllBytes,
+    /// The same, in a test whose parameters and events are the plainest there are.
+    PlainBytes,
     /// The number of messages, likewise.
     Messages,
 }
@@ -53,6 +55,7 @@ pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
     |config| of_eventful_classes(config, Growth::Nothing),
     |config| of_eventful_classes(config, Growth::SomeBytes),
     |config| of_eventful_classes(config, Growth::AllBytes),
+    |config| of_eventful_classes(config, Growth::PlainBytes),
     |config| of_eventful_classes(config, Growth::Messages),
     |config| of_classes(config, Growth::Nothing),
     |config| of_classes(config, Growth::SomeBytes),
@@ -134,6 +137,9 @@ impl Axis {
             }
             Self::Eventful(class, growth) => {
                 connections::leave_in_peace(config, class, to);
+                if growth == Growth::PlainBytes {
+                    make_plain(config);
+                }
                 grow(config, growth, before, most_packets);
             }
             Self::Messages(growth) => {
@@ -147,6 +153,18 @@ impl Axis {
             Self::Parameter(parameter) => (parameter.lower)(config, to),
             Self::Detail(event, detail) => detail.lower(&mut config.events[event], to),
             Self::Order => connections::order(config),
+        }
+    }
+}
+
+/// Every parameter at its default, every event at its simplest.
+fn make_plain(config: &mut TestConfig) {
+    for parameter in parameters() {
+        (parameter.lower)(config, 0);
+    }
+    for event in &mut config.events {
+        for detail in Detail::ALL {
+            detail.lower(event, 0);
         }
     }
 }
@@ -172,7 +190,7 @@ fn grow(config: &mut TestConfig, growth: Growth, before: u64, most_packets: u64)
         }
         // A quarter more, as fewer packets leave together and have fewer headers.
         Growth::SomeBytes => (before.saturating_mul(5) / 4).div_ceil(connections * messages).min(longest),
-        Growth::AllBytes => longest,
+        Growth::AllBytes | Growth::PlainBytes => longest,
     };
     let longer = longer.min(fields::MESSAGE_SIZE.max).max(traffic.message_size.into()) as u32;
     fit::reshape(config, |traffic| traffic.message_size = longer);

@@ -1,7 +1,11 @@
 //! The search: batches of tests, in parallel, and the decisions about them, one after the other.
 
+mod findings;
+mod outcome;
+
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use corpus::store::{Decision, Progress, Store};
@@ -9,23 +13,26 @@ use corpus::{Evaluation, FindingRecord, Host, Key, Minimized, Outcome, Scores, S
 use executor::Testbed;
 use mutators::Target;
 use rayon::prelude::*;
-use scoring::score::Objective;
 
-use super::baselines::Stored;
-use super::candidates::Candidates;
-use super::error::CampaignError;
-use super::folder::{self, SUMMARY};
-use super::pool::Pool;
-use super::retention::{keeps, score};
-use super::schedule::Schedule;
-use super::settings::Settings;
-use super::stop::{End, Stop};
-use super::summary::Summary;
-use crate::finding::{self, WorkError};
-use crate::judge::{Judged, Verdict, judge};
+use self::outcome::outcome_of;
+use crate::campaign::baselines::Stored;
+use crate::campaign::candidates::Candidates;
+use crate::campaign::error::CampaignError;
+use crate::campaign::folder::{self, SUMMARY};
+use crate::campaign::pool::Pool;
+use crate::campaign::retention::{keeps, score};
+use crate::campaign::schedule::Schedule;
+use crate::campaign::settings::Settings;
+use crate::campaign::stop::{End, Stop};
+use crate::campaign::summary::Summary;
+use crate::judge::judge;
 
 /// How often `summary.json` is written, at most.
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
+
+/// How often executions are handed to the system, at most, before their batch is complete: a killed process loses the
+/// tests of so long. Those of a testbed that takes longer are handed over one by one.
+const FLUSH_EVERY: Duration = Duration::from_millis(20);
 
 /// How often the store is made safe against a power failure, at most.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(10);
@@ -93,6 +100,7 @@ pub struct Engine<'a> {
     elapsed_before: Duration,
     summary_written: Instant,
     checkpoint_made: Instant,
+    flushed: Mutex<Instant>,
     is_alarmed: bool,
 }
 
@@ -129,6 +137,7 @@ impl<'a> Engine<'a> {
             elapsed_before: Duration::from_millis(progress.elapsed_ms),
             summary_written: now,
             checkpoint_made: now,
+            flushed: Mutex::new(now),
             is_alarmed: false,
             setup,
         })
@@ -141,6 +150,8 @@ impl<'a> Engine<'a> {
     /// The testbed fails, or what is observed cannot be kept; a full disk is no error but an end.
     pub fn run(mut self) -> Result<(End, Status), CampaignError> {
         let end = match self.search() {
+            // Whatever limit was reached too: findings wait to be minimised.
+            Ok(_) if self.setup.stop.is_asked() && self.has_pending() => End::Interrupted,
             Ok(end) => end,
             Err(error) if error.is_disk_full() => {
                 // The summary of the last batch that was whole may not fit either.
@@ -161,6 +172,9 @@ impl<'a> Engine<'a> {
     fn search(&mut self) -> Result<End, CampaignError> {
         self.work_on_findings()?;
         self.write_summary()?;
+        if self.is_exhausted()? {
+            return Ok(End::NothingToMutate);
+        }
         loop {
             if let Some(end) = self.limit()? {
                 return Ok(end);
@@ -179,7 +193,7 @@ impl<'a> Engine<'a> {
             Some(End::Executions)
         } else if self.is_time_over() {
             Some(End::Duration)
-        } else if limits.stop_on_first && !self.findings.is_empty() {
+        } else if limits.stop_on_first == Some(true) && !self.findings.is_empty() {
             Some(End::Found)
         } else if self.setup.stop.is_asked() {
             Some(End::Interrupted)
@@ -219,16 +233,19 @@ impl<'a> Engine<'a> {
         let all_stuck = executed.iter().all(|one| one.is_stuck);
 
         let mut last_invalid = None;
+        let decided_before = self.progress.executions;
         for Executed { evaluation, .. } in executed {
             let found = self.decide(&evaluation)?;
             if let Outcome::Invalid { reason } = evaluation.outcome {
                 last_invalid = Some(reason);
             }
-            if found && self.setup.settings.limits.stop_on_first {
+            if found && self.setup.settings.limits.stop_on_first == Some(true) {
                 break;
             }
         }
         self.setup.store.flush()?;
+        let new = self.findings.values().filter(|finding| finding.first_seen_execution > decided_before);
+        new.for_each(|finding| (self.setup.watch)(Event::Found(finding)));
         (self.setup.watch)(Event::Status(&self.status()));
         self.alarm();
         self.work_on_findings()?;
@@ -240,6 +257,36 @@ impl<'a> Engine<'a> {
             return Ok(Some(End::NothingValid { reason }));
         }
         Ok(all_stuck.then_some(End::NothingToMutate))
+    }
+
+    fn candidates(&self) -> Candidates<'_> {
+        let setup = &self.setup;
+        Candidates {
+            target: setup.target,
+            hosts: &setup.hosts,
+            strategy: setup.settings.strategy,
+            seed: setup.settings.seed,
+            schedule: self.schedule,
+            initial: setup.initial,
+        }
+    }
+
+    /// Whether the batch before showed that there is nothing left to try: a campaign that ended so ends again.
+    fn is_exhausted(&self) -> Result<bool, CampaignError> {
+        let last = self.progress.executions;
+        if last == 0 || self.schedule.is_initial(last) {
+            return Ok(false);
+        }
+        let batch = self.schedule.batch_of(last);
+        if *batch.end() != last {
+            return Ok(false);
+        }
+        for number in batch {
+            if !self.candidates().draw(number, &self.pool, self.setup.store)?.is_stuck {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Runs an execution and records it, unless it is recorded already; none if somebody asked to stop before.
@@ -254,15 +301,7 @@ impl<'a> Engine<'a> {
         if recorded.is_none() && (setup.stop.is_asked() || self.is_time_over()) {
             return Ok(None);
         }
-        let candidates = Candidates {
-            target: setup.target,
-            hosts: &setup.hosts,
-            strategy: setup.settings.strategy,
-            seed: setup.settings.seed,
-            schedule: self.schedule,
-            initial: setup.initial,
-        };
-        let candidate = candidates.draw(number, &self.pool, setup.store)?;
+        let candidate = self.candidates().draw(number, &self.pool, setup.store)?;
         let is_stuck = candidate.is_stuck;
         if let Some(evaluation) = recorded {
             return Ok(Some(Executed { evaluation, is_stuck }));
@@ -270,7 +309,18 @@ impl<'a> Engine<'a> {
         let outcome = outcome_of(judge(testbed.as_mut(), &candidate.config, baselines)?);
         let evaluation = Evaluation { number, config: candidate.config, lineage: candidate.lineage, outcome };
         setup.store.record(&evaluation)?;
+        self.flush_now_and_then()?;
         Ok(Some(Executed { evaluation, is_stuck }))
+    }
+
+    /// Hands what is recorded to the system before too much work would be lost with this process.
+    fn flush_now_and_then(&self) -> Result<(), CampaignError> {
+        let mut flushed = self.flushed.lock().unwrap_or_else(PoisonError::into_inner);
+        if flushed.elapsed() >= FLUSH_EVERY {
+            self.setup.store.flush()?;
+            *flushed = Instant::now();
+        }
+        Ok(())
     }
 
     /// Decides about an execution, the next one in order; whether it shows something for the first time.
@@ -325,75 +375,6 @@ impl<'a> Engine<'a> {
         Ok(new)
     }
 
-    /// Counts a sighting, if its kind is one that the target looks for; whether it is the first.
-    fn sight(&mut self, evaluation: &Evaluation, signature: &str, changed: &mut Vec<String>) -> bool {
-        let kind = signature.split('/').next().unwrap_or_default();
-        let is_sought = self.setup.target.oracles.iter().any(|oracle| oracle == kind);
-        if !is_sought || self.setup.settings.ignore.iter().any(|ignored| ignored == signature) {
-            return false;
-        }
-        changed.push(signature.to_owned());
-        if let Some(finding) = self.findings.get_mut(signature) {
-            finding.sightings += 1;
-            return false;
-        }
-        let finding = FindingRecord {
-            id: finding::id_of(signature),
-            kind: kind.to_owned(),
-            signature: signature.to_owned(),
-            // Until its reproducer has been run again.
-            title: signature.to_owned(),
-            first_seen_execution: evaluation.number,
-            sightings: 1,
-            config: evaluation.config.clone(),
-            reproducer: evaluation.config.clone(),
-            minimized: Minimized::Pending,
-            minimizer_executions: 0,
-            evidence: String::new(),
-        };
-        (self.setup.watch)(Event::Found(&finding));
-        self.findings.insert(signature.to_owned(), finding);
-        true
-    }
-
-    /// Minimises the findings that are not minimised yet and writes them out. Only between batches and with streams of
-    /// its own, so that retention does not see it.
-    fn work_on_findings(&mut self) -> Result<(), CampaignError> {
-        let setup = &self.setup;
-        let budget = Some(setup.settings.minimizer_budget);
-        let pending: Vec<FindingRecord> = self
-            .findings
-            .values()
-            .filter(|finding| finding.minimized == Minimized::Pending)
-            .cloned()
-            .collect();
-        let worked: Vec<Result<FindingRecord, CampaignError>> = pending
-            .into_par_iter()
-            .with_max_len(1)
-            .map_init(setup.testbed, |testbed, mut finding| {
-                finding::minimise(&mut finding, testbed.as_mut(), budget, setup.stop)?;
-                if let Some(judged) = finding::reproduce(&finding, testbed.as_mut())? {
-                    finding::describe(&mut finding, &judged);
-                    finding::write(setup.folder, setup.settings, &finding, &judged)?;
-                }
-                Ok(finding)
-            })
-            .collect();
-        for finding in worked {
-            let finding = match finding {
-                Ok(finding) => finding,
-                // It stays to be minimised.
-                Err(CampaignError::Work(WorkError::Interrupted)) => continue,
-                Err(error) => return Err(error),
-            };
-            self.progress.minimizer_executions += finding.minimizer_executions;
-            self.setup.store.put_finding(&finding, self.progress)?;
-            (self.setup.watch)(Event::Minimised(&finding));
-            self.findings.insert(finding.signature.clone(), finding);
-        }
-        Ok(())
-    }
-
     /// Says once that more tests are invalid than a healthy testbed has.
     fn alarm(&mut self) {
         let Progress { executions, invalid, .. } = self.progress;
@@ -427,30 +408,21 @@ impl<'a> Engine<'a> {
         self.write_summary()
     }
 
-    /// Writes the findings out again: how often they were seen has changed.
-    fn write_findings(&self) -> Result<(), CampaignError> {
-        let setup = &self.setup;
-        let described: Vec<&FindingRecord> =
-            self.findings.values().filter(|finding| finding.minimized != Minimized::Pending).collect();
-        described
-            .into_par_iter()
-            .map_init(setup.testbed, |testbed, finding| {
-                match finding::reproduce(finding, testbed.as_mut())? {
-                    Some(judged) => {
-                        finding::write(setup.folder, setup.settings, finding, &judged).map_err(Into::into)
-                    }
-                    None => Ok(()),
-                }
-            })
-            .collect()
-    }
-
     fn write_summary(&mut self) -> Result<(), CampaignError> {
         let corpus_size = self.pool.len() as u64;
         let summary = Summary::new(self.setup.settings, self.progress, corpus_size, self.findings.values());
         folder::write_json(&self.setup.folder.join(SUMMARY), &summary)?;
         self.summary_written = Instant::now();
         Ok(())
+    }
+
+    /// Findings that are not minimised yet.
+    fn pending(&self) -> impl Iterator<Item = &FindingRecord> {
+        self.findings.values().filter(|finding| finding.minimized == Minimized::Pending)
+    }
+
+    fn has_pending(&self) -> bool {
+        self.pending().next().is_some()
     }
 
     fn status(&self) -> Status {
@@ -462,31 +434,5 @@ impl<'a> Engine<'a> {
             findings: self.findings.len(),
             pending: self.findings.values().filter(|finding| finding.minimized == Minimized::Pending).count(),
         }
-    }
-}
-
-fn outcome_of(verdict: Verdict) -> Outcome {
-    match verdict {
-        Verdict::Invalid { reason } => Outcome::Invalid { reason },
-        Verdict::Judged(judged) => Outcome::Scored(scores_of(&judged)),
-    }
-}
-
-fn scores_of(judged: &Judged) -> Scores {
-    let assessment = &judged.assessment;
-    let objectives = Objective::ALL.into_iter().zip(assessment.objectives);
-    Scores {
-        objectives: objectives.map(|(objective, s)| (objective.name().to_owned(), s)).collect(),
-        sightings: assessment
-            .findings_with_symptoms()
-            .map(|(anomaly, symptoms)| Sighting {
-                signature: anomaly.signature(),
-                objectives: std::iter::once(anomaly)
-                    .chain(symptoms)
-                    .map(|anomaly| anomaly.kind().objective().name().to_owned())
-                    .collect(),
-            })
-            .collect(),
-        references: judged.reference_keys.clone(),
     }
 }
