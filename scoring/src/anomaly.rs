@@ -87,6 +87,10 @@ pub enum Role {
     Responder,
     /// The receiver of data that sends CNPs.
     NotificationPoint,
+    /// The sender of data that CNPs are for.
+    ReactionPoint,
+    /// What all packets of a host go through.
+    Port,
 }
 
 impl fmt::Display for Role {
@@ -95,6 +99,8 @@ impl fmt::Display for Role {
             Self::Requester => "requester",
             Self::Responder => "responder",
             Self::NotificationPoint => "notification point",
+            Self::ReactionPoint => "reaction point",
+            Self::Port => "port",
         })
     }
 }
@@ -177,6 +183,8 @@ impl Anomaly {
             Role::Requester => "requester",
             Role::Responder => "responder",
             Role::NotificationPoint => "notification-point",
+            Role::ReactionPoint => "reaction-point",
+            Role::Port => "port",
         };
         let (kind, rule, state) = (self.kind(), self.rule.name(), self.state);
         let separator = if state.is_empty() { "" } else { "/" };

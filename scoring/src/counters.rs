@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use dumper::HostCounters;
 use serde::{Deserialize, Serialize};
 
-use crate::anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, Who};
+use crate::anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, Role, Who};
 use crate::facts::HostFacts;
 use crate::known::counts_discards;
 use crate::rules::Rule;
@@ -56,9 +56,14 @@ impl Cause {
         !matches!(self, Self::PacketsSent | Self::SequenceNaksSent | Self::CnpsSent | Self::CorruptReceived)
     }
 
-    /// Whether it is the notification point that counts, which any host may be.
-    pub(crate) const fn is_notification_points(self) -> bool {
-        matches!(self, Self::MarkedDelivered | Self::CnpsSent)
+    /// The part of the NIC that counts it, where both hosts have one at work.
+    pub(crate) const fn counted_by(self) -> Option<Role> {
+        match self {
+            Self::MarkedDelivered | Self::CnpsSent => Some(Role::NotificationPoint),
+            Self::CnpsDelivered => Some(Role::ReactionPoint),
+            Self::PacketsSent | Self::PacketsDelivered | Self::CorruptReceived => Some(Role::Port),
+            _ => None,
+        }
     }
 
     /// The least and the most that a host may have counted.

@@ -9,7 +9,7 @@ struct Pair {
     signatures: [&'static str; 2],
 }
 
-const PAIRS: [Pair; 6] = [
+const PAIRS: [Pair; 8] = [
     Pair {
         profile: "[quirks]\nstuck-counters = [\"packet_seq_err\", \"out_of_sequence\"]\n",
         signatures: [
@@ -18,8 +18,22 @@ const PAIRS: [Pair; 6] = [
         ],
     },
     Pair {
+        profile: "[quirks]\ndoubled-counters = [\"np_cnp_sent\"]\nstuck-counters = [\"rp_cnp_handled\"]\n",
+        signatures: [
+            "counter-mismatch/notification-point/counter-differs/np_cnp_sent",
+            "counter-mismatch/reaction-point/counter-differs/rp_cnp_handled",
+        ],
+    },
+    Pair {
         profile: "[retransmission.nack-generation-ns]\nread = 400_000\nwrite = 300_000\n",
         signatures: ["slow-retransmission/requester/", "slow-retransmission/responder/"],
+    },
+    Pair {
+        profile: "[retransmission]\nnack-generation-ns.send = 300_000\nnack-reaction-ns.read = 300_000\n",
+        signatures: [
+            "slow-retransmission/responder/slow-nack/generation-send",
+            "slow-retransmission/responder/slow-nack/reaction-read",
+        ],
     },
     Pair {
         profile: "[quirks]\nnak-repeats = 1\nresume-offset = 1\n",

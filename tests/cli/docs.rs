@@ -44,14 +44,16 @@ fn objectives() -> String {
 /// Which anomaly explains which.
 fn consequences() -> String {
     let mut text = String::from(
-        "| cause | symptoms on the same connection | on any | counters | how |\n|---|---|---|---|---|\n",
+        "| cause | symptoms on the same connection | on any | counters | may show late | how |\n\
+         |---|---|---|---|---|---|\n",
     );
     let list = |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let rules = |rules: &[Rule]| list(rules.iter().map(|rule| rule.name()).collect());
     for row in CONSEQUENCES {
         let (cause, counters) = (row.cause.name(), list(row.counters().collect()));
         let (symptoms, elsewhere) = (rules(row.symptoms), rules(row.elsewhere));
-        let _ = writeln!(text, "| `{cause}` | {symptoms} | {elsewhere} | {counters} | {} |", row.reason);
+        let (late, reason) = (if row.shows_late { "yes" } else { "" }, row.reason);
+        let _ = writeln!(text, "| `{cause}` | {symptoms} | {elsewhere} | {counters} | {late} | {reason} |");
     }
     text
 }

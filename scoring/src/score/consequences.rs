@@ -18,6 +18,8 @@ pub struct Consequence {
     pub cause: Rule,
     /// Rules that seem broken from then on, on the same connection.
     pub symptoms: &'static [Rule],
+    /// Its symptoms may come before anything shows it for certain.
+    pub shows_late: bool,
     /// The same, on any connection.
     pub elsewhere: &'static [Rule],
     /// What moves the counters, of either host, that then differ from what the trace shows.
@@ -39,7 +41,17 @@ const fn row(
     counters: &'static [Cause],
     reason: &'static str,
 ) -> Consequence {
-    Consequence { cause, symptoms, elsewhere: &[], counters, reason }
+    Consequence { cause, symptoms, shows_late: false, elsewhere: &[], counters, reason }
+}
+
+/// A consequence whose symptoms may come before anything shows the cause for certain.
+const fn late(
+    cause: Rule,
+    symptoms: &'static [Rule],
+    counters: &'static [Cause],
+    reason: &'static str,
+) -> Consequence {
+    Consequence { shows_late: true, ..row(cause, symptoms, counters, reason) }
 }
 
 /// A consequence on any connection.
@@ -49,17 +61,17 @@ const fn shared(
     counters: &'static [Cause],
     reason: &'static str,
 ) -> Consequence {
-    Consequence { cause, symptoms: &[], elsewhere, counters, reason }
+    Consequence { elsewhere, ..row(cause, &[], counters, reason) }
 }
 
 /// Every consequence that is known.
 #[rustfmt::skip]
 pub const CONSEQUENCES: &[Consequence] = &[
-    row(
+    late(
         NakWithoutCause,
         &[
             NakWrongPsn, NakAgain, NakMissing, AckBeyondData, AckMissing, MsnWrong, RnrUndelivered, ResponseGap,
-            ResponseUnrequested, ResponsePosition, ResumeEarly, ResumeLate, RetransmissionWithoutCause,
+            ResponseUnrequested, ResponsePosition, ResumeEarly, ResumeLate, RetransmissionWithoutCause, RtoBelowMinimum,
         ],
         &[Cause::SequenceNaksHeard, Cause::DuplicateRequests],
         "who says that it misses what it has leaves nobody able to tell what it has taken, nor what is repeated for what",
@@ -68,12 +80,12 @@ pub const CONSEQUENCES: &[Consequence] = &[
         NakWrongPsn,
         &[
             DeliveredNotOnce, MsnWrong, ResponseUnrequested, ResponsePosition, NakAgain, NakMissing, NakWithoutCause,
-            AckPassesRead, AckRegresses,
+            AckPassesRead, AckRegresses, RnrUndelivered,
         ],
         &[Cause::DuplicateRequests],
         "the requester goes back to where the NAK says: what is missing before is never sent again, or repeats are many",
     ),
-    row(
+    late(
         AckBeyondData,
         &[
             AckMissing, AckPassesRead, AckRegresses, NakWrongPsn, NakMissing, MsnWrong, RnrUndelivered,
@@ -149,12 +161,15 @@ pub const CONSEQUENCES: &[Consequence] = &[
         &[Cause::DuplicateRequests, Cause::RnrNaksHeard],
         "what is lost behind the switch is missed wherever it was going",
     ),
-    shared(
-        CnpWithoutEcn,
-        &[CnpTooEarly],
-        &[],
-        "the notification point is one for all connections, and CNPs that it should not send keep no interval",
-    ),
+    Consequence {
+        shows_late: true,
+        ..shared(
+            CnpWithoutEcn,
+            &[CnpTooEarly],
+            &[],
+            "the notification point is one for all connections, and CNPs that it should not send keep no interval",
+        )
+    },
 ];
 
 /// The rule that a fault is reported as, where two rules look at one thing from two sides.

@@ -1,9 +1,10 @@
 //! Which anomalies are only symptoms of another one in the same test, so that one fault is one finding.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::analyzers;
-use crate::anomaly::{Anomalies, Anomaly, Role};
+use crate::anomaly::{Anomalies, Anomaly};
 use crate::counters::{Cause, cause_of};
 use crate::rules::Rule;
 
@@ -21,27 +22,31 @@ pub(super) fn conclude(analyzers: &Anomalies, oracles: Vec<Anomaly>) -> (Vec<Ano
     let mut all: Vec<Anomaly> = analyzers.kept().iter().cloned().chain(oracles).map(normalised).collect();
     all.sort_by_key(|anomaly| anomaly.evidence.packets.first().copied().unwrap_or(u32::MAX));
 
-    // By signature: which one stands for all, and the rule that explains it.
-    let mut groups: BTreeMap<String, (usize, Option<Rule>)> = BTreeMap::new();
+    // By signature: which one stands for all, the rule that explains it, and how many they are.
+    let mut groups: BTreeMap<String, (usize, Option<Rule>, usize)> = BTreeMap::new();
     for (at, anomaly) in all.iter().enumerate() {
         let cause = cause(anomaly, analyzers.first());
-        let (stands, by) = groups.entry(anomaly.signature()).or_insert((at, cause));
+        let (stands, by, count) = groups.entry(anomaly.signature()).or_insert((at, cause, 0));
+        *count += 1;
         if by.is_some() && cause.is_none() {
             (*stands, *by) = (at, None);
         }
     }
-    let mut kept: Vec<(usize, Option<Rule>)> = groups.into_values().collect();
+    let mut kept: Vec<(usize, Option<Rule>, usize)> = groups.into_values().collect();
     kept.sort_unstable();
-    let place = |cause: &Option<Rule>| kept.iter().position(|(at, _)| Some(all[*at].rule) == *cause);
-    let mut causes: Vec<Option<usize>> = kept.iter().map(|(_, cause)| place(cause)).collect();
-    for symptom in 0..causes.len() {
+    let place = |cause: &Option<Rule>| kept.iter().position(|(at, ..)| Some(all[*at].rule) == *cause);
+    let mut causes: Vec<Option<usize>> = kept.iter().map(|(_, cause, _)| place(cause)).collect();
+    // Of rules that explain each other the one that is broken most often stays, or else the one that was broken first.
+    let mut most_first: Vec<usize> = (0..kept.len()).collect();
+    most_first.sort_by_key(|at| Reverse(kept[*at].2));
+    for symptom in most_first {
         if leads_to_itself(&causes, symptom) {
             causes[symptom] = None;
         }
     }
     let explained =
         causes.into_iter().enumerate().filter_map(|(symptom, cause)| Some((symptom, cause?))).collect();
-    (kept.iter().map(|(at, _)| all[*at].clone()).collect(), explained)
+    (kept.iter().map(|(at, ..)| all[*at].clone()).collect(), explained)
 }
 
 /// Whether causes of causes of one are that one again: two rules may each be what breaking the other makes of a test.
@@ -58,28 +63,29 @@ fn normalised(mut anomaly: Anomaly) -> Anomaly {
         anomaly.state = "";
     }
     if anomaly.rule == Rule::CounterDiffers
-        && cause_of(anomaly.state).is_some_and(Cause::is_notification_points)
+        && let Some(part) = cause_of(anomaly.state).and_then(Cause::counted_by)
     {
-        anomaly.who.role = Role::NotificationPoint;
+        anomaly.who.role = part;
     }
     anomaly
 }
 
-/// The broken rule that explains an anomaly: on the same connection, and not later than it. `first` has the first packet of
+/// The broken rule that explains an anomaly: on the same connection, and not later than it unless it shows late. `first` has the first packet of
 /// each rule on each connection.
 fn cause(symptom: &Anomaly, first: &BTreeMap<(Rule, Option<usize>), Option<u32>>) -> Option<Rule> {
     // An anomaly that took its time began with its earliest packet and shows with its latest.
     let shows = symptom.evidence.packets.iter().max();
-    let begins_before = |(_, packet): &(_, &Option<u32>)| {
-        packet.is_none() || shows.is_none_or(|shows| packet.as_ref().is_some_and(|packet| packet <= shows))
+    let begins_before = |packet: Option<u32>| {
+        packet.is_none() || shows.is_none_or(|shows| packet.is_some_and(|packet| packet <= *shows))
     };
-    let explains = |rule: Rule, connection: Option<usize>| {
+    let explains = |&((rule, connection), packet): &(&(Rule, Option<usize>), &Option<u32>)| {
+        let (rule, connection) = (one_fault(*rule), *connection);
         let here = symptom.who.connection.is_none() || symptom.who.connection == connection;
         let mut rows = CONSEQUENCES.iter().filter(|consequence| consequence.cause == rule);
-        rule != symptom.rule && rows.any(|consequence| consequence.has(symptom, here))
+        rule != symptom.rule
+            && rows.any(|row| row.has(symptom, here) && (row.shows_late || begins_before(*packet)))
     };
-    let mut causes = first.iter().filter(|((rule, connection), _)| explains(one_fault(*rule), *connection));
-    causes.find(|cause| begins_before(cause)).map(|((rule, _), _)| one_fault(*rule))
+    first.iter().find(explains).map(|((rule, _), _)| one_fault(*rule))
 }
 
 impl Consequence {
@@ -95,7 +101,7 @@ impl Consequence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::anomaly::{Evidence, Who};
+    use crate::anomaly::{Evidence, Role, Who};
 
     /// An anomaly on a connection, 0 for none, with its packets.
     fn anomaly(rule: Rule, connection: usize, packets: &[u32], state: &'static str) -> Anomaly {
@@ -129,6 +135,35 @@ mod tests {
         // Of several sightings one that nothing explains stands for all.
         let (kept, explained) = concluded(vec![late(1, 5), ignored(1, 9), ignored(2, 12)]);
         assert_eq!((kept, explained), (vec![(Rule::ResumeLate, 5), (Rule::NakIgnored, 12)], vec![]));
+    }
+
+    #[test]
+    fn a_cause_that_shows_late_explains_what_came_before_it_on_its_connection() {
+        let beyond = |connection| anomaly(Rule::AckBeyondData, connection, &[9], "in-order");
+        let msn = |connection| anomaly(Rule::MsnWrong, connection, &[5], "in-order");
+        assert_eq!(concluded(vec![beyond(1), msn(1)]).1, [(0, 1)]);
+        assert_eq!(concluded(vec![beyond(1), msn(2)]).1, []);
+    }
+
+    #[test]
+    fn of_rules_that_explain_each_other_the_one_that_is_seen_most_stays() {
+        let position = anomaly(Rule::ResponsePosition, 1, &[5], "idle");
+        let unrequested = |packet| anomaly(Rule::ResponseUnrequested, 1, &[packet], "idle");
+        assert_eq!(concluded(vec![position.clone(), unrequested(5)]).1, [(1, 0)]);
+        assert_eq!(concluded(vec![position, unrequested(5), unrequested(7)]).1, [(0, 1)]);
+    }
+
+    #[test]
+    fn a_counter_that_both_hosts_have_at_work_is_one_finding() {
+        let of = |counter, role| {
+            let anomaly = anomaly(Rule::CounterDiffers, 0, &[], counter);
+            Anomaly { who: Who { role, ..anomaly.who }, ..anomaly }
+        };
+        let both =
+            |counter| concluded([Role::Requester, Role::Responder].map(|role| of(counter, role)).into()).0;
+        assert_eq!(both("rp_cnp_handled").len(), 1);
+        assert_eq!(both("np_cnp_sent").len(), 1);
+        assert_eq!(both("out_of_sequence").len(), 2);
     }
 
     #[test]

@@ -22,7 +22,8 @@ impl Requester {
         let psn = packet.psn;
         let una = self.window.una();
         let mut event = self.classify_return(packet, ledger);
-        let timer_possible = self.timer_may_have_expired(packet.time, ledger);
+        let timer_possible = self.timer_may_have_expired(packet.time, ledger)
+            || self.timer_has_ignored_progress(packet.time, ledger);
         let timer_due = self.timer_is_due(packet.time, ledger);
         let heard = ledger.requester_discards == Some(0);
         let at_the_nak = self.unheeded.is_some_and(|nak| !psn.is_after(nak.psn));
@@ -212,6 +213,9 @@ impl Requester {
                 _ if expired => Event::ResumeByTimer,
                 // What showed it a loss may be among what was thrown away.
                 Some(1..) => Event::ResumeDiscarded,
+                Some(0) | None if self.timer_has_ignored_progress(packet.time, ledger) => {
+                    Event::ResumeByTimer
+                }
                 Some(0) | None => Event::ResumeTooSoon,
             };
             let event = match event {
@@ -318,6 +322,12 @@ impl Requester {
             Some(Timeout::Enabled(minimum)) => self.window.waited_at_most(now) + TIMER_SLACK >= minimum,
             Some(Timeout::Disabled) | None => self.timer_may_have_expired(now, ledger),
         }
+    }
+
+    /// Whether a timer that no progress starts again would have expired by `now`.
+    fn timer_has_ignored_progress(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
+        let outstanding = now - self.window.outstanding_since();
+        matches!(ledger.known.timeout, Some(Timeout::Enabled(minimum)) if outstanding + TIMER_SLACK >= minimum)
     }
 
     /// Judges an expiry against T and 4T, where the configuration says what T is.

@@ -56,9 +56,9 @@ impl Gap {
     }
 }
 
-/// Closed gaps whose NAK may still be on its way, at most. A responder has one NAK outstanding; more than this
-/// many gaps within one round trip have nothing to tell.
-const REMEMBERED_GAPS: usize = 16;
+/// Closed gaps whose NAK may still be on its way, at most: as many as packets can overtake one another within the time
+/// that a slow responder takes for a NAK. More than these have nothing to tell.
+const REMEMBERED_GAPS: usize = 256;
 
 #[derive(Debug)]
 pub(super) struct Responder {
@@ -70,6 +70,11 @@ pub(super) struct Responder {
     gap: Option<Gap>,
     /// Gaps that closed before their NAK was seen.
     unanswered: VecDeque<(Gap, Nanos)>,
+    /// A NAK was taken as that of a gap, and an earlier one was never NAKed; nothing was acknowledged since. It may have
+    /// been the earlier one's, with a PSN that is wrong, and the next NAK that of the gap.
+    passed_over: bool,
+    /// It NAKed a PSN beyond the expected one: so may others of its NAKs.
+    naks_ahead: bool,
     /// PSN of the last sequence NAK, and the NAK.
     naked: Option<(Psn, u32)>,
     /// PSN of the last RNR NAK, until it is acknowledged.
@@ -107,6 +112,8 @@ impl Responder {
             acknowledged: psn,
             gap: None,
             unanswered: VecDeque::new(),
+            passed_over: false,
+            naks_ahead: false,
             naked: None,
             refused: None,
             owed: None,
@@ -264,6 +271,7 @@ impl Responder {
         }
         let cause = match answer {
             Answer::Ack => {
+                self.passed_over = false;
                 self.ack(packet, passed, ledger);
                 None
             }
@@ -364,10 +372,14 @@ impl Responder {
         // What was missing has come, and the NAK asks for what was thrown away behind it.
         let is_behind = |(gap, _): &(Gap, Nanos)| psn == self.expected && gap.thrown_away.is_after(psn);
         let behind = self.unanswered.iter().position(is_behind);
+        let is_earlier = |(gap, _): &(Gap, Nanos)| gap.owed && gap.psn.is_before(psn);
+        let passes_over = self.unanswered.front().is_some_and(is_earlier);
         let (event, cause) = if let Some(gap) = self.gap.filter(|gap| gap.psn == psn) {
             self.gap = None;
+            self.passed_over |= passes_over;
             (Event::NakOwed, Some(gap))
         } else if let Some((gap, _)) = late.and_then(|at| self.unanswered.remove(at)) {
+            self.passed_over |= passes_over;
             (Event::NakOwed, Some(gap))
         } else if let Some((gap, _)) = behind.and_then(|at| self.unanswered.remove(at)) {
             (Event::NakOwed, Some(gap))
@@ -383,7 +395,12 @@ impl Responder {
                 0 => Event::NakIdle,
                 _ if psn.is_before(self.acknowledged) => Event::NakAcknowledged,
                 _ => match known_discards {
-                    Some(0) if self.state == State::InOrder && self.unanswered.is_empty() => {
+                    Some(0)
+                        if self.state == State::InOrder
+                            && self.unanswered.is_empty()
+                            && !self.passed_over
+                            && !self.naks_ahead =>
+                    {
                         Event::NakUnprovoked
                     }
                     Some(0) => Event::NakDeliveredUnlost,
@@ -393,6 +410,7 @@ impl Responder {
             };
             (event, None)
         };
+        self.naks_ahead |= event == Event::NakAhead;
         let relative = ledger.relative(psn);
         let expected = ledger.relative(self.expected);
         let earlier = self.naked.filter(|(naked, _)| *naked == psn).map(|(_, sequence)| sequence);
