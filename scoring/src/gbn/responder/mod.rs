@@ -56,9 +56,9 @@ impl Gap {
     }
 }
 
-/// Closed gaps whose NAK may still be on its way, at most. A responder has one NAK outstanding; more than this
-/// many gaps within one round trip have nothing to tell.
-const REMEMBERED_GAPS: usize = 16;
+/// Closed gaps whose NAK may still be on its way, at most: one for every other packet of a window of 8192. Where every
+/// few packets come late, each makes a gap, and the NAKs wait in their NIC behind Read responses for as long as those take.
+const REMEMBERED_GAPS: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Responder {
