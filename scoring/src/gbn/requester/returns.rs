@@ -95,8 +95,10 @@ impl Requester {
                     ledger.counts.possible_timeouts += 1;
                     self.budget.may_spend();
                 }
-                // Of several RNR NAKs on their way nobody can say which one it acts on.
-                if !timer_due && psn == una && rnr.pending == 1 && self.rnr_binds {
+                // Of several RNR NAKs on their way nobody can say which one it acts on, nor whether it acts on one at all
+                // where there is something else to act on.
+                let alone = rnr.pending == 1 && !self.may_not_have_heard_rnr(packet);
+                if !timer_due && psn == una && alone && self.rnr_binds {
                     let most = self.budget.retried_after_rnr();
                     beyond = most.map(|most| (Rule::RnrRetriesBeyondBudget, most));
                 }
@@ -115,6 +117,10 @@ impl Requester {
                         cause.pending > 0 && (cause.psn == psn || packet.time - cause.time <= ACK_IN_FLIGHT)
                     })
                 };
+                if pending(self.gap) {
+                    // After the expiry, what is still on its way beyond the gap is an implied NAK once more.
+                    self.budget.may_spend();
+                }
                 let waits = self.is_to_wait(packet);
                 if psn != una || waits || pending(self.nak) || pending(self.gap) {
                     ledger.counts.possible_timeouts += 1;
@@ -271,13 +277,15 @@ impl Requester {
             && packet.psn == self.window.una()
             && !self.timer_is_due(packet.time, ledger)
         {
-            // The RNR NAK may be on its way while the requester goes back for something else.
-            let expired = self.expired_unseen.is_some_and(|since| packet.time - since <= ACK_IN_FLIGHT);
-            let elsewhere =
-                expired || [self.nak, self.gap].into_iter().any(|cause| overtaken_by(cause, packet));
-            return (!elsewhere).then_some(Event::ResumeDuringRnr);
+            return (!self.may_not_have_heard_rnr(packet)).then_some(Event::ResumeDuringRnr);
         }
         (!self.timer_is_due(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
+    }
+
+    /// Whether an RNR NAK may still be on its way while the requester goes back for something else.
+    fn may_not_have_heard_rnr(&self, packet: &Packet) -> bool {
+        self.may_have_expired_before(packet.time)
+            || [self.nak, self.gap].into_iter().any(|cause| overtaken_by(cause, packet))
     }
 
     /// Whether an RNR NAK of what is sent asks for a wait that is not over: should the timer run meanwhile, and expire, nobody

@@ -56,9 +56,9 @@ impl Gap {
     }
 }
 
-/// Closed gaps whose NAK may still be on its way, at most: as many as packets can overtake one another within the time
-/// that a slow responder takes for a NAK. More than these have nothing to tell.
-const REMEMBERED_GAPS: usize = 256;
+/// Closed gaps whose NAK may still be on its way, at most: one for every other packet of a window of 8192. Where every
+/// few packets come late, each makes a gap, and the NAKs wait in their NIC behind Read responses for as long as those take.
+const REMEMBERED_GAPS: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Responder {
