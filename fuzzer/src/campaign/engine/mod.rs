@@ -30,8 +30,8 @@ use crate::judge::judge;
 /// How often `summary.json` is written, at most.
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
 
-/// How often executions are handed to the system, at most, before their batch is complete: a killed process loses the
-/// tests of so long. Those of a testbed that takes longer are handed over one by one.
+/// How often executions are handed to the system, at most: a killed process loses the tests of so long, and runs them
+/// again. Those of a testbed that takes longer for a test are handed over one by one.
 const FLUSH_EVERY: Duration = Duration::from_millis(20);
 
 /// How often the store is made safe against a power failure, at most.
@@ -243,9 +243,15 @@ impl<'a> Engine<'a> {
                 break;
             }
         }
-        self.setup.store.flush()?;
-        let new = self.findings.values().filter(|finding| finding.first_seen_execution > decided_before);
-        new.for_each(|finding| (self.setup.watch)(Event::Found(finding)));
+        let new: Vec<&FindingRecord> =
+            self.findings.values().filter(|finding| finding.first_seen_execution > decided_before).collect();
+        if new.is_empty() {
+            self.flush_now_and_then()?;
+        } else {
+            // A finding is not announced before it is safe.
+            self.setup.store.flush()?;
+        }
+        new.into_iter().for_each(|finding| (self.setup.watch)(Event::Found(finding)));
         (self.setup.watch)(Event::Status(&self.status()));
         self.alarm();
         self.work_on_findings()?;
