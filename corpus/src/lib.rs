@@ -25,11 +25,13 @@
 mod check;
 pub mod config;
 mod error;
+mod evaluation;
 mod intake;
 mod load;
 pub mod lumina;
 mod packets;
 mod source;
+pub mod store;
 mod suggest;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
@@ -41,8 +43,9 @@ pub use config::{
     RoceParameters, Role, SetField, Target, TestConfig, Traffic, TrafficClass, Verb,
 };
 pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS, Problem};
+pub use evaluation::{Evaluation, FindingRecord, Key, Lineage, Minimized, Outcome, Scores, Sighting};
 pub use load::{Loaded, load, load_text, read_text};
 pub use packets::{Place, Position, Shape};
-pub use source::{Format, MAX_FILE_BYTES};
+pub use source::{Format, MAX_FILE_BYTES, clip};
 pub use suggest::nearest;
 pub use toml_form::from_toml;

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
+#[path = "support/mod.rs"]
+mod support;
+
 use std::path::Path;
 
 use corpus::TestConfig;
@@ -9,7 +12,7 @@ use dumper::observation::CompletionStatus;
 use dumper::{Nanos, Observation};
 use executor::sim::Sim;
 use executor::{NicProfile, Testbed, profile};
-use scoring::{Analysis, Options, Trigger};
+use scoring::{Analysis, Anomaly, Options, Trigger};
 
 fn config(text: &str) -> TestConfig {
     let hosts = "[requester]\nnic = \"cx4-lx\"\n[responder]\nnic = \"cx4-lx\"\n";
@@ -121,16 +124,21 @@ fn time_outs_of_the_reference_are_between_t_and_4t() {
 const TIMEOUT: u8 = 18;
 
 /// 36 connections, ten 20 KB messages each, the fifth data packet dropped on the first `noisy` (001 §6.2.2).
-fn neighbours(verb: &str, noisy: u32, nics: Option<[NicProfile; 2]>) -> (f64, Observation) {
+fn neighbourhood(verb: &str, noisy: u32) -> TestConfig {
     let event = if noisy == 0 {
         String::new()
     } else {
         format!("[[event]]\nqpn = {{ first = {noisy} }}\npsn = 5\ntype = \"drop\"\n")
     };
-    let config = config(&format!(
+    config(&format!(
         "[traffic]\nnum-connections = 36\nrdma-verb = \"{verb}\"\nnum-msgs-per-qp = 10\nmessage-size = 20_480\n\
          min-retransmit-timeout = {TIMEOUT}\n{event}"
-    ));
+    ))
+}
+
+/// Mean completion time of the innocent in µs, and everything else.
+fn neighbours(verb: &str, noisy: u32, nics: Option<[NicProfile; 2]>) -> (f64, Observation) {
+    let config = neighbourhood(verb, noisy);
     let observation = match nics {
         Some(nics) => executor::sim::run(&config, nics).unwrap(),
         None => run(&config),
@@ -194,6 +202,10 @@ fn other_thresholds_and_verbs_come_from_a_profile() {
         let discards = moved(&observation.responder, "rx_discards_phy");
         assert_eq!(mct > 10_000.0, disturbed, "{noisy}: {mct} µs");
         assert_eq!(discards > 0, disturbed, "{noisy}: {discards}");
+        let assessment = support::assess(&neighbourhood("write", noisy), &[nic(), nic()], &observation);
+        let found = assessment.findings().map(Anomaly::signature).filter(|found| found.starts_with("noisy"));
+        let expected = disturbed.then_some("noisy-neighbor/responder/innocent-suffers/lost");
+        assert_eq!(found.collect::<Vec<_>>(), Vec::from_iter(expected));
     }
     let (mct, _) = neighbours("read", 16, Some([nic(), nic()]));
     assert!(mct < 1_000.0, "Reads are not recovered so: {mct} µs");
@@ -206,6 +218,68 @@ fn the_stuck_counter_is_found() {
         "[traffic]\nrdma-verb = \"read\"\nnum-msgs-per-qp = 5\n[[event]]\nqpn = 1\npsn = 5\ntype = \"drop\"\n",
     );
     let analysis = analyze(&config, &run(&config));
-    let signatures: Vec<String> = analysis.anomalies.kept().iter().map(scoring::Anomaly::signature).collect();
+    let signatures: Vec<String> = analysis.anomalies.kept().iter().map(Anomaly::signature).collect();
     assert_eq!(signatures, ["counter-mismatch/requester/counter-differs/implied_nak_seq_err"]);
+}
+
+/// Findings of a test on two of these NICs.
+fn findings(config: &TestConfig) -> Vec<Anomaly> {
+    let nic = || profile::load("cx4-lx", Path::new(".")).unwrap();
+    support::assess(config, &[nic(), nic()], &run(config)).findings().cloned().collect()
+}
+
+fn signatures(config: &TestConfig) -> Vec<String> {
+    findings(config).iter().map(Anomaly::signature).collect()
+}
+
+const NOISY: &str = "noisy-neighbor/requester/innocent-suffers/lost";
+const STUCK: &str = "counter-mismatch/requester/counter-differs/implied_nak_seq_err";
+
+#[test]
+fn noisy_neighbours_are_found_where_they_are_noisy() {
+    for (noisy, found) in [(0, false), (8, false), (12, true), (16, true)] {
+        let signatures = signatures(&neighbourhood("read", noisy));
+        assert_eq!(signatures.iter().any(|signature| signature == NOISY), found, "{noisy}: {signatures:?}");
+    }
+    // A test that is kept as an example, too.
+    let example = corpus::load(Path::new("../examples/noisy-neighbor.toml")).unwrap().config;
+    assert_eq!(example, neighbourhood("read", 12));
+}
+
+/// The evidence of 001 figure 11: what the innocent take, what they take otherwise, and what the requester discards.
+#[test]
+fn evidence_of_a_noisy_neighbour() {
+    let findings = findings(&neighbourhood("read", 12));
+    let anomaly = findings.iter().find(|anomaly| anomaly.signature() == NOISY).unwrap();
+    let evidence = &anomaly.evidence;
+    assert!(evidence.times_ns["innocent-mct-max"] > Nanos::from_millis(1_000), "{evidence:?}");
+    assert_within(evidence.times_ns["reference-mct-mean"].0 as f64 / 1e3, 160.0, 25.0);
+    let [discards] = &evidence.counters[..] else { panic!("{:?}", evidence.counters) };
+    assert_eq!((&discards.name[..], discards.expected), ("rx_discards_phy", 0));
+    assert!((36..=321).contains(&discards.moved), "{discards:?}");
+    assert_eq!(evidence.connections["with-events"], (1..=12).collect::<Vec<_>>());
+    assert_eq!(evidence.connections["innocent"], (13..=36).collect::<Vec<_>>());
+    assert!(!evidence.connections["suffering"].is_empty());
+}
+
+/// One connection loses one packet: both phases of 001 figures 8 and 9 are slow where they were measured slow.
+#[test]
+fn slow_phases_are_found() {
+    for (verb, slow) in [
+        ("read", &["requester/slow-nack/generation-read", "responder/slow-nack/reaction-read"][..]),
+        ("write", &["requester/slow-nack/reaction-write"]),
+        ("send", &["requester/slow-nack/reaction-send"]),
+    ] {
+        let config = config(&format!(
+            "[traffic]\nrdma-verb = \"{verb}\"\n[[event]]\nqpn = 1\npsn = 5\ntype = \"drop\"\n"
+        ));
+        let mut found = signatures(&config);
+        found.sort();
+        let mut expected: Vec<String> =
+            slow.iter().map(|phase| format!("slow-retransmission/{phase}")).collect();
+        if verb == "read" {
+            expected.insert(0, STUCK.to_owned());
+        }
+        assert_eq!(found, expected);
+    }
 }

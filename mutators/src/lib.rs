@@ -1,3 +1,43 @@
-//! Search spaces, targets, and the mutation and crossover operators over `corpus::TestConfig`.
-//!
-//! Empty so far: operators arrive together with the campaign that applies them.
+//! Targets: what a campaign looks for and where. A target's search space, the random tests that are drawn from it, and
+//! the mutation operators that change one test of it into another. Every test that comes out is valid
+//! ([`corpus::TestConfig::is_valid`]) and inside the space.
+
+mod admit;
+mod axis;
+mod draw;
+mod operators;
+mod settle;
+mod show;
+mod space;
+mod target;
+mod values;
+mod words;
+
+pub use axis::{AXES, Axis, Entry, Kind};
+pub use operators::{Operator, all as operators};
+pub use space::Space;
+pub use target::{
+    Change, Field, Line, Loaded, SHIPPED, Shipped, Target, TargetError, Vocabulary, fields, is_shipped,
+    load_with_base,
+};
+pub use values::Values;
+
+use corpus::TestConfig;
+
+/// A test that was changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mutant {
+    /// The test: valid, inside the target's space, and different from its parent.
+    pub config: TestConfig,
+    /// The operators that changed it, in order.
+    pub operators: Vec<&'static str>,
+}
+
+/// What mutation made of a test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mutation {
+    /// A different one.
+    Changed(Box<Mutant>),
+    /// Nothing: no operator of the target applies to this test.
+    NotApplicable,
+}

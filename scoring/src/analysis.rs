@@ -100,6 +100,8 @@ pub struct Analysis {
     pub message_times: Vec<MessageTime>,
     /// What is wrong.
     pub anomalies: Anomalies,
+    /// Which flows are the connections.
+    pub(crate) pairs: Vec<Pair>,
 }
 
 /// What to judge by.
@@ -141,7 +143,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
                 routes[answers.index()].answers = at;
             }
             // What the packets show outdoes a configuration, which may be that of another test.
-            let mtu = pair.mtu.or(known.mtu).unwrap_or(LARGEST_MTU);
+            let mtu = pair.mtu.or(known.mtu).or(pair.likely_mtu).unwrap_or(LARGEST_MTU);
             let ends = [pair.connection.requester.ip, pair.connection.responder.ip];
             let discards = ends.map(|ip| sides.of(ip).and_then(|side| known.host(side).discards));
             trackers.push(ConnectionTracker::new(*pair, number, mtu, discards));
@@ -196,11 +198,12 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         messages: messages::per_qp(&observation.completions),
         message_times: messages::per_message(&observation.completions),
         anomalies,
+        pairs,
     }
 }
 
 /// What tells a connection from the others: its responder, who has it once.
-const fn key_of(connection: &Connection) -> (IpAddr, Option<u32>) {
+pub(crate) const fn key_of(connection: &Connection) -> (IpAddr, Option<u32>) {
     (connection.responder.ip, connection.responder.qpn)
 }
 
@@ -228,10 +231,12 @@ fn pass(
         }
     };
     for (at, record) in trace.records().iter().enumerate() {
+        let fate = trace.fate(record);
+        let copies = if let Fate::Delivered { copies, .. } = fate { copies } else { 1 };
         if routes[record.flow.index()].requests != NOBODY {
-            findings.shared_path.request(record);
+            findings.shared_path.request(record, copies);
         } else if routes[record.flow.index()].answers != NOBODY {
-            findings.shared_path.answer(record);
+            findings.shared_path.answer(record, copies);
         }
         while let Some(Reverse((left, held_at))) =
             held.peek().copied().filter(|Reverse((left, _))| *left < record.time)
@@ -242,7 +247,6 @@ fn pass(
         if record.event() != Event::None {
             events.add(record);
         }
-        let fate = trace.fate(record);
         cnp.enters(record, fate, findings.anomalies);
         if let Some(tracker) = tracker_of(record, routes, trackers) {
             tracker.enters(record, fate, findings);
@@ -303,7 +307,7 @@ fn compare_counters(
     let mut compare = |counters: &Option<HostCounters>, facts, host: &Host, role, address| {
         let counters = counters.as_ref().filter(|_| followed)?;
         let who = Who { role, address, connection: None };
-        let all_arrived = host.discards.is_none_or(|discards| discards == 0);
+        let all_arrived = host.discards.map(|discards| discards == 0);
         Some(counters::compare(counters, facts, (all_arrived, known.timer_shows()), who, anomalies))
     };
     let first = pairs.first().map(|pair| pair.connection);

@@ -109,11 +109,43 @@ pub const ALL: &[Analyzer] = &[
             measures and does not judge.",
         rules: &[],
     },
+    Analyzer {
+        name: "latency",
+        summary: "finds NACKs that are made or acted on slowly",
+        needs: "a test that was run",
+        explanation: "Takes the generation and the reaction of each NACK, and leaves out what may have waited: behind \
+            other packets on the slowest link, behind what its sender was sending without a break, behind other \
+            connections that recover at the same time. An oracle: judges tests, in campaigns.",
+        rules: &[Rule::SlowNack],
+    },
+    Analyzer {
+        name: "noisy-neighbor",
+        summary: "compares the connections without events with the same test without events",
+        needs: "a test that was run, and the same without its events",
+        explanation: "Message completion times of connections that no event names, against the same connections' where \
+            nothing happens to anyone. What all packets of the test together take on the slowest link is no reason, \
+            nor is a time-out that is too short for the path, nor what a receiver cannot take. An oracle: judges \
+            tests, in campaigns.",
+        rules: &[Rule::InnocentSuffers],
+    },
+    Analyzer {
+        name: "end",
+        summary: "finds tests that never end",
+        needs: "a testbed that stops them",
+        explanation: "A test that goes on after so many packets that its QPs must be repeating themselves. An oracle: \
+            judges tests, in campaigns.",
+        rules: &[Rule::NeverEnds],
+    },
 ];
 
 /// The analyzer of a name.
 pub fn find(name: &str) -> Option<&'static Analyzer> {
     ALL.iter().find(|analyzer| analyzer.name == name)
+}
+
+/// Whether a rule is one of the go-back-N machines'.
+pub(crate) fn of_go_back_n(rule: Rule) -> bool {
+    ALL[0].rules.contains(&rule)
 }
 
 /// The go-back-N tables, each with its title, as text and as a Mermaid state diagram.

@@ -31,9 +31,28 @@ pub enum Kind {
     CounterMismatch,
     /// Packets lost after the switch, by a receiver that counts no reason.
     UnexplainedDiscard,
+    /// Connections without events that suffer from those of others.
+    NoisyNeighbor,
+    /// A NACK that is made, or acted on, slowly.
+    SlowRetransmission,
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::GbnViolation,
+        Self::ProtocolViolation,
+        Self::UnexpectedTimeout,
+        Self::RetryCount,
+        Self::Stall,
+        Self::DataCorruption,
+        Self::CnpGeneration,
+        Self::CounterMismatch,
+        Self::UnexplainedDiscard,
+        Self::NoisyNeighbor,
+        Self::SlowRetransmission,
+    ];
+
     /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -46,6 +65,8 @@ impl Kind {
             Self::CnpGeneration => "cnp-generation",
             Self::CounterMismatch => "counter-mismatch",
             Self::UnexplainedDiscard => "unexplained-discard",
+            Self::NoisyNeighbor => "noisy-neighbor",
+            Self::SlowRetransmission => "slow-retransmission",
         }
     }
 }
@@ -66,6 +87,10 @@ pub enum Role {
     Responder,
     /// The receiver of data that sends CNPs.
     NotificationPoint,
+    /// The sender of data that CNPs are for.
+    ReactionPoint,
+    /// What all packets of a host go through.
+    Port,
 }
 
 impl fmt::Display for Role {
@@ -74,6 +99,8 @@ impl fmt::Display for Role {
             Self::Requester => "requester",
             Self::Responder => "responder",
             Self::NotificationPoint => "notification point",
+            Self::ReactionPoint => "reaction point",
+            Self::Port => "port",
         })
     }
 }
@@ -96,7 +123,7 @@ pub struct CounterEvidence {
     pub name: String,
     /// How far it moved.
     pub moved: u64,
-    /// What the trace shows.
+    /// What the trace shows; of discards, how far it moved in the reference run.
     pub expected: u64,
 }
 
@@ -111,6 +138,9 @@ pub struct Evidence {
     /// Counters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterEvidence>,
+    /// Named sets of connections, from 1.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub connections: BTreeMap<&'static str, Vec<u32>>,
 }
 
 impl Evidence {
@@ -147,14 +177,18 @@ impl Anomaly {
         self.rule.kind()
     }
 
-    /// What findings are told apart by: kind, role, rule and state, never PSN, QPN or time.
+    /// What findings are told apart by: kind, role, rule and, unless that is empty, state; never PSN, QPN or time.
     pub fn signature(&self) -> String {
         let role = match self.who.role {
             Role::Requester => "requester",
             Role::Responder => "responder",
             Role::NotificationPoint => "notification-point",
+            Role::ReactionPoint => "reaction-point",
+            Role::Port => "port",
         };
-        format!("{}/{role}/{}/{}", self.kind(), self.rule.name(), self.state)
+        let (kind, rule, state) = (self.kind(), self.rule.name(), self.state);
+        let separator = if state.is_empty() { "" } else { "/" };
+        format!("{kind}/{role}/{rule}{separator}{state}")
     }
 }
 
@@ -167,6 +201,8 @@ pub const MAX_KEPT_PER_SIGNATURE: u64 = 16;
 pub struct Anomalies {
     kept: Vec<Anomaly>,
     sightings: BTreeMap<String, u64>,
+    /// First packet of evidence of the first sighting of each rule on each connection.
+    first: BTreeMap<(Rule, Option<usize>), Option<u32>>,
     /// The trace may have holes that nothing shows.
     lenient: bool,
 }
@@ -182,6 +218,8 @@ impl Anomalies {
         if self.lenient && anomaly.rule.excused_by_unseen_packets() {
             return;
         }
+        let packet = anomaly.evidence.packets.first().copied();
+        self.first.entry((anomaly.rule, anomaly.who.connection)).or_insert(packet);
         let sightings = self.sightings.entry(anomaly.signature()).or_default();
         *sightings += 1;
         if *sightings <= MAX_KEPT_PER_SIGNATURE {
@@ -202,6 +240,20 @@ impl Anomalies {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
+    }
+
+    /// Each rule that was broken on each connection, with the first packet of evidence of its first sighting.
+    pub(crate) const fn first(&self) -> &BTreeMap<(Rule, Option<usize>), Option<u32>> {
+        &self.first
+    }
+
+    /// How often signatures of such kinds were seen.
+    pub(crate) fn sightings_of(&self, is: impl Fn(Kind) -> bool) -> u64 {
+        let mut kinds: BTreeMap<String, bool> = BTreeMap::new();
+        for anomaly in &self.kept {
+            kinds.entry(anomaly.signature()).or_insert_with(|| is(anomaly.kind()));
+        }
+        kinds.iter().filter(|(_, counts)| **counts).map(|(signature, _)| self.sightings[signature]).sum()
     }
 
     /// Orders by the first packet of evidence, so that the order of analyzers does not show.

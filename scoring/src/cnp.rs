@@ -314,7 +314,11 @@ impl<'a> CnpAnalyzer<'a> {
         }
         for (host, known) in hosts.into_iter().zip([&self.known.requester, &self.known.responder]) {
             let switched_off = known.notifies == Some(false);
-            let Some(alive) = host.alive.filter(|_| host.cnps == 0 && !switched_off) else { continue };
+            // Of what it threw away, all may have been marked.
+            let arrived = host.marked > known.discards.unwrap_or(0);
+            let Some(alive) = host.alive.filter(|_| host.cnps == 0 && arrived && !switched_off) else {
+                continue;
+            };
             anomalies.push(Anomaly {
                 rule: Rule::EcnWithoutCnp,
                 who: Who {

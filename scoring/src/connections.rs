@@ -63,8 +63,10 @@ pub struct Pair {
     pub certainty: Certainty,
     /// Flows that could be the answers, where the pairing is ambiguous.
     pub candidates: usize,
-    /// Path MTU in bytes, where a packet shows it.
+    /// Path MTU in bytes, where a packet's length shows it.
     pub mtu: Option<u32>,
+    /// Path MTU in bytes, where only the PSNs tell it that Reads take, if the requester leaves none out.
+    pub likely_mtu: Option<u32>,
 }
 
 /// Kinds of answer beside the ACK, which every request may get.
@@ -91,6 +93,8 @@ pub(crate) struct FlowProfile {
     src_port: u16,
     /// Largest payload of a FIRST or MIDDLE packet, which is the MTU.
     mtu: u16,
+    /// Largest MTU by which a Read takes the PSNs up to the next request.
+    spacing: u16,
 }
 
 impl FlowProfile {
@@ -143,7 +147,7 @@ impl FlowProfile {
         if psns > 1
             && let Some(mtu) = [4096, 2048, 1024, 512, LEAST_MTU].into_iter().find(fits)
         {
-            self.mtu = self.mtu.max(mtu as u16);
+            self.spacing = self.spacing.max(mtu as u16);
         }
     }
 
@@ -152,7 +156,7 @@ impl FlowProfile {
         let Some((low, high, first)) = answers.responses else { return true };
         let Some((start, since)) = self.first_request else { return false };
         let Some((last, bytes)) = self.last_request else { return false };
-        let mtu = shown_mtu(self, answers).unwrap_or(LARGEST_MTU);
+        let mtu = shown_mtu(self, answers).or(likely_mtu(self, answers)).unwrap_or(LARGEST_MTU);
         let end = last.add(bytes.div_ceil(mtu).clamp(1, Psn::SPACE / 2));
         // In a capture that starts in the middle of a connection, the first answers are to requests before it.
         let late = low.is_before(start) || first < since;
@@ -180,10 +184,20 @@ impl FlowProfile {
 }
 
 /// Path MTU in bytes, where a packet of either direction shows it.
-fn shown_mtu(one: &FlowProfile, other: &FlowProfile) -> Option<u32> {
-    match one.mtu.max(other.mtu) {
+const fn shown_mtu(one: &FlowProfile, other: &FlowProfile) -> Option<u32> {
+    larger(one.mtu, other.mtu)
+}
+
+/// Path MTU in bytes, as the Reads of either direction take PSNs.
+const fn likely_mtu(one: &FlowProfile, other: &FlowProfile) -> Option<u32> {
+    larger(one.spacing, other.spacing)
+}
+
+/// The larger of two numbers of bytes, where 0 is unknown.
+const fn larger(one: u16, other: u16) -> Option<u32> {
+    match if one > other { one } else { other } {
         0 => None,
-        mtu => Some(u32::from(mtu)),
+        bytes => Some(bytes as u32),
     }
 }
 
@@ -241,10 +255,7 @@ fn pair_of(
         requester: Endpoint { qpn: requester_qpn, ..Endpoint::new(flow.source) },
         responder: Endpoint { qpn: Some(flow.dest_qpn), ..Endpoint::new(flow.destination) },
     });
-    let mtu = answers.map_or_else(
-        || shown_mtu(profile, profile),
-        |answers| shown_mtu(profile, &profiles[answers.index()]),
-    );
+    let other = answers.map_or(profile, |answers| &profiles[answers.index()]);
     Some(Pair {
         connection,
         initial_psn: connection.requester.initial_psn.unwrap_or(first),
@@ -252,7 +263,8 @@ fn pair_of(
         answers,
         certainty,
         candidates,
-        mtu,
+        mtu: shown_mtu(profile, other),
+        likely_mtu: likely_mtu(profile, other),
     })
 }
 

@@ -17,6 +17,7 @@ mod known;
 mod messages;
 mod retransmission;
 mod rules;
+pub mod score;
 mod sides;
 pub mod thresholds;
 

@@ -198,6 +198,18 @@ rules! {
     DeliveredYetMissing = "delivered-yet-missing", UnexplainedDiscard,
         "a packet that left the switch intact reaches the receiver's transport",
         "001 §6.2.2 and §6.2.3";
+    /// A NACK that was made, or acted on, slowly.
+    SlowNack = "slow-nack", SlowRetransmission,
+        "a NACK is made, and acted on, in microseconds, apart from what waits in queues",
+        "001 §6.1, figures 8 and 9";
+    /// Connections that no event names, and that suffer when others lose packets.
+    InnocentSuffers = "innocent-suffers", NoisyNeighbor,
+        "a connection without events completes its messages as in the same test without events",
+        "001 §6.2.2, figure 11";
+    /// A test whose QPs never come to an end.
+    NeverEnds = "never-ends", Stall,
+        "a QP completes its messages, or fails when its retries are spent",
+        "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1";
 }
 
 impl Rule {

@@ -51,3 +51,30 @@ pub const SLOWEST_LINK_NS_PER_KB: u64 = 800;
 /// The longest queue at a port of the switch, as time on the slowest link: 62.5 MB, all that the packet buffer of a large
 /// switch has.
 pub const LONGEST_QUEUE: Nanos = Nanos::from_millis(50);
+
+/// The least time from one packet to the next of a sender that is at work: NICs of a million packets a second are the
+/// slowest that anybody calls one for RDMA.
+pub const SLOWEST_SENDER: Nanos = Nanos(1_000);
+
+/// A phase of a fast retransmission that takes longer than this, net of what queues explain, is slow. Good NICs take 1 to
+/// 10 µs, a model at the edge of what conforms 90 µs with the way; ConnectX-4 Lx takes 150 µs and more, E810 83 ms (001
+/// §6.1).
+pub const SLOW_RETRANSMISSION: Nanos = Nanos::from_micros(100);
+
+/// An innocent connection suffers if a message takes so many times as long as in the reference run. 001 §6.2.2 has 160 µs
+/// against 430 ms, a factor of 2,700; what conforming NICs make of other connections' losses stays below 10.
+pub const SUFFERS_BEYOND: u64 = 10;
+
+/// What hosts and NICs may take for a message beside the network: to post it, to acknowledge it, to see its completion.
+/// Operating systems take a millisecond for any of these when they are busy; one more for the way.
+pub const HOSTS_TAKE: Nanos = Nanos::from_millis(4);
+
+/// How much the time may vary that a packet takes through a receiver: what comes within it may come at once.
+pub const RECEIVER_JITTER: Nanos = Nanos::from_micros(10);
+
+/// The smallest receive buffer, one jumbo frame: of what comes at once, what does not fit may be lost.
+pub const SMALLEST_BUFFER: u64 = 9_216;
+
+/// Where more comes at once than the smallest buffer holds, what a host throws away is the test's doing if the reference run
+/// makes it throw away a tenth of that, or if more comes at once than in the reference run by this share, in percent.
+pub const MORE_AT_ONCE_PERCENT: u64 = 125;

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use executor::NicProfile;
 use executor::profile::FIELDS;
+use scoring::score::calibration;
+use scoring::score::consequences::CONSEQUENCES;
 use scoring::{Rule, analyzers};
 
 fn rules() -> String {
@@ -22,6 +24,36 @@ fn machines() -> String {
     let mut text = String::new();
     for (title, _, diagram) in analyzers::go_back_n_tables() {
         let _ = write!(text, "### {title}\n\n```mermaid\n{diagram}```\n\n");
+    }
+    text
+}
+
+/// What each objective is made of.
+fn objectives() -> String {
+    let mut text = String::from(
+        "| objective | what is measured | 0 at | full at | full is | why |\n|---|---|---|---|---|---|\n",
+    );
+    for row in calibration::TABLE {
+        let (objective, what) = (row.objective.name(), row.measure.what());
+        let (zero, one, most, reason) = (row.zero, row.one, row.most, row.reason);
+        let _ = writeln!(text, "| `{objective}` | {what} | {zero} | {one} | {most} | {reason} |");
+    }
+    text
+}
+
+/// Which anomaly explains which.
+fn consequences() -> String {
+    let mut text = String::from(
+        "| cause | symptoms on the same connection | on any | counters | may show late | how |\n\
+         |---|---|---|---|---|---|\n",
+    );
+    let list = |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let rules = |rules: &[Rule]| list(rules.iter().map(|rule| rule.name()).collect());
+    for row in CONSEQUENCES {
+        let (cause, counters) = (row.cause.name(), list(row.counters().collect()));
+        let (symptoms, elsewhere) = (rules(row.symptoms), rules(row.elsewhere));
+        let (late, reason) = (if row.shows_late { "yes" } else { "" }, row.reason);
+        let _ = writeln!(text, "| `{cause}` | {symptoms} | {elsewhere} | {counters} | {late} | {reason} |");
     }
     text
 }
@@ -57,6 +89,32 @@ fn fields() -> String {
     text.trim_start().to_owned()
 }
 
+/// Fields of targets, a table for each section.
+fn target_fields() -> String {
+    let mut text = String::new();
+    let mut last = None;
+    for field in mutators::fields() {
+        let (section, key) = field.path.split_once('.').unwrap_or(("", field.path));
+        if last.replace(section) != Some(section) {
+            let title = if section.is_empty() { "At the top" } else { &format!("`[{section}]`") };
+            let _ =
+                write!(text, "\n### {title}\n\n| field | default | allowed | meaning |\n|---|---|---|---|\n");
+        }
+        let default = if field.default.is_empty() { "" } else { &format!("`{}`", field.default) };
+        let _ = writeln!(text, "| `{key}` | {default} | {} | {} |", field.allowed, field.meaning);
+    }
+    text.trim_start().to_owned()
+}
+
+/// Operators of targets.
+fn target_operators() -> String {
+    let mut text = String::from("| operator | weight | what it does |\n|---|---|---|\n");
+    for operator in mutators::operators() {
+        let _ = writeln!(text, "| `{}` | {} | {} |", operator.name, operator.weight, operator.what);
+    }
+    text
+}
+
 /// Holds the parts of a document to what the code says, or rewrites them.
 fn check(name: &str, parts: &[(&str, String)]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
@@ -72,10 +130,21 @@ fn check(name: &str, parts: &[(&str, String)]) {
 
 #[test]
 fn generated_parts_of_analyzers_are_true() {
-    check("analyzers.md", &[("rules", rules()), ("machines", machines())]);
+    let parts = [
+        ("rules", rules()),
+        ("objectives", objectives()),
+        ("consequences", consequences()),
+        ("machines", machines()),
+    ];
+    check("analyzers.md", &parts);
 }
 
 #[test]
 fn generated_parts_of_nic_profiles_are_true() {
     check("nic-profiles.md", &[("fields", fields())]);
+}
+
+#[test]
+fn generated_parts_of_targets_are_true() {
+    check("targets.md", &[("fields", target_fields()), ("operators", target_operators())]);
 }

@@ -5,6 +5,7 @@
 mod analyzers;
 mod bad_input;
 mod captures;
+mod corpus;
 mod damage;
 mod digests;
 mod docs;
@@ -13,3 +14,4 @@ mod nics;
 mod run;
 mod scripts;
 mod simulated;
+mod targets;

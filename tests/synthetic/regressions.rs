@@ -353,3 +353,26 @@ fn a_nak_and_an_expiry() {
         &[],
     );
 }
+
+/// An expiry before anything is acknowledged, and a window that moves twice before the requester goes back for it: the NAK
+/// that comes meanwhile asks for nothing more.
+#[test]
+fn an_expiry_before_an_ack_and_a_nak() {
+    let mut judge = Judge::new();
+    judge.config.traffic.min_retransmit_timeout = 4;
+    judge.config.traffic.max_retransmit_retry = 1;
+    judge.gives(
+        "0       > SEND_FIRST 1
+         +300    > SEND_MIDDLE 2
+         +300    > SEND_MIDDLE 3 drop
+         +300    > SEND_LAST 4 ackreq
+         200000  < ACK 1
+         +10     < NAK 3
+         +1000   > SEND_MIDDLE 3 drop
+         +300    > SEND_LAST 4 ackreq
+         +100000 > SEND_MIDDLE 3
+         +300    > SEND_LAST 4 ackreq
+         +5000   < ACK 4 msn=1",
+        &[],
+    );
+}

@@ -1,9 +1,10 @@
 //! What the injector does to which packets.
 
 use super::fields;
+use serde::{Deserialize, Serialize};
 
 /// One `[[event]]`: an action on the packets that it names.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// The connections (`qpn`).
     pub connections: ConnectionSet,
@@ -16,7 +17,7 @@ pub struct Event {
 }
 
 /// A set of connections, by relative QPN (from 1).
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum ConnectionSet {
     /// `qpn = 3`
     One(u32),
@@ -63,7 +64,7 @@ impl ConnectionSet {
 }
 
 /// How an event names its first packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Target {
     /// A data packet (`packet = "data"`, the default): Sends and Writes of the requester, Read
     /// responses of the responder.
@@ -83,7 +84,7 @@ pub enum Target {
 }
 
 /// Kinds of control packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ControlPacket {
     /// A positive acknowledgement.
     Ack,
@@ -113,7 +114,7 @@ impl ControlPacket {
 }
 
 /// An arithmetic progression of packets: the first, and then every k-th.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Progression {
     /// Distance; see [`fields::EVERY`].
     pub every: u32,
@@ -122,7 +123,7 @@ pub struct Progression {
 }
 
 /// What the injector does to a packet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Action {
     /// Lose it.
     Drop,
@@ -150,7 +151,7 @@ pub enum Action {
 }
 
 /// A header field to change, with its new value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum SetField {
     /// MigReq of the BTH (`field = "mig-req"`, `value = 0` or `1`).
     MigReq(bool),

@@ -1,9 +1,10 @@
 //! A host of the test: its NIC, addresses, RoCE parameters and, on hardware, where it is.
 
 use super::{Cidr, fields};
+use serde::{Deserialize, Serialize};
 
 /// One of the two hosts. Lumina, Listing 1.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Host {
     /// Name of a NIC profile, or the path of one; resolved by the testbed.
     pub nic: String,
@@ -39,7 +40,7 @@ impl Host {
 
 /// Where a host is on a physical testbed. Lumina's keys, kept so that they round trip; nothing in
 /// a simulated test reads them.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Physical {
     /// Network interface (`enp4s0`).
     pub if_name: Option<String>,
@@ -58,7 +59,7 @@ pub struct Physical {
 }
 
 /// Network stack settings of a host. Lumina, Listing 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoceParameters {
     /// DCQCN reaction point: slow down on CNPs.
     pub dcqcn_rp_enable: bool,
@@ -86,7 +87,7 @@ impl Default for RoceParameters {
 }
 
 /// Which traffic class (0 to 7) a host's data goes out in.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TrafficClass {
     /// One class for all connections.
     Same(u8),
@@ -115,7 +116,7 @@ impl TrafficClass {
 }
 
 /// Enhanced transmission selection (IEEE 802.1Qaz): strict classes first, then weighted shares.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ets {
     /// Weight of class 0, 1, 2 ...; 0 for a class that is strict or not used.
     pub weights: Vec<u8>,

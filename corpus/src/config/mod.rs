@@ -13,13 +13,14 @@ pub use host::{Ets, Host, Physical, RoceParameters, TrafficClass};
 pub use net::{Cidr, CidrError};
 pub use traffic::{IterMode, Load, Mtu, Traffic, Verb};
 
+use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// A test: two hosts, the traffic between them and what the injector does to it.
 ///
 /// Plain data, cheap to clone and to edit. Editing can make it contradict itself;
 /// [`TestConfig::violations`] says how. What comes out of a file has none.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestConfig {
     /// The host that posts the requests.
     pub requester: Host,
@@ -62,7 +63,7 @@ impl TestConfig {
 }
 
 /// The part that a host plays on its connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Role {
     /// Posts requests.
     Requester,

@@ -1,9 +1,10 @@
 //! Addresses with a prefix length, as `ip-list` holds them.
 
+use serde::{Deserialize, Serialize};
 use std::{fmt, net::IpAddr, str::FromStr};
 
 /// A host address with its prefix length in bits, written `10.0.0.1/24` or `fd00::1/64`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Cidr {
     /// The host's own address (not the network's).
     pub addr: IpAddr,

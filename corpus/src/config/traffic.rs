@@ -1,9 +1,10 @@
 //! What the traffic generators send.
 
 use super::fields;
+use serde::{Deserialize, Serialize};
 
 /// The traffic of a test. Lumina, Listing 2, and our additions.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Verbs and number of connections (`rdma-verb`, `num-connections`).
     pub load: Load,
@@ -63,7 +64,7 @@ impl Default for Traffic {
 }
 
 /// An RDMA verb.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Verb {
     /// RDMA Write.
     Write,
@@ -74,7 +75,7 @@ pub enum Verb {
 }
 
 /// Which verbs run on how many connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Load {
     /// `write`, `read` or `send` on every connection.
     Same {
@@ -130,7 +131,7 @@ impl Load {
 }
 
 /// RDMA path MTU (IBA: five values exist).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)] // The names are the values.
 pub enum Mtu {
     B256,
@@ -158,7 +159,7 @@ impl Mtu {
 }
 
 /// How the injector counts ITER, the round of transmission (Lumina §3.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum IterMode {
     /// The paper: +1 whenever a PSN is not larger than the last one; never back.
     Paper,

@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use crate::error::Finding;
 
+pub use self::reader::clip;
 pub(crate) use self::{
     reader::{Names, Reader, list_or, quoted},
     section::Section,

@@ -297,7 +297,8 @@ pub(crate) fn list_or(words: &[&str]) -> String {
 }
 
 /// Text of a file inside a message: one line, not too long.
-pub(super) fn clip(text: &str) -> String {
+#[must_use]
+pub fn clip(text: &str) -> String {
     const LONGEST: usize = 48;
     let mut clipped = String::new();
     for c in text.chars().take(LONGEST) {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use corpus::{ConfigErrors, Finding, MAX_PROBLEMS, nearest};
+use corpus::{ConfigErrors, Finding, MAX_PROBLEMS, clip, nearest};
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
@@ -57,7 +57,7 @@ impl Checker<'_> {
 
     /// A value as it stands in the file, on one line and not too long.
     fn written(&self, span: &Range<usize>) -> String {
-        shorten(self.text.get(span.clone()).unwrap_or_default())
+        clip(self.text.get(span.clone()).unwrap_or_default())
     }
 
     /// The fields of a section that are in order. The parser bounds nesting, and sections without fields are unknown
@@ -76,7 +76,7 @@ impl Checker<'_> {
             } else if let Some(field) = Field::find(&path) {
                 checked.extend(self.value(field, value).map(|value| (name.to_owned(), value)));
             } else if !FIELDS.iter().any(|field| field.path.starts_with(&inside)) {
-                self.report(key.span(), &shorten(&path), "unknown key".into(), instead(section, name));
+                self.report(key.span(), &clip(&path), "unknown key".into(), instead(section, name));
             } else if let DeValue::Table(table) = value.get_ref() {
                 checked.insert(name.to_owned(), Value::Table(self.table(table, &path)));
             } else {
@@ -254,20 +254,4 @@ fn instead(section: &str, key: &str) -> String {
         Some((home, _)) => format!("`{key}` belongs in [{home}]"),
         None => format!("known keys here: {}", keys.join(", ")),
     }
-}
-
-/// Text of a file inside a message.
-fn shorten(text: &str) -> String {
-    const LONGEST: usize = 48;
-    let mut short = String::new();
-    for c in text.chars().take(LONGEST) {
-        match c.is_control() {
-            true => short.extend(c.escape_default()),
-            false => short.push(c),
-        }
-    }
-    if text.chars().nth(LONGEST).is_some() {
-        short.push_str("...");
-    }
-    short
 }

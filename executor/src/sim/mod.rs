@@ -12,6 +12,7 @@ mod random;
 mod traffic;
 mod world;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use corpus::{Role, TestConfig};
@@ -47,19 +48,30 @@ const ECT0: u8 = 0b10;
 #[derive(Clone, Debug)]
 pub struct Sim {
     folder: PathBuf,
+    known: BTreeMap<String, NicProfile>,
 }
 
 impl Sim {
     /// A testbed that looks for profiles, where a test names a path, relative to a folder.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.into() }
+        Self { folder: folder.into(), known: BTreeMap::new() }
+    }
+
+    /// With a profile that tests call by this name, whatever a file of that name says.
+    #[must_use]
+    pub fn with_profile(mut self, name: &str, profile: NicProfile) -> Self {
+        self.known.insert(name.to_owned(), profile);
+        self
     }
 }
 
 impl Testbed for Sim {
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
-        let load = |host: &corpus::Host| profile::load(&host.nic, &self.folder);
+        let load = |host: &corpus::Host| match self.known.get(&host.nic) {
+            Some(profile) => Ok(profile.clone()),
+            None => profile::load(&host.nic, &self.folder),
+        };
         let profiles = [load(&config.requester)?, load(&config.responder)?];
         run(config, profiles)
     }

@@ -10,6 +10,8 @@
 mod profiles;
 mod shrink;
 mod stress;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
@@ -24,6 +26,7 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+use scoring::score::{Assessment, Objective};
 
 /// A test and the NICs that it runs on.
 #[derive(Clone)]
@@ -59,10 +62,18 @@ impl Case {
         if integrity.is_invalid() {
             faults.push(format!("invalid: {integrity:?}"));
         }
-        let options = scoring::Options { config: Some(&self.config), ..Default::default() };
-        let analysis = scoring::analyze(&observation, options);
-        faults.extend(analysis.anomalies.kept().iter().map(scoring::Anomaly::signature));
+        let assessment = self.assess(&observation);
+        faults.extend(assessment.anomalies.iter().map(scoring::Anomaly::signature));
+        for (objective, value) in Objective::ALL.iter().zip(assessment.objectives) {
+            if !(0.0..=1.0).contains(&value) {
+                faults.push(format!("{} is {value}", objective.name()));
+            }
+        }
         faults
+    }
+
+    fn assess(&self, observation: &Observation) -> Assessment {
+        support::assess(&self.config, &self.profiles, observation)
     }
 }
 
@@ -163,4 +174,18 @@ fn conforming_nics_show_no_anomaly() {
         wrong.iter().map(|(seed, ..)| seed).collect::<Vec<_>>(),
         shrink::describe(&small)
     );
+}
+
+/// Seeds of cases in which a conforming NIC was once called wrong, and for what.
+const ONCE_WRONG: [(u64, &str); 3] = [
+    (32354, "goes back for a NAK with an RNR NAK on its way: rnr-retries-beyond-budget"),
+    (54500, "one gap makes implied NAKs before and after an expiry: retries-below-budget"),
+    (239870, "more than 16 NAKs on their way: nak-wrong-psn"),
+];
+
+#[test]
+fn what_was_wrong_once_is_not() {
+    for (seed, what) in ONCE_WRONG {
+        assert_eq!(Case::draw(seed).faults(), [""; 0], "LUMINA_SEED={seed}, {what}");
+    }
 }

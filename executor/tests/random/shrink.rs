@@ -90,12 +90,11 @@ pub(crate) fn describe(case: &Case) -> String {
         let _ = writeln!(text, "{profile:?}");
     }
     let observation = case.run();
-    let options = scoring::Options { config: Some(&case.config), ..Default::default() };
-    let analysis = scoring::analyze(&observation, options);
-    for anomaly in analysis.anomalies.kept() {
+    let anomalies = case.assess(&observation).anomalies;
+    for anomaly in &anomalies {
         let _ = writeln!(text, "{anomaly:?}");
     }
-    let told = analysis.anomalies.kept().iter().find_map(|anomaly| anomaly.evidence.packets.first());
+    let told = anomalies.iter().find_map(|anomaly| anomaly.evidence.packets.first());
     let around = told.map_or(0, |packet| packet.saturating_sub(60) as usize);
     for record in observation.trace.records().iter().skip(around).take(100) {
         let flow = observation.trace.flow(record);

@@ -9,12 +9,14 @@ mod capture;
 mod config;
 mod packet;
 mod script;
+mod target;
 
 pub use analyze::analyze;
 pub use capture::{pcap, pcapng};
 pub use config::{config_toml, config_yaml};
 pub use packet::packet;
 pub use script::script;
+pub use target::target;
 
 /// A target: its name, which is that of its corpus, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
@@ -28,4 +30,5 @@ pub const TARGETS: &[Target] = &[
     ("pcap", pcap),
     ("pcapng", pcapng),
     ("script", script),
+    ("target", target),
 ];

@@ -133,6 +133,11 @@ pub fn duration(trace: &Trace) -> Nanos {
     records.first().zip(records.last()).map(|(first, last)| last.time - first.time).unwrap_or_default()
 }
 
+/// One anomaly, as the document has it.
+pub fn anomaly(anomaly: &Anomaly) -> String {
+    serde_json::to_string(&AnomalyDocument::of(anomaly)).expect("plain data with text keys")
+}
+
 /// The document of a report.
 pub fn document<S: Serialize>(subject: S, report: &Report) -> Document<'_, S> {
     Document {

@@ -2,7 +2,7 @@
 
 mod input;
 pub mod json;
-mod packets;
+pub(crate) mod packets;
 pub mod text;
 
 pub use input::{Input, LoadError};

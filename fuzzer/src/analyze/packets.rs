@@ -10,12 +10,12 @@ use rustc_hash::FxHashMap;
 use scoring::ConnectionSummary;
 
 /// Number and first PSN of the connection of each flow, found by addresses and QPN.
-pub(super) struct Numbering {
+pub(crate) struct Numbering {
     flows: Vec<Option<(usize, Psn)>>,
 }
 
 impl Numbering {
-    pub(super) fn of(trace: &Trace, connections: &[ConnectionSummary]) -> Self {
+    pub(crate) fn of(trace: &Trace, connections: &[ConnectionSummary]) -> Self {
         let mut by_end = FxHashMap::default();
         for summary in connections {
             let (requester, responder) = (summary.ends.requester, summary.ends.responder);
@@ -39,7 +39,7 @@ impl Numbering {
 
 /// A table of the named packets, each with `context` packets of its connection before and after it. Named ones
 /// are marked with `>`.
-pub(super) fn table(trace: &Trace, numbering: &Numbering, named: &[u32], context: usize) -> String {
+pub(crate) fn table(trace: &Trace, numbering: &Numbering, named: &[u32], context: usize) -> String {
     let records = trace.records();
     let mut rows: BTreeSet<usize> = BTreeSet::new();
     let mut marked: BTreeSet<usize> = BTreeSet::new();

@@ -2,10 +2,16 @@
 
 mod analyze;
 mod analyzers;
+mod campaign;
+mod corpus;
+mod minimize;
+mod nic_args;
 mod nics;
 mod output;
 mod progress;
+mod replay;
 mod run;
+mod targets;
 
 use std::process::ExitCode;
 
@@ -22,8 +28,14 @@ pub enum Exit {
     Failed = 1,
     /// Wrong arguments or bad input. The argument parser uses the same.
     Usage = 2,
+    /// Something was found, and `--fail-on-finding` asked to say so.
+    Found = 3,
+    /// `replay` did not reproduce a finding.
+    NotReproduced = 4,
     /// The trace is invalid: a condition of the integrity check failed.
     InvalidTrace = 5,
+    /// Interrupted, and saved.
+    Interrupted = 130,
 }
 
 impl From<Exit> for ExitCode {
@@ -35,7 +47,8 @@ impl From<Exit> for ExitCode {
 const ABOUT: &str = "Hunts for bugs in RDMA NICs (RoCEv2), and judges what they put on the wire.";
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 done, 1 failed or a packet script does not hold, 2 usage or bad input, 5 invalid trace.
+Exit codes: 0 done, 1 failed or a packet script does not hold, 2 usage or bad input, 3 something was found \
+(--fail-on-finding), 4 not reproduced (replay), 5 invalid trace, 130 interrupted and saved.
 With --format json one JSON document is printed on stdout; messages and progress go to stderr.";
 
 #[derive(Parser)]
@@ -47,14 +60,24 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Hunt: mutate tests, run them, keep the odd ones, minimise and report what is wrong.
+    Campaign(campaign::Args),
+    /// Run findings again: reproduced or not.
+    Replay(replay::Args),
+    /// Make the test of a finding as small as it gets.
+    Minimize(minimize::Args),
     /// Judge captures or a result folder: integrity, retransmissions, anomalies.
     Analyze(analyze::Args),
     /// List the analyzers, or explain one.
     Analyzers(analyzers::Args),
     /// Run one test and judge it.
     Run(run::Args),
+    /// Check the corpus of a campaign, look into it, or save what can be read of it.
+    Corpus(corpus::Args),
     /// List NIC profiles, show one, or check a file.
     Nics(nics::Args),
+    /// List targets of campaigns, show one, or check a file.
+    Targets(targets::Args),
 }
 
 /// How to print.
@@ -92,10 +115,15 @@ impl From<ScopeArg> for CnpScope {
 /// Parses the arguments and runs the command.
 pub fn run() -> ExitCode {
     match Cli::parse().command {
+        Command::Campaign(args) => campaign::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Minimize(args) => minimize::run(&args),
         Command::Analyze(args) => analyze::run(&args),
         Command::Analyzers(args) => analyzers::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Corpus(args) => corpus::run(&args),
         Command::Nics(args) => nics::run(&args),
+        Command::Targets(args) => targets::run(&args),
     }
     .into()
 }

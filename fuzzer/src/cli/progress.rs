@@ -1,11 +1,17 @@
-//! The progress bar over reading captures, and a spinner over other work.
+//! The progress bar over reading captures, a spinner over other work, and how far a campaign is.
 
+use std::io::IsTerminal;
 use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dumper::capture::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
+
+use super::output::complain;
+use crate::campaign::{BATCH, Event, Limits, Status};
+use crate::report::campaign::score;
 
 /// Bytes below which reading takes no time worth a bar.
 const WORTH_A_BAR: u64 = 256 << 20;
@@ -73,4 +79,129 @@ pub(super) fn with_spinner<T>(message: &'static str, work: impl FnOnce() -> T) -
         drop(done);
         result
     })
+}
+
+/// How often a line is written where stderr is no terminal.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+
+/// How far a campaign is: a bar on a terminal, and else a line now and then.
+pub(super) struct CampaignProgress {
+    limits: Limits,
+    started: Instant,
+    state: Mutex<Shown>,
+}
+
+/// What is shown of a campaign.
+struct Shown {
+    /// None where stderr is no terminal.
+    bar: Option<ProgressBar>,
+    line_written: Instant,
+    /// Executions before this start, which say nothing of its rate.
+    executions_before: Option<u64>,
+}
+
+impl CampaignProgress {
+    pub(super) fn new(limits: Limits) -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let (bar, template) = match (limits.executions, limits.duration_s) {
+                (Some(goal), _) | (None, Some(goal)) => (ProgressBar::new(goal), "{elapsed} {bar:24} {msg}"),
+                (None, None) => (ProgressBar::new_spinner(), "{spinner} {elapsed} {msg}"),
+            };
+            bar.set_style(
+                ProgressStyle::with_template(template).expect("the template is constant and tested by use"),
+            );
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        let started = Instant::now();
+        let state = Mutex::new(Shown { bar, line_written: started, executions_before: None });
+        Self { limits, started, state }
+    }
+
+    /// Shows what happens.
+    pub(super) fn show(&self, event: &Event<'_>) {
+        // Whatever panicked elsewhere, what is shown is whole.
+        let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Status(status) => self.show_status(status, &mut shown),
+            Event::Found(finding) => shown
+                .say(&format!("found {} at execution {}", finding.signature, finding.first_seen_execution)),
+            Event::Minimised(finding) => shown
+                .say(&format!("minimised in {} executions: {}", finding.minimizer_executions, finding.title)),
+            Event::Note(note) => shown.say(&format!("note: {note}")),
+        }
+    }
+
+    fn show_status(&self, status: &Status, shown: &mut Shown) {
+        let executions = status.progress.executions;
+        let before = *shown.executions_before.get_or_insert(executions.saturating_sub(BATCH));
+        let seconds = self.started.elapsed().as_secs_f64();
+        let rate = if seconds > 0.0 { (executions - before) as f64 / seconds } else { 0.0 };
+        let left = self.time_left(status, rate);
+        let message = message(status, rate, left);
+        match &shown.bar {
+            Some(bar) => {
+                let position = match (self.limits.executions, self.limits.duration_s) {
+                    (None, Some(_)) => status.progress.elapsed_ms / 1_000,
+                    _ => executions,
+                };
+                bar.set_position(position);
+                bar.set_message(message);
+            }
+            None if shown.line_written.elapsed() >= LINE_EVERY => {
+                complain(&message);
+                shown.line_written = Instant::now();
+            }
+            None => {}
+        }
+    }
+
+    /// How long it takes until the first limit is reached.
+    fn time_left(&self, status: &Status, rate: f64) -> Option<Duration> {
+        let by_count = self
+            .limits
+            .executions
+            .filter(|_| rate > 0.0)
+            .map(|goal| goal.saturating_sub(status.progress.executions) as f64 / rate);
+        let by_time = self
+            .limits
+            .duration_s
+            .map(|goal| (goal as f64 - status.progress.elapsed_ms as f64 / 1e3).max(0.0));
+        let left = [by_count, by_time].into_iter().flatten().min_by(f64::total_cmp)?;
+        Duration::try_from_secs_f64(left.round()).ok()
+    }
+
+    /// Takes the bar away.
+    pub(super) fn finish(self) {
+        let shown = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bar) = shown.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Shown {
+    /// A line above the bar.
+    fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| complain(&line)),
+            None => complain(&line),
+        }
+    }
+}
+
+/// How far a campaign is, in a line.
+fn message(status: &Status, rate: f64, left: Option<Duration>) -> String {
+    let progress = status.progress;
+    let pending = if status.pending > 0 { " (minimising)" } else { "" };
+    let left = left.map(|left| format!(", {} left", humantime::format_duration(left))).unwrap_or_default();
+    format!(
+        "{} executions, {rate:.0}/s, corpus {}, median {}, best {}, findings {}{pending}, invalid {}{left}",
+        progress.executions,
+        status.corpus_size,
+        score(status.median),
+        score(status.best),
+        status.findings,
+        progress.invalid,
+    )
 }

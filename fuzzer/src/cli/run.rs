@@ -7,6 +7,7 @@ use executor::TestbedError;
 use executor::profile::ProfileError;
 use scoring::Options;
 
+use super::nic_args::NicArgs;
 use super::output::{bad_file, bad_message, complain, complain_notes, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format, ScopeArg};
@@ -40,15 +41,8 @@ pub(super) struct Args {
     /// Where to run it.
     #[arg(long, default_value = "sim", value_name = "TESTBED")]
     testbed: TestbedName,
-    /// NIC profile of both hosts, by name or path, in place of what the test says.
-    #[arg(long, value_name = "NIC", conflicts_with_all = ["requester_nic", "responder_nic"])]
-    nic: Option<String>,
-    /// NIC profile of the requester.
-    #[arg(long, value_name = "NIC")]
-    requester_nic: Option<String>,
-    /// NIC profile of the responder.
-    #[arg(long, value_name = "NIC")]
-    responder_nic: Option<String>,
+    #[command(flatten)]
+    nics: NicArgs,
     /// Seed of all that is random, in place of the test's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
     seed: Option<u64>,
@@ -75,14 +69,7 @@ pub(super) struct Args {
 
 impl Args {
     fn overrides(&self) -> Overrides {
-        let nic = |flag, own: &Option<String>| match (own, &self.nic) {
-            (Some(nic), _) => Some((flag, nic.clone())),
-            (None, both) => both.clone().map(|nic| ("--nic", nic)),
-        };
-        Overrides {
-            nics: [nic("--requester-nic", &self.requester_nic), nic("--responder-nic", &self.responder_nic)],
-            seed: self.seed,
-        }
+        Overrides { nics: self.nics.named(), seed: self.seed }
     }
 }
 

@@ -12,7 +12,7 @@ use dumper::trace::Digest;
 use dumper::{Nanos, Observation};
 use executor::profile::{self, ProfileError};
 use executor::{NicProfile, TestbedError, sim};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::analyze::Report;
 use crate::analyze::json::duration;
@@ -23,7 +23,7 @@ pub use script::{Checked, PacketScript, is_script, write_script};
 use script::ScriptDocument;
 
 /// Where a test is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TestbedName {
     /// On simulated NICs.

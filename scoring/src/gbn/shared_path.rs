@@ -19,21 +19,21 @@ pub struct SharedPath {
 }
 
 impl SharedPath {
-    /// A packet of a requester enters the switch.
+    /// A packet of a requester enters the switch, and so many copies of it leave.
     #[inline]
-    pub fn request(&mut self, record: &Record) {
+    pub fn request(&mut self, record: &Record, copies: u8) {
         self.request_before = self.last_request;
         self.last_request = record.time;
         if record.time - self.request_before > TIMER_SLACK {
             self.requests_flow_since = record.time;
         }
-        self.requests.take(record);
+        self.requests.take(record, copies);
     }
 
-    /// A packet of a responder enters the switch.
+    /// A packet of a responder enters the switch, and so many copies of it leave.
     #[inline]
-    pub fn answer(&mut self, record: &Record) {
-        self.answers.take(record);
+    pub fn answer(&mut self, record: &Record, copies: u8) {
+        self.answers.take(record, copies);
     }
 
     /// How much later than the switch a responder may have seen a request, as requests queue up where its link is slower
@@ -58,8 +58,9 @@ struct Queue {
 
 impl Queue {
     #[inline]
-    fn take(&mut self, record: &Record) {
-        let on_the_link = Nanos(u64::from(record.frame_len) * SLOWEST_LINK_NS_PER_KB / 1_000);
+    fn take(&mut self, record: &Record, copies: u8) {
+        let bytes = u64::from(record.frame_len) * u64::from(copies);
+        let on_the_link = Nanos(bytes * SLOWEST_LINK_NS_PER_KB / 1_000);
         self.ends = (self.ends.max(record.time) + on_the_link).min(record.time + LONGEST_QUEUE);
         self.longest = self.longest.max(self.ends - record.time);
     }

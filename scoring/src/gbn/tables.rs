@@ -188,6 +188,8 @@ pub mod responder {
             NakDiscarded,
             /// The same, although the host counts that nothing was thrown away.
             NakDeliveredUnlost,
+            /// The same, and nothing is known that it could have missed since it acknowledged something last.
+            NakUnprovoked,
             /// Sends an RNR NAK for a request that was delivered and not acknowledged.
             Rnr,
             /// Sends an RNR NAK for another one.
@@ -223,6 +225,9 @@ pub mod responder {
         [InOrder | GapOpen] NakDiscarded => Go(GapNaked), "9.7.5.2; judged by who counts the loss";
         [GapNaked | NotReady] NakDiscarded => Go(GapNaked), "9.7.5.2; rare: and another loss before";
         [InOrder | GapOpen] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), "9.7.5.2; nothing was lost behind the switch";
+        [InOrder] NakUnprovoked => WrongGo(Rule::NakWithoutCause, GapNaked), "9.7.5.2; nothing was lost, before the switch or behind it";
+        [GapOpen] NakUnprovoked => Never, "the gap is known";
+        [GapNaked | NotReady] NakUnprovoked => WrongGo(Rule::NakWithoutCause, GapNaked), "9.7.5.2; rare: and a NAK before";
         [GapNaked | NotReady] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), "9.7.5.2; rare: and another loss before";
         [Failed] NakOwed => Stay, "9.9.3; rare: sent before";
         [Failed] NakAgain => Wrong(Rule::NakAgain), "9.7.5.2; rare: and in error";
@@ -232,6 +237,7 @@ pub mod responder {
         [Failed] NakDelivered => Wrong(Rule::DeliveredYetMissing), "9.7.5.2; rare: and in error";
         [Failed] NakDiscarded => Stay, "9.9.3; rare: sent before";
         [Failed] NakDeliveredUnlost => Wrong(Rule::NakWrongPsn), "9.7.5.2; rare: and in error";
+        [Failed] NakUnprovoked => Wrong(Rule::NakWithoutCause), "9.7.5.2; rare: and in error";
         [InOrder | GapOpen | GapNaked | NotReady] Rnr => Go(NotReady), "9.7.5.2.8";
         [Failed] Rnr => Stay, "9.9.3; rare: sent before";
         [InOrder | GapOpen | GapNaked | NotReady | Failed] RnrOther => Wrong(Rule::RnrUndelivered), "9.7.5.2.8";

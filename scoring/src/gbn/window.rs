@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use dumper::{Nanos, Psn};
 
+use crate::thresholds::TIMER_SLACK;
+
 /// What a Read asks for; zeros in every other request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct ReadOf {
@@ -74,6 +76,8 @@ pub(super) struct Window {
     /// Runs were dropped from `past`.
     forgot: bool,
     last_progress: Nanos,
+    /// Since when something has been outstanding without a break, as far as the requester can have seen one.
+    outstanding_since: Nanos,
     /// Reads and atomics among `sent`.
     answered: usize,
 }
@@ -87,6 +91,7 @@ impl Window {
             past: VecDeque::new(),
             forgot: false,
             last_progress: now,
+            outstanding_since: now,
             answered: 0,
         }
     }
@@ -105,11 +110,20 @@ impl Window {
         self.last_progress
     }
 
+    /// Since when something has been outstanding without a break, as far as the requester can have seen one.
+    pub(super) const fn outstanding_since(&self) -> Nanos {
+        self.outstanding_since
+    }
+
     /// Notes a new request at `next` or beyond.
     #[inline]
     pub(super) fn send_new(&mut self, sent: Sent) {
         self.answered += usize::from(sent.answered);
         self.next = sent.end();
+        // What is sent before the last acknowledgement arrives leaves the requester no break.
+        if self.sent.is_empty() && sent.first_sent - self.last_progress > TIMER_SLACK {
+            self.outstanding_since = sent.first_sent;
+        }
         self.sent.push_back(sent);
     }
 

@@ -98,7 +98,12 @@ impl Hand {
 
     /// What the analyzers say, knowing the test.
     pub(crate) fn analyze_with(self, options: Options<'_>) -> Analysis {
-        analyze(&Observation::of_trace(self.trace, Vec::new()), options)
+        analyze(&self.observation(), options)
+    }
+
+    /// The trace, and nothing else.
+    pub(crate) fn observation(self) -> Observation {
+        Observation::of_trace(self.trace, Vec::new())
     }
 }
 

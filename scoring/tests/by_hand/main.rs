@@ -5,4 +5,5 @@
 mod discovery;
 mod hand;
 mod latency;
+mod score;
 mod violations;

@@ -25,6 +25,8 @@ fn broke(analysis: &Analysis, rule: &str, role: Role, packet: u32) {
         Role::Requester => "requester",
         Role::Responder => "responder",
         Role::NotificationPoint => "notification-point",
+        Role::ReactionPoint => "reaction-point",
+        Role::Port => "port",
     };
     assert!(
         anomaly.signature().starts_with(&format!("{}/{role}/{rule}/", anomaly.kind())),

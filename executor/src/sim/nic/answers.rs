@@ -53,6 +53,12 @@ impl Answers {
         self.queue.push_front((ready, answer));
     }
 
+    /// Lets an answer pass the Read responses that wait, and nothing else.
+    pub(super) fn push_past_reads(&mut self, answer: Answer, ready: Nanos) {
+        let other = self.queue.iter().rposition(|(_, answer)| !matches!(answer, Answer::Read(_)));
+        self.queue.insert(other.map_or(0, |at| at + 1), (ready, answer));
+    }
+
     /// Lets an ACK take the place of one that waits behind everything else; false if there is none.
     pub(super) fn merge(&mut self, answer: Answer) -> bool {
         match self.queue.back_mut() {

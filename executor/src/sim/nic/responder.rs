@@ -281,7 +281,7 @@ impl Responder {
         let answer = Answer::Ack { offset, msn: self.msn };
         let ready = cx.now + cx.draw(cx.profile.responder.ack_ns);
         if cx.profile.quirks.ack_passes_read {
-            self.answers.push_front(answer, ready);
+            self.answers.push_past_reads(answer, ready);
         } else if !(cx.profile.responder.merge_acks && self.answers.merge(answer)) {
             self.answers.push(answer, ready);
         }

@@ -380,9 +380,10 @@ impl Requester {
             // It may have expired before this arrives, and what it would have repeated is acknowledged.
             ledger.counts.possible_timeouts += 1;
             self.budget.may_spend();
-            paid_before = true;
             self.expired_unseen.get_or_insert(now);
         }
+        // Not acted on since, it is what the requester goes back for, however often its window moves before it does.
+        paid_before |= self.may_have_expired_before(now);
         self.window.acknowledge(una, now);
         self.unheeded = self.unheeded.filter(|nak| !nak.psn.is_before(una));
         self.budget.progress(now, self.last_sent, paid_before);
@@ -392,6 +393,11 @@ impl Requester {
     fn is_pending(&self, now: Nanos) -> bool {
         let pending = |cause: &Cause| cause.pending > 0 && now - cause.time <= ACK_IN_FLIGHT;
         [&self.nak, &self.gap].into_iter().flatten().any(pending)
+    }
+
+    /// Whether the timer may have expired a moment before the last progress, with nothing repeated since.
+    fn may_have_expired_before(&self, now: Nanos) -> bool {
+        self.expired_unseen.is_some_and(|since| now - since <= ACK_IN_FLIGHT)
     }
 
     /// A Read response enters the switch: it may be the data that a re-issued Read asked for.

@@ -22,7 +22,8 @@ impl Requester {
         let psn = packet.psn;
         let una = self.window.una();
         let mut event = self.classify_return(packet, ledger);
-        let timer_possible = self.timer_may_have_expired(packet.time, ledger);
+        let timer_possible = self.timer_may_have_expired(packet.time, ledger)
+            || self.timer_has_ignored_progress(packet.time, ledger);
         let timer_due = self.timer_is_due(packet.time, ledger);
         let heard = ledger.requester_discards == Some(0);
         let at_the_nak = self.unheeded.is_some_and(|nak| !psn.is_after(nak.psn));
@@ -56,10 +57,12 @@ impl Requester {
                 if timer_due {
                     self.budget.may_spend();
                 }
-                certain = !nak.acted;
+                // In an RNR wait nothing is sent, and from where it then goes on may be what the NAK names.
+                certain = !nak.acted && nak.time >= self.rnr_until;
                 entry.trigger = Trigger::Fast;
                 entry.nack = Some(nak.sequence);
-                entry.reaction_ns = Some(packet.time - nak.time);
+                // A NAK of what is acknowledged meanwhile may not be what it acts on.
+                entry.reaction_ns = (nak.psn == psn).then_some(packet.time - nak.time);
                 if let Some(cause) = self.nak_cause.filter(|cause| cause.psn == psn) {
                     entry.out_of_order = Some(cause.out_of_order);
                     entry.generation_ns = Some(cause.generation);
@@ -79,7 +82,7 @@ impl Requester {
                 certain = !gap.acted;
                 entry.trigger = Trigger::Fast;
                 entry.out_of_order = Some(gap.sequence);
-                entry.generation_ns = Some(packet.time - gap.time);
+                entry.generation_ns = (gap.psn == psn).then_some(packet.time - gap.time);
             }
             Event::ResumeAfterRnr | Event::ResumeDuringRnr => {
                 let rnr = Cause::act(&mut self.rnr);
@@ -92,8 +95,10 @@ impl Requester {
                     ledger.counts.possible_timeouts += 1;
                     self.budget.may_spend();
                 }
-                // Of several RNR NAKs on their way nobody can say which one it acts on.
-                if !timer_due && psn == una && rnr.pending == 1 && self.rnr_binds {
+                // Of several RNR NAKs on their way nobody can say which one it acts on, nor whether it acts on one at all
+                // where there is something else to act on.
+                let alone = rnr.pending == 1 && !self.may_not_have_heard_rnr(packet);
+                if !timer_due && psn == una && alone && self.rnr_binds {
                     let most = self.budget.retried_after_rnr();
                     beyond = most.map(|most| (Rule::RnrRetriesBeyondBudget, most));
                 }
@@ -112,12 +117,17 @@ impl Requester {
                         cause.pending > 0 && (cause.psn == psn || packet.time - cause.time <= ACK_IN_FLIGHT)
                     })
                 };
-                if psn != una || pending(self.nak) || pending(self.gap) {
+                if pending(self.gap) {
+                    // After the expiry, what is still on its way beyond the gap is an implied NAK once more.
+                    self.budget.may_spend();
+                }
+                let waits = self.is_to_wait(packet);
+                if psn != una || waits || pending(self.nak) || pending(self.gap) {
                     ledger.counts.possible_timeouts += 1;
                 } else {
                     ledger.counts.timeouts += 1;
                 }
-                if psn == una {
+                if psn == una && !waits {
                     self.judge_timer(packet, ledger);
                 }
             }
@@ -131,6 +141,8 @@ impl Requester {
             let evidence = Evidence::packets([packet.sequence]);
             ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
         }
+        // Another one is what answers come for.
+        self.reissued = None;
         if packet.opcode.class() == Class::ReadRequest
             && matches!(entry.trigger, Trigger::Fast | Trigger::Timeout)
         {
@@ -203,7 +215,15 @@ impl Requester {
         let una = self.window.una();
         if psn == una {
             let expired = self.expired_unseen.is_some() || self.timer_may_have_expired(packet.time, ledger);
-            let event = if expired { Event::ResumeByTimer } else { Event::ResumeTooSoon };
+            let event = match ledger.requester_discards {
+                _ if expired => Event::ResumeByTimer,
+                // What showed it a loss may be among what was thrown away.
+                Some(1..) => Event::ResumeDiscarded,
+                Some(0) | None if self.timer_has_ignored_progress(packet.time, ledger) => {
+                    Event::ResumeByTimer
+                }
+                Some(0) | None => Event::ResumeTooSoon,
+            };
             let event = match event {
                 _ if self.timer_is_due(packet.time, ledger) => event,
                 _ if overtaken_by(self.nak, packet) => Event::ResumeAtNak,
@@ -257,13 +277,23 @@ impl Requester {
             && packet.psn == self.window.una()
             && !self.timer_is_due(packet.time, ledger)
         {
-            // The RNR NAK may be on its way while the requester goes back for something else.
-            let expired = self.expired_unseen.is_some_and(|since| packet.time - since <= ACK_IN_FLIGHT);
-            let elsewhere =
-                expired || [self.nak, self.gap].into_iter().any(|cause| overtaken_by(cause, packet));
-            return (!elsewhere).then_some(Event::ResumeDuringRnr);
+            return (!self.may_not_have_heard_rnr(packet)).then_some(Event::ResumeDuringRnr);
         }
         (!self.timer_is_due(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
+    }
+
+    /// Whether an RNR NAK may still be on its way while the requester goes back for something else.
+    fn may_not_have_heard_rnr(&self, packet: &Packet) -> bool {
+        self.may_have_expired_before(packet.time)
+            || [self.nak, self.gap].into_iter().any(|cause| overtaken_by(cause, packet))
+    }
+
+    /// Whether an RNR NAK of what is sent asks for a wait that is not over: should the timer run meanwhile, and expire, nobody
+    /// can tell that from a wait that is too short.
+    fn is_to_wait(&self, packet: &Packet) -> bool {
+        self.rnr.is_some_and(|rnr| {
+            rnr.pending > 0 && rnr.psn == packet.psn && packet.time - rnr.time < self.rnr_wait
+        })
     }
 
     /// Whether what it repeats may have waited since before `then` in its NIC: it has sent nothing since, and other
@@ -302,6 +332,12 @@ impl Requester {
         }
     }
 
+    /// Whether a timer that no progress starts again would have expired by `now`.
+    fn timer_has_ignored_progress(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
+        let outstanding = now - self.window.outstanding_since();
+        matches!(ledger.known.timeout, Some(Timeout::Enabled(minimum)) if outstanding + TIMER_SLACK >= minimum)
+    }
+
     /// Judges an expiry against T and 4T, where the configuration says what T is.
     fn judge_timer(&self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return };
@@ -320,7 +356,11 @@ impl Requester {
         // The timer expired in time, before the progress that this seems to be too early after, or what it repeats waited
         // behind other connections' packets since before the latest expiry.
         let in_time = match rule {
-            Rule::RtoBelowMinimum => self.expired_unseen.is_some(),
+            // Of what the requester threw away, something may have shown it a loss.
+            Rule::RtoBelowMinimum => {
+                self.expired_unseen.is_some()
+                    || ledger.requester_discards.is_some_and(|discards| discards > 0)
+            }
             _ => self.may_have_waited_in_its_nic(packet.time - shortest + maximum, ledger),
         };
         if in_time {

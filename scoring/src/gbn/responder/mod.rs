@@ -56,9 +56,9 @@ impl Gap {
     }
 }
 
-/// Closed gaps whose NAK may still be on its way, at most. A responder has one NAK outstanding; more than this
-/// many gaps within one round trip have nothing to tell.
-const REMEMBERED_GAPS: usize = 16;
+/// Closed gaps whose NAK may still be on its way, at most: one for every other packet of a window of 8192. Where every
+/// few packets come late, each makes a gap, and the NAKs wait in their NIC behind Read responses for as long as those take.
+const REMEMBERED_GAPS: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Responder {
@@ -70,6 +70,11 @@ pub(super) struct Responder {
     gap: Option<Gap>,
     /// Gaps that closed before their NAK was seen.
     unanswered: VecDeque<(Gap, Nanos)>,
+    /// A NAK was taken as that of a gap, and an earlier one was never NAKed; nothing was acknowledged since. It may have
+    /// been the earlier one's, with a PSN that is wrong, and the next NAK that of the gap.
+    passed_over: bool,
+    /// It NAKed a PSN beyond the expected one: so may others of its NAKs.
+    naks_ahead: bool,
     /// PSN of the last sequence NAK, and the NAK.
     naked: Option<(Psn, u32)>,
     /// PSN of the last RNR NAK, until it is acknowledged.
@@ -107,6 +112,8 @@ impl Responder {
             acknowledged: psn,
             gap: None,
             unanswered: VecDeque::new(),
+            passed_over: false,
+            naks_ahead: false,
             naked: None,
             refused: None,
             owed: None,
@@ -256,11 +263,15 @@ impl Responder {
     ) -> (Option<NakCause>, bool) {
         let psn = packet.psn;
         let before = self.expected;
+        // A NAK of what is not missing any more, or that may be of what was missing before, was made nobody knows when.
+        let only = || self.unanswered.is_empty() && self.gap.is_some_and(|gap| gap.psn == psn);
+        let dated = answer != Answer::SequenceNak || only();
         if answer != Answer::SequenceNak && self.owed.is_some_and(|owed| !psn.is_before(owed.psn)) {
             self.owed = None;
         }
         let cause = match answer {
             Answer::Ack => {
+                self.passed_over = false;
                 self.ack(packet, passed, ledger);
                 None
             }
@@ -286,7 +297,10 @@ impl Responder {
         if covered.is_before(self.expected) {
             // What goes back is judged for that alone.
             let goes_back = covered.add(1).is_before(self.acknowledged);
-            if !goes_back && let Some((expected, said)) = self.messages.check(covered, packet.aeth().msn) {
+            if dated
+                && !goes_back
+                && let Some((expected, said)) = self.messages.check(covered, packet.aeth().msn)
+            {
                 let relative = ledger.relative(psn);
                 let what = format!(
                     "says MSN {said} with PSN {relative}, by which {expected} messages were complete"
@@ -358,10 +372,14 @@ impl Responder {
         // What was missing has come, and the NAK asks for what was thrown away behind it.
         let is_behind = |(gap, _): &(Gap, Nanos)| psn == self.expected && gap.thrown_away.is_after(psn);
         let behind = self.unanswered.iter().position(is_behind);
+        let is_earlier = |(gap, _): &(Gap, Nanos)| gap.owed && gap.psn.is_before(psn);
+        let passes_over = self.unanswered.front().is_some_and(is_earlier);
         let (event, cause) = if let Some(gap) = self.gap.filter(|gap| gap.psn == psn) {
             self.gap = None;
+            self.passed_over |= passes_over;
             (Event::NakOwed, Some(gap))
         } else if let Some((gap, _)) = late.and_then(|at| self.unanswered.remove(at)) {
+            self.passed_over |= passes_over;
             (Event::NakOwed, Some(gap))
         } else if let Some((gap, _)) = behind.and_then(|at| self.unanswered.remove(at)) {
             (Event::NakOwed, Some(gap))
@@ -377,6 +395,14 @@ impl Responder {
                 0 => Event::NakIdle,
                 _ if psn.is_before(self.acknowledged) => Event::NakAcknowledged,
                 _ => match known_discards {
+                    Some(0)
+                        if self.state == State::InOrder
+                            && self.unanswered.is_empty()
+                            && !self.passed_over
+                            && !self.naks_ahead =>
+                    {
+                        Event::NakUnprovoked
+                    }
                     Some(0) => Event::NakDeliveredUnlost,
                     Some(_) => Event::NakDiscarded,
                     None => Event::NakDelivered,
@@ -384,18 +410,22 @@ impl Responder {
             };
             (event, None)
         };
+        self.naks_ahead |= event == Event::NakAhead;
         let relative = ledger.relative(psn);
         let expected = ledger.relative(self.expected);
         let earlier = self.naked.filter(|(naked, _)| *naked == psn).map(|(_, sequence)| sequence);
         self.step_with(event, packet, earlier, ledger, || match event {
             Event::NakAgain => format!("NAKs PSN {relative} again before it has arrived"),
             Event::NakIdle => format!("NAKs PSN {relative}, and no later packet was delivered"),
-            Event::NakDelivered | Event::NakDeliveredUnlost => {
+            Event::NakDelivered | Event::NakDeliveredUnlost | Event::NakUnprovoked => {
                 format!("NAKs PSN {relative}, which left the switch intact")
             }
             _ => format!("NAKs PSN {relative}; PSN {expected} is the expected one"),
         });
-        if matches!(event, Event::NakDelivered | Event::NakDiscarded | Event::NakDeliveredUnlost) {
+        if matches!(
+            event,
+            Event::NakDelivered | Event::NakDiscarded | Event::NakDeliveredUnlost | Event::NakUnprovoked
+        ) {
             self.disowned = Some(self.expected);
             self.rewind(psn);
         }

@@ -1,0 +1,124 @@
+//! What the search remembers of a test that it ran: the test, where it came from, and what became of it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::TestConfig;
+
+/// One execution of a campaign.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// Number of the execution, from 1, in the order of the search.
+    pub number: u64,
+    /// The test that was run.
+    pub config: TestConfig,
+    /// Where it came from.
+    pub lineage: Lineage,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// Where a test came from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lineage {
+    /// The execution that it was mutated from; none of a test that was drawn afresh or given by the user.
+    pub parent: Option<u64>,
+    /// The operators that made it, in order; `random` or `initial` where there is no parent.
+    pub operators: Vec<String>,
+    /// Seed of the random stream that made it.
+    pub seed: u64,
+}
+
+/// What became of a test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// It ran, and its trace is complete.
+    Scored(Scores),
+    /// It did not run to its end, or its trace has holes: never scored.
+    Invalid {
+        /// Why, in a sentence.
+        reason: String,
+    },
+}
+
+/// How odd a test was.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Scores {
+    /// The objectives, by name, each in [0, 1].
+    pub objectives: BTreeMap<String, f64>,
+    /// What was anomalous.
+    pub sightings: Vec<Sighting>,
+    /// Keys of the reference runs that it was compared with.
+    pub references: Vec<Key>,
+}
+
+/// A signature in a test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sighting {
+    /// Kind, role, rule and state, as `scoring` writes them.
+    pub signature: String,
+    /// The objectives that it raises, by name: its own, and those of the symptoms that it explains.
+    pub objectives: Vec<String>,
+}
+
+/// Digest of a test's canonical text: equal for equal tests, on every machine.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Key(pub [u8; 16]);
+
+impl Key {
+    /// The key of a test: the first half of the SHA-256 of [`TestConfig::to_toml`].
+    #[must_use]
+    pub fn of(config: &TestConfig) -> Self {
+        let digest: [u8; 32] = Sha256::digest(config.to_toml()).into();
+        let mut half = [0; 16];
+        half.copy_from_slice(&digest[..16]);
+        Self(half)
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// An anomaly that the search found, with the test that shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FindingRecord {
+    /// Short name: the first twelve digits of the SHA-256 of the signature.
+    pub id: String,
+    /// Kind of anomaly, as reports name it.
+    pub kind: String,
+    /// What findings are told apart by.
+    pub signature: String,
+    /// One line for people.
+    pub title: String,
+    /// The execution that showed it first.
+    pub first_seen_execution: u64,
+    /// Executions that showed it.
+    pub sightings: u64,
+    /// The test of the first sighting.
+    pub config: TestConfig,
+    /// The smallest test so far that shows it; the first one's until it is minimised.
+    pub reproducer: TestConfig,
+    /// How far the reproducer has been minimised.
+    pub minimized: Minimized,
+    /// Executions that minimising took.
+    pub minimizer_executions: u64,
+    /// What `scoring` said of the reproducer, as a JSON document that only it reads.
+    pub evidence: String,
+}
+
+/// How far a finding's test has been minimised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Minimized {
+    /// Not yet.
+    Pending,
+    /// The budget ran out: a smaller test may show it too.
+    Partial,
+    /// Nothing can be taken away.
+    Full,
+}

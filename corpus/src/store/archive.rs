@@ -1,0 +1,327 @@
+//! A corpus as its files hold it: for looking at it without changing it, and for mending it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::Progress;
+use super::error::StoreError;
+use super::folder::{Folder, Lock, rebuild};
+use super::record::{Framed, Record, RecordKey, State};
+use super::scan::{Found, read, scan};
+use super::seal::{Seal, digest, files};
+use crate::evaluation::{Evaluation, FindingRecord};
+
+/// What can be read of a corpus, whole or damaged. Reading changes nothing.
+#[derive(Debug)]
+pub struct Archive {
+    files: Vec<PathBuf>,
+    places: BTreeMap<RecordKey, Place>,
+    kept: BTreeMap<u64, f64>,
+    state: State,
+    condition: Condition,
+    lost: Lost,
+    lock: Option<Lock>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    step: u64,
+    file: usize,
+    offset: u64,
+    len: usize,
+}
+
+/// How the files of a corpus were found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Condition {
+    /// Closed, and unchanged since.
+    Closed,
+    /// Its process ended without closing it. What it had handed to the system is there.
+    Interrupted,
+    /// Not as it was closed: something else has written to it, or the disk has not kept it.
+    Changed,
+}
+
+/// Records that must be there and are not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Kept tests.
+    pub kept: u64,
+    /// Findings.
+    pub findings: u64,
+    /// Summaries of reference runs; they are run again when they are needed.
+    pub references: u64,
+    /// How often the newest state could not be read, so that an older one, or none, had to do: 0 or 1.
+    pub state: u64,
+}
+
+impl Lost {
+    /// Whether anything is lost.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+impl Archive {
+    /// Reads a corpus: a campaign's folder, the corpus in it, or a damaged database that was set aside.
+    ///
+    /// # Errors
+    /// There is none, another process has it open, it has another schema, or nothing of it can be read.
+    pub fn read(path: &Path) -> Result<Self, StoreError> {
+        let folder = Folder::find(path)?;
+        let lock = folder.lock()?;
+        let mut archive = Self::scan(&folder.database())?;
+        archive.lock = lock;
+        Ok(archive)
+    }
+
+    /// Reads the files of a database folder.
+    pub(super) fn scan(folder: &Path) -> Result<Self, StoreError> {
+        let seal = Seal::read(folder)?;
+        let condition = match seal {
+            Some(Seal::Closed { digest: sealed, .. }) if digest(folder)? == sealed => Condition::Closed,
+            Some(Seal::Open) => Condition::Interrupted,
+            _ => Condition::Changed,
+        };
+        let files = files(folder)?;
+        let mut steps = Steps::default();
+        if let Some(Seal::Closed { step, .. }) = seal {
+            steps.flushed = step;
+        }
+        let mut foreign = None;
+        for path in &files {
+            scan(path, &mut |found| match found {
+                Found::Frame { framed, .. } => steps.see(&framed),
+                Found::Schema(schema) => foreign = Some(schema),
+            })?;
+        }
+        if !steps.any {
+            return Err(match foreign {
+                Some(schema) => StoreError::Schema { path: folder.to_owned(), found: schema.to_string() },
+                None => StoreError::Unreadable {
+                    path: folder.to_owned(),
+                    reason: "its files hold no record".to_owned(),
+                },
+            });
+        }
+        let whole = steps.whole();
+        let mut archive = Self {
+            files,
+            places: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            state: State::default(),
+            condition,
+            lost: Lost::default(),
+            lock: None,
+        };
+        for (file, path) in archive.files.iter().enumerate() {
+            scan(path, &mut |found| {
+                if let Found::Frame { offset, len, framed } = found
+                    && framed.step <= whole
+                {
+                    let place = Place { step: framed.step, file, offset, len };
+                    let newest = archive.places.entry(framed.record.key()).or_insert(place);
+                    if newest.step <= framed.step {
+                        *newest = place;
+                        match framed.record {
+                            Record::State(state) => archive.state = state,
+                            Record::Kept { number, score } => {
+                                archive.kept.insert(number, score);
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+            })?;
+        }
+        archive.settle(seal);
+        Ok(archive)
+    }
+
+    /// Leaves out what is no longer wanted, and counts what is missing.
+    fn settle(&mut self, seal: Option<Seal>) {
+        let newest = self.places.values().map(|place| place.step).max().unwrap_or(0);
+        let stated = self.places.get(&RecordKey::State).map_or(0, |place| place.step);
+        let decided = self.kept.last_key_value().map_or(0, |(number, _)| *number);
+        let closed_after = match seal {
+            Some(Seal::Closed { step, .. }) => step,
+            _ => newest,
+        };
+        self.lost.state =
+            u64::from(stated == 0 || decided > self.state.progress.executions || newest < closed_after);
+        self.state.progress.executions = self.state.progress.executions.max(decided);
+
+        self.kept.retain(|number, _| self.places.contains_key(&RecordKey::Evaluation(*number)));
+        let (kept, executions) = (&self.kept, self.state.progress.executions);
+        self.places.retain(|key, _| match key {
+            RecordKey::Evaluation(number) => *number > executions || kept.contains_key(number),
+            RecordKey::Kept(number) => kept.contains_key(number),
+            _ => true,
+        });
+        let count = |is: fn(&RecordKey) -> bool| self.places.keys().filter(|key| is(key)).count() as u64;
+        let kept = kept.len() as u64;
+        let findings = count(|key| matches!(key, RecordKey::Finding(_)));
+        let references = count(|key| matches!(key, RecordKey::Reference(_)));
+        let counted = count(|key| matches!(key, RecordKey::Counted(_)));
+        let state = State { progress: self.state.progress, kept, findings, references, counted };
+        let was = std::mem::replace(&mut self.state, state);
+        self.lost.kept = was.kept.saturating_sub(kept);
+        self.lost.findings = was.findings.saturating_sub(findings);
+        self.lost.references =
+            was.references.saturating_sub(references) + was.counted.saturating_sub(counted);
+    }
+
+    /// How its files were found.
+    #[must_use]
+    pub fn condition(&self) -> Condition {
+        self.condition
+    }
+
+    /// What is lost.
+    #[must_use]
+    pub fn lost(&self) -> Lost {
+        self.lost
+    }
+
+    /// Whether nothing is wrong: a corpus whose process died is whole too.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.condition != Condition::Changed && !self.lost.any()
+    }
+
+    /// How far the campaign is.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        self.state.progress
+    }
+
+    /// Score of every kept execution that can be read, by number.
+    #[must_use]
+    pub fn kept(&self) -> &BTreeMap<u64, f64> {
+        &self.kept
+    }
+
+    /// Numbers of the executions that are recorded and not decided yet.
+    pub fn undecided(&self) -> impl Iterator<Item = u64> + '_ {
+        self.places.keys().filter_map(|key| match key {
+            RecordKey::Evaluation(number) if !self.kept.contains_key(number) => Some(*number),
+            _ => None,
+        })
+    }
+
+    /// How many reference runs are summed up.
+    #[must_use]
+    pub fn references(&self) -> u64 {
+        self.state.references
+    }
+
+    /// An execution that was kept, or is recorded and not decided yet.
+    ///
+    /// # Errors
+    /// The file cannot be read any more.
+    pub fn evaluation(&self, number: u64) -> Result<Option<Evaluation>, StoreError> {
+        match self.record(&RecordKey::Evaluation(number))? {
+            Some(Record::Evaluation(evaluation)) => Ok(Some(evaluation.into_owned())),
+            _ => Ok(None),
+        }
+    }
+
+    /// Every finding that can be read, by signature.
+    ///
+    /// # Errors
+    /// The file cannot be read any more.
+    pub fn findings(&self) -> Result<Vec<FindingRecord>, StoreError> {
+        let keys = self.places.keys().filter(|key| matches!(key, RecordKey::Finding(_)));
+        let records = keys.map(|key| self.record(key));
+        records
+            .filter_map(|record| match record {
+                Ok(Some(Record::Finding(finding))) => Some(Ok(finding.into_owned())),
+                Ok(_) => None,
+                Err(error) => Some(Err(error)),
+            })
+            .collect()
+    }
+
+    /// Makes a new corpus of all that can be read, in a folder that does not exist or is empty.
+    ///
+    /// # Errors
+    /// Something is in the folder, or it cannot be written.
+    pub fn restore(&self, path: &Path) -> Result<(), StoreError> {
+        let folder = Folder::create(path)?;
+        let _lock = folder.lock()?;
+        rebuild(self, &folder.database())
+    }
+
+    fn record(&self, key: &RecordKey) -> Result<Option<Record<'static>>, StoreError> {
+        self.places
+            .get(key)
+            .map(|place| read(&self.files[place.file], place.offset, place.len).map(|framed| framed.record))
+            .transpose()
+    }
+
+    /// Every record, the state last.
+    pub(super) fn records(&self) -> impl Iterator<Item = Result<Record<'static>, StoreError>> + '_ {
+        let others = self.places.iter().filter(|(key, _)| **key != RecordKey::State);
+        let others = others.map(|(_, place)| {
+            read(&self.files[place.file], place.offset, place.len).map(|framed| framed.record)
+        });
+        others.chain(std::iter::once(Ok(Record::State(self.state))))
+    }
+}
+
+/// What had to be mended, for the user.
+pub(super) fn summary(path: &Path, archive: &Archive, aside: Option<&Path>) -> String {
+    let (path, executions, kept) = (path.display(), archive.progress().executions, archive.kept.len());
+    let Some(aside) = aside else {
+        return format!(
+            "{path}: was not closed when its process ended; all that it had saved is there: {executions} executions, \
+             {kept} tests kept"
+        );
+    };
+    let Lost { kept: lost, findings, references, state } = archive.lost;
+    let state = if state > 0 { "; the last changes are lost" } else { "" };
+    format!(
+        "{path}: was damaged; read again as far as possible: {executions} executions, {kept} tests kept; lost: {lost} \
+         kept tests, {findings} findings, {references} references{state}; the damaged files are in {}",
+        aside.display()
+    )
+}
+
+/// Which steps were written whole.
+#[derive(Debug, Default)]
+struct Steps {
+    any: bool,
+    /// Steps up to this one were handed to the system, and superseded parts of them may be gone.
+    flushed: u64,
+    /// Parts that were seen of later ones, and how many there must be.
+    later: BTreeMap<u64, (u32, BTreeSet<u32>)>,
+}
+
+impl Steps {
+    fn see(&mut self, framed: &Framed<'_>) {
+        self.any = true;
+        if framed.flushed > self.flushed {
+            self.flushed = framed.flushed;
+            self.later = self.later.split_off(&(self.flushed + 1));
+        }
+        if framed.step > self.flushed {
+            let (parts, seen) = self.later.entry(framed.step).or_default();
+            *parts = framed.parts;
+            seen.insert(framed.part);
+        }
+    }
+
+    /// The last step that is whole, as all before it are. What comes later is a step that was being written when its
+    /// process died: a later one may be on the disk before an earlier one.
+    fn whole(&self) -> u64 {
+        let mut whole = self.flushed;
+        while let Some((parts, seen)) = self.later.get(&(whole + 1)) {
+            if seen.len() != *parts as usize {
+                break;
+            }
+            whole += 1;
+        }
+        whole
+    }
+}

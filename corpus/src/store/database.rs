@@ -1,0 +1,200 @@
+//! sled, with the care that it needs: one caller at a time, room on the disk before it writes, and a close that is
+//! known to be complete.
+
+use std::fs::{self, File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
+use rustix::io::Errno;
+
+use super::error::{Context as _, StoreError};
+use super::seal::{Seal, digest, files, sync_folder};
+
+/// sled writes its log in pieces of 512 KiB, and may rewrite pages whenever a record is added. So much room is
+/// reserved beyond the end of its file: it has no sound way out of a full disk.
+const ROOM: u64 = 4 << 20;
+/// Records may wait in memory up to this many bytes, so that [`ROOM`] is enough for whatever they make sled write.
+const MAX_UNFLUSHED: usize = 256 << 10;
+/// Bytes of pages that sled holds in memory.
+const CACHE: u64 = 32 << 20;
+/// How long closing waits for sled's threads to let go of the files. They do within milliseconds.
+const CLOSING: Duration = Duration::from_secs(30);
+
+/// An open database.
+pub(super) struct Database {
+    /// None only while it is being closed.
+    tree: Option<sled::Db>,
+    folder: PathBuf,
+    /// sled's log.
+    log: File,
+    log_path: PathBuf,
+    /// Where the room that is known to be there ends.
+    room_to: u64,
+    /// Length of the log when this was found out; if it shrinks, the room is gone.
+    len: u64,
+    unflushed: usize,
+}
+
+impl Database {
+    /// Opens a folder that is new, or sealed and unchanged since.
+    pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
+        fs::create_dir_all(folder).context(folder, "cannot be made")?;
+        let log_path = folder.join("db");
+        let log = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&log_path);
+        let log = log.context(&log_path, "cannot be opened")?;
+        let mut database =
+            Self { tree: None, folder: folder.to_owned(), log, log_path, room_to: 0, len: 0, unflushed: 0 };
+        database.reserve()?;
+        Seal::Open.write(folder)?;
+        // No thread of sled's own that flushes: it could not say that it failed.
+        let tree = sled::Config::new().path(folder).cache_capacity(CACHE).flush_every_ms(None).open();
+        database.tree = Some(tree.map_err(|error| StoreError::database(folder, &error))?);
+        Ok(database)
+    }
+
+    fn tree(&self) -> &sled::Db {
+        self.tree.as_ref().expect("it is open until it is closed, which takes it")
+    }
+
+    fn error(&self, error: &sled::Error) -> StoreError {
+        StoreError::database(&self.folder, error)
+    }
+
+    /// Makes sure that sled will not meet a full disk.
+    pub(super) fn reserve(&mut self) -> Result<(), StoreError> {
+        let len = self.log.metadata().context(&self.log_path, "cannot be read")?.len();
+        if len >= self.len && len + ROOM / 2 <= self.room_to {
+            return Ok(());
+        }
+        match fallocate(&self.log, FallocateFlags::KEEP_SIZE, len, ROOM) {
+            Ok(()) => {}
+            Err(Errno::NOSPC | Errno::DQUOT | Errno::FBIG) => return Err(self.full()),
+            // A file system that reserves nothing: all that can be done is to look.
+            Err(Errno::NOTSUP | Errno::NOSYS | Errno::INVAL) => {
+                if free_space(&self.folder)? < ROOM {
+                    return Err(self.full());
+                }
+            }
+            Err(error) => return Err(error).context(&self.log_path, "cannot be made larger"),
+        }
+        (self.len, self.room_to) = (len, len + ROOM);
+        Ok(())
+    }
+
+    pub(super) fn damaged(&self, reason: String) -> StoreError {
+        StoreError::Damaged { path: self.folder.clone(), reason }
+    }
+
+    fn full(&self) -> StoreError {
+        StoreError::Full { path: self.folder.clone() }
+    }
+
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<sled::IVec>, StoreError> {
+        self.tree().get(key).map_err(|error| self.error(&error))
+    }
+
+    pub(super) fn contains(&self, key: &[u8]) -> Result<bool, StoreError> {
+        self.tree().contains_key(key).map_err(|error| self.error(&error))
+    }
+
+    /// The first entry of a prefix, after a key of it if one is given.
+    pub(super) fn next(
+        &self,
+        prefix: &[u8],
+        after: Option<&[u8]>,
+    ) -> Result<Option<(sled::IVec, sled::IVec)>, StoreError> {
+        let found = match after {
+            Some(key) => self.tree().get_gt(key),
+            None => self.tree().range(prefix..).next().transpose(),
+        };
+        let found = found.map_err(|error| self.error(&error))?;
+        Ok(found.filter(|(key, _)| key.starts_with(prefix)))
+    }
+
+    pub(super) fn put(&mut self, key: &[u8], value: Vec<u8>) -> Result<(), StoreError> {
+        self.unflushed += value.len();
+        self.tree().insert(key, value).map_err(|error| self.error(&error))?;
+        Ok(())
+    }
+
+    pub(super) fn remove(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        self.tree().remove(key).map_err(|error| self.error(&error))?;
+        Ok(())
+    }
+
+    /// Whether so much waits in memory that it has to be flushed.
+    pub(super) fn should_flush(&self) -> bool {
+        self.unflushed > MAX_UNFLUSHED
+    }
+
+    /// Hands everything to the system.
+    pub(super) fn flush(&mut self) -> Result<(), StoreError> {
+        self.tree().flush().map_err(|error| self.error(&error))?;
+        self.unflushed = 0;
+        Ok(())
+    }
+
+    /// fsync of all files and folders; sled itself only asks for the data of its log to be written.
+    pub(super) fn sync(&self) -> Result<(), StoreError> {
+        for path in files(&self.folder)? {
+            File::open(&path)
+                .and_then(|file| file.sync_all())
+                .context(&path, "cannot be written to the disk")?;
+        }
+        let blobs = self.folder.join("blobs");
+        if blobs.is_dir() {
+            sync_folder(&blobs)?;
+        }
+        sync_folder(&self.folder)
+    }
+
+    /// Bytes of all files.
+    pub(super) fn size(&self) -> Result<u64, StoreError> {
+        files(&self.folder)?
+            .iter()
+            .map(|path| Ok(path.metadata().context(path, "cannot be read")?.len()))
+            .sum()
+    }
+
+    /// Closes the database, and seals it if everything of it is on the disk.
+    pub(super) fn close(mut self, step: u64) -> Result<(), StoreError> {
+        self.flush()?;
+        self.sync()?;
+        drop(self.tree.take());
+        // sled's threads hold its lock as long as they have something to do.
+        let since = Instant::now();
+        while self.log.try_lock().is_err() {
+            if since.elapsed() > CLOSING {
+                return Err(self.damaged("the database is still being written".to_owned()));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // What was reserved beyond the end is given back.
+        self.log
+            .metadata()
+            .and_then(|metadata| self.log.set_len(metadata.len()))
+            .and_then(|()| self.log.sync_all())
+            .and_then(|()| self.log.unlock())
+            .context(&self.log_path, "cannot be written to the disk")?;
+        Seal::Closed { step, digest: digest(&self.folder)? }.write(&self.folder)
+    }
+}
+
+impl Drop for Database {
+    /// After an error sled must not be asked for anything more: it would try to write again.
+    fn drop(&mut self) {
+        if let Some(tree) = self.tree.take() {
+            std::mem::forget(tree);
+        }
+    }
+}
+
+/// Bytes that can still be written to the file system of a path.
+///
+/// # Errors
+/// The path is not there.
+pub fn free_space(path: &Path) -> Result<u64, StoreError> {
+    let stat = statvfs(path).context(path, "has no file system")?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}

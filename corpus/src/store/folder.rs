@@ -1,0 +1,159 @@
+//! The folder of a corpus: what lies where, who has it open, and how a database takes the place of another.
+//!
+//! ```text
+//! LOCK            locked while a process has the corpus open
+//! db/             the database
+//! db.new/         one that is being made to take its place
+//! db.old/         the one whose place was taken, on its way out
+//! db.damaged-1/   damaged ones, set aside
+//! ```
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+
+use super::archive::Archive;
+use super::database::Database;
+use super::error::{Context as _, StoreError};
+use super::record::Framed;
+use super::seal::{Seal, sync_folder};
+
+/// A corpus that no other process can open as long as this lives.
+#[derive(Debug)]
+pub(super) struct Lock(File);
+
+impl Drop for Lock {
+    /// Closing the file would not do: a process that is being started holds a copy of it for a moment.
+    fn drop(&mut self) {
+        // What cannot be unlocked is unlocked when it is closed.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Where a corpus is.
+#[derive(Debug, Clone)]
+pub(super) struct Folder {
+    path: PathBuf,
+    /// The path is that of a database itself: one that was set aside.
+    bare: bool,
+}
+
+impl Folder {
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), bare: false }
+    }
+
+    /// A new folder, or an empty one.
+    pub(super) fn create(path: &Path) -> Result<Self, StoreError> {
+        fs::create_dir_all(path).context(path, "cannot be made")?;
+        if fs::read_dir(path).context(path, "cannot be read")?.next().is_some() {
+            return Err(StoreError::NotEmpty { path: path.to_owned() });
+        }
+        Ok(Self::new(path))
+    }
+
+    /// The corpus that a user means by a folder: itself, or that of a campaign.
+    pub(super) fn find(path: &Path) -> Result<Self, StoreError> {
+        let missing = || StoreError::Missing { path: path.to_owned() };
+        let inner = path.join("corpus");
+        let path = if inner.is_dir() { &inner } else { path };
+        fs::read_dir(path).map_err(|_| missing())?;
+        let folder = Self::new(path);
+        if folder.database().is_dir() || path.join("LOCK").is_file() {
+            return Ok(folder);
+        }
+        // In the folder of a database, `db` is a file.
+        if path.join("db").is_file() || Seal::is_in(path) {
+            return Ok(Self { path: path.to_owned(), bare: true });
+        }
+        Err(missing())
+    }
+
+    /// The database's folder; while one takes the place of another, the new one.
+    pub(super) fn database(&self) -> PathBuf {
+        if self.bare {
+            return self.path.clone();
+        }
+        let (database, new) = (self.path.join("db"), self.path.join("db.new"));
+        if !database.is_dir() && new.is_dir() { new } else { database }
+    }
+
+    /// Keeps other processes out.
+    pub(super) fn lock(&self) -> Result<Option<Lock>, StoreError> {
+        if self.bare {
+            return Ok(None);
+        }
+        let path = self.path.join("LOCK");
+        let file = File::open(&path)
+            .or_else(|_| OpenOptions::new().write(true).create(true).truncate(false).open(&path))
+            .context(&path, "cannot be opened")?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Lock(file))),
+            Err(TryLockError::WouldBlock) => Err(StoreError::Busy { path: self.path.clone() }),
+            Err(TryLockError::Error(source)) => {
+                Err(StoreError::Io { path, what: "cannot be locked", source })
+            }
+        }
+    }
+
+    /// Finishes what a process that died while it mended the corpus had begun.
+    pub(super) fn tidy(&self) -> Result<(), StoreError> {
+        let [database, new, old] = ["db", "db.new", "db.old"].map(|name| self.path.join(name));
+        if !database.is_dir() && matches!(Seal::read(&new), Ok(Some(Seal::Closed { .. }))) {
+            fs::rename(&new, &database).context(&new, "cannot be renamed")?;
+        }
+        for left in [new, old] {
+            if left.is_dir() {
+                fs::remove_dir_all(&left).context(&left, "cannot be removed")?;
+            }
+        }
+        if !database.is_dir() {
+            let reason = "its folder is gone".to_owned();
+            return Err(StoreError::Unreadable { path: database, reason });
+        }
+        Ok(())
+    }
+
+    /// Makes a new database of what can be read of the old one, which is set aside if it was damaged: then the result
+    /// is where. Until the very end the old one stays where it is.
+    pub(super) fn mend(&self, archive: &Archive) -> Result<Option<PathBuf>, StoreError> {
+        let [database, new, old] = ["db", "db.new", "db.old"].map(|name| self.path.join(name));
+        if let Err(error) = rebuild(archive, &new) {
+            // Half a copy would only take up room.
+            let _ = fs::remove_dir_all(&new);
+            return Err(error);
+        }
+        let aside = if archive.is_whole() { None } else { Some(self.aside()) };
+        let to = aside.as_ref().unwrap_or(&old);
+        fs::rename(&database, to).context(&database, "cannot be renamed")?;
+        fs::rename(&new, &database).context(&new, "cannot be renamed")?;
+        sync_folder(&self.path)?;
+        if aside.is_none() {
+            fs::remove_dir_all(&old).context(&old, "cannot be removed")?;
+        }
+        Ok(aside)
+    }
+
+    /// A free name for a damaged database.
+    fn aside(&self) -> PathBuf {
+        let mut names = (1..).map(|n: u64| self.path.join(format!("db.damaged-{n}")));
+        names.find(|path| path.symlink_metadata().is_err()).expect("a folder has fewer than 2^64 entries")
+    }
+}
+
+/// Writes every record of an archive into a new database, and closes it.
+pub(super) fn rebuild(archive: &Archive, folder: &Path) -> Result<(), StoreError> {
+    let mut database = Database::open(folder)?;
+    let mut step = 0;
+    for record in archive.records() {
+        let record = record?;
+        step += 1;
+        database.reserve()?;
+        // The database is used only if it is complete: every step counts.
+        let key = record.key().bytes();
+        database.put(&key, Framed { step, part: 0, parts: 1, flushed: step, record }.encode())?;
+        if database.should_flush() {
+            database.flush()?;
+        }
+    }
+    database.close(step)
+}

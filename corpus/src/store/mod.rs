@@ -1,0 +1,303 @@
+//! The persistent corpus of a campaign, on sled: evaluations, which of them are kept, findings, and how far the search is.
+//!
+//! Everything of one campaign is in one folder, which one process may have open.
+
+mod archive;
+mod database;
+mod error;
+mod folder;
+mod record;
+mod scan;
+mod seal;
+mod writer;
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use self::archive::summary;
+use self::database::Database;
+use self::folder::{Folder, Lock};
+use self::record::{FINDING_PREFIX, Framed, KEPT_PREFIX, Record, RecordKey, State};
+use self::seal::{Seal, digest};
+use self::writer::Writer;
+
+pub use self::archive::{Archive, Condition, Lost};
+pub use self::database::free_space;
+pub use self::error::StoreError;
+use crate::evaluation::{Evaluation, FindingRecord, Key};
+
+/// How far a campaign is. Written together with what it counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Progress {
+    /// Executions whose retention is decided: 1 to this number. Later ones may be recorded, and are not run again.
+    pub executions: u64,
+    /// Distinct reference runs that these needed.
+    pub reference_executions: u64,
+    /// Executions that minimisers took.
+    pub minimizer_executions: u64,
+    /// Executions among `executions` that were invalid.
+    pub invalid: u64,
+    /// Time spent, in milliseconds, over all resumptions.
+    pub elapsed_ms: u64,
+}
+
+/// What is decided of one execution, written whole or not at all.
+#[derive(Debug)]
+pub struct Decision<'a> {
+    /// Number of the execution; its evaluation is recorded already.
+    pub number: u64,
+    /// The score that it enters the pool with, if it is kept. The evaluation of one that is not is dropped.
+    pub kept: Option<f64>,
+    /// References that were needed for the first time in the campaign.
+    pub new_references: &'a [Key],
+    /// Findings that are new or whose counts changed.
+    pub findings: &'a [FindingRecord],
+    /// How far the campaign is with this.
+    pub progress: Progress,
+}
+
+/// An open corpus. Shared between threads; closing it (dropping) releases the lock.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    writer: Mutex<Writer>,
+    _lock: Option<Lock>,
+}
+
+impl Store {
+    /// A new corpus in a folder that does not exist or is empty.
+    ///
+    /// # Errors
+    /// Something is in the folder, or it cannot be written.
+    pub fn create(path: &Path) -> Result<Self, StoreError> {
+        let folder = Folder::create(path)?;
+        let lock = folder.lock()?;
+        let store = Self::with(path, lock, Database::open(&folder.database())?, State::default(), 0);
+        store.lock().write(&[], Progress::default())?;
+        store.checkpoint()?;
+        Ok(store)
+    }
+
+    /// An existing corpus; notes say what had to be mended (a process that died, damaged files set aside, ...), for the
+    /// user.
+    ///
+    /// # Errors
+    /// There is none, another process has it open, it has another schema, nothing of it can be read, or it cannot be
+    /// written.
+    pub fn open(path: &Path) -> Result<(Self, Vec<String>), StoreError> {
+        fs::read_dir(path).map_err(|_| StoreError::Missing { path: path.to_owned() })?;
+        let folder = Folder::new(path);
+        if !path.join("LOCK").is_file() && !folder.database().is_dir() {
+            return Err(StoreError::Missing { path: path.to_owned() });
+        }
+        let lock = folder.lock()?;
+        folder.tidy()?;
+        let database = folder.database();
+        let mut notes = Vec::new();
+        let step = match sealed(&database)? {
+            Some(step) => step,
+            None => {
+                let archive = Archive::scan(&database)?;
+                let aside = folder.mend(&archive)?;
+                notes.push(summary(path, &archive, aside.as_deref()));
+                sealed(&database)?.ok_or_else(|| StoreError::Damaged {
+                    path: database.clone(),
+                    reason: "it changed as soon as it was mended".to_owned(),
+                })?
+            }
+        };
+        let opened = Database::open(&database)?;
+        let damaged =
+            |reason: &str| StoreError::Damaged { path: database.clone(), reason: reason.to_owned() };
+        let state = match opened.get(&RecordKey::State.bytes())?.map(|bytes| Framed::decode(&bytes)) {
+            Some(Ok((Framed { record: Record::State(state), .. }, _))) => state,
+            _ => return Err(damaged("its state cannot be read")),
+        };
+        Ok((Self::with(path, lock, opened, state, step), notes))
+    }
+
+    fn with(path: &Path, lock: Option<Lock>, database: Database, state: State, step: u64) -> Self {
+        let writer = Mutex::new(Writer::new(database, state, step));
+        Self { path: path.to_owned(), writer, _lock: lock }
+    }
+
+    /// One caller at a time. A caller that panicked has left nothing half-done that `broken` does not tell.
+    fn lock(&self) -> MutexGuard<'_, Writer> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Records an execution, before its result is shown to anybody. Its retention is not decided yet.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn record(&self, evaluation: &Evaluation) -> Result<(), StoreError> {
+        self.lock().put(&[Record::Evaluation(Cow::Borrowed(evaluation))])
+    }
+
+    /// Decides an execution: kept or dropped, and everything that it changed, in one atomic step.
+    ///
+    /// # Errors
+    /// It is to be kept and was not recorded, or the decision cannot be written.
+    pub fn decide(&self, decision: &Decision<'_>) -> Result<(), StoreError> {
+        let number = decision.number;
+        let mut writer = self.lock();
+        let mut records = Vec::with_capacity(2);
+        if let Some(score) = decision.kept {
+            if !writer.contains(&RecordKey::Evaluation(number))? {
+                return Err(StoreError::NotRecorded { number });
+            }
+            records.push(Record::Kept { number, score });
+        }
+        records.extend(decision.new_references.iter().map(|key| Record::Counted(*key)));
+        records.extend(decision.findings.iter().map(|finding| Record::Finding(Cow::Borrowed(finding))));
+        writer.write(&records, decision.progress)?;
+        if decision.kept.is_none() {
+            writer.remove(&RecordKey::Evaluation(number))?;
+        }
+        Ok(())
+    }
+
+    /// How far the campaign is.
+    ///
+    /// # Errors
+    /// None so far: it is held in memory.
+    pub fn progress(&self) -> Result<Progress, StoreError> {
+        Ok(self.lock().progress())
+    }
+
+    /// An execution that was kept, or is recorded and not decided yet.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn evaluation(&self, number: u64) -> Result<Option<Evaluation>, StoreError> {
+        match self.lock().get(&RecordKey::Evaluation(number))? {
+            Some(Record::Evaluation(evaluation)) => Ok(Some(evaluation.into_owned())),
+            _ => Ok(None),
+        }
+    }
+
+    /// Number and retained score of every kept execution, in order, without their tests.
+    pub fn kept(&self) -> impl Iterator<Item = Result<(u64, f64), StoreError>> {
+        self.records(KEPT_PREFIX).filter_map(|record| match record {
+            Ok(Record::Kept { number, score }) => Some(Ok((number, score))),
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        })
+    }
+
+    /// Every finding, by signature.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub fn findings(&self) -> Result<Vec<FindingRecord>, StoreError> {
+        let records = self.records(FINDING_PREFIX).filter_map(|record| match record {
+            Ok(Record::Finding(finding)) => Some(Ok(finding.into_owned())),
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        });
+        records.collect()
+    }
+
+    /// The records whose keys begin alike, in their order, up to the first that cannot be read.
+    fn records(&self, prefix: &'static [u8]) -> impl Iterator<Item = Result<Record<'static>, StoreError>> {
+        let mut last: Option<sled::IVec> = None;
+        let mut failed = false;
+        std::iter::from_fn(move || {
+            if failed {
+                return None;
+            }
+            let writer = self.lock();
+            let next = writer.database().next(prefix, last.as_deref()).transpose()?;
+            let record = next.and_then(|(key, value)| {
+                last = Some(key);
+                writer.decode(&value)
+            });
+            failed = record.is_err();
+            Some(record)
+        })
+    }
+
+    /// Writes a finding and the progress that goes with it (after minimising), in one atomic step.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn put_finding(&self, finding: &FindingRecord, progress: Progress) -> Result<(), StoreError> {
+        self.lock().write(&[Record::Finding(Cow::Borrowed(finding))], progress)
+    }
+
+    /// What a reference run was summed up to, if it was run.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn reference(&self, key: Key) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.lock().get(&RecordKey::Reference(key))? {
+            Some(Record::Reference { summary, .. }) => Ok(Some(summary.into_owned())),
+            _ => Ok(None),
+        }
+    }
+
+    /// Keeps the summary of a reference run.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn put_reference(&self, key: Key, summary: &[u8]) -> Result<(), StoreError> {
+        let mut writer = self.lock();
+        let progress = writer.progress();
+        writer.write(&[Record::Reference { key, summary: Cow::Borrowed(summary) }], progress)
+    }
+
+    /// Whether a decided execution needed the reference: it is counted.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub fn counts_reference(&self, key: Key) -> Result<bool, StoreError> {
+        self.lock().contains(&RecordKey::Counted(key))
+    }
+
+    /// Hands everything written to the system: it survives the death of this process.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        self.lock().flush()
+    }
+
+    /// [`Self::flush`], and fsync: it survives a power failure.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn checkpoint(&self) -> Result<(), StoreError> {
+        let mut writer = self.lock();
+        writer.flush()?;
+        writer.database().sync()?;
+        seal::sync_folder(&self.path)
+    }
+
+    /// Bytes on disk.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn size_on_disk(&self) -> Result<u64, StoreError> {
+        self.lock().database().size()
+    }
+}
+
+impl Drop for Store {
+    /// Closes the database, so that it can be opened as it is. If that fails, the next one to open it reads its records
+    /// again: nothing is lost that was flushed.
+    fn drop(&mut self) {
+        self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).close();
+    }
+}
+
+/// The step after which a database was closed, if it is as it was then.
+fn sealed(database: &Path) -> Result<Option<u64>, StoreError> {
+    Ok(match Seal::read(database)? {
+        Some(Seal::Closed { step, digest: sealed }) if digest(database)? == sealed => Some(step),
+        _ => None,
+    })
+}

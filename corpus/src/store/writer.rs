@@ -1,0 +1,139 @@
+//! Writing and reading records, in steps that are whole or not there.
+
+use std::collections::BTreeSet;
+
+use super::Progress;
+use super::database::Database;
+use super::error::StoreError;
+use super::record::{Framed, MAX_FRAME, Record, RecordKey, State};
+
+/// An open database, and what has been written to it.
+pub(super) struct Writer {
+    /// None once it is closed.
+    database: Option<Database>,
+    state: State,
+    /// The last step that was written.
+    step: u64,
+    /// The last step that was handed to the system.
+    flushed: u64,
+    /// A step was written in part: nothing more may follow it.
+    broken: bool,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").field("state", &self.state).field("step", &self.step).finish_non_exhaustive()
+    }
+}
+
+impl Writer {
+    /// A database that was closed after a step, or is new.
+    pub(super) fn new(database: Database, state: State, step: u64) -> Self {
+        Self { database: Some(database), state, step, flushed: step, broken: false }
+    }
+
+    /// How far the campaign is.
+    pub(super) fn progress(&self) -> Progress {
+        self.state.progress
+    }
+
+    /// Closes the database, unless a step was left in part: then its files are to be read again.
+    pub(super) fn close(&mut self) {
+        if let Some(database) = self.database.take()
+            && !self.broken
+        {
+            // If it fails, the files are read again too.
+            let _ = database.close(self.step);
+        }
+    }
+
+    pub(super) fn database(&self) -> &Database {
+        self.database.as_ref().expect("it is taken only when the store is dropped")
+    }
+
+    fn database_mut(&mut self) -> &mut Database {
+        self.database.as_mut().expect("it is taken only when the store is dropped")
+    }
+
+    pub(super) fn decode(&self, value: &[u8]) -> Result<Record<'static>, StoreError> {
+        Framed::decode(value)
+            .map(|(framed, _)| framed.record)
+            .map_err(|error| self.database().damaged(format!("a record is not what was written: {error}")))
+    }
+
+    pub(super) fn get(&self, key: &RecordKey) -> Result<Option<Record<'static>>, StoreError> {
+        self.database().get(&key.bytes())?.map(|value| self.decode(&value)).transpose()
+    }
+
+    pub(super) fn contains(&self, key: &RecordKey) -> Result<bool, StoreError> {
+        self.database().contains(&key.bytes())
+    }
+
+    /// One step: records, and the state that they lead to.
+    pub(super) fn write(&mut self, records: &[Record<'_>], progress: Progress) -> Result<(), StoreError> {
+        let mut state = State { progress, ..self.state };
+        let keys: BTreeSet<_> = records.iter().map(Record::key).collect();
+        for key in &keys {
+            let new = u64::from(!self.contains(key)?);
+            match key {
+                RecordKey::Kept(_) => state.kept += new,
+                RecordKey::Finding(_) => state.findings += new,
+                RecordKey::Reference(_) => state.references += new,
+                RecordKey::Counted(_) => state.counted += new,
+                RecordKey::State | RecordKey::Evaluation(_) => {}
+            }
+        }
+        let mut all = records.to_vec();
+        all.push(Record::State(state));
+        self.put(&all)?;
+        self.state = state;
+        Ok(())
+    }
+
+    /// One step: either all of it is written, or nothing, or nothing more will ever be.
+    pub(super) fn put(&mut self, records: &[Record<'_>]) -> Result<(), StoreError> {
+        self.usable()?;
+        let (step, flushed, parts) = (self.step + 1, self.flushed, records.len() as u32);
+        let frames = records.iter().zip(0..).map(|(record, part)| {
+            let frame = Framed { step, part, parts, flushed, record: record.clone() }.encode();
+            if frame.len() > MAX_FRAME {
+                return Err(StoreError::TooLarge { bytes: frame.len(), max: MAX_FRAME });
+            }
+            Ok((record.key().bytes(), frame))
+        });
+        let frames = frames.collect::<Result<Vec<_>, _>>()?;
+        let database = self.database_mut();
+        database.reserve()?;
+        for (key, frame) in frames {
+            if let Err(error) = self.database_mut().put(&key, frame) {
+                self.broken = true;
+                return Err(error);
+            }
+        }
+        self.step = step;
+        if self.database().should_flush() { self.flush() } else { Ok(()) }
+    }
+
+    pub(super) fn remove(&mut self, key: &RecordKey) -> Result<(), StoreError> {
+        let removed = self.database_mut().remove(&key.bytes());
+        self.broken |= removed.is_err();
+        removed
+    }
+
+    pub(super) fn flush(&mut self) -> Result<(), StoreError> {
+        self.usable()?;
+        if let Err(error) = self.database_mut().flush() {
+            self.broken = true;
+            return Err(error);
+        }
+        self.flushed = self.step;
+        Ok(())
+    }
+
+    fn usable(&self) -> Result<(), StoreError> {
+        if self.broken {
+            return Err(self.database().damaged("an earlier write has failed; open it again".to_owned()));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,52 @@
+//! Everything that a store holds, to compare.
+
+use std::collections::BTreeMap;
+
+use corpus::store::{Progress, Store};
+use corpus::{Evaluation, FindingRecord, Key};
+
+use crate::samples::{fill, key};
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Contents {
+    pub(crate) progress: Progress,
+    pub(crate) kept: BTreeMap<u64, f64>,
+    pub(crate) evaluations: BTreeMap<u64, Evaluation>,
+    pub(crate) findings: BTreeMap<String, FindingRecord>,
+    pub(crate) references: BTreeMap<Key, Vec<u8>>,
+    pub(crate) counted: Vec<Key>,
+}
+
+impl Contents {
+    /// What a store says of the executions up to a number, and of their references.
+    pub(crate) fn of(store: &Store, numbers: u64) -> Self {
+        let mut contents = Self {
+            progress: store.progress().unwrap(),
+            kept: store.kept().map(Result::unwrap).collect(),
+            ..Self::default()
+        };
+        for number in 1..=numbers {
+            if let Some(evaluation) = store.evaluation(number).unwrap() {
+                contents.evaluations.insert(number, evaluation);
+            }
+            if let Some(summary) = store.reference(key(number)).unwrap() {
+                contents.references.insert(key(number), summary);
+            }
+            if store.counts_reference(key(number)).unwrap() && !contents.counted.contains(&key(number)) {
+                contents.counted.push(key(number));
+            }
+        }
+        contents.counted.sort();
+        let findings = store.findings().unwrap().into_iter();
+        contents.findings = findings.map(|finding| (finding.signature.clone(), finding)).collect();
+        contents
+    }
+
+    /// What a corpus of so many executions holds that nobody has interrupted.
+    pub(crate) fn uninterrupted(executions: u64) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::create(&folder.path().join("corpus")).unwrap();
+        fill(&store, 1..=executions);
+        Self::of(&store, executions)
+    }
+}

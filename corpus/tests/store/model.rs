@@ -1,0 +1,155 @@
+//! A store against a model of it, through closing, reopening and being killed.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use corpus::store::{Decision, Store};
+use proptest::prelude::*;
+
+use crate::contents::Contents;
+use crate::samples::{copy, evaluation, finding, key, progress, score, signature};
+
+/// Executions of a sequence of steps.
+const NUMBERS: u64 = 60;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Record,
+    /// The oldest recorded execution: kept or not, with findings and references.
+    Decide {
+        keep: bool,
+        findings: Vec<u64>,
+        references: Vec<u64>,
+    },
+    PutFinding(u64),
+    PutReference(u64),
+    Flush,
+    Checkpoint,
+    Reopen,
+    /// Opens a copy of the files as they are.
+    Kill,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let numbers = || prop::collection::vec(1..NUMBERS, 0..4);
+    let decide = (any::<bool>(), numbers(), numbers());
+    let step = prop_oneof![
+        8 => Just(Step::Record),
+        8 => decide.prop_map(|(keep, findings, references)| Step::Decide { keep, findings, references }),
+        1 => (1..NUMBERS).prop_map(Step::PutFinding),
+        2 => (1..NUMBERS).prop_map(Step::PutReference),
+        1 => Just(Step::Flush),
+        1 => Just(Step::Checkpoint),
+        1 => Just(Step::Reopen),
+        2 => Just(Step::Kill),
+    ];
+    prop::collection::vec(step, 1..80)
+}
+
+/// The model: what the store has to hold after each step that writes, the newest last.
+struct Model {
+    after: Vec<Contents>,
+    recorded: u64,
+    /// Steps that were flushed.
+    flushed: usize,
+}
+
+impl Model {
+    fn now(&self) -> &Contents {
+        self.after.last().unwrap()
+    }
+
+    fn push(&mut self, change: impl FnOnce(&mut Contents)) {
+        let mut next = self.now().clone();
+        change(&mut next);
+        self.after.push(next);
+    }
+}
+
+fn count(contents: &mut Contents, references: &[u64]) {
+    contents.counted.extend(references.iter().map(|number| key(*number)));
+    contents.counted.sort();
+    contents.counted.dedup();
+}
+
+fn apply(step: &Step, store: &mut Option<Store>, path: &Path, model: &mut Model) {
+    let open = store.as_ref().unwrap();
+    match step {
+        Step::Record if model.recorded < NUMBERS => {
+            model.recorded += 1;
+            let evaluation = evaluation(model.recorded);
+            open.record(&evaluation).unwrap();
+            model.push(|now| drop(now.evaluations.insert(evaluation.number, evaluation)));
+        }
+        Step::Decide { keep, findings, references } if model.now().progress.executions < model.recorded => {
+            let number = model.now().progress.executions + 1;
+            let by_signature: BTreeMap<_, _> =
+                findings.iter().map(|n| (signature(*n), finding(*n))).collect();
+            let findings: Vec<_> = by_signature.values().cloned().collect();
+            let keys: Vec<_> = references.iter().map(|number| key(*number)).collect();
+            let kept = keep.then(|| score(number));
+            let progress = progress(number);
+            open.decide(&Decision { number, kept, new_references: &keys, findings: &findings, progress })
+                .unwrap();
+            model.push(|now| {
+                now.progress = progress;
+                match kept {
+                    Some(score) => drop(now.kept.insert(number, score)),
+                    None => drop(now.evaluations.remove(&number)),
+                }
+                now.findings.extend(by_signature);
+                count(now, references);
+            });
+        }
+        Step::PutFinding(number) => {
+            let (finding, progress) = (finding(*number), model.now().progress);
+            open.put_finding(&finding, progress).unwrap();
+            model.push(|now| drop(now.findings.insert(finding.signature.clone(), finding)));
+        }
+        Step::PutReference(number) => {
+            let summary = vec![*number as u8; *number as usize * 10];
+            open.put_reference(key(*number), &summary).unwrap();
+            model.push(|now| drop(now.references.insert(key(*number), summary)));
+        }
+        Step::Flush => open.flush().unwrap(),
+        Step::Checkpoint => open.checkpoint().unwrap(),
+        Step::Reopen => {
+            *store = None;
+            let (reopened, notes) = Store::open(path).unwrap();
+            assert_eq!(notes, [""; 0], "it was closed");
+            *store = Some(reopened);
+        }
+        Step::Kill => {
+            let folder = tempfile::tempdir().unwrap();
+            copy(path, folder.path());
+            let (left, notes) = Store::open(folder.path()).unwrap();
+            assert_eq!(notes.len(), 1);
+            assert!(notes[0].contains("all that it had saved is there"), "{notes:?}");
+            let left = Contents::of(&left, NUMBERS);
+            let may_be_left = &model.after[model.flushed..];
+            assert!(may_be_left.contains(&left), "{left:#?} is none of {may_be_left:#?}");
+        }
+        _ => {}
+    }
+    if matches!(step, Step::Flush | Step::Checkpoint | Step::Reopen) {
+        model.flushed = model.after.len() - 1;
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    /// Whatever is done to it, a store holds what the model holds; a copy of its files holds what the model held after
+    /// some step since the last flush, whole.
+    #[test]
+    fn a_store_is_its_model(steps in steps()) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("corpus");
+        let mut store = Some(Store::create(&path).unwrap());
+        let mut model = Model { after: vec![Contents::default()], recorded: 0, flushed: 0 };
+        for step in &steps {
+            apply(step, &mut store, &path, &mut model);
+            prop_assert_eq!(&Contents::of(store.as_ref().unwrap(), NUMBERS), model.now());
+        }
+    }
+}

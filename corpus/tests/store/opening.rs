@@ -1,0 +1,195 @@
+//! Making and opening a corpus, and being refused.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use corpus::store::{Archive, Condition, Decision, Lost, Progress, Store, StoreError};
+
+use crate::contents::Contents;
+use crate::samples::{copy, evaluation, fill, finding};
+
+#[test]
+fn a_new_corpus_needs_a_new_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("some/where/corpus");
+    let store = Store::create(&path).unwrap();
+    assert_eq!(Contents::of(&store, 3), Contents::default());
+    drop(store);
+    assert!(matches!(Store::create(&path), Err(StoreError::NotEmpty { .. })));
+    assert_eq!(
+        Store::create(folder.path()).unwrap_err().to_string(),
+        format!("{}: is not empty; name a new folder or an empty one", folder.path().display())
+    );
+}
+
+#[test]
+fn there_is_a_corpus_or_there_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "text").unwrap();
+    for path in [folder.path().to_owned(), folder.path().join("nowhere"), file] {
+        let error = Store::open(&path).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}: there is no corpus; name", path.display())), "{error}");
+        let error = Archive::read(&path).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}: there is no corpus; name", path.display())), "{error}");
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "looking for one makes nothing");
+}
+
+#[test]
+fn one_process_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("corpus");
+    let store = Store::create(&path).unwrap();
+    for error in [Store::open(&path).unwrap_err(), Archive::read(folder.path()).unwrap_err()] {
+        assert_eq!(
+            error.to_string(),
+            format!("{}: another process has this corpus open; wait for it, or stop it", path.display())
+        );
+    }
+    drop(store);
+    let archive = Archive::read(&path).unwrap();
+    assert!(matches!(Store::open(&path), Err(StoreError::Busy { .. })));
+    drop(archive);
+    Store::open(&path).unwrap();
+}
+
+/// A process that is being started has copies of all open files for a moment, and with them of the lock.
+#[test]
+fn processes_that_are_being_started_are_not_in_the_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("corpus");
+    drop(Store::create(&path).unwrap());
+    let opened = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !opened.load(Ordering::Relaxed) {
+                    Command::new("true").status().unwrap();
+                }
+            });
+        }
+        let read = (0..200).try_for_each(|_| Archive::read(&path).map(drop));
+        let reopened = (0..20).try_for_each(|_| Store::open(&path).map(drop));
+        opened.store(true, Ordering::Relaxed);
+        read.and(reopened).unwrap();
+    });
+}
+
+#[test]
+fn a_step_is_whole_before_it_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("corpus");
+    let store = Store::create(&path).unwrap();
+    fill(&store, 1..=10);
+    let before = Contents::of(&store, 12);
+    let decision = Decision {
+        number: 11,
+        kept: Some(0.5),
+        new_references: &[],
+        findings: &[finding(11)],
+        progress: Progress { executions: 11, ..Progress::default() },
+    };
+    let error = store.decide(&decision).unwrap_err();
+    assert!(matches!(error, StoreError::NotRecorded { number: 11 }), "{error}");
+
+    let mut large = finding(1);
+    large.evidence = "x".repeat(17 << 20);
+    let error = store.put_finding(&large, Progress::default()).unwrap_err();
+    assert!(matches!(error, StoreError::TooLarge { .. }), "{error}");
+    assert_eq!(Contents::of(&store, 12), before);
+
+    store.record(&evaluation(11)).unwrap();
+    store.decide(&decision).unwrap();
+    drop(store);
+    let (store, _) = Store::open(&path).unwrap();
+    assert_eq!(store.findings().unwrap().iter().find(|one| one.id == finding(11).id), Some(&finding(11)));
+}
+
+/// Records that are larger than a piece of sled's log.
+#[test]
+fn large_records_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("corpus");
+    let store = Store::create(&path).unwrap();
+    let mut large = finding(1);
+    for n in 1..6 {
+        large.signature = format!("large {n}");
+        large.evidence = "evidence ".repeat(n << 16);
+        store.put_finding(&large, Progress::default()).unwrap();
+    }
+    store.flush().unwrap();
+    let killed = folder.path().join("killed");
+    copy(&path, &killed);
+    let findings = store.findings().unwrap();
+    assert_eq!(findings.len(), 5);
+    assert_eq!(findings[4], large);
+    drop(store);
+    for path in [&path, &killed] {
+        assert_eq!(Store::open(path).unwrap().0.findings().unwrap(), findings);
+    }
+}
+
+fn reseal(path: &Path, from: &str, to: &str) {
+    let seal = path.join("db/seal");
+    let text = fs::read_to_string(&seal).unwrap();
+    assert!(text.contains(from));
+    fs::write(&seal, text.replace(from, to)).unwrap();
+}
+
+#[test]
+fn another_schema_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("corpus");
+    drop(Store::create(&path).unwrap());
+    reseal(&path, "schema 1", "schema 2");
+    let before = fs::read(path.join("db/db")).unwrap();
+    for error in [Store::open(&path).unwrap_err(), Archive::read(&path).unwrap_err()] {
+        let message = error.to_string();
+        assert!(message.contains("schema 2, this program reads schema 1; use the version"), "{message}");
+    }
+    // Its records say so too, if nothing else does.
+    fs::remove_file(path.join("db/seal")).unwrap();
+    let mut bytes = before.clone();
+    let magic = b"LuFzRec\x01";
+    let places = memchr::memmem::find_iter(&before, magic).collect::<Vec<_>>();
+    assert!(!places.is_empty());
+    for place in places {
+        bytes[place + magic.len() - 1] = 7;
+    }
+    fs::write(path.join("db/db"), &bytes).unwrap();
+    let message = Store::open(&path).unwrap_err().to_string();
+    assert!(message.contains("schema 7, this program reads schema 1"), "{message}");
+    assert_eq!(fs::read(path.join("db/db")).unwrap(), bytes);
+}
+
+/// What an archive says of a whole corpus is what the store says; reading it changes nothing.
+#[test]
+fn an_archive_is_the_store_on_paper() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("corpus");
+    let store = Store::create(&path).unwrap();
+    fill(&store, 1..=50);
+    store.record(&evaluation(51)).unwrap();
+    store.record(&evaluation(52)).unwrap();
+    let contents = Contents::of(&store, 60);
+    store.flush().unwrap();
+    let killed = folder.path().join("killed");
+    copy(&path, &killed);
+    drop(store);
+    for (path, condition) in [(&path, Condition::Closed), (&killed, Condition::Interrupted)] {
+        for _ in 0..2 {
+            let archive = Archive::read(path).unwrap();
+            assert_eq!((archive.condition(), archive.lost()), (condition, Lost::default()));
+            assert_eq!((archive.progress(), archive.kept()), (contents.progress, &contents.kept));
+            assert_eq!(archive.references(), contents.references.len() as u64);
+            assert_eq!(archive.undecided().collect::<Vec<_>>(), [51, 52]);
+            assert_eq!(archive.findings().unwrap(), contents.findings.values().cloned().collect::<Vec<_>>());
+            for number in 1..60 {
+                assert_eq!(archive.evaluation(number).unwrap().as_ref(), contents.evaluations.get(&number));
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Tests on two simulated NICs, judged with the references that they need.
+
+use corpus::TestConfig;
+use dumper::Observation;
+use executor::NicProfile;
+use scoring::score::{self, Assessment, Baseline, Reference, References};
+use scoring::{Analysis, Options};
+
+/// Judges a test that ran on these NICs.
+pub(crate) fn assess(config: &TestConfig, nics: &[NicProfile; 2], observation: &Observation) -> Assessment {
+    let analysis = analyze(config, observation);
+    let mut references = References::default();
+    for reference in score::references_needed(config, observation, &analysis) {
+        let test = reference.of(config);
+        let usual = executor::sim::run(&test, nics.clone()).ok();
+        let baseline = usual.map(|usual| Baseline::of(&usual, &analyze(&test, &usual)));
+        match reference {
+            Reference::WithoutEvents => references.without_events = baseline,
+        }
+    }
+    score::score(config, observation, &analysis, &references)
+}
+
+fn analyze(config: &TestConfig, observation: &Observation) -> Analysis {
+    scoring::analyze(observation, Options { config: Some(config), ..Options::default() })
+}

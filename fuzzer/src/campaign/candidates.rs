@@ -1,0 +1,84 @@
+//! Which test an execution runs: a function of the settings, its number and the pool at the start of its batch.
+
+use corpus::store::{Store, StoreError};
+use corpus::{Host, Lineage, TestConfig};
+use mutators::{Mutation, Target};
+use rand::RngExt;
+
+use super::pool::Pool;
+use super::random::{Purpose, stream, test_seed, test_stream};
+use super::schedule::Schedule;
+use super::settings::Strategy;
+
+/// Name of the operator of tests that were drawn afresh.
+const RANDOM: &str = "random";
+
+/// Name of the operator of tests that the user gave.
+const INITIAL: &str = "initial";
+
+/// What candidates are made from.
+#[derive(Debug)]
+pub(super) struct Candidates<'a> {
+    pub(super) target: &'a Target,
+    pub(super) hosts: &'a [Host; 2],
+    pub(super) strategy: Strategy,
+    pub(super) seed: u64,
+    pub(super) schedule: Schedule,
+    /// Tests that the user gave to start from.
+    pub(super) initial: &'a [TestConfig],
+}
+
+/// A test to run.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) config: TestConfig,
+    pub(super) lineage: Lineage,
+    /// No operator changed its parent, and the test that was drawn in its place is its parent again.
+    pub(super) is_stuck: bool,
+}
+
+impl Candidates<'_> {
+    /// The test of an execution.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(super) fn draw(&self, number: u64, pool: &Pool, store: &Store) -> Result<Candidate, StoreError> {
+        let seed = test_seed(self.seed, number);
+        let mut rng = test_stream(seed);
+        let of = |config, parent, operators: &[&str], is_stuck| {
+            let operators = operators.iter().map(|&name| name.to_owned()).collect();
+            Candidate { config, lineage: Lineage { parent, operators, seed }, is_stuck }
+        };
+        let given = usize::try_from(number - 1).ok().and_then(|at| self.initial.get(at));
+        if let Some(given) = given {
+            return Ok(of(given.clone(), None, &[INITIAL], false));
+        }
+        let parent = match self.strategy {
+            Strategy::Genetic if !self.schedule.is_initial(number) => self.parent(number, pool, store)?,
+            Strategy::Genetic | Strategy::Random => None,
+        };
+        if let Some((parent, config)) = &parent
+            && let Mutation::Changed(mutant) = self.target.mutate(config, &mut rng)
+        {
+            return Ok(of(mutant.config, Some(*parent), &mutant.operators, false));
+        }
+        let fresh = self.target.random(self.hosts, &mut rng);
+        let is_stuck = parent.is_some_and(|(_, config)| config == fresh);
+        Ok(of(fresh, None, &[RANDOM], is_stuck))
+    }
+
+    /// A random entry of the pool as it was when the execution's batch began; none of an empty pool.
+    fn parent(
+        &self,
+        number: u64,
+        pool: &Pool,
+        store: &Store,
+    ) -> Result<Option<(u64, TestConfig)>, StoreError> {
+        let kept = pool.before(*self.schedule.batch_of(number).start());
+        if kept.is_empty() {
+            return Ok(None);
+        }
+        let parent = kept[stream(self.seed, number, Purpose::Parent).random_range(0..kept.len())];
+        Ok(store.evaluation(parent)?.map(|evaluation| (parent, evaluation.config)))
+    }
+}

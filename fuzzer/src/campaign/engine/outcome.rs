@@ -1,0 +1,32 @@
+//! What became of a test, as the corpus has it.
+
+use corpus::{Outcome, Scores, Sighting};
+use scoring::score::Objective;
+
+use crate::judge::{Judged, Verdict};
+
+pub(super) fn outcome_of(verdict: Verdict) -> Outcome {
+    match verdict {
+        Verdict::Invalid { reason } => Outcome::Invalid { reason },
+        Verdict::Judged(judged) => Outcome::Scored(scores_of(&judged)),
+    }
+}
+
+fn scores_of(judged: &Judged) -> Scores {
+    let assessment = &judged.assessment;
+    let objectives = Objective::ALL.into_iter().zip(assessment.objectives);
+    Scores {
+        objectives: objectives.map(|(objective, s)| (objective.name().to_owned(), s)).collect(),
+        sightings: assessment
+            .findings_with_symptoms()
+            .map(|(anomaly, symptoms)| Sighting {
+                signature: anomaly.signature(),
+                objectives: std::iter::once(anomaly)
+                    .chain(symptoms)
+                    .map(|anomaly| anomaly.kind().objective().name().to_owned())
+                    .collect(),
+            })
+            .collect(),
+        references: judged.reference_keys.clone(),
+    }
+}

@@ -1,0 +1,63 @@
+//! Why a campaign cannot be started or cannot go on.
+
+use std::io;
+use std::path::PathBuf;
+
+use corpus::ConfigErrors;
+use corpus::store::StoreError;
+
+use crate::finding::{WorkError, WriteError};
+use crate::judge::JudgeError;
+
+/// Why a campaign cannot be started or cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum CampaignError {
+    /// A file that the user gave is wrong: a target, a NIC profile, a test to start from.
+    #[error(transparent)]
+    Input(#[from] ConfigErrors),
+    /// What the user asked for does not fit what is there.
+    #[error("{0}")]
+    Usage(String),
+    /// The corpus.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file or folder of the campaign.
+    #[error("{}: {what}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What could not be done.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A test could not be judged.
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
+    /// Work on a finding ended early.
+    #[error(transparent)]
+    Work(#[from] WorkError),
+    /// A finding could not be written out.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+}
+
+impl CampaignError {
+    /// Whether there is no room left on the disk.
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        match self {
+            Self::Store(error)
+            | Self::Judge(JudgeError::Store(error))
+            | Self::Work(WorkError::Judge(JudgeError::Store(error))) => error.is_full(),
+            Self::Io { source, .. } => is_full(source),
+            Self::Write(error) => error.is_disk_full(),
+            Self::Input(_) | Self::Usage(_) | Self::Judge(_) | Self::Work(_) => false,
+        }
+    }
+}
+
+/// Whether an error says that the disk, or the user's share of it, is full.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}

@@ -1,0 +1,26 @@
+//! The campaign: the genetic search over tests (001, Algorithm 1), in a folder that keeps everything of it.
+
+mod baselines;
+mod begin;
+mod candidates;
+mod engine;
+mod error;
+mod folder;
+mod pool;
+mod random;
+mod retention;
+mod schedule;
+mod settings;
+mod stop;
+mod summary;
+
+pub use baselines::InMemory;
+pub use begin::{Campaign, Idle, Request, vocabulary};
+pub use engine::{Engine, Event, Setup, Status};
+pub use error::CampaignError;
+pub(crate) use error::is_full;
+pub use folder::{CORPUS, FINDINGS, SETTINGS, SUMMARY};
+pub use schedule::BATCH;
+pub use settings::{Copied, KEEP_PROBABILITY, Limits, MINIMIZER_BUDGET, Settings, Strategy};
+pub use stop::{End, Stop};
+pub use summary::Summary;

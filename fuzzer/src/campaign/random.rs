@@ -1,0 +1,54 @@
+//! Random streams of the search. Each is named by what it is for, so that neither the number of jobs nor an interruption
+//! changes what is drawn.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// What a stream is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Which entry of the pool is mutated.
+    Parent = 0,
+    /// The seed of the stream that makes the test.
+    Test = 1,
+    /// Whether a test below the median is kept all the same.
+    Retention = 2,
+}
+
+/// Bits of a stream's number that name its purpose.
+const PURPOSE_BITS: u32 = 2;
+
+/// The stream of an execution (from 1) for a purpose.
+pub(super) fn stream(seed: u64, execution: u64, purpose: Purpose) -> ChaCha8Rng {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(execution << PURPOSE_BITS | purpose as u64);
+    rng
+}
+
+/// The seed of the stream that makes the test of an execution; kept with the test.
+pub(super) fn test_seed(seed: u64, execution: u64) -> u64 {
+    stream(seed, execution, Purpose::Test).next_u64()
+}
+
+/// The stream that makes a test.
+pub(super) fn test_stream(test_seed: u64) -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(test_seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A campaign that is resumed by a later version must draw the same.
+    #[test]
+    fn streams_do_not_change() {
+        assert_eq!(
+            [
+                stream(1, 1, Purpose::Parent).next_u64(),
+                stream(1, 1, Purpose::Retention).next_u64(),
+                test_stream(test_seed(1, 2)).next_u64(),
+            ],
+            [12_212_852_551_396_965_246, 9_345_421_689_931_614_251, 3_126_162_592_446_992_426]
+        );
+    }
+}

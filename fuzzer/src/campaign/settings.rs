@@ -1,0 +1,180 @@
+//! `campaign.toml`: exactly what is run.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::schedule::BATCH;
+use crate::run::TestbedName;
+
+/// Probability with which a test that does not score above the median is kept all the same (001, Algorithm 1, line 12:
+/// `p`, whose value the paper does not give).
+pub const KEEP_PROBABILITY: f64 = 0.1;
+
+/// Most tests that a campaign spends on minimising one finding; `minimize` goes on to the end.
+pub const MINIMIZER_BUDGET: u64 = 500;
+
+/// What a campaign is run with. The constants of the search are in it, so that it means the same to a later version.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Settings {
+    /// Version of the program.
+    pub version: String,
+    /// SHA-256 of the other settings but the limits: a campaign whose settings were changed would be two in one.
+    #[serde(default)]
+    pub sha256: String,
+    /// How tests are chosen.
+    pub strategy: Strategy,
+    /// Seed of all that is random in the search.
+    pub seed: u64,
+    /// Where tests are run.
+    pub testbed: TestbedName,
+    /// Executions of a batch.
+    pub batch: u64,
+    /// Probability with which a test that does not score above the median is kept.
+    pub keep_probability: f64,
+    /// Most tests that are spent on minimising one finding.
+    pub minimizer_budget: u64,
+    /// Signatures that are known and no findings.
+    pub ignore: Vec<String>,
+    /// When it ends; the one setting that a resumed campaign may change.
+    pub limits: Limits,
+    /// What is looked for, and where.
+    pub target: Copied,
+    /// The requester's NIC.
+    pub requester_nic: Copied,
+    /// The responder's NIC.
+    pub responder_nic: Copied,
+    /// Tests to start from, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub initial: Vec<Copied>,
+}
+
+impl Settings {
+    /// With the digest of what is in them.
+    pub(super) fn sealed(mut self) -> Self {
+        self.sha256 = self.digest();
+        self
+    }
+
+    /// Whether they are as they were written, and make sense.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.digest() != self.sha256 {
+            return Err("was changed since the campaign began (only `limits` may change)".into());
+        }
+        if self.batch == 0 {
+            return Err("batch: 0 is out of range; at least 1".into());
+        }
+        if !(0.0..=1.0).contains(&self.keep_probability) {
+            return Err(format!("keep-probability: {} is no probability; 0 to 1", self.keep_probability));
+        }
+        Ok(())
+    }
+
+    fn digest(&self) -> String {
+        let fixed = Self { sha256: String::new(), limits: Limits::default(), ..self.clone() };
+        sha256(&format!("{fixed:?}"))
+    }
+
+    /// The constants of this version, for a campaign that begins.
+    pub(super) const fn constants() -> (u64, f64, u64) {
+        (BATCH, KEEP_PROBABILITY, MINIMIZER_BUDGET)
+    }
+}
+
+/// When a campaign ends, besides by Ctrl-C. Without limits it goes on until it is interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Limits {
+    /// After so many executions, those before a resumption included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub executions: Option<u64>,
+    /// After so many seconds, those before a resumption included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_s: Option<u64>,
+    /// At the first finding, that of the lowest execution number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop_on_first: Option<bool>,
+    /// When the campaign's folder has grown to so many bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_disk_bytes: Option<u64>,
+}
+
+impl Limits {
+    /// These limits, and where there is none, the ones of before.
+    pub(super) fn or(self, before: Self) -> Self {
+        Self {
+            executions: self.executions.or(before.executions),
+            duration_s: self.duration_s.or(before.duration_s),
+            stop_on_first: self.stop_on_first.or(before.stop_on_first),
+            max_disk_bytes: self.max_disk_bytes.or(before.max_disk_bytes),
+        }
+    }
+}
+
+/// How tests are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Strategy {
+    /// Mutants of kept tests (001, Algorithm 1).
+    #[default]
+    Genetic,
+    /// Fresh tests of the target, each drawn by itself.
+    Random,
+}
+
+impl FromStr for Strategy {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "genetic" => Ok(Self::Genetic),
+            "random" => Ok(Self::Random),
+            "annealing" | "adaptive" => Err("is not built yet; there are genetic and random"),
+            _ => Err("is no strategy; there are genetic and random"),
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Genetic => "genetic",
+            Self::Random => "random",
+        })
+    }
+}
+
+/// Something that the user named, and the campaign's copy of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Copied {
+    /// Its name or path, as it was given.
+    pub given: String,
+    /// Where its file was when the campaign began; none of what comes with the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// The copy, relative to the campaign's folder.
+    pub file: String,
+    /// SHA-256 of the copy.
+    pub sha256: String,
+}
+
+impl Copied {
+    /// A copy with this text.
+    pub(crate) fn new(given: &str, path: Option<PathBuf>, file: impl Into<String>, text: &str) -> Self {
+        Self { given: given.into(), path, file: file.into(), sha256: sha256(text) }
+    }
+
+    /// Whether a text is what was copied.
+    pub(crate) fn is(&self, text: &str) -> bool {
+        sha256(text) == self.sha256
+    }
+}
+
+fn sha256(text: &str) -> String {
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,87 @@
+//! When a campaign stops.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Asks a campaign to stop; shared with whoever hears Ctrl-C.
+#[derive(Debug, Default)]
+pub struct Stop(AtomicBool);
+
+impl Stop {
+    /// A stop that nobody has asked for.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// Asks. Tests that are running end, and what they show is recorded.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody asked.
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Why a campaign ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// It ran as many tests as it should.
+    Executions,
+    /// Its time was over.
+    Duration,
+    /// It found something, and was to stop at that.
+    Found,
+    /// Somebody asked it to stop.
+    Interrupted,
+    /// The target has a single test, and that was run.
+    NothingToMutate,
+    /// No test of the first ones was valid.
+    NothingValid {
+        /// Why the last one was not.
+        reason: String,
+    },
+    /// The disk is full, or nearly.
+    DiskFull {
+        /// What was missing.
+        reason: String,
+    },
+    /// Its folder is as large as it may be.
+    MaxDisk,
+}
+
+impl End {
+    /// Whether the campaign did what it was asked to.
+    #[must_use]
+    pub const fn is_done(&self) -> bool {
+        matches!(self, Self::Executions | Self::Duration | Self::Found | Self::NothingToMutate)
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Executions => f.write_str("all executions are done"),
+            Self::Duration => f.write_str("the time is over"),
+            Self::Found => f.write_str("something was found (--stop-on-first)"),
+            Self::Interrupted => f.write_str("interrupted and saved; --resume goes on"),
+            Self::NothingToMutate => {
+                f.write_str("nothing left to try: the target's search space holds a single test")
+            }
+            Self::NothingValid { reason } => {
+                write!(
+                    f,
+                    "none of the first tests was valid, so there is nothing to mutate; the last one: {reason}"
+                )
+            }
+            Self::DiskFull { reason } => {
+                write!(f, "the disk is full ({reason}); make room, and --resume goes on")
+            }
+            Self::MaxDisk => {
+                f.write_str("the campaign's folder has reached --max-disk; --resume with more goes on")
+            }
+        }
+    }
+}

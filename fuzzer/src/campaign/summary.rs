@@ -1,0 +1,84 @@
+//! `summary.json`: how far a campaign is and what it found.
+
+use corpus::store::Progress;
+use corpus::{FindingRecord, Minimized};
+use serde::Serialize;
+
+use super::settings::{Settings, Strategy};
+use crate::run::TestbedName;
+
+/// The document. Two runs of the same campaign differ in nothing but the fields whose names end in `_s` or `_at`.
+#[derive(Debug, Serialize)]
+pub struct Summary<'a> {
+    target: &'a str,
+    strategy: Strategy,
+    seed: u64,
+    testbed: TestbedName,
+    requester_nic: &'a str,
+    responder_nic: &'a str,
+    executions: u64,
+    reference_executions: u64,
+    minimizer_executions: u64,
+    invalid: u64,
+    corpus_size: u64,
+    elapsed_s: f64,
+    executions_per_s: f64,
+    findings: Vec<FindingSummary<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct FindingSummary<'a> {
+    id: &'a str,
+    kind: &'a str,
+    signature: &'a str,
+    title: &'a str,
+    first_seen_execution: u64,
+    sightings: u64,
+    minimized: Minimized,
+    path: String,
+}
+
+impl<'a> Summary<'a> {
+    /// The summary of a campaign; findings are in the order in which they were seen first.
+    pub fn new(
+        settings: &'a Settings,
+        progress: Progress,
+        corpus_size: u64,
+        findings: impl IntoIterator<Item = &'a FindingRecord>,
+    ) -> Self {
+        let elapsed_s = progress.elapsed_ms as f64 / 1e3;
+        let mut findings: Vec<_> = findings.into_iter().collect();
+        findings.sort_by_key(|finding| (finding.first_seen_execution, &finding.signature));
+        Self {
+            target: &settings.target.given,
+            strategy: settings.strategy,
+            seed: settings.seed,
+            testbed: settings.testbed,
+            requester_nic: &settings.requester_nic.given,
+            responder_nic: &settings.responder_nic.given,
+            executions: progress.executions,
+            reference_executions: progress.reference_executions,
+            minimizer_executions: progress.minimizer_executions,
+            invalid: progress.invalid,
+            corpus_size,
+            elapsed_s,
+            executions_per_s: if elapsed_s > 0.0 { progress.executions as f64 / elapsed_s } else { 0.0 },
+            findings: findings.into_iter().map(FindingSummary::of).collect(),
+        }
+    }
+}
+
+impl<'a> FindingSummary<'a> {
+    fn of(finding: &'a FindingRecord) -> Self {
+        Self {
+            id: &finding.id,
+            kind: &finding.kind,
+            signature: &finding.signature,
+            title: &finding.title,
+            first_seen_execution: finding.first_seen_execution,
+            sightings: finding.sightings,
+            minimized: finding.minimized,
+            path: format!("{}/{}", super::folder::FINDINGS, finding.id),
+        }
+    }
+}

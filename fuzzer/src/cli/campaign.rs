@@ -1,0 +1,199 @@
+//! `lumina-fuzz campaign`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::campaign::{Campaign, CampaignError, End, Limits, Request, Stop, Strategy};
+use bytesize::ByteSize;
+
+use super::nic_args::NicArgs;
+use super::output::{bad_file, bad_message, complain, print, print_json};
+use super::progress::CampaignProgress;
+use super::{Exit, Format};
+use crate::report;
+use crate::run::TestbedName;
+
+const AFTER_HELP: &str = "\
+Examples:
+  lumina-fuzz campaign general                                   until Ctrl-C
+  lumina-fuzz campaign noisy-neighbor --nic cx4-lx --duration 8h --out night
+  lumina-fuzz campaign noisy-neighbor --out night --resume --duration 16h
+  lumina-fuzz campaign ./my-target.toml --nic ./my-nic.toml --seed 7 --executions 2000 --fail-on-finding
+
+A test is drawn from the target's search space or mutated from one that was kept, run, judged and scored; those above \
+the median score are kept. Each anomaly is told apart by its signature, minimised to the smallest test that shows it, \
+and written to findings/ in the campaign's folder, with a report, the packets and a test that `replay` runs again.
+
+The same target, NICs, strategy and seed find the same, whatever --jobs is and however often the campaign is \
+interrupted. Ctrl-C saves; a second one does not wait for the tests that are running.
+
+Exit codes: 0 done, 1 failed (or the disk is full), 2 usage or bad input, 3 something was found (--fail-on-finding), \
+130 interrupted and saved.";
+
+/// Arguments of `campaign`.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// What to look for: the name of a target (`targets list`) or a TOML file. May be left out with --resume.
+    #[arg(value_name = "TARGET", required_unless_present = "resume")]
+    target: Option<String>,
+    /// Where to run tests [default: sim].
+    #[arg(long, value_name = "TESTBED")]
+    testbed: Option<TestbedName>,
+    #[command(flatten)]
+    nics: NicArgs,
+    /// Seed of the search [default: random, and printed].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
+    seed: Option<u64>,
+    /// End after so many executions, those before --resume included.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    executions: Option<u64>,
+    /// End after so long (`90s`, `30m`, `8h`, `1h 30m`), the time before --resume included.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    duration: Option<Duration>,
+    /// End at the first finding; `--stop-on-first=false` goes on in a campaign that was begun so.
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
+    stop_on_first: Option<bool>,
+    /// How tests are chosen: genetic or random [default: genetic].
+    #[arg(long, value_name = "STRATEGY")]
+    strategy: Option<Strategy>,
+    /// Tests that run at a time [default: one for each core].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// The campaign's folder, new or empty [default: campaign-TARGET-SEED].
+    #[arg(long, value_name = "DIR", required_if_eq("resume", "true"))]
+    out: Option<PathBuf>,
+    /// Go on with the campaign in --out exactly where it was left.
+    #[arg(long)]
+    resume: bool,
+    /// Start from the tests in a folder (TOML, or Lumina's YAML), as `corpus export` writes them.
+    #[arg(long, value_name = "DIR")]
+    initial: Option<PathBuf>,
+    /// A signature that is known and no finding; may be given several times.
+    #[arg(long, value_name = "SIGNATURE")]
+    ignore: Vec<String>,
+    /// End when the campaign's folder has grown to this (`500M`, `20G`).
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    max_disk: Option<ByteSize>,
+    /// Exit with 3 if something was found.
+    #[arg(long)]
+    fail_on_finding: bool,
+    /// How to print the result.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+fn parse_duration(text: &str) -> Result<Duration, String> {
+    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if duration.as_secs() == 0 { Err("is shorter than a second".into()) } else { Ok(duration) }
+}
+
+fn parse_size(text: &str) -> Result<ByteSize, String> {
+    text.parse().map_err(|error| format!("{error}; write it as in 500M or 20G"))
+}
+
+impl Args {
+    fn request(&self) -> Request {
+        Request {
+            target: self.target.clone(),
+            nics: self.nics.names(),
+            seed: self.seed,
+            strategy: self.strategy,
+            testbed: self.testbed,
+            limits: Limits {
+                executions: self.executions,
+                duration_s: self.duration.map(|duration| duration.as_secs()),
+                stop_on_first: self.stop_on_first,
+                max_disk_bytes: self.max_disk.map(|size| size.as_u64()),
+            },
+            initial: self.initial.clone(),
+            ignore: self.ignore.clone(),
+        }
+    }
+}
+
+pub(super) fn run(args: &Args) -> Exit {
+    run_campaign(args).unwrap_or_else(|exit| exit)
+}
+
+fn run_campaign(args: &Args) -> Result<Exit, Exit> {
+    let fails = |error| fail(error, args.format);
+    let mut request = args.request();
+    let campaign = match (&args.out, args.resume) {
+        (Some(out), true) => Campaign::resume(out, &request),
+        (Some(out), false) => Campaign::begin(out, &request),
+        (None, _) => {
+            let seed = request.seed.unwrap_or_else(|| rand::random::<u32>().into());
+            request.seed = Some(seed);
+            let target = args.target.as_deref().map(Path::new).and_then(Path::file_stem);
+            let target = target.unwrap_or_default().to_string_lossy();
+            Campaign::begin(Path::new(&format!("campaign-{target}-{seed}")), &request)
+        }
+    }
+    .map_err(fails)?;
+    for note in &campaign.notes {
+        complain(&format!("note: {note}"));
+    }
+
+    let stop = Arc::new(Stop::new());
+    hear_ctrl_c(&stop)?;
+    let jobs = args.jobs.map_or(0, usize::from);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| {
+        complain(&format!("error: cannot start the jobs: {error}"));
+        Exit::Failed
+    })?;
+    complain(&report::campaign::header(campaign.settings(), campaign.folder()));
+    let progress = CampaignProgress::new(campaign.settings().limits);
+    let ran = pool.install(|| campaign.run(&stop, &|event| progress.show(&event)));
+    progress.finish();
+    let (end, status) = ran.map_err(fails)?;
+    let findings = campaign.findings().map_err(fails)?;
+
+    let printed = match args.format {
+        Format::Json => print_json(&campaign.summary(&status, &findings)),
+        Format::Text => {
+            print(&report::campaign::text(campaign.settings(), campaign.folder(), &end, &status, &findings))
+        }
+    };
+    Ok(match (printed, &end) {
+        (Exit::Done, End::Interrupted) => {
+            complain(&format!("{end}"));
+            Exit::Interrupted
+        }
+        (Exit::Done, end) if !end.is_done() => {
+            complain(&format!("error: {end}"));
+            Exit::Failed
+        }
+        (Exit::Done, _) if args.fail_on_finding && !findings.is_empty() => Exit::Found,
+        (printed, _) => printed,
+    })
+}
+
+/// The first Ctrl-C (or a request to terminate) lets the running tests end; the second one ends the program. What is
+/// recorded is safe either way.
+pub(super) fn hear_ctrl_c(stop: &Arc<Stop>) -> Result<(), Exit> {
+    let stop = Arc::clone(stop);
+    ctrlc::set_handler(move || {
+        if stop.is_asked() {
+            std::process::exit(i32::from(Exit::Interrupted as u8));
+        }
+        stop.ask();
+    })
+    .map_err(|error| {
+        complain(&format!("error: cannot listen to Ctrl-C: {error}"));
+        Exit::Failed
+    })
+}
+
+/// Says why a campaign cannot be started or cannot go on.
+pub(super) fn fail(error: CampaignError, format: Format) -> Exit {
+    match error {
+        CampaignError::Input(errors) => bad_file("bad input", errors, format),
+        CampaignError::Usage(_) => bad_message("bad request", &error, format),
+        error => {
+            complain(&format!("error: {error}"));
+            Exit::Failed
+        }
+    }
+}

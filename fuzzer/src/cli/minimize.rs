@@ -1,0 +1,140 @@
+//! `lumina-fuzz minimize`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use corpus::Minimized;
+use serde::Serialize;
+
+use super::campaign::{fail, hear_ctrl_c};
+use super::nic_args::NicArgs;
+use super::output::{bad_message, complain, print, print_json};
+use super::progress::with_spinner;
+use super::{Exit, Format};
+use crate::campaign::{self, Idle, Stop};
+use crate::finding::{self, Kept, REPORT, REPRODUCER, WorkError};
+use crate::run::TestbedName;
+
+const AFTER_HELP: &str = "\
+Examples:
+  lumina-fuzz minimize night/findings/1f0c3d2a9b4e
+
+A campaign spends at most 500 executions on a finding; this goes on where that ended, until nothing can be taken away. \
+The finding's files are written anew, and the corpus of the campaign that it is in knows of it.
+
+Exit codes: 0 done, 1 failed or not reproduced, 2 usage or bad input, 130 interrupted, and what was reached is saved.";
+
+/// Arguments of `minimize`.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// The folder of a finding.
+    #[arg(value_name = "FINDING")]
+    finding: PathBuf,
+    /// Where to run it [default: where it was found].
+    #[arg(long, value_name = "TESTBED")]
+    testbed: Option<TestbedName>,
+    #[command(flatten)]
+    nics: NicArgs,
+    /// Seed of all that is random in the test, in place of its own.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
+    seed: Option<u64>,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// What minimising came to.
+#[derive(Serialize)]
+struct Done<'a> {
+    path: String,
+    signature: &'a str,
+    minimized: Minimized,
+    executions: u64,
+    reproducer: String,
+}
+
+pub(super) fn run(args: &Args) -> Exit {
+    minimize(args).unwrap_or_else(|exit| exit)
+}
+
+fn minimize(args: &Args) -> Result<Exit, Exit> {
+    // There is one testbed so far; its parser refuses the others.
+    let TestbedName::Sim = args.testbed.unwrap_or(TestbedName::Sim);
+    let bad = |error: finding::ReadError| bad_message("bad finding", &error, args.format);
+    let failed = |error: &dyn std::fmt::Display| {
+        complain(&format!("error: {error}"));
+        Exit::Failed
+    };
+    let instead = args.nics.instead(args.seed, args.format)?;
+    let kept = finding::read(&args.finding).map_err(bad)?.with_seed(args.seed);
+    let mut testbed = kept.testbed(&instead).map_err(bad)?;
+    // The corpus is opened before the work: while a campaign runs on it, nothing is changed. On other NICs this is
+    // another finding than the campaign's.
+    let is_the_campaigns = args.seed.is_none() && instead.nics.iter().all(Option::is_none);
+    let campaign = match campaign_of(&kept).filter(|_| is_the_campaigns) {
+        Some(folder) => Some(Idle::open(&folder).map_err(|error| fail(error, args.format))?),
+        None => None,
+    };
+    for note in campaign.iter().flat_map(|campaign| &campaign.notes) {
+        complain(&format!("note: {note}"));
+    }
+    let stop = Arc::new(Stop::new());
+    hear_ctrl_c(&stop)?;
+
+    let mut record = kept.record();
+    let before = record.minimizer_executions;
+    if finding::reproduce(&record, &mut testbed).map_err(|error| failed(&error))?.is_none() {
+        return Err(failed(&format!("{}: its test does not show it", kept.folder.display())));
+    }
+    let is_small = is_the_campaigns && record.minimized == Minimized::Full;
+    let worked = if is_small {
+        Ok(())
+    } else {
+        with_spinner("minimising", || finding::minimise(&mut record, &mut testbed, None, &stop))
+    };
+    let interrupted = match worked {
+        Ok(()) => false,
+        Err(WorkError::Interrupted) => true,
+        Err(WorkError::Judge(error)) => return Err(failed(&error)),
+    };
+    if !is_small {
+        let judged = finding::reproduce(&record, &mut testbed).map_err(|error| failed(&error))?;
+        let Some(judged) = judged else {
+            return Err(failed(&"the smallest test does not show it twice"));
+        };
+        finding::describe(&mut record, &judged);
+        if let Some(campaign) = &campaign {
+            campaign.replace(&record).map_err(|error| fail(error, args.format))?;
+        }
+        finding::rewrite(&kept, &record, &judged, &instead).map_err(|error| failed(&error))?;
+    }
+
+    let executions = record.minimizer_executions - before;
+    let printed = match args.format {
+        Format::Json => print_json(&Done {
+            path: kept.folder.display().to_string(),
+            signature: &record.signature,
+            minimized: record.minimized,
+            executions,
+            reproducer: kept.folder.join(REPRODUCER).display().to_string(),
+        }),
+        Format::Text => print(&format!(
+            "{}\n{executions} executions; {}\n{}\n",
+            record.title.escape_debug(),
+            match record.minimized {
+                Minimized::Full => "nothing can be taken away",
+                Minimized::Partial | Minimized::Pending => "interrupted: a smaller test may show it too",
+            },
+            kept.folder.join(REPORT).display()
+        )),
+    };
+    Ok(if interrupted && printed == Exit::Done { Exit::Interrupted } else { printed })
+}
+
+/// The campaign that a finding is in: `<campaign>/findings/<id>`.
+fn campaign_of(kept: &Kept) -> Option<PathBuf> {
+    let folder = kept.folder.canonicalize().ok()?;
+    let campaign = folder.parent()?.parent()?;
+    campaign.join(campaign::SETTINGS).is_file().then(|| campaign.to_owned())
+}

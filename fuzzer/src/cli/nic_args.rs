@@ -1,0 +1,52 @@
+//! The flags that name NICs, the same for every command that runs tests.
+
+use std::path::Path;
+
+use executor::profile;
+
+use super::output::bad_file;
+use super::{Exit, Format};
+use crate::finding::Instead;
+
+/// Which NICs.
+#[derive(clap::Args)]
+pub(super) struct NicArgs {
+    /// NIC profile of both hosts, by name (`nics list`) or path.
+    #[arg(long, value_name = "NIC", conflicts_with_all = ["requester_nic", "responder_nic"])]
+    nic: Option<String>,
+    /// NIC profile of the requester.
+    #[arg(long, value_name = "NIC")]
+    requester_nic: Option<String>,
+    /// NIC profile of the responder.
+    #[arg(long, value_name = "NIC")]
+    responder_nic: Option<String>,
+}
+
+impl NicArgs {
+    /// The requester's and the responder's NIC where they were named, each with the flag that did.
+    pub(super) fn named(&self) -> [Option<(&'static str, String)>; 2] {
+        let named = |flag, own: &Option<String>| match (own, &self.nic) {
+            (Some(nic), _) => Some((flag, nic.clone())),
+            (None, both) => both.clone().map(|nic| ("--nic", nic)),
+        };
+        [named("--requester-nic", &self.requester_nic), named("--responder-nic", &self.responder_nic)]
+    }
+
+    /// The same without the flags.
+    pub(super) fn names(&self) -> [Option<String>; 2] {
+        self.named().map(|named| named.map(|(_, nic)| nic))
+    }
+
+    /// What takes the place of what a finding keeps; what is wrong with a profile is said.
+    pub(super) fn instead(&self, seed: Option<u64>, format: Format) -> Result<Instead, Exit> {
+        let load = |nic: Option<String>| match nic {
+            None => Ok(None),
+            Some(nic) => match profile::load(&nic, Path::new("")) {
+                Ok(profile) => Ok(Some((nic, profile))),
+                Err(error) => Err(bad_file("bad NIC profile", error.0, format)),
+            },
+        };
+        let [requester, responder] = self.names();
+        Ok(Instead { nics: [load(requester)?, load(responder)?], seed })
+    }
+}

@@ -1,0 +1,165 @@
+//! `lumina-fuzz replay`.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use super::nic_args::NicArgs;
+use super::output::{bad_message, complain, print, print_json};
+use super::progress::with_spinner;
+use super::{Exit, Format};
+use crate::finding::{self, Document, Instead, Kept, ReadError, ReplayError, Replayed};
+use crate::run::TestbedName;
+
+const AFTER_HELP: &str = "\
+Examples:
+  lumina-fuzz replay night                                    every finding of a campaign
+  lumina-fuzz replay night/findings/1f0c3d2a9b4e
+  lumina-fuzz replay night --nic ./new-firmware.toml          are they gone?
+
+A finding is run on the copies of the NIC profiles that it keeps, unless --nic names others. One line for each: \
+reproduced or not.
+
+Exit codes: 0 all are reproduced, 1 failed, 2 usage or bad input, 4 at least one is not reproduced.";
+
+/// Arguments of `replay`.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// Folders of findings, findings folders, or campaigns.
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+    /// Where to run them [default: where they were found].
+    #[arg(long, value_name = "TESTBED")]
+    testbed: Option<TestbedName>,
+    #[command(flatten)]
+    nics: NicArgs,
+    /// Seed of all that is random in a test, in place of its own.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
+    seed: Option<u64>,
+    /// How to print.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// One finding, run again.
+#[derive(Serialize)]
+struct Line {
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    reproduced: bool,
+    /// Signatures that were seen instead.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    seen: Vec<String>,
+    /// Why it could not be run or judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+pub(super) fn run(args: &Args) -> Exit {
+    replay(args).unwrap_or_else(|exit| exit)
+}
+
+fn replay(args: &Args) -> Result<Exit, Exit> {
+    // There is one testbed so far; its parser refuses the others.
+    let TestbedName::Sim = args.testbed.unwrap_or(TestbedName::Sim);
+    let instead = args.nics.instead(args.seed, args.format)?;
+    let mut folders = Vec::new();
+    for path in &args.paths {
+        let found = finding::find(path);
+        folders.extend(found.map_err(|error| bad_message("bad finding", &error, args.format))?);
+    }
+
+    let mut exit = Exit::Done;
+    let mut lines = Vec::new();
+    for folder in &folders {
+        let (line, outcome) = with_spinner("running the finding's test", || replay_one(folder, &instead));
+        if args.format == Format::Text {
+            match print(&line.text()) {
+                Exit::Done => {}
+                cannot => return Ok(cannot),
+            }
+        }
+        // Bad input outdoes what is not reproduced: nobody knows whether that finding is.
+        exit = match (exit, outcome) {
+            (Exit::Usage, _) | (_, Exit::Usage) => Exit::Usage,
+            (Exit::Done, outcome) => outcome,
+            (exit, _) => exit,
+        };
+        lines.push(line);
+    }
+    if args.format == Format::Json {
+        let printed = print_json(&serde_json::json!({ "findings": lines }));
+        if printed != Exit::Done {
+            return Ok(printed);
+        }
+    }
+    Ok(exit)
+}
+
+fn replay_one(folder: &Path, instead: &Instead) -> (Line, Exit) {
+    let kept = match finding::read(folder) {
+        Ok(kept) => kept,
+        Err(error) => return (Line::unreadable(folder, &error), Exit::Usage),
+    };
+    let line = Line::of(&kept);
+    match finding::replay(&kept, instead) {
+        Ok(Replayed::Reproduced) => (Line { reproduced: true, ..line }, Exit::Done),
+        Ok(Replayed::NotReproduced { seen }) => (Line { seen, ..line }, Exit::NotReproduced),
+        Ok(Replayed::Invalid { reason }) => (Line { error: Some(reason), ..line }, Exit::NotReproduced),
+        Err(ReplayError::Read(error)) => (Line::unreadable(folder, &error), Exit::Usage),
+        Err(ReplayError::Judge(error)) => {
+            complain(&format!("error: {}: {error}", folder.display()));
+            (Line { error: Some(error.to_string()), ..line }, Exit::Failed)
+        }
+    }
+}
+
+impl Line {
+    fn of(kept: &Kept) -> Self {
+        let Document { id, signature, title, .. } = kept.document.clone();
+        Self {
+            path: kept.folder.display().to_string(),
+            id: Some(id),
+            signature: Some(signature),
+            title: Some(title),
+            reproduced: false,
+            seen: Vec::new(),
+            error: None,
+        }
+    }
+
+    fn unreadable(folder: &Path, error: &ReadError) -> Self {
+        complain(&format!("error: {error}"));
+        Self {
+            path: folder.display().to_string(),
+            id: None,
+            signature: None,
+            title: None,
+            reproduced: false,
+            seen: Vec::new(),
+            error: Some(error.to_string()),
+        }
+    }
+
+    fn text(&self) -> String {
+        let verdict = match (self.reproduced, &self.error) {
+            (true, _) => "reproduced",
+            (false, None) => "not reproduced",
+            (false, Some(_)) => "not run",
+        };
+        // A finding from somebody else must not write on the terminal what it likes.
+        let title = self.title.as_deref().unwrap_or_default().escape_debug();
+        let more = match (&self.error, self.seen.as_slice()) {
+            (Some(error), _) => format!(" ({error})"),
+            (None, []) => String::new(),
+            (None, seen) => format!(" (seen: {})", seen.join(", ")),
+        };
+        format!("{verdict:<15} {}  {title}{more}\n", self.path)
+    }
+}

@@ -1,0 +1,73 @@
+//! A finding: its test minimised, what it shows, and the folder that keeps it for a vendor and for `replay`.
+
+mod read;
+mod replay;
+mod work;
+mod write;
+
+use corpus::Minimized;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::campaign::{Copied, Strategy};
+use crate::run::TestbedName;
+
+pub use read::{Kept, ReadError, find, read};
+pub use replay::{Instead, ReplayError, Replayed, replay};
+pub use work::{WorkError, describe, minimise, reproduce};
+pub use write::{WriteError, rewrite, write};
+
+/// The document.
+pub const DOCUMENT: &str = "finding.json";
+/// The smallest test that shows it.
+pub const REPRODUCER: &str = "reproducer.toml";
+/// Every packet of the reproducer's run.
+pub const TRACE: &str = "trace.pcapng";
+/// One page for people.
+pub const REPORT: &str = "report.txt";
+
+/// Digits of a finding's short name: 48 bits, so that no campaign sees two findings with one name.
+const ID_DIGITS: usize = 12;
+
+/// Short name of a signature: the first digits of its SHA-256.
+pub fn id_of(signature: &str) -> String {
+    let digits: String = Sha256::digest(signature).iter().map(|byte| format!("{byte:02x}")).collect();
+    digits[..ID_DIGITS].to_owned()
+}
+
+/// `finding.json`. Fields are added over time, none changes its meaning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// Short name.
+    pub id: String,
+    /// Kind of anomaly.
+    pub kind: String,
+    /// What it is told apart from others by.
+    pub signature: String,
+    /// One line for people.
+    pub title: String,
+    /// Execution of the campaign that showed it first.
+    pub first_seen_execution: u64,
+    /// Executions that showed it.
+    pub sightings: u64,
+    /// How far the reproducer is minimised.
+    pub minimized: Minimized,
+    /// Executions that minimising took, references included.
+    pub minimizer_executions: u64,
+    /// The target that was looked for.
+    pub target: String,
+    /// How tests were chosen.
+    pub strategy: Strategy,
+    /// Seed of the campaign.
+    pub campaign_seed: u64,
+    /// Where it was run.
+    pub testbed: TestbedName,
+    /// Version of the program.
+    pub version: String,
+    /// The requester's NIC; its copy is beside this file.
+    pub requester_nic: Copied,
+    /// The responder's.
+    pub responder_nic: Copied,
+    /// What the reproducer shows: the anomaly, as `run --format json` has it.
+    pub anomaly: serde_json::Value,
+}

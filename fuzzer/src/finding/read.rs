@@ -1,0 +1,162 @@
+//! Reading a finding's folder, and finding the findings below a path.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use corpus::{ConfigErrors, FindingRecord, Role, TestConfig};
+use executor::NicProfile;
+use executor::profile;
+
+use super::{DOCUMENT, Document, REPRODUCER};
+use crate::campaign::{Copied, FINDINGS};
+
+/// Longest document that is read.
+const MAX_DOCUMENT_BYTES: u64 = 16 << 20;
+
+/// A finding, as its folder keeps it.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The document.
+    pub document: Document,
+    /// The smallest test that shows it.
+    pub reproducer: TestConfig,
+}
+
+impl Kept {
+    /// The finding as the corpus has it. Of the campaign's tests it knows the reproducer only.
+    pub fn record(&self) -> FindingRecord {
+        let document = &self.document;
+        FindingRecord {
+            id: document.id.clone(),
+            kind: document.kind.clone(),
+            signature: document.signature.clone(),
+            title: document.title.clone(),
+            first_seen_execution: document.first_seen_execution,
+            sightings: document.sightings,
+            config: self.reproducer.clone(),
+            reproducer: self.reproducer.clone(),
+            minimized: document.minimized,
+            minimizer_executions: document.minimizer_executions,
+            evidence: document.anomaly.to_string(),
+        }
+    }
+}
+
+/// A finding that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// A file or folder cannot be read.
+    #[error("{}: cannot be read: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is no finding.
+    #[error(
+        "{}: holds no finding; name the folder of one (it has a {DOCUMENT}), a findings folder, or a campaign",
+        .0.display()
+    )]
+    None(PathBuf),
+    /// The document does not say what it should.
+    #[error("{}: is no finding: {reason}", path.display())]
+    Document {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A copy was changed since.
+    #[error(
+        "{}: was changed since the finding was written; put it back, or name another NIC with --nic",
+        .0.display()
+    )]
+    Changed(PathBuf),
+    /// The test, or a NIC's profile.
+    #[error(transparent)]
+    Input(#[from] ConfigErrors),
+}
+
+/// The folders of findings at a path: the path itself, or those in a findings folder or in a campaign.
+///
+/// # Errors
+/// There is none, or the path cannot be read.
+pub fn find(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
+    if path.join(DOCUMENT).is_file() {
+        return Ok(vec![path.into()]);
+    }
+    let below = path.join(FINDINGS);
+    let is_findings = path.file_name().is_some_and(|name| name == FINDINGS);
+    if !below.is_dir() && !is_findings {
+        return Err(ReadError::None(path.into()));
+    }
+    let folder = if below.is_dir() { below } else { path.to_owned() };
+    let error = |source| ReadError::Io { path: folder.clone(), source };
+    let mut findings = Vec::new();
+    for entry in fs::read_dir(&folder).map_err(error)? {
+        let entry = entry.map_err(error)?.path();
+        // One without its document is damaged, which reading it will say.
+        if entry.is_dir() {
+            findings.push(entry);
+        }
+    }
+    findings.sort();
+    if findings.is_empty() { Err(ReadError::None(path.into())) } else { Ok(findings) }
+}
+
+/// Reads the folder of a finding, but for the copies of the NICs' profiles.
+///
+/// # Errors
+/// A file is not there, or is wrong.
+pub fn read(folder: &Path) -> Result<Kept, ReadError> {
+    let path = folder.join(DOCUMENT);
+    is_regular(&path)?;
+    let io = |source| ReadError::Io { path: path.clone(), source };
+    if fs::metadata(&path).map_err(io)?.len() > MAX_DOCUMENT_BYTES {
+        let reason = format!("it is longer than {MAX_DOCUMENT_BYTES} bytes");
+        return Err(ReadError::Document { path, reason });
+    }
+    let text = fs::read_to_string(&path).map_err(io)?;
+    let document: Document = serde_json::from_str(&text)
+        .map_err(|error| ReadError::Document { path: path.clone(), reason: error.to_string() })?;
+    let test = folder.join(REPRODUCER);
+    is_regular(&test)?;
+    let reproducer = corpus::load(test)?.config;
+    let mut kept = Kept { folder: folder.into(), document, reproducer };
+    // The names are those of the copies, whatever somebody wrote into the test.
+    for (role, copy) in
+        Role::ALL.into_iter().zip([&kept.document.requester_nic.file, &kept.document.responder_nic.file])
+    {
+        kept.reproducer.host_mut(role).nic.clone_from(copy);
+    }
+    Ok(kept)
+}
+
+/// Refuses what is no file: reading a pipe might never end.
+fn is_regular(path: &Path) -> Result<(), ReadError> {
+    let io = |source| ReadError::Io { path: path.into(), source };
+    match fs::metadata(path).map_err(io)?.is_file() {
+        true => Ok(()),
+        false => Err(io(io::Error::other("it is no regular file"))),
+    }
+}
+
+/// The profile in a copy, which must be what was copied.
+pub(super) fn profile_of(folder: &Path, copy: &Copied) -> Result<NicProfile, ReadError> {
+    let path = folder.join(&copy.file);
+    // A document from somebody else must not have us read what is elsewhere.
+    if Path::new(&copy.file).file_name() != Some(copy.file.as_ref()) {
+        let reason = format!("`{}` is not the name of a file beside it", copy.file);
+        return Err(ReadError::Document { path: folder.join(DOCUMENT), reason });
+    }
+    is_regular(&path)?;
+    let text = corpus::read_text(&path)?;
+    if !copy.is(&text) {
+        return Err(ReadError::Changed(path));
+    }
+    profile::load(&copy.file, folder).map_err(|error| ReadError::Input(error.0))
+}

@@ -1,0 +1,108 @@
+//! Events: what of them could be simpler.
+
+use corpus::{Action, ConnectionSet, Event, Progression, Target, TestConfig, Traffic};
+
+/// Something of an event that could be simpler.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Detail {
+    /// Packets after the first.
+    Progression,
+    /// Distance of these packets.
+    Every,
+    /// What is done, if it is not dropping.
+    Action,
+    /// How long, how far or how often it is done.
+    Operand,
+    /// Round of transmission.
+    Iter,
+    /// Number of the packet.
+    Number,
+}
+
+impl Detail {
+    pub(super) const ALL: [Self; 6] =
+        [Self::Progression, Self::Every, Self::Action, Self::Operand, Self::Iter, Self::Number];
+
+    /// How far an event is from its simplest form.
+    pub(super) fn height(self, event: &Event, traffic: &Traffic) -> u64 {
+        match (self, event.target, event.action) {
+            (Self::Progression, ..) => further_packets(event, traffic),
+            (Self::Every, ..) => event.progression.map_or(0, |progression| above_one(progression.every)),
+            (Self::Action, _, action) => u64::from(action != Action::Drop),
+            (Self::Operand, _, Action::Delay { ns }) => rung(ns),
+            (Self::Operand, _, Action::Reorder { by }) => above_one(by),
+            (Self::Operand, _, Action::Duplicate { copies }) => above_one(copies),
+            (Self::Operand, ..) => 0,
+            (Self::Iter, Target::Data { iter, .. }, _) => above_one(iter),
+            (Self::Iter, Target::Control { .. }, _) => 0,
+            (Self::Number, Target::Data { psn: number, .. } | Target::Control { nth: number, .. }, _) => {
+                above_one(number)
+            }
+        }
+    }
+
+    /// Takes an event to another height, below its own.
+    pub(super) fn lower(self, event: &mut Event, to: u64) {
+        match (self, &mut event.target, &mut event.action) {
+            (Self::Progression, ..) => {
+                let count = (to > 0).then_some(to as u32 + 1);
+                event.progression = event
+                    .progression
+                    .filter(|_| count.is_some())
+                    .map(|Progression { every, .. }| Progression { every, count });
+            }
+            (Self::Every, ..) => {
+                if let Some(progression) = &mut event.progression {
+                    progression.every = to as u32 + 1;
+                }
+            }
+            (Self::Action, _, action) => *action = Action::Drop,
+            (Self::Operand, _, Action::Delay { ns }) => *ns = round_delays().nth(to as usize).unwrap_or(*ns),
+            (Self::Operand, _, Action::Reorder { by }) => *by = to as u16 + 1,
+            (Self::Operand, _, Action::Duplicate { copies }) => *copies = to as u8 + 1,
+            (Self::Operand, ..) => {}
+            (Self::Iter, Target::Data { iter, .. }, _) => *iter = to as u32 + 1,
+            (Self::Iter, Target::Control { .. }, _) => {}
+            (Self::Number, Target::Data { psn: number, .. } | Target::Control { nth: number, .. }, _) => {
+                *number = to as u32 + 1;
+            }
+        }
+    }
+}
+
+fn above_one(number: impl Into<u64>) -> u64 {
+    number.into().saturating_sub(1)
+}
+
+/// Packets that an event names after the first.
+fn further_packets(event: &Event, traffic: &Traffic) -> u64 {
+    match event.progression {
+        None => 0,
+        Some(Progression { count: Some(count), .. }) => above_one(count),
+        // To the end. How many control packets there will be is not known; about as many as data packets.
+        Some(Progression { count: None, .. }) => {
+            let end = u32::try_from(traffic.shape().packets()).unwrap_or(u32::MAX);
+            event.points(end).map_or(0, |points| above_one(points.count())).max(1)
+        }
+    }
+}
+
+/// Round numbers of nanoseconds up to the longest delay: what a delay is shortened to, as no fault of interest depends on
+/// its last digits.
+fn round_delays() -> impl Iterator<Item = u64> {
+    (0..=10).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power)))
+}
+
+/// How many of [`round_delays`] are shorter.
+fn rung(ns: u64) -> u64 {
+    round_delays().take_while(|round| *round < ns).count() as u64
+}
+
+/// One event instead of two: the first, on the connections of both.
+pub(super) fn merge(config: &mut TestConfig, kept: usize, gone: usize) {
+    let connections = config.traffic.load.connections();
+    let gone = config.events.remove(gone).connections;
+    let set = &mut config.events[kept].connections;
+    // What is in both is listed twice here; `fit` lists it once.
+    *set = ConnectionSet::List(set.members(connections).chain(gone.members(connections)).collect());
+}

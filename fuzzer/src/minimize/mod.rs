@@ -1,0 +1,165 @@
+//! The minimiser: the smallest test that still shows a signature.
+//!
+//! A test can be made smaller along many axes, each with a bottom: no innocent connections, one message, no
+//! such event, a parameter at its default. A group of axes is taken to the bottom together, else in halves, as delta
+//! debugging does (Zeller and Hildebrandt, 2002); an axis that cannot go there is lowered to its threshold by
+//! bisection. Groups are gone through until a whole round changes nothing: then no single step along any axis shows
+//! the signature. Only smaller tests are ever taken, so that this ends for every predicate.
+
+mod axes;
+mod connections;
+mod events;
+mod fit;
+mod parameters;
+mod size;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use corpus::TestConfig;
+
+use axes::Axis;
+use size::Size;
+
+/// What minimising came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Minimised {
+    /// The smallest test that was found.
+    pub config: TestConfig,
+    /// Tests that were run for it.
+    pub executions: u64,
+    /// Whether nothing more can be taken away; else the budget ran out.
+    pub complete: bool,
+}
+
+/// Makes a test smaller as long as it `shows` what it should: fewest QPs with events, fewest QPs, then messages, bytes,
+/// events, and every parameter at its default. `shows` is asked at most `budget` times, and never twice for one test; `config` shows it.
+///
+/// # Errors
+/// The first one of `shows`.
+pub fn minimize<E>(
+    config: &TestConfig,
+    budget: Option<u64>,
+    shows: &mut dyn FnMut(&TestConfig) -> Result<bool, E>,
+) -> Result<Minimised, E> {
+    let mut search = Search {
+        most_packets: config.traffic.total_packets().saturating_mul(GROWTH),
+        size: Size::of(config),
+        best: config.clone(),
+        tried: HashSet::from([config.to_toml()]),
+        executions: 0,
+        budget,
+        shows,
+    };
+    let complete = match search.run() {
+        Ok(()) => true,
+        Err(Halt::OutOfBudget) => false,
+        Err(Halt::Failed(error)) => return Err(error),
+    };
+    Ok(Minimised { config: search.best, executions: search.executions, complete })
+}
+
+/// How much more load than the first test a candidate may have that grows in one way to shrink in another: enough to
+/// make up for the connections that it does without, and not so much that it takes long to run.
+const GROWTH: u64 = 4;
+
+/// Why a search ends early.
+enum Halt<E> {
+    OutOfBudget,
+    Failed(E),
+}
+
+struct Search<'a, E> {
+    best: TestConfig,
+    size: Size,
+    /// No candidate that grows in one way, to shrink in another, has more data packets.
+    most_packets: u64,
+    /// Canonical texts of every test that is known to show it or not.
+    tried: HashSet<String>,
+    executions: u64,
+    budget: Option<u64>,
+    shows: &'a mut dyn FnMut(&TestConfig) -> Result<bool, E>,
+}
+
+impl<E> Search<'_, E> {
+    fn run(&mut self) -> Result<(), Halt<E>> {
+        // The same test in its simplest form; what is made from it has that form anyway.
+        self.offer(self.best.clone())?;
+        loop {
+            let before = self.size.clone();
+            for group in axes::GROUPS {
+                let axes = group(&self.best);
+                self.sweep(&axes)?;
+            }
+            if self.size == before {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes axes to their bottom: all, or else each half by itself. The later half goes first, as what is deleted
+    /// there does not change the numbers of what comes before it.
+    fn sweep(&mut self, axes: &[Axis]) -> Result<(), Halt<E>> {
+        let mut candidate = self.best.clone();
+        for axis in axes.iter().rev() {
+            axis.lower(&mut candidate, 0, self.most_packets);
+        }
+        match axes {
+            [] => Ok(()),
+            [axis] => self.descend(*axis),
+            _ if self.offer(candidate)? => Ok(()),
+            _ => {
+                let (earlier, later) = axes.split_at(axes.len() / 2);
+                self.sweep(later)?;
+                self.sweep(earlier)
+            }
+        }
+    }
+
+    /// Lowers one axis: to the bottom, or else to a height below which it does not show.
+    fn descend(&mut self, axis: Axis) -> Result<(), Halt<E>> {
+        let base = self.best.clone();
+        let mut offer = |height| {
+            let mut candidate = base.clone();
+            axis.lower(&mut candidate, height, self.most_packets);
+            self.offer(candidate)
+        };
+        let height = axis.height(&base);
+        // What is at its threshold already, as mostly after the first round, costs two questions and no bisection.
+        if height == 0 || offer(0)? || height == 1 || !offer(height - 1)? {
+            return Ok(());
+        }
+        let (mut hides, mut shows) = (0, height - 1);
+        while shows - hides > 1 {
+            let middle = hides.midpoint(shows);
+            if offer(middle)? {
+                shows = middle;
+            } else {
+                hides = middle;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a candidate if it is smaller than the best, valid, new, and shows it.
+    fn offer(&mut self, mut candidate: TestConfig) -> Result<bool, Halt<E>> {
+        fit::fit(&mut candidate);
+        let size = Size::of(&candidate);
+        if size >= self.size || !candidate.is_valid() {
+            return Ok(false);
+        }
+        if !self.tried.insert(candidate.to_toml()) {
+            return Ok(false);
+        }
+        if self.budget.is_some_and(|budget| self.executions >= budget) {
+            return Err(Halt::OutOfBudget);
+        }
+        self.executions += 1;
+        let shows = (self.shows)(&candidate).map_err(Halt::Failed)?;
+        if shows {
+            (self.best, self.size) = (candidate, size);
+        }
+        Ok(shows)
+    }
+}

@@ -1,0 +1,136 @@
+//! Parameters of a test that have a default: how far they are from it.
+//!
+//! Left alone are NICs and the facts of a physical testbed: with others, another thing would be tested.
+
+use corpus::config::fields;
+use corpus::{Load, Mtu, RoceParameters, TestConfig, Traffic, Verb};
+
+use super::fit;
+
+/// A parameter, or a setting of one that is simpler than others.
+#[derive(Debug)]
+pub(super) struct Parameter {
+    /// How far it is from its default; 0 at the default.
+    pub(super) height: fn(&TestConfig) -> u64,
+    /// Takes it to another height, below its own.
+    pub(super) lower: fn(&mut TestConfig, u64),
+}
+
+/// A number: its height is the distance from the field's default.
+macro_rules! number {
+    ($($place:ident).+ : $type:ty, $field:ident) => {
+        Parameter {
+            height: |config| u64::from(config.$($place).+).abs_diff(fields::$field.default),
+            lower: |config, to| {
+                let (now, default) = (u64::from(config.$($place).+), fields::$field.default);
+                let value = if now > default { default + to } else { default - to };
+                config.$($place).+ = value as $type;
+            },
+        }
+    };
+}
+
+/// Something that is at its default or is not.
+macro_rules! switch {
+    ($($place:ident).+, $default:expr) => {
+        Parameter {
+            height: |config| u64::from(config.$($place).+ != $default),
+            lower: |config, _| config.$($place).+ = $default,
+        }
+    };
+}
+
+/// One verb on all connections, which is simpler than those after it in [`TRAFFIC`].
+macro_rules! verb {
+    ($verb:ident) => {
+        Parameter {
+            height: |config| u64::from(load_rank(config.traffic.load) > verb_rank(Verb::$verb)),
+            lower: |config, _| {
+                let connections = config.traffic.load.connections();
+                config.traffic.load = Load::Same { verb: Verb::$verb, connections };
+            },
+        }
+    };
+}
+
+macro_rules! host {
+    ($host:ident) => {
+        [
+            switch!($host.roce.dcqcn_rp_enable, RoceParameters::default().dcqcn_rp_enable),
+            switch!($host.roce.dcqcn_np_enable, RoceParameters::default().dcqcn_np_enable),
+            number!($host.roce.min_time_between_cnps: u32, MIN_TIME_BETWEEN_CNPS),
+            switch!($host.roce.adaptive_retrans, RoceParameters::default().adaptive_retrans),
+            switch!($host.roce.slow_restart, RoceParameters::default().slow_restart),
+            Parameter {
+                height: |config| config.$host.ip_list.len().saturating_sub(1) as u64,
+                lower: |config, to| config.$host.ip_list.truncate(to as usize + 1),
+            },
+        ]
+    };
+}
+
+// Weights need classes, so they go first: sweeps begin at the end.
+static CLASSES: [Parameter; 4] = [
+    switch!(requester.traffic_class, None),
+    switch!(requester.ets, None),
+    switch!(responder.traffic_class, None),
+    switch!(responder.ets, None),
+];
+static TRAFFIC: [Parameter; 16] = [
+    verb!(Write),
+    verb!(Send),
+    verb!(Read),
+    Parameter {
+        height: |config| mtu_index(config.traffic.mtu).abs_diff(mtu_index(Traffic::default().mtu)) as u64,
+        lower: |config, to| {
+            let (now, default) = (mtu_index(config.traffic.mtu), mtu_index(Traffic::default().mtu));
+            let index = if now > default { default + to as usize } else { default - to as usize };
+            fit::reshape(config, |traffic| traffic.mtu = Mtu::ALL[index]);
+        },
+    },
+    switch!(traffic.multi_gid, false),
+    switch!(traffic.barrier_sync, false),
+    number!(traffic.tx_depth: u32, TX_DEPTH),
+    number!(traffic.min_retransmit_timeout: u8, MIN_RETRANSMIT_TIMEOUT),
+    number!(traffic.max_retransmit_retry: u8, MAX_RETRANSMIT_RETRY),
+    number!(traffic.recv_depth: u32, RECV_DEPTH),
+    number!(traffic.rnr_retry: u8, RNR_RETRY),
+    number!(traffic.min_rnr_timer: u8, MIN_RNR_TIMER),
+    number!(traffic.max_rd_atomic: u8, MAX_RD_ATOMIC),
+    switch!(traffic.iter_mode, Traffic::default().iter_mode),
+    // Of two random numbers none is simpler: the default, or as it is.
+    switch!(traffic.initial_psn, None),
+    switch!(traffic.seed, fields::SEED.default),
+];
+static REQUESTER: [Parameter; 6] = host!(requester);
+static RESPONDER: [Parameter; 6] = host!(responder);
+
+/// Traffic classes and their weights.
+pub(super) fn class_parameters() -> impl Iterator<Item = &'static Parameter> {
+    CLASSES.iter()
+}
+
+/// Every parameter.
+pub(super) fn parameters() -> impl Iterator<Item = &'static Parameter> {
+    [CLASSES.as_slice(), &TRAFFIC, &REQUESTER, &RESPONDER].into_iter().flatten()
+}
+
+fn mtu_index(mtu: Mtu) -> usize {
+    Mtu::ALL.iter().position(|one| *one == mtu).expect("ALL has every MTU")
+}
+
+/// Loads from the simplest on.
+const fn load_rank(load: Load) -> u8 {
+    match load {
+        Load::Same { verb, .. } => verb_rank(verb),
+        Load::Alternating { .. } | Load::Split { .. } => 3,
+    }
+}
+
+const fn verb_rank(verb: Verb) -> u8 {
+    match verb {
+        Verb::Write => 0,
+        Verb::Send => 1,
+        Verb::Read => 2,
+    }
+}

@@ -1,0 +1,75 @@
+//! How large a test is: what the minimiser makes smaller.
+
+use corpus::{ConnectionSet, TestConfig};
+
+use super::events::Detail;
+use super::parameters::parameters;
+
+/// The size of a test: what comes first counts most.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Size {
+    /// Connections that some event names. First, as how many it takes is what a threshold in a NIC shows by: while the
+    /// test still has all its load, nothing else decides.
+    eventful: usize,
+    connections: u32,
+    messages: u32,
+    bytes: u32,
+    events: usize,
+    /// Connections that events name, over all events.
+    members: u64,
+    parameters: Heights,
+    details: Heights,
+    /// Connections that have to be named one by one.
+    listed: u64,
+}
+
+/// Heights above the bottom of several axes: how many are above it, and how far in all.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Heights {
+    above: u64,
+    sum: u64,
+}
+
+impl FromIterator<u64> for Heights {
+    fn from_iter<T: IntoIterator<Item = u64>>(heights: T) -> Self {
+        heights.into_iter().fold(Self { above: 0, sum: 0 }, |Self { above, sum }, height| Self {
+            above: above + u64::from(height > 0),
+            sum: sum.saturating_add(height),
+        })
+    }
+}
+
+impl Size {
+    pub(super) fn of(config: &TestConfig) -> Self {
+        let traffic = &config.traffic;
+        let connections = traffic.load.connections();
+        let details =
+            config.events.iter().flat_map(|event| Detail::ALL.map(|detail| detail.height(event, traffic)));
+        Self {
+            connections,
+            eventful: (1..=connections)
+                .filter(|qpn| config.events.iter().any(|event| event.connections.contains(*qpn)))
+                .count(),
+            messages: traffic.num_msgs_per_qp,
+            bytes: traffic.message_size,
+            events: config.events.len(),
+            members: config
+                .events
+                .iter()
+                .map(|event| event.connections.members(connections).count() as u64)
+                .sum(),
+            parameters: parameters().map(|parameter| (parameter.height)(config)).collect(),
+            details: details.collect(),
+            listed: config.events.iter().map(|event| listed(&event.connections)).sum(),
+        }
+    }
+}
+
+fn listed(set: &ConnectionSet) -> u64 {
+    match set {
+        ConnectionSet::One(1) | ConnectionSet::First(_) | ConnectionSet::All => 0,
+        ConnectionSet::One(_) => 1,
+        // As long as a range would say the same in a simpler way.
+        ConnectionSet::List(list) => 1 + list.len() as u64,
+    }
+}

@@ -1,0 +1,3 @@
+mod properties;
+mod simulated;
+mod thresholds;

@@ -1,0 +1,168 @@
+//! What holds for every test and every predicate, sensible or not.
+
+use std::collections::BTreeSet;
+
+use corpus::TestConfig;
+use corpus::testing::configs;
+use proptest::prelude::*;
+
+use crate::minimize::size::Size;
+use crate::minimize::{GROWTH, Minimised, axes, fit, minimize};
+
+/// Something that a test may need to show.
+#[derive(Clone, Copy, Debug)]
+enum Need {
+    /// As many events of the test's first kind of action as it has, less some.
+    EventsLikeTheFirst(usize),
+    /// As many packets in all, halved so many times.
+    Packets(u32),
+    /// As many pairs of an event and a connection, halved so many times.
+    Members(u32),
+    /// At least as many bytes in a message, halved so many times.
+    Bytes(u32),
+    /// A timer at least as long.
+    Timer,
+    /// The same verbs on all connections, or not.
+    Mixture,
+    /// A remainder of a digest of the test's text: nothing that has a direction.
+    Chance(u64),
+}
+
+impl Need {
+    fn met(self, by: &TestConfig, start: &TestConfig) -> bool {
+        let members = |config: &TestConfig| -> usize {
+            let connections = config.traffic.load.connections();
+            config.events.iter().map(|event| event.connections.members(connections).count()).sum()
+        };
+        let like_the_first = |config: &TestConfig| {
+            let first = start.events.first().map(|event| event.action.name());
+            config.events.iter().filter(|event| Some(event.action.name()) == first).count()
+        };
+        match self {
+            Self::EventsLikeTheFirst(less) => {
+                like_the_first(by) >= like_the_first(start).saturating_sub(less)
+            }
+            Self::Packets(halvings) => {
+                by.traffic.total_packets() >= start.traffic.total_packets() >> halvings
+            }
+            Self::Members(halvings) => members(by) >= members(start) >> halvings,
+            Self::Bytes(halvings) => by.traffic.message_size >= start.traffic.message_size >> halvings,
+            Self::Timer => by.traffic.min_retransmit_timeout >= start.traffic.min_retransmit_timeout,
+            Self::Mixture => {
+                std::mem::discriminant(&by.traffic.load) == std::mem::discriminant(&start.traffic.load)
+            }
+            Self::Chance(modulus) => by == start || digest(&by.to_toml()).is_multiple_of(modulus),
+        }
+    }
+}
+
+/// FNV-1a.
+fn digest(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+fn needs() -> impl Strategy<Value = Vec<Need>> {
+    let need = prop_oneof![
+        (0..3usize).prop_map(Need::EventsLikeTheFirst),
+        (0..5u32).prop_map(Need::Packets),
+        (0..3u32).prop_map(Need::Members),
+        (0..5u32).prop_map(Need::Bytes),
+        Just(Need::Timer),
+        Just(Need::Mixture),
+        (2..5u64).prop_map(Need::Chance),
+    ];
+    proptest::collection::vec(need, 0..4)
+}
+
+/// Minimises, and checks on the way that only valid tests are asked for, each once.
+fn watched(start: &TestConfig, needs: &[Need], budget: Option<u64>) -> Minimised {
+    let mut asked = BTreeSet::from([start.to_toml()]);
+    let mut shows = |config: &TestConfig| {
+        assert_eq!(config.violations(), vec![]);
+        assert!(asked.insert(config.to_toml()), "asked twice: {config}");
+        // Four times as many again where a path MTU of 4096 becomes 1024.
+        assert!(config.traffic.total_packets() <= 4 * GROWTH * start.traffic.total_packets());
+        Ok::<_, ()>(needs.iter().all(|need| need.met(config, start)))
+    };
+    let minimised = minimize(start, budget, &mut shows).unwrap();
+    assert_eq!(minimised.executions, asked.len() as u64 - 1);
+    assert!(needs.iter().all(|need| need.met(&minimised.config, start)));
+    minimised
+}
+
+/// Every test that is one step along an axis, or all of it, away.
+fn steps(config: &TestConfig, most_packets: u64) -> Vec<TestConfig> {
+    let mut steps = Vec::new();
+    for axis in axes::GROUPS.iter().flat_map(|group| group(config)) {
+        let height = axis.height(config);
+        for to in [0, height.saturating_sub(1)] {
+            let mut step = config.clone();
+            axis.lower(&mut step, to, most_packets);
+            fit::fit(&mut step);
+            steps.push(step);
+        }
+    }
+    steps
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn no_step_away_from_the_result_shows_it(start in configs(), needs in needs()) {
+        let minimised = watched(&start, &needs, None);
+        prop_assert!(minimised.complete);
+        let size = Size::of(&minimised.config);
+        prop_assert!(size <= Size::of(&start));
+        for step in steps(&minimised.config, GROWTH * start.traffic.total_packets()) {
+            let taken = step.is_valid() && Size::of(&step) < size && needs.iter().all(|need| need.met(&step, &start));
+            prop_assert!(!taken, "{}\nis smaller than\n{}", step, minimised.config);
+        }
+    }
+
+    /// A budget cuts the search off where it is, and a second search goes on from there.
+    #[test]
+    fn a_budget_is_kept(start in configs(), needs in needs(), budget in 0..60u64) {
+        let whole = watched(&start, &needs, None);
+        let part = watched(&start, &needs, Some(budget));
+        prop_assert!(part.executions <= budget);
+        prop_assert_eq!(part.complete, whole.executions <= budget);
+        if part.complete {
+            prop_assert_eq!(part, whole);
+        } else {
+            prop_assert_eq!(part.executions, budget);
+            let mut shows = |config: &TestConfig| Ok::<_, ()>(needs.iter().all(|need| need.met(config, &start)));
+            let resumed = minimize(&part.config, None, &mut shows).unwrap();
+            prop_assert!(resumed.complete);
+            prop_assert!(Size::of(&resumed.config) <= Size::of(&part.config));
+        }
+    }
+
+    #[test]
+    fn nothing_needed_leaves_next_to_nothing(start in configs()) {
+        let physical = |host: &corpus::Host| (host.nic.clone(), host.physical.clone(), host.ip_list[0]);
+        let smallest = watched(&start, &[], None).config;
+        let mut expected = TestConfig::default();
+        expected.traffic.num_msgs_per_qp = 1;
+        expected.traffic.message_size = 0;
+        for role in corpus::Role::ALL {
+            let host = start.host(role);
+            prop_assert_eq!(physical(smallest.host(role)), physical(host));
+            let kept = expected.host_mut(role);
+            (kept.nic, kept.physical) = (host.nic.clone(), host.physical.clone());
+            kept.ip_list = vec![host.ip_list[0]];
+        }
+        prop_assert_eq!(smallest, expected);
+    }
+}
+
+#[test]
+fn the_first_error_ends_it() {
+    let mut left = 3;
+    let result = minimize(&TestConfig::default(), None, &mut |_| {
+        left -= 1;
+        if left == 0 { Err("the testbed is gone") } else { Ok(false) }
+    });
+    assert_eq!((result, left), (Err("the testbed is gone"), 0));
+}

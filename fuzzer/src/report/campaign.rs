@@ -1,0 +1,84 @@
+//! What a campaign is, and what became of it, for people.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use corpus::{FindingRecord, Minimized};
+
+use crate::campaign::{End, FINDINGS, Settings, Status};
+use crate::finding::REPORT;
+
+/// What is run, before it begins.
+#[must_use]
+pub fn header(settings: &Settings, folder: &Path) -> String {
+    let (requester, responder) = (&settings.requester_nic.given, &settings.responder_nic.given);
+    let nics = if requester == responder { requester.clone() } else { format!("{requester} to {responder}") };
+    format!(
+        "Campaign {} on {nics}, {}, strategy {}, seed {}, in {}",
+        settings.target.given,
+        settings.testbed,
+        settings.strategy,
+        settings.seed,
+        folder.display()
+    )
+}
+
+/// What became of it.
+#[must_use]
+pub fn text(
+    settings: &Settings,
+    folder: &Path,
+    end: &End,
+    status: &Status,
+    findings: &[FindingRecord],
+) -> String {
+    let progress = status.progress;
+    let seconds = progress.elapsed_ms as f64 / 1e3;
+    let rate = if seconds > 0.0 { progress.executions as f64 / seconds } else { 0.0 };
+    let mut text = header(settings, folder);
+    // Writing to a String cannot fail.
+    let _ = writeln!(
+        text,
+        "\n{} executions in {}, {rate:.0}/s ({} more of reference tests, {} of the minimiser), {} invalid\n\
+         corpus {}, median score {}, best {}\n{end}",
+        progress.executions,
+        humantime::format_duration(std::time::Duration::from_millis(progress.elapsed_ms)),
+        progress.reference_executions,
+        progress.minimizer_executions,
+        progress.invalid,
+        status.corpus_size,
+        score(status.median),
+        score(status.best),
+    );
+    if findings.is_empty() {
+        text.push_str("\nNo findings.\n");
+        return text;
+    }
+    let mut findings: Vec<&FindingRecord> = findings.iter().collect();
+    findings.sort_by_key(|finding| (finding.first_seen_execution, &finding.signature));
+    let _ = writeln!(text, "\nFindings: {}", findings.len());
+    for finding in &findings {
+        let minimised = match finding.minimized {
+            Minimized::Pending => "not minimised yet",
+            Minimized::Partial => "minimised as far as the budget went",
+            Minimized::Full => "minimised",
+        };
+        let _ = writeln!(
+            text,
+            "\n  {}\n    {}\n    seen {}x, first by execution {}, {minimised}\n    {}",
+            finding.title,
+            finding.signature,
+            finding.sightings,
+            finding.first_seen_execution,
+            folder.join(FINDINGS).join(&finding.id).join(REPORT).display(),
+        );
+    }
+    let _ = writeln!(text, "\n`lumina-fuzz replay {}` runs them again.", folder.display());
+    text
+}
+
+/// A score, for people.
+#[must_use]
+pub fn score(score: Option<f64>) -> String {
+    score.map_or_else(|| "-".into(), |score| format!("{score:.3}"))
+}

@@ -1,0 +1,191 @@
+//! One page on a finding, for an engineer who knows NICs and not this program.
+
+use std::fmt::Write as _;
+
+use corpus::{FindingRecord, Minimized, Role};
+use scoring::{Anomaly, Evidence};
+
+use super::{brief, words};
+use crate::analyze::packets::{Numbering, table};
+use crate::judge::Judged;
+
+/// Characters in a line of prose.
+const WIDTH: usize = 100;
+/// Packets of the evidence that are shown, with so many packets of their connections before and after each.
+const MAX_PACKETS: usize = 3;
+const CONTEXT: usize = 2;
+/// Other anomalies of the test that are named; the rest is counted.
+const MAX_OTHERS: usize = 3;
+
+/// What a report is about.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    /// The finding.
+    pub finding: &'a FindingRecord,
+    /// What its reproducer shows.
+    pub anomaly: &'a Anomaly,
+    /// The run that showed it.
+    pub judged: &'a Judged,
+    /// The requester's and the responder's NIC, as the user named them.
+    pub nics: [&'a str; 2],
+}
+
+/// The report: what was found, what should have been, the smallest test, its packets, and how to see it again.
+#[must_use]
+pub fn text(subject: &Subject<'_>) -> String {
+    let Subject { finding, anomaly, judged, nics: [requester, responder] } = *subject;
+    let mut text = format!("{}\n\n", finding.title);
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "  kind       {}", finding.kind);
+    let _ = writeln!(text, "  signature  {}", finding.signature);
+    let _ = writeln!(text, "  NICs       {requester} (requester), {responder} (responder)");
+
+    heading(&mut text, "Expected");
+    // Rules name the paper by its number among this project's sources.
+    let source = anomaly.rule.source().replace("001 §", "Lumina, SIGCOMM'23, §");
+    prose(&mut text, &format!("{} ({source}).", capitalised(anomaly.rule.expected())));
+
+    heading(&mut text, "Seen");
+    prose(&mut text, &seen(anomaly));
+    numbers(&mut text, &anomaly.evidence);
+
+    heading(&mut text, "The test");
+    prose(&mut text, &words::sentences(&finding.reproducer));
+    prose(&mut text, &minimised(finding));
+    let mut config = finding.reproducer.clone();
+    for (role, nic) in Role::ALL.into_iter().zip([requester, responder]) {
+        nic.clone_into(&mut config.host_mut(role).nic);
+    }
+    for section in brief::sections(&config) {
+        let _ = writeln!(text, "\n    {}", section.header);
+        for line in section.lines {
+            let _ = writeln!(text, "    {line}");
+        }
+    }
+
+    packets(&mut text, anomaly, judged);
+    others(&mut text, finding, judged);
+
+    heading(&mut text, "Again");
+    prose(
+        &mut text,
+        &format!(
+            "Seen by {} of the campaign, first by number {}. `lumina-fuzz replay FOLDER` (the one of this file) runs \
+             reproducer.toml again; trace.pcapng has the packets of its run, for Wireshark.",
+            if finding.sightings == 1 {
+                "1 execution".into()
+            } else {
+                format!("{} executions", finding.sightings)
+            },
+            finding.first_seen_execution
+        ),
+    );
+    prose(
+        &mut text,
+        "A finding is a reason to look, not a verdict: it rests on what passed the switch and what the hosts report. A \
+         simulated NIC is a model, and shows what the model does.",
+    );
+    text
+}
+
+fn heading(text: &mut String, heading: &str) {
+    let _ = writeln!(text, "\n{heading}");
+}
+
+fn prose(text: &mut String, prose: &str) {
+    let options = textwrap::Options::new(WIDTH).initial_indent("  ").subsequent_indent("  ");
+    let _ = writeln!(text, "{}", textwrap::fill(prose, options));
+}
+
+fn capitalised(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// Who did what.
+fn seen(anomaly: &Anomaly) -> String {
+    let mut who = capitalised(&anomaly.who.role.to_string());
+    if let Some(address) = anomaly.who.address {
+        let _ = write!(who, " {address}");
+    }
+    if let Some(connection) = anomaly.who.connection {
+        let _ = write!(who, ", connection {connection}");
+    }
+    format!("{who}: {}.", anomaly.what)
+}
+
+/// What the evidence has in numbers; its packets have a table of their own.
+fn numbers(text: &mut String, evidence: &Evidence) {
+    let Evidence { packets: _, times_ns, counters, connections } = evidence;
+    for (name, time) in times_ns {
+        let _ = writeln!(
+            text,
+            "    {:<38} {time}",
+            name.replace('-', " ").replace("mct", "message completion time")
+        );
+    }
+    for counter in counters {
+        let _ = writeln!(
+            text,
+            "    {:<38} moved by {}, expected {}",
+            counter.name, counter.moved, counter.expected
+        );
+    }
+    for (name, set) in connections {
+        let set = words::numbers(set.iter().copied());
+        let _ = writeln!(text, "    {:<38} {set}", name.replace('-', " "));
+    }
+}
+
+fn minimised(finding: &FindingRecord) -> String {
+    let after = format!("after {} executions of the minimiser", finding.minimizer_executions);
+    match finding.minimized {
+        Minimized::Pending => "This is the test that showed it first; it is not minimised yet.".into(),
+        Minimized::Partial => format!(
+            "This is the smallest test that was found {after}, whose budget ended; `lumina-fuzz minimize FOLDER` \
+             goes on."
+        ),
+        Minimized::Full => format!(
+            "This is the smallest test {after}: with one connection, message, byte or event less, or a parameter \
+             nearer to its default, it does not show."
+        ),
+    }
+}
+
+fn packets(text: &mut String, anomaly: &Anomaly, judged: &Judged) {
+    let trace = &judged.observation.trace;
+    let named = &anomaly.evidence.packets;
+    let shown = &named[..named.len().min(MAX_PACKETS)];
+    if shown.is_empty() || trace.records().is_empty() {
+        return;
+    }
+    heading(text, "Packets (number, time and path; > is evidence, PSNs count from 1 on each connection)");
+    let numbering = Numbering::of(trace, &judged.analysis.connections);
+    text.push_str(&table(trace, &numbering, shown, CONTEXT));
+}
+
+/// What else was wrong in the same run, and whether this explains it.
+fn others(text: &mut String, finding: &FindingRecord, judged: &Judged) {
+    let (mut explained, mut separate) = (Vec::new(), Vec::new());
+    for (anomaly, symptoms) in judged.assessment.findings_with_symptoms() {
+        if anomaly.signature() == finding.signature {
+            explained.extend(symptoms);
+        } else {
+            separate.push(anomaly);
+        }
+    }
+    for (title, others) in
+        [("Explained by it, in the same run", explained), ("Findings of their own in the same run", separate)]
+    {
+        if others.is_empty() {
+            continue;
+        }
+        heading(text, title);
+        for other in others.iter().take(MAX_OTHERS) {
+            prose(text, &format!("{}: {}", other.signature(), seen(other)));
+        }
+        if others.len() > MAX_OTHERS {
+            prose(text, &format!("... and {} more", others.len() - MAX_OTHERS));
+        }
+    }
+}

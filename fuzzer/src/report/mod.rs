@@ -1,0 +1,12 @@
+//! Reports: what was found, for people.
+
+mod brief;
+pub mod campaign;
+mod finding;
+#[cfg(test)]
+mod tests;
+mod title;
+mod words;
+
+pub use finding::{Subject, text};
+pub use title::title;

@@ -1,0 +1,181 @@
+//! A test in words.
+
+use std::collections::BTreeSet;
+
+use corpus::{Action, ControlPacket, Event, Load, Progression, SetField, Target, TestConfig, Traffic, Verb};
+use dumper::Nanos;
+
+use super::brief;
+
+/// Fields that the sentences on traffic and NICs say.
+const SAID: [&str; 8] = [
+    "nic",
+    "num-connections",
+    "rdma-verb",
+    "num-msgs-per-qp",
+    "mtu",
+    "message-size",
+    "tx-depth",
+    "barrier-sync",
+];
+
+/// A test in a few sentences: the traffic, what is done to it, and what else is not as usual.
+pub(super) fn sentences(config: &TestConfig) -> String {
+    let mut sentences = vec![traffic(&config.traffic)];
+    if config.events.is_empty() {
+        sentences.push("Nothing is done to any packet.".into());
+    }
+    sentences.extend(config.events.iter().map(|one| event(one, config.traffic.load.connections())));
+    sentences.push(match unusual(config).as_slice() {
+        [] => "Every other parameter is at its default.".into(),
+        unusual => format!("Not at their defaults: {}.", unusual.join(", ")),
+    });
+    sentences.join(" ")
+}
+
+/// `12 Read connections`
+pub(super) fn connections(load: Load) -> String {
+    let verb = match load {
+        Load::Same { verb, .. } => self::verb(verb),
+        Load::Alternating { .. } | Load::Split { .. } => "Send and Read",
+    };
+    match load.connections() {
+        1 => format!("1 {verb} connection"),
+        connections => format!("{connections} {verb} connections"),
+    }
+}
+
+/// Connections, given by their numbers: `connection 3`, `connections 1 to 4, 7`.
+pub(super) fn numbers(numbers: impl IntoIterator<Item = u32>) -> String {
+    let mut spans: Vec<(u32, u32)> = Vec::new();
+    for number in numbers.into_iter().collect::<BTreeSet<_>>() {
+        match spans.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => spans.push((number, number)),
+        }
+    }
+    let plural = if matches!(spans.as_slice(), [(first, last)] if first == last) { "" } else { "s" };
+    let spans = spans.iter().map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    });
+    format!("connection{plural} {}", spans.collect::<Vec<_>>().join(", "))
+}
+
+const fn verb(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Write => "Write",
+        Verb::Read => "Read",
+        Verb::Send => "Send",
+    }
+}
+
+/// `1 byte`, `2 bytes`
+fn count(number: u64, word: &str) -> String {
+    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
+}
+
+fn traffic(traffic: &Traffic) -> String {
+    let connections = traffic.load.connections();
+    let who = match traffic.load {
+        Load::Same { verb, .. } if connections == 1 => format!("One connection {}s", self::verb(verb)),
+        Load::Same { verb, .. } => format!("{connections} connections each {}", self::verb(verb)),
+        Load::Alternating { .. } if connections == 1 => "One connection Sends and Reads in turns".into(),
+        Load::Alternating { .. } => format!("{connections} connections each Send and Read in turns"),
+        Load::Split { send, .. } => {
+            let (senders, readers) = (numbers(1..=send), numbers(send + 1..=connections));
+            format!("Of {connections} connections, {senders} for Sends and {readers} for Reads, each has")
+        }
+    };
+    let packets = count(traffic.shape().packets_per_message().into(), "packet");
+    let mut text = format!(
+        "{who} {} of {} ({packets}{}, MTU {})",
+        count(traffic.num_msgs_per_qp.into(), "message"),
+        count(traffic.message_size.into(), "byte"),
+        if traffic.num_msgs_per_qp == 1 { "" } else { " each" },
+        traffic.mtu.bytes(),
+    );
+    if traffic.tx_depth > 1 {
+        text += &format!(", up to {} of them at a time", traffic.tx_depth);
+    }
+    if traffic.barrier_sync {
+        text +=
+            &format!(", and wait for each other after every {}", count(traffic.tx_depth.into(), "message"));
+    }
+    text + "."
+}
+
+fn event(event: &Event, connections: u32) -> String {
+    let (packet, number) = match event.target {
+        Target::Data { psn, .. } => ("Data packet", psn),
+        Target::Control { packet, nth } => (control(packet), nth),
+    };
+    let further = match event.progression {
+        None => String::new(),
+        Some(Progression { every, count }) => {
+            let every = if every == 1 { "each".into() } else { format!("every {}", ordinal(every)) };
+            let end = count.map_or_else(|| "to the end".into(), |count| format!("{count} in all"));
+            format!(" and {every} after it ({end})")
+        }
+    };
+    let set = numbers(event.connections.members(connections));
+    let is = if event.progression.is_some() { "are" } else { "is" };
+    let mut text = format!("{packet} {number}{further} of {set} {is} {}", done(event.action));
+    if let Target::Data { iter: iter @ 2.., .. } = event.target {
+        text += &format!(", when sent for the {} time", ordinal(iter));
+    }
+    text + "."
+}
+
+const fn control(packet: ControlPacket) -> &'static str {
+    match packet {
+        ControlPacket::Ack => "ACK",
+        ControlPacket::Nak => "NAK",
+        ControlPacket::Cnp => "CNP",
+        ControlPacket::ReadRequest => "Read request",
+    }
+}
+
+fn done(action: Action) -> String {
+    match action {
+        Action::Drop => "dropped".into(),
+        Action::Ecn => "marked with ECN".into(),
+        Action::Corrupt => "corrupted, so that the ICRC is wrong".into(),
+        Action::Delay { ns } => format!("delayed by {}", Nanos(ns)),
+        Action::Reorder { by } => {
+            format!("held back until overtaken by {}", count(by.into(), "later packet"))
+        }
+        Action::Duplicate { copies } => match copies {
+            1 => "sent twice".into(),
+            copies => format!("sent {} times", u16::from(copies) + 1),
+        },
+        Action::SetField(SetField::MigReq(value)) => format!("given MigReq = {}", u8::from(value)),
+    }
+}
+
+fn ordinal(number: u32) -> String {
+    let suffix = match (number % 10, number % 100) {
+        (_, 11..=13) => "th",
+        (1, _) => "st",
+        (2, _) => "nd",
+        (3, _) => "rd",
+        _ => "th",
+    };
+    format!("{number}{suffix}")
+}
+
+/// Fields that no sentence says, as in a file, of which host where it is a host's.
+fn unusual(config: &TestConfig) -> Vec<String> {
+    let mut unusual = Vec::new();
+    for section in brief::sections(config).iter().filter(|section| section.header != "[[event]]") {
+        let host =
+            section.header.trim_matches(['[', ']']).split('.').next().filter(|name| *name != "traffic");
+        for line in &section.lines {
+            if !SAID.iter().any(|key| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(" ="))) {
+                unusual.push(host.map_or_else(|| line.clone(), |host| format!("{line} of the {host}")));
+            }
+        }
+    }
+    unusual
+}

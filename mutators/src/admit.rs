@@ -1,0 +1,101 @@
+//! Why a test is outside of a space.
+
+use corpus::{Host, RoceParameters, Role, TestConfig};
+
+use crate::axis::{AXES, Axis, Of};
+use crate::settle::{fit_event, least_connections, spare};
+use crate::show::{allowed, word};
+use crate::space::Space;
+
+/// The first reason, if there is one.
+pub(crate) fn admit(space: &Space, test: &TestConfig) -> Result<(), String> {
+    if let Some(violation) = test.violations().into_iter().next() {
+        return Err(format!("it is not valid: {violation}"));
+    }
+    for entry in AXES {
+        let outside = |path: &str, value: u64| {
+            let (value, allowed) = (word(entry.kind, value), allowed(entry.kind, &space[entry.axis]));
+            Err(format!("{path}: {value} is outside of the space; allowed: {allowed}"))
+        };
+        match entry.of {
+            Of::Test(get, _) if !space[entry.axis].contains(get(test)) => {
+                return outside(entry.path, get(test));
+            }
+            Of::Host(get, _) => {
+                let (_, key) = entry.section_and_key();
+                for role in Role::ALL {
+                    let value = get(test.host(role));
+                    if !space[entry.axis].contains(value) {
+                        return outside(&format!("{}.roce-parameters.{key}", role.name()), value);
+                    }
+                }
+            }
+            Of::Test(..) | Of::Part => {}
+        }
+    }
+    for role in Role::ALL {
+        host(space, test, role)?;
+    }
+    let (packets, cap) = (test.traffic.total_packets(), space.packet_cap);
+    if packets > cap.into() {
+        return Err(format!("it has {packets} packets; allowed: at most {cap}"));
+    }
+    events(space, test)
+}
+
+fn host(space: &Space, test: &TestConfig, role: Role) -> Result<(), String> {
+    let (host, name) = (test.host(role), role.name());
+    let (addresses, values) = (host.ip_list.len() as u64, &space[Axis::Addresses]);
+    if test.traffic.multi_gid && !values.contains(addresses) {
+        let allowed = allowed(Axis::Addresses.entry().kind, values);
+        return Err(format!(
+            "{name}.ip-list: {addresses} addresses are outside of the space; allowed: {allowed}"
+        ));
+    }
+    let Host { traffic_class, ets, roce, .. } = host;
+    let RoceParameters { adaptive_retrans, slow_restart, .. } = RoceParameters::default();
+    let extras = [
+        ("traffic-class", traffic_class.is_some()),
+        ("ets", ets.is_some()),
+        ("roce-parameters.adaptive-retrans", roce.adaptive_retrans != adaptive_retrans),
+        ("roce-parameters.slow-restart", roce.slow_restart != slow_restart),
+    ];
+    match extras.iter().find(|(_, set)| *set) {
+        Some((key, _)) => Err(format!("{name}.{key} is set, and no target has it; leave it out")),
+        None => Ok(()),
+    }
+}
+
+fn events(space: &Space, test: &TestConfig) -> Result<(), String> {
+    let (count, most) = (test.events.len(), space.max_entries());
+    if count > most {
+        return Err(format!("it has {count} events; allowed: at most {most}"));
+    }
+    let least = least_connections(space, test);
+    if u64::from(test.traffic.load.connections()) < least {
+        return Err(format!(
+            "it has one connection; allowed: at least {least}, so that one stays without events"
+        ));
+    }
+    for (number, event) in (1..).zip(&test.events) {
+        let mut fitted = event.clone();
+        let part = if !fit_event(space, test, &mut fitted) {
+            "what it does to which kind of packet, or its connections,"
+        } else if fitted.action != event.action {
+            "the operand of its action"
+        } else if fitted.target != event.target {
+            "its `iter` or `nth`"
+        } else if fitted.progression != event.progression {
+            "its progression"
+        } else if fitted.connections != event.connections {
+            "its form of connections"
+        } else {
+            continue;
+        };
+        return Err(format!("event[{number}]: {part} is outside of the space"));
+    }
+    if space.innocent() && spare(&test.events, test.traffic.load.connections()).is_none() {
+        return Err("no connection stays without events, as one has to here (events.innocent)".into());
+    }
+    Ok(())
+}

@@ -1,0 +1,288 @@
+//! The axes of a search space: every field that a target gives values to. One entry each, read by the loader, the
+//! printer, whatever draws, mends and changes tests, and the test that keeps `docs/targets.md` honest.
+
+use corpus::config::fields::{self, IntField};
+use corpus::{Host, IterMode, Load, Mtu, TestConfig};
+
+use crate::words;
+
+/// What values of an axis are in a file, and which numbers ([`crate::Values`]) stand for them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// Whole numbers: one, a list, or a range.
+    Number(&'static IntField),
+    /// The same, or `"random"`, which is one more than the largest number.
+    NumberOrRandom(&'static IntField),
+    /// One of these numbers, or a list of them.
+    OneOf(&'static [u64]),
+    /// One of these words, or a list of them; each is its index.
+    Words(&'static [&'static str]),
+    /// True or false, or a list of both; 1 and 0.
+    Flags,
+    /// One whole number.
+    Limit(&'static IntField),
+    /// True or false, not both; 1 and 0.
+    Switch,
+}
+
+/// What the values of an axis are values of.
+#[derive(Clone, Copy)]
+pub(crate) enum Of {
+    /// A field of the test.
+    Test(fn(&TestConfig) -> u64, fn(&mut TestConfig, u64)),
+    /// A field of each host.
+    Host(fn(&Host) -> u64, fn(&mut Host, u64)),
+    /// Something that takes more than a number to change: addresses, and what is inside of events.
+    Part,
+}
+
+/// One axis.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// Which one.
+    pub axis: Axis,
+    /// Section and key.
+    pub path: &'static str,
+    /// What its values are.
+    pub kind: Kind,
+    /// The only value, where a target lists none.
+    pub default: u64,
+    /// What it means.
+    pub meaning: &'static str,
+    pub(crate) of: Of,
+}
+
+/// Stands for a random number where one may be given: see [`Kind::NumberOrRandom`].
+const fn random(field: &IntField) -> u64 {
+    field.max + 1
+}
+
+/// Most events of a test: the checker compares all pairs, for each mutant.
+const MAX_ENTRIES: IntField = IntField {
+    key: "max-entries",
+    min: 0,
+    max: 256,
+    default: 0,
+    unit: "events",
+    why: "one event can name many packets; all pairs are compared in every mutant",
+};
+const ADDRESSES: IntField = IntField {
+    key: "addresses",
+    min: 1,
+    max: fields::MAX_ADDRESSES as u64,
+    default: 1,
+    unit: "addresses",
+    why: "NIC GID tables hold 256 entries at most",
+};
+const MTUS: &[u64] = &[256, 512, 1024, 2048, 4096];
+
+macro_rules! axes {
+    ($($name:ident $path:literal $kind:expr, $default:expr, $of:expr, $meaning:literal;)*) => {
+        /// A field that a target gives values to; what each means is in [`AXES`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs)] // The table says what they mean.
+        pub enum Axis { $($name),* }
+
+        /// Every axis, in the order of a printed target, which is that of [`Axis`].
+        pub const AXES: &[Entry] = &[$(Entry {
+            axis: Axis::$name, path: $path, kind: $kind, default: $default, of: $of, meaning: $meaning,
+        }),*];
+    };
+}
+
+macro_rules! number {
+    ($field:ident) => {
+        Kind::Number(&fields::$field)
+    };
+}
+
+macro_rules! of_traffic {
+    ($field:ident) => {
+        Of::Test(|test| test.traffic.$field.into(), |test, value| test.traffic.$field = value as _)
+    };
+}
+
+macro_rules! flag_of_traffic {
+    ($field:ident) => {
+        Of::Test(|test| test.traffic.$field.into(), |test, value| test.traffic.$field = value != 0)
+    };
+}
+
+macro_rules! flag_of_host {
+    ($field:ident) => {
+        Of::Host(|host| host.roce.$field.into(), |host, value| host.roce.$field = value != 0)
+    };
+}
+
+axes! {
+    Verb "traffic.rdma-verb" Kind::Words(words::VERBS), words::WRITE,
+        Of::Test(|test| words::of_load(test.traffic.load), |test, word| {
+            if words::of_load(test.traffic.load) != word {
+                test.traffic.load = words::load(word, test.traffic.load.connections());
+            }
+        }),
+        "Verbs. `send_read`: Sends and Reads take turns on every connection; `send_read_split`: the first connections only send, the others only read.";
+    Connections "traffic.num-connections" number!(NUM_CONNECTIONS), fields::NUM_CONNECTIONS.default,
+        Of::Test(|test| test.traffic.load.connections().into(), |test, value| {
+            test.traffic.load = with_connections(test.traffic.load, value as u32);
+        }), "Connections.";
+    Messages "traffic.num-msgs-per-qp" number!(NUM_MSGS_PER_QP), fields::NUM_MSGS_PER_QP.default,
+        of_traffic!(num_msgs_per_qp), "Messages of each connection.";
+    Mtu "traffic.mtu" Kind::OneOf(MTUS), 1024,
+        Of::Test(|test| test.traffic.mtu.bytes().into(), |test, value| {
+            let mtus = Mtu::ALL.into_iter();
+            test.traffic.mtu = mtus.rev().find(|mtu| u64::from(mtu.bytes()) <= value).unwrap_or(Mtu::B256);
+        }), "Path MTU, in bytes.";
+    MessageSize "traffic.message-size" number!(MESSAGE_SIZE), fields::MESSAGE_SIZE.default,
+        of_traffic!(message_size), "Size of every message.";
+    MultiGid "traffic.multi-gid" Kind::Flags, 0, flag_of_traffic!(multi_gid),
+        "Whether connections are spread over all addresses of the hosts.";
+    BarrierSync "traffic.barrier-sync" Kind::Flags, 0, flag_of_traffic!(barrier_sync),
+        "Whether the next `tx-depth` messages wait for those of all connections.";
+    TxDepth "traffic.tx-depth" number!(TX_DEPTH), fields::TX_DEPTH.default, of_traffic!(tx_depth),
+        "Requests that a connection may have outstanding; never more than it has messages.";
+    Timeout "traffic.min-retransmit-timeout" number!(MIN_RETRANSMIT_TIMEOUT),
+        fields::MIN_RETRANSMIT_TIMEOUT.default, of_traffic!(min_retransmit_timeout),
+        "ACK timeout exponent t: 4.096 µs x 2^t.";
+    Retries "traffic.max-retransmit-retry" number!(MAX_RETRANSMIT_RETRY),
+        fields::MAX_RETRANSMIT_RETRY.default, of_traffic!(max_retransmit_retry),
+        "Retries after time-outs and sequence NAKs.";
+    RecvDepth "traffic.recv-depth" number!(RECV_DEPTH), fields::RECV_DEPTH.default, of_traffic!(recv_depth),
+        "Receive requests that the responder keeps posted for Sends.";
+    RnrRetry "traffic.rnr-retry" number!(RNR_RETRY), fields::RNR_RETRY.default, of_traffic!(rnr_retry),
+        "Retries after RNR NAKs; 7 is unlimited.";
+    RnrTimer "traffic.min-rnr-timer" number!(MIN_RNR_TIMER), fields::MIN_RNR_TIMER.default,
+        of_traffic!(min_rnr_timer), "RNR timer code.";
+    MaxRdAtomic "traffic.max-rd-atomic" number!(MAX_RD_ATOMIC), fields::MAX_RD_ATOMIC.default,
+        of_traffic!(max_rd_atomic), "Outstanding Reads of a connection.";
+    InitialPsn "traffic.initial-psn" Kind::NumberOrRandom(&fields::INITIAL_PSN), random(&fields::INITIAL_PSN),
+        Of::Test(
+            |test| test.traffic.initial_psn.map_or(random(&fields::INITIAL_PSN), u64::from),
+            |test, value| {
+                test.traffic.initial_psn =
+                    fields::INITIAL_PSN.allows(value).then_some(value as u32);
+            },
+        ), "First PSN of every requester.";
+    Seed "traffic.seed" number!(SEED), fields::SEED.default, of_traffic!(seed),
+        "Seed of a run's random choices. Random tests have the smallest, so that they can share reference runs; an operator changes it.";
+    IterMode "traffic.iter-mode" Kind::Words(words::ITER_MODES), words::PAPER,
+        Of::Test(|test| words::of_iter_mode(test.traffic.iter_mode), |test, word| {
+            test.traffic.iter_mode = if word == words::PAPER { IterMode::Paper } else { IterMode::PerMessage };
+        }), "How the injector counts rounds of transmission.";
+    Addresses "hosts.addresses" Kind::Number(&ADDRESSES), ADDRESSES.default, Of::Part,
+        "Addresses of each host where `multi-gid` is true; those that a host does not have follow its first one.";
+    NotificationPoint "hosts.dcqcn-np-enable" Kind::Flags, 1, flag_of_host!(dcqcn_np_enable),
+        "DCQCN notification point of each host.";
+    ReactionPoint "hosts.dcqcn-rp-enable" Kind::Flags, 1, flag_of_host!(dcqcn_rp_enable),
+        "DCQCN reaction point of each host.";
+    CnpInterval "hosts.min-time-between-cnps" number!(MIN_TIME_BETWEEN_CNPS),
+        fields::MIN_TIME_BETWEEN_CNPS.default,
+        Of::Host(|host| host.roce.min_time_between_cnps.into(), |host, value| {
+            host.roce.min_time_between_cnps = value as u32;
+        }), "Shortest time between two CNPs of each host.";
+    MaxEntries "events.max-entries" Kind::Limit(&MAX_ENTRIES), MAX_ENTRIES.default, Of::Part,
+        "Most events of a test; each names one packet or many.";
+    Innocent "events.innocent" Kind::Switch, 0, Of::Part,
+        "Whether at least one connection stays without events; there are two connections or more then.";
+    Sets "events.qpn" Kind::Words(words::SETS), words::ONE, Of::Part,
+        "Forms of connection sets: one connection, a list of any, the first ones, all.";
+    Packet "events.packet" Kind::Words(words::PACKETS), words::DATA, Of::Part, "Kinds of packets.";
+    Action "events.type" Kind::Words(words::ACTIONS), words::DROP, Of::Part, "Actions.";
+    Iter "events.iter" number!(ITER), fields::ITER.default, Of::Part,
+        "Rounds of transmission of data packets; mostly the smallest is drawn.";
+    Nth "events.nth" number!(NTH), fields::NTH.default, Of::Part, "Occurrences of control packets.";
+    Progression "events.progression" Kind::Words(words::PROGRESSIONS), words::SINGLE, Of::Part,
+        "Forms of progressions: one packet, every k-th so many times, every k-th to the end.";
+    Every "events.every" number!(EVERY), fields::EVERY.default, Of::Part, "Steps of progressions.";
+    Count "events.count" number!(COUNT), fields::COUNT.default, Of::Part,
+        "Lengths of progressions; as many as the connection has packets for.";
+    Delay "events.delay-ns" number!(DELAY_NS), fields::DELAY_NS.default, Of::Part, "Operand of `delay`.";
+    By "events.by" number!(BY), fields::BY.default, Of::Part, "Operand of `reorder`.";
+    Copies "events.copies" number!(COPIES), fields::COPIES.default, Of::Part, "Operand of `duplicate`.";
+    MigReq "events.value" number!(MIG_REQ), fields::MIG_REQ.default, Of::Part,
+        "Operand of `set-field`, which sets `mig-req`.";
+}
+
+impl Axis {
+    /// Its line in the table.
+    #[must_use]
+    pub const fn entry(self) -> &'static Entry {
+        &AXES[self as usize]
+    }
+}
+
+impl Entry {
+    /// Section and key.
+    #[must_use]
+    pub fn section_and_key(&self) -> (&'static str, &'static str) {
+        self.path.split_once('.').unwrap_or(("", self.path))
+    }
+}
+
+/// The same verbs on so many connections; of a split, the senders stay as long as a reader is left.
+fn with_connections(load: Load, connections: u32) -> Load {
+    match load {
+        Load::Same { verb, .. } => Load::Same { verb, connections },
+        Load::Alternating { .. } => Load::Alternating { connections },
+        Load::Split { send, .. } => {
+            let send = send.clamp(1, connections.saturating_sub(1).max(1));
+            Load::Split { send, read: connections.saturating_sub(send) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use corpus::Verb;
+
+    #[test]
+    fn the_table_has_every_axis_in_its_place() {
+        for (index, entry) in AXES.iter().enumerate() {
+            assert_eq!((entry.axis as usize, entry.axis.entry().path), (index, entry.path));
+        }
+    }
+
+    #[test]
+    fn defaults_are_those_of_a_test() {
+        let test = TestConfig::default();
+        for entry in AXES {
+            let default = match entry.of {
+                Of::Test(get, _) => get(&test),
+                Of::Host(get, _) => get(&test.requester),
+                Of::Part => continue,
+            };
+            assert_eq!(entry.default, default, "{}", entry.path);
+        }
+    }
+
+    #[test]
+    fn what_is_set_is_read_back() {
+        let mut test = TestConfig::default();
+        test.traffic.load = Load::Same { verb: Verb::Read, connections: 7 };
+        for entry in AXES {
+            let values: Vec<u64> = match entry.kind {
+                Kind::Number(field) | Kind::Limit(field) => vec![field.min, field.max],
+                Kind::NumberOrRandom(field) => vec![field.min, field.max, field.max + 1],
+                Kind::OneOf(values) => values.to_vec(),
+                Kind::Words(words) => (0..words.len() as u64).collect(),
+                Kind::Flags | Kind::Switch => vec![0, 1],
+            };
+            for value in values {
+                let mut changed = test.clone();
+                let read = match entry.of {
+                    Of::Test(get, set) => {
+                        set(&mut changed, value);
+                        get(&changed)
+                    }
+                    Of::Host(get, set) => {
+                        set(&mut changed.responder, value);
+                        get(&changed.responder)
+                    }
+                    Of::Part => continue,
+                };
+                assert_eq!(read, value, "{}", entry.path);
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Operators on traffic and hosts.
+
+use corpus::{Load, Role};
+use rand::RngExt;
+
+use super::{Applied, Bench, Operator};
+use crate::axis::{Axis, Of};
+use crate::draw;
+use crate::settle::give_addresses;
+
+macro_rules! operators {
+    ($($name:literal $weight:literal $what:literal $apply:expr;)*) => {
+        pub(super) const OPERATORS: &[Operator] =
+            &[$(Operator { name: $name, weight: $weight, what: $what, apply: $apply }),*];
+    };
+}
+pub(super) use operators;
+
+operators! {
+    "connections-more" 1.0 "One to four connections more."
+        |on| on.connections(|n, rng| n.saturating_add(rng.random_range(1..=4)));
+    "connections-fewer" 1.0 "One to four connections fewer."
+        |on| on.connections(|n, rng| n.saturating_sub(rng.random_range(1..=4)));
+    "connections-double" 1.0 "Twice as many connections." |on| on.connections(|n, _| n.saturating_mul(2));
+    "connections-halve" 1.0 "Half as many connections." |on| on.connections(|n, _| n / 2);
+    "verb" 1.0 "Another verb." |on| on.other(Axis::Verb);
+    "senders" 1.0 "Another number of senders, where some connections send and others read." |on| {
+        let before = on.test.traffic.load;
+        draw::divide(&mut on.test.traffic.load, on.rng);
+        (on.test.traffic.load != before).into()
+    };
+    "messages" 1.0 "More or fewer messages." |on| on.other(Axis::Messages);
+    "message-size" 1.0 "Larger or smaller messages." |on| on.other(Axis::MessageSize);
+    "message-edge" 1.0 "Messages that fill their last packet, or one byte more or less." |on| on.message_edge();
+    "mtu" 1.0 "Another MTU." |on| on.other(Axis::Mtu);
+    "tx-depth" 1.0 "More or fewer requests outstanding." |on| on.other(Axis::TxDepth);
+    "tx-depth-full" 0.5 "All messages outstanding at once." |on| {
+        on.set(Axis::TxDepth, on.test.traffic.num_msgs_per_qp.into())
+    };
+    "barrier-sync" 0.5 "Messages wait for those of all connections, or no more." |on| on.other(Axis::BarrierSync);
+    "timeout" 1.0 "Another ACK timeout." |on| on.other(Axis::Timeout);
+    "retries" 1.0 "Another retry budget." |on| on.other(Axis::Retries);
+    "recv-depth" 0.5 "More or fewer Receives posted." |on| on.other(Axis::RecvDepth);
+    "rnr-retry" 0.5 "Another RNR retry budget." |on| on.other(Axis::RnrRetry);
+    "rnr-timer" 0.5 "Another RNR timer." |on| on.other(Axis::RnrTimer);
+    "max-rd-atomic" 0.5 "More or fewer Reads outstanding." |on| on.other(Axis::MaxRdAtomic);
+    "initial-psn" 0.5 "Another first PSN." |on| on.other(Axis::InitialPsn);
+    "iter-mode" 0.25 "The injector counts rounds in the other way." |on| on.other(Axis::IterMode);
+    "seed" 0.25 "Another seed." |on| on.other(Axis::Seed);
+    "multi-gid" 0.5 "Connections over all addresses, or no more." |on| on.other(Axis::MultiGid);
+    "addresses" 0.5 "More or fewer addresses of a host, where connections are spread over them." |on| on.addresses();
+    "notification-point" 0.5 "DCQCN notification point of a host on or off." |on| on.other(Axis::NotificationPoint);
+    "reaction-point" 0.25 "DCQCN reaction point of a host on or off." |on| on.other(Axis::ReactionPoint);
+    "cnp-interval" 0.5 "Another CNP interval of a host." |on| on.other(Axis::CnpInterval);
+}
+
+impl Bench<'_> {
+    pub(super) fn role(&mut self) -> Role {
+        Role::ALL[self.rng.random_range(0..Role::ALL.len())]
+    }
+
+    /// Another value of an axis.
+    fn other(&mut self, axis: Axis) -> Applied {
+        let values = &self.space[axis];
+        match axis.entry().of {
+            Of::Test(get, set) => {
+                let other = values.other(get(self.test), self.rng);
+                other.map(|value| set(self.test, value)).is_some().into()
+            }
+            Of::Host(get, set) => {
+                let role = self.role();
+                let host = self.test.host_mut(role);
+                let other = values.other(get(host), self.rng);
+                other.map(|value| set(host, value)).is_some().into()
+            }
+            Of::Part => Applied::NotApplicable,
+        }
+    }
+
+    /// The value of an axis that is nearest to one.
+    fn set(&mut self, axis: Axis, value: u64) -> Applied {
+        let Of::Test(get, set) = axis.entry().of else { return Applied::NotApplicable };
+        let nearest = self.space[axis].nearest(value);
+        let changed = nearest != get(self.test);
+        set(self.test, nearest);
+        changed.into()
+    }
+
+    fn connections(&mut self, to: fn(u64, &mut rand_chacha::ChaCha8Rng) -> u64) -> Applied {
+        let before = self.test.traffic.load;
+        let wanted = to(before.connections().into(), self.rng);
+        let applied = self.set(Axis::Connections, wanted);
+        if let (Load::Split { .. }, Applied::Changed) = (before, applied) {
+            draw::divide(&mut self.test.traffic.load, self.rng);
+        }
+        applied
+    }
+
+    fn message_edge(&mut self) -> Applied {
+        let traffic = &self.test.traffic;
+        let full = traffic.shape().packets_per_message().saturating_mul(traffic.mtu.bytes());
+        let size = match self.rng.random_range(0..3) {
+            0 => full,
+            1 => full.saturating_add(1),
+            _ => full - 1,
+        };
+        self.set(Axis::MessageSize, size.into())
+    }
+
+    fn addresses(&mut self) -> Applied {
+        if !self.test.traffic.multi_gid {
+            return Applied::NotApplicable;
+        }
+        let role = self.role();
+        let before = self.test.host(role).ip_list.len() as u64;
+        let other = self.space[Axis::Addresses].other(before, self.rng);
+        other.map(|count| give_addresses(self.test, role, count)).is_some().into()
+    }
+}

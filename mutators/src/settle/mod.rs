@@ -1,0 +1,27 @@
+//! Mends a test, so that it is valid and inside of a space. What is so already stays as it is; what an operator (or a
+//! parent from elsewhere) has broken is put right with little change: values become the nearest that are allowed, what
+//! makes a test too large shrinks, events move to packets that exist, and those that nothing can save go.
+
+mod addresses;
+mod events;
+mod traffic;
+
+use corpus::TestConfig;
+
+use crate::space::Space;
+
+pub(crate) use addresses::give as give_addresses;
+pub(crate) use events::{drop_faulty, fit_event, spare};
+pub(crate) use traffic::least_connections;
+
+/// Mends a test; whether it is valid now. It always is, if its hosts can be told apart and the space has a valid test.
+pub(crate) fn settle(space: &Space, test: &mut TestConfig) -> bool {
+    fit(space, test);
+    drop_faulty(test)
+}
+
+/// Brings a test inside of the space; its events may contradict each other then.
+pub(crate) fn fit(space: &Space, test: &mut TestConfig) {
+    traffic::fit(space, test);
+    events::fit(space, test);
+}

@@ -1,0 +1,195 @@
+//! Traffic and hosts.
+
+use corpus::{Host, Load, RoceParameters, Role, TestConfig};
+
+use crate::axis::{AXES, Axis, Of};
+use crate::settle::addresses;
+use crate::space::Space;
+
+pub(super) fn fit(space: &Space, test: &mut TestConfig) {
+    for entry in AXES {
+        let values = &space[entry.axis];
+        match entry.of {
+            Of::Test(get, set) => {
+                let value = get(test);
+                if !values.contains(value) {
+                    set(test, values.nearest(value));
+                }
+            }
+            Of::Host(get, set) => {
+                for role in Role::ALL {
+                    let host = test.host_mut(role);
+                    let value = get(host);
+                    if !values.contains(value) {
+                        set(host, values.nearest(value));
+                    }
+                }
+            }
+            Of::Part => {}
+        }
+    }
+    Role::ALL.into_iter().for_each(|role| without_extras(test.host_mut(role)));
+    addresses::fit(space, test);
+    enough_connections(space, test);
+    depth_of_messages(space, test);
+    if over_cap(space, test) {
+        shrink(space, test);
+    }
+}
+
+/// What no target gives values to is as in a test that does not mention it.
+fn without_extras(host: &mut Host) {
+    let RoceParameters { adaptive_retrans, slow_restart, .. } = RoceParameters::default();
+    host.roce = RoceParameters { adaptive_retrans, slow_restart, ..host.roce };
+    host.traffic_class = None;
+    host.ets = None;
+}
+
+fn set(space: &Space, test: &mut TestConfig, axis: Axis, value: u64) {
+    if let (Of::Test(_, set), true) = (axis.entry().of, space[axis].contains(value)) {
+        set(test, value);
+    }
+}
+
+/// Connections that a test of this form has at least.
+pub(crate) fn least_connections(space: &Space, test: &TestConfig) -> u64 {
+    let split = matches!(test.traffic.load, Load::Split { .. });
+    if split || test.traffic.barrier_sync || space.innocent() { 2 } else { 1 }
+}
+
+fn enough_connections(space: &Space, test: &mut TestConfig) {
+    let least = least_connections(space, test);
+    if u64::from(test.traffic.load.connections()) >= least {
+        return;
+    }
+    match space[Axis::Connections].at_least(least) {
+        Some(connections) => set(space, test, Axis::Connections, connections),
+        None => plain(space, test),
+    }
+}
+
+/// The form that needs fewest connections.
+fn plain(space: &Space, test: &mut TestConfig) {
+    set(space, test, Axis::BarrierSync, 0);
+    set(space, test, Axis::Verb, space[Axis::Verb].smallest());
+}
+
+/// No more requests outstanding than there are messages.
+fn depth_of_messages(space: &Space, test: &mut TestConfig) {
+    let messages = u64::from(test.traffic.num_msgs_per_qp);
+    if u64::from(test.traffic.tx_depth) <= messages {
+        return;
+    }
+    let depths = &space[Axis::TxDepth];
+    let depth = depths.at_most(messages).unwrap_or(depths.smallest());
+    set(space, test, Axis::TxDepth, depth);
+    if let Some(more) = space[Axis::Messages].at_least(depth.max(messages)) {
+        set(space, test, Axis::Messages, more);
+    }
+}
+
+fn over_cap(space: &Space, test: &TestConfig) -> bool {
+    test.traffic.total_packets() > space.packet_cap.into()
+}
+
+/// Fewer messages, then smaller ones, then fewer connections, until the test is under the cap: the number of connections
+/// is what most bugs hang on, that of messages what fewest do.
+fn shrink(space: &Space, test: &mut TestConfig) {
+    let cap = u64::from(space.packet_cap);
+    let least_messages = space[Axis::Messages].at_least(space[Axis::TxDepth].smallest());
+    let [messages, sizes, connections] =
+        [Axis::Messages, Axis::MessageSize, Axis::Connections].map(|axis| &space[axis]);
+
+    let each = u64::from(test.traffic.shape().packets_per_message())
+        .saturating_mul(test.traffic.load.connections().into());
+    let fewer = messages.at_most(cap / each).max(least_messages).unwrap_or(messages.smallest());
+    set(space, test, Axis::Messages, fewer);
+    depth_of_messages(space, test);
+    if !over_cap(space, test) {
+        return;
+    }
+
+    let all = u64::from(test.traffic.num_msgs_per_qp).saturating_mul(test.traffic.load.connections().into());
+    let smaller = sizes.at_most((cap / all).saturating_mul(test.traffic.mtu.bytes().into()));
+    set(space, test, Axis::MessageSize, smaller.unwrap_or(sizes.smallest()));
+    if !over_cap(space, test) {
+        return;
+    }
+
+    for last_resort in [false, true] {
+        if last_resort {
+            plain(space, test);
+            set(space, test, Axis::Mtu, space[Axis::Mtu].largest());
+        }
+        let each = test.traffic.shape().packets();
+        let least = connections.at_least(least_connections(space, test));
+        let fewer = connections.at_most(cap / each).max(least).unwrap_or(connections.smallest());
+        set(space, test, Axis::Connections, fewer);
+        if !over_cap(space, test) {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::values::Values;
+    use corpus::{Mtu, Verb};
+
+    fn space(values: &[(Axis, Values)], packet_cap: u32) -> Space {
+        let mut space = Space::default();
+        space.packet_cap = packet_cap;
+        values.iter().for_each(|(axis, values)| space.set(*axis, values.clone()));
+        space
+    }
+
+    fn range(min: u64, max: u64) -> Values {
+        Values::Range { min, max }
+    }
+
+    #[test]
+    fn what_is_too_large_shrinks_as_little_as_it_must() {
+        let space = space(
+            &[
+                (Axis::Connections, range(1, 100)),
+                (Axis::Messages, range(2, 50)),
+                (Axis::MessageSize, range(0, 1 << 20)),
+            ],
+            1_000,
+        );
+        let mut test = TestConfig::default();
+        test.traffic.load = Load::Same { verb: Verb::Write, connections: 10 };
+        test.traffic.num_msgs_per_qp = 50;
+        fit(&space, &mut test);
+        assert_eq!((test.traffic.num_msgs_per_qp, test.traffic.message_size), (10, 10_240));
+        test.traffic.message_size = 100 * 1024;
+        fit(&space, &mut test);
+        assert_eq!((test.traffic.num_msgs_per_qp, test.traffic.message_size), (2, 50 * 1024));
+        test.traffic.load = Load::Same { verb: Verb::Write, connections: 100 };
+        fit(&space, &mut test);
+        assert_eq!((test.traffic.num_msgs_per_qp, test.traffic.message_size), (2, 5 * 1024));
+        assert_eq!(test.traffic.total_packets(), 1_000);
+    }
+
+    #[test]
+    fn the_last_resort_is_the_smallest_test_there_is() {
+        let space = space(
+            &[
+                (Axis::Verb, Values::List(vec![0, 4])),
+                (Axis::Connections, range(1, 100)),
+                (Axis::BarrierSync, Values::List(vec![0, 1])),
+                (Axis::Mtu, Values::List(vec![256, 4096])),
+                (Axis::MessageSize, Values::only(4096)),
+            ],
+            10,
+        );
+        let mut test = TestConfig::default();
+        test.traffic.load = Load::Split { send: 30, read: 30 };
+        test.traffic.mtu = Mtu::B256;
+        test.traffic.barrier_sync = true;
+        fit(&space, &mut test);
+        assert_eq!(test.traffic.total_packets(), 10);
+        assert_eq!(test.traffic.load, Load::Same { verb: Verb::Write, connections: 1 });
+    }
+}

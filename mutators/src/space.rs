@@ -1,0 +1,58 @@
+//! Where a campaign looks: the values that each field of a test may have.
+
+use std::ops::Index;
+
+use crate::axis::{AXES, Axis};
+use crate::values::Values;
+
+/// A search space.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Space {
+    /// One for each of [`AXES`].
+    values: Vec<Values>,
+    /// Most data packets of a test over all connections, retransmissions not counted.
+    pub packet_cap: u32,
+}
+
+/// Most data packets of a test, where a target does not say: about 4 ms of simulation.
+const DEFAULT_PACKET_CAP: u32 = 20_000;
+
+impl Default for Space {
+    /// One point: the test that an empty file is.
+    fn default() -> Self {
+        let values = AXES.iter().map(|entry| Values::only(entry.default)).collect();
+        Self { values, packet_cap: DEFAULT_PACKET_CAP }
+    }
+}
+
+impl Index<Axis> for Space {
+    type Output = Values;
+
+    fn index(&self, axis: Axis) -> &Values {
+        &self.values[axis as usize]
+    }
+}
+
+impl Space {
+    /// The values that a field may have.
+    #[must_use]
+    pub fn values(&self, axis: Axis) -> &Values {
+        &self[axis]
+    }
+
+    /// Gives an axis other values.
+    pub(crate) fn set(&mut self, axis: Axis, values: Values) {
+        self.values[axis as usize] = values;
+    }
+
+    /// Whether every test has a connection without events.
+    pub(crate) fn innocent(&self) -> bool {
+        self[Axis::Innocent].contains(1)
+    }
+
+    /// Most events of a test.
+    pub(crate) fn max_entries(&self) -> usize {
+        // At most `fields::MAX_EVENTS`.
+        self[Axis::MaxEntries].largest() as usize
+    }
+}

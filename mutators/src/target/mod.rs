@@ -1,0 +1,96 @@
+//! A target as data.
+
+mod axes;
+mod contradictions;
+mod fields;
+mod load;
+mod read;
+mod report;
+mod write;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use corpus::{ConfigErrors, Host, TestConfig};
+use rand_chacha::ChaCha8Rng;
+
+pub use fields::{Field, fields};
+pub use load::{Loaded, SHIPPED, Shipped, is_shipped, load_with_base};
+pub use write::{Change, Line};
+
+use crate::operators::Wheel;
+use crate::space::Space;
+use crate::{Mutation, admit, draw};
+
+/// What other rooms have, and a target may name.
+#[derive(Debug, Clone, Copy)]
+pub struct Vocabulary<'a> {
+    /// Objectives (`scoring`).
+    pub objectives: &'a [&'a str],
+    /// Kinds of anomaly (`scoring`).
+    pub kinds: &'a [&'a str],
+}
+
+/// What a campaign looks for, and where.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// Name in reports.
+    pub name: String,
+    /// One line for `targets list`.
+    pub description: String,
+    /// Random tests that the search starts with.
+    pub pool: u32,
+    /// Weight of each objective in the score, by name; those that are absent have 0.
+    pub weights: BTreeMap<String, f64>,
+    /// Kinds of anomaly that are findings; others are counted in the score only.
+    pub oracles: Vec<String>,
+    /// Weight of each operator, by name: how often it is drawn, against the others.
+    pub operators: BTreeMap<String, f64>,
+    /// Where it looks.
+    pub space: Space,
+    /// Of `operators`, to draw from.
+    wheel: Wheel,
+}
+
+/// A target that could not be loaded, with everything that is wrong with its text.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct TargetError(pub ConfigErrors);
+
+impl Target {
+    /// The target that `name` names: a shipped one, or (with a `/`, or ending in `.toml`) a file relative to `folder`.
+    ///
+    /// # Errors
+    /// There is no such target, it cannot be read, or something is wrong with its text.
+    pub fn load(name: &str, folder: &Path, vocabulary: Vocabulary<'_>) -> Result<Self, TargetError> {
+        load_with_base(name, folder, vocabulary).map(|loaded| loaded.target)
+    }
+
+    /// A target from its text, as [`Self::to_toml`] writes it or a user.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the text.
+    pub fn from_toml(file: &str, text: &str, vocabulary: Vocabulary<'_>) -> Result<Self, TargetError> {
+        load::from_text(file, text, vocabulary).map(|loaded| loaded.target)
+    }
+
+    /// A random test of the space, between these hosts (their NICs and addresses; the space decides the rest). Valid, if
+    /// the hosts are.
+    pub fn random(&self, hosts: &[Host; 2], rng: &mut ChaCha8Rng) -> TestConfig {
+        draw::test(&self.space, hosts, rng)
+    }
+
+    /// A test changed by one operator or a few. The parent is a valid test; where it is outside of the space, the child
+    /// is inside nevertheless.
+    pub fn mutate(&self, parent: &TestConfig, rng: &mut ChaCha8Rng) -> Mutation {
+        self.wheel.mutate(&self.space, parent, rng)
+    }
+
+    /// Why a test is outside of the space, if it is (for tests that users give to start from).
+    ///
+    /// # Errors
+    /// The first reason that was found.
+    pub fn admits(&self, config: &TestConfig) -> Result<(), String> {
+        admit::admit(&self.space, config)
+    }
+}

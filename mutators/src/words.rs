@@ -1,0 +1,152 @@
+//! Words that a space lists, and the numbers that stand for them: their places in these lists.
+
+use corpus::{Action, ConnectionSet, ControlPacket, IterMode, Load, Progression, Target, Verb};
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $list:ident { $($name:ident = $word:literal),* })*) => {
+        $(
+            $(#[$doc])*
+            pub(crate) const $list: &[&str] = &[$($word),*];
+            words!(@numbers 0; $($name)*);
+        )*
+    };
+    (@numbers $number:expr; $name:ident $($rest:ident)*) => {
+        pub(crate) const $name: u64 = $number;
+        words!(@numbers $number + 1; $($rest)*);
+    };
+    (@numbers $number:expr;) => {};
+}
+
+words! {
+    /// Verbs, with the forms of [`Load`].
+    VERBS {
+        WRITE = "write", READ = "read", SEND = "send", ALTERNATING = "send_read", SPLIT = "send_read_split"
+    }
+    /// [`IterMode`].
+    ITER_MODES { PAPER = "paper", PER_MESSAGE = "per-message" }
+    /// Forms of [`ConnectionSet`].
+    SETS { ONE = "one", LIST = "list", FIRST = "first", ALL = "all" }
+    /// Kinds of [`Target`].
+    PACKETS { DATA = "data", ACK = "ack", NAK = "nak", CNP = "cnp", READ_REQUEST = "read-request" }
+    /// Kinds of [`Action`].
+    ACTIONS {
+        DROP = "drop", ECN = "ecn", CORRUPT = "corrupt", DELAY = "delay", REORDER = "reorder",
+        DUPLICATE = "duplicate", SET_FIELD = "set-field"
+    }
+    /// Forms of [`Progression`].
+    PROGRESSIONS { SINGLE = "none", COUNTED = "count", TO_THE_END = "to-the-end" }
+}
+
+pub(crate) const fn of_load(load: Load) -> u64 {
+    match load {
+        Load::Same { verb: Verb::Write, .. } => WRITE,
+        Load::Same { verb: Verb::Read, .. } => READ,
+        Load::Same { verb: Verb::Send, .. } => SEND,
+        Load::Alternating { .. } => ALTERNATING,
+        Load::Split { .. } => SPLIT,
+    }
+}
+
+/// The verbs of a word on so many connections; half of a split sends. Of one connection nobody is left to read, which
+/// whoever mends the test sees.
+pub(crate) fn load(word: u64, connections: u32) -> Load {
+    match word {
+        READ => Load::Same { verb: Verb::Read, connections },
+        SEND => Load::Same { verb: Verb::Send, connections },
+        ALTERNATING => Load::Alternating { connections },
+        SPLIT => {
+            let send = (connections / 2).max(1);
+            Load::Split { send, read: connections.saturating_sub(send) }
+        }
+        _ => Load::Same { verb: Verb::Write, connections },
+    }
+}
+
+pub(crate) const fn of_iter_mode(mode: IterMode) -> u64 {
+    match mode {
+        IterMode::Paper => PAPER,
+        IterMode::PerMessage => PER_MESSAGE,
+    }
+}
+
+pub(crate) const fn of_set(set: &ConnectionSet) -> u64 {
+    match set {
+        ConnectionSet::One(_) => ONE,
+        ConnectionSet::List(_) => LIST,
+        ConnectionSet::First(_) => FIRST,
+        ConnectionSet::All => ALL,
+    }
+}
+
+pub(crate) const fn of_target(target: Target) -> u64 {
+    match target {
+        Target::Data { .. } => DATA,
+        Target::Control { packet: ControlPacket::Ack, .. } => ACK,
+        Target::Control { packet: ControlPacket::Nak, .. } => NAK,
+        Target::Control { packet: ControlPacket::Cnp, .. } => CNP,
+        Target::Control { packet: ControlPacket::ReadRequest, .. } => READ_REQUEST,
+    }
+}
+
+/// The control packet of a word; none is data.
+pub(crate) const fn control_packet(word: u64) -> Option<ControlPacket> {
+    match word {
+        ACK => Some(ControlPacket::Ack),
+        NAK => Some(ControlPacket::Nak),
+        CNP => Some(ControlPacket::Cnp),
+        READ_REQUEST => Some(ControlPacket::ReadRequest),
+        _ => None,
+    }
+}
+
+pub(crate) const fn of_action(action: Action) -> u64 {
+    match action {
+        Action::Drop => DROP,
+        Action::Ecn => ECN,
+        Action::Corrupt => CORRUPT,
+        Action::Delay { .. } => DELAY,
+        Action::Reorder { .. } => REORDER,
+        Action::Duplicate { .. } => DUPLICATE,
+        Action::SetField(_) => SET_FIELD,
+    }
+}
+
+pub(crate) const fn of_progression(progression: Option<Progression>) -> u64 {
+    match progression {
+        None => SINGLE,
+        Some(Progression { count: Some(_), .. }) => COUNTED,
+        Some(Progression { count: None, .. }) => TO_THE_END,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use corpus::SetField;
+
+    #[test]
+    fn words_are_those_of_tests() {
+        let actions = [
+            Action::Drop,
+            Action::Ecn,
+            Action::Corrupt,
+            Action::Delay { ns: 1 },
+            Action::Reorder { by: 1 },
+            Action::Duplicate { copies: 1 },
+            Action::SetField(SetField::MigReq(true)),
+        ];
+        assert_eq!(actions.map(|action| ACTIONS[of_action(action) as usize]), actions.map(Action::name));
+        assert_eq!(ACTIONS.len(), actions.len());
+        for (name, packet) in ControlPacket::NAMES {
+            let word = of_target(Target::Control { packet: *packet, nth: 1 });
+            assert_eq!((PACKETS[word as usize], control_packet(word)), (*name, Some(*packet)));
+        }
+        assert_eq!(PACKETS.len(), ControlPacket::NAMES.len() + 1);
+        for (name, mode) in IterMode::NAMES {
+            assert_eq!(ITER_MODES[of_iter_mode(*mode) as usize], *name);
+        }
+        for word in 0..VERBS.len() as u64 {
+            assert_eq!((of_load(load(word, 5)), load(word, 5).connections()), (word, 5));
+        }
+    }
+}

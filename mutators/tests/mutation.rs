@@ -1,0 +1,359 @@
+//! Random tests of shipped, random and degenerate spaces, and chains of mutants of them.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use corpus::{Role, TestConfig, testing};
+use mutators::{AXES, Axis, Kind, Mutation, SHIPPED, Target, Values, operators};
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use support::{VOCABULARY, hosts, shipped, target};
+
+fn rng(seed: u64) -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+/// A random test and so many mutants, each of the one before; all of them are checked.
+fn chain(target: &Target, seed: u64, length: usize) -> Vec<(TestConfig, Vec<&'static str>)> {
+    let names: BTreeSet<&str> = operators().map(|operator| operator.name).collect();
+    let mut rng = rng(seed);
+    let mut tests = vec![(target.random(&hosts(), &mut rng), Vec::new())];
+    assert_eq!(target.admits(&tests[0].0), Ok(()), "{}", tests[0].0);
+    for _ in 0..length {
+        let parent = &tests[tests.len() - 1].0;
+        let Mutation::Changed(mutant) = target.mutate(parent, &mut rng) else { break };
+        assert_ne!(mutant.config, *parent);
+        assert_eq!(target.admits(&mutant.config), Ok(()), "{:?} of\n{parent}", mutant.operators);
+        assert!((1..=3).contains(&mutant.operators.len()));
+        assert!(mutant.operators.iter().all(|name| names.contains(name)));
+        tests.push((mutant.config, mutant.operators));
+    }
+    tests
+}
+
+#[test]
+fn children_of_shipped_targets_are_valid_inside_and_different() {
+    for one in SHIPPED {
+        let target = shipped(one.name);
+        for seed in 0..40 {
+            assert_eq!(chain(&target, seed, 100).len(), 101, "{}", one.name);
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_tests() {
+    let target = shipped("general");
+    assert_eq!(chain(&target, 7, 50), chain(&target, 7, 50));
+    assert_ne!(chain(&target, 7, 1), chain(&target, 8, 1));
+}
+
+/// The same on every machine and in every version: campaigns are repeated by their seed.
+#[test]
+fn a_chain_is_known() {
+    let tests = chain(&shipped("noisy-neighbor"), 1, 12);
+    let lineage: Vec<String> = tests
+        .iter()
+        .map(|(test, operators)| {
+            let packets = test.traffic.total_packets();
+            let (load, events) = (test.traffic.load, test.events.len());
+            format!("{} -> {load:?}, {packets} packets, {events} events", operators.join(", "))
+        })
+        .collect();
+    let last = &tests[tests.len() - 1].0;
+    insta::assert_snapshot!(format!("{}\n\n{last}", lineage.join("\n")));
+}
+
+/// Everything that can be switched on, in a space that is small enough to be gone through.
+const SMALL: &str = r#"
+    packet-cap = 400
+    [traffic]
+    rdma-verb = ["write", "read", "send", "send_read", "send_read_split"]
+    num-connections = { min = 1, max = 12 }
+    num-msgs-per-qp = { min = 1, max = 6 }
+    mtu = [256, 512, 1024, 2048, 4096]
+    message-size = { min = 0, max = 4_096 }
+    multi-gid = [false, true]
+    barrier-sync = [false, true]
+    tx-depth = { min = 1, max = 4 }
+    min-retransmit-timeout = [10, 14]
+    max-retransmit-retry = { min = 0, max = 7 }
+    recv-depth = { min = 1, max = 8 }
+    rnr-retry = [0, 7]
+    min-rnr-timer = [1, 12]
+    max-rd-atomic = { min = 1, max = 4 }
+    initial-psn = ["random", 0, 0xff_ffff]
+    iter-mode = ["paper", "per-message"]
+    seed = { min = 1, max = 4 }
+    [hosts]
+    addresses = { min = 1, max = 3 }
+    dcqcn-np-enable = [false, true]
+    dcqcn-rp-enable = [false, true]
+    min-time-between-cnps = [0, 4]
+    [events]
+    max-entries = 6
+    qpn = ["one", "list", "first", "all"]
+    packet = ["data", "ack", "nak", "cnp", "read-request"]
+    type = ["drop", "ecn", "corrupt", "delay", "reorder", "duplicate", "set-field"]
+    iter = { min = 1, max = 4 }
+    nth = { min = 1, max = 4 }
+    progression = ["none", "count", "to-the-end"]
+    every = { min = 1, max = 8 }
+    count = { min = 2, max = 5 }
+    delay-ns = [1_000, 1_000_000]
+    by = { min = 1, max = 4 }
+    copies = [1, 2]
+    value = [0, 1]
+"#;
+
+/// Numbers of a test, by the path of the axis that they are values of.
+fn seen(test: &TestConfig) -> Vec<(String, String)> {
+    let value: toml::Table = test.to_toml().parse().unwrap();
+    let mut seen = Vec::new();
+    let mut section = |name: &str, table: &toml::Table| {
+        for (key, value) in table {
+            let form = match (key.as_str(), value) {
+                ("qpn", toml::Value::Integer(_)) => "one".to_owned(),
+                ("qpn", toml::Value::Array(_)) => "list".to_owned(),
+                ("qpn", toml::Value::Table(_)) => "first".to_owned(),
+                ("num-connections", toml::Value::Table(_)) => "pair".to_owned(),
+                ("delay-us", toml::Value::Integer(us)) => (us * 1_000).to_string(),
+                (_, toml::Value::String(word)) => word.clone(),
+                (_, value) => value.to_string(),
+            };
+            let key = if key == "delay-us" { "delay-ns" } else { key };
+            seen.push((format!("{name}.{key}"), form));
+        }
+    };
+    section("traffic", value["traffic"].as_table().unwrap());
+    for role in Role::ALL {
+        section("hosts", value[role.name()]["roce-parameters"].as_table().unwrap());
+    }
+    for event in value.get("event").into_iter().flat_map(|events| events.as_array().unwrap()) {
+        let mut event = event.as_table().unwrap().clone();
+        event.entry("packet").or_insert("data".into());
+        section("events", &event);
+    }
+    seen
+}
+
+#[test]
+fn chains_reach_every_corner_with_every_operator() {
+    let target = target(SMALL);
+    let (mut corners, mut applied) = (BTreeSet::new(), BTreeSet::new());
+    let mut totals = BTreeSet::new();
+    for seed in 0..10 {
+        for (test, operators) in chain(&target, seed, 3_000) {
+            corners.extend(seen(&test));
+            applied.extend(operators);
+            totals.insert(test.traffic.total_packets());
+        }
+    }
+    let never: Vec<_> = operators().filter(|operator| !applied.contains(operator.name)).collect();
+    assert!(never.is_empty(), "{never:?}");
+    for entry in AXES {
+        let values = target.space.values(entry.axis);
+        let ends = match (entry.axis, values) {
+            // Not in a test's text under this name.
+            (Axis::Addresses | Axis::MaxEntries | Axis::Innocent, _) => continue,
+            (Axis::Progression, _) => continue,
+            (_, Values::Range { min, max }) => vec![*min, *max],
+            (_, Values::List(list)) => list.clone(),
+        };
+        for end in ends {
+            let word = match entry.kind {
+                Kind::Words(words) => words[end as usize].replace("_split", ""),
+                Kind::Flags => (end != 0).to_string(),
+                // That it is random is not said.
+                Kind::NumberOrRandom(field) if end > field.max => continue,
+                _ => end.to_string(),
+            };
+            let corner = (entry.path.to_owned(), word);
+            assert!(corners.contains(&corner), "{corner:?} is never reached");
+        }
+    }
+    for corner in [("traffic.num-connections", "pair"), ("events.count", "2"), ("events.every", "1")] {
+        assert!(corners.contains(&(corner.0.to_owned(), corner.1.to_owned())), "{corner:?}");
+    }
+    assert_eq!((totals.first(), totals.last()), (Some(&1), Some(&400)));
+}
+
+/// A target that draws one operator only, in the small space.
+fn only(operator: &str) -> Target {
+    let weights = operators().map(|one| format!("{} = {}\n", one.name, u8::from(one.name == operator)));
+    target(&format!("{SMALL}[operators]\n{}", weights.collect::<String>()))
+}
+
+#[test]
+fn an_operator_changes_what_it_says_and_nothing_else() {
+    /// An operator, and what puts its change back.
+    type Case = (&'static str, fn(&mut TestConfig, &TestConfig));
+    let cases: [Case; 9] = [
+        ("seed", |child, parent| child.traffic.seed = parent.traffic.seed),
+        ("timeout", |child, parent| {
+            child.traffic.min_retransmit_timeout = parent.traffic.min_retransmit_timeout;
+        }),
+        ("initial-psn", |child, parent| child.traffic.initial_psn = parent.traffic.initial_psn),
+        ("senders", |child, parent| {
+            assert_eq!(child.traffic.load.connections(), parent.traffic.load.connections());
+            child.traffic.load = parent.traffic.load;
+        }),
+        ("tx-depth-full", |child, parent| {
+            assert_eq!(child.traffic.tx_depth, child.traffic.num_msgs_per_qp.min(4));
+            child.traffic.tx_depth = parent.traffic.tx_depth;
+        }),
+        ("event-remove", |child, parent| child.events.clone_from(&parent.events)),
+        ("set-same", |child, parent| {
+            for (event, before) in child.events.iter_mut().zip(&parent.events) {
+                event.connections = before.connections.clone();
+            }
+        }),
+        ("addresses", |child, parent| {
+            for role in Role::ALL {
+                child.host_mut(role).ip_list.clone_from(&parent.host(role).ip_list);
+            }
+        }),
+        ("cnp-interval", |child, parent| {
+            for role in Role::ALL {
+                child.host_mut(role).roce = parent.host(role).roce;
+            }
+        }),
+    ];
+    let all = target(SMALL);
+    for (name, put_back) in cases {
+        let one = only(name);
+        let mut changed = 0;
+        for (parent, _) in chain(&all, 3, 1_500) {
+            let Mutation::Changed(mutant) = one.mutate(&parent, &mut rng(1)) else { continue };
+            assert!(mutant.operators.iter().all(|operator| *operator == name));
+            let mut child = mutant.config;
+            put_back(&mut child, &parent);
+            // Events whose packet exists no more, or that contradict others now, go with it.
+            if child.events.len() == parent.events.len() {
+                assert_eq!(child, parent, "{name}");
+                changed += 1;
+            }
+        }
+        assert!(changed > 20, "{name}: {changed}");
+    }
+}
+
+#[test]
+fn a_space_of_one_point_has_one_test_and_no_mutants() {
+    let one = target("");
+    let [requester, responder] = hosts();
+    let point = TestConfig { requester, responder, ..TestConfig::default() };
+    assert_eq!(one.random(&hosts(), &mut rng(1)), point);
+    assert_eq!(one.mutate(&point, &mut rng(1)), Mutation::NotApplicable);
+    let off = operators().map(|operator| format!("{} = 0\n", operator.name)).collect::<String>();
+    let none = target(&format!("{SMALL}[operators]\n{off}"));
+    assert_eq!(none.mutate(&point, &mut rng(1)), Mutation::NotApplicable);
+}
+
+#[test]
+fn what_only_a_rare_operator_can_change_is_changed() {
+    let rare = target("traffic.seed = [1, 2]\n[operators]\nseed = 1e-6\n");
+    for seed in 0..50 {
+        let test = rare.random(&hosts(), &mut rng(seed));
+        let Mutation::Changed(mutant) = rare.mutate(&test, &mut rng(seed)) else { panic!("not applicable") };
+        assert_eq!((mutant.config.traffic.seed, &mutant.operators[..]), (2, &["seed"][..]));
+    }
+}
+
+#[test]
+fn innocent_connections_stay_and_losses_are_shared() {
+    let target = shipped("noisy-neighbor");
+    let mut shared = BTreeMap::new();
+    for seed in 0..300 {
+        for (test, _) in chain(&target, seed, 20) {
+            let connections = test.traffic.load.connections();
+            let hit = (1..=connections)
+                .filter(|qpn| test.events.iter().any(|event| event.connections.contains(*qpn)))
+                .count();
+            assert!(hit < connections as usize);
+            *shared.entry(hit >= 11).or_insert(0) += 1;
+        }
+    }
+    // The paper's anomaly takes a dozen at once.
+    assert!(shared[&true] * 4 > shared[&false], "{shared:?}");
+}
+
+/// A space as text: each axis with its default, one value, a list or a range, of numbers that keep tests small.
+fn spaces() -> impl Strategy<Value = String> {
+    let axes: Vec<BoxedStrategy<String>> = AXES.iter().map(axis).collect();
+    (axes, 1..3_000_u32).prop_map(|(lines, cap)| {
+        let lines: String = lines.concat();
+        format!("packet-cap = {cap}\n{lines}")
+    })
+}
+
+fn axis(entry: &'static mutators::Entry) -> BoxedStrategy<String> {
+    let numbers = |min: u64, max: u64| {
+        // Small ones, and ends.
+        let most = match entry.axis {
+            Axis::Connections | Axis::Messages => 40,
+            Axis::MessageSize => 20_000,
+            Axis::MaxEntries => 8,
+            _ => max,
+        };
+        let one = prop_oneof![Just(min), min..=most.min(min + 30), Just(most)];
+        let list = prop::collection::btree_set(one.clone(), 1..4)
+            .prop_map(|set| format!("{:?}", set.into_iter().collect::<Vec<_>>()));
+        let range = (one.clone(), one.clone())
+            .prop_map(|(a, b)| format!("{{ min = {}, max = {} }}", a.min(b), a.max(b)));
+        prop_oneof![one.prop_map(|one| one.to_string()), list, range].boxed()
+    };
+    let words = |words: Vec<String>| {
+        let count = words.len();
+        subsequence(words, 1..=count).prop_map(|some| format!("[{}]", some.join(", "))).boxed()
+    };
+    let values = match entry.kind {
+        Kind::Number(field) | Kind::NumberOrRandom(field) => numbers(field.min, field.max),
+        Kind::Limit(_) => select(vec!["0", "1", "8"]).prop_map(str::to_owned).boxed(),
+        Kind::OneOf(list) => words(list.iter().map(ToString::to_string).collect()),
+        Kind::Words(list) => words(list.iter().map(|word| format!("{word:?}")).collect()),
+        Kind::Flags => words(vec!["false".into(), "true".into()]),
+        Kind::Switch => select(vec!["false", "true"]).prop_map(str::to_owned).boxed(),
+    };
+    prop_oneof![1 => Just(String::new()), 2 => values.prop_map(|values| format!("{} = {values}\n", entry.path))]
+        .boxed()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn children_of_random_targets_are_valid_inside_and_different(text in spaces(), seed in any::<u64>()) {
+        match Target::from_toml("random.toml", &text, VOCABULARY) {
+            Ok(target) => {
+                prop_assert_eq!(chain(&target, seed, 30), chain(&target, seed, 30));
+                let again = Target::from_toml("again.toml", &target.to_toml(), VOCABULARY).unwrap();
+                prop_assert_eq!(again, target);
+            }
+            // Values by themselves are right.
+            Err(error) => {
+                let text = error.to_string();
+                let contradictions = ["valid test", "connection", "address", "outstanding", "such a packet"];
+                prop_assert!(contradictions.iter().any(|word| text.contains(word)), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn children_of_tests_from_elsewhere_are_inside(parent in testing::configs(), seed in any::<u64>()) {
+        for target in SHIPPED.iter().map(|one| shipped(one.name)).chain([target(SMALL), target("")]) {
+            let mut rng = rng(seed);
+            if let Mutation::Changed(mutant) = target.mutate(&parent, &mut rng) {
+                prop_assert_eq!(target.admits(&mutant.config), Ok(()));
+                prop_assert!(mutant.config != parent);
+            } else {
+                prop_assert_eq!(&target.name, "target");
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Targets as files: the shipped ones, bases, what is written, and what is wrong.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mutators::{Axis, SHIPPED, Target, Values, Vocabulary, fields, load_with_base, operators};
+use support::{VOCABULARY, hosts, shipped, target};
+
+#[test]
+fn shipped_targets_are_known() {
+    for one in SHIPPED {
+        let target = shipped(one.name);
+        assert_eq!(target.name, one.name);
+        insta::assert_snapshot!(one.name, target.to_toml());
+    }
+}
+
+#[test]
+fn what_is_written_reads_back_equal() {
+    for target in SHIPPED.iter().map(|one| shipped(one.name)).chain([target("name = \"a \\\"b\\\" 'c' µ\"")])
+    {
+        let again = Target::from_toml("again.toml", &target.to_toml(), VOCABULARY).unwrap();
+        assert_eq!(again, target);
+        assert_eq!(again.to_toml(), target.to_toml());
+    }
+}
+
+#[test]
+fn every_field_is_written_and_explained() {
+    let text = format!("\n{}", target("").to_toml());
+    for field in fields() {
+        assert!(!field.allowed.is_empty(), "{}", field.path);
+        if ["objectives", "operators"].contains(&field.path) {
+            continue;
+        }
+        let key = field.path.rsplit('.').next().unwrap();
+        assert!(text.contains(&format!("\n# {}\n{key} = ", field.meaning)), "{}", field.path);
+    }
+    for operator in operators() {
+        assert!(
+            text.contains(&format!("\n{} = {:?}\n", operator.name, operator.weight)),
+            "{}",
+            operator.name
+        );
+    }
+}
+
+#[test]
+fn names_of_operators_differ() {
+    let mut names: Vec<&str> = operators().map(|operator| operator.name).collect();
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+    assert!(operators().all(|operator| operator.weight > 0.0 && operator.what.ends_with('.')));
+}
+
+#[test]
+fn a_base_is_changed_where_a_file_says_so() {
+    let text = "base = \"noisy-neighbor\"\npool = 4\nobjectives.discards = 0\ntraffic.rdma-verb = \"read\"\n";
+    let (base, mine) = (shipped("noisy-neighbor"), target(text));
+    assert_eq!((mine.name.as_str(), mine.description.as_str(), mine.pool), ("target", "", 4));
+    assert_eq!(
+        (mine.weights["discards"], mine.weights["noisy-neighbor"]),
+        (0.0, base.weights["noisy-neighbor"])
+    );
+    assert_eq!((&mine.oracles, &mine.operators), (&base.oracles, &base.operators));
+    assert_eq!(mine.space.values(Axis::Verb), &Values::only(1));
+    assert_eq!(mine.space.values(Axis::Connections), base.space.values(Axis::Connections));
+    assert_eq!(mine.space.packet_cap, base.space.packet_cap);
+}
+
+#[test]
+fn targets_are_found_by_name_and_by_path() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("mine.toml"), "base = \"general\"\n").unwrap();
+    for name in ["mine.toml", "./mine.toml", folder.path().join("mine.toml").to_str().unwrap()] {
+        let loaded = load_with_base(name, folder.path(), VOCABULARY).unwrap();
+        assert_eq!((loaded.target.name.as_str(), loaded.base), ("mine", Some(shipped("general"))));
+    }
+    let error = |name: &str| {
+        let error = Target::load(name, folder.path(), VOCABULARY).unwrap_err().to_string();
+        error.replace(folder.path().to_str().unwrap(), "DIR")
+    };
+    insta::assert_snapshot!([error("noisy-neighbour"), error("mine"), error("none.toml")].join("\n"));
+}
+
+/// What other rooms do not have (any more) is said, not ignored.
+#[test]
+fn words_of_other_rooms_are_checked() {
+    let poor = Vocabulary { kinds: &["stall"], ..VOCABULARY };
+    let error = Target::load("noisy-neighbor", Path::new(""), poor).unwrap_err().to_string();
+    assert!(error.contains("oracles: \"noisy-neighbor\" is not known here; there are stall"), "{error}");
+    let error = Target::from_toml("mine.toml", "base = \"noisy-neighbor\"", poor).unwrap_err().to_string();
+    assert!(error.starts_with("mine.toml:1:8: base: "), "{error}");
+    assert_eq!(Target::load("general", Path::new(""), poor).unwrap().oracles, ["stall"]);
+}
+
+#[test]
+fn every_bad_file_is_answered() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
+    let mut names: Vec<String> = fs::read_dir(&folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert!(names.len() >= 34);
+    for name in names {
+        let text = fs::read_to_string(folder.join(&name)).unwrap();
+        let error = Target::from_toml(&name, &text, VOCABULARY).expect_err(&name);
+        let shown: String = text.chars().take(400).collect();
+        insta::with_settings!({ description => shown, omit_expression => true, prepend_module_to_snapshot => false, snapshot_path => "snapshots/bad" }, {
+            insta::assert_snapshot!(name.as_str(), error);
+        });
+    }
+}
+
+#[test]
+fn hostile_files_are_answered_soon() {
+    let many = format!("oracles = [{}]\n", "\"x\", ".repeat(100_000));
+    let keys: String = (0..50_000).map(|key| format!("key-{key} = 1\n")).collect();
+    let numbers = format!("traffic.seed = [{}]\n", (0..100_000).map(|n| format!("{n},")).collect::<String>());
+    for text in [many, keys, numbers, format!("name = \"{}\"", "x".repeat(1_000_000)), "[".repeat(100_000)] {
+        let errors = Target::from_toml("hostile.toml", &text, VOCABULARY).unwrap_err().0;
+        assert!(errors.problems.len() <= corpus::MAX_PROBLEMS);
+        assert!(errors.to_string().len() < 30_000, "{}", errors.to_string().len());
+    }
+}
+
+/// Tests that users give to start from are told why they are not of the space.
+#[test]
+fn what_is_outside_is_told_why() {
+    let target = shipped("noisy-neighbor");
+    let cases = [
+        ("", "traffic.num-connections: 1"),
+        ("traffic.num-connections = 4\n[[event]]\nqpn = 9\npsn = 1\ntype = \"drop\"", "not valid"),
+        ("traffic.num-connections = 4\ntraffic.mtu = 512", "traffic.mtu: 512"),
+        (
+            "traffic.num-connections = 4\ntraffic.rdma-verb = \"send_read\"",
+            "traffic.rdma-verb: \"send_read\"",
+        ),
+        (
+            "traffic.num-connections = 4\ntraffic.multi-gid = true\nrequester.ip-list = [\"10.0.0.3/24\", \"10.0.0.4/24\"]",
+            "traffic.multi-gid: true",
+        ),
+        (
+            "traffic.num-connections = 4\nresponder.roce-parameters.min-time-between-cnps = 9",
+            "responder.roce-parameters.min-time-between-cnps: 9",
+        ),
+        ("traffic.num-connections = 4\nresponder.traffic-class = 1", "responder.traffic-class"),
+        (
+            "traffic.num-connections = 4\nrequester.roce-parameters.slow-restart = true",
+            "requester.roce-parameters.slow-restart",
+        ),
+        ("traffic = { num-connections = 64, message-size = 40_960, mtu = 1024 }", "25600 packets"),
+        (
+            "traffic.num-connections = 4\n[[event]]\nqpn = \"all\"\npsn = 1\ntype = \"drop\"",
+            "event[1]: its form of connections",
+        ),
+        (
+            "traffic.num-connections = 4\n[[event]]\nqpn = { first = 4 }\npsn = 1\ntype = \"drop\"",
+            "no connection stays",
+        ),
+        (
+            "traffic.num-connections = 4\n[[event]]\nqpn = 1\npsn = 1\ntype = \"corrupt\"",
+            "event[1]: what it does",
+        ),
+        (
+            "traffic.num-connections = 4\n[[event]]\nqpn = 1\npsn = 1\niter = 2\ntype = \"drop\"",
+            "event[1]: its `iter`",
+        ),
+        (
+            "traffic.num-connections = 4\n[[event]]\nqpn = 1\npsn = 1\nevery = 2\ntype = \"drop\"",
+            "event[1]: its progression",
+        ),
+    ];
+    for (text, why) in cases {
+        // A contradiction in itself cannot be read.
+        let mut test = corpus::from_toml("test.toml", &text.replace("qpn = 9", "qpn = 4")).unwrap();
+        if text.contains("qpn = 9") {
+            test.events[0].connections = corpus::ConnectionSet::One(9);
+        }
+        let reason = target.admits(&test).unwrap_err();
+        assert!(reason.contains(why), "{reason}");
+    }
+    let paper = "
+        traffic = { num-connections = 36, rdma-verb = \"read\", message-size = 20_480 }
+        [[event]]
+        qpn = { first = 12 }
+        psn = 5
+        type = \"drop\"
+    ";
+    let [requester, responder] = hosts();
+    let paper = corpus::from_toml("paper.toml", paper).unwrap();
+    let paper = corpus::TestConfig { requester, responder, ..paper };
+    assert_eq!(target.admits(&paper), Ok(()));
+}

@@ -1,0 +1,187 @@
+//! From what was measured to objectives: one table.
+
+use super::Objective::{self, *};
+
+macro_rules! measures {
+    ($($measure:ident = $what:literal,)*) => {
+        /// Something that is measured of a test; never negative, and larger is odder.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Measure {
+            $(#[doc = $what] $measure,)*
+        }
+
+        impl Measure {
+            /// How many there are.
+            pub const COUNT: usize = [$(Self::$measure),*].len();
+
+            /// What is measured.
+            #[must_use]
+            pub const fn what(self) -> &'static str {
+                match self { $(Self::$measure => $what,)* }
+            }
+        }
+    };
+}
+
+measures! {
+    InnocentSlowdown = "How many times as long as without events an innocent connection's slowest message took",
+    InnocentRepeats = "Times that innocent connections had to go back",
+    AtOnce = "Connections that recovered from a loss at the same time, where others are innocent",
+    Discards = "Packets that the hosts' counters say were thrown away, and those that vanished uncounted",
+    SlowestPhase = "The longest phase of a fast retransmission, net of queues, in nanoseconds",
+    Expiries = "Expiries of ACK timers",
+    BrokenTimers = "Sightings of time-outs and retries that are not as configured",
+    BrokenRules = "Sightings of broken rules of go-back-N or of the reliable connection",
+    Retransmissions = "Retransmissions",
+    CounterDifference = "By how much counters differ from the trace, added up",
+    CountersMoved = "Counters that should have moved",
+    BrokenNotifications = "Sightings of congestion notification that does not fit the marks",
+    Notifications = "ECN marks and CNPs",
+    GoodputLost = "Goodput of the reference run over that of the test",
+    Unevenness = "Payload of the busiest sixteenth of the test over that of the mean one",
+    Silence = "The longest silence before further packets, in multiples of the longest wait that is configured",
+    Stalls = "Sightings of stalls",
+    Corruptions = "Sightings of data that did not arrive once and as it was sent",
+}
+
+/// What a measure is to an objective: 0 up to `zero`, `most` from `one` on, logarithmic between.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Calibration {
+    /// The objective: the largest of what its measures give.
+    pub objective: Objective,
+    /// What is measured.
+    pub measure: Measure,
+    /// Its value at which it is nothing odd.
+    pub zero: f64,
+    /// Its value at which it cannot be odder.
+    pub one: f64,
+    /// What it then gives: less than 1 where it is only an occasion for what the objective is after.
+    pub most: f64,
+    /// Why these values.
+    pub reason: &'static str,
+}
+
+const fn row(
+    objective: Objective,
+    measure: Measure,
+    (zero, one): (f64, f64),
+    most: f64,
+    reason: &'static str,
+) -> Calibration {
+    Calibration { objective, measure, zero, one, most, reason }
+}
+
+/// What an occasion is worth: a test that gives no occasion cannot show the fault, and one fault outweighs all occasions.
+const OCCASION: f64 = 0.2;
+
+/// Every measure of every objective.
+#[rustfmt::skip]
+pub const TABLE: &[Calibration] = &[
+    row(NoisyNeighbor, Measure::InnocentSlowdown, (1.0, 1_000.0), 1.0, "001 §6.2.2: 160 µs against 430 ms is 2,700"),
+    row(NoisyNeighbor, Measure::InnocentRepeats, (0.0, 100.0), 0.8, "001 §6.2.2: 107 packets discarded"),
+    row(NoisyNeighbor, Measure::AtOnce, (1.0, 64.0), 0.4, "001 §6.2.2: 12 at once are enough, 8 are not; a margin for other NICs"),
+    row(Discards, Measure::Discards, (0.0, 1_000.0), 1.0, "001 §6.2.2 and §6.2.3: 107 and 500 packets"),
+    row(Latency, Measure::SlowestPhase, (10_000.0, 100_000_000.0), 1.0, "001 §6.1: good NICs take 1 to 10 µs, the worst 83 ms"),
+    row(Timeouts, Measure::Expiries, (0.0, 1_000.0), OCCASION, "lost tails make them expire: an occasion"),
+    row(Timeouts, Measure::BrokenTimers, (0.0, 10.0), 1.0, "001 §6.3: a handful of expiries show what a NIC does"),
+    row(Fsm, Measure::Retransmissions, (0.0, 1_000.0), OCCASION, "most rules are about recovery: an occasion"),
+    row(Fsm, Measure::BrokenRules, (0.0, 100.0), 1.0, "a NIC that breaks a rule breaks it at every occasion"),
+    row(Counters, Measure::CountersMoved, (0.0, 20.0), OCCASION, "what does not move cannot be stuck: an occasion"),
+    row(Counters, Measure::CounterDifference, (0.0, 1_000.0), 1.0, "001 §6.2.4: a counter that is stuck differs by all that it missed"),
+    row(Cnp, Measure::Notifications, (0.0, 1_000.0), OCCASION, "where nothing is marked nothing is notified: an occasion"),
+    row(Cnp, Measure::BrokenNotifications, (0.0, 100.0), 1.0, "001 §6.3: a limiter that does not limit shows at every mark"),
+    row(Goodput, Measure::Unevenness, (2.0, 16.0), 0.5, "barriers and ends leave half of the time idle; all in one part is 16"),
+    row(Goodput, Measure::GoodputLost, (1.0, 1_000.0), 1.0, "001 figure 11: three orders of magnitude"),
+    row(Stall, Measure::Silence, (1.0, 32.0), 0.8, "an expiry may take 4 T, a stall is 8 times that"),
+    row(Stall, Measure::Stalls, (0.0, 1.0), 1.0, "one is enough"),
+    row(Integrity, Measure::Retransmissions, (0.0, 1_000.0), OCCASION, "what is sent once is seldom written twice: an occasion"),
+    row(Integrity, Measure::Corruptions, (0.0, 10.0), 1.0, "one is grave, several are no graver"),
+];
+
+impl Calibration {
+    /// What a value of the measure gives.
+    #[must_use]
+    pub fn scale(&self, value: f64) -> f64 {
+        let part = (value.max(0.0).ln_1p() - self.zero.ln_1p()) / (self.one.ln_1p() - self.zero.ln_1p());
+        // Not a number is nothing that was measured.
+        if part.is_nan() { 0.0 } else { part.clamp(0.0, 1.0) * self.most }
+    }
+}
+
+/// The objectives that measured values give.
+pub(super) fn objectives(values: &[f64; Measure::COUNT]) -> [f64; Objective::ALL.len()] {
+    Objective::ALL.map(|objective| {
+        let rows = TABLE.iter().filter(|row| row.objective == objective);
+        rows.map(|row| row.scale(values[row.measure as usize])).fold(0.0, f64::max)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn objective(objective: Objective, measured: &[(Measure, f64)]) -> f64 {
+        let mut values = [0.0; Measure::COUNT];
+        for (measure, value) in measured {
+            values[*measure as usize] = *value;
+        }
+        let at = Objective::ALL.iter().position(|one| *one == objective).unwrap();
+        objectives(&values)[at]
+    }
+
+    fn about(value: f64, expected: f64) {
+        assert!((value - expected).abs() < 1e-3, "{value}, where {expected} is right");
+    }
+
+    #[test]
+    fn hand_computed_values() {
+        // ln 108 / ln 1001: the 107 discards of 001 §6.2.2.
+        about(objective(Discards, &[(Measure::Discards, 107.0)]), 0.678);
+        // (ln 2701 - ln 2) / (ln 1001 - ln 2) is more than all: 160 µs against 430 ms.
+        about(objective(NoisyNeighbor, &[(Measure::InnocentSlowdown, 2_700.0)]), 1.0);
+        about(objective(NoisyNeighbor, &[(Measure::InnocentSlowdown, 1.0)]), 0.0);
+        // 0.4 (ln 13 - ln 2) / (ln 65 - ln 2): twelve connections at once, before anything happens to the others.
+        about(objective(NoisyNeighbor, &[(Measure::AtOnce, 12.0)]), 0.215);
+        // (ln 150 µs - ln 10 µs) / (ln 100 ms - ln 10 µs), a NACK of a Read on ConnectX-4 Lx.
+        about(objective(Latency, &[(Measure::SlowestPhase, 150_000.0)]), 0.294);
+        about(objective(Stall, &[(Measure::Stalls, 1.0)]), 1.0);
+        // An objective is its worst measure: 0.5 (ln 17 - ln 3) / (ln 17 - ln 3), and goodput halved (ln 3 - ln 2) / (ln 1001 - ln 2).
+        about(objective(Goodput, &[(Measure::Unevenness, 16.0), (Measure::GoodputLost, 2.0)]), 0.5);
+        about(objective(Goodput, &[(Measure::GoodputLost, 2.0)]), 0.065);
+    }
+
+    #[test]
+    fn the_table_is_sound() {
+        for row in TABLE {
+            assert!(0.0 <= row.zero && row.zero < row.one, "{row:?}");
+            assert!(0.0 < row.most && row.most <= 1.0, "{row:?}");
+            assert!(!row.reason.is_empty());
+        }
+        for objective in Objective::ALL {
+            let reaches = TABLE.iter().filter(|row| row.objective == objective).map(|row| row.most);
+            about(reaches.fold(0.0, f64::max), 1.0);
+        }
+        for measure in 0..Measure::COUNT {
+            assert!(
+                TABLE.iter().any(|row| row.measure as usize == measure),
+                "measure {measure} is of no use"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn objectives_are_between_0_and_1_and_grow_with_what_is_measured(
+            values in prop::array::uniform18(any::<f64>()), at in 0..Measure::COUNT, more in 1.0..1e12
+        ) {
+            let before = objectives(&values);
+            prop_assert!(before.iter().all(|value| (0.0..=1.0).contains(value)), "{before:?}");
+            let mut larger = values;
+            larger[at] = values[at].max(0.0) + more;
+            let after = objectives(&larger);
+            prop_assert!(before.iter().zip(&after).all(|(before, after)| before <= after), "{before:?} {after:?}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! What a fault makes of a trace besides, by its mechanism, and no more: a second fault that is none of these symptoms is
+//! found in the same test, and one that is, in every test in which it comes first or alone.
+
+use crate::counters::{Cause, names};
+use crate::rules::Rule;
+use crate::rules::Rule::{
+    AckBeyondData, AckMissing, AckPassesRead, AckRegresses, CnpTooEarly, CnpWithoutEcn, DeliveredNotOnce,
+    DeliveredWrong, DeliveredYetMissing, InnocentSuffers, MsnWrong, NakAgain, NakIgnored, NakMissing,
+    NakWithoutCause, NakWrongPsn, PsnSkipped, ReissueAddress, RequestNeverAnswered, ResponseGap,
+    ResponsePosition, ResponseUnrequested, ResumeEarly, ResumeLate, RetransmissionWithoutCause,
+    RetriesBeyondBudget, RetryAfterFatalNak, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
+};
+
+/// What a broken rule makes of a test besides.
+#[derive(Debug)]
+pub struct Consequence {
+    /// The rule that the fault breaks.
+    pub cause: Rule,
+    /// Rules that seem broken from then on, on the same connection.
+    pub symptoms: &'static [Rule],
+    /// Its symptoms may come before anything shows it for certain.
+    pub shows_late: bool,
+    /// The same, on any connection.
+    pub elsewhere: &'static [Rule],
+    /// What moves the counters, of either host, that then differ from what the trace shows.
+    pub(crate) counters: &'static [Cause],
+    /// How the one makes the other.
+    pub reason: &'static str,
+}
+
+impl Consequence {
+    /// Counters that then differ from what the trace shows.
+    pub fn counters(&self) -> impl Iterator<Item = &'static str> {
+        names(self.counters)
+    }
+}
+
+const fn row(
+    cause: Rule,
+    symptoms: &'static [Rule],
+    counters: &'static [Cause],
+    reason: &'static str,
+) -> Consequence {
+    Consequence { cause, symptoms, shows_late: false, elsewhere: &[], counters, reason }
+}
+
+/// A consequence whose symptoms may come before anything shows the cause for certain.
+const fn late(
+    cause: Rule,
+    symptoms: &'static [Rule],
+    counters: &'static [Cause],
+    reason: &'static str,
+) -> Consequence {
+    Consequence { shows_late: true, ..row(cause, symptoms, counters, reason) }
+}
+
+/// A consequence on any connection.
+const fn shared(
+    cause: Rule,
+    elsewhere: &'static [Rule],
+    counters: &'static [Cause],
+    reason: &'static str,
+) -> Consequence {
+    Consequence { elsewhere, ..row(cause, &[], counters, reason) }
+}
+
+/// Every consequence that is known.
+#[rustfmt::skip]
+pub const CONSEQUENCES: &[Consequence] = &[
+    late(
+        NakWithoutCause,
+        &[
+            NakWrongPsn, NakAgain, NakMissing, AckBeyondData, AckMissing, MsnWrong, RnrUndelivered, ResponseGap,
+            ResponseUnrequested, ResponsePosition, ResumeEarly, ResumeLate, RetransmissionWithoutCause, RtoBelowMinimum,
+        ],
+        &[Cause::SequenceNaksHeard, Cause::DuplicateRequests],
+        "who says that it misses what it has leaves nobody able to tell what it has taken, nor what is repeated for what",
+    ),
+    row(
+        NakWrongPsn,
+        &[
+            DeliveredNotOnce, MsnWrong, ResponseUnrequested, ResponsePosition, NakAgain, NakMissing, NakWithoutCause,
+            AckPassesRead, AckRegresses, RnrUndelivered,
+        ],
+        &[Cause::DuplicateRequests],
+        "the requester goes back to where the NAK says: what is missing before is never sent again, or repeats are many",
+    ),
+    late(
+        AckBeyondData,
+        &[
+            AckMissing, AckPassesRead, AckRegresses, NakWrongPsn, NakMissing, MsnWrong, RnrUndelivered,
+            DeliveredNotOnce, ResumeLate, RequestNeverAnswered,
+        ],
+        &[Cause::DuplicateRequests, Cause::ImpliedNaks, Cause::Timeouts],
+        "the requester takes for acknowledged what has not arrived, and goes on behind it",
+    ),
+    row(
+        AckPassesRead,
+        &[AckRegresses, AckBeyondData, NakWrongPsn, RnrUndelivered],
+        &[Cause::DuplicateRequests],
+        "an ACK that overtakes others leaves them behind, and what they acknowledge looks older than it is",
+    ),
+    row(DeliveredNotOnce, &[MsnWrong], &[], "a message that is executed again is counted again"),
+    row(
+        ResponseGap,
+        &[AckPassesRead, ResponsePosition, ResponseUnrequested],
+        &[],
+        "what comes behind the gap does not fit what was asked for",
+    ),
+    row(
+        ResponsePosition,
+        &[ResponseUnrequested, ResponseGap, MsnWrong, RequestNeverAnswered],
+        &[],
+        "a response that does not end where it should runs into the next one",
+    ),
+    row(
+        ResponseUnrequested,
+        &[
+            DeliveredNotOnce, DeliveredWrong, ResponsePosition, ResponseGap, MsnWrong, RnrUndelivered, AckMissing,
+            ResumeEarly,
+        ],
+        &[Cause::DuplicateRequests],
+        "the requester takes a response that it did not ask for as that to its next request",
+    ),
+    row(ResumeLate, &[NakIgnored], &[], "the NAKed PSN itself is not repeated until the timer expires"),
+    row(
+        RetransmissionWithoutCause,
+        &[RtoBelowMinimum, RetriesBeyondBudget],
+        &[Cause::Timeouts],
+        "one that comes later than the shortest time-out looks like an expiry, and all look like retries",
+    ),
+    row(
+        RtoBelowMinimum,
+        &[RetransmissionWithoutCause, RetriesBeyondBudget],
+        &[Cause::Timeouts],
+        "one that comes sooner than the shortest time-out does not look like an expiry",
+    ),
+    row(
+        PsnSkipped,
+        &[
+            ResumeLate, RetransmissionWithoutCause, AckPassesRead, NakWrongPsn, ReissueAddress, MsnWrong,
+            ResponseGap, ResponsePosition,
+        ],
+        &[Cause::Timeouts, Cause::DuplicateRequests],
+        "what was left out is NAKed and never sent, and Reads take other PSNs than they ask for",
+    ),
+    row(
+        ReissueAddress,
+        &[
+            DeliveredWrong, PsnSkipped, ResumeLate, AckBeyondData, NakMissing, NakWrongPsn, MsnWrong,
+            ResponsePosition, ResponseUnrequested, RequestNeverAnswered,
+        ],
+        &[Cause::ImpliedNaks, Cause::Timeouts, Cause::DuplicateRequests],
+        "other data is asked for than is missing, in another place or of another length",
+    ),
+    row(RetryAfterFatalNak, &[], &[Cause::Timeouts], "what is refused for good is repeated until retries are spent"),
+    row(RnrWaitShort, &[], &[Cause::Timeouts], "a retry that is too soon may look like an expiry"),
+    shared(
+        DeliveredYetMissing,
+        &[SlowNack, InnocentSuffers],
+        &[Cause::DuplicateRequests, Cause::RnrNaksHeard],
+        "what is lost behind the switch is missed wherever it was going",
+    ),
+    Consequence {
+        shows_late: true,
+        ..shared(
+            CnpWithoutEcn,
+            &[CnpTooEarly],
+            &[],
+            "the notification point is one for all connections, and CNPs that it should not send keep no interval",
+        )
+    },
+];
+
+/// The rule that a fault is reported as, where two rules look at one thing from two sides.
+pub(super) const fn one_fault(rule: Rule) -> Rule {
+    match rule {
+        // The responder has one count of messages, which its ACKs and its responses carry.
+        Rule::ResponseMsn => MsnWrong,
+        other => other,
+    }
+}

@@ -1,0 +1,137 @@
+//! How odd a test was, for the search, and whether that is an anomaly, for people.
+
+mod baseline;
+pub mod calibration;
+pub mod consequences;
+mod explain;
+mod measures;
+mod neighbours;
+mod objective;
+mod passage;
+mod phases;
+
+use corpus::TestConfig;
+use dumper::Observation;
+
+use self::calibration::Measure;
+use self::measures::measure;
+use self::neighbours::Neighbours;
+use self::passage::Passage;
+use crate::anomaly::{Anomaly, Evidence, Role, Who};
+use crate::rules::Rule;
+use crate::{Analysis, Kind};
+pub use baseline::{Baseline, Mct};
+pub use objective::Objective;
+
+/// A run that a test is compared with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Reference {
+    /// The same traffic between the same NICs, without events.
+    WithoutEvents,
+}
+
+impl Reference {
+    /// The test to run for it.
+    #[must_use]
+    pub fn of(self, config: &TestConfig) -> TestConfig {
+        match self {
+            Self::WithoutEvents => TestConfig { events: Vec::new(), ..config.clone() },
+        }
+    }
+}
+
+/// The reference runs that [`references_needed`] asked for.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct References {
+    /// [`Reference::WithoutEvents`].
+    pub without_events: Option<Baseline>,
+}
+
+/// Which reference runs a score needs: none unless something looks suspicious by itself.
+pub fn references_needed(
+    config: &TestConfig,
+    observation: &Observation,
+    analysis: &Analysis,
+) -> Vec<Reference> {
+    let passage = Passage::of(&observation.trace);
+    match Neighbours::of(config, observation, analysis, &passage) {
+        Some(neighbours) if neighbours.are_suspicious() => vec![Reference::WithoutEvents],
+        _ => Vec::new(),
+    }
+}
+
+/// How odd a test was, and what of it is anomalous.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Assessment {
+    /// Every objective, in the order of [`Objective::ALL`]: each in [0, 1], never NaN.
+    pub objectives: [f64; Objective::ALL.len()],
+    /// Every anomaly: the analyzers', and what the oracles add that need the whole test or a reference. One of
+    /// each signature, the one with the earliest evidence.
+    pub anomalies: Vec<Anomaly>,
+    /// Which of `anomalies` another one in this test explains, by index: the symptom and its cause. A symptom is no
+    /// finding of its own.
+    pub explained: Vec<(usize, usize)>,
+}
+
+impl Assessment {
+    /// The anomalies that nothing else in the test explains, in the order of their evidence.
+    pub fn findings(&self) -> impl Iterator<Item = &Anomaly> {
+        (0..self.anomalies.len())
+            .filter(|at| self.explained.iter().all(|(symptom, _)| symptom != at))
+            .map(|at| &self.anomalies[at])
+    }
+
+    /// [`Self::findings`], each with the symptoms that it explains.
+    pub fn findings_with_symptoms(&self) -> impl Iterator<Item = (&Anomaly, impl Iterator<Item = &Anomaly>)> {
+        (0..self.anomalies.len()).filter(|at| self.explained.iter().all(|(symptom, _)| symptom != at)).map(
+            |at| {
+                let symptoms = self.explained.iter().filter(move |(_, cause)| *cause == at);
+                (&self.anomalies[at], symptoms.map(|(symptom, _)| &self.anomalies[*symptom]))
+            },
+        )
+    }
+
+    /// Of a test that had to be stopped after so many packets, as its QPs repeat themselves without end.
+    pub fn of_endless_test(packets: usize) -> Self {
+        let anomaly = Anomaly {
+            rule: Rule::NeverEnds,
+            who: Who { role: Role::Requester, address: None, connection: None },
+            state: "endless",
+            what: format!("goes on after {packets} packets: its QPs repeat themselves without end"),
+            evidence: Evidence::default(),
+        };
+        let mut values = [0.0; Measure::COUNT];
+        values[Measure::Stalls as usize] = 1.0;
+        Self { objectives: calibration::objectives(&values), anomalies: vec![anomaly], explained: Vec::new() }
+    }
+}
+
+/// Judges a test.
+pub fn score(
+    config: &TestConfig,
+    observation: &Observation,
+    analysis: &Analysis,
+    references: &References,
+) -> Assessment {
+    let (values, found) = measure(config, observation, analysis, references);
+    let (anomalies, explained) = explain::conclude(&analysis.anomalies, found);
+    Assessment { objectives: calibration::objectives(&values), anomalies, explained }
+}
+
+impl Kind {
+    /// The objective that counts anomalies of this kind.
+    #[must_use]
+    pub const fn objective(self) -> Objective {
+        match self {
+            Self::GbnViolation | Self::ProtocolViolation => Objective::Fsm,
+            Self::UnexpectedTimeout | Self::RetryCount => Objective::Timeouts,
+            Self::Stall => Objective::Stall,
+            Self::DataCorruption => Objective::Integrity,
+            Self::CnpGeneration => Objective::Cnp,
+            Self::CounterMismatch => Objective::Counters,
+            Self::UnexplainedDiscard => Objective::Discards,
+            Self::NoisyNeighbor => Objective::NoisyNeighbor,
+            Self::SlowRetransmission => Objective::Latency,
+        }
+    }
+}

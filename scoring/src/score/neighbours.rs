@@ -1,0 +1,274 @@
+//! Noisy neighbours (001 §6.2.2): connections that no event names, and that suffer from what happens to others.
+
+use std::collections::BTreeMap;
+
+use corpus::{TestConfig, Verb};
+use dumper::timers::ack_timeout;
+use dumper::{Nanos, Observation};
+
+use super::baseline::{Baseline, Mct, discards, per_connection};
+use super::passage::{Passage, burst};
+use crate::Analysis;
+use crate::analysis::key_of;
+use crate::anomaly::{Anomaly, CounterEvidence, Evidence, Role, Who};
+use crate::retransmission::Trigger;
+use crate::rules::Rule;
+use crate::sides::{Side, Sides};
+use crate::thresholds::{HOSTS_TAKE, MORE_AT_ONCE_PERCENT, SMALLEST_BUFFER, SUFFERS_BEYOND};
+
+/// An innocent connection: one that no event names.
+#[derive(Clone, Copy, Debug)]
+struct Innocent {
+    /// Connection of the hosts' log, from 1.
+    connection: u32,
+    mct: Mct,
+    /// The first packet that it repeated.
+    repeated: Option<u32>,
+    /// How often it went back.
+    repeats: u64,
+    /// A message was posted, and neither completed nor failed.
+    unfinished: bool,
+    /// An RNR NAK made it wait: its receiver had no Receive, which is the software's doing.
+    refused: bool,
+}
+
+/// What the innocent connections of a test suffer.
+#[derive(Debug)]
+pub(super) struct Neighbours {
+    innocent: Vec<Innocent>,
+    /// Connections with events in the trace.
+    eventful: Vec<u32>,
+    /// Longest time that the traffic of all connections together explains.
+    wire: Nanos,
+    /// Longest time that the hosts may take for what one connection has outstanding.
+    hosts: Nanos,
+    /// The ACK timer is longer than what the traffic makes an acknowledgement wait.
+    timer_fits: bool,
+    /// Who receives the data of the innocent connections.
+    receiver: Side,
+}
+
+impl Innocent {
+    /// Whether it failed, or never came to its end.
+    const fn fails(&self) -> bool {
+        self.mct.failed || self.unfinished
+    }
+
+    /// Whether something of it was lost, as far as it shows.
+    const fn loses(&self) -> bool {
+        self.repeated.is_some() || self.fails()
+    }
+}
+
+impl Neighbours {
+    /// `None` where no connection is innocent, or nothing happens to any.
+    pub(super) fn of(
+        config: &TestConfig,
+        observation: &Observation,
+        analysis: &Analysis,
+        passage: &Passage,
+    ) -> Option<Self> {
+        let traffic = &config.traffic;
+        let spared = |qpn: &u32| !config.events.iter().any(|event| event.connections.contains(*qpn));
+        let mut innocent: Vec<Innocent> = (1..=traffic.load.connections())
+            .filter(spared)
+            .map(|connection| Innocent {
+                connection,
+                mct: Mct::default(),
+                repeated: None,
+                repeats: 0,
+                unfinished: false,
+                refused: false,
+            })
+            .collect();
+        let first = innocent.first()?.connection;
+        if analysis.event_count == 0 {
+            return None;
+        }
+        let numbers = numbers(observation, analysis);
+        let mcts = per_connection(&analysis.message_times);
+        let posted = posted(config, &mcts);
+        for one in &mut innocent {
+            one.mct = mcts.get(one.connection as usize - 1).copied().unwrap_or_default();
+            one.unfinished = !one.mct.failed && one.mct.completed < posted && !mcts.is_empty();
+        }
+        let at = |connection: u32| innocent.binary_search_by_key(&connection, |one| one.connection).ok();
+        let places: Vec<Option<usize>> = numbers.iter().map(|number| at(*number)).collect();
+        for entry in &analysis.retransmissions {
+            let Some(at) = places[entry.connection - 1] else { continue };
+            if entry.trigger == Trigger::Rnr {
+                continue;
+            }
+            let one = &mut innocent[at];
+            one.repeated = one.repeated.or(entry.retransmission).or(entry.nack);
+            one.repeats += 1;
+        }
+        for (at, pair) in places.iter().zip(&analysis.pairs) {
+            if let Some(at) = at {
+                innocent[*at].refused = pair.answers.is_some_and(|flow| passage.refused[flow.index()]);
+            }
+        }
+        let mut eventful: Vec<u32> =
+            analysis.events.iter().filter_map(|event| Some(numbers[event.connection? - 1])).collect();
+        eventful.sort_unstable();
+        eventful.dedup();
+        let wire = passage.one_after_the_other + HOSTS_TAKE;
+        Some(Self {
+            innocent,
+            eventful,
+            wire,
+            hosts: HOSTS_TAKE.times(u64::from(traffic.tx_depth.min(traffic.num_msgs_per_qp))),
+            timer_fits: ack_timeout(traffic.min_retransmit_timeout).is_none_or(|timeout| timeout > wire),
+            receiver: match traffic.load.verb(first, 0) {
+                Verb::Read => Side::Requester,
+                Verb::Send | Verb::Write => Side::Responder,
+            },
+        })
+    }
+
+    /// How often innocent connections had to go back.
+    pub(super) fn repeats(&self) -> u64 {
+        self.innocent.iter().map(|innocent| innocent.repeats).sum()
+    }
+
+    /// How many times as long as in the reference run the slowest message of an innocent connection took, at least 1.
+    /// Without a reference, as long as all traffic explains.
+    pub(super) fn slowdown(&self, reference: Option<&Baseline>) -> f64 {
+        let slowdown = |innocent: &Innocent| {
+            let usual = match reference {
+                Some(reference) => usual(reference, innocent)?.max,
+                None => self.wire + self.hosts,
+            };
+            Some(innocent.mct.max.0 as f64 / usual.0.max(1) as f64)
+        };
+        self.innocent.iter().filter_map(slowdown).fold(1.0, f64::max)
+    }
+
+    /// Whether something of an innocent connection is so odd that a reference run should tell whether it always is.
+    pub(super) fn are_suspicious(&self) -> bool {
+        self.timer_fits && self.innocent.iter().any(|innocent| self.suffers(innocent, Nanos::ZERO))
+    }
+
+    /// Whether an innocent connection suffers, if its slowest message usually takes so long.
+    fn suffers(&self, innocent: &Innocent, usual: Nanos) -> bool {
+        let explained = if innocent.loses() { self.wire } else { self.wire + self.hosts };
+        let slow = innocent.mct.max > usual.times(SUFFERS_BEYOND) && innocent.mct.max - usual > explained;
+        !innocent.refused && (innocent.fails() || slow)
+    }
+
+    /// Whether a receiver that conforms may have had no room for what came at once.
+    fn is_overwhelmed(
+        &self,
+        observation: &Observation,
+        sides: &Sides,
+        host: Side,
+        reference: &Baseline,
+    ) -> bool {
+        let (burst, usual) = (burst(&observation.trace, sides, host), reference.bursts[host.index()]);
+        let counters = [&observation.requester, &observation.responder][host.index()].as_ref();
+        let mut counted = counters.into_iter().flat_map(discards).map(|(_, moved)| moved).peekable();
+        let (lost, usually) = match counted.peek() {
+            Some(_) => (counted.sum(), reference.discards[host.index()]),
+            None => (self.repeats(), 0),
+        };
+        burst > SMALLEST_BUFFER
+            && (lost <= SUFFERS_BEYOND * (usually + 1) || burst * 100 > usual * MORE_AT_ONCE_PERCENT)
+    }
+
+    /// The anomaly, if there is one.
+    pub(super) fn anomaly(
+        &self,
+        observation: &Observation,
+        analysis: &Analysis,
+        sides: &Sides,
+        reference: &Baseline,
+    ) -> Option<Anomaly> {
+        let victims: Vec<(&Innocent, Mct)> = self
+            .innocent
+            .iter()
+            .filter_map(|innocent| Some((innocent, usual(reference, innocent)?)))
+            .filter(|(innocent, usual)| self.timer_fits && self.suffers(innocent, usual.max))
+            .collect();
+        let (worst, usual) =
+            victims.iter().max_by_key(|(one, _)| (one.fails(), one.mct.max, one.connection))?;
+        let mut discarded = Vec::new();
+        for (side, host) in
+            [(Side::Requester, &observation.requester), (Side::Responder, &observation.responder)]
+        {
+            let expected = reference.discards[side.index()];
+            for (name, moved) in host.iter().flat_map(discards).filter(|(_, moved)| *moved > expected) {
+                discarded.push((side, CounterEvidence { name: name.to_owned(), moved, expected }));
+            }
+        }
+        let lost = !discarded.is_empty() || victims.iter().any(|(one, _)| one.loses());
+        let most = discarded.iter().max_by_key(|(side, counter)| (counter.moved, *side));
+        let culprit = most.map_or(self.receiver, |(side, _)| *side);
+        if lost && self.is_overwhelmed(observation, sides, culprit, reference) {
+            return None;
+        }
+        let ends = analysis.connections.first()?.ends;
+        let (role, address) = match culprit {
+            Side::Requester => (Role::Requester, ends.requester.ip),
+            Side::Responder => (Role::Responder, ends.responder.ip),
+        };
+        let suffers = match (worst.mct.failed, worst.unfinished) {
+            (true, _) => "fails".to_owned(),
+            (_, true) => "waits for ever".to_owned(),
+            _ => format!("waits {} for a message", worst.mct.max),
+        };
+        let what = format!(
+            "connection {}, which no event names, {suffers}; without the events on {} others its longest message takes {}",
+            worst.connection,
+            self.eventful.len(),
+            usual.max
+        );
+        let mut evidence = Evidence::packets(worst.repeated)
+            .with_time("innocent-mct-max", worst.mct.max)
+            .with_time("innocent-mct-mean", worst.mct.mean)
+            .with_time("reference-mct-max", usual.max)
+            .with_time("reference-mct-mean", usual.mean);
+        evidence.counters = discarded.into_iter().map(|(_, counter)| counter).collect();
+        let numbers = |connections: &[&Innocent]| connections.iter().map(|one| one.connection).collect();
+        evidence.connections = BTreeMap::from([
+            ("with-events", self.eventful.clone()),
+            ("innocent", numbers(&self.innocent.iter().collect::<Vec<_>>())),
+            ("suffering", numbers(&victims.iter().map(|(one, _)| *one).collect::<Vec<_>>())),
+        ]);
+        Some(Anomaly {
+            rule: Rule::InnocentSuffers,
+            who: Who { role, address: Some(address), connection: None },
+            state: if lost { "lost" } else { "delayed" },
+            what,
+            evidence,
+        })
+    }
+}
+
+/// What an innocent connection does in the reference run, if it comes farther there than in the test, or as far.
+fn usual(reference: &Baseline, innocent: &Innocent) -> Option<Mct> {
+    let usual = *reference.connections.get(innocent.connection as usize - 1)?;
+    let farther = usual.completed > innocent.mct.completed;
+    let as_far = usual.completed == innocent.mct.completed && !innocent.fails();
+    (!usual.failed && (farther || as_far)).then_some(usual)
+}
+
+/// The number in the hosts' log of each connection that the analyzers follow, who number only those that sent something.
+fn numbers(observation: &Observation, analysis: &Analysis) -> Vec<u32> {
+    let logged: BTreeMap<_, u32> = observation.connections.iter().map(key_of).zip(1..).collect();
+    let of = |(pair, number): (&crate::Pair, u32)| {
+        logged.get(&key_of(&pair.connection)).copied().unwrap_or(number)
+    };
+    analysis.pairs.iter().zip(1..).map(of).collect()
+}
+
+/// Messages that each connection posted at least: behind a barrier those that all others have come to.
+fn posted(config: &TestConfig, mcts: &[Mct]) -> u32 {
+    let traffic = &config.traffic;
+    if !traffic.barrier_sync {
+        return traffic.num_msgs_per_qp;
+    }
+    let unfailed = mcts.iter().filter(|mct| !mct.failed).map(|mct| mct.completed);
+    let rounds =
+        if mcts.len() < traffic.load.connections() as usize { 0 } else { unfailed.min().unwrap_or(0) };
+    (rounds / traffic.tx_depth + 1).saturating_mul(traffic.tx_depth).min(traffic.num_msgs_per_qp)
+}

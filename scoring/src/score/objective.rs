@@ -1,0 +1,59 @@
+//! What the search climbs: how odd a test was, in several senses, each from 0 (as it should be) to 1.
+
+/// One sense of oddness.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Objective {
+    /// Connections without events that suffer from those of others (001 §6.2.2).
+    NoisyNeighbor,
+    /// Packets that a host's counters say it threw away.
+    Discards,
+    /// Slow NACK generation or reaction (001 §6.1).
+    Latency,
+    /// Expiries of the ACK timer, and time-outs and retries that are not as configured.
+    Timeouts,
+    /// Rules of go-back-N and of the reliable connection that were broken.
+    Fsm,
+    /// Counters that do not say what the trace shows.
+    Counters,
+    /// Congestion notification that does not fit the marks.
+    Cnp,
+    /// Goodput that was lost.
+    Goodput,
+    /// Silence while something was owed.
+    Stall,
+    /// Data that did not arrive exactly once and as it was sent.
+    Integrity,
+}
+
+impl Objective {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::NoisyNeighbor,
+        Self::Discards,
+        Self::Latency,
+        Self::Timeouts,
+        Self::Fsm,
+        Self::Counters,
+        Self::Cnp,
+        Self::Goodput,
+        Self::Stall,
+        Self::Integrity,
+    ];
+
+    /// Name in targets, the corpus and reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoisyNeighbor => "noisy-neighbor",
+            Self::Discards => "discards",
+            Self::Latency => "latency",
+            Self::Timeouts => "timeouts",
+            Self::Fsm => "fsm",
+            Self::Counters => "counters",
+            Self::Cnp => "cnp",
+            Self::Goodput => "goodput",
+            Self::Stall => "stall",
+            Self::Integrity => "integrity",
+        }
+    }
+}

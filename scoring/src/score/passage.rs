@@ -1,0 +1,129 @@
+//! What all packets of a test together met on their way.
+
+use dumper::trace::Fate;
+use dumper::wire::{Class, Syndrome};
+use dumper::{Event, Nanos, Trace};
+
+use crate::sides::{Side, Sides};
+use crate::thresholds::{RECEIVER_JITTER, SLOWEST_LINK_NS_PER_KB, SLOWEST_SENDER};
+
+/// Parts of the test between which throughput is compared.
+pub(super) const WINDOWS: usize = 16;
+
+/// Bytes of Ethernet's check sequence, preamble and gap between frames (IEEE 802.3), which no frame's length counts.
+const FRAME_GAP: u64 = 24;
+
+/// Totals of a trace.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Passage {
+    /// Time that all packets take one after the other, on the slowest link and in the slowest NIC.
+    pub(super) one_after_the_other: Nanos,
+    /// The longest time in which no packet passed, and after which one did.
+    pub(super) silence: Nanos,
+    /// Payload of the busiest of the parts of the test over that of the mean one; 1 where there is none.
+    pub(super) unevenness: f64,
+    /// Of each flow, whether an RNR NAK is on it.
+    pub(super) refused: Vec<bool>,
+}
+
+impl Passage {
+    pub(super) fn of(trace: &Trace) -> Self {
+        let records = trace.records();
+        let refused = vec![false; trace.flows().len()];
+        let mut passage = Self { refused, unevenness: 1.0, ..Self::default() };
+        let (Some(first), Some(last)) = (records.first(), records.last()) else { return passage };
+        let span = (last.time - first.time).0 / WINDOWS as u64 + 1;
+        let (mut windows, mut window, mut window_ends) = ([0_u64; WINDOWS], 0, first.time + Nanos(span));
+        let mut latest = first.time;
+        let (mut packets, mut bytes) = (0_u64, 0_u64);
+        for record in records {
+            passage.silence = passage.silence.max(record.time - latest);
+            latest = latest.max(record.time);
+            let mut copies = 1;
+            if record.event() != Event::None
+                && let Fate::Delivered { left, copies: several } = trace.fate(record)
+            {
+                // While the injector holds a packet, silence is its doing.
+                latest = latest.max(left);
+                copies = u64::from(several);
+            }
+            while record.time >= window_ends && window + 1 < WINDOWS {
+                window += 1;
+                window_ends += Nanos(span);
+            }
+            windows[window] += u64::from(record.payload_len);
+            packets += copies;
+            bytes += copies * u64::from(record.frame_len);
+            if record.class() == Class::Acknowledge && matches!(record.aeth().syndrome, Syndrome::RnrNak(_)) {
+                passage.refused[record.flow.index()] = true;
+            }
+        }
+        passage.one_after_the_other = SLOWEST_SENDER.times(packets) + link_time(packets, bytes);
+        let (sum, most) = (windows.iter().sum::<u64>(), windows.iter().max().copied().unwrap_or(0));
+        if sum > 0 {
+            passage.unevenness = (most * WINDOWS as u64) as f64 / sum as f64;
+        }
+        passage
+    }
+}
+
+/// What a packet takes at most, in the slowest NIC and on the slowest link.
+pub(super) fn takes(frame_len: u32) -> Nanos {
+    SLOWEST_SENDER + on_the_slowest_link(frame_len)
+}
+
+/// What a packet takes on the slowest link.
+pub(super) fn on_the_slowest_link(frame_len: u32) -> Nanos {
+    link_time(1, u64::from(frame_len))
+}
+
+/// What packets of so many bytes in all take on the slowest link.
+const fn link_time(packets: u64, bytes: u64) -> Nanos {
+    Nanos((bytes + packets * FRAME_GAP).saturating_mul(SLOWEST_LINK_NS_PER_KB).div_ceil(1_000))
+}
+
+/// A packet as it leaves the switch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departure {
+    pub(super) left: Nanos,
+    /// Index among the records.
+    pub(super) record: u32,
+    pub(super) copies: u8,
+}
+
+/// What leaves the switch towards a host, in order.
+pub(super) fn departures(trace: &Trace, sides: &Sides, to: Side) -> Vec<Departure> {
+    let wanted: Vec<bool> =
+        trace.flows().iter().map(|flow| sides.of(flow.source) == Some(to.other())).collect();
+    let mut departures = Vec::new();
+    for (record, at) in trace.records().iter().zip(0..) {
+        if !wanted[record.flow.index()] {
+            continue;
+        }
+        match trace.fate(record) {
+            Fate::Delivered { left, copies } => departures.push(Departure { left, record: at, copies }),
+            Fate::Lost => {}
+            Fate::Unknown => departures.push(Departure { left: record.time, record: at, copies: 1 }),
+        }
+    }
+    departures.sort_by_key(|departure| departure.left);
+    departures
+}
+
+/// The most bytes that leave the switch towards a host while a receiver may take nothing, as its latency varies.
+pub(super) fn burst(trace: &Trace, sides: &Sides, host: Side) -> u64 {
+    let bytes = |departure: &Departure| {
+        u64::from(trace.records()[departure.record as usize].frame_len) * u64::from(departure.copies)
+    };
+    let departures = departures(trace, sides, host);
+    let (mut first, mut now, mut most) = (0, 0, 0);
+    for departure in &departures {
+        now += bytes(departure);
+        while departure.left - departures[first].left > RECEIVER_JITTER {
+            now -= bytes(&departures[first]);
+            first += 1;
+        }
+        most = most.max(now);
+    }
+    most
+}

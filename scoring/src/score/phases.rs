@@ -1,0 +1,227 @@
+//! Phases of fast retransmissions, net of what may have waited in queues, and which of them are slow.
+
+use corpus::TestConfig;
+use dumper::timers::ack_timeout;
+use dumper::trace::Fate;
+use dumper::wire::{Class, Syndrome, Verb};
+use dumper::{Nanos, Observation, Record, Trace};
+use rustc_hash::FxHashMap;
+
+use super::baseline::discards;
+use super::passage::{Passage, departures, on_the_slowest_link, takes};
+use crate::Analysis;
+use crate::anomaly::{Anomaly, Evidence, Role, Who};
+use crate::retransmission::Retransmission;
+use crate::rules::Rule;
+use crate::sides::{Side, Sides};
+use crate::thresholds::SLOW_RETRANSMISSION;
+
+/// Nothing odd: good NICs take 1 to 10 µs (001 §6.1).
+const GOOD_NIC: Nanos = Nanos::from_micros(10);
+
+/// One phase of a fast retransmission (001 figure 5).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Phase {
+    /// Phase and verb, as signatures name them.
+    state: &'static str,
+    role: Role,
+    /// Connection, from 1.
+    connection: usize,
+    /// Relative PSN that is repeated.
+    psn: u32,
+    /// The packet that starts it, and the one that ends it: index among the records.
+    begin: usize,
+    end: usize,
+    /// When the first one left the switch.
+    left: Nanos,
+    /// How long it took, and how long of that nothing explains.
+    took: Nanos,
+    net: Nanos,
+    /// Retransmissions of any connection that were under way in that time, this one included.
+    at_once: u64,
+}
+
+/// Every phase that took longer than a good NIC takes and that the trace can tell, in the order of the retransmissions.
+pub(super) fn phases(
+    config: &TestConfig,
+    observation: &Observation,
+    analysis: &Analysis,
+    sides: &Sides,
+    passage: &Passage,
+) -> Vec<Phase> {
+    let trace = &observation.trace;
+    let mut phases: Vec<Phase> = Vec::new();
+    let may_be_lost = [&observation.requester, &observation.responder]
+        .map(|host| host.as_ref().is_some_and(|host| discards(host).any(|(_, moved)| moved > 0)));
+    for entry in &analysis.retransmissions {
+        let slow = |time: Option<Nanos>| time.is_some_and(|time| time > GOOD_NIC);
+        if slow(entry.generation_ns) {
+            phases.extend(generation(trace, entry));
+        }
+        if slow(entry.reaction_ns) {
+            phases.extend(reaction(trace, entry));
+        }
+    }
+    // Where the host of the phase threw packets away, what started it may be among them. A requester that an RNR NAK
+    // makes wait does not go back for another NAK before it may.
+    // What takes longer than its ACK timer may be the work of that.
+    let timeout = ack_timeout(config.traffic.min_retransmit_timeout);
+    phases.retain(|phase| {
+        let host = sides.of(trace.flow(&trace.records()[phase.end]).source);
+        phase.took > GOOD_NIC
+            && !(phase.role == Role::Requester && timeout.is_some_and(|timeout| phase.took >= timeout))
+            && host.is_some_and(|host| !may_be_lost[host.index()])
+            && !analysis.pairs[phase.connection - 1].answers.is_some_and(|flow| passage.refused[flow.index()])
+    });
+    if !phases.is_empty() {
+        leave_out_queues(trace, sides, &mut phases);
+        count_at_once(trace, analysis, &mut phases);
+    }
+    phases
+}
+
+/// From the packet that shows a loss to the NACK.
+fn generation(trace: &Trace, entry: &Retransmission) -> Option<Phase> {
+    let (begin, end) = (trace.position(entry.out_of_order?)?, trace.position(entry.nack?)?);
+    let (role, state) = match (trace.records()[end].class(), trace.records()[begin].class()) {
+        (Class::ReadRequest, _) => (Role::Requester, "generation-read"),
+        (_, Class::Request(Verb::Send, _)) => (Role::Responder, "generation-send"),
+        // The specification has one kind of NAK for all requests: a Read request's is like a Write's.
+        (_, Class::Request(Verb::Write, _) | Class::ReadRequest) => (Role::Responder, "generation-write"),
+        _ => return None,
+    };
+    Phase::between(trace, begin, end, entry, role, state)
+}
+
+/// From the NACK to the first repeated packet of data.
+fn reaction(trace: &Trace, entry: &Retransmission) -> Option<Phase> {
+    let (begin, end) = (trace.position(entry.nack?)?, trace.position(entry.retransmission?)?);
+    let (role, state) = match trace.records()[end].class() {
+        Class::Request(Verb::Send, _) => (Role::Requester, "reaction-send"),
+        Class::Request(Verb::Write, _) => (Role::Requester, "reaction-write"),
+        Class::ReadResponse(_) => (Role::Responder, "reaction-read"),
+        // A Read request that is repeated for a NAK repeats no data.
+        _ => return None,
+    };
+    Phase::between(trace, begin, end, entry, role, state)
+}
+
+impl Phase {
+    fn between(
+        trace: &Trace,
+        begin: usize,
+        end: usize,
+        entry: &Retransmission,
+        role: Role,
+        state: &'static str,
+    ) -> Option<Self> {
+        let Fate::Delivered { left, .. } = trace.fate(&trace.records()[begin]) else { return None };
+        let took = trace.records()[end].time - left;
+        let (connection, psn) = (entry.connection, entry.from_psn);
+        Some(Self { state, role, connection, psn, begin, end, left, took, net: took, at_once: 1 })
+    }
+
+    /// How long it took, apart from what may have waited in queues.
+    pub(super) const fn net(&self) -> Nanos {
+        self.net
+    }
+
+    /// The anomaly that it is, if it is slow. Work may wait for that of other connections that recover at the same time.
+    pub(super) fn anomaly(&self, trace: &Trace, analysis: &Analysis) -> Option<Anomaly> {
+        if self.net <= SLOW_RETRANSMISSION.times(self.at_once) {
+            return None;
+        }
+        let ends = analysis.connections.get(self.connection.checked_sub(1)?)?.ends;
+        let address = if self.role == Role::Requester { ends.requester.ip } else { ends.responder.ip };
+        let (phase, verb) = self.state.split_once('-')?;
+        let what = match phase {
+            "generation" => format!("takes {} to make the NACK of a {verb} for PSN {}", self.took, self.psn),
+            _ => format!("takes {} to repeat PSN {} of a {verb} after the NACK", self.took, self.psn),
+        };
+        let packets = [self.end, self.begin].map(|at| trace.records()[at].sequence);
+        Some(Anomaly {
+            rule: Rule::SlowNack,
+            who: Who { role: self.role, address: Some(address), connection: Some(self.connection) },
+            state: self.state,
+            what,
+            evidence: Evidence::packets(packets)
+                .with_time("took", self.took)
+                .with_time("unexplained", self.net)
+                .with_time("limit", SLOW_RETRANSMISSION.times(self.at_once)),
+        })
+    }
+}
+
+/// Takes off what may have waited: the packet that starts a phase behind others on the slowest link to its receiver, the
+/// one that ends it behind what its sender was sending without a break.
+///
+/// A phase that ends right behind a NAK of the same connection may have been over before: what a responder answers it answers
+/// in order, and that NAK has a phase of its own.
+fn leave_out_queues(trace: &Trace, sides: &Sides, phases: &mut Vec<Phase>) {
+    let records = trace.records();
+    let mut concerns = vec![false; records.len()];
+    for phase in phases.iter() {
+        (concerns[phase.begin], concerns[phase.end]) = (true, true);
+    }
+    let mut arrives: FxHashMap<usize, Nanos> = phases.iter().map(|phase| (phase.begin, phase.left)).collect();
+    for host in [Side::Requester, Side::Responder] {
+        let mut free = Nanos::ZERO;
+        for departure in departures(trace, sides, host) {
+            let at = departure.record as usize;
+            let takes = on_the_slowest_link(records[at].frame_len);
+            free = free.max(departure.left) + takes.times(u64::from(departure.copies));
+            if concerns[at] {
+                arrives.entry(at).and_modify(|arrives| *arrives = free);
+            }
+        }
+    }
+    let side_of: Vec<Option<Side>> = trace.flows().iter().map(|flow| sides.of(flow.source)).collect();
+    let mut ready: FxHashMap<usize, usize> = phases.iter().map(|phase| (phase.end, phase.end)).collect();
+    // Of each host, the packet since which it has been sending without a break, and when its last one was, and how long.
+    let mut at_work = [(0, Nanos::ZERO, 0); 2];
+    for (at, record) in records.iter().enumerate() {
+        let Some(side) = side_of[record.flow.index()] else { continue };
+        let (since, last, length) = &mut at_work[side.index()];
+        // A switch may stamp packets when they begin or when they end.
+        if record.time - *last > takes(record.frame_len.max(*length)) {
+            *since = at;
+        }
+        (*last, *length) = (record.time, record.frame_len);
+        if concerns[at] {
+            ready.entry(at).and_modify(|ready| *ready = *since);
+        }
+    }
+    let is_nak = |record: &Record| {
+        record.class() == Class::Acknowledge && matches!(record.aeth().syndrome, Syndrome::Nak(_))
+    };
+    phases.retain_mut(|phase| {
+        let since = &records[ready[&phase.end]];
+        phase.net = since.time - arrives[&phase.begin];
+        ready[&phase.end] == phase.end || since.flow != records[phase.end].flow || !is_nak(since)
+    });
+}
+
+/// When each fast retransmission began and ended, as far as it can be told.
+pub(super) fn recoveries<'a>(
+    trace: &'a Trace,
+    analysis: &'a Analysis,
+) -> impl Iterator<Item = (Nanos, Nanos)> + 'a {
+    analysis.retransmissions.iter().filter_map(|entry| {
+        entry.generation_ns.or(entry.reaction_ns)?;
+        let end = trace.find(entry.retransmission.or(entry.nack)?)?.time;
+        let took = entry.generation_ns.unwrap_or_default() + entry.reaction_ns.unwrap_or_default();
+        Some((end - took, end))
+    })
+}
+
+fn count_at_once(trace: &Trace, analysis: &Analysis, phases: &mut [Phase]) {
+    let (mut begins, mut ends): (Vec<Nanos>, Vec<Nanos>) = recoveries(trace, analysis).unzip();
+    begins.sort_unstable();
+    ends.sort_unstable();
+    for phase in phases {
+        let until = trace.records()[phase.end].time;
+        let begun = begins.partition_point(|begin| *begin <= until);
+        let over = ends.partition_point(|end| *end < phase.left);
+        phase.at_once = (begun.saturating_sub(over) as u64).max(1);
+    }
+}

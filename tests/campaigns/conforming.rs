@@ -1,0 +1,70 @@
+//! No findings on NICs that conform.
+
+use std::fs;
+use std::path::Path;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::campaign::{campaign, findings};
+use crate::profiles;
+use crate::run::folder;
+
+/// `reference` and three random conforming profiles, as files of a folder.
+fn nics(folder: &Path) -> [String; 4] {
+    let drawn = [1, 2, 3].map(|seed| {
+        let name = format!("./conforming-{seed}.toml");
+        let profile = profiles::draw(&mut ChaCha8Rng::seed_from_u64(seed));
+        fs::write(folder.join(&name), profile.to_toml()).unwrap();
+        name
+    });
+    let [first, second, third] = drawn;
+    ["reference".to_owned(), first, second, third]
+}
+
+/// Campaigns with these seeds; what they found where nothing is to be found.
+fn false_alarms(seeds: impl IntoIterator<Item = u64>) -> Vec<String> {
+    let folder = folder(&[]);
+    let nics = nics(folder.path());
+    let mut alarms = Vec::new();
+    for seed in seeds {
+        for nic in &nics {
+            for target in ["general", "noisy-neighbor"] {
+                let out = format!("{target}-{seed}-{}", nic.trim_matches(['.', '/']));
+                let args = [
+                    target,
+                    "--nic",
+                    nic,
+                    "--seed",
+                    &seed.to_string(),
+                    "--executions",
+                    "2000",
+                    "--out",
+                    &out,
+                ];
+                let summary = campaign(folder.path(), &args);
+                assert_eq!((&summary["executions"], &summary["invalid"]), (&2000.into(), &0.into()));
+                println!("{target} on {nic}, seed {seed}: {} findings", findings(&summary).len());
+                for finding in findings(&summary) {
+                    let path = folder.path().join(&out).join(finding["path"].as_str().unwrap());
+                    let test = fs::read_to_string(path.join("reproducer.toml")).unwrap();
+                    alarms.push(format!("{target} on {nic}, seed {seed}: {finding:#}\n{test}"));
+                }
+            }
+        }
+    }
+    alarms
+}
+
+#[test]
+fn nothing_is_found() {
+    let alarms = false_alarms([1]);
+    assert!(alarms.is_empty(), "{}", alarms.join("\n\n"));
+}
+
+#[test]
+#[ignore = "takes minutes: ci/long"]
+fn nothing_is_found_with_further_seeds() {
+    let alarms = false_alarms(2..=5);
+    assert!(alarms.is_empty(), "{}", alarms.join("\n\n"));
+}

@@ -1,0 +1,19 @@
+//! Whole campaigns of the built binary, on simulated NICs. Those that take minutes are `#[ignore]`d here and run by
+//! `ci/long`.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
+
+mod campaign;
+mod conforming;
+mod copies;
+mod degenerate;
+#[cfg(feature = "tmpfs")]
+mod full_disk;
+mod noisy_neighbor;
+#[path = "../../executor/tests/random/profiles.rs"]
+mod profiles;
+mod resume;
+#[path = "../cli/run.rs"]
+#[allow(dead_code, reason = "these tests need some of it")]
+mod run;
+mod two_quirks;
