@@ -11,13 +11,14 @@ use mutators::{Target, Vocabulary};
 use scoring::Kind;
 use scoring::score::Objective;
 
+use super::checks::{check_request, check_signatures, take_back_findings, unchanged};
 use super::engine::{Engine, Event, Setup, Status};
 use super::error::CampaignError;
-use super::folder::{self, CORPUS, INITIAL, NICS, TARGET};
+use super::folder::{self, CORPUS, NICS, TARGET};
+use super::initial;
 use super::settings::{Copied, Limits, Settings, Strategy};
 use super::stop::{End, Stop};
 use super::summary::Summary;
-use crate::finding;
 use crate::run::TestbedName;
 
 /// What the user asks for. What is absent has its default in a new campaign, and stays as it was in a resumed one.
@@ -103,7 +104,7 @@ impl Campaign {
         let profiles = [load(&nics[0])?, load(&nics[1])?];
         let mut notes = Vec::new();
         let initial = match &request.initial {
-            Some(folder) => read_initial(folder, &target, &mut notes)?,
+            Some(folder) => initial::read(folder, &target, &mut notes)?,
             None => Vec::new(),
         };
 
@@ -120,7 +121,7 @@ impl Campaign {
             let is_file = !profile::is_shipped(nic);
             copies.push(Copied::new(nic, is_file.then(|| whole(nic)), file, &text));
         }
-        let initial_copies = write_initial(path, &initial)?;
+        let initial_copies = initial::write(path, &initial)?;
         let store = Store::create(&path.join(CORPUS))?;
         let (batch, keep_probability, minimizer_budget) = Settings::constants();
         let mut copies = copies.into_iter();
@@ -297,208 +298,7 @@ impl Campaign {
     }
 }
 
-/// Findings that a damaged corpus has lost and whose folders are whole. Those that the search has not come to yet it will
-/// find again.
-fn take_back_findings(path: &Path, store: &Store, notes: &mut Vec<String>) -> Result<(), CampaignError> {
-    let Ok(folders) = finding::find(path) else { return Ok(()) };
-    let known = store.findings()?;
-    let progress = store.progress()?;
-    for folder in folders {
-        let Ok(kept) = finding::read(&folder) else { continue };
-        let record = kept.record();
-        let is_known = known.iter().any(|known| known.signature == record.signature);
-        if !is_known && record.first_seen_execution <= progress.executions {
-            store.put_finding(&record, progress)?;
-            notes.push(format!("the corpus had lost a finding; it is back from {}", folder.display()));
-        }
-    }
-    Ok(())
-}
-
-/// Refuses what is no signature: nothing would ever be ignored by it.
-fn check_signatures(signatures: &[String]) -> Result<(), CampaignError> {
-    for signature in signatures {
-        let mut parts = signature.split('/');
-        let is_kind = parts.next().is_some_and(|kind| Kind::ALL.iter().any(|known| known.name() == kind));
-        if !is_kind || parts.count() < 2 {
-            return Err(CampaignError::Usage(format!(
-                "--ignore {signature}: is no signature; one begins with kind, role and rule, as in \
-                 gbn-violation/responder/nak-again"
-            )));
-        }
-    }
-    Ok(())
-}
-
-fn listed(signatures: &[String]) -> String {
-    if signatures.is_empty() { "empty".into() } else { signatures.join(" ") }
-}
-
-/// A campaign that does not run, for work on its findings. Nobody else can run it meanwhile.
-#[derive(Debug)]
-pub struct Idle {
-    folder: PathBuf,
-    settings: Settings,
-    store: Store,
-    _lock: File,
-    /// What the user should know.
-    pub notes: Vec<String>,
-}
-
-impl Idle {
-    /// The campaign in a folder.
-    ///
-    /// # Errors
-    /// There is none, it runs, or its corpus cannot be opened.
-    pub fn open(folder: &Path) -> Result<Self, CampaignError> {
-        let settings = folder::read_settings(folder)?;
-        let lock = folder::lock(folder)?;
-        let (store, notes) = Store::open(&folder.join(CORPUS))?;
-        Ok(Self { folder: folder.into(), settings, store, _lock: lock, notes })
-    }
-
-    /// Puts a finding back that was worked on; one that the campaign does not know is left out.
-    ///
-    /// # Errors
-    /// The corpus or the summary cannot be written.
-    pub fn replace(&self, finding: &FindingRecord) -> Result<(), CampaignError> {
-        let mut findings = self.store.findings()?;
-        let Some(known) = findings.iter_mut().find(|known| known.signature == finding.signature) else {
-            return Ok(());
-        };
-        let mut progress = self.store.progress()?;
-        progress.minimizer_executions = progress
-            .minimizer_executions
-            .saturating_add(finding.minimizer_executions.saturating_sub(known.minimizer_executions));
-        *known =
-            FindingRecord { config: known.config.clone(), sightings: known.sightings, ..finding.clone() };
-        self.store.put_finding(known, progress)?;
-        self.store.checkpoint()?;
-        let corpus_size = self.store.kept().count() as u64;
-        let summary = Summary::new(&self.settings, progress, corpus_size, &findings);
-        folder::write_json(&self.folder.join(folder::SUMMARY), &summary)
-    }
-}
-
 /// A path as it is from any folder.
 fn whole(path: &str) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.into())
-}
-
-/// Tests of a folder, by name, in order.
-fn read_initial(
-    folder: &Path,
-    target: &Target,
-    notes: &mut Vec<String>,
-) -> Result<Vec<(String, TestConfig)>, CampaignError> {
-    let mut files = Vec::new();
-    let unreadable = |error| CampaignError::Usage(format!("{}: cannot be read: {error}", folder.display()));
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        if !["toml", "yaml", "yml"].contains(&extension) {
-            continue;
-        }
-        if path.is_file() {
-            files.push(path);
-        } else {
-            notes.push(format!("{}: is no file, and is left out", path.display()));
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        return Err(CampaignError::Usage(format!(
-            "{}: holds no tests to start from (.toml, or Lumina's .yaml or .yml)",
-            folder.display()
-        )));
-    }
-    let mut tests = Vec::new();
-    for path in files {
-        let loaded = corpus::load(&path)?;
-        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        notes.extend(loaded.notes.iter().map(|note| format!("{}: {note}", path.display())));
-        if let Err(why) = target.admits(&loaded.config) {
-            notes.push(format!("{}: is outside of the target's search space: {why}", path.display()));
-        }
-        tests.push((name, loaded.config));
-    }
-    Ok(tests)
-}
-
-fn write_initial(path: &Path, tests: &[(String, TestConfig)]) -> Result<Vec<Copied>, CampaignError> {
-    if tests.is_empty() {
-        return Ok(Vec::new());
-    }
-    let folder = path.join(INITIAL);
-    fs::create_dir_all(&folder).map_err(folder::io_error(&folder, "cannot be made"))?;
-    let mut copies = Vec::new();
-    for ((name, config), number) in tests.iter().zip(1..) {
-        let file = format!("{INITIAL}/{number:04}.toml");
-        let text = config.to_toml();
-        folder::write_text(&path.join(&file), &text)?;
-        copies.push(Copied::new(name, None, file, &text));
-    }
-    Ok(copies)
-}
-
-/// Refuses a request that asks for another campaign than the one that is there.
-fn check_request(path: &Path, settings: &Settings, request: &Request) -> Result<(), CampaignError> {
-    let differs = |what: &str, has: &dyn std::fmt::Display, wants: &dyn std::fmt::Display| {
-        Err(CampaignError::Usage(format!(
-            "{}: its {what} is {has}, not {wants}; a resumed campaign keeps what it began with",
-            path.display()
-        )))
-    };
-    fn other<'a, T: PartialEq>(wants: &'a Option<T>, has: &T) -> Option<&'a T> {
-        wants.as_ref().filter(|wants| *wants != has)
-    }
-    if let Some(wants) = other(&request.target, &settings.target.given) {
-        return differs("target", &settings.target.given, wants);
-    }
-    for (what, wants, has) in [
-        ("requester's NIC", &request.nics[0], &settings.requester_nic),
-        ("responder's NIC", &request.nics[1], &settings.responder_nic),
-    ] {
-        // The file may have been moved, as long as it is what was copied.
-        if let Some(wants) = other(wants, &has.given)
-            && !profile::load(wants, Path::new("")).is_ok_and(|profile| has.is(&profile.to_toml()))
-        {
-            return differs(what, &has.given, wants);
-        }
-    }
-    if let Some(wants) = other(&request.seed, &settings.seed) {
-        return differs("seed", &settings.seed, wants);
-    }
-    if let Some(wants) = other(&request.strategy, &settings.strategy) {
-        return differs("strategy", &settings.strategy, wants);
-    }
-    if let Some(wants) = other(&request.testbed, &settings.testbed) {
-        return differs("testbed", &settings.testbed, wants);
-    }
-    if !request.ignore.is_empty() && request.ignore != settings.ignore {
-        return differs("list of ignored signatures", &listed(&settings.ignore), &listed(&request.ignore));
-    }
-    Ok(())
-}
-
-/// Refuses to go on where the original of a copy was changed; one that was moved away is no harm.
-fn unchanged(
-    copy: &Copied,
-    text: &str,
-    notes: &mut Vec<String>,
-    load: impl FnOnce(&str) -> Option<String>,
-) -> Result<(), CampaignError> {
-    let Some(path) = &copy.path else { return Ok(()) };
-    if !path.exists() {
-        notes.push(format!("{} is gone; the campaign's copy {} is used", path.display(), copy.file));
-        return Ok(());
-    }
-    if load(&path.to_string_lossy()).is_some_and(|now| now == text) {
-        return Ok(());
-    }
-    Err(CampaignError::Usage(format!(
-        "{}: was changed since the campaign began; put it back, or begin a new campaign (`replay` uses the copy {})",
-        path.display(),
-        copy.file
-    )))
 }

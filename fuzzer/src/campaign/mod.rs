@@ -3,9 +3,12 @@
 mod baselines;
 mod begin;
 mod candidates;
+mod checks;
 mod engine;
 mod error;
 mod folder;
+mod idle;
+mod initial;
 mod pool;
 mod random;
 mod retention;
@@ -15,11 +18,12 @@ mod stop;
 mod summary;
 
 pub use baselines::InMemory;
-pub use begin::{Campaign, Idle, Request, vocabulary};
+pub use begin::{Campaign, Request, vocabulary};
 pub use engine::{Engine, Event, Setup, Status};
 pub use error::CampaignError;
 pub(crate) use error::is_full;
 pub use folder::{CORPUS, FINDINGS, SETTINGS, SUMMARY};
+pub use idle::Idle;
 pub use schedule::BATCH;
 pub use settings::{Copied, KEEP_PROBABILITY, Limits, MINIMIZER_BUDGET, Settings, Strategy};
 pub use stop::{End, Stop};

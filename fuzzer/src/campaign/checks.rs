@@ -1,0 +1,119 @@
+//! What a request and a folder must not be for a campaign to begin or to go on.
+
+use std::path::Path;
+
+use corpus::store::Store;
+use executor::profile;
+use scoring::Kind;
+
+use super::begin::Request;
+use super::error::CampaignError;
+use super::settings::{Copied, Settings};
+use crate::finding;
+
+/// Refuses a request that asks for another campaign than the one that is there.
+pub(super) fn check_request(
+    path: &Path,
+    settings: &Settings,
+    request: &Request,
+) -> Result<(), CampaignError> {
+    let differs = |what: &str, has: &dyn std::fmt::Display, wants: &dyn std::fmt::Display| {
+        Err(CampaignError::Usage(format!(
+            "{}: its {what} is {has}, not {wants}; a resumed campaign keeps what it began with",
+            path.display()
+        )))
+    };
+    fn other<'a, T: PartialEq>(wants: &'a Option<T>, has: &T) -> Option<&'a T> {
+        wants.as_ref().filter(|wants| *wants != has)
+    }
+    if let Some(wants) = other(&request.target, &settings.target.given) {
+        return differs("target", &settings.target.given, wants);
+    }
+    for (what, wants, has) in [
+        ("requester's NIC", &request.nics[0], &settings.requester_nic),
+        ("responder's NIC", &request.nics[1], &settings.responder_nic),
+    ] {
+        // The file may have been moved, as long as it is what was copied.
+        if let Some(wants) = other(wants, &has.given)
+            && !profile::load(wants, Path::new("")).is_ok_and(|profile| has.is(&profile.to_toml()))
+        {
+            return differs(what, &has.given, wants);
+        }
+    }
+    if let Some(wants) = other(&request.seed, &settings.seed) {
+        return differs("seed", &settings.seed, wants);
+    }
+    if let Some(wants) = other(&request.strategy, &settings.strategy) {
+        return differs("strategy", &settings.strategy, wants);
+    }
+    if let Some(wants) = other(&request.testbed, &settings.testbed) {
+        return differs("testbed", &settings.testbed, wants);
+    }
+    if !request.ignore.is_empty() && request.ignore != settings.ignore {
+        return differs("list of ignored signatures", &listed(&settings.ignore), &listed(&request.ignore));
+    }
+    Ok(())
+}
+
+/// Refuses to go on where the original of a copy was changed; one that was moved away is no harm.
+pub(super) fn unchanged(
+    copy: &Copied,
+    text: &str,
+    notes: &mut Vec<String>,
+    load: impl FnOnce(&str) -> Option<String>,
+) -> Result<(), CampaignError> {
+    let Some(path) = &copy.path else { return Ok(()) };
+    if !path.exists() {
+        notes.push(format!("{} is gone; the campaign's copy {} is used", path.display(), copy.file));
+        return Ok(());
+    }
+    if load(&path.to_string_lossy()).is_some_and(|now| now == text) {
+        return Ok(());
+    }
+    Err(CampaignError::Usage(format!(
+        "{}: was changed since the campaign began; put it back, or begin a new campaign (`replay` uses the copy {})",
+        path.display(),
+        copy.file
+    )))
+}
+
+/// Refuses what is no signature: nothing would ever be ignored by it.
+pub(super) fn check_signatures(signatures: &[String]) -> Result<(), CampaignError> {
+    for signature in signatures {
+        let mut parts = signature.split('/');
+        let is_kind = parts.next().is_some_and(|kind| Kind::ALL.iter().any(|known| known.name() == kind));
+        if !is_kind || parts.count() < 2 {
+            return Err(CampaignError::Usage(format!(
+                "--ignore {signature}: is no signature; one begins with kind, role and rule, as in \
+                 gbn-violation/responder/nak-again"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn listed(signatures: &[String]) -> String {
+    if signatures.is_empty() { "empty".into() } else { signatures.join(" ") }
+}
+
+/// Findings that a damaged corpus has lost and whose folders are whole. Those that the search has not come to yet it will
+/// find again.
+pub(super) fn take_back_findings(
+    path: &Path,
+    store: &Store,
+    notes: &mut Vec<String>,
+) -> Result<(), CampaignError> {
+    let Ok(folders) = finding::find(path) else { return Ok(()) };
+    let known = store.findings()?;
+    let progress = store.progress()?;
+    for folder in folders {
+        let Ok(kept) = finding::read(&folder) else { continue };
+        let record = kept.record();
+        let is_known = known.iter().any(|known| known.signature == record.signature);
+        if !is_known && record.first_seen_execution <= progress.executions {
+            store.put_finding(&record, progress)?;
+            notes.push(format!("the corpus had lost a finding; it is back from {}", folder.display()));
+        }
+    }
+    Ok(())
+}
