@@ -156,3 +156,15 @@ fn what_was_interrupted_while_minimising_is_not_done() {
     }
     assert!(interrupted, "no moment was while a finding was being minimised");
 }
+
+/// A seed that nobody gave is one that somebody can give.
+#[test]
+fn a_drawn_seed_may_be_given_again() {
+    let folder = folder(&[]);
+    let summary = campaign(folder.path(), &["general", "--executions", "20", "--out", "drawn"]);
+    let seed = summary["seed"].as_u64().unwrap();
+    assert!(u32::try_from(seed).is_ok(), "{seed}");
+    let args = ["general", "--seed", &seed.to_string(), "--executions", "20", "--out", "given"];
+    campaign(folder.path(), &args);
+    crate::campaign::same(folder.path(), "drawn", "given");
+}

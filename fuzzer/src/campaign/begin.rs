@@ -129,7 +129,7 @@ impl Campaign {
         let settings = Settings {
             version: env!("CARGO_PKG_VERSION").into(),
             strategy: request.strategy.unwrap_or_default(),
-            seed: request.seed.unwrap_or_else(rand::random),
+            seed: request.seed.unwrap_or_else(random_seed),
             testbed: request.testbed.unwrap_or(TestbedName::Sim),
             batch,
             keep_probability,
@@ -296,6 +296,12 @@ impl Campaign {
     pub fn summary<'a>(&'a self, status: &Status, findings: &'a [FindingRecord]) -> Summary<'a> {
         Summary::new(&self.settings, status.progress, status.corpus_size, findings)
     }
+}
+
+/// A seed for a campaign that was given none: short enough to be written down, and one that may be given again.
+#[must_use]
+pub fn random_seed() -> u64 {
+    rand::random::<u32>().into()
 }
 
 /// A path as it is from any folder.

@@ -18,7 +18,7 @@ mod stop;
 mod summary;
 
 pub use baselines::InMemory;
-pub use begin::{Campaign, Request, vocabulary};
+pub use begin::{Campaign, Request, random_seed, vocabulary};
 pub use engine::{Engine, Event, Setup, Status};
 pub use error::CampaignError;
 pub(crate) use error::is_full;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::campaign::{Campaign, CampaignError, End, Limits, Request, Stop, Strategy};
+use crate::campaign::{Campaign, CampaignError, End, Limits, Request, Stop, Strategy, random_seed};
 use bytesize::ByteSize;
 
 use super::nic_args::NicArgs;
@@ -124,7 +124,7 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
         (Some(out), true) => Campaign::resume(out, &request),
         (Some(out), false) => Campaign::begin(out, &request),
         (None, _) => {
-            let seed = request.seed.unwrap_or_else(|| rand::random::<u32>().into());
+            let seed = request.seed.unwrap_or_else(random_seed);
             request.seed = Some(seed);
             let target = args.target.as_deref().map(Path::new).and_then(Path::file_stem);
             let target = target.unwrap_or_default().to_string_lossy();
