@@ -53,6 +53,18 @@ impl TestConfig {
         }
     }
 
+    /// Whether some event names a connection (relative QPN).
+    #[must_use]
+    pub fn has_events_on(&self, qpn: u32) -> bool {
+        self.events.iter().any(|event| event.connections.contains(qpn))
+    }
+
+    /// How many connections some event names.
+    #[must_use]
+    pub fn connections_with_events(&self) -> usize {
+        (1..=self.traffic.load.connections()).filter(|qpn| self.has_events_on(*qpn)).count()
+    }
+
     /// One of the hosts, to be edited.
     pub const fn host_mut(&mut self, role: Role) -> &mut Host {
         match role {

@@ -54,6 +54,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether a signature is known and no finding.
+    pub(super) fn ignores(&self, signature: &str) -> bool {
+        self.ignore.iter().any(|ignored| ignored == signature)
+    }
+
     /// With the digest of what is in them.
     pub(super) fn sealed(mut self) -> Self {
         self.sha256 = self.digest();

@@ -7,13 +7,12 @@ use corpus::Minimized;
 use serde::Serialize;
 
 use super::campaign::{fail, hear_ctrl_c};
-use super::nic_args::NicArgs;
+use super::nic_args::InsteadArgs;
 use super::output::{bad_message, complain, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
 use crate::campaign::{self, Idle, Stop};
 use crate::finding::{self, Kept, REPORT, REPRODUCER, WorkError};
-use crate::run::TestbedName;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -31,14 +30,8 @@ pub(super) struct Args {
     /// The folder of a finding.
     #[arg(value_name = "FINDING")]
     finding: PathBuf,
-    /// Where to run it [default: where it was found].
-    #[arg(long, value_name = "TESTBED")]
-    testbed: Option<TestbedName>,
     #[command(flatten)]
-    nics: NicArgs,
-    /// Seed of all that is random in the test, in place of its own.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
-    seed: Option<u64>,
+    instead: InsteadArgs,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -59,19 +52,17 @@ pub(super) fn run(args: &Args) -> Exit {
 }
 
 fn minimize(args: &Args) -> Result<Exit, Exit> {
-    // There is one testbed so far; its parser refuses the others.
-    let TestbedName::Sim = args.testbed.unwrap_or(TestbedName::Sim);
     let bad = |error: finding::ReadError| bad_message("bad finding", &error, args.format);
     let failed = |error: &dyn std::fmt::Display| {
         complain(&format!("error: {error}"));
         Exit::Failed
     };
-    let instead = args.nics.instead(args.seed, args.format)?;
-    let kept = finding::read(&args.finding).map_err(bad)?.with_seed(args.seed);
+    let instead = args.instead.load(args.format)?;
+    let kept = finding::read(&args.finding).map_err(bad)?.with_seed(instead.seed);
     let mut testbed = kept.testbed(&instead).map_err(bad)?;
     // The corpus is opened before the work: while a campaign runs on it, nothing is changed. On other NICs this is
     // another finding than the campaign's.
-    let is_the_campaigns = args.seed.is_none() && instead.nics.iter().all(Option::is_none);
+    let is_the_campaigns = instead.seed.is_none() && instead.nics.iter().all(Option::is_none);
     let campaign = match campaign_of(&kept).filter(|_| is_the_campaigns) {
         Some(folder) => Some(Idle::open(&folder).map_err(|error| fail(error, args.format))?),
         None => None,

@@ -1,4 +1,4 @@
-//! The flags that name NICs, the same for every command that runs tests.
+//! The flags that name NICs, and those that run a finding on others.
 
 use std::path::Path;
 
@@ -7,6 +7,7 @@ use executor::profile;
 use super::output::bad_file;
 use super::{Exit, Format};
 use crate::finding::Instead;
+use crate::run::TestbedName;
 
 /// Which NICs.
 #[derive(clap::Args)]
@@ -36,9 +37,26 @@ impl NicArgs {
     pub(super) fn names(&self) -> [Option<String>; 2] {
         self.named().map(|named| named.map(|(_, nic)| nic))
     }
+}
 
-    /// What takes the place of what a finding keeps; what is wrong with a profile is said.
-    pub(super) fn instead(&self, seed: Option<u64>, format: Format) -> Result<Instead, Exit> {
+/// What takes the place of what a finding keeps, the same for every command that runs findings.
+#[derive(clap::Args)]
+pub(super) struct InsteadArgs {
+    /// Where to run it [default: where it was found].
+    #[arg(long, value_name = "TESTBED")]
+    testbed: Option<TestbedName>,
+    #[command(flatten)]
+    nics: NicArgs,
+    /// Seed of all that is random in a test, in place of its own.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
+    seed: Option<u64>,
+}
+
+impl InsteadArgs {
+    /// The same with its profiles loaded; what is wrong with one is said.
+    pub(super) fn load(&self, format: Format) -> Result<Instead, Exit> {
+        // There is one testbed so far; its parser refuses the others.
+        let TestbedName::Sim = self.testbed.unwrap_or(TestbedName::Sim);
         let load = |nic: Option<String>| match nic {
             None => Ok(None),
             Some(nic) => match profile::load(&nic, Path::new("")) {
@@ -46,7 +64,7 @@ impl NicArgs {
                 Err(error) => Err(bad_file("bad NIC profile", error.0, format)),
             },
         };
-        let [requester, responder] = self.names();
-        Ok(Instead { nics: [load(requester)?, load(responder)?], seed })
+        let [requester, responder] = self.nics.names();
+        Ok(Instead { nics: [load(requester)?, load(responder)?], seed: self.seed })
     }
 }

@@ -7,7 +7,7 @@ use clap::Subcommand;
 use executor::profile::{self, Loaded, ProfileError, SHIPPED};
 use serde::Serialize;
 
-use super::output::{bad_file, print, print_json};
+use super::output::{bad_file, is_valid, print, print_json};
 use super::{Exit, Format};
 
 const AFTER_HELP: &str = "\
@@ -119,12 +119,7 @@ fn check(nic: &str, Loaded { profile, base }: Loaded, format: Format) -> Exit {
 }
 
 fn describe(nic: &str, checked: &Checked) -> String {
-    let mut text = format!("{nic}: valid, called {}", checked.name);
-    let _ = match (&checked.base, checked.changes.len()) {
-        (None, _) => writeln!(text),
-        (Some(base), 0) => writeln!(text, ", the same as {base}"),
-        (Some(base), _) => writeln!(text, ", different from {base} in"),
-    };
+    let mut text = is_valid(nic, &checked.name, checked.base.as_deref(), checked.changes.len());
     for change in &checked.changes {
         let _ = writeln!(text, "  {:<44} {} -> {}", change.field, change.from, change.to);
     }

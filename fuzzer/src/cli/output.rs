@@ -40,6 +40,16 @@ pub(super) fn complain(message: &dyn Display) {
     let _ = writeln!(io::stderr(), "{message}");
 }
 
+/// That a file is valid, what it calls itself, and whether it differs from what it starts from; the differences follow.
+pub(super) fn is_valid(file: &str, name: &str, base: Option<&str>, changes: usize) -> String {
+    let differs = match (base, changes) {
+        (None, _) => String::new(),
+        (Some(base), 0) => format!(", the same as {base}"),
+        (Some(base), _) => format!(", different from {base} in"),
+    };
+    format!("{file}: valid, called {name}{differs}\n")
+}
+
 /// An error as a JSON document.
 #[derive(Serialize)]
 struct ErrorDocument<'a, T> {

@@ -4,12 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::nic_args::NicArgs;
+use super::nic_args::InsteadArgs;
 use super::output::{bad_message, complain, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
 use crate::finding::{self, Document, Instead, Kept, ReadError, ReplayError, Replayed};
-use crate::run::TestbedName;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -29,14 +28,8 @@ pub(super) struct Args {
     /// Folders of findings, findings folders, or campaigns.
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
-    /// Where to run them [default: where they were found].
-    #[arg(long, value_name = "TESTBED")]
-    testbed: Option<TestbedName>,
     #[command(flatten)]
-    nics: NicArgs,
-    /// Seed of all that is random in a test, in place of its own.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
-    seed: Option<u64>,
+    instead: InsteadArgs,
     /// How to print.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -66,9 +59,7 @@ pub(super) fn run(args: &Args) -> Exit {
 }
 
 fn replay(args: &Args) -> Result<Exit, Exit> {
-    // There is one testbed so far; its parser refuses the others.
-    let TestbedName::Sim = args.testbed.unwrap_or(TestbedName::Sim);
-    let instead = args.nics.instead(args.seed, args.format)?;
+    let instead = args.instead.load(args.format)?;
     let mut folders = Vec::new();
     for path in &args.paths {
         let found = finding::find(path);

@@ -11,7 +11,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
-use super::output::{bad_file, print, print_json};
+use super::output::{bad_file, is_valid, print, print_json};
 use super::{Exit, Format};
 use crate::campaign::vocabulary;
 
@@ -199,24 +199,12 @@ fn sample(target: &Target) -> Sample {
         near_cap_percent: near_cap as f64 * 100.0 / tests.len() as f64,
         connections: Spread::of(&tests, |test| test.traffic.load.connections().into()),
         events: Spread::of(&tests, |test| test.events.len() as u64),
-        connections_with_events: Spread::of(&tests, with_events),
+        connections_with_events: Spread::of(&tests, |test| test.connections_with_events() as u64),
     }
 }
 
-/// Connections of a test that events name.
-fn with_events(test: &TestConfig) -> u64 {
-    let connections = 1..=test.traffic.load.connections();
-    let named = |qpn: &u32| test.events.iter().any(|event| event.connections.contains(*qpn));
-    connections.filter(named).count() as u64
-}
-
 fn describe(file: &str, checked: &Checked) -> String {
-    let mut text = format!("{file}: valid, called {}", checked.name);
-    let _ = match (&checked.base, checked.changes.len()) {
-        (None, _) => writeln!(text),
-        (Some(base), 0) => writeln!(text, ", the same as {base}"),
-        (Some(base), _) => writeln!(text, ", different from {base} in"),
-    };
+    let mut text = is_valid(file, &checked.name, checked.base.as_deref(), checked.changes.len());
     for change in &checked.changes {
         let from = change.from.as_deref().unwrap_or("nothing");
         let _ = writeln!(text, "  {:<32} {from} -> {}", change.field, change.to);

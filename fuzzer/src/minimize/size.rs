@@ -47,9 +47,7 @@ impl Size {
             config.events.iter().flat_map(|event| Detail::ALL.map(|detail| detail.height(event, traffic)));
         Self {
             connections,
-            eventful: (1..=connections)
-                .filter(|qpn| config.events.iter().any(|event| event.connections.contains(*qpn)))
-                .count(),
+            eventful: config.connections_with_events(),
             messages: traffic.num_msgs_per_qp,
             bytes: traffic.message_size,
             events: config.events.len(),

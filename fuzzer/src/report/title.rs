@@ -15,10 +15,7 @@ pub fn title(anomaly: &Anomaly, config: &TestConfig) -> String {
     let what = match anomaly.kind() {
         // It is the others that do something in what the oracle says.
         Kind::NoisyNeighbor => {
-            let connections = config.traffic.load.connections();
-            let with_events = (1..=connections)
-                .filter(|qpn| config.events.iter().any(|event| event.connections.contains(*qpn)))
-                .count();
+            let with_events = config.connections_with_events();
             format!("lets connections suffer that have no events, beside {with_events} that have")
         }
         _ => anomaly.what.clone(),

@@ -69,9 +69,8 @@ impl Neighbours {
         passage: &Passage,
     ) -> Option<Self> {
         let traffic = &config.traffic;
-        let spared = |qpn: &u32| !config.events.iter().any(|event| event.connections.contains(*qpn));
         let mut innocent: Vec<Innocent> = (1..=traffic.load.connections())
-            .filter(spared)
+            .filter(|qpn| !config.has_events_on(*qpn))
             .map(|connection| Innocent {
                 connection,
                 mct: Mct::default(),

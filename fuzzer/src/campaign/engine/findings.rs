@@ -17,7 +17,7 @@ impl Engine<'_> {
     ) -> bool {
         let kind = signature.split('/').next().unwrap_or_default();
         let is_sought = self.setup.target.oracles.iter().any(|oracle| oracle == kind);
-        if !is_sought || self.setup.settings.ignore.iter().any(|ignored| ignored == signature) {
+        if !is_sought || self.setup.settings.ignores(signature) {
             return false;
         }
         changed.push(signature.to_owned());

@@ -151,7 +151,7 @@ impl<'a> Engine<'a> {
     pub fn run(mut self) -> Result<(End, Status), CampaignError> {
         let end = match self.search() {
             // Whatever limit was reached too: findings wait to be minimised.
-            Ok(_) if self.setup.stop.is_asked() && self.has_pending() => End::Interrupted,
+            Ok(_) if self.setup.stop.is_asked() && self.pending().next().is_some() => End::Interrupted,
             Ok(end) => end,
             Err(error) if error.is_disk_full() => {
                 // The summary of the last batch that was whole may not fit either.
@@ -338,10 +338,8 @@ impl<'a> Engine<'a> {
         match outcome {
             Outcome::Invalid { .. } => self.progress.invalid += 1,
             Outcome::Scored(scores) => {
-                let is_known = |signature: &str| {
-                    self.findings.contains_key(signature)
-                        || settings.ignore.iter().any(|ignored| ignored == signature)
-                };
+                let is_known =
+                    |signature: &str| self.findings.contains_key(signature) || settings.ignores(signature);
                 let score = score(scores, &self.setup.target.weights, is_known);
                 let keeps = self.schedule.is_initial(*number)
                     || keeps(score, &self.pool, settings.keep_probability, settings.seed, *number);
@@ -427,10 +425,6 @@ impl<'a> Engine<'a> {
         self.findings.values().filter(|finding| finding.minimized == Minimized::Pending)
     }
 
-    fn has_pending(&self) -> bool {
-        self.pending().next().is_some()
-    }
-
     fn status(&self) -> Status {
         Status {
             progress: self.progress,
@@ -438,7 +432,7 @@ impl<'a> Engine<'a> {
             median: self.pool.median(),
             best: self.pool.best(),
             findings: self.findings.len(),
-            pending: self.findings.values().filter(|finding| finding.minimized == Minimized::Pending).count(),
+            pending: self.pending().count(),
         }
     }
 }
