@@ -254,6 +254,13 @@ fn value_of(field: &'static Field) -> BoxedStrategy<String> {
         Kind::Names => {
             proptest::collection::vec("[a-z_]{1,9}", 0..3).prop_map(|names| format!("{names:?}")).boxed()
         }
+        Kind::Ints(bounds) => proptest::collection::vec(bounds.min..=bounds.max, 0..4)
+            .prop_map(|ints| format!("{ints:?}"))
+            .boxed(),
+        Kind::FactorLists(bounds) => {
+            let list = proptest::collection::vec(bounds.min..=bounds.max, 1..4);
+            proptest::collection::vec(list, 0..4).prop_map(|lists| format!("{lists:?}")).boxed()
+        }
     }
 }
 

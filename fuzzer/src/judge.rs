@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use corpus::{Key, TestConfig};
 use dumper::{Observation, integrity};
 use executor::{Testbed, TestbedError};
-use scoring::score::{self, Assessment, Baseline, Reference, References};
+use scoring::score::{self, Assessment, Baseline, References};
 use scoring::{Analysis, Anomaly, Options};
 
 use crate::analyze::Report;
@@ -128,9 +128,7 @@ fn run_and_judge(
         };
         let baseline = baselines.get_or_run(key, &mut summary)?;
         reference_keys.push(key);
-        match reference {
-            Reference::WithoutEvents => references.without_events = baseline,
-        }
+        references.set(reference, baseline);
     }
     let assessment = score::score(config, &observation, &analysis, &references);
     Ok(Verdict::Judged(Box::new(Judged { observation, analysis, references, reference_keys, assessment })))

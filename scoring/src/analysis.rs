@@ -74,6 +74,36 @@ fn as_text<T: ToString, S: serde::Serializer>(value: &T, serializer: S) -> Resul
     serializer.serialize_str(&value.to_string())
 }
 
+/// How a notification point limits its CNPs, as far as the trace tells (001 §6.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct CnpLimiter {
+    /// The narrowest scope that explains which marks were answered; `None` where none does.
+    pub scope: Option<CnpScope>,
+    /// Whether a wider scope would explain them as well.
+    pub scope_certain: bool,
+    /// A marked packet came so long after a CNP of its scope and was not answered: the interval is longer.
+    pub longer_than_ns: Nanos,
+    /// Two CNPs of one scope came so soon after each other: the interval is not longer. `None` of a single CNP.
+    pub at_most_ns: Option<Nanos>,
+    /// Marked data packets that were delivered.
+    pub marked: u64,
+    /// CNPs.
+    pub cnps: u64,
+}
+
+/// One connection that got stuck and was timed out on, until it made progress or failed (001 §6.3).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Expiries {
+    /// Connection, from 1.
+    pub connection: usize,
+    /// The connection's how manieth time, from 1.
+    pub time: u32,
+    /// From the latest moment at which the timer can have been started to each retransmission.
+    pub waits_ns: Vec<Nanos>,
+    /// Whether the connection failed then.
+    pub failed: bool,
+}
+
 /// Most injected events that are listed; further ones are counted.
 const MAX_EVENTS_LISTED: usize = 1_000;
 
@@ -92,6 +122,13 @@ pub struct Analysis {
     pub marked: u64,
     /// CNPs sent.
     pub cnps: u64,
+    /// How the requester's and the responder's notification point limit their CNPs.
+    pub limiters: [Option<CnpLimiter>; 2],
+    /// Expiries of the ACK timer, one entry for each time that a connection got stuck and was timed out on, in order.
+    pub expiries: Vec<Expiries>,
+    /// Half of a round trip, from the switch to each host and back: what a phase of a retransmission at the requester or
+    /// the responder takes on its way (001 §4). `None` where the trace has no prompt answer to tell it by.
+    pub half_rtt: [Option<Nanos>; 2],
     /// Counters of the requester's and the responder's host.
     pub counters: [Option<CounterReport>; 2],
     /// Message completion times and goodput of each QP.
@@ -193,6 +230,9 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         event_count: events.count,
         marked: cnp.counts().iter().map(|count| count.marked).sum(),
         cnps: cnp.counts().iter().map(|count| count.cnps).sum(),
+        limiters: [None, None],
+        expiries: Vec::new(),
+        half_rtt: [None, None],
         retransmissions,
         counters,
         messages: messages::per_qp(&observation.completions),

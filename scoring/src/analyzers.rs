@@ -83,7 +83,13 @@ pub const ALL: &[Analyzer] = &[
         explanation: "Every CNP needs a delivered ECN-marked packet (or an out-of-order one, as NICs that treat loss \
             as congestion notify those too); a host that receives marks sends CNPs; CNPs of one scope keep the \
             configured interval. The scope is per QP unless another is named, which every wider limit keeps as well.",
-        rules: &[Rule::EcnWithoutCnp, Rule::CnpWithoutEcn, Rule::CnpForm, Rule::CnpTooEarly],
+        rules: &[
+            Rule::EcnWithoutCnp,
+            Rule::CnpWithoutEcn,
+            Rule::CnpForm,
+            Rule::CnpTooEarly,
+            Rule::CnpWithheld,
+        ],
     },
     Analyzer {
         name: "counters",
@@ -127,6 +133,24 @@ pub const ALL: &[Analyzer] = &[
             nor is a time-out that is too short for the path, nor what a receiver cannot take. An oracle: judges \
             tests, in campaigns.",
         rules: &[Rule::InnocentSuffers],
+    },
+    Analyzer {
+        name: "interoperability",
+        summary: "compares what two NICs throw away of each other's with what each does of its own kind's",
+        needs: "a test that was run, and the same between two NICs of each kind",
+        explanation: "Packets that a host's counters say it threw away, where neither NIC throws any away in the same \
+            test with its own kind. Where a testbed has no such pair, it says that nothing explains them. An oracle: \
+            judges tests, in campaigns.",
+        rules: &[Rule::PairDiscards, Rule::DiscardsUnexplained],
+    },
+    Analyzer {
+        name: "sharing",
+        summary: "finds traffic classes that do not get what the others leave",
+        needs: "a test that was run with transmission selection, and the same without",
+        explanation: "In the middle of a message, while nobody else of the host sends, the link stands idle no longer \
+            than in the same test without transmission selection. Connections that CNPs or losses slow down are left \
+            out. An oracle: judges tests, in campaigns.",
+        rules: &[Rule::BandwidthWithheld],
     },
     Analyzer {
         name: "end",

@@ -35,11 +35,15 @@ pub enum Kind {
     NoisyNeighbor,
     /// A NACK that is made, or acted on, slowly.
     SlowRetransmission,
+    /// Packets that one NIC throws away of another's, where neither does with its own kind.
+    InteropDiscard,
+    /// Bandwidth that a traffic class leaves and no other one gets.
+    NonWorkConserving,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::GbnViolation,
         Self::ProtocolViolation,
         Self::UnexpectedTimeout,
@@ -51,6 +55,8 @@ impl Kind {
         Self::UnexplainedDiscard,
         Self::NoisyNeighbor,
         Self::SlowRetransmission,
+        Self::InteropDiscard,
+        Self::NonWorkConserving,
     ];
 
     /// The name in reports.
@@ -67,6 +73,8 @@ impl Kind {
             Self::UnexplainedDiscard => "unexplained-discard",
             Self::NoisyNeighbor => "noisy-neighbor",
             Self::SlowRetransmission => "slow-retransmission",
+            Self::InteropDiscard => "interop-discard",
+            Self::NonWorkConserving => "non-work-conserving",
         }
     }
 }
@@ -135,6 +143,9 @@ pub struct Evidence {
     /// Named times in nanoseconds.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub times_ns: BTreeMap<&'static str, Nanos>,
+    /// Named numbers, their unit in the name: what was inferred of the NIC.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub numbers: BTreeMap<&'static str, u64>,
     /// Counters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterEvidence>,
@@ -152,6 +163,12 @@ impl Evidence {
     /// With a named time.
     pub fn with_time(mut self, name: &'static str, time: Nanos) -> Self {
         self.times_ns.insert(name, time);
+        self
+    }
+
+    /// With a named number.
+    pub fn with_number(mut self, name: &'static str, number: u64) -> Self {
+        self.numbers.insert(name, number);
         self
     }
 }

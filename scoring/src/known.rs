@@ -56,7 +56,8 @@ impl RnrRetries {
 }
 
 /// Which CNPs share one interval (001 §6.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum CnpScope {
     /// Those to one QP: what every narrower or wider limiter keeps, so the default where nothing is known.
     #[default]

@@ -21,7 +21,7 @@ pub mod score;
 mod sides;
 pub mod thresholds;
 
-pub use analysis::{Analysis, ConnectionSummary, InjectedEvent, Options, analyze};
+pub use analysis::{Analysis, CnpLimiter, ConnectionSummary, Expiries, InjectedEvent, Options, analyze};
 pub use anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, Kind, MAX_KEPT_PER_SIGNATURE, Role, Who};
 pub use cnp::CnpCounts;
 pub use connections::{Certainty, Pair};

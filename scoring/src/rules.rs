@@ -178,6 +178,10 @@ rules! {
     CnpTooEarly = "cnp-too-early", CnpGeneration,
         "at most one CNP in each interval and scope",
         "001 §6.3";
+    /// A marked packet without a CNP, though none was sent to its QP within the configured interval.
+    CnpWithheld = "cnp-withheld", CnpGeneration,
+        "an ECN-marked packet is answered with a CNP, unless its QP had one within the configured interval",
+        "annex A17.9.3; 001 §6.3";
     /// A message of which more or less arrived in memory than it has.
     DeliveredNotOnce = "delivered-not-once", DataCorruption,
         "every byte of a message that completes is written once, and none of any message twice",
@@ -202,6 +206,18 @@ rules! {
     SlowNack = "slow-nack", SlowRetransmission,
         "a NACK is made, and acted on, in microseconds, apart from what waits in queues",
         "001 §6.1, figures 8 and 9";
+    /// Packets thrown away that neither NIC of the pair throws away with its own kind.
+    PairDiscards = "pair-discards", InteropDiscard,
+        "two NICs that take each what the like of them send take what the other one sends",
+        "001 §6.2.3";
+    /// Packets that a host throws away, where the testbed cannot tell whether it does with its own kind too.
+    DiscardsUnexplained = "discards-unexplained", UnexplainedDiscard,
+        "a receiver takes what its link brings",
+        "001 §6.2.3";
+    /// A class that could send more than its share while the others leave theirs, and does not.
+    BandwidthWithheld = "bandwidth-withheld", NonWorkConserving,
+        "a class that has packets gets what the other classes leave of the link",
+        "IEEE 802.1Qaz, 37.3; 001 §6.2.1, figure 10";
     /// Connections that no event names, and that suffer when others lose packets.
     InnocentSuffers = "innocent-suffers", NoisyNeighbor,
         "a connection without events completes its messages as in the same test without events",

@@ -6,7 +6,7 @@ use corpus::{ConfigErrors, Finding, MAX_PROBLEMS, clip, nearest};
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::fields::{Bounds, FIELDS, Field, Kind};
+use super::fields::{Bounds, FIELDS, Field, Kind, LONGEST_LIST};
 
 /// A text that is in order: what it lists, and the profile that it starts from.
 pub(super) struct Checked {
@@ -129,10 +129,31 @@ impl Checker<'_> {
                 });
                 names.collect::<Option<Vec<_>>>().map(Value::Array)
             }
+            (Kind::Ints(bounds), DeValue::Array(items)) if items.len() <= LONGEST_LIST => {
+                let numbers = items.iter().map(|item| self.number(field, item, &bounds, integer));
+                numbers.collect::<Option<Vec<_>>>().map(Value::Array)
+            }
+            (Kind::FactorLists(bounds), DeValue::Array(lists)) if lists.len() <= LONGEST_LIST => {
+                let lists = lists.iter().map(|list| self.factors(field, list, &bounds));
+                lists.collect::<Option<Vec<_>>>().map(Value::Array)
+            }
             (Kind::Line(_) | Kind::Text, _) => self.wrong_kind(field, value, "text"),
             (Kind::Flag(_), _) => self.wrong_kind(field, value, "true or false"),
             (Kind::Choice(..), _) => self.wrong_kind(field, value, "a word"),
-            (Kind::Choices(_) | Kind::Names, _) => self.wrong_kind(field, value, "a list"),
+            (Kind::Choices(_) | Kind::Names | Kind::Ints(_) | Kind::FactorLists(_), _) => {
+                self.wrong_kind(field, value, "a list")
+            }
+        }
+    }
+
+    /// One list of a list of them.
+    fn factors(&mut self, field: &Field, list: &Spanned<DeValue<'_>>, bounds: &Bounds<f64>) -> Option<Value> {
+        match list.get_ref() {
+            DeValue::Array(items) if !items.is_empty() && items.len() <= LONGEST_LIST => {
+                let numbers = items.iter().map(|item| self.number(field, item, bounds, float));
+                numbers.collect::<Option<Vec<_>>>().map(Value::Array)
+            }
+            _ => self.wrong_kind(field, list, "a list of numbers in the list"),
         }
     }
 

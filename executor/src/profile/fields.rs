@@ -20,7 +20,10 @@ const NACK_PATIENCE: i64 = 30_000;
 const NACK_LATENCY: &str =
     "10 s is beyond every time-out that a test waits for; what takes 100 µs in all is slow (001 §6.1)";
 const LATENCY: &str = "10 s is beyond every time-out that a test waits for";
+const RATES: &str = "DCQCN has 55 µs, 10 MB, 5 and 40 Mb/s; far off it neither reacts nor recovers in a test";
 const VERBS: &[&str] = &["write", "send", "read"];
+/// Longest list of numbers.
+pub(super) const LONGEST_LIST: usize = 64;
 const OFTEN: &str = "no test needs a rarer one; 0 is never";
 const MAX_COUNT: i64 = 1_000_000;
 const MAX_OFFSET: i64 = 1_000;
@@ -70,6 +73,10 @@ pub enum Kind {
     Choices(&'static [&'static str]),
     /// A list of names; only an empty one conforms.
     Names,
+    /// A list of whole numbers.
+    Ints(Bounds<i64>),
+    /// A list of lists of numbers; no list may be empty.
+    FactorLists(Bounds<f64>),
 }
 
 /// A field of a profile.
@@ -131,6 +138,14 @@ impl Field {
             Kind::Choice(words, _) => words.join(", "),
             Kind::Choices(words) => format!("a list of {}", words.join(", ")),
             Kind::Names => "a list of names".into(),
+            Kind::Ints(Bounds { min, max, .. }) => {
+                format!("a list of at most {LONGEST_LIST} whole numbers from {min} to {max}{unit}")
+            }
+            Kind::FactorLists(Bounds { min, max, .. }) => {
+                format!(
+                    "a list of at most {LONGEST_LIST} lists of 1 to {LONGEST_LIST} numbers from {min} to {max}{unit}"
+                )
+            }
         }
     }
 
@@ -150,6 +165,7 @@ impl Field {
             Kind::Choice(words, conformant) if words.len() > conformant.len() => conformant.join(", "),
             Kind::Names => "none".into(),
             Kind::Choice(..) | Kind::Choices(_) | Kind::Line(_) | Kind::Text => String::new(),
+            Kind::Ints(_) | Kind::FactorLists(_) => "none".into(),
         }
     }
 
@@ -164,7 +180,7 @@ impl Field {
             }
             Kind::Flag(only) => only.is_none() || value.as_bool() == only,
             Kind::Choice(_, conformant) => value.as_str().is_some_and(|word| conformant.contains(&word)),
-            Kind::Names => value.as_array().is_some_and(Vec::is_empty),
+            Kind::Names | Kind::Ints(_) | Kind::FactorLists(_) => value.as_array().is_some_and(Vec::is_empty),
             Kind::Choices(_) | Kind::Line(_) | Kind::Text => true,
         }
     }
@@ -247,6 +263,9 @@ pub const FIELDS: &[Field] = &[
     int("transmit.burst", 1, MAX_COUNT, "packets", "Packets of a QP that are sent before it is the next one's turn.")
         .why("beyond any message of a usable test"),
     flag("transmit.mig-req", "MigReq bit of the packets that it sends (IBA vol. 1, 17.2.8)."),
+    int("transmit.pipeline-bytes", 0, 1 << 20, "bytes", "Packets that are scheduled ahead of the cable, in bytes of frames: what is sent again joins behind them (000 6.2, figure 11); 0 for none.")
+        .why("more than any NIC keeps in its transmit pipeline")
+        .conforming(0, 1 << 17),
     latency("receive.latency-ns", "From the last bit of a packet to the transport.").conforming(0, 10_000),
     int("receive.packet-ns", 0, 1_000_000, "ns", "Shortest time between two packets at the transport; 0 where only the link limits.")
         .why("a thousand packets a second is slower than any NIC")
@@ -273,15 +292,38 @@ pub const FIELDS: &[Field] = &[
     factor("timeout.first", "The first expiry of the ACK timer without progress, in multiples of T = 4.096 µs x 2^timeout."),
     factor("timeout.further", "Every further one."),
     flag("timeout.restart-on-nak", "Whether a retransmission that a NAK asked for starts the timer again."),
+    Field::new("adaptive.schedules", Kind::FactorLists(bounds(0.001, 1_000.0)), "T", "Where the host switches adaptive retransmission on: expiries of the ACK timer, one list for each message of a QP that is timed out on; the last list serves all further messages, the last expiry of a list all further ones. A NIC without a list does not have adaptive retransmission.")
+        .why("001 6.3 has 0.06 to 10 T; a hundredfold either way"),
+    Field::new("adaptive.extra-retries", Kind::Ints(bounds(0, 64)), "", "Retries beyond the configured ones, for each such message; the last one serves all further ones.")
+        .why("001 6.3 has 0 to 6"),
     int("slow-path.contexts", 0, MAX_COUNT, "", "Contexts of the slow path; while more connections wait for a NACK than there are, nothing is taken out of the receive buffer. 0 for no limit.")
         .why("more than any test has connections")
         .conforming(0, 0),
     Field::new("slow-path.verbs", Kind::Choices(VERBS), "", "Verbs whose losses are recovered through it."),
+    int("apm.contexts", 0, MAX_COUNT, "", "Contexts of path migration: the first packet of a QP that has MigReq clear takes one, and if none is free stops all that arrive behind it until one is (001 6.2.3). 0 where MigReq means nothing.")
+        .why("more than any test has connections")
+        .conforming(0, 0),
+    latency("apm.resolve-ns", "How long a QP keeps its context of path migration."),
     int("notification.hidden-interval-us", 0, 10_000_000, "µs", "Shortest time between two CNPs that the NIC keeps whatever is configured.")
         .why(LATENCY)
-        .conforming(0, 50),
+        .conforming(0, 0),
     Field::new("notification.configurable", Kind::Flag(Some(true)), "", "Whether `min-time-between-cnps` of the host is obeyed."),
     Field::new("notification.scope", Kind::Choice(&["qp", "destination-ip", "port"], &["qp"]), "", "What shares one CNP interval."),
+    flag("notification.on-loss", "Whether packets out of order make CNPs like marked ones, where the host's `slow-restart` is on (lossy RoCE)."),
+    int("reaction.g-inverse", 1, 65_536, "", "1 / g, the weight of one CNP in alpha (DCQCN, SIGCOMM'15).")
+        .why("a weight is a part of the whole")
+        .conforming(16, 1_024),
+    int("reaction.alpha-timer-us", 1, 1_000_000, "µs", "Time without a CNP after which alpha falls.").why(RATES).conforming(10, 1_000),
+    int("reaction.rate-timer-us", 1, 1_000_000, "µs", "Time after which the rate is raised.").why(RATES).conforming(10, 1_000),
+    int("reaction.byte-counter", 1_024, 1 << 40, "bytes", "Bytes sent after which the rate is raised.").why(RATES),
+    int("reaction.fast-recovery", 1, 1_000, "", "Events of fast recovery: timer and byte counter are each raised so often half way to the rate before the last CNP, and beyond it from then on.")
+        .why(RATES),
+    int("reaction.additive-increase-mbps", 1, 800_000, "Mb/s", "Additive increase, R_AI.").why(RATES),
+    int("reaction.hyper-increase-mbps", 1, 800_000, "Mb/s", "Hyper increase, R_HAI.").why(RATES),
+    int("reaction.min-rate-mbps", 1, 800_000, "Mb/s", "Lowest rate of a QP.").why(RATES).conforming(100, 800_000),
+    int("ets.ceiling-percent", 0, 10_000, "%", "The most that a weighted class gets, in percent of its guaranteed share, whatever the others leave (001 6.2.1); 0 where only the link limits it, which is work-conserving.")
+        .why("a class has one percent of the link or more")
+        .conforming(0, 0),
     Field::new("counters.family", Kind::Choice(&FAMILIES, &["nvidia", "intel"]), "", "Whose names its counters have; rxe's say nothing of what is discarded."),
     int("quirks.nak-repeats", 0, MAX_COUNT, "", "Responder: further sequence NAKs for the same expected PSN, one for each further out-of-order packet, at most so many.")
         .why("beyond the packets of any usable test")

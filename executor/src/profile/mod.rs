@@ -37,6 +37,12 @@ impl<T: Copy> Span<T> {
     }
 }
 
+impl<T: Copy + Default> Default for Span<T> {
+    fn default() -> Self {
+        Self::exactly(T::default())
+    }
+}
+
 impl<'de, T: Deserialize<'de> + Copy> Deserialize<'de> for Span<T> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
@@ -122,10 +128,18 @@ pub struct NicProfile {
     pub retransmission: Retransmission,
     /// The ACK timer.
     pub timeout: TimeoutProfile,
+    /// Adaptive retransmission, which a host may switch on.
+    pub adaptive: Adaptive,
     /// Loss recovery that takes a scarce context of the receive pipeline.
     pub slow_path: SlowPath,
+    /// What packets of new QPs cost that have MigReq clear.
+    pub apm: Apm,
     /// Notification point of DCQCN.
     pub notification: Notification,
+    /// Reaction point of DCQCN.
+    pub reaction: Reaction,
+    /// Transmission selection between traffic classes.
+    pub ets: EtsProfile,
     /// Its counters.
     pub counters: CounterProfile,
     /// Rules that it breaks.
@@ -184,11 +198,14 @@ pub struct Transmit {
     pub burst: u32,
     /// MigReq bit of the packets that it sends (IBA 17.2.8).
     pub mig_req: bool,
+    /// Packets that are scheduled ahead of the cable, in bytes of frames: what is sent again joins behind them (000
+    /// §6.2, figure 11).
+    pub pipeline_bytes: u64,
 }
 
 impl Default for Transmit {
     fn default() -> Self {
-        Self { packet_ns: 0, burst: 1, mig_req: true }
+        Self { packet_ns: 0, burst: 1, mig_req: true, pipeline_bytes: 0 }
     }
 }
 
@@ -282,6 +299,30 @@ impl Default for TimeoutProfile {
     }
 }
 
+/// Adaptive retransmission (001 §6.3): the ACK timer follows a schedule and not its configuration, and requests are
+/// retried more often than configured. In force where the host's `adaptive-retrans` is on; a NIC without schedules does not
+/// have it.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Adaptive {
+    /// Expiries of the timer in multiples of T, one list for each message of a QP that is timed out on; the last list
+    /// serves all further messages, the last expiry of a list all further expiries.
+    pub schedules: Vec<Vec<f64>>,
+    /// Retries beyond the configured ones, for each such message; the last one serves all further ones.
+    pub extra_retries: Vec<u32>,
+}
+
+/// Path migration of packets with MigReq clear (001 §6.2.3): the first packet of a QP that has it takes a context for a
+/// while. A packet that finds none free stops all that arrive behind it.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Apm {
+    /// Contexts; 0 where MigReq means nothing.
+    pub contexts: u32,
+    /// How long a QP keeps its context, in ns.
+    pub resolve_ns: Span<u64>,
+}
+
 /// Loss recovery through a slow path: a receiver of data that waits to make a NACK holds a context, and while more
 /// connections wait than there are contexts, nothing that arrives is taken out of the receive buffer.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
@@ -338,12 +379,60 @@ pub struct Notification {
     pub configurable: bool,
     /// What shares one interval.
     pub scope: CnpScope,
+    /// Whether packets out of order make CNPs like marked ones, where the host's `slow-restart` is on (lossy RoCE).
+    pub on_loss: bool,
 }
 
 impl Default for Notification {
     fn default() -> Self {
-        Self { hidden_interval_us: 0, configurable: true, scope: CnpScope::Qp }
+        Self { hidden_interval_us: 0, configurable: true, scope: CnpScope::Qp, on_loss: false }
     }
+}
+
+/// Reaction point: the rate of each QP that sends data, which its CNPs lower (DCQCN, SIGCOMM'15, §3 and §5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Reaction {
+    /// 1 / g, the weight of one CNP in alpha.
+    pub g_inverse: u32,
+    /// Time without a CNP after which alpha falls, in µs.
+    pub alpha_timer_us: u64,
+    /// Time after which the rate is raised, in µs.
+    pub rate_timer_us: u64,
+    /// Bytes sent after which the rate is raised.
+    pub byte_counter: u64,
+    /// F: timer and byte-counter events of fast recovery.
+    pub fast_recovery: u32,
+    /// R_AI: additive increase, in Mb/s.
+    pub additive_increase_mbps: u32,
+    /// R_HAI: hyper increase, in Mb/s.
+    pub hyper_increase_mbps: u32,
+    /// Lowest rate, in Mb/s.
+    pub min_rate_mbps: u32,
+}
+
+impl Default for Reaction {
+    fn default() -> Self {
+        Self {
+            g_inverse: 256,
+            alpha_timer_us: 55,
+            rate_timer_us: 55,
+            byte_counter: 10_000_000,
+            fast_recovery: 5,
+            additive_increase_mbps: 40,
+            hyper_increase_mbps: 400,
+            min_rate_mbps: 100,
+        }
+    }
+}
+
+/// Transmission selection (IEEE 802.1Qaz).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct EtsProfile {
+    /// The most that a weighted class gets, in percent of its guaranteed share, whatever the others leave; 0 where
+    /// nothing but the link limits it, so that it is work-conserving.
+    pub ceiling_percent: u32,
 }
 
 /// The counters of a NIC.

@@ -25,7 +25,12 @@ pub(crate) fn draw(rng: &mut ChaCha8Rng) -> NicProfile {
                 toml::Value::Array([a.min(b), a.max(b)].map(toml::Value::Float).to_vec())
             }
             Kind::Choice(_, words) => toml::Value::String(words[rng.random_range(0..words.len())].to_owned()),
-            Kind::Choices(_) | Kind::Names | Kind::Line(_) | Kind::Text => continue,
+            Kind::Choices(_)
+            | Kind::Names
+            | Kind::Ints(_)
+            | Kind::FactorLists(_)
+            | Kind::Line(_)
+            | Kind::Text => continue,
         };
         let mut table = &mut table;
         let mut keys = field.path.split('.').peekable();

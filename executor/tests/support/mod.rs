@@ -12,11 +12,14 @@ pub(crate) fn assess(config: &TestConfig, nics: &[NicProfile; 2], observation: &
     let mut references = References::default();
     for reference in score::references_needed(config, observation, &analysis) {
         let test = reference.of(config);
-        let usual = executor::sim::run(&test, nics.clone()).ok();
-        let baseline = usual.map(|usual| Baseline::of(&usual, &analyze(&test, &usual)));
-        match reference {
-            Reference::WithoutEvents => references.without_events = baseline,
-        }
+        let [requester, responder] = nics.clone();
+        let pair = match reference {
+            Reference::WithoutEvents | Reference::WithoutEts => [requester, responder],
+            Reference::RequesterWithItself => [requester.clone(), requester],
+            Reference::ResponderWithItself => [responder.clone(), responder],
+        };
+        let usual = executor::sim::run(&test, pair).ok();
+        references.set(reference, usual.map(|usual| Baseline::of(&usual, &analyze(&test, &usual))));
     }
     score::score(config, observation, &analysis, &references)
 }

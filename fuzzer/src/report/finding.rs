@@ -116,13 +116,16 @@ fn seen(anomaly: &Anomaly) -> String {
 
 /// What the evidence has in numbers; its packets have a table of their own.
 fn numbers(text: &mut String, evidence: &Evidence) {
-    let Evidence { packets: _, times_ns, counters, connections } = evidence;
+    let Evidence { packets: _, times_ns, numbers, counters, connections } = evidence;
     for (name, time) in times_ns {
         let _ = writeln!(
             text,
             "    {:<38} {time}",
             name.replace('-', " ").replace("mct", "message completion time")
         );
+    }
+    for (name, number) in numbers {
+        let _ = writeln!(text, "    {:<38} {number}", name.replace('-', " "));
     }
     for counter in counters {
         let _ = writeln!(

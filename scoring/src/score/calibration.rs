@@ -39,6 +39,8 @@ measures! {
     Notifications = "ECN marks and CNPs",
     GoodputLost = "Goodput of the reference run over that of the test",
     Unevenness = "Payload of the busiest sixteenth of the test over that of the mean one",
+    IdleShare = "How many times the bandwidth that a class used it could have used, of what others left",
+    Classes = "Weighted traffic classes that data was sent in",
     Silence = "The longest silence before further packets, in multiples of the longest wait that is configured",
     Stalls = "Sightings of stalls",
     Corruptions = "Sightings of data that did not arrive once and as it was sent",
@@ -92,6 +94,8 @@ pub const TABLE: &[Calibration] = &[
     row(Cnp, Measure::BrokenNotifications, (0.0, 100.0), 1.0, "001 §6.3: a limiter that does not limit shows at every mark"),
     row(Goodput, Measure::Unevenness, (2.0, 16.0), 0.5, "barriers and ends leave half of the time idle; all in one part is 16"),
     row(Goodput, Measure::GoodputLost, (1.0, 1_000.0), 1.0, "001 figure 11: three orders of magnitude"),
+    row(Sharing, Measure::Classes, (1.0, 8.0), OCCASION, "with one class nothing is shared: an occasion"),
+    row(Sharing, Measure::IdleShare, (1.0, 8.0), 1.0, "001 §6.2.1: half of the link is left idle, a factor of 2; with eight classes 8"),
     row(Stall, Measure::Silence, (1.0, 32.0), 0.8, "an expiry may take 4 T, a stall is 8 times that"),
     row(Stall, Measure::Stalls, (0.0, 1.0), 1.0, "one is enough"),
     row(Integrity, Measure::Retransmissions, (0.0, 1_000.0), OCCASION, "what is sent once is seldom written twice: an occasion"),
@@ -174,7 +178,7 @@ mod tests {
     proptest! {
         #[test]
         fn objectives_are_between_0_and_1_and_grow_with_what_is_measured(
-            values in prop::array::uniform18(any::<f64>()), at in 0..Measure::COUNT, more in 1.0..1e12
+            values in prop::array::uniform20(any::<f64>()), at in 0..Measure::COUNT, more in 1.0..1e12
         ) {
             let before = objectives(&values);
             prop_assert!(before.iter().all(|value| (0.0..=1.0).contains(value)), "{before:?}");

@@ -28,23 +28,53 @@ pub use objective::Objective;
 pub enum Reference {
     /// The same traffic between the same NICs, without events.
     WithoutEvents,
+    /// The same test without transmission selection, so that all classes share one queue.
+    WithoutEts,
+    /// The same test with the requester's NIC at both hosts.
+    RequesterWithItself,
+    /// The same test with the responder's NIC at both hosts.
+    ResponderWithItself,
 }
 
 impl Reference {
     /// The test to run for it.
     #[must_use]
     pub fn of(self, config: &TestConfig) -> TestConfig {
+        let mut test = config.clone();
         match self {
-            Self::WithoutEvents => TestConfig { events: Vec::new(), ..config.clone() },
+            Self::WithoutEvents => test.events = Vec::new(),
+            Self::WithoutEts => (test.requester.ets, test.responder.ets) = (None, None),
+            Self::RequesterWithItself => test.responder.nic.clone_from(&config.requester.nic),
+            Self::ResponderWithItself => test.requester.nic.clone_from(&config.responder.nic),
         }
+        test
     }
 }
 
-/// The reference runs that [`references_needed`] asked for.
+/// The reference runs that [`references_needed`] asked for; none of what the testbed cannot run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct References {
     /// [`Reference::WithoutEvents`].
     pub without_events: Option<Baseline>,
+    /// [`Reference::WithoutEts`].
+    pub without_ets: Option<Baseline>,
+    /// [`Reference::RequesterWithItself`].
+    pub requester_with_itself: Option<Baseline>,
+    /// [`Reference::ResponderWithItself`].
+    pub responder_with_itself: Option<Baseline>,
+}
+
+impl References {
+    /// Takes the summary of a run; none where it could not be judged.
+    pub fn set(&mut self, reference: Reference, baseline: Option<Baseline>) {
+        let place = match reference {
+            Reference::WithoutEvents => &mut self.without_events,
+            Reference::WithoutEts => &mut self.without_ets,
+            Reference::RequesterWithItself => &mut self.requester_with_itself,
+            Reference::ResponderWithItself => &mut self.responder_with_itself,
+        };
+        *place = baseline;
+    }
 }
 
 /// Which reference runs a score needs: none unless something looks suspicious by itself.
@@ -129,7 +159,8 @@ impl Kind {
             Self::DataCorruption => Objective::Integrity,
             Self::CnpGeneration => Objective::Cnp,
             Self::CounterMismatch => Objective::Counters,
-            Self::UnexplainedDiscard => Objective::Discards,
+            Self::UnexplainedDiscard | Self::InteropDiscard => Objective::Discards,
+            Self::NonWorkConserving => Objective::Sharing,
             Self::NoisyNeighbor => Objective::NoisyNeighbor,
             Self::SlowRetransmission => Objective::Latency,
         }

@@ -19,6 +19,8 @@ pub enum Objective {
     Cnp,
     /// Goodput that was lost.
     Goodput,
+    /// Bandwidth that was there and was not used.
+    Sharing,
     /// Silence while something was owed.
     Stall,
     /// Data that did not arrive exactly once and as it was sent.
@@ -27,7 +29,7 @@ pub enum Objective {
 
 impl Objective {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::NoisyNeighbor,
         Self::Discards,
         Self::Latency,
@@ -36,6 +38,7 @@ impl Objective {
         Self::Counters,
         Self::Cnp,
         Self::Goodput,
+        Self::Sharing,
         Self::Stall,
         Self::Integrity,
     ];
@@ -52,6 +55,7 @@ impl Objective {
             Self::Counters => "counters",
             Self::Cnp => "cnp",
             Self::Goodput => "goodput",
+            Self::Sharing => "sharing",
             Self::Stall => "stall",
             Self::Integrity => "integrity",
         }

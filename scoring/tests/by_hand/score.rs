@@ -141,7 +141,7 @@ impl Neighbours {
         let (config, observation) = (config(CONFIG), self.observation());
         let analysis = analysis(&config, &observation);
         let asks = references_needed(&config, &observation, &analysis) == [Reference::WithoutEvents];
-        let references = References { without_events: Some(baseline.clone()) };
+        let references = References { without_events: Some(baseline.clone()), ..References::default() };
         (asks, score(&config, &observation, &analysis, &references))
     }
 
