@@ -7,6 +7,7 @@ mod campaign;
 mod conforming;
 mod copies;
 mod degenerate;
+mod effectiveness;
 #[cfg(feature = "tmpfs")]
 mod full_disk;
 mod noisy_neighbor;
