@@ -13,6 +13,7 @@ mod full_disk;
 mod noisy_neighbor;
 #[path = "../../executor/tests/random/profiles.rs"]
 mod profiles;
+mod renamed;
 mod resume;
 #[path = "../cli/run.rs"]
 #[allow(dead_code, reason = "these tests need some of it")]
