@@ -104,12 +104,20 @@ fn idle(gap: &Gap, usual: u64) -> u64 {
     (gap.took.0 * 1_000).saturating_sub(u64::from(gap.packets) * usual)
 }
 
+/// The part of the link that a class can count on, in percent: a strict one all of it.
+fn guaranteed_percent(ets: &Ets, class: u8) -> f64 {
+    if ets.strict.contains(&class) {
+        return 100.0;
+    }
+    let weights = (0..).zip(&ets.weights).filter(|(other, _)| !ets.strict.contains(other));
+    let all: u32 = weights.map(|(_, weight)| u32::from(*weight)).sum();
+    let own = ets.weights.get(usize::from(class)).copied().unwrap_or(0);
+    f64::from(own) * 100.0 / f64::from(all.max(1))
+}
+
 impl Withheld {
     fn of(class: u8, gaps: &[Gap], ets: &Ets, usual: u64) -> Option<Self> {
-        let strict = ets.strict.contains(&class);
-        let weight = if strict { None } else { Some(u32::from(*ets.weights.get(usize::from(class))?)) };
-        let all: u32 = ets.weights.iter().map(|weight| u32::from(*weight)).sum();
-        let guaranteed = weight.map_or(100.0, |weight| f64::from(weight) * 100.0 / f64::from(all.max(1)));
+        let guaranteed = guaranteed_percent(ets, class);
         let is_withheld = |gap: &&Gap| {
             let idle = idle(gap, usual);
             idle * 100 > u64::from(gap.packets) * usual * IDLE_PERCENT && idle > STAMPS_APART.0 * 1_000
@@ -130,6 +138,7 @@ impl Withheld {
             0 => mean_of_runs(gaps, &withheld),
             typical => typical,
         };
+        let strict = ets.strict.contains(&class);
         Some(Self { class, strict, gap, usual, guaranteed, first })
     }
 
