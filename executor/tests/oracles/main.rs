@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
 mod pairs;
+mod sharing;
 #[path = "../support/mod.rs"]
 mod support;
 mod timers;
