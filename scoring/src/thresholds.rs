@@ -78,3 +78,19 @@ pub const SMALLEST_BUFFER: u64 = 9_216;
 /// Where more comes at once than the smallest buffer holds, what a host throws away is the test's doing if the reference run
 /// makes it throw away a tenth of that, or if more comes at once than in the reference run by this share, in percent.
 pub const MORE_AT_ONCE_PERCENT: u64 = 125;
+
+/// Gaps between packets from which one may say how a host spaces them: those of a message of 10 KB, and as many as it takes
+/// for a class that waited for another one's packet to catch up.
+pub const FEWEST_GAPS: usize = 8;
+
+/// A class that has packets leaves the link idle if the time from one to the next is longer by so many percent than what
+/// is sent meanwhile takes. How frames differ in length, and how classes wait for each other, stay below 5 %; the least
+/// that was published is a factor of 2 (001 figure 10).
+pub const IDLE_PERCENT: u64 = 10;
+
+/// So many percent of a class's packets are spaced so where it does not get what others leave. Interrupts of a host and
+/// its bus make it hiccup, and seldom.
+pub const WITHHELD_PERCENT: usize = 10;
+
+/// How much longer the time that a packet takes may look than it is, as time stamps are rounded.
+pub const STAMPS_APART: Nanos = Nanos(1);

@@ -5,10 +5,10 @@ use crate::counters::{Cause, names};
 use crate::rules::Rule;
 use crate::rules::Rule::{
     AckBeyondData, AckMissing, AckPassesRead, AckRegresses, CnpTooEarly, CnpWithoutEcn, DeliveredNotOnce,
-    DeliveredWrong, DeliveredYetMissing, InnocentSuffers, MsnWrong, NakAgain, NakIgnored, NakMissing,
-    NakWithoutCause, NakWrongPsn, PsnSkipped, ReissueAddress, RequestNeverAnswered, ResponseGap,
-    ResponsePosition, ResponseUnrequested, ResumeEarly, ResumeLate, RetransmissionWithoutCause,
-    RetriesBeyondBudget, RetryAfterFatalNak, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
+    DeliveredWrong, DeliveredYetMissing, DiscardsUnexplained, InnocentSuffers, MsnWrong, NakAgain,
+    NakIgnored, NakMissing, NakWithoutCause, NakWrongPsn, PairDiscards, PsnSkipped, ReissueAddress,
+    RequestNeverAnswered, ResponseGap, ResponsePosition, ResponseUnrequested, ResumeEarly, ResumeLate,
+    RetransmissionWithoutCause, RetryAfterFatalNak, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
 };
 
 /// What a broken rule makes of a test besides.
@@ -125,13 +125,13 @@ pub const CONSEQUENCES: &[Consequence] = &[
     row(ResumeLate, &[NakIgnored], &[], "the NAKed PSN itself is not repeated until the timer expires"),
     row(
         RetransmissionWithoutCause,
-        &[RtoBelowMinimum, RetriesBeyondBudget],
+        &[RtoBelowMinimum],
         &[Cause::Timeouts],
-        "one that comes later than the shortest time-out looks like an expiry, and all look like retries",
+        "one that comes later than the shortest time-out looks like an expiry",
     ),
     row(
         RtoBelowMinimum,
-        &[RetransmissionWithoutCause, RetriesBeyondBudget],
+        &[RetransmissionWithoutCause],
         &[Cause::Timeouts],
         "one that comes sooner than the shortest time-out does not look like an expiry",
     ),
@@ -161,6 +161,13 @@ pub const CONSEQUENCES: &[Consequence] = &[
         &[Cause::DuplicateRequests, Cause::RnrNaksHeard],
         "what is lost behind the switch is missed wherever it was going",
     ),
+    shared(
+        PairDiscards,
+        &[InnocentSuffers],
+        &[],
+        "what a NIC throws away of the other's without any event is missed on every connection",
+    ),
+    shared(DiscardsUnexplained, &[InnocentSuffers], &[], "what is thrown away without any event is missed on every connection"),
     Consequence {
         shows_late: true,
         ..shared(

@@ -32,6 +32,7 @@ pub(super) struct Transmitter {
     rings: Vec<Ring>,
     selection: Option<Selection>,
     qps: Vec<Place>,
+    /// Packets of requests in one turn; answers have one.
     burst: u32,
 }
 
@@ -119,7 +120,8 @@ impl Transmitter {
         let place = &mut self.qps[qp as usize];
         let ring = &mut self.rings[usize::from(place.ring)];
         ring.taken += u32::from(sent);
-        if more && ring.taken < self.burst {
+        let burst = if half == Half::Requester { self.burst } else { 1 };
+        if more && ring.taken < burst {
             return;
         }
         ring.taken = 0;
