@@ -10,7 +10,7 @@ use crate::violations::Judge;
 fn retransmissions(text: &str) -> Vec<Retransmission> {
     let judge = Judge::new();
     judge.gives(text, &[]);
-    let options = Options { config: Some(&judge.config), cnp_scope: judge.scope };
+    let options = Options { config: Some(&judge.config) };
     analyze(&judge.observed(&Tape::new(text)), options).retransmissions
 }
 
