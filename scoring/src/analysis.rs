@@ -229,6 +229,12 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         let answers = prompt.answers()[side.index()].iter().map(PromptAnswer::took);
         answers.chain(cnp.shortest_answer(side)).min()
     });
+    for entry in findings.retransmissions.iter_mut() {
+        let nack = entry.nack.and_then(|nack| trace.find(nack));
+        if let Some(side) = nack.and_then(|nack| sides.of(trace.flow(nack).source)) {
+            entry.correct(half_rtt[side.index()], half_rtt[side.other().index()]);
+        }
+    }
 
     let counters = if has_counters {
         let facts = facts::of_transport(packets, trace, &sides, &trackers, cnp.counts(), &retransmissions);

@@ -29,7 +29,9 @@ fn entry(trigger: Trigger, from_psn: u32, lost: &[u32]) -> Retransmission {
         nack: None,
         retransmission: None,
         generation_ns: None,
+        generation_net_ns: None,
         reaction_ns: None,
+        reaction_net_ns: None,
         timeout_ns: None,
     }
 }

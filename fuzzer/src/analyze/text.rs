@@ -173,6 +173,16 @@ fn retransmissions(text: &mut String, analysis: &Analysis, table: impl Fn(&[u32]
         count(Trigger::Timeout),
         count(Trigger::Rnr)
     );
+    if all.iter().any(|one| one.nack.is_some()) {
+        let half_rtt = |time: Option<Nanos>| {
+            time.map_or("unknown, as nothing is answered at once".to_owned(), |time| time.to_string())
+        };
+        let [requester, responder] = analysis.half_rtt.map(half_rtt);
+        let _ = writeln!(
+            text,
+            "  half a round trip, which net times are without: requester {requester}, responder {responder}"
+        );
+    }
     let mut tables = 0;
     limited(text, all, "retransmissions", |text, one| {
         let _ = writeln!(text, "  {}", sentence(one));
@@ -231,14 +241,17 @@ fn sentence(one: &Retransmission) -> String {
     if !one.lost.is_empty() {
         let _ = write!(text, ", lost: {}", list(&one.lost));
     }
-    for (name, time) in [
-        ("generation", one.generation_ns),
-        ("reaction", one.reaction_ns),
-        ("total", one.total()),
-        ("time-out", one.timeout_ns),
+    for (name, time, net) in [
+        ("generation", one.generation_ns, one.generation_net_ns),
+        ("reaction", one.reaction_ns, one.reaction_net_ns),
+        ("total", one.total(), None),
+        ("time-out", one.timeout_ns, None),
     ] {
         if let Some(time) = time {
             let _ = write!(text, ", {name} {time}");
+        }
+        if let Some(net) = net {
+            let _ = write!(text, " ({net} net)");
         }
     }
     text
