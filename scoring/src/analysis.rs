@@ -284,11 +284,9 @@ fn pass(
                  left,
                  trackers: &mut [ConnectionTracker],
                  cnp: &mut CnpAnalyzer<'_>,
-                 prompt: &mut PromptAnswers<'_>,
                  findings: &mut Findings<'_>| {
         let record = &trace.records()[at];
         cnp.leaves(record, left);
-        prompt.leaves(record, left);
         if let Some(tracker) = tracker_of(record, routes, trackers) {
             tracker.leaves(record, left, findings);
         }
@@ -305,7 +303,7 @@ fn pass(
             held.peek().copied().filter(|Reverse((left, _))| *left < record.time)
         {
             held.pop();
-            leave(held_at, left, trackers, cnp, prompt, findings);
+            leave(held_at, left, trackers, cnp, findings);
         }
         if record.event() != Event::None {
             events.add(record);
@@ -319,19 +317,19 @@ fn pass(
             Fate::Delivered { left, copies } => {
                 for _ in 0..copies {
                     if left <= record.time {
-                        leave(at, left, trackers, cnp, prompt, findings);
+                        leave(at, left, trackers, cnp, findings);
                     } else {
                         held.push(Reverse((left, at)));
                     }
                 }
             }
             // It left somehow, nobody knows when; its connection is not judged any more.
-            Fate::Unknown => leave(at, record.time, trackers, cnp, prompt, findings),
+            Fate::Unknown => leave(at, record.time, trackers, cnp, findings),
             Fate::Lost => {}
         }
     }
     while let Some(Reverse((left, at))) = held.pop() {
-        leave(at, left, trackers, cnp, prompt, findings);
+        leave(at, left, trackers, cnp, findings);
     }
 }
 

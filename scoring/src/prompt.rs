@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use dumper::trace::{Fate, FlowId};
-use dumper::wire::{Class, Syndrome};
+use dumper::wire::{Class, NakCode, Syndrome};
 use dumper::{Event, Nanos, Psn, Record, Trace};
 
 use crate::connections::Pair;
@@ -26,7 +26,7 @@ impl PromptAnswer {
     }
 }
 
-/// A request that asks for an answer, sent once and not answered yet.
+/// A request that asks for an answer and has none yet.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     psn: Psn,
@@ -34,14 +34,17 @@ struct Asked {
     frame_len: u32,
 }
 
-/// One direction of a connection.
+/// Requests of a connection.
 #[derive(Clone, Debug, Default)]
 struct Requests {
     asked: VecDeque<Asked>,
-    /// The farthest PSN that has left the switch.
+    /// The farthest PSN, and the one that was sent last.
+    farthest: Option<Psn>,
     last: Option<Psn>,
-    /// Something was done to a packet: an answer may be that to another one than it seems.
-    disturbed: bool,
+    /// The PSN of the last sequence NAK, until it is repeated.
+    nak: Option<Psn>,
+    /// What is repeated now has never been taken: a NAK says so of its first packet, and what follows comes after it.
+    anew: bool,
 }
 
 /// Gathers prompt answers: the ACK of a request with AckReq, the first response to a Read. Fed packet by packet.
@@ -76,37 +79,24 @@ impl<'a> PromptAnswers<'a> {
     pub(crate) fn enters(&mut self, record: &Record, fate: Fate) {
         let class = record.class();
         if class.is_request() {
-            let requests = &mut self.flows[record.flow.index()];
-            let repeated = requests.last.is_some_and(|last| !record.psn.is_after(last));
-            requests.disturbed |= repeated || !is_undisturbed(record, fate);
-            requests.last = Some(record.psn);
+            self.flows[record.flow.index()].sent(record, class, fate);
         } else if class.is_response() {
             self.answered(record, class);
-        }
-    }
-
-    /// A packet has left the switch.
-    #[inline]
-    pub(crate) fn leaves(&mut self, record: &Record, left: Nanos) {
-        let class = record.class();
-        if class.is_request() && (record.ack_req() || class == Class::ReadRequest) {
-            let requests = &mut self.flows[record.flow.index()];
-            if !requests.disturbed {
-                requests.asked.push_back(Asked { psn: record.psn, left, frame_len: record.frame_len });
-            }
         }
     }
 
     fn answered(&mut self, record: &Record, class: Class) {
         let Some(flow) = self.requests_of[record.flow.index()] else { return };
         let requests = &mut self.flows[flow.index()];
-        let taken = match class {
-            Class::Acknowledge => matches!(record.aeth().syndrome, Syndrome::Ack(_)),
-            _ => true,
-        };
-        if !taken || requests.disturbed {
-            requests.asked.clear();
-            return;
+        if class == Class::Acknowledge {
+            match record.aeth().syndrome {
+                Syndrome::Ack(_) => {}
+                Syndrome::Nak(NakCode::PsnSequenceError) => {
+                    requests.nak = Some(record.psn);
+                    return;
+                }
+                _ => return,
+            }
         }
         while let Some(Asked { psn, left, frame_len }) =
             requests.asked.pop_front_if(|asked| !asked.psn.is_after(record.psn))
@@ -116,6 +106,29 @@ impl<'a> PromptAnswers<'a> {
             {
                 self.answers[host.index()].push(PromptAnswer { left, answered: record.time, frame_len });
             }
+        }
+    }
+}
+
+impl Requests {
+    fn sent(&mut self, record: &Record, class: Class, fate: Fate) {
+        let psn = record.psn;
+        let new = self.farthest.is_none_or(|farthest| psn.is_after(farthest));
+        if new {
+            self.farthest = Some(psn);
+        } else if self.last.is_none_or(|last| !psn.is_after(last)) {
+            // It goes back: which copy an answer is to is certain only if the others were refused.
+            while self.asked.pop_back_if(|asked| !asked.psn.is_before(psn)).is_some() {}
+            self.anew = self.nak.take() == Some(psn);
+        }
+        self.last = Some(psn);
+        // A Read that is issued again is no matter of course.
+        let asks = match class {
+            Class::ReadRequest => new,
+            _ => record.ack_req() && (new || self.anew),
+        };
+        if asks && is_undisturbed(record, fate) {
+            self.asked.push_back(Asked { psn, left: record.time, frame_len: record.frame_len });
         }
     }
 }
