@@ -26,7 +26,7 @@ pub(crate) fn run(config: &TestConfig) -> Observation {
 }
 
 pub(crate) fn analyze(config: &TestConfig, observation: &Observation) -> Analysis {
-    scoring::analyze(observation, Options { config: Some(config), ..Options::default() })
+    scoring::analyze(observation, Options { config: Some(config) })
 }
 
 /// What is found in a test of these NICs.

@@ -25,7 +25,9 @@ fn fast(connection: usize, from_psn: u32) -> Retransmission {
         nack: None,
         retransmission: None,
         generation_ns: None,
+        generation_net_ns: None,
         reaction_ns: None,
+        reaction_net_ns: None,
         timeout_ns: None,
     }
 }
