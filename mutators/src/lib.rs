@@ -4,6 +4,7 @@
 
 mod admit;
 mod axis;
+mod classes;
 mod draw;
 mod operators;
 mod settle;

@@ -50,6 +50,11 @@ impl Space {
         self[Axis::Innocent].contains(1)
     }
 
+    /// Whether NICs change places.
+    pub(crate) fn swaps_nics(&self) -> bool {
+        self[Axis::SwapNics].contains(1)
+    }
+
     /// Most events of a test.
     pub(crate) fn max_entries(&self) -> usize {
         // At most `fields::MAX_EVENTS`.
