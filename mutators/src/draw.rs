@@ -72,8 +72,8 @@ fn traffic(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
     divide(&mut test.traffic.load, rng);
 }
 
-/// Swaps what is plugged in: a NIC, and where it is on a physical testbed.
-pub(crate) const fn swap_nics(test: &mut TestConfig) {
+/// Gives each host the NIC of the other: what is plugged in, and where it is on a physical testbed.
+pub const fn swap_nics(test: &mut TestConfig) {
     std::mem::swap(&mut test.requester.nic, &mut test.responder.nic);
     std::mem::swap(&mut test.requester.physical, &mut test.responder.physical);
 }

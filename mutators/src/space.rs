@@ -50,8 +50,9 @@ impl Space {
         self[Axis::Innocent].contains(1)
     }
 
-    /// Whether NICs change places.
-    pub(crate) fn swaps_nics(&self) -> bool {
+    /// Whether the NICs of the two hosts change places from test to test, which takes two different ones.
+    #[must_use]
+    pub fn swaps_nics(&self) -> bool {
         self[Axis::SwapNics].contains(1)
     }
 
