@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corpus::{Role, TestConfig, testing};
+use corpus::{Host, Role, TestConfig, testing};
 use mutators::{AXES, Axis, Kind, Mutation, SHIPPED, Target, Values, operators};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -95,8 +95,15 @@ const SMALL: &str = r#"
     dcqcn-np-enable = [false, true]
     dcqcn-rp-enable = [false, true]
     min-time-between-cnps = [0, 4]
+    adaptive-retrans = [false, true]
+    slow-restart = [false, true]
+    classes = { min = 0, max = 4 }
+    ets-weights = [1, 50, 100]
+    strict-classes = { min = 0, max = 4 }
+    swap-nics = true
     [events]
     max-entries = 6
+    rounds = { min = 1, max = 3 }
     qpn = ["one", "list", "first", "all"]
     packet = ["data", "ack", "nak", "cnp", "read-request"]
     type = ["drop", "ecn", "corrupt", "delay", "reorder", "duplicate", "set-field"]
@@ -110,6 +117,21 @@ const SMALL: &str = r#"
     copies = [1, 2]
     value = [0, 1]
 "#;
+
+/// What a host says of traffic classes, under the names of the axes; of the weights one.
+fn classes(host: &Host) -> toml::Table {
+    let ets = host.ets.clone().unwrap_or_default();
+    let weights: Vec<u8> = ets.weights.iter().copied().filter(|weight| *weight > 0).collect();
+    let number = |number: usize| toml::Value::Integer(number as i64);
+    let mut classes = toml::Table::from_iter([
+        ("classes".to_owned(), number(weights.len() + ets.strict.len())),
+        ("strict-classes".to_owned(), number(ets.strict.len())),
+    ]);
+    if let Some(weight) = weights.first() {
+        classes.insert("ets-weights".into(), number((*weight).into()));
+    }
+    classes
+}
 
 /// Numbers of a test, by the path of the axis that they are values of.
 fn seen(test: &TestConfig) -> Vec<(String, String)> {
@@ -133,6 +155,7 @@ fn seen(test: &TestConfig) -> Vec<(String, String)> {
     section("traffic", value["traffic"].as_table().unwrap());
     for role in Role::ALL {
         section("hosts", value[role.name()]["roce-parameters"].as_table().unwrap());
+        section("hosts", &classes(test.host(role)));
     }
     for event in value.get("event").into_iter().flat_map(|events| events.as_array().unwrap()) {
         let mut event = event.as_table().unwrap().clone();
@@ -160,7 +183,9 @@ fn chains_reach_every_corner_with_every_operator() {
         let values = target.space.values(entry.axis);
         let ends = match (entry.axis, values) {
             // Not in a test's text under this name.
-            (Axis::Addresses | Axis::MaxEntries | Axis::Innocent, _) => continue,
+            (Axis::Addresses | Axis::MaxEntries | Axis::Innocent | Axis::SwapNics | Axis::Rounds, _) => {
+                continue;
+            }
             (Axis::Progression, _) => continue,
             (_, Values::Range { min, max }) => vec![*min, *max],
             (_, Values::List(list)) => list.clone(),
@@ -299,6 +324,8 @@ fn axis(entry: &'static mutators::Entry) -> BoxedStrategy<String> {
             Axis::Connections | Axis::Messages => 40,
             Axis::MessageSize => 20_000,
             Axis::MaxEntries => 8,
+            // More contradict most of the numbers of classes.
+            Axis::StrictClasses => 1,
             _ => max,
         };
         let one = prop_oneof![Just(min), min..=most.min(min + 30), Just(most)];
@@ -338,7 +365,7 @@ proptest! {
             // Values by themselves are right.
             Err(error) => {
                 let text = error.to_string();
-                let contradictions = ["valid test", "connection", "address", "outstanding", "such a packet"];
+                let contradictions = ["valid test", "connection", "address", "outstanding", "such a packet", "strict"];
                 prop_assert!(contradictions.iter().any(|word| text.contains(word)), "{}", text);
             }
         }

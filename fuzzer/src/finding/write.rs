@@ -55,6 +55,7 @@ pub fn write(
     judged: &Judged,
 ) -> Result<(), WriteError> {
     let folder = campaign.join(FINDINGS).join(&finding.id);
+    let [requester_nic, responder_nic] = settings.nics_of(&finding.reproducer).map(Copied::clone);
     let document = Document {
         id: finding.id.clone(),
         kind: finding.kind.clone(),
@@ -69,8 +70,8 @@ pub fn write(
         campaign_seed: settings.seed,
         testbed: settings.testbed,
         version: settings.version.clone(),
-        requester_nic: settings.requester_nic.clone(),
-        responder_nic: settings.responder_nic.clone(),
+        requester_nic,
+        responder_nic,
         anomaly: serde_json::from_str(&finding.evidence).unwrap_or_default(),
     };
     fs::create_dir_all(&folder).map_err(|source| WriteError::Io { path: folder.clone(), source })?;
