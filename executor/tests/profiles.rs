@@ -62,7 +62,10 @@ fn the_table_has_every_field_once() {
 #[test]
 fn bounds_have_reasons_and_the_defaults_conform() {
     for field in FIELDS {
-        let numeric = matches!(field.kind, Kind::Int(_) | Kind::IntSpan(_) | Kind::FactorSpan(_));
+        let numeric = matches!(
+            field.kind,
+            Kind::Int(_) | Kind::IntSpan(_) | Kind::FactorSpan(_) | Kind::Ints(_) | Kind::FactorLists(_)
+        );
         assert_eq!(numeric, !field.why.is_empty(), "{field}");
         assert!(!field.meaning.is_empty(), "{field}");
     }

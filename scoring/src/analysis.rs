@@ -16,7 +16,7 @@ use crate::connections::{self, Certainty, FlowProfile, LARGEST_MTU, Pair};
 use crate::counters::{self, CounterReport};
 use crate::deliveries;
 use crate::facts::{self, HostFacts};
-use crate::gbn::{ConnectionTracker, Findings, SharedPath};
+use crate::gbn::{ConnectionTracker, Findings, SharedPath, Stuck};
 use crate::known::{CnpScope, Host, Known};
 use crate::messages::{self, MessageTime, QpMessages, Report};
 use crate::retransmission::{Retransmission, Trigger};
@@ -204,17 +204,22 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     let end = trace.records().last().map(|record| record.time).unwrap_or_default();
     let failures = messages::first_failures(&observation.completions);
     let numbers: BTreeMap<_, u32> = observation.connections.iter().map(key_of).zip(1..).collect();
-    for tracker in &mut trackers {
+    let report = |tracker: &ConnectionTracker| {
         // Connections that sent nothing are not tracked: the numbers of the hosts' log may be others.
         let number = numbers.get(&key_of(&tracker.pair().connection));
-        let report = match number.and_then(|number| failures.get(number)) {
+        match number.and_then(|number| failures.get(number)) {
             Some(status) => Report::Failed(*status),
             None if number.is_none() || observation.completions.is_empty() => Report::None,
             None => Report::NoFailure,
-        };
-        tracker.ends(end, report, &mut findings);
+        }
+    };
+    for tracker in &mut trackers {
+        tracker.ends(end, report(tracker), &mut findings);
     }
     cnp.ends(findings.anomalies);
+    let stuck =
+        Stuck::of(&retransmissions, &trackers, |tracker| matches!(report(tracker), Report::Failed(_)));
+    stuck.complete(&mut anomalies, &known);
 
     let counters = if has_counters {
         let facts = facts::of_transport(packets, trace, &sides, &trackers, cnp.counts(), &retransmissions);
@@ -231,7 +236,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         marked: cnp.counts().iter().map(|count| count.marked).sum(),
         cnps: cnp.counts().iter().map(|count| count.cnps).sum(),
         limiters: [None, None],
-        expiries: Vec::new(),
+        expiries: stuck.into_times(),
         half_rtt: [None, None],
         retransmissions,
         counters,

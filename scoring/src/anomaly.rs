@@ -249,6 +249,11 @@ impl Anomalies {
         &self.kept
     }
 
+    /// The same, to add evidence to.
+    pub(crate) fn kept_mut(&mut self) -> &mut [Anomaly] {
+        &mut self.kept
+    }
+
     /// How often each signature was seen, kept or not.
     pub const fn sightings(&self) -> &BTreeMap<String, u64> {
         &self.sightings

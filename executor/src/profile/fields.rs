@@ -260,7 +260,7 @@ pub const FIELDS: &[Field] = &[
     int("transmit.packet-ns", 0, 1_000_000, "ns", "Shortest time from one packet to the next; 0 where only the link limits.")
         .why("a thousand packets a second is slower than any NIC")
         .conforming(0, 1_000),
-    int("transmit.burst", 1, MAX_COUNT, "packets", "Packets of a QP that are sent before it is the next one's turn.")
+    int("transmit.burst", 1, MAX_COUNT, "packets", "Packets of a QP's requests that are sent before it is the next one's turn; answers take turns packet by packet.")
         .why("beyond any message of a usable test"),
     flag("transmit.mig-req", "MigReq bit of the packets that it sends (IBA vol. 1, 17.2.8)."),
     int("transmit.pipeline-bytes", 0, 1 << 20, "bytes", "Packets that are scheduled ahead of the cable, in bytes of frames: what is sent again joins behind them (000 6.2, figure 11); 0 for none.")

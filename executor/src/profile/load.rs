@@ -28,6 +28,9 @@ pub struct Shipped {
 pub const SHIPPED: &[Shipped] = &[
     Shipped { name: ROOT, text: include_str!("../../profiles/reference.toml") },
     Shipped { name: "cx4-lx", text: include_str!("../../profiles/cx4-lx.toml") },
+    Shipped { name: "cx5", text: include_str!("../../profiles/cx5.toml") },
+    Shipped { name: "cx6-dx", text: include_str!("../../profiles/cx6-dx.toml") },
+    Shipped { name: "e810", text: include_str!("../../profiles/e810.toml") },
 ];
 
 /// A profile that could not be loaded, with everything that is wrong with its text.

@@ -194,7 +194,7 @@ impl Default for HostSoftware {
 pub struct Transmit {
     /// Shortest time from one packet to the next, in ns; 0 where only the link limits.
     pub packet_ns: u64,
-    /// Packets of a QP that are sent before it is the next one's turn.
+    /// Packets of a QP's requests that are sent before it is the next one's turn; answers take turns packet by packet.
     pub burst: u32,
     /// MigReq bit of the packets that it sends (IBA 17.2.8).
     pub mig_req: bool,

@@ -184,6 +184,8 @@ fn nic_of(config: &TestConfig, role: Role, profile: NicProfile, connections: &[C
         recv_depth: traffic.recv_depth,
         notifies: host.roce.dcqcn_np_enable,
         cnp_interval: Nanos::from_micros(host.roce.min_time_between_cnps.into()),
+        slow_restart: host.roce.slow_restart,
+        adaptive: host.roce.adaptive_retrans,
     };
     let qps: Vec<QpSetup> = connections
         .iter()

@@ -6,6 +6,7 @@
 //! middle").
 
 mod answers;
+mod expiries;
 mod requester;
 mod responder;
 mod shared_path;
@@ -15,5 +16,6 @@ pub mod tables;
 mod tracker;
 mod window;
 
+pub use expiries::Stuck;
 pub use shared_path::SharedPath;
 pub use tracker::{ConnectionTracker, Findings, TrackerCounts};

@@ -272,6 +272,11 @@ impl ConnectionTracker {
         &self.pair
     }
 
+    /// Relative PSN of the oldest request that is not acknowledged, or of the next one.
+    pub fn oldest(&self) -> Option<u32> {
+        self.ends.as_ref().map(|ends| ends.requester.una().relative_to(self.pair.initial_psn))
+    }
+
     /// What was counted so far.
     pub const fn counts(&self) -> TrackerCounts {
         self.counts

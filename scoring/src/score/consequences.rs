@@ -8,7 +8,7 @@ use crate::rules::Rule::{
     DeliveredWrong, DeliveredYetMissing, InnocentSuffers, MsnWrong, NakAgain, NakIgnored, NakMissing,
     NakWithoutCause, NakWrongPsn, PsnSkipped, ReissueAddress, RequestNeverAnswered, ResponseGap,
     ResponsePosition, ResponseUnrequested, ResumeEarly, ResumeLate, RetransmissionWithoutCause,
-    RetriesBeyondBudget, RetryAfterFatalNak, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
+    RetryAfterFatalNak, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
 };
 
 /// What a broken rule makes of a test besides.
@@ -125,13 +125,13 @@ pub const CONSEQUENCES: &[Consequence] = &[
     row(ResumeLate, &[NakIgnored], &[], "the NAKed PSN itself is not repeated until the timer expires"),
     row(
         RetransmissionWithoutCause,
-        &[RtoBelowMinimum, RetriesBeyondBudget],
+        &[RtoBelowMinimum],
         &[Cause::Timeouts],
-        "one that comes later than the shortest time-out looks like an expiry, and all look like retries",
+        "one that comes later than the shortest time-out looks like an expiry",
     ),
     row(
         RtoBelowMinimum,
-        &[RetransmissionWithoutCause, RetriesBeyondBudget],
+        &[RetransmissionWithoutCause],
         &[Cause::Timeouts],
         "one that comes sooner than the shortest time-out does not look like an expiry",
     ),

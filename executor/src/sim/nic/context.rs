@@ -31,6 +31,10 @@ pub(in crate::sim) struct Attributes {
     pub(in crate::sim) notifies: bool,
     /// Shortest time between two CNPs, as configured.
     pub(in crate::sim) cnp_interval: Nanos,
+    /// Whether losses count as congestion.
+    pub(in crate::sim) slow_restart: bool,
+    /// Whether adaptive retransmission is on.
+    pub(in crate::sim) adaptive: bool,
 }
 
 /// What a NIC has to do later.
@@ -46,6 +50,8 @@ pub(in crate::sim) enum Job {
     AnswerReady(u32),
     /// A context of the slow path is free again.
     ContextFree,
+    /// A context of path migration is free again.
+    PathResolved,
 }
 
 /// What a NIC tells its host.

@@ -15,7 +15,8 @@ const UNLIMITED: u8 = 7;
 impl Requester {
     /// Spends a retry; false if the budget was spent, and the QP has failed.
     fn spend_retry(&mut self, cx: &mut Context<'_>) -> bool {
-        let budget = i32::from(cx.attributes.retry_cnt) + cx.profile.quirks.retry_offset;
+        let extra = self.recovery.extra_retries(cx) as i32;
+        let budget = i32::from(cx.attributes.retry_cnt) + extra + cx.profile.quirks.retry_offset;
         if self.recovery.retries as i32 >= budget {
             cx.count(Stat::RetriesExhausted);
             self.fail(CompletionStatus::RetryExceeded, cx);

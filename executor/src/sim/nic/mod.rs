@@ -8,6 +8,7 @@ mod losses;
 mod memory;
 mod notification;
 mod opcodes;
+mod paths;
 mod receive;
 mod recovery;
 mod requester;
@@ -24,6 +25,7 @@ pub(super) use context::{Attributes, HostEvent};
 use context::{Context, Job, every_nth};
 pub(super) use memory::Memory;
 use notification::NotificationPoint;
+use paths::Paths;
 use receive::{Arrival, ReceiveBuffer};
 pub(super) use requester::Requester;
 pub(super) use responder::Responder;
@@ -32,6 +34,7 @@ use transmit::{Half, Transmitter};
 
 use super::agenda::Agenda;
 use super::packet::Packet;
+use super::random;
 use crate::NicProfile;
 
 /// A queue pair: one connection's end.
@@ -83,6 +86,7 @@ pub(super) struct Nic {
     qps: Vec<Qp>,
     transmitter: Transmitter,
     receive: ReceiveBuffer,
+    paths: Paths,
     notification: NotificationPoint,
     agenda: Agenda<Job>,
     stats: Stats,
@@ -115,6 +119,7 @@ impl Nic {
         Self {
             notification: NotificationPoint::new(&profile, &attributes, qps.len(), peer_addresses),
             receive: ReceiveBuffer::new(&profile.receive),
+            paths: Paths::new(&profile.apm, qps.len()),
             transmitter: Transmitter::new(qps.len(), profile.transmit.burst),
             profile,
             attributes,
@@ -145,11 +150,15 @@ impl Nic {
     #[inline]
     pub(super) fn handle(&mut self, now: Nanos, input: Input) {
         match input {
-            Input::Packet(packet) => match self.receive.arrive(&packet, now) {
-                Arrival::Passes => self.take_in(&packet, now),
-                Arrival::Waits => {}
-                Arrival::Discarded => self.stats.count(Stat::Discards),
-            },
+            Input::Packet(packet) => {
+                let held = self.paths.hold(&packet, self.qp_of(&packet));
+                match self.receive.arrive(&packet, held, now) {
+                    Arrival::Passes => self.take_in(&packet, now),
+                    Arrival::Waits => {}
+                    Arrival::Discarded => self.stats.count(Stat::Discards),
+                }
+                self.note_stall();
+            }
             Input::Post { qp, message, verb, bytes } => {
                 let (end, mut cx) = self.at(qp, now);
                 end.requester.post(message, verb, bytes, &mut cx);
@@ -167,6 +176,10 @@ impl Nic {
                     self.contexts_in_use -= 1;
                     self.note_stall();
                 }
+                Job::PathResolved => {
+                    self.paths.resolved();
+                    self.note_stall();
+                }
                 Job::AckTimer(qp) => self.at_requester(qp, now, Requester::on_timer),
                 Job::Recover(qp) => self.at_requester(qp, now, Requester::on_recover),
                 Job::RnrOver(qp) => self.at_requester(qp, now, |requester, cx| requester.on_rnr_over(cx)),
@@ -175,6 +188,7 @@ impl Nic {
         }
         while let Some(packet) = self.receive.take(now) {
             self.take_in(&packet, now);
+            self.note_stall();
         }
     }
 
@@ -238,29 +252,43 @@ impl Nic {
         if every_nth(&mut self.arrivals, self.profile.quirks.silent_discard_every) {
             return;
         }
-        let qp = packet.dest_qpn.wrapping_sub(self.first_qpn);
+        let qp = self.qp_of(packet);
         if qp as usize >= self.qps.len() {
             return;
+        }
+        if self.paths.pass(packet, qp) {
+            let resolved = now + Nanos(random::draw(self.profile.apm.resolve_ns, &mut self.rng));
+            self.agenda.note(resolved, Job::PathResolved);
         }
         let marked = Ecn::of(packet.traffic_class) == Ecn::Ce;
         if marked {
             self.stats.count(Stat::MarkedReceived);
         }
         let class = packet.opcode.class();
-        if class != Class::Cnp && self.notification.notifies(&self.profile, &self.attributes, qp, marked, now)
-        {
-            self.send_cnp(qp);
-        }
         let (end, mut cx) = self.at(qp, now);
+        let mut out_of_order = false;
         match class {
-            Class::Request(..) | Class::ReadRequest => end.responder.on_request(packet, &mut cx),
+            Class::Request(..) | Class::ReadRequest => {
+                out_of_order = end.responder.on_request(packet, &mut cx);
+            }
             Class::Acknowledge => end.requester.on_acknowledge(packet.psn, packet.aeth, &mut cx),
-            Class::ReadResponse(_) => end.requester.on_read_response(packet, &mut cx),
+            Class::ReadResponse(_) => out_of_order = end.requester.on_read_response(packet, &mut cx),
             Class::Cnp => cx.count(Stat::CnpsHandled),
             Class::AtomicRequest | Class::AtomicAcknowledge | Class::Datagram | Class::Unknown => {}
         }
+        let (profile, attributes) = (&self.profile, &self.attributes);
+        if class != Class::Cnp
+            && self.notification.notifies(profile, attributes, qp, marked, out_of_order, now)
+        {
+            self.send_cnp(qp);
+        }
         self.wake(qp, now);
-        self.note_stall();
+    }
+
+    /// The QP that a packet is for, by its place; beyond all where there is none.
+    #[inline]
+    const fn qp_of(&self, packet: &Packet) -> u32 {
+        packet.dest_qpn.wrapping_sub(self.first_qpn)
     }
 
     fn send_cnp(&mut self, qp: u32) {
@@ -339,11 +367,14 @@ impl Nic {
         }
     }
 
-    /// The receive pipeline stands still while more losses are recovered through the slow path than it has contexts.
+    /// The receive pipeline stands still while more losses are recovered through the slow path than it has contexts, and
+    /// while the packet in front waits for a context of path migration.
     #[inline]
     fn note_stall(&mut self) {
         let contexts = self.profile.slow_path.contexts;
-        self.receive.set_stalled(contexts > 0 && self.contexts_in_use > contexts);
+        let recovers = contexts > 0 && self.contexts_in_use > contexts;
+        let held = self.receive.head().is_some_and(|packet| self.paths.hold(packet, self.qp_of(packet)));
+        self.receive.set_stalled(recovers || held);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Notification point of DCQCN: CNPs for ECN-marked packets, at most one in each interval and scope (annex A17.9.3;
+//! Notification point of DCQCN: CNPs for ECN-marked packets, and where losses count as congestion for packets out of order, at most one in each interval and scope (annex A17.9.3;
 //! 001 §6.3).
 
 use dumper::Nanos;
@@ -13,7 +13,7 @@ pub(super) struct NotificationPoint {
     interval: Nanos,
     /// When the last CNP of each scope was sent.
     last: Vec<Option<Nanos>>,
-    unmarked: u32,
+    unprovoked: u32,
 }
 
 impl NotificationPoint {
@@ -28,7 +28,7 @@ impl NotificationPoint {
             CnpScope::DestinationIp => addresses,
             CnpScope::Port => 1,
         };
-        Self { interval, last: vec![None; scopes], unmarked: 0 }
+        Self { interval, last: vec![None; scopes], unprovoked: 0 }
     }
 
     /// Whether a packet that arrived on a QP makes a CNP.
@@ -38,13 +38,15 @@ impl NotificationPoint {
         attributes: &Attributes,
         qp: u32,
         marked: bool,
+        out_of_order: bool,
         now: Nanos,
     ) -> bool {
         if !attributes.notifies || profile.quirks.cnp_suppressed {
             return false;
         }
-        if !marked {
-            return every_nth(&mut self.unmarked, profile.quirks.cnp_unprovoked_every);
+        let shows_loss = out_of_order && profile.notification.on_loss && attributes.slow_restart;
+        if !marked && !shows_loss {
+            return every_nth(&mut self.unprovoked, profile.quirks.cnp_unprovoked_every);
         }
         // QPs take the peer's addresses in turn, so that a QP's number gives the address; a port has one scope.
         let scope = qp as usize % self.last.len();

@@ -42,10 +42,10 @@ impl ReceiveBuffer {
         }
     }
 
-    /// A packet arrives.
+    /// A packet arrives, which may be one that has to wait in any case.
     #[inline]
-    pub(super) fn arrive(&mut self, packet: &Packet, now: Nanos) -> Arrival {
-        if !self.stalled && self.waiting.is_empty() && self.free_at <= now {
+    pub(super) fn arrive(&mut self, packet: &Packet, held: bool, now: Nanos) -> Arrival {
+        if !held && !self.stalled && self.waiting.is_empty() && self.free_at <= now {
             self.free_at = now + self.packet_ns;
             return Arrival::Passes;
         }
@@ -61,6 +61,12 @@ impl ReceiveBuffer {
     /// Stops or resumes the taking of packets.
     pub(super) const fn set_stalled(&mut self, stalled: bool) {
         self.stalled = stalled;
+    }
+
+    /// The packet that waits in front of all others.
+    #[inline]
+    pub(super) fn head(&self) -> Option<&Packet> {
+        self.waiting.front()
     }
 
     /// When the next waiting packet can be taken; not before now, as a stall may have held it.

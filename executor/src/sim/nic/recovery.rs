@@ -5,6 +5,7 @@ use dumper::Nanos;
 use dumper::timers::ack_timeout;
 
 use super::context::{Context, Job};
+use crate::profile::Adaptive;
 use crate::sim::random;
 
 /// Timers and budgets of a requester.
@@ -16,6 +17,8 @@ pub(super) struct Recovery {
     look_at: Option<Nanos>,
     /// Expiries since the last progress.
     pub(super) expiries: u32,
+    /// How often there was progress after an expiry.
+    overcome: u32,
     /// Retries spent since the last progress.
     pub(super) retries: u32,
     /// RNR retries spent since the last progress.
@@ -48,6 +51,7 @@ impl Recovery {
     /// The oldest unacknowledged offset has moved: budgets are refilled, the timer starts again if something is
     /// outstanding.
     pub(super) fn progress(&mut self, oldest: u32, outstanding: bool, cx: &mut Context<'_>) {
+        self.overcome += u32::from(self.expiries > 0);
         (self.retries, self.rnr_retries, self.expiries) = (0, 0, 0);
         if self.implied.is_some_and(|missing| missing < oldest) {
             self.implied = None;
@@ -68,9 +72,7 @@ impl Recovery {
 
     fn start_timer(&mut self, cx: &mut Context<'_>) {
         let Some(t) = ack_timeout(cx.attributes.timeout) else { return };
-        let timeout = &cx.profile.timeout;
-        let span = if self.expiries == 0 { timeout.first } else { timeout.further };
-        let wait = t.0 as f64 * random::draw_factor(span, cx.rng);
+        let wait = t.0 as f64 * self.factor(cx);
         let deadline = cx.now + Nanos(wait as u64);
         self.deadline = Some(deadline);
         // One look in the agenda serves until it comes, however often the timer starts again before.
@@ -78,6 +80,24 @@ impl Recovery {
             self.look_at = Some(deadline);
             cx.agenda.note(deadline, Job::AckTimer(cx.qp));
         }
+    }
+
+    /// What the timer is set to, in multiples of T.
+    fn factor(&self, cx: &mut Context<'_>) -> f64 {
+        if let Some(&scheduled) = adaptive(cx)
+            .and_then(|adaptive| at_or_last(&adaptive.schedules, self.overcome))
+            .and_then(|schedule| at_or_last(schedule, self.expiries))
+        {
+            return scheduled;
+        }
+        let timeout = &cx.profile.timeout;
+        random::draw_factor(if self.expiries == 0 { timeout.first } else { timeout.further }, cx.rng)
+    }
+
+    /// Retries beyond the configured ones.
+    pub(super) fn extra_retries(&self, cx: &Context<'_>) -> u32 {
+        let extra = adaptive(cx).and_then(|adaptive| at_or_last(&adaptive.extra_retries, self.overcome));
+        extra.copied().unwrap_or(0)
     }
 
     /// Whether the timer has expired, at a look at it.
@@ -99,4 +119,15 @@ impl Recovery {
             None => false,
         }
     }
+}
+
+/// Adaptive retransmission, where it is in force.
+fn adaptive<'a>(cx: &Context<'a>) -> Option<&'a Adaptive> {
+    let adaptive = &cx.profile.adaptive;
+    (cx.attributes.adaptive && !adaptive.schedules.is_empty()).then_some(adaptive)
+}
+
+/// What a list has at a place, or the last that it has.
+fn at_or_last<T>(list: &[T], at: u32) -> Option<&T> {
+    list.get(at as usize).or(list.last())
 }

@@ -236,21 +236,22 @@ impl Requester {
         }
     }
 
-    /// Handles a packet of a Read response.
-    pub(super) fn on_read_response(&mut self, packet: &Packet, cx: &mut Context<'_>) {
-        let Some(offset) = self.offset(packet.psn) else { return };
+    /// Handles a packet of a Read response; whether it came out of order.
+    pub(super) fn on_read_response(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
+        let Some(offset) = self.offset(packet.psn) else { return false };
         // A response acknowledges everything before its Read, and shows a gap where an earlier one is missing.
         self.acknowledge(offset, cx);
         if self.oldest != offset {
             self.imply_nak(offset, cx);
-            return;
+            return true;
         }
         let Some(read) = self.work.front().copied().filter(|request| request.verb == Verb::Read) else {
-            return;
+            return false;
         };
         let at = self.memory.address(read.message) + u64::from((offset - read.first) * cx.attributes.mtu);
         self.memory.write(read.message, at, packet.content, packet.payload.into());
         self.advance(offset + 1, cx);
+        false
     }
 
     /// Everything before `limit` is acknowledged, but for Reads, which only their responses complete.

@@ -93,12 +93,13 @@ impl Responder {
         self.receives += 1;
     }
 
-    /// Handles a request packet.
-    pub(super) fn on_request(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+    /// Handles a request packet; whether it came out of order. What comes behind a request that was refused for lack of a
+    /// Receive did not.
+    pub(super) fn on_request(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
         if self.failed {
-            return;
+            return false;
         }
-        let Some(verb) = verb_of(packet.opcode.class()) else { return };
+        let Some(verb) = verb_of(packet.opcode.class()) else { return false };
         let ahead = packet.psn.since(self.first_psn.add(self.expected));
         match ahead {
             0 => self.on_expected(packet, verb, cx),
@@ -109,6 +110,7 @@ impl Responder {
                 }
             }
         }
+        ahead > 0 && self.refusal != Refusal::NotReady
     }
 
     fn on_expected(&mut self, packet: &Packet, verb: Verb, cx: &mut Context<'_>) {

@@ -20,6 +20,7 @@ pub(super) struct Transmitter {
     ring: VecDeque<(u32, Half)>,
     /// Whether each QP's requester and responder are in the ring.
     waiting: Vec<[bool; 2]>,
+    /// Packets of requests in one turn; answers have one.
     burst: u32,
     /// Packets that the first of the ring has sent in its turn.
     taken: u32,
@@ -69,7 +70,8 @@ impl Transmitter {
     #[inline]
     pub(super) fn turn_taken(&mut self, qp: u32, half: Half, sent: bool, more: bool) {
         self.taken += u32::from(sent);
-        if more && self.taken < self.burst {
+        let burst = if half == Half::Requester { self.burst } else { 1 };
+        if more && self.taken < burst {
             return;
         }
         self.taken = 0;

@@ -67,7 +67,12 @@ impl Requester {
             }
             _ => return,
         };
-        let evidence = Evidence::packets([self.last_packet]);
+        let (name, most, retries) = match rule {
+            Rule::RetriesBelowBudget => ("retry-cnt", ledger.known.retries, retries),
+            _ => ("rnr-retry", ledger.known.rnr_retries.and_then(RnrRetries::limit), rnr_retries),
+        };
+        let mut evidence = Evidence::packets([self.last_packet]).with_number("retries", u64::from(retries));
+        evidence.numbers.extend(most.map(|most| (name, u64::from(most))));
         ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
     }
 }

@@ -110,7 +110,6 @@ impl Requester {
                 entry.trigger = Trigger::Timeout;
                 entry.timeout_ns = Some(waited);
                 self.budget.may_spend();
-                certain = timer_due && matches!(event, Event::ResumeByTimer | Event::ResumeIgnoringNak);
                 // A NAK may have been acted on late, or again.
                 let pending = |cause: Option<Cause>| {
                     cause.is_some_and(|cause| {
@@ -127,9 +126,11 @@ impl Requester {
                 } else {
                     ledger.counts.timeouts += 1;
                 }
-                if psn == una && !waits {
-                    self.judge_timer(packet, ledger);
-                }
+                let too_soon =
+                    psn == una && !waits && self.judge_timer(packet, ledger) == Some(Rule::RtoBelowMinimum);
+                certain = (timer_due || too_soon)
+                    && matches!(event, Event::ResumeByTimer | Event::ResumeIgnoringNak)
+                    && self.was_silent(ledger);
             }
             _ => self.budget.may_spend(),
         }
@@ -138,7 +139,10 @@ impl Requester {
         }
         if let Some((rule, most)) = beyond {
             let what = format!("repeats from PSN {relative} once more than {most} times without progress");
-            let evidence = Evidence::packets([packet.sequence]);
+            let budget = if rule == Rule::RetriesBeyondBudget { "retry-cnt" } else { "rnr-retry" };
+            let evidence = Evidence::packets([packet.sequence])
+                .with_number(budget, u64::from(most))
+                .with_number("retries", u64::from(most) + 1);
             ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
         }
         // Another one is what answers come for.
@@ -338,9 +342,15 @@ impl Requester {
         matches!(ledger.known.timeout, Some(Timeout::Enabled(minimum)) if outstanding + TIMER_SLACK >= minimum)
     }
 
-    /// Judges an expiry against T and 4T, where the configuration says what T is.
-    fn judge_timer(&self, packet: &Packet, ledger: &mut Ledger<'_>) {
-        let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return };
+    /// Whether no request, of whichever connection, has entered the switch for a while since its own last one. That is a
+    /// timer that has run out; who repeats for no reason does so when it is its turn to send.
+    fn was_silent(&self, ledger: &Ledger<'_>) -> bool {
+        ledger.shared_path.requests_flow_since > self.last_sent
+    }
+
+    /// Judges an expiry against T and 4T, where the configuration says what T is. Returns the rule that it breaks.
+    fn judge_timer(&self, packet: &Packet, ledger: &mut Ledger<'_>) -> Option<Rule> {
+        let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return None };
         let longest = self.window.waited_at_most(packet.time);
         let shortest = (packet.time
             - self.last_sent.max(self.window.last_progress()).max(self.rnr_resumed).max(self.last_covered))
@@ -351,7 +361,7 @@ impl Requester {
         } else if shortest > maximum + TIMER_SLACK + ledger.shared_path.answers_queued() {
             (Rule::RtoAboveMaximum, shortest, maximum)
         } else {
-            return;
+            return None;
         };
         // The timer expired in time, before the progress that this seems to be too early after, or what it repeats waited
         // behind other connections' packets since before the latest expiry.
@@ -364,13 +374,14 @@ impl Requester {
             _ => self.may_have_waited_in_its_nic(packet.time - shortest + maximum, ledger),
         };
         if in_time {
-            return;
+            return None;
         }
         let relative = ledger.relative(packet.psn);
         let what = format!("times out on PSN {relative} after {waited}, where {limit} is the limit");
         let evidence =
             Evidence::packets([packet.sequence]).with_time("waited", waited).with_time("limit", limit);
         ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
+        Some(rule)
     }
 }
 

@@ -1,0 +1,49 @@
+//! Path migration: what packets with MigReq clear cost (001 §6.2.3).
+
+use super::Packet;
+use crate::profile::Apm;
+
+/// The contexts in which the paths of new QPs are resolved.
+#[derive(Debug)]
+pub(super) struct Paths {
+    contexts: u32,
+    in_use: u32,
+    /// Whether each QP has had its context.
+    known: Vec<bool>,
+}
+
+impl Paths {
+    /// For a NIC with so many QPs.
+    pub(super) fn new(apm: &Apm, qps: usize) -> Self {
+        Self { contexts: apm.contexts, in_use: 0, known: vec![false; qps] }
+    }
+
+    /// Whether a packet for a QP is the first one that needs a context.
+    #[inline]
+    fn needs_context(&self, packet: &Packet, qp: u32) -> bool {
+        let asks = self.contexts > 0 && !packet.mig_req && !packet.corrupt;
+        asks && self.known.get(qp as usize) == Some(&false)
+    }
+
+    /// Whether a packet for a QP, and all behind it, has to wait for a context.
+    #[inline]
+    pub(super) fn hold(&self, packet: &Packet, qp: u32) -> bool {
+        self.in_use >= self.contexts && self.needs_context(packet, qp)
+    }
+
+    /// A packet for a QP passes; whether it takes a context.
+    #[inline]
+    pub(super) fn pass(&mut self, packet: &Packet, qp: u32) -> bool {
+        let takes = self.needs_context(packet, qp);
+        if takes {
+            self.known[qp as usize] = true;
+            self.in_use += 1;
+        }
+        takes
+    }
+
+    /// A context is free again.
+    pub(super) const fn resolved(&mut self) {
+        self.in_use -= 1;
+    }
+}
