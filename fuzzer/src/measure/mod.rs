@@ -3,7 +3,7 @@
 mod numbers;
 mod value;
 
-pub use numbers::{Phase, Stuck};
+pub use numbers::Phase;
 pub use value::{Value, digits, mean};
 
 use corpus::TestConfig;

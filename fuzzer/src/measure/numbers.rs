@@ -29,15 +29,6 @@ impl Phase {
     }
 }
 
-/// A message that was timed out on, until it arrived or its connection failed.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Stuck {
-    /// Message of its connection, from 1.
-    pub message: u32,
-    /// From the latest start of the ACK timer to each retransmission, in seconds.
-    pub waits_s: Vec<f64>,
-}
-
 fn micros(time: Nanos) -> f64 {
     time.0 as f64 / 1e3
 }
@@ -70,18 +61,10 @@ impl<'a> Seen<'a> {
         (!all.is_empty()).then(|| first as f64 / all.len() as f64)
     }
 
-    /// Messages of a connection (from 1) that were timed out on, in order.
-    pub fn stuck(&self, connection: usize) -> Vec<Stuck> {
-        let mut stuck: Vec<Stuck> = Vec::new();
-        for one in self.analysis.retransmissions.iter().filter(|one| one.connection == connection) {
-            let (Trigger::Timeout, Some(wait)) = (one.trigger, one.timeout_ns) else { continue };
-            let (message, wait) = (self.place(one.from_psn).0, wait.as_secs_f64());
-            match stuck.last_mut().filter(|last| last.message == message) {
-                Some(last) => last.waits_s.push(wait),
-                None => stuck.push(Stuck { message, waits_s: vec![wait] }),
-            }
-        }
-        stuck
+    /// Waits of the only connection in seconds, for each time that it was timed out on and got on or failed, in order.
+    pub fn waits(&self) -> Vec<Vec<f64>> {
+        let expiries = self.analysis.expiries.iter().filter(|one| one.connection == 1);
+        expiries.map(|one| one.waits_ns.iter().map(|wait| wait.as_secs_f64()).collect()).collect()
     }
 
     /// Messages whose retransmission some packet needed: connection and message, both from 1.
@@ -144,9 +127,9 @@ impl<'a> Seen<'a> {
     /// Shortest time in µs between two CNPs of one connection; none of single ones.
     pub fn shortest_cnp_gap(&self) -> Option<f64> {
         let mut last: BTreeMap<usize, Nanos> = BTreeMap::new();
-        let gaps = self.cnps().filter_map(|(connection, record)| {
-            Some(record.time - last.insert(connection, record.time)?)
-        });
+        let gaps = self
+            .cnps()
+            .filter_map(|(connection, record)| Some(record.time - last.insert(connection, record.time)?));
         gaps.min().map(micros)
     }
 
@@ -182,7 +165,8 @@ impl<'a> Seen<'a> {
             let time = record.time.signed_since(nack.time) as f64 / 1e3;
             (time, f64::from(record.psn.relative_to(first)))
         };
-        let (before, after): (Vec<_>, Vec<_>) = message.partition(|record| record.sequence < repeated.sequence);
+        let (before, after): (Vec<_>, Vec<_>) =
+            message.partition(|record| record.sequence < repeated.sequence);
         Some((before.into_iter().map(place).collect(), after.into_iter().map(place).collect()))
     }
 

@@ -123,7 +123,10 @@ impl Row {
             experiment,
             what: claim.what,
             nics: Some(nics.to_string()),
-            paper: with_unit(&claim.published.to_string(), claim.unit),
+            paper: match claim.published {
+                Published::Open => claim.published.to_string(),
+                published => with_unit(&published.to_string(), claim.unit),
+            },
             source: claim.source,
             measured,
             unit: claim.unit,
@@ -166,9 +169,9 @@ pub fn run(
 ) -> Result<(Vec<Row>, Lab), LabError> {
     let is_wanted = |name: &str| names.is_empty() || names.contains(&name);
     let wanted = || EXPERIMENTS.iter().filter(|experiment| is_wanted(experiment.name));
-    let of_claims = wanted().flat_map(|experiment| experiment.claims).flat_map(|claim| {
-        claim.nics.iter().flat_map(|nics| claim.setup.tests(*nics))
-    });
+    let of_claims = wanted()
+        .flat_map(|experiment| experiment.claims)
+        .flat_map(|claim| claim.nics.iter().flat_map(|nics| claim.setup.tests(*nics)));
     let lab = Lab::run(of_claims.chain(figures.iter().flat_map(plot::Figure::tests)), progress)?;
     let mut rows: Vec<Row> = wanted()
         .flat_map(|experiment| experiment.claims.iter().map(move |claim| (experiment.name, claim)))

@@ -54,7 +54,9 @@ impl Published {
         let (ratio, agrees) = match (self, measured) {
             (Self::Open, _) => return (None, Verdict::Open),
             (Self::About(value), Value::Number(measured)) => near(&[*value], &[*measured], PERCENT),
-            (Self::Near { value, percent }, Value::Number(measured)) => near(&[*value], &[*measured], *percent),
+            (Self::Near { value, percent }, Value::Number(measured)) => {
+                near(&[*value], &[*measured], *percent)
+            }
             (Self::Each(values), Value::Numbers(measured)) => near(values, measured, PERCENT),
             (Self::WithinFactor { value, factor }, Value::Number(measured)) => {
                 let ratio = measured / value;
@@ -113,7 +115,8 @@ mod tests {
 
     #[test]
     fn numbers_agree_within_fifteen_percent() {
-        for (measured, agrees) in [(84.9, false), (85.1, true), (100.0, true), (114.9, true), (115.1, false)] {
+        for (measured, agrees) in [(84.9, false), (85.1, true), (100.0, true), (114.9, true), (115.1, false)]
+        {
             let expected = if agrees { Verdict::Ok } else { Verdict::Off };
             assert_eq!(verdict(Published::About(100.0), Value::Number(measured)), expected, "{measured}");
             let several = Value::Numbers(vec![10.0, measured]);

@@ -1,5 +1,6 @@
 //! The table, for people: on a terminal, and in Markdown.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::{EXPERIMENTS, HARDWARE_NAME, Row, Verdict};
@@ -8,32 +9,44 @@ use super::{EXPERIMENTS, HARDWARE_NAME, Row, Verdict};
 const MODELS: &str = "Simulated NICs are models of these published measurements, not claims about a vendor's hardware. \
                       001 is the paper as published (SIGCOMM'23), 000 as submitted; where they differ, 001 counts.";
 
-/// The table with as many columns as it needs, experiment by experiment.
+/// Characters that a column takes at most, before its cells go on in the next line. With the gaps that is a line of 112.
+const WIDEST: [usize; 6] = [35, 11, 24, 18, 5, 8];
+
+/// The table, experiment by experiment.
 #[must_use]
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::new();
-    let cells: Vec<[String; 6]> = rows.iter().map(cells).collect();
-    let width = |column: usize| {
-        cells.iter().map(|cells| cells[column].chars().count()).max().unwrap_or_default().max(HEADERS[column].len())
-    };
-    let widths: [usize; 6] = std::array::from_fn(width);
-    let line = |cells: [&str; 6]| {
-        let padded = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
-        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
     for experiment in names(rows) {
         // Writing to a String cannot fail.
-        let _ = writeln!(text, "{}: {}", experiment, title(experiment));
-        let _ = writeln!(text, "  {}", line(HEADERS));
-        for (row, cells) in rows.iter().zip(&cells).filter(|(row, _)| row.experiment == experiment) {
-            let _ = writeln!(text, "  {}", line(std::array::from_fn(|column| &*cells[column])));
-            debug_assert_eq!(row.experiment, experiment);
-        }
+        let _ = writeln!(text, "{experiment}: {}", title(experiment));
+        let headers = HEADERS.map(|header| vec![header.into()]);
+        let mut lines = vec![headers];
+        lines.extend(rows.iter().filter(|row| row.experiment == experiment).map(|row| {
+            // What stands in parentheses stays together.
+            let cells = cells(row).map(|cell| cell.replace(" §", "\u{a0}§"));
+            std::array::from_fn(|column| {
+                textwrap::wrap(&cells[column], WIDEST[column]).into_iter().map(Cow::into_owned).collect()
+            })
+        }));
+        lines.iter().for_each(|cells| write_line(&mut text, cells));
         text.push('\n');
     }
     let _ = writeln!(text, "{}", summary(rows));
     let _ = writeln!(text, "{}", textwrap::fill(MODELS, 110));
     text
+}
+
+/// Writes a row, whose cells have a line or more each.
+fn write_line(text: &mut String, cells: &[Vec<String>; 6]) {
+    let height = cells.iter().map(Vec::len).max().unwrap_or_default();
+    for at in 0..height {
+        let line: String = cells
+            .iter()
+            .zip(WIDEST)
+            .map(|(lines, width)| format!("  {:<width$}", lines.get(at).map_or("", String::as_str)))
+            .collect();
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
 }
 
 /// The same as Markdown.

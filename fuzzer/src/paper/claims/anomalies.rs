@@ -153,7 +153,9 @@ fn completion(seen: &[Seen<'_>], repeated: bool) -> Option<Value> {
     let run = seen.first()?;
     let messages = run.repeated_messages();
     Value::mean(
-        run.completion_times(|one| messages.binary_search(&(one.connection, one.message)).is_ok() == repeated),
+        run.completion_times(|one| {
+            messages.binary_search(&(one.connection, one.message)).is_ok() == repeated
+        }),
     )
 }
 
@@ -244,7 +246,8 @@ fn per_cnp(seen: &[Seen<'_>], counter: &str) -> Option<Value> {
 fn per_implied_nak(seen: &[Seen<'_>]) -> Option<Value> {
     let run = seen.first()?;
     let naks = run.phases().len();
-    (naks > 0).then_some(Value::Number(run.moved(Role::Requester, "implied_nak_seq_err")? as f64 / naks as f64))
+    (naks > 0)
+        .then_some(Value::Number(run.moved(Role::Requester, "implied_nak_seq_err")? as f64 / naks as f64))
 }
 
 /// Counters.

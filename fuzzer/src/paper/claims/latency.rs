@@ -326,7 +326,8 @@ pub(super) const SIZES: &[Claim] = &[
         setup: Setup::Sizes,
         measure: |seen| {
             let flat: Vec<f64> = by_size(seen)?.iter().filter(|one| one.0 <= FLAT).map(|one| one.1).collect();
-            let (low, high) = (flat.iter().copied().reduce(f64::min)?, flat.iter().copied().reduce(f64::max)?);
+            let (low, high) =
+                (flat.iter().copied().reduce(f64::min)?, flat.iter().copied().reduce(f64::max)?);
             Some(Value::Number(high / low))
         },
     },

@@ -44,11 +44,7 @@ pub const EXPERIMENTS: &[Experiment] = &[
         title: "36 connections read, the first i lose their fifth packet",
         claims: anomalies::NEIGHBOURS,
     },
-    Experiment {
-        name: "interop",
-        title: "Five 100 KB Sends per QP, no events",
-        claims: anomalies::PAIRS,
-    },
+    Experiment { name: "interop", title: "Five 100 KB Sends per QP, no events", claims: anomalies::PAIRS },
     Experiment { name: "counters", title: "Counters against the trace", claims: anomalies::COUNTERS },
     Experiment { name: "iteration", title: "Rounds of transmission", claims: testbed::ITERATIONS },
 ];

@@ -1,4 +1,4 @@
-//! The injector's rounds of transmission, and what the paper measured of its hardware (001 §3 and §5, 000 §5).
+//! The injector's rounds of transmission, and what the paper measured of its hardware (001 §3 and §5).
 
 use crate::measure::{Seen, Value};
 use crate::paper::{Claim, Hardware, Nics, Published, Setup};
@@ -16,16 +16,8 @@ pub(super) const ITERATIONS: &[Claim] = &[Claim {
 
 /// What only a switch, dumpers and cables have.
 pub const HARDWARE: &[Hardware] = &[
-    Hardware {
-        what: "Latency that the event injector adds",
-        published: "< 0.4 µs",
-        source: "001 §5",
-    },
-    Hardware {
-        what: "Pipeline stages of the event injector",
-        published: "4",
-        source: "001 §5",
-    },
+    Hardware { what: "Latency that the event injector adds", published: "< 0.4 µs", source: "001 §5" },
+    Hardware { what: "Pipeline stages of the event injector", published: "4", source: "001 §5" },
     Hardware {
         what: "Memory for 100 K events on 10 K connections",
         published: "about 1 MB",
@@ -40,12 +32,12 @@ pub const HARDWARE: &[Hardware] = &[
     Hardware {
         what: "Runs with a complete dump, without load balancing",
         published: "30 % (000: 23 %)",
-        source: "001 §5",
+        source: "001 §3.4",
     },
     Hardware {
         what: "Runs with a complete dump, per-packet load balancing",
         published: "nearly 100 % (000: 100 %)",
-        source: "001 §5",
+        source: "001 §3.4",
     },
     Hardware { what: "Priority flow control", published: "off", source: "001 §6" },
     Hardware { what: "Bytes of each packet that are dumped", published: "128", source: "001 §5" },

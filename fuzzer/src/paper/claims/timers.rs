@@ -6,20 +6,19 @@ use crate::paper::{Claim, Nics, Published, Setup};
 
 const ADAPTIVE: Setup = Setup::Tails { adaptive: true };
 const CONFIGURED: Setup = Setup::Tails { adaptive: false };
-/// Messages of these experiments.
-const MESSAGES: std::ops::RangeInclusive<u32> = 1..=5;
+/// Messages of these experiments; each gets stuck once.
+const MESSAGES: usize = 5;
 
-/// Waits for the messages of a test, in order; none of one that was not timed out on.
+/// Waits for the messages of a test, in order; none if not each was timed out on.
 fn waits(seen: &[Seen<'_>]) -> Option<Vec<Vec<f64>>> {
-    let stuck = seen.first()?.stuck(1);
-    MESSAGES.map(|message| stuck.iter().find(|one| one.message == message).map(|one| one.waits_s.clone())).collect()
+    seen.first().map(Seen::waits).filter(|waits| waits.len() == MESSAGES)
 }
 
-/// Time-outs on each message in the test that it fails in.
+/// Time-outs on each message in the test that it fails in: the last time that it got stuck there.
 fn retries(seen: &[Seen<'_>]) -> Option<Value> {
-    let counts = MESSAGES.zip(seen).map(|(message, run)| {
-        let stuck = run.stuck(1);
-        Some(stuck.iter().find(|one| one.message == message)?.waits_s.len() as u64)
+    let counts = (1..=MESSAGES).zip(seen).map(|(message, run)| {
+        let waits = run.waits();
+        (waits.len() == message).then(|| waits[message - 1].len() as u64)
     });
     Some(Value::counts(counts.collect::<Option<Vec<_>>>()?))
 }
@@ -85,8 +84,10 @@ pub(super) const TIMEOUTS: &[Claim] = &[
         source: "000 §6.3",
         setup: CONFIGURED,
         measure: |seen| {
-            let further: Vec<f64> = waits(seen)?.into_iter().flat_map(|waits| waits.into_iter().skip(1)).collect();
-            let (low, high) = (further.iter().copied().reduce(f64::min), further.iter().copied().reduce(f64::max));
+            let further: Vec<f64> =
+                waits(seen)?.into_iter().flat_map(|waits| waits.into_iter().skip(1)).collect();
+            let (low, high) =
+                (further.iter().copied().reduce(f64::min), further.iter().copied().reduce(f64::max));
             Some(Value::Numbers(vec![low?, high?]))
         },
     },

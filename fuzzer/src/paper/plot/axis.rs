@@ -33,7 +33,8 @@ impl Axis {
     fn linear(range: Range<f64>) -> Self {
         let step = round_step(&range);
         let first = (range.start / step).ceil() as i64;
-        let labels = (first..).map(|place| place as f64 * step).take_while(|place| *place <= range.end).collect();
+        let labels =
+            (first..).map(|place| place as f64 * step).take_while(|place| *place <= range.end).collect();
         Self { range, log: false, labels }
     }
 
@@ -99,7 +100,10 @@ mod tests {
 
     #[test]
     fn labels_are_round() {
-        assert_eq!(Axis::from_zero([35.0].into_iter()).labels, [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0]);
+        assert_eq!(
+            Axis::from_zero([35.0].into_iter()).labels,
+            [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0]
+        );
         assert_eq!(Axis::logarithmic([3.0, 4_000.0].into_iter()).labels, [10.0, 100.0, 1_000.0]);
         assert_eq!(Axis::of_places(2).labels, [1.0, 2.0]);
     }

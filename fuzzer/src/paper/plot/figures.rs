@@ -22,12 +22,7 @@ const fn by_packet(
     Series { name, colour, style: Style::Line, points }
 }
 
-const fn published(
-    name: &'static str,
-    colour: usize,
-    style: Style,
-    points: &'static [(f64, f64)],
-) -> Series {
+const fn published(name: &'static str, colour: usize, style: Style, points: &'static [(f64, f64)]) -> Series {
     Series { name, colour, style, points: Points::Published(points) }
 }
 
@@ -115,7 +110,12 @@ pub const FIGURES: &[Figure] = &[
                     by_packet("cx6-dx", 2, CX6, LONG, reaction),
                     published("cx4-lx, least", 0, Style::Line, &[(1.0, 150.0), (99.0, 150.0)]),
                     published("cx4-lx, most", 0, Style::Line, &[(1.0, 200.0), (99.0, 200.0)]),
-                    published("cx5 and cx6-dx", 1, Style::Line, &[(1.0, 6.0), (20.0, 6.0), (21.0, 3.0), (99.0, 3.0)]),
+                    published(
+                        "cx5 and cx6-dx",
+                        1,
+                        Style::Line,
+                        &[(1.0, 6.0), (20.0, 6.0), (21.0, 3.0), (99.0, 3.0)],
+                    ),
                 ],
             ),
         ],
@@ -169,7 +169,12 @@ pub const FIGURES: &[Figure] = &[
                             setup: Setup::Sizes,
                             of: |seen| {
                                 let ideal = |without: f64| without + 4.5;
-                                Some(by_size(seen)?.iter().map(|one| (f64::from(one.0), ideal(one.2[1]))).collect())
+                                Some(
+                                    by_size(seen)?
+                                        .iter()
+                                        .map(|one| (f64::from(one.0), ideal(one.2[1])))
+                                        .collect(),
+                                )
                             },
                         },
                     },
@@ -218,7 +223,11 @@ pub const FIGURES: &[Figure] = &[
                         name: "cx6-dx",
                         colour: 2,
                         style: Style::Dots,
-                        points: Points::Measured { nics: CX6, setup: Setup::Tails { adaptive: true }, of: waits },
+                        points: Points::Measured {
+                            nics: CX6,
+                            setup: Setup::Tails { adaptive: true },
+                            of: waits,
+                        },
                     },
                     published(
                         "message 1",
@@ -253,7 +262,11 @@ pub const FIGURES: &[Figure] = &[
                         name: "cx6-dx",
                         colour: 2,
                         style: Style::Dots,
-                        points: Points::Measured { nics: CX6, setup: Setup::Tails { adaptive: false }, of: waits },
+                        points: Points::Measured {
+                            nics: CX6,
+                            setup: Setup::Tails { adaptive: false },
+                            of: waits,
+                        },
                     },
                     published("first, least", 0, Style::Line, &[(1.0, 0.2), (35.0, 0.2)]),
                     published("first, most", 0, Style::Line, &[(1.0, 0.4), (35.0, 0.4)]),
@@ -326,18 +339,24 @@ pub const FIGURES: &[Figure] = &[
         file: "001-figure-10.svg",
         title: "Goodput of two QPs, one of 50 packets of QP0 marked, cx6-dx (001, figure 10)",
         panels: &[
-            goodputs("QP0", &[
-                goodput(0, Queues::TwoUnmarked, |seen| at(1.0, seen, 0)),
-                goodput(0, Queues::TwoMarked, |seen| at(2.0, seen, 0)),
-                goodput(0, Queues::OneMarked, |seen| at(3.0, seen, 0)),
-                published("QP0, unmarked", 0, Style::Columns(1), &[(1.0, 50.0)]),
-            ]),
-            goodputs("QP1", &[
-                goodput(1, Queues::TwoUnmarked, |seen| at(1.0, seen, 1)),
-                goodput(1, Queues::TwoMarked, |seen| at(2.0, seen, 1)),
-                goodput(1, Queues::OneMarked, |seen| at(3.0, seen, 1)),
-                published("QP1, two queues", 1, Style::Columns(1), &[(1.0, 50.0), (2.0, 50.0)]),
-            ]),
+            goodputs(
+                "QP0",
+                &[
+                    goodput(0, Queues::TwoUnmarked, |seen| at(1.0, seen, 0)),
+                    goodput(0, Queues::TwoMarked, |seen| at(2.0, seen, 0)),
+                    goodput(0, Queues::OneMarked, |seen| at(3.0, seen, 0)),
+                    published("QP0, unmarked", 0, Style::Columns(1), &[(1.0, 50.0)]),
+                ],
+            ),
+            goodputs(
+                "QP1",
+                &[
+                    goodput(1, Queues::TwoUnmarked, |seen| at(1.0, seen, 1)),
+                    goodput(1, Queues::TwoMarked, |seen| at(2.0, seen, 1)),
+                    goodput(1, Queues::OneMarked, |seen| at(3.0, seen, 1)),
+                    published("QP1, two queues", 1, Style::Columns(1), &[(1.0, 50.0), (2.0, 50.0)]),
+                ],
+            ),
         ],
     },
     Figure {
@@ -357,12 +376,12 @@ pub const FIGURES: &[Figure] = &[
                 neighbours("with drops", 0, 8, |seen| neighbour(2.0, seen, |one| one <= 8)),
                 neighbours("with drops", 0, 12, |seen| neighbour(3.0, seen, |one| one <= 12)),
                 neighbours("with drops", 0, 16, |seen| neighbour(4.0, seen, |one| one <= 16)),
-                published("innocent", 1, Style::Columns(1), &[
-                    (1.0, 160.0),
-                    (2.0, 160.0),
-                    (3.0, 430_000.0),
-                    (4.0, 430_000.0),
-                ]),
+                published(
+                    "innocent",
+                    1,
+                    Style::Columns(1),
+                    &[(1.0, 160.0), (2.0, 160.0), (3.0, 430_000.0), (4.0, 430_000.0)],
+                ),
             ],
         }],
     },
@@ -380,7 +399,7 @@ const fn passing<const KILOBYTES: u32>(
 
 /// Every wait of the time-out experiment.
 fn waits(seen: &[Seen<'_>]) -> Option<Vec<(f64, f64)>> {
-    let waits = seen.first()?.stuck(1).into_iter().flat_map(|message| message.waits_s);
+    let waits = seen.first()?.waits().into_iter().flatten();
     Some((1u32..).map(f64::from).zip(waits).collect())
 }
 
@@ -395,11 +414,7 @@ const fn goodputs(title: &'static str, series: &'static [Series]) -> Panel {
     }
 }
 
-const fn goodput(
-    colour: usize,
-    queues: Queues,
-    of: fn(&[Seen<'_>]) -> Option<Vec<(f64, f64)>>,
-) -> Series {
+const fn goodput(colour: usize, queues: Queues, of: fn(&[Seen<'_>]) -> Option<Vec<(f64, f64)>>) -> Series {
     let points = Points::Measured { nics: CX6, setup: Setup::Ets(queues), of };
     Series { name: if colour == 0 { "QP0" } else { "QP1" }, colour, style: Style::Columns(0), points }
 }
