@@ -19,6 +19,8 @@ pub(super) struct World {
     pub(super) generators: TrafficGenerators,
     /// When each host's cable can take the next packet, in ps.
     pub(super) cable_free: [u64; 2],
+    /// How far ahead of that each host's NIC schedules packets, in ps.
+    pub(super) pipeline_ps: [u64; 2],
     pub(super) now: Nanos,
     /// Kept to save allocations.
     pub(super) events: Vec<HostEvent>,
@@ -70,9 +72,10 @@ impl World {
             consider(self.nics[host as usize].poll_timeout(), Step::Timeout(host));
         }
         for host in Role::ALL {
-            if self.nics[host as usize].has_work() {
-                let free = Nanos(self.cable_free[host as usize].div_ceil(1_000));
-                consider(Some(free.max(self.now)), Step::Transmit(host));
+            if let Some(ready) = self.nics[host as usize].next_transmit(self.now) {
+                let (free, ahead) = (self.cable_free[host as usize], self.pipeline_ps[host as usize]);
+                let room = Nanos(free.saturating_sub(ahead).div_ceil(1_000));
+                consider(Some(ready.max(room)), Step::Transmit(host));
             }
         }
         next

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
+mod pairs;
 #[path = "../support/mod.rs"]
 mod support;
 mod timers;

@@ -8,6 +8,7 @@ use crate::Analysis;
 use crate::known::counts_discards;
 use crate::messages::MessageTime;
 use crate::score::passage::burst;
+use crate::score::spacing::Gaps;
 use crate::sides::{Side, Sides};
 
 /// What of a reference run the score needs: small, so that thousands can be kept.
@@ -19,6 +20,9 @@ pub struct Baseline {
     pub discards: [u64; 2],
     /// The most bytes that left the switch at once towards each of them.
     pub bursts: [u64; 2],
+    /// The usual time from one packet to the next of the requester and the responder, in picoseconds, while they have more
+    /// to send; 0 where there is too little to say.
+    pub spacing_ps: [u64; 2],
     /// Packets that passed the switch.
     pub packets: u64,
     /// Bytes of their frames.
@@ -53,6 +57,7 @@ impl Baseline {
             discards: [&observation.requester, &observation.responder]
                 .map(|host| host.as_ref().map_or(0, |host| discards(host).map(|(_, moved)| moved).sum())),
             bursts: [Side::Requester, Side::Responder].map(|side| burst(&observation.trace, &sides, side)),
+            spacing_ps: Gaps::usual(observation, analysis, &sides),
             packets: records.len() as u64,
             bytes: records.iter().map(|record| u64::from(record.frame_len)).sum(),
             duration,

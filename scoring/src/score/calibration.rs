@@ -30,6 +30,7 @@ measures! {
     Discards = "Packets that the hosts' counters say were thrown away, and those that vanished uncounted",
     SlowestPhase = "The longest phase of a fast retransmission, net of queues, in nanoseconds",
     Expiries = "Expiries of ACK timers",
+    RetriesSpent = "The most expiries of an ACK timer without progress, over the retries that are configured",
     BrokenTimers = "Sightings of time-outs and retries that are not as configured",
     BrokenRules = "Sightings of broken rules of go-back-N or of the reliable connection",
     Retransmissions = "Retransmissions",
@@ -85,6 +86,7 @@ pub const TABLE: &[Calibration] = &[
     row(Discards, Measure::Discards, (0.0, 1_000.0), 1.0, "001 §6.2.2 and §6.2.3: 107 and 500 packets"),
     row(Latency, Measure::SlowestPhase, (10_000.0, 100_000_000.0), 1.0, "001 §6.1: good NICs take 1 to 10 µs, the worst 83 ms"),
     row(Timeouts, Measure::Expiries, (0.0, 1_000.0), OCCASION, "lost tails make them expire: an occasion"),
+    row(Timeouts, Measure::RetriesSpent, (0.0, 1.0), 0.4, "what is retried more often than configured has spent its retries before"),
     row(Timeouts, Measure::BrokenTimers, (0.0, 10.0), 1.0, "001 §6.3: a handful of expiries show what a NIC does"),
     row(Fsm, Measure::Retransmissions, (0.0, 1_000.0), OCCASION, "most rules are about recovery: an occasion"),
     row(Fsm, Measure::BrokenRules, (0.0, 100.0), 1.0, "a NIC that breaks a rule breaks it at every occasion"),
@@ -178,7 +180,7 @@ mod tests {
     proptest! {
         #[test]
         fn objectives_are_between_0_and_1_and_grow_with_what_is_measured(
-            values in prop::array::uniform20(any::<f64>()), at in 0..Measure::COUNT, more in 1.0..1e12
+            values in prop::array::uniform21(any::<f64>()), at in 0..Measure::COUNT, more in 1.0..1e12
         ) {
             let before = objectives(&values);
             prop_assert!(before.iter().all(|value| (0.0..=1.0).contains(value)), "{before:?}");

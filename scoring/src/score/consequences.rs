@@ -5,10 +5,10 @@ use crate::counters::{Cause, names};
 use crate::rules::Rule;
 use crate::rules::Rule::{
     AckBeyondData, AckMissing, AckPassesRead, AckRegresses, CnpTooEarly, CnpWithoutEcn, DeliveredNotOnce,
-    DeliveredWrong, DeliveredYetMissing, InnocentSuffers, MsnWrong, NakAgain, NakIgnored, NakMissing,
-    NakWithoutCause, NakWrongPsn, PsnSkipped, ReissueAddress, RequestNeverAnswered, ResponseGap,
-    ResponsePosition, ResponseUnrequested, ResumeEarly, ResumeLate, RetransmissionWithoutCause,
-    RetryAfterFatalNak, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
+    DeliveredWrong, DeliveredYetMissing, DiscardsUnexplained, InnocentSuffers, MsnWrong, NakAgain,
+    NakIgnored, NakMissing, NakWithoutCause, NakWrongPsn, PairDiscards, PsnSkipped, ReissueAddress,
+    RequestNeverAnswered, ResponseGap, ResponsePosition, ResponseUnrequested, ResumeEarly, ResumeLate,
+    RetransmissionWithoutCause, RetryAfterFatalNak, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
 };
 
 /// What a broken rule makes of a test besides.
@@ -161,6 +161,13 @@ pub const CONSEQUENCES: &[Consequence] = &[
         &[Cause::DuplicateRequests, Cause::RnrNaksHeard],
         "what is lost behind the switch is missed wherever it was going",
     ),
+    shared(
+        PairDiscards,
+        &[InnocentSuffers],
+        &[],
+        "what a NIC throws away of the other's without any event is missed on every connection",
+    ),
+    shared(DiscardsUnexplained, &[InnocentSuffers], &[], "what is thrown away without any event is missed on every connection"),
     Consequence {
         shows_late: true,
         ..shared(

@@ -19,13 +19,19 @@ pub(super) fn conclude(analyzers: &Anomalies, oracles: Vec<Anomaly>) -> (Vec<Ano
     if analyzers.is_empty() && oracles.is_empty() {
         return Default::default();
     }
+    // What an oracle finds explains as what an analyzer does.
+    let mut first = analyzers.first().clone();
+    for anomaly in &oracles {
+        let packet = anomaly.evidence.packets.first().copied();
+        first.entry((anomaly.rule, anomaly.who.connection)).or_insert(packet);
+    }
     let mut all: Vec<Anomaly> = analyzers.kept().iter().cloned().chain(oracles).map(normalised).collect();
     all.sort_by_key(|anomaly| anomaly.evidence.packets.first().copied().unwrap_or(u32::MAX));
 
     // By signature: which one stands for all, the rule that explains it, and how many they are.
     let mut groups: BTreeMap<String, (usize, Option<Rule>, usize)> = BTreeMap::new();
     for (at, anomaly) in all.iter().enumerate() {
-        let cause = cause(anomaly, analyzers.first());
+        let cause = cause(anomaly, &first);
         let (stands, by, count) = groups.entry(anomaly.signature()).or_insert((at, cause, 0));
         *count += 1;
         if by.is_some() && cause.is_none() {

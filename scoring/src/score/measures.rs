@@ -6,13 +6,14 @@ use dumper::timers::{ack_timeout, rnr_wait};
 
 use super::baseline::{Baseline, discards, goodput};
 use super::calibration::Measure;
+use super::interop::Discards;
 use super::neighbours::Neighbours;
 use super::passage::Passage;
 use super::phases::{phases, recoveries};
+use super::sharing::Sharing;
 use super::{Objective, References};
 use crate::Analysis;
 use crate::anomaly::Anomaly;
-use crate::retransmission::Trigger;
 use crate::sides::Sides;
 
 /// The value of every measure.
@@ -48,16 +49,30 @@ pub(super) fn measure(
     set(Measure::SlowestPhase, slow.iter().map(|phase| phase.net().0).max().unwrap_or(0) as f64);
     found.extend(slow.iter().filter_map(|phase| phase.anomaly(trace, analysis)));
 
+    if let Some(sharing) = Sharing::of(config, observation, analysis, &sides) {
+        set(Measure::Classes, sharing.weighted_classes() as f64);
+        if let Some(usual) = &references.without_ets {
+            set(Measure::IdleShare, sharing.idle_share(usual));
+            found.extend(sharing.anomalies(trace, usual));
+        }
+    }
+    found.extend(
+        Discards::of(config, observation)
+            .and_then(|discards| discards.anomaly(observation, analysis, &sides, references)),
+    );
+
     let hosts = [&observation.requester, &observation.responder].into_iter().flatten();
     let discarded: u64 = hosts.flat_map(discards).map(|(_, moved)| moved).sum();
-    let expiries = analysis.retransmissions.iter().filter(|entry| entry.trigger == Trigger::Timeout).count();
+    let expiries = || analysis.expiries.iter().map(|stuck| stuck.waits_ns.len());
     let compared = analysis.counters.iter().flatten().flat_map(|host| &host.compared);
     let seen = |objective| {
         let sightings = analysis.anomalies.sightings_of(|kind| kind.objective() == objective);
         sightings as f64
     };
     set(Measure::Discards, discarded as f64 + seen(Objective::Discards));
-    set(Measure::Expiries, expiries as f64);
+    set(Measure::Expiries, expiries().sum::<usize>() as f64);
+    let budget = f64::from(config.traffic.max_retransmit_retry.max(1));
+    set(Measure::RetriesSpent, expiries().max().unwrap_or(0) as f64 / budget);
     set(Measure::BrokenTimers, seen(Objective::Timeouts));
     set(Measure::BrokenRules, seen(Objective::Fsm));
     set(Measure::Retransmissions, analysis.retransmissions.len() as f64);

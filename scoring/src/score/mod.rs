@@ -4,21 +4,29 @@ mod baseline;
 pub mod calibration;
 pub mod consequences;
 mod explain;
+mod interop;
 mod measures;
 mod neighbours;
 mod objective;
 mod passage;
 mod phases;
+mod sharing;
+mod spacing;
+
+use std::collections::BTreeSet;
 
 use corpus::TestConfig;
 use dumper::Observation;
 
 use self::calibration::Measure;
+use self::interop::Discards;
 use self::measures::measure;
 use self::neighbours::Neighbours;
 use self::passage::Passage;
+use self::sharing::Sharing;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
 use crate::rules::Rule;
+use crate::sides::Sides;
 use crate::{Analysis, Kind};
 pub use baseline::{Baseline, Mct};
 pub use objective::Objective;
@@ -83,11 +91,21 @@ pub fn references_needed(
     observation: &Observation,
     analysis: &Analysis,
 ) -> Vec<Reference> {
+    let sides = Sides::of_pairs(&analysis.pairs);
     let passage = Passage::of(&observation.trace);
-    match Neighbours::of(config, observation, analysis, &passage) {
-        Some(neighbours) if neighbours.are_suspicious() => vec![Reference::WithoutEvents],
-        _ => Vec::new(),
+    let neighbours = Neighbours::of(config, observation, analysis, &passage);
+    let sharing = Sharing::of(config, observation, analysis, &sides);
+    let mut needed = BTreeSet::new();
+    if neighbours.is_some_and(|neighbours| neighbours.are_suspicious()) {
+        needed.insert(Reference::WithoutEvents);
     }
+    if sharing.is_some_and(|sharing| sharing.can_be_compared()) {
+        needed.insert(Reference::WithoutEts);
+    }
+    if Discards::of(config, observation).is_some() {
+        needed.extend(Discards::references(analysis));
+    }
+    needed.into_iter().collect()
 }
 
 /// How odd a test was, and what of it is anomalous.

@@ -252,7 +252,7 @@ fn usual(reference: &Baseline, innocent: &Innocent) -> Option<Mct> {
 }
 
 /// The number in the hosts' log of each connection that the analyzers follow, who number only those that sent something.
-fn numbers(observation: &Observation, analysis: &Analysis) -> Vec<u32> {
+pub(super) fn numbers(observation: &Observation, analysis: &Analysis) -> Vec<u32> {
     let logged: BTreeMap<_, u32> = observation.connections.iter().map(key_of).zip(1..).collect();
     let of = |(pair, number): (&crate::Pair, u32)| {
         logged.get(&key_of(&pair.connection)).copied().unwrap_or(number)

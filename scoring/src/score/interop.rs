@@ -1,0 +1,113 @@
+//! Interoperability (001 §6.2.3): packets that a host throws away of another NIC's, where neither NIC does of its own
+//! kind's.
+
+use corpus::TestConfig;
+use dumper::{HostCounters, Observation};
+
+use super::baseline::{Baseline, discards};
+use super::neighbours::numbers;
+use super::passage::burst;
+use super::{Reference, References};
+use crate::Analysis;
+use crate::anomaly::{Anomaly, CounterEvidence, Evidence, Role, Who};
+use crate::rules::Rule;
+use crate::sides::{Side, Sides};
+use crate::thresholds::{MORE_AT_ONCE_PERCENT, SMALLEST_BUFFER, SUFFERS_BEYOND};
+
+/// A host of a pair of different NICs that throws packets away.
+pub(super) struct Discards<'a> {
+    host: Side,
+    counters: &'a HostCounters,
+    /// How many.
+    moved: u64,
+}
+
+impl<'a> Discards<'a> {
+    /// The host that throws most away, where the test's NICs differ. Names of NICs are compared, and never looked at.
+    pub(super) fn of(config: &TestConfig, observation: &'a Observation) -> Option<Self> {
+        if config.requester.nic == config.responder.nic {
+            return None;
+        }
+        let hosts = [(Side::Requester, &observation.requester), (Side::Responder, &observation.responder)];
+        let of = |(host, counters): (Side, &'a Option<HostCounters>)| {
+            let counters = counters.as_ref()?;
+            let moved = discards(counters).map(|(_, moved)| moved).sum();
+            Some(Self { host, counters, moved })
+        };
+        hosts.into_iter().filter_map(of).filter(|one| one.moved > 0).max_by_key(|one| (one.moved, one.host))
+    }
+
+    /// What tells whether the pair is to blame: what each NIC does with its own kind, and the pair without the events.
+    pub(super) fn references(analysis: &Analysis) -> Vec<Reference> {
+        let without_events = (analysis.event_count > 0).then_some(Reference::WithoutEvents);
+        let pairs = [Reference::RequesterWithItself, Reference::ResponderWithItself];
+        without_events.into_iter().chain(pairs).collect()
+    }
+
+    /// The anomaly, if there is one.
+    pub(super) fn anomaly(
+        &self,
+        observation: &Observation,
+        analysis: &Analysis,
+        sides: &Sides,
+        references: &References,
+    ) -> Option<Anomaly> {
+        // What only events bring about is what they do to a NIC, whichever sends to it.
+        let always = |usual: &Baseline| usual.discards[self.host.index()] > 0;
+        if analysis.event_count > 0 && !references.without_events.as_ref().is_some_and(always) {
+            return None;
+        }
+        let (requesters, responders) = (&references.requester_with_itself, &references.responder_with_itself);
+        let own = if self.host == Side::Requester { requesters } else { responders };
+        if [requesters, responders].into_iter().flatten().any(|usual| usual.discards != [0, 0])
+            || self.is_overwhelmed(observation, sides, own.as_ref())
+        {
+            return None;
+        }
+        let rule = match (requesters, responders) {
+            (Some(_), Some(_)) => Rule::PairDiscards,
+            _ => Rule::DiscardsUnexplained,
+        };
+        Some(self.describe(rule, observation, analysis))
+    }
+
+    /// Whether a receiver that conforms may have had no room for what came at once.
+    fn is_overwhelmed(&self, observation: &Observation, sides: &Sides, own: Option<&Baseline>) -> bool {
+        let burst = burst(&observation.trace, sides, self.host);
+        let more =
+            own.is_some_and(|usual| burst * 100 > usual.bursts[self.host.index()] * MORE_AT_ONCE_PERCENT);
+        burst > SMALLEST_BUFFER && (self.moved <= SUFFERS_BEYOND || more)
+    }
+
+    fn describe(&self, rule: Rule, observation: &Observation, analysis: &Analysis) -> Anomaly {
+        let ends = analysis.connections.first().map(|connection| connection.ends);
+        let (who, address) = match self.host {
+            Side::Requester => ("requester", ends.map(|ends| ends.requester.ip)),
+            Side::Responder => ("responder", ends.map(|ends| ends.responder.ip)),
+        };
+        let numbers = numbers(observation, analysis);
+        let mut repeating: Vec<u32> =
+            analysis.retransmissions.iter().map(|entry| numbers[entry.connection - 1]).collect();
+        repeating.sort_unstable();
+        repeating.dedup();
+        let connections = analysis.connections.len();
+        let what = match rule {
+            Rule::PairDiscards => format!(
+                "the {who} throws {} packets of {connections} connections away, and neither NIC does any with its own kind",
+                self.moved
+            ),
+            _ => format!(
+                "the {who} throws {} packets of {connections} connections away, and there is no pair of its kind to compare",
+                self.moved
+            ),
+        };
+        let first = analysis.retransmissions.iter().find_map(|entry| entry.retransmission.or(entry.nack));
+        let counters = discards(self.counters).filter(|(_, moved)| *moved > 0);
+        let mut evidence = Evidence::packets(first).with_number("connections", connections as u64);
+        evidence.counters = counters
+            .map(|(name, moved)| CounterEvidence { name: name.to_owned(), moved, expected: 0 })
+            .collect();
+        evidence.connections = [("repeating", repeating)].into();
+        Anomaly { rule, who: Who { role: Role::Port, address, connection: None }, state: "", what, evidence }
+    }
+}
