@@ -24,7 +24,7 @@ fn run(config: &TestConfig) -> Observation {
 }
 
 fn analyze(config: &TestConfig, observation: &Observation) -> Analysis {
-    scoring::analyze(observation, Options { config: Some(config), ..Options::default() })
+    scoring::analyze(observation, Options { config: Some(config) })
 }
 
 /// One QP, one message in flight, one packet dropped (001 §6.1): generation and reaction in µs.

@@ -148,7 +148,7 @@ fn run(testbed: &mut dyn Testbed, config: &TestConfig) -> Result<Run, JudgeError
         Err(TestbedError::TooManyPackets { packets }) => return Ok(Run::Endless { packets }),
         Err(error @ TestbedError::Profile(_)) => return Err(error.into()),
     };
-    let options = Options { config: Some(config), ..Options::default() };
+    let options = Options { config: Some(config) };
     let Report { integrity, analysis } = Report::of(&observation, options, false);
     Ok(match analysis {
         Some(analysis) => Run::Complete(Box::new((observation, analysis))),

@@ -11,7 +11,7 @@ use dumper::{Connection, Event, HostCounters, Nanos, Observation, Psn, Record, T
 use serde::Serialize;
 
 use crate::anomaly::{Anomalies, Role, Who};
-use crate::cnp::CnpAnalyzer;
+use crate::cnp::{CnpAnalyzer, Outcome};
 use crate::connections::{self, Certainty, FlowProfile, LARGEST_MTU, Pair};
 use crate::counters::{self, CounterReport};
 use crate::deliveries;
@@ -19,8 +19,9 @@ use crate::facts::{self, HostFacts};
 use crate::gbn::{ConnectionTracker, Findings, SharedPath, Stuck};
 use crate::known::{CnpScope, Host, Known};
 use crate::messages::{self, MessageTime, QpMessages, Report};
+use crate::prompt::{PromptAnswer, PromptAnswers};
 use crate::retransmission::{Retransmission, Trigger};
-use crate::sides::Sides;
+use crate::sides::{Side, Sides};
 
 /// What the analyzers say of a connection.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -79,7 +80,7 @@ fn as_text<T: ToString, S: serde::Serializer>(value: &T, serializer: S) -> Resul
 pub struct CnpLimiter {
     /// The narrowest scope that explains which marks were answered; `None` where none does.
     pub scope: Option<CnpScope>,
-    /// Whether a wider scope would explain them as well.
+    /// Whether no wider scope would explain them as well.
     pub scope_certain: bool,
     /// A marked packet came so long after a CNP of its scope and was not answered: the interval is longer.
     pub longer_than_ns: Nanos,
@@ -146,8 +147,6 @@ pub struct Analysis {
 pub struct Options<'a> {
     /// The test that was run, where it is known.
     pub config: Option<&'a TestConfig>,
-    /// Scope of the CNP interval.
-    pub cnp_scope: CnpScope,
 }
 
 /// Index of no tracker.
@@ -168,7 +167,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     let sides = Sides::of_pairs(&pairs);
     let has_counters = observation.requester.is_some() || observation.responder.is_some();
     let packets = if has_counters { facts::packets(trace, &sides) } else { Default::default() };
-    let known = Known::of(options.config, observation, &packets, options.cnp_scope);
+    let known = Known::of(options.config, observation, &packets);
 
     let mut routes = vec![Route { requests: NOBODY, answers: NOBODY }; trace.flows().len()];
     let mut trackers: Vec<ConnectionTracker> = Vec::with_capacity(pairs.len());
@@ -200,7 +199,8 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     };
 
     let mut events = EventLog::new(trace, &pairs);
-    pass(trace, &routes, &mut trackers, &mut cnp, &mut events, &mut findings);
+    let mut prompt = PromptAnswers::new(trace, &pairs, &sides);
+    pass(trace, &routes, &mut trackers, &mut cnp, &mut prompt, &mut events, &mut findings);
     let end = trace.records().last().map(|record| record.time).unwrap_or_default();
     let failures = messages::first_failures(&observation.completions);
     let numbers: BTreeMap<_, u32> = observation.connections.iter().map(key_of).zip(1..).collect();
@@ -217,6 +217,26 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         tracker.ends(end, report(tracker), &mut findings);
     }
     cnp.ends(findings.anomalies);
+    let complete = messages::complete(&observation.completions, options.config);
+    let outcome = |connection: usize| {
+        let number = numbers.get(&key_of(&pairs[connection - 1].connection));
+        match number {
+            Some(number) if failures.contains_key(number) => Outcome::Failed,
+            Some(number) if complete.contains(number) => Outcome::Complete,
+            _ => Outcome::Unknown,
+        }
+    };
+    let limiters = cnp.limiters(prompt.answers(), outcome, findings.anomalies);
+    let half_rtt = [Side::Requester, Side::Responder].map(|side| {
+        let answers = prompt.answers()[side.index()].iter().map(PromptAnswer::took);
+        answers.chain(cnp.shortest_answer(side)).min()
+    });
+    for entry in findings.retransmissions.iter_mut() {
+        let nack = entry.nack.and_then(|nack| trace.find(nack));
+        if let Some(side) = nack.and_then(|nack| sides.of(trace.flow(nack).source)) {
+            entry.correct(half_rtt[side.index()], half_rtt[side.other().index()]);
+        }
+    }
     let stuck =
         Stuck::of(&retransmissions, &trackers, |tracker| matches!(report(tracker), Report::Failed(_)));
     stuck.complete(&mut anomalies, &known);
@@ -235,9 +255,9 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         event_count: events.count,
         marked: cnp.counts().iter().map(|count| count.marked).sum(),
         cnps: cnp.counts().iter().map(|count| count.cnps).sum(),
-        limiters: [None, None],
+        limiters,
         expiries: stuck.into_times(),
-        half_rtt: [None, None],
+        half_rtt,
         retransmissions,
         counters,
         messages: messages::per_qp(&observation.completions),
@@ -259,6 +279,7 @@ fn pass(
     routes: &[Route],
     trackers: &mut [ConnectionTracker],
     cnp: &mut CnpAnalyzer<'_>,
+    prompt: &mut PromptAnswers<'_>,
     events: &mut EventLog,
     findings: &mut Findings<'_>,
 ) {
@@ -268,9 +289,11 @@ fn pass(
                  left,
                  trackers: &mut [ConnectionTracker],
                  cnp: &mut CnpAnalyzer<'_>,
+                 prompt: &mut PromptAnswers<'_>,
                  findings: &mut Findings<'_>| {
         let record = &trace.records()[at];
         cnp.leaves(record, left);
+        prompt.leaves(record, left);
         if let Some(tracker) = tracker_of(record, routes, trackers) {
             tracker.leaves(record, left, findings);
         }
@@ -287,12 +310,13 @@ fn pass(
             held.peek().copied().filter(|Reverse((left, _))| *left < record.time)
         {
             held.pop();
-            leave(held_at, left, trackers, cnp, findings);
+            leave(held_at, left, trackers, cnp, prompt, findings);
         }
         if record.event() != Event::None {
             events.add(record);
         }
         cnp.enters(record, fate, findings.anomalies);
+        prompt.enters(record, fate);
         if let Some(tracker) = tracker_of(record, routes, trackers) {
             tracker.enters(record, fate, findings);
         }
@@ -300,19 +324,19 @@ fn pass(
             Fate::Delivered { left, copies } => {
                 for _ in 0..copies {
                     if left <= record.time {
-                        leave(at, left, trackers, cnp, findings);
+                        leave(at, left, trackers, cnp, prompt, findings);
                     } else {
                         held.push(Reverse((left, at)));
                     }
                 }
             }
             // It left somehow, nobody knows when; its connection is not judged any more.
-            Fate::Unknown => leave(at, record.time, trackers, cnp, findings),
+            Fate::Unknown => leave(at, record.time, trackers, cnp, prompt, findings),
             Fate::Lost => {}
         }
     }
     while let Some(Reverse((left, at))) = held.pop() {
-        leave(at, left, trackers, cnp, findings);
+        leave(at, left, trackers, cnp, prompt, findings);
     }
 }
 

@@ -56,16 +56,20 @@ impl RnrRetries {
 }
 
 /// Which CNPs share one interval (001 §6.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CnpScope {
-    /// Those to one QP: what every narrower or wider limiter keeps, so the default where nothing is known.
-    #[default]
+    /// Those to one QP.
     Qp,
     /// Those to one destination address.
     DestinationIp,
     /// All of the NIC port.
     Port,
+}
+
+impl CnpScope {
+    /// All of them, from the narrowest to the widest.
+    pub const ALL: [Self; 3] = [Self::Qp, Self::DestinationIp, Self::Port];
 }
 
 /// What is known of one host.
@@ -95,8 +99,6 @@ pub struct Known {
     pub requester: Host,
     /// The other host.
     pub responder: Host,
-    /// Scope of the CNP interval.
-    pub cnp_scope: CnpScope,
     /// The trace begins with the first packet that the injector mirrored, so that nothing came before it. An
     /// injector counts from 1 in every test (001 §3.4).
     pub from_the_start: bool,
@@ -105,12 +107,7 @@ pub struct Known {
 impl Known {
     /// What a configuration and the counters of an observation tell.
     /// `facts` are those of the two hosts: corrupted packets are no secret.
-    pub(crate) fn of(
-        config: Option<&TestConfig>,
-        observation: &Observation,
-        facts: &[HostFacts; 2],
-        cnp_scope: CnpScope,
-    ) -> Self {
+    pub(crate) fn of(config: Option<&TestConfig>, observation: &Observation, facts: &[HostFacts; 2]) -> Self {
         let host = |counters: &Option<HostCounters>, facts: &HostFacts| Host {
             discards: counters.as_ref().and_then(|counters| discards(counters, facts.corrupt_received)),
             ..Host::default()
@@ -119,7 +116,6 @@ impl Known {
         let mut known = Self {
             requester: host(&observation.requester, &facts[0]),
             responder: host(&observation.responder, &facts[1]),
-            cnp_scope,
             from_the_start: trace.origin() == Origin::Mirror
                 && trace.records().first().is_some_and(|first| first.sequence == 1),
             ..Self::default()

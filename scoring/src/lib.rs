@@ -15,10 +15,12 @@ mod facts;
 pub mod gbn;
 mod known;
 mod messages;
+mod prompt;
 mod retransmission;
 mod rules;
 pub mod score;
 mod sides;
+mod slowest;
 pub mod thresholds;
 
 pub use analysis::{Analysis, CnpLimiter, ConnectionSummary, Expiries, InjectedEvent, Options, analyze};

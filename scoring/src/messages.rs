@@ -1,7 +1,8 @@
 //! Message completion times and goodput, where completions were reported (001 Table 1, traffic generator log).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use corpus::TestConfig;
 use dumper::observation::CompletionStatus;
 use dumper::{Completion, Nanos};
 use serde::Serialize;
@@ -73,6 +74,16 @@ pub(crate) fn first_failures(completions: &[Completion]) -> BTreeMap<u32, Comple
         }
     }
     failures
+}
+
+/// Connections of which every message of the test is complete.
+pub(crate) fn complete(completions: &[Completion], config: Option<&TestConfig>) -> BTreeSet<u32> {
+    let mut done: BTreeMap<u32, u32> = BTreeMap::new();
+    for completion in completions.iter().filter(|one| one.status == CompletionStatus::Success) {
+        *done.entry(completion.connection).or_default() += 1;
+    }
+    let all = config.map_or(u32::MAX, |config| config.traffic.num_msgs_per_qp);
+    done.into_iter().filter(|(_, count)| *count >= all).map(|(connection, _)| connection).collect()
 }
 
 /// Times and goodput of every QP, by connection.

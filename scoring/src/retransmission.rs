@@ -21,7 +21,8 @@ pub enum Trigger {
 ///
 /// Latencies are Lumina's: *generation* from the next delivered packet after the loss to the NACK, *reaction*
 /// from the NACK to the retransmission; for a Read the NACK is the re-issued request. All times are those of
-/// the switch, so that each phase is off by half a round trip (001 §4).
+/// the switch, so that each phase is off by half a round trip, the way to the host and back (001 §4): the *net* ones are
+/// without it, where the trace shows how long it is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Retransmission {
     /// Connection, from 1.
@@ -45,9 +46,15 @@ pub struct Retransmission {
     /// From the out-of-order packet to the NACK.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation_ns: Option<Nanos>,
+    /// The same without the way to the host that makes the NACK, and back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub generation_net_ns: Option<Nanos>,
     /// From the NACK to the retransmission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reaction_ns: Option<Nanos>,
+    /// The same without the way to the host that repeats packets, and back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reaction_net_ns: Option<Nanos>,
     /// Of a time-out: from the latest moment at which the timer can have been started (last transmission of
     /// the oldest unacknowledged packet, or last progress) to the retransmission.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,5 +65,12 @@ impl Retransmission {
     /// Generation and reaction together.
     pub fn total(&self) -> Option<Nanos> {
         Some(self.generation_ns? + self.reaction_ns?)
+    }
+
+    /// Sets the net times from what half of a round trip takes at the host that makes the NACK and at the one that repeats.
+    pub(crate) fn correct(&mut self, nacks: Option<Nanos>, repeats: Option<Nanos>) {
+        let net = |time: Option<Nanos>, half_rtt: Option<Nanos>| Some(time? - half_rtt?);
+        self.generation_net_ns = net(self.generation_ns, nacks);
+        self.reaction_net_ns = net(self.reaction_ns, repeats);
     }
 }

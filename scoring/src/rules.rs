@@ -247,6 +247,7 @@ impl Rule {
                 | Self::RequestNeverAnswered
                 | Self::RnrRetriesBelowBudget
                 | Self::EcnWithoutCnp
+                | Self::CnpWithheld
                 | Self::DeliveredYetMissing
         )
     }

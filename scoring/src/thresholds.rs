@@ -40,6 +40,14 @@ pub const CNP_PATIENCE: Nanos = Nanos::from_micros(50);
 /// of their own, some of them coarse.
 pub const CNP_INTERVAL_PERCENT: u64 = 90;
 
+/// A mark that comes later than this share of the interval after the last CNP of its QP, in percent, is answered: clocks of
+/// NICs are off by far less, but some are coarse.
+pub const CNP_WITHHELD_PERCENT: u64 = 110;
+
+/// Prompt answers of a host that show how much its ways vary, at least: the fewest of which one half is likely to meet what
+/// the other half does.
+pub const FEWEST_WAYS: usize = 4;
+
 /// How much closer two CNPs may pass the switch than the NIC sent them: the first one waited for a full packet
 /// of 4,178 bytes that was already leaving, at 25 Gb/s, and the second one did not.
 pub const CNP_BEHIND_DATA: Nanos = Nanos(1_340);

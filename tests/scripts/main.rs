@@ -48,7 +48,7 @@ fn check(path: &Path) -> Vec<String> {
     // Paths in a script are relative to it, and so to the root with its name.
     let mut testbed = Sim::new(root);
     let outcome = run(&script, &mut testbed, |config, observation| {
-        let analysis = scoring::analyze(observation, Options { config: Some(config), ..Options::default() });
+        let analysis = scoring::analyze(observation, Options { config: Some(config) });
         analysis.anomalies.kept().iter().map(found).collect()
     });
     match outcome {

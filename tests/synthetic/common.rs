@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use corpus::TestConfig;
 use dumper::Observation;
-use scoring::{CnpScope, Options, analyze};
-use tests::synthetic::{self, Scope, World};
+use scoring::{Options, analyze};
+use tests::synthetic::{self, World};
 
 /// Runs `check` on the seeds of all cases on all cores; `LUMINA_SEED` runs one,
 /// `LUMINA_CASES` another number of them.
@@ -62,15 +62,6 @@ pub(crate) fn config_of(world: &World) -> TestConfig {
         host.roce.min_time_between_cnps = world.notifications.map_or(0, |np| np.interval_us);
     }
     config
-}
-
-/// The scope of CNPs that a world keeps.
-pub(crate) fn scope_of(world: &World) -> CnpScope {
-    match world.notifications.map(|np| np.scope) {
-        None | Some(Scope::Qp) => CnpScope::Qp,
-        Some(Scope::Address) => CnpScope::DestinationIp,
-        Some(Scope::Port) => CnpScope::Port,
-    }
 }
 
 /// No remark at all, or the remarks and the trace.

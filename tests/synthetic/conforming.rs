@@ -5,7 +5,7 @@ use dumper::{Observation, Trace};
 use scoring::{Options, Rule, analyze};
 use tests::synthetic::{self, Dice, Outcome, World, counters, random};
 
-use crate::common::{config_of, for_all, scope_of, silent};
+use crate::common::{config_of, for_all, silent};
 
 /// Worlds of each property, and of the one that the others are variants of.
 const CASES: u64 = 10_000;
@@ -14,7 +14,7 @@ const MAIN_CASES: u64 = 100_000;
 /// Judges a world with all that can be known of it.
 fn judged_with_config(world: &World, observation: &Observation) -> Result<(), String> {
     let config = config_of(world);
-    let options = Options { config: Some(&config), cnp_scope: scope_of(world) };
+    let options = Options { config: Some(&config) };
     silent(observation, options).map_err(|failure| format!("{failure}{world:#?}"))
 }
 
@@ -57,7 +57,7 @@ fn uncounted_discards_are_unexplained() {
         random::hide_losses(&mut world, &mut Dice::new(!seed), 1);
         let outcome = synthetic::run(&world);
         let config = config_of(&world);
-        let options = Options { config: Some(&config), cnp_scope: scope_of(&world) };
+        let options = Options { config: Some(&config) };
         let analysis = analyze(&outcome.observation, options);
         if analysis.anomalies.kept().iter().all(|anomaly| anomaly.rule == Rule::DeliveredYetMissing) {
             return Ok(());

@@ -1,6 +1,6 @@
 //! Counters against the trace: each one stuck, or off by one, is named, and no other.
 
-use scoring::{CnpScope, Options, analyze};
+use scoring::{Options, analyze};
 use tests::synthetic::{
     self, Action, Fault, Kind, Message, Notifications, Outcome, Scope, Target, Verb, World, counters,
 };
@@ -44,7 +44,7 @@ fn remarks(outcome: &Outcome, side: usize, counter: &str, change: impl Fn(u64) -
     world.notifications = Some(Notifications { interval_us: 4, scope: Scope::Qp, on_loss: false });
     let mut config = config_of(&world);
     config.traffic.max_retransmit_retry = 7;
-    let analysis = analyze(&observation, Options { config: Some(&config), cnp_scope: CnpScope::Qp });
+    let analysis = analyze(&observation, Options { config: Some(&config) });
     analysis.anomalies.kept().iter().map(scoring::Anomaly::signature).collect()
 }
 

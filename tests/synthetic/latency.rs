@@ -10,7 +10,7 @@ use crate::violations::Judge;
 fn retransmissions(text: &str) -> Vec<Retransmission> {
     let judge = Judge::new();
     judge.gives(text, &[]);
-    let options = Options { config: Some(&judge.config), cnp_scope: judge.scope };
+    let options = Options { config: Some(&judge.config) };
     analyze(&judge.observed(&Tape::new(text)), options).retransmissions
 }
 
@@ -29,7 +29,9 @@ fn entry(trigger: Trigger, from_psn: u32, lost: &[u32]) -> Retransmission {
         nack: None,
         retransmission: None,
         generation_ns: None,
+        generation_net_ns: None,
         reaction_ns: None,
+        reaction_net_ns: None,
         timeout_ns: None,
     }
 }

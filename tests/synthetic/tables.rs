@@ -104,7 +104,7 @@ mod coverage {
         for seed in 0..WORLDS {
             let (world, observation) = run(seed);
             let config = config_of(&world);
-            analyze(&observation, Options { config: Some(&config), ..Options::default() });
+            analyze(&observation, Options { config: Some(&config) });
             // Half of the trace, and nothing known: what came before it shows, too.
             let late = Observation { trace: second_half(&observation.trace), ..Observation::default() };
             analyze(&late, Options::default());
@@ -191,7 +191,7 @@ mod coverage {
             let mut dice = Dice::new(!seed);
             let config = config_of(&world);
             let edited = edit(&observation, &mut dice);
-            analyze(&edited, Options { config: Some(&config), ..Options::default() });
+            analyze(&edited, Options { config: Some(&config) });
         }
         let mut missing = missing!(requester, |next| next.broken().is_some());
         missing.extend(missing!(responder, |next| next.broken().is_some()));

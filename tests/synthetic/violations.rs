@@ -4,7 +4,7 @@
 use corpus::TestConfig;
 use dumper::observation::{CompletionStatus, Delivery};
 use dumper::{Completion, HostCounters, Nanos, Observation};
-use scoring::{CnpScope, Options, Rule, analyze};
+use scoring::{Options, Rule, analyze};
 use tests::synthetic::{self, Dice, Tape, counters};
 
 /// Random delays under which a conforming twin stays silent.
@@ -13,7 +13,6 @@ const STRETCHES: u64 = 100;
 /// How a tape is judged.
 pub(crate) struct Judge {
     pub(crate) config: TestConfig,
-    pub(crate) scope: CnpScope,
     /// Packets that the requester's and the responder's host count as thrown away.
     pub(crate) discards: [Option<u64>; 2],
     /// What the hosts say of the messages.
@@ -29,13 +28,7 @@ impl Judge {
         for host in [&mut config.requester, &mut config.responder] {
             host.roce.min_time_between_cnps = 50;
         }
-        Self {
-            config,
-            scope: CnpScope::Qp,
-            discards: [Some(0); 2],
-            completions: Vec::new(),
-            deliveries: Vec::new(),
-        }
+        Self { config, discards: [Some(0); 2], completions: Vec::new(), deliveries: Vec::new() }
     }
 
     /// With the completion of the next message of the first connection.
@@ -57,7 +50,7 @@ impl Judge {
 
     /// Remarks as `signature cN @packet`.
     pub(crate) fn remarks(&self, tape: &Tape) -> Vec<String> {
-        let options = Options { config: Some(&self.config), cnp_scope: self.scope };
+        let options = Options { config: Some(&self.config) };
         analyze(&self.observed(tape), options)
             .anomalies
             .kept()

@@ -28,7 +28,7 @@ fn rules(case: &Case, profiles: [NicProfile; 2]) -> BTreeSet<&'static str> {
     let observation = executor::sim::run(&config, profiles).unwrap();
     let integrity = dumper::integrity::check(&observation.trace, observation.switch.as_ref());
     assert!(!integrity.is_invalid(), "{integrity:?}");
-    let analysis = scoring::analyze(&observation, Options { config: Some(&config), ..Options::default() });
+    let analysis = scoring::analyze(&observation, Options { config: Some(&config) });
     analysis.anomalies.kept().iter().map(|anomaly| anomaly.rule.name()).collect()
 }
 

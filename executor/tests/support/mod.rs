@@ -25,5 +25,5 @@ pub(crate) fn assess(config: &TestConfig, nics: &[NicProfile; 2], observation: &
 }
 
 fn analyze(config: &TestConfig, observation: &Observation) -> Analysis {
-    scoring::analyze(observation, Options { config: Some(config), ..Options::default() })
+    scoring::analyze(observation, Options { config: Some(config) })
 }

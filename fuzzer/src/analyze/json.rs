@@ -7,7 +7,7 @@ use dumper::integrity::Integrity;
 use dumper::trace::Digest;
 use dumper::{Nanos, Trace};
 use scoring::{
-    Anomaly, ConnectionSummary, CounterReport, Evidence, InjectedEvent, MessageTime, QpMessages,
+    Anomaly, CnpLimiter, ConnectionSummary, CounterReport, Evidence, InjectedEvent, MessageTime, QpMessages,
     Retransmission, Role,
 };
 use serde::Serialize;
@@ -56,7 +56,9 @@ struct AnalysisDocument<'a> {
     retransmissions: &'a [Retransmission],
     ecn_marked: u64,
     cnps: u64,
-    counters: CountersDocument<'a>,
+    cnp_limiters: PerHost<&'a CnpLimiter>,
+    counters: PerHost<&'a CounterReport>,
+    half_rtt_ns: PerHost<Nanos>,
     messages: &'a [QpMessages],
     message_times: &'a [MessageTime],
     anomalies: Vec<AnomalyDocument<'a>>,
@@ -64,10 +66,17 @@ struct AnalysisDocument<'a> {
     sightings: &'a BTreeMap<String, u64>,
 }
 
+/// What is said of each host, if it is.
 #[derive(Serialize)]
-struct CountersDocument<'a> {
-    requester: Option<&'a CounterReport>,
-    responder: Option<&'a CounterReport>,
+struct PerHost<T> {
+    requester: Option<T>,
+    responder: Option<T>,
+}
+
+impl<T> From<[Option<T>; 2]> for PerHost<T> {
+    fn from([requester, responder]: [Option<T>; 2]) -> Self {
+        Self { requester, responder }
+    }
 }
 
 #[derive(Serialize)]
@@ -151,10 +160,9 @@ pub fn document<S: Serialize>(subject: S, report: &Report) -> Document<'_, S> {
             retransmissions: &analysis.retransmissions,
             ecn_marked: analysis.marked,
             cnps: analysis.cnps,
-            counters: CountersDocument {
-                requester: analysis.counters[0].as_ref(),
-                responder: analysis.counters[1].as_ref(),
-            },
+            cnp_limiters: analysis.limiters.each_ref().map(Option::as_ref).into(),
+            counters: analysis.counters.each_ref().map(Option::as_ref).into(),
+            half_rtt_ns: analysis.half_rtt.into(),
             messages: &analysis.messages,
             message_times: &analysis.message_times,
             anomalies: analysis.anomalies.kept().iter().map(AnomalyDocument::of).collect(),

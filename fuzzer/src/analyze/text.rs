@@ -4,16 +4,21 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use dumper::Trace;
 use dumper::integrity::Verdict;
 use dumper::observation::Endpoint;
-use scoring::{Analysis, Anomaly, Certainty, ConnectionSummary, CounterReport, Retransmission, Trigger};
+use dumper::{Nanos, Trace};
+use scoring::{
+    Analysis, Anomaly, Certainty, CnpLimiter, CnpScope, ConnectionSummary, CounterReport, Retransmission,
+    Trigger,
+};
 
 use super::packets::{Numbering, table};
 use super::{Input, Report};
 
 /// Lines of one kind that are printed; the rest is counted. JSON has them all.
 const MAX_LINES: usize = 20;
+/// The hosts, in the order in which an analysis has them.
+const HOSTS: [&str; 2] = ["requester", "responder"];
 /// Retransmissions that get a packet table of their own.
 const MAX_TABLES: usize = 8;
 
@@ -48,7 +53,12 @@ pub fn render(header: String, trace: &Trace, report: &Report, context: usize) ->
     if analysis.marked + analysis.cnps > 0 {
         let _ = writeln!(text, "\nECN: {} marked packets delivered, {} CNPs", analysis.marked, analysis.cnps);
     }
-    for (host, counters) in ["requester", "responder"].into_iter().zip(&analysis.counters) {
+    for (host, limiter) in HOSTS.into_iter().zip(&analysis.limiters) {
+        if let Some(limiter) = limiter {
+            let _ = writeln!(text, "  {host}: {}", limits(limiter));
+        }
+    }
+    for (host, counters) in HOSTS.into_iter().zip(&analysis.counters) {
         if let Some(counters) = counters {
             host_counters(&mut text, host, counters);
         }
@@ -163,6 +173,16 @@ fn retransmissions(text: &mut String, analysis: &Analysis, table: impl Fn(&[u32]
         count(Trigger::Timeout),
         count(Trigger::Rnr)
     );
+    if all.iter().any(|one| one.nack.is_some()) {
+        let half_rtt = |time: Option<Nanos>| {
+            time.map_or("unknown, as nothing is answered at once".to_owned(), |time| time.to_string())
+        };
+        let [requester, responder] = analysis.half_rtt.map(half_rtt);
+        let _ = writeln!(
+            text,
+            "  half a round trip, which net times are without: requester {requester}, responder {responder}"
+        );
+    }
     let mut tables = 0;
     limited(text, all, "retransmissions", |text, one| {
         let _ = writeln!(text, "  {}", sentence(one));
@@ -179,6 +199,28 @@ fn retransmissions(text: &mut String, analysis: &Analysis, table: impl Fn(&[u32]
             text.push_str(&table(&packets));
         }
     });
+}
+
+/// How a notification point limits its CNPs, in words.
+fn limits(limiter: &CnpLimiter) -> String {
+    let scope = match limiter.scope {
+        Some(CnpScope::Qp) => "each QP",
+        Some(CnpScope::DestinationIp) => "each destination address",
+        Some(CnpScope::Port) => "the whole port",
+        None => return "no interval of any scope explains which marks it answers".to_owned(),
+    };
+    let certainty = if limiter.scope_certain { "" } else { ", or a wider scope" };
+    let least = limiter.longer_than_ns;
+    let interval = match limiter.at_most_ns {
+        Some(most) if least == Nanos::ZERO => format!("at most {most}"),
+        Some(most) => format!("longer than {least} and at most {most}"),
+        None if least == Nanos::ZERO => "of unknown length".to_owned(),
+        None => format!("longer than {least}"),
+    };
+    format!(
+        "{} CNPs for {} marked packets of data, an interval {interval} for {scope}{certainty}",
+        limiter.cnps, limiter.marked
+    )
 }
 
 /// A retransmission in one sentence.
@@ -199,14 +241,17 @@ fn sentence(one: &Retransmission) -> String {
     if !one.lost.is_empty() {
         let _ = write!(text, ", lost: {}", list(&one.lost));
     }
-    for (name, time) in [
-        ("generation", one.generation_ns),
-        ("reaction", one.reaction_ns),
-        ("total", one.total()),
-        ("time-out", one.timeout_ns),
+    for (name, time, net) in [
+        ("generation", one.generation_ns, one.generation_net_ns),
+        ("reaction", one.reaction_ns, one.reaction_net_ns),
+        ("total", one.total(), None),
+        ("time-out", one.timeout_ns, None),
     ] {
         if let Some(time) = time {
             let _ = write!(text, ", {name} {time}");
+        }
+        if let Some(net) = net {
+            let _ = write!(text, " ({net} net)");
         }
     }
     text

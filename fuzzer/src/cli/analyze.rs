@@ -11,7 +11,7 @@ use scoring::Options;
 
 use super::output::{bad_file, bad_message, complain, complain_notes, print, print_json};
 use super::progress::ReadBar;
-use super::{Exit, Format, ScopeArg};
+use super::{Exit, Format};
 use crate::analyze::json::{self, InputSubject};
 use crate::analyze::{Input, Report, text};
 use crate::run::CONFIG;
@@ -45,9 +45,6 @@ pub(super) struct Args {
     /// Take packets to any UDP port as RoCEv2, as on the mirror wire.
     #[arg(long)]
     any_udp_port: bool,
-    /// Which CNPs share one interval.
-    #[arg(long, value_enum, default_value_t, value_name = "SCOPE")]
-    cnp_scope: ScopeArg,
     /// Packets shown before and after each packet of a remark.
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=50))]
     context: u8,
@@ -96,7 +93,7 @@ pub(super) fn run(args: &Args) -> Exit {
         }
     };
     let config = config.as_ref().map(|loaded| &loaded.config);
-    let options = Options { config, cnp_scope: args.cnp_scope.into() };
+    let options = Options { config };
     let report = Report::of_input(&input, options, args.even_if_invalid);
     bar.finish();
     for warning in input.warnings() {

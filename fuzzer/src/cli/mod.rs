@@ -17,7 +17,6 @@ mod targets;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand, ValueEnum};
-use scoring::CnpScope;
 
 /// Exit codes; they do not change without reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,28 +90,6 @@ enum Format {
     Text,
     /// One JSON document, for scripts.
     Json,
-}
-
-/// Which CNPs share one interval.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
-enum ScopeArg {
-    /// Those to one QP.
-    #[default]
-    Qp,
-    /// Those to one destination address.
-    Ip,
-    /// All of a NIC port.
-    Port,
-}
-
-impl From<ScopeArg> for CnpScope {
-    fn from(scope: ScopeArg) -> Self {
-        match scope {
-            ScopeArg::Qp => Self::Qp,
-            ScopeArg::Ip => Self::DestinationIp,
-            ScopeArg::Port => Self::Port,
-        }
-    }
 }
 
 /// Parses the arguments and runs the command.

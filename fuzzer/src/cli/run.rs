@@ -10,7 +10,7 @@ use scoring::Options;
 use super::nic_args::NicArgs;
 use super::output::{bad_file, bad_message, complain, complain_notes, print, print_json};
 use super::progress::with_spinner;
-use super::{Exit, Format, ScopeArg};
+use super::{Exit, Format};
 use crate::analyze::{Report, json, text};
 use crate::run::{self, Checked, KeepError, NoProfile, Overrides, PacketScript, Test, TestbedName};
 
@@ -56,9 +56,6 @@ pub(super) struct Args {
     /// Write what was seen as a new packet script (.rds), which this run fits.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Which CNPs share one interval.
-    #[arg(long, value_enum, default_value_t, value_name = "SCOPE")]
-    cnp_scope: ScopeArg,
     /// Packets shown before and after each packet of a remark.
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=50))]
     context: u8,
@@ -86,7 +83,7 @@ fn run_test(args: &Args) -> Result<Exit, Exit> {
 
     let observation =
         with_spinner("running the test", || test.run()).map_err(|error| cannot_run(error, args.format))?;
-    let options = Options { config: Some(&test.config), cnp_scope: args.cnp_scope.into() };
+    let options = Options { config: Some(&test.config) };
     let report = Report::of(&observation, options, false);
     let checked = test.check(&observation, &report);
     let digest = observation.trace.digest();

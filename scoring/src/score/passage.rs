@@ -5,13 +5,11 @@ use dumper::wire::{Class, Syndrome};
 use dumper::{Event, Nanos, Trace};
 
 use crate::sides::{Side, Sides};
-use crate::thresholds::{RECEIVER_JITTER, SLOWEST_LINK_NS_PER_KB, SLOWEST_SENDER};
+use crate::slowest::link_time;
+use crate::thresholds::{RECEIVER_JITTER, SLOWEST_SENDER};
 
 /// Parts of the test between which throughput is compared.
 pub(super) const WINDOWS: usize = 16;
-
-/// Bytes of Ethernet's check sequence, preamble and gap between frames (IEEE 802.3), which no frame's length counts.
-const FRAME_GAP: u64 = 24;
 
 /// Totals of a trace.
 #[derive(Clone, Debug, Default)]
@@ -65,21 +63,6 @@ impl Passage {
         }
         passage
     }
-}
-
-/// What a packet takes at most, in the slowest NIC and on the slowest link.
-pub(super) fn takes(frame_len: u32) -> Nanos {
-    SLOWEST_SENDER + on_the_slowest_link(frame_len)
-}
-
-/// What a packet takes on the slowest link.
-pub(super) fn on_the_slowest_link(frame_len: u32) -> Nanos {
-    link_time(1, u64::from(frame_len))
-}
-
-/// What packets of so many bytes in all take on the slowest link.
-const fn link_time(packets: u64, bytes: u64) -> Nanos {
-    Nanos((bytes + packets * FRAME_GAP).saturating_mul(SLOWEST_LINK_NS_PER_KB).div_ceil(1_000))
 }
 
 /// A packet as it leaves the switch.

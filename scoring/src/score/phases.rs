@@ -8,12 +8,13 @@ use dumper::{Nanos, Observation, Record, Trace};
 use rustc_hash::FxHashMap;
 
 use super::baseline::discards;
-use super::passage::{Passage, departures, on_the_slowest_link, takes};
+use super::passage::{Passage, departures};
 use crate::Analysis;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
 use crate::retransmission::Retransmission;
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
+use crate::slowest::{on_the_slowest_link, takes};
 use crate::thresholds::SLOW_RETRANSMISSION;
 
 /// Nothing odd: good NICs take 1 to 10 µs (001 §6.1).

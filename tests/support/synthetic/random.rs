@@ -41,7 +41,7 @@ pub fn world(seed: u64) -> World {
     let timeout = if dice.chance(10) { 0 } else { dice.pick(&[1, 2, 3, 4, 5, 6, 8, 10, 12, 14]) };
     let notifications = dice.chance(40).then(|| Notifications {
         interval_us: dice.pick(&[0, 4, 10, 50]),
-        scope: dice.pick(&[Scope::Qp, Scope::Address, Scope::Port]),
+        scope: Scope::Qp,
         on_loss: dice.chance(30),
     });
     let mut world = World {

@@ -28,7 +28,7 @@ fn innocents_suffer(config: &TestConfig, nic: &NicProfile) -> bool {
         _ => &observation.responder,
     };
     let discards = receiver.as_ref().and_then(|counters| counters.moved("rx_discards_phy"));
-    let analysis = scoring::analyze(&observation, Options { config: Some(config), ..Options::default() });
+    let analysis = scoring::analyze(&observation, Options { config: Some(config) });
     let innocent = |qpn: u32| !config.events.iter().any(|event| event.connections.contains(qpn));
     discards.is_some_and(|moved| moved > 0)
         && analysis.retransmissions.iter().any(|one| innocent(one.connection as u32))

@@ -47,7 +47,9 @@ impl Requester {
             nack: None,
             retransmission: Some(packet.sequence),
             generation_ns: None,
+            generation_net_ns: None,
             reaction_ns: None,
+            reaction_net_ns: None,
             timeout_ns: None,
         };
         match event {

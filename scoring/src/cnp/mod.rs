@@ -1,5 +1,10 @@
 //! CNPs against ECN marks (001 §4, congestion notification).
 
+mod certain;
+mod limiter;
+mod log;
+mod withheld;
+
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -7,9 +12,14 @@ use dumper::trace::{Fate, Flow, FlowId, Record, flags};
 use dumper::wire::{Class, NakCode, Syndrome};
 use dumper::{Nanos, Psn, Trace};
 
+use self::limiter::{Sent, Since, Way};
+use self::log::Log;
+use self::withheld::Judge;
+use crate::analysis::CnpLimiter;
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::connections::Pair;
-use crate::known::{CnpScope, Host, Known};
+use crate::known::{Host, Known};
+use crate::prompt::PromptAnswer;
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
 use crate::thresholds::{ACK_IN_FLIGHT, CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT, CNP_PATIENCE, TIMER_SLACK};
@@ -62,14 +72,6 @@ pub struct CnpCounts {
     pub cnps: u64,
 }
 
-/// A key under which CNPs share one interval.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum ScopeKey {
-    Qp(FlowId),
-    Addresses(IpAddr, IpAddr),
-    Port(Side),
-}
-
 /// What one host received and sent in all.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostTotals {
@@ -99,7 +101,9 @@ pub(crate) struct CnpAnalyzer<'a> {
     from_start: Vec<bool>,
     flows: Vec<QpState>,
     counts: Vec<CnpCounts>,
-    last_cnp: BTreeMap<ScopeKey, (Nanos, u32)>,
+    /// Time and number of the last CNP on each flow.
+    last_cnp: BTreeMap<FlowId, (Nanos, u32)>,
+    log: Log,
 }
 
 impl<'a> CnpAnalyzer<'a> {
@@ -120,7 +124,8 @@ impl<'a> CnpAnalyzer<'a> {
         let flows = vec![QpState::default(); partner.len()];
         let counts = vec![CnpCounts::default(); partner.len()];
         let start = trace.records().first().map(|record| record.time).unwrap_or_default();
-        Self { trace, known, partner, sides, start, from_start, flows, counts, last_cnp: BTreeMap::new() }
+        let (last_cnp, log) = (BTreeMap::new(), Log::new(partner.len()));
+        Self { trace, known, partner, sides, start, from_start, flows, counts, last_cnp, log }
     }
 
     /// Counts per flow.
@@ -135,6 +140,12 @@ impl<'a> CnpAnalyzer<'a> {
         if class == Class::Cnp {
             self.cnp(record, anomalies);
         } else {
+            self.log.enters(record, class, fate, self.sides.of(self.trace.flow(record).source));
+            if let (Some(from), Some((other, _))) =
+                (missing(record, class), self.partner[record.flow.index()])
+            {
+                self.log.missing(other, from);
+            }
             let state = &mut self.flows[record.flow.index()];
             state.last_sent = record.time;
             state.lossy |= fate != Fate::Delivered { left: record.time, copies: 1 };
@@ -146,6 +157,7 @@ impl<'a> CnpAnalyzer<'a> {
         if self.shows_a_loss(record, class)
             && let Some((other, _)) = self.partner[record.flow.index()]
         {
+            self.log.missing(other, record.psn);
             let other = &mut self.flows[other.index()];
             other.lossy = true;
             other.unexplained.retain(|held| record.time - held.sent > ACK_IN_FLIGHT);
@@ -194,9 +206,13 @@ impl<'a> CnpAnalyzer<'a> {
         if record.class() == Class::Cnp {
             return;
         }
+        let marked = self.trace.marked(record);
+        if let Some(receiver) = self.sides.of(self.trace.flow(record).destination) {
+            self.log.leaves(record, left, marked, receiver);
+        }
         let from_before = self.may_be_from_before(record.flow, record.time);
         let state = &mut self.flows[record.flow.index()];
-        if self.trace.marked(record) {
+        if marked {
             state.credits += 1;
             let (sequence, psn) = (record.sequence, record.psn);
             if from_before {
@@ -257,26 +273,17 @@ impl<'a> CnpAnalyzer<'a> {
                 held.push(Held { sent: record.time, flow: record.flow, anomaly });
             }
         }
-        let Some((side, interval)) =
-            self.host(&flow).and_then(|(side, host)| Some((side, host.cnp_interval?)))
-        else {
-            return;
-        };
-        let (key, state) = match self.known.cnp_scope {
-            CnpScope::Qp => (ScopeKey::Qp(record.flow), "per-qp"),
-            CnpScope::DestinationIp => {
-                (ScopeKey::Addresses(flow.source, flow.destination), "per-destination-ip")
-            }
-            CnpScope::Port => (ScopeKey::Port(side), "per-port"),
-        };
-        if let Some((earlier, sequence)) = self.last_cnp.insert(key, (record.time, record.sequence)) {
+        let Some(side) = self.sides.of(flow.source) else { return };
+        self.log.cnp(record, reason.map(|(marked, _)| marked), side);
+        let Some(interval) = self.known.host(side).cnp_interval else { return };
+        if let Some((earlier, sequence)) = self.last_cnp.insert(record.flow, (record.time, record.sequence)) {
             let apart = record.time - earlier;
             if apart.times(100) < interval.times(CNP_INTERVAL_PERCENT) && apart + CNP_BEHIND_DATA < interval {
                 anomalies.push(Anomaly {
                     rule: Rule::CnpTooEarly,
                     who,
-                    state,
-                    what: format!("sends CNPs {apart} apart, where the interval is {interval} ({state})"),
+                    state: "per-qp",
+                    what: format!("sends CNPs {apart} apart, where the interval is {interval}"),
                     evidence: Evidence::packets([record.sequence, sequence])
                         .with_time("apart", apart)
                         .with_time("interval", interval),
@@ -332,6 +339,66 @@ impl<'a> CnpAnalyzer<'a> {
             });
         }
     }
+
+    /// How each host limits its CNPs, and what it withholds. `prompt` are the hosts' prompt answers of other kinds, `outcome`
+    /// says what became of a connection, by number.
+    pub(crate) fn limiters(
+        &self,
+        prompt: &[Vec<PromptAnswer>; 2],
+        outcome: impl Fn(usize) -> Outcome,
+        anomalies: &mut Anomalies,
+    ) -> [Option<CnpLimiter>; 2] {
+        let from_start = self.known.from_the_start || self.from_start.iter().all(|told| *told);
+        let since = if from_start { Since::Ever } else { Since::Start(self.start) };
+        let connection = |flow: FlowId| self.partner[flow.index()].map(|(_, number)| number);
+        let outcome = |flow| connection(flow).map_or(Outcome::Failed, &outcome);
+        [Side::Requester, Side::Responder].map(|side| {
+            let (log, known) = (self.log.host(side), self.known.host(side));
+            // Of what it threw away, all may have been marked.
+            let lost = known.discards.is_some_and(|discards| discards > 0);
+            let marks = self.log.marks(|flow| {
+                let receiver = self.sides.of(self.trace.flows()[flow.index()].destination);
+                receiver == Some(side) && !lost && outcome(flow) != Outcome::Failed
+            });
+            let answers = &prompt[side.index()];
+            let windows = certain::windows(&marks, log, answers, |flow| outcome(flow) == Outcome::Complete);
+            let sent = Sent::new(&log.cnps, since);
+            let way = Way::of(log, answers, &marks);
+            let likely = limiter::likely_bounds(self.trace, &sent, way, &marks, &windows);
+            let limiter = limiter::limiter(log, &likely)?;
+            if let Some(configured) = known.cnp_interval
+                && known.notifies == Some(true)
+            {
+                let (trace, sent, windows, likely) = (self.trace, &sent, &windows, &likely);
+                let judge = Judge { trace, configured, sent, windows, likely };
+                judge.anomaly(connection).into_iter().for_each(|anomaly| anomalies.push(anomaly));
+            }
+            Some(limiter)
+        })
+    }
+
+    /// From a mark to its CNP, of each host: the shortest time, where it is certain which CNP answers which mark.
+    pub(crate) fn shortest_answer(&self, side: Side) -> Option<Nanos> {
+        self.log.host(side).answers.iter().map(PromptAnswer::took).min()
+    }
+}
+
+/// What became of a connection, as far as is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// All of its messages are complete.
+    Complete,
+    /// It failed.
+    Failed,
+    /// Nobody says.
+    Unknown,
+}
+
+/// From which PSN on the sender of a NAK has not taken what was sent to it.
+#[inline]
+fn missing(record: &Record, class: Class) -> Option<Psn> {
+    let refuses = class == Class::Acknowledge && !matches!(record.aeth().syndrome, Syndrome::Ack(_));
+    refuses.then_some(record.psn)
 }
 
 /// What is wrong with a CNP's header, if anything, as a state and in words.
