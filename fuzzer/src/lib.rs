@@ -9,6 +9,8 @@ pub mod cli;
 pub mod entries;
 pub mod finding;
 pub mod judge;
+pub mod measure;
 pub mod minimize;
+pub mod paper;
 pub mod report;
 pub mod run;

@@ -8,6 +8,7 @@ mod minimize;
 mod nic_args;
 mod nics;
 mod output;
+mod paper;
 mod progress;
 mod replay;
 mod run;
@@ -71,6 +72,8 @@ enum Command {
     Analyzers(analyzers::Args),
     /// Run one test and judge it.
     Run(run::Args),
+    /// Run the experiments of the Lumina paper, and hold what is measured to what it says.
+    Paper(paper::Args),
     /// Check the corpus of a campaign, look into it, or save what can be read of it.
     Corpus(corpus::Args),
     /// List NIC profiles, show one, or check a file.
@@ -98,6 +101,7 @@ pub fn run() -> ExitCode {
         Command::Analyze(args) => analyze::run(&args),
         Command::Analyzers(args) => analyzers::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Paper(args) => paper::run(&args),
         Command::Corpus(args) => corpus::run(&args),
         Command::Nics(args) => nics::run(&args),
         Command::Targets(args) => targets::run(&args),

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dumper::capture::Progress;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::complain;
 use crate::campaign::{BATCH, Event, Limits, Status};
@@ -79,6 +79,38 @@ pub(super) fn with_spinner<T>(message: &'static str, work: impl FnOnce() -> T) -
         drop(done);
         result
     })
+}
+
+/// A bar over work that is counted, if it takes its time; hidden where stderr is no terminal.
+pub(super) struct CountBar {
+    bar: ProgressBar,
+    started: Instant,
+    message: &'static str,
+}
+
+impl CountBar {
+    pub(super) fn new(message: &'static str) -> Self {
+        Self { bar: ProgressBar::hidden(), started: Instant::now(), message }
+    }
+
+    /// Shows how many of how many are done.
+    pub(super) fn show(&self, done: usize, all: usize) {
+        if self.started.elapsed() >= WORTH_A_SPINNER && self.bar.length().is_none() {
+            self.bar.set_style(
+                ProgressStyle::with_template("{msg} {bar:30} {pos}/{len} ({eta} left)")
+                    .expect("the template is constant and tested by use"),
+            );
+            self.bar.set_message(self.message);
+            self.bar.set_length(all as u64);
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.set_position(done as u64);
+    }
+
+    /// Takes the bar away.
+    pub(super) fn finish(self) {
+        self.bar.finish_and_clear();
+    }
 }
 
 /// How often a line is written where stderr is no terminal.

@@ -1,0 +1,22 @@
+//! Numbers from what was observed: those of the paper's experiments, and those behind a finding.
+
+mod numbers;
+mod value;
+
+pub use numbers::Phase;
+pub use value::{Value, digits, mean};
+
+use corpus::TestConfig;
+use dumper::Observation;
+use scoring::Analysis;
+
+/// A test that ran, and what the analyzers say of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen<'a> {
+    /// The test.
+    pub config: &'a TestConfig,
+    /// What was observed.
+    pub observation: &'a Observation,
+    /// What the analyzers say.
+    pub analysis: &'a Analysis,
+}

@@ -1,0 +1,153 @@
+//! CNP generation (001 §6.3, 000 §6.4).
+
+use scoring::CnpScope;
+
+use super::{CX4, CX5, CX6, E810};
+use crate::measure::{Seen, Value};
+use crate::paper::{Claim, Published, Setup};
+
+/// The responder's scope, as the analyzers infer it.
+fn scope(seen: &[Seen<'_>]) -> Option<Value> {
+    let limiter = seen.first()?.analysis.limiters[1]?;
+    let words = match limiter.scope? {
+        CnpScope::Qp => PER_QP,
+        CnpScope::DestinationIp => PER_ADDRESS,
+        CnpScope::Port => PER_PORT,
+    };
+    Some(Value::Words(words.into()))
+}
+
+fn interval(seen: &[Seen<'_>]) -> Option<Value> {
+    seen.first()?.shortest_cnp_gap().map(Value::Number)
+}
+
+fn counts(seen: &[Seen<'_>]) -> Option<Value> {
+    Some(Value::counts(seen.first()?.cnp_counts()))
+}
+
+/// First marks of QP 1, 2, 3, then the second ones.
+fn arrivals(seen: &[Seen<'_>]) -> Option<Value> {
+    let times = seen.first()?.marked_times();
+    let ordered = (0..2).flat_map(|mark| times.iter().map(move |of_qp| of_qp.get(mark).copied()));
+    Some(Value::Numbers(ordered.collect::<Option<_>>()?))
+}
+
+fn after_loss(seen: &[Seen<'_>]) -> Option<Value> {
+    Some(Value::count(seen.first()?.cnp_counts().iter().sum()))
+}
+
+const PER_QP: &str = "per QP";
+const PER_ADDRESS: &str = "per destination IP";
+const PER_PORT: &str = "per NIC port";
+
+/// What the paper says.
+pub(super) const CLAIMS: &[Claim] = &[
+    Claim {
+        what: "Shortest interval of CNPs, default",
+        nics: &[CX4, CX5, CX6],
+        published: Published::About(4.0),
+        unit: "µs",
+        source: "001 §6.3",
+        setup: Setup::AllMarked,
+        measure: interval,
+    },
+    Claim {
+        what: "Shortest interval of CNPs, hidden",
+        nics: &[E810],
+        published: Published::About(50.0),
+        unit: "µs",
+        source: "001 §6.3",
+        setup: Setup::AllMarked,
+        measure: interval,
+    },
+    Claim {
+        what: "Scope of the interval, inferred",
+        nics: &[CX4],
+        published: Published::Words(PER_ADDRESS),
+        unit: "",
+        source: "001 §6.3",
+        setup: Setup::Scope,
+        measure: scope,
+    },
+    Claim {
+        what: "Scope of the interval, inferred",
+        nics: &[CX5, CX6],
+        published: Published::Words(PER_PORT),
+        unit: "",
+        source: "001 §6.3",
+        setup: Setup::Scope,
+        measure: scope,
+    },
+    Claim {
+        what: "Scope of the interval, inferred",
+        nics: &[E810],
+        published: Published::Words(PER_QP),
+        unit: "",
+        source: "001 §6.3",
+        setup: Setup::Scope,
+        measure: scope,
+    },
+    Claim {
+        what: "CNPs to QP 1, 2, 3, two marks each, interval 50 µs",
+        nics: &[CX4, E810],
+        published: Published::Counts(&[2, 2, 2]),
+        unit: "",
+        source: "000 §6.4",
+        setup: Setup::ThreeMarkedTwice,
+        measure: counts,
+    },
+    Claim {
+        what: "CNPs to QP 1, 2, 3, two marks each, interval 50 µs",
+        nics: &[CX5, CX6],
+        published: Published::Counts(&[2, 0, 0]),
+        unit: "",
+        source: "000 §6.4",
+        setup: Setup::ThreeMarkedTwice,
+        measure: counts,
+    },
+    Claim {
+        what: "Marks of QP 1, 2, 3: first, then second",
+        nics: &[CX4],
+        published: Published::Each(&[10.0, 31.0, 45.0, 616.0, 630.0, 643.0]),
+        unit: "µs",
+        source: "000 table 3",
+        setup: Setup::ThreeMarkedTwice,
+        measure: arrivals,
+    },
+    Claim {
+        what: "Marks of QP 1, 2, 3: first, then second",
+        nics: &[CX5],
+        published: Published::Each(&[8.0, 17.0, 18.0, 246.0, 255.0, 258.0]),
+        unit: "µs",
+        source: "000 table 3",
+        setup: Setup::ThreeMarkedTwice,
+        measure: arrivals,
+    },
+    Claim {
+        what: "Marks of QP 1, 2, 3: first, then second",
+        nics: &[CX6],
+        published: Published::Each(&[9.0, 16.0, 17.0, 246.0, 254.0, 259.0]),
+        unit: "µs",
+        source: "000 table 3",
+        setup: Setup::ThreeMarkedTwice,
+        measure: arrivals,
+    },
+    Claim {
+        what: "CNPs for one lost packet, slow restart",
+        nics: &[CX5, CX6],
+        published: Published::Above(0.0),
+        unit: "",
+        source: "published checker",
+        setup: Setup::LossWithSlowRestart,
+        measure: after_loss,
+    },
+    Claim {
+        what: "CNPs for one lost packet, slow restart",
+        nics: &[CX4, E810],
+        published: Published::Exactly(0),
+        unit: "",
+        source: "published checker",
+        setup: Setup::LossWithSlowRestart,
+        measure: after_loss,
+    },
+];

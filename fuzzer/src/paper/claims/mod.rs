@@ -1,0 +1,55 @@
+//! What the paper measured, experiment by experiment.
+
+mod anomalies;
+mod cnp;
+mod latency;
+mod testbed;
+mod timers;
+
+use super::{Experiment, Nics};
+
+pub(super) use latency::by_size;
+pub use testbed::HARDWARE;
+
+/// Every experiment, in the order of the paper.
+pub const EXPERIMENTS: &[Experiment] = &[
+    Experiment {
+        name: "nack-latency",
+        title: "Latency of fast retransmission, one QP, one message in flight",
+        claims: latency::PHASES,
+    },
+    Experiment {
+        name: "message-size",
+        title: "Latency of fast retransmission by message size, fifth packet lost",
+        claims: latency::SIZES,
+    },
+    Experiment {
+        name: "timeouts",
+        title: "Time-outs, timeout = 14, retry_cnt = 7, tail packets lost seven times",
+        claims: timers::TIMEOUTS,
+    },
+    Experiment {
+        name: "retries",
+        title: "Retries until the QP fails, message by message",
+        claims: timers::RETRIES,
+    },
+    Experiment { name: "cnp", title: "CNP generation", claims: cnp::CLAIMS },
+    Experiment {
+        name: "ets",
+        title: "Two QPs share the link, one of 50 packets of the first is marked",
+        claims: anomalies::ETS,
+    },
+    Experiment {
+        name: "noisy-neighbor",
+        title: "36 connections read, the first i lose their fifth packet",
+        claims: anomalies::NEIGHBOURS,
+    },
+    Experiment { name: "interop", title: "Five 100 KB Sends per QP, no events", claims: anomalies::PAIRS },
+    Experiment { name: "counters", title: "Counters against the trace", claims: anomalies::COUNTERS },
+    Experiment { name: "iteration", title: "Rounds of transmission", claims: testbed::ITERATIONS },
+];
+
+const CX4: Nics = Nics::both("cx4-lx");
+const CX5: Nics = Nics::both("cx5");
+const CX6: Nics = Nics::both("cx6-dx");
+const E810: Nics = Nics::both("e810");

@@ -1,0 +1,185 @@
+//! The experiments of the Lumina paper, run again: what it says, what is measured here, and whether the two agree.
+//!
+//! Everything is data: a [`Claim`] says what the paper measured on which NICs, which tests show it, and which number of
+//! them it is. Simulated NICs are models of these very measurements, so that agreement says that the models, the testbed
+//! and the analyzers fit together, and nothing about a vendor's hardware.
+
+mod claims;
+mod lab;
+pub mod plot;
+mod published;
+mod setup;
+mod text;
+
+use serde::Serialize;
+
+pub use claims::{EXPERIMENTS, HARDWARE};
+pub use lab::{Lab, LabError};
+pub use published::Published;
+pub use setup::{Nics, Queues, SIZE_STEP, SIZES, Setup};
+pub use text::{markdown, table};
+
+use crate::measure::{Seen, Value};
+
+/// An experiment of the paper.
+#[derive(Debug)]
+pub struct Experiment {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What it is about.
+    pub title: &'static str,
+    /// What it found.
+    pub claims: &'static [Claim],
+}
+
+/// Something that an experiment measured.
+#[derive(Debug)]
+pub struct Claim {
+    /// What was measured.
+    pub what: &'static str,
+    /// On which NICs; each is a row.
+    pub nics: &'static [Nics],
+    /// What the paper says.
+    pub published: Published,
+    /// Unit of the numbers; empty for counts, ratios and words.
+    pub unit: &'static str,
+    /// Where it says so: 001 is the paper as published, 000 as submitted.
+    pub source: &'static str,
+    /// The tests that show it.
+    pub setup: Setup,
+    /// The number of these tests' runs; none if they do not show it.
+    pub measure: fn(&[Seen<'_>]) -> Option<Value>,
+}
+
+/// Something that the paper measured and no simulation can.
+#[derive(Debug)]
+pub struct Hardware {
+    /// What was measured.
+    pub what: &'static str,
+    /// What the paper says.
+    pub published: &'static str,
+    /// Where.
+    pub source: &'static str,
+}
+
+/// Whether what is measured agrees with the paper.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It does.
+    Ok,
+    /// It does not, or was not seen at all.
+    Off,
+    /// The paper has no number.
+    Open,
+    /// It is a property of hardware, which is not simulated.
+    Hardware,
+}
+
+impl Verdict {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Ok, Self::Off, Self::Open, Self::Hardware];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Off => "off",
+            Self::Open => "open",
+            Self::Hardware => "hardware",
+        }
+    }
+}
+
+/// A line of the table.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Row {
+    /// The experiment's name.
+    pub experiment: &'static str,
+    /// What was measured.
+    pub what: &'static str,
+    /// The NIC, or the requester's and the responder's; none where it is about no NIC.
+    pub nics: Option<String>,
+    /// What the paper says, with its unit.
+    pub paper: String,
+    /// Where.
+    pub source: &'static str,
+    /// What is measured here; none if the runs do not show it.
+    pub measured: Option<Value>,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Measured over published, where the paper gives a number; of several the one farthest from 1.
+    pub ratio: Option<f64>,
+    /// Whether they agree.
+    pub verdict: Verdict,
+}
+
+impl Row {
+    fn of(experiment: &'static str, claim: &Claim, nics: Nics, lab: &Lab) -> Self {
+        let tests = claim.setup.tests(nics);
+        let measured = lab.seen(&tests).and_then(|seen| (claim.measure)(&seen));
+        let (ratio, verdict) = claim.published.judge(measured.as_ref());
+        Self {
+            experiment,
+            what: claim.what,
+            nics: Some(nics.to_string()),
+            paper: match claim.published {
+                Published::Open => claim.published.to_string(),
+                published => with_unit(&published.to_string(), claim.unit),
+            },
+            source: claim.source,
+            measured,
+            unit: claim.unit,
+            ratio,
+            verdict,
+        }
+    }
+
+    fn of_hardware(hardware: &Hardware) -> Self {
+        Self {
+            experiment: HARDWARE_NAME,
+            what: hardware.what,
+            nics: None,
+            paper: hardware.published.into(),
+            source: hardware.source,
+            measured: None,
+            unit: "",
+            ratio: None,
+            verdict: Verdict::Hardware,
+        }
+    }
+}
+
+/// Name of what is listed and not measured.
+pub const HARDWARE_NAME: &str = "testbed";
+
+fn with_unit(value: &str, unit: &str) -> String {
+    if unit.is_empty() { value.to_owned() } else { format!("{value} {unit}") }
+}
+
+/// Runs experiments, those that are named or all, and says what the paper says of them. `figures` are drawn from the
+/// same lab later, so that their tests are run too.
+///
+/// # Errors
+/// A test cannot be run.
+pub fn run(
+    names: &[&str],
+    figures: &[plot::Figure],
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<(Vec<Row>, Lab), LabError> {
+    let is_wanted = |name: &str| names.is_empty() || names.contains(&name);
+    let wanted = || EXPERIMENTS.iter().filter(|experiment| is_wanted(experiment.name));
+    let of_claims = wanted()
+        .flat_map(|experiment| experiment.claims)
+        .flat_map(|claim| claim.nics.iter().flat_map(|nics| claim.setup.tests(*nics)));
+    let lab = Lab::run(of_claims.chain(figures.iter().flat_map(plot::Figure::tests)), progress)?;
+    let mut rows: Vec<Row> = wanted()
+        .flat_map(|experiment| experiment.claims.iter().map(move |claim| (experiment.name, claim)))
+        .flat_map(|(name, claim)| claim.nics.iter().map(move |nics| (name, claim, *nics)))
+        .map(|(name, claim, nics)| Row::of(name, claim, nics, &lab))
+        .collect();
+    if is_wanted(HARDWARE_NAME) {
+        rows.extend(HARDWARE.iter().map(Row::of_hardware));
+    }
+    Ok((rows, lab))
+}

@@ -1,0 +1,125 @@
+//! A figure as SVG. Text is SVG text, in whatever sans-serif the reader has.
+
+use plotters::prelude::*;
+
+use super::axis::Axis;
+use super::{Figure, Panel, Series, Style};
+use crate::measure::digits;
+use crate::paper::Lab;
+
+/// Pixels of a panel, and of the figure's title above.
+const PANEL: (u32, u32) = (560, 400);
+const TITLE: u32 = 30;
+/// Panels beside each other.
+const PER_LINE: usize = 2;
+/// Width of a column; places are 1 apart.
+const COLUMN: f64 = 0.2;
+/// Dashes and the spaces between them, in pixels.
+const DASH: (u32, u32) = (6, 4);
+
+/// Told apart by people who see no red or green, too (Okabe and Ito).
+const COLOURS: [RGBColor; 4] =
+    [RGBColor(213, 94, 0), RGBColor(0, 114, 178), RGBColor(0, 158, 115), RGBColor(204, 121, 167)];
+
+type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
+
+/// Draws a figure.
+///
+/// # Errors
+/// The drawing library's.
+pub fn svg(figure: &Figure, lab: &Lab) -> Result<String, String> {
+    let columns = figure.panels.len().min(PER_LINE);
+    let lines = figure.panels.len().div_ceil(PER_LINE);
+    let size = (PANEL.0 * columns as u32, PANEL.1 * lines as u32 + TITLE);
+    let mut text = String::new();
+    {
+        let root = SVGBackend::with_string(&mut text, size).into_drawing_area();
+        let failed = |error: DrawingAreaErrorKind<std::io::Error>| error.to_string();
+        root.fill(&WHITE).map_err(failed)?;
+        let root = root.titled(figure.title, ("sans-serif", 18)).map_err(failed)?;
+        for (panel, area) in figure.panels.iter().zip(root.split_evenly((lines, columns))) {
+            draw(panel, lab, &area).map_err(failed)?;
+        }
+        root.present().map_err(failed)?;
+    }
+    Ok(text)
+}
+
+type Drawn<'b> = Result<(), DrawingAreaErrorKind<<SVGBackend<'b> as DrawingBackend>::ErrorType>>;
+
+fn draw<'b>(
+    panel: &Panel,
+    lab: &Lab,
+    area: &DrawingArea<SVGBackend<'b>, plotters::coord::Shift>,
+) -> Drawn<'b> {
+    let series: Vec<(&Series, Vec<(f64, f64)>)> =
+        panel.series.iter().map(|series| (series, series.points.of(lab))).collect();
+    let all = || series.iter().flat_map(|(_, points)| points.iter().copied());
+    let x_axis = match panel.names.len() {
+        0 => Axis::around(all().map(|point| point.0)),
+        names => Axis::of_places(names),
+    };
+    let y = all().map(|point| point.1);
+    let y_axis = if panel.log { Axis::logarithmic(y) } else { Axis::from_zero(y) };
+    let ground = y_axis.low();
+    let mut chart = ChartBuilder::on(area)
+        .caption(panel.title, ("sans-serif", 15))
+        .margin(10)
+        .x_label_area_size(40)
+        .y_label_area_size(64)
+        .build_cartesian_2d(x_axis, y_axis)?;
+    let name_of = |x: &f64| match panel.names.get((*x as usize).wrapping_sub(1)) {
+        Some(name) => (*name).to_owned(),
+        None => digits(*x),
+    };
+    chart
+        .configure_mesh()
+        .x_desc(panel.x)
+        .y_desc(panel.y)
+        .x_label_formatter(&name_of)
+        .y_label_formatter(&|y| digits(*y))
+        .light_line_style(TRANSPARENT)
+        .draw()?;
+    for (series, points) in &series {
+        draw_series(series, points, ground, &mut chart)?;
+    }
+    chart
+        .configure_series_labels()
+        .background_style(WHITE.mix(0.8))
+        .border_style(BLACK.mix(0.2))
+        .label_font(("sans-serif", 12))
+        .draw()?;
+    Ok(())
+}
+
+fn draw_series<'b>(
+    series: &Series,
+    points: &[(f64, f64)],
+    ground: f64,
+    chart: &mut Chart<'_, 'b>,
+) -> Drawn<'b> {
+    let colour = COLOURS[series.colour % COLOURS.len()];
+    let published = series.points.are_published();
+    let style = if published { colour.stroke_width(2) } else { colour.filled().stroke_width(2) };
+    let points = points.iter().copied();
+    let (drawn, name) = match (series.style, published) {
+        (Style::Line, true) => {
+            (chart.draw_series(DashedLineSeries::new(points, DASH.0, DASH.1, style))?, "dashed")
+        }
+        (Style::Line, false) => (chart.draw_series(LineSeries::new(points, style))?, ""),
+        (Style::Dots, _) => {
+            let size = if published { 6 } else { 3 };
+            (chart.draw_series(points.map(|point| Circle::new(point, size, style)))?, "circles")
+        }
+        (Style::Columns(offset), _) => {
+            let column = |(x, y): (f64, f64)| {
+                let left = x - COLUMN + f64::from(offset) * COLUMN;
+                Rectangle::new([(left, ground), (left + COLUMN * 0.9, y)], style)
+            };
+            (chart.draw_series(points.map(column))?, "frames")
+        }
+    };
+    let label = if published { format!("{} (paper, {name})", series.name) } else { series.name.to_owned() };
+    drawn.label(label).legend(move |(x, y)| Rectangle::new([(x, y - 4), (x + 14, y + 4)], style));
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! What the paper says, and whether a measurement agrees.
+
+use std::fmt;
+
+use super::Verdict;
+use crate::measure::{Value, digits};
+
+/// Agreement that is asked for where the paper gives a number, in percent of it.
+const PERCENT: f64 = 15.0;
+
+/// What the paper says.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Published {
+    /// A number, to be met within 15 %.
+    About(f64),
+    /// Numbers, each to be met within 15 %.
+    Each(&'static [f64]),
+    /// A number to be met within another percentage, where the paper leaves open what it rests on.
+    Near {
+        /// The number.
+        value: f64,
+        /// Percent of it.
+        percent: f64,
+    },
+    /// A number to be met within a factor, likewise.
+    WithinFactor {
+        /// The number.
+        value: f64,
+        /// The factor.
+        factor: f64,
+    },
+    /// A range, bounds included.
+    Between(f64, f64),
+    /// More than this.
+    Above(f64),
+    /// Less than this.
+    Below(f64),
+    /// A count.
+    Exactly(u64),
+    /// Counts.
+    Counts(&'static [u64]),
+    /// A word, or a sequence of packets.
+    Words(&'static str),
+    /// No number.
+    Open,
+}
+
+impl Published {
+    /// Measured over published, where that says something, and the verdict.
+    pub fn judge(&self, measured: Option<&Value>) -> (Option<f64>, Verdict) {
+        let Some(measured) = measured else {
+            return (None, if *self == Self::Open { Verdict::Open } else { Verdict::Off });
+        };
+        let (ratio, agrees) = match (self, measured) {
+            (Self::Open, _) => return (None, Verdict::Open),
+            (Self::About(value), Value::Number(measured)) => near(&[*value], &[*measured], PERCENT),
+            (Self::Near { value, percent }, Value::Number(measured)) => {
+                near(&[*value], &[*measured], *percent)
+            }
+            (Self::Each(values), Value::Numbers(measured)) => near(values, measured, PERCENT),
+            (Self::WithinFactor { value, factor }, Value::Number(measured)) => {
+                let ratio = measured / value;
+                (Some(ratio), (1.0 / factor..=*factor).contains(&ratio))
+            }
+            (Self::Between(low, high), Value::Number(measured)) => (None, (*low..=*high).contains(measured)),
+            (Self::Above(bound), Value::Number(measured)) => (None, measured > bound),
+            (Self::Below(bound), Value::Number(measured)) => (None, measured < bound),
+            (Self::Exactly(count), Value::Number(measured)) => (None, *measured == *count as f64),
+            (Self::Counts(counts), Value::Numbers(measured)) => {
+                (None, counts.iter().map(|count| *count as f64).eq(measured.iter().copied()))
+            }
+            (Self::Words(words), Value::Words(measured)) => (None, words == measured),
+            _ => (None, false),
+        };
+        (ratio, if agrees { Verdict::Ok } else { Verdict::Off })
+    }
+}
+
+/// The ratio that is farthest from 1, and whether all are within so many percent.
+fn near(values: &[f64], measured: &[f64], percent: f64) -> (Option<f64>, bool) {
+    let ratios = values.iter().zip(measured).map(|(value, measured)| measured / value);
+    let worst = ratios.max_by(|one, other| (one - 1.0).abs().total_cmp(&(other - 1.0).abs()));
+    let agrees = worst.is_some_and(|ratio| (ratio - 1.0).abs() <= percent / 100.0);
+    (worst, agrees && values.len() == measured.len())
+}
+
+impl fmt::Display for Published {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |values: &[f64]| values.iter().copied().map(digits).collect::<Vec<_>>().join(", ");
+        match self {
+            Self::About(value) | Self::Near { value, .. } | Self::WithinFactor { value, .. } => {
+                write!(f, "{}", digits(*value))
+            }
+            Self::Each(values) => f.write_str(&list(values)),
+            Self::Between(low, high) => write!(f, "{} to {}", digits(*low), digits(*high)),
+            Self::Above(bound) => write!(f, "> {}", digits(*bound)),
+            Self::Below(bound) => write!(f, "< {}", digits(*bound)),
+            Self::Exactly(count) => write!(f, "{count}"),
+            Self::Counts(counts) => {
+                f.write_str(&list(&counts.iter().map(|count| *count as f64).collect::<Vec<_>>()))
+            }
+            Self::Words(words) => f.write_str(words),
+            Self::Open => f.write_str("no number"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(published: Published, measured: Value) -> Verdict {
+        published.judge(Some(&measured)).1
+    }
+
+    #[test]
+    fn numbers_agree_within_fifteen_percent() {
+        for (measured, agrees) in [(84.9, false), (85.1, true), (100.0, true), (114.9, true), (115.1, false)]
+        {
+            let expected = if agrees { Verdict::Ok } else { Verdict::Off };
+            assert_eq!(verdict(Published::About(100.0), Value::Number(measured)), expected, "{measured}");
+            let several = Value::Numbers(vec![10.0, measured]);
+            assert_eq!(verdict(Published::Each(&[10.0, 100.0]), several), expected, "{measured}");
+        }
+        let worst = Published::Each(&[1.0, 1.0]).judge(Some(&Value::Numbers(vec![1.05, 0.9]))).0.unwrap();
+        assert!((worst - 0.9).abs() < 1e-9);
+        assert_eq!(verdict(Published::Each(&[1.0, 1.0]), Value::Numbers(vec![1.0])), Verdict::Off);
+    }
+
+    #[test]
+    fn ranges_bounds_and_factors() {
+        for (published, inside, outside) in [
+            (Published::Between(2.0, 6.0), 6.0, 6.01),
+            (Published::Above(1.0), 1.01, 1.0),
+            (Published::Below(1.0), 0.99, 1.0),
+            (Published::WithinFactor { value: 107.0, factor: 3.0 }, 36.0, 35.0),
+            (Published::Near { value: 160.0, percent: 25.0 }, 199.0, 201.0),
+            (Published::Exactly(7), 7.0, 8.0),
+        ] {
+            assert_eq!(verdict(published, Value::Number(inside)), Verdict::Ok, "{published:?}");
+            assert_eq!(verdict(published, Value::Number(outside)), Verdict::Off, "{published:?}");
+        }
+    }
+
+    #[test]
+    fn counts_and_words_are_exact() {
+        let counts = Published::Counts(&[2, 0, 0]);
+        assert_eq!(verdict(counts, Value::counts([2, 0, 0])), Verdict::Ok);
+        assert_eq!(verdict(counts, Value::counts([2, 0])), Verdict::Off);
+        assert_eq!(verdict(Published::Words("port"), Value::Words("port".into())), Verdict::Ok);
+        assert_eq!(verdict(Published::Words("port"), Value::Words("qp".into())), Verdict::Off);
+    }
+
+    #[test]
+    fn what_was_not_seen_is_off_and_no_number_is_open() {
+        assert_eq!(Published::About(1.0).judge(None), (None, Verdict::Off));
+        assert_eq!(Published::Open.judge(None), (None, Verdict::Open));
+        assert_eq!(verdict(Published::Open, Value::Number(3.0)), Verdict::Open);
+        assert_eq!(verdict(Published::About(1.0), Value::Words("x".into())), Verdict::Off);
+    }
+}
