@@ -9,6 +9,7 @@ mod copies;
 mod degenerate;
 #[cfg(feature = "tmpfs")]
 mod full_disk;
+mod nic_pairs;
 mod noisy_neighbor;
 #[path = "../../executor/tests/random/profiles.rs"]
 mod profiles;
