@@ -10,6 +10,7 @@ mod degenerate;
 mod effectiveness;
 #[cfg(feature = "tmpfs")]
 mod full_disk;
+mod nic_pairs;
 mod noisy_neighbor;
 #[path = "../../executor/tests/random/profiles.rs"]
 mod profiles;

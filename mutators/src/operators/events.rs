@@ -84,7 +84,7 @@ impl Bench<'_> {
         let Some(at) = self.pick() else { return Applied::NotApplicable };
         let event = self.test.events[at].clone();
         let before = self.test.events.len();
-        draw::in_rounds(self.space, self.test, event, self.rng);
+        draw::in_rounds(self.space, self.test, &event, self.rng);
         (self.test.events.len() > before).into()
     }
 
