@@ -1,6 +1,7 @@
 //! The loop: what happens next, and who is told.
 
 use corpus::Role;
+use dumper::wire::Class;
 use dumper::{Delivery, Nanos, Observation};
 
 use super::counters;
@@ -110,9 +111,16 @@ impl World {
     fn transmit(&mut self, host: Role) {
         let nic = &mut self.nics[host as usize];
         if let Some(packet) = nic.poll_transmit(self.now) {
-            let start = (self.now.0 * 1_000).max(self.cable_free[host as usize]);
-            let sent = self.network.send(host, packet, start);
-            self.cable_free[host as usize] = sent.max(start + nic.profile().transmit.packet_ns * 1_000);
+            let slot = Nanos(nic.profile().transmit.packet_ns);
+            let free = &mut self.cable_free[host as usize];
+            let start = (self.now.0 * 1_000).max(*free);
+            // CNPs do not wait in the pipeline: their distances are kept.
+            let passes = packet.opcode.class() == Class::Cnp && self.pipeline_ps[host as usize] > 0;
+            let delay = if passes { self.network.send_past(host, packet, self.now, slot) } else { None };
+            *free = match delay {
+                Some(delay) => start + delay,
+                None => self.network.send(host, packet, start).max(start + slot.0 * 1_000),
+            };
         }
         self.pass_events(host);
     }
