@@ -1,6 +1,7 @@
 //! Numbers from what was observed: those of the paper's experiments, and those behind a finding.
 
 mod numbers;
+pub mod tests;
 mod value;
 
 pub use numbers::Phase;
