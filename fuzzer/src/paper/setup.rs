@@ -2,7 +2,7 @@
 
 use corpus::{Cidr, Ets, Load, RoceParameters, Role, TestConfig, TrafficClass, Verb};
 
-use crate::measure::tests::{drop, event, interval, losses, scope, tails, test};
+use crate::measure::setups::{drop, event, interval, losses, scope, tails, test};
 
 /// The NICs of an experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

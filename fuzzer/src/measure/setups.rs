@@ -59,6 +59,11 @@ pub fn interval(verb: Verb, messages: u32) -> TestConfig {
     of_verb(test(&traffic, &all_marked()), verb)
 }
 
+/// One QP that fills the link.
+pub fn bulk(verb: Verb) -> TestConfig {
+    of_verb(test("num-msgs-per-qp = 20\nmessage-size = 1_024_000\ntx-depth = 4\n", ""), verb)
+}
+
 /// Four QPs over two addresses of each host, whose packets are all marked. The messages are short, so that the QPs take
 /// turns more often than an interval ends: its scope shows in which of them are answered.
 pub fn scope(verb: Verb, messages: u32) -> TestConfig {
