@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::campaign::{Copied, Strategy};
+use crate::measure::Measured;
 use crate::run::TestbedName;
 
 pub use read::{Kept, ReadError, find, read};
 pub use replay::{Instead, ReplayError, Replayed, replay};
-pub use work::{WorkError, describe, minimise, reproduce};
+pub use work::{Reproduced, WorkError, describe, minimise, reproduce};
 pub use write::{WriteError, rewrite, write};
 
 /// The document.
@@ -70,4 +71,10 @@ pub struct Document {
     pub responder_nic: Copied,
     /// What the reproducer shows: the anomaly, as `run --format json` has it.
     pub anomaly: serde_json::Value,
+    /// The numbers behind it, measured with tests of their own on the same NICs; none before it is minimised.
+    #[serde(default)]
+    pub measured: Vec<Measured>,
+    /// Executions that measuring took, references included; neither the campaign's nor the minimiser's.
+    #[serde(default)]
+    pub measuring_executions: u64,
 }

@@ -6,6 +6,7 @@ use mutators::swap_nics;
 
 use crate::campaign::{InMemory, Stop};
 use crate::judge::{JudgeError, Judged, Verdict, judge};
+use crate::measure::{Measurements, measure};
 use crate::minimize::minimize;
 use crate::report;
 
@@ -79,22 +80,37 @@ pub fn minimise(
     }
 }
 
-/// Runs a finding's reproducer again; none if it does not show the signature.
+/// What the reproducer of a finding shows.
+#[derive(Debug)]
+pub struct Reproduced {
+    /// Its run.
+    pub judged: Box<Judged>,
+    /// The numbers behind it, once the reproducer is minimised: before that there may be more than one thing in it.
+    pub measurements: Measurements,
+}
+
+/// Runs a finding's reproducer again, and measures what is behind it; none if it does not show the signature. What this
+/// runs is not counted among the minimiser's executions.
 ///
 /// # Errors
 /// The testbed fails.
 pub fn reproduce(
     finding: &FindingRecord,
     testbed: &mut dyn Testbed,
-) -> Result<Option<Box<Judged>>, JudgeError> {
-    Ok(match judge(testbed, &finding.reproducer, &InMemory::default())? {
-        Verdict::Judged(judged) if judged.signatures().contains(&finding.signature) => Some(judged),
-        Verdict::Judged(_) | Verdict::Invalid { .. } => None,
-    })
+) -> Result<Option<Reproduced>, JudgeError> {
+    let judged = match judge(testbed, &finding.reproducer, &InMemory::default())? {
+        Verdict::Judged(judged) if judged.signatures().contains(&finding.signature) => judged,
+        Verdict::Judged(_) | Verdict::Invalid { .. } => return Ok(None),
+    };
+    let measurements = match finding.minimized {
+        Minimized::Pending => Measurements::default(),
+        Minimized::Partial | Minimized::Full => measure(finding, &judged, testbed)?,
+    };
+    Ok(Some(Reproduced { judged, measurements }))
 }
 
 /// Puts into a finding what its reproducer shows.
-pub fn describe(finding: &mut FindingRecord, judged: &Judged) {
+pub fn describe(finding: &mut FindingRecord, Reproduced { judged, .. }: &Reproduced) {
     if let Some(anomaly) = judged.anomaly(&finding.signature) {
         finding.title = report::title(anomaly, &finding.reproducer);
         finding.evidence = crate::analyze::json::anomaly(anomaly);

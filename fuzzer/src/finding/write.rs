@@ -8,9 +8,8 @@ use corpus::{FindingRecord, Role, TestConfig};
 use dumper::capture::{self, CaptureFormat};
 use dumper::observation::write_whole;
 
-use super::{DOCUMENT, Document, Instead, Kept, REPORT, REPRODUCER, TRACE};
+use super::{DOCUMENT, Document, Instead, Kept, REPORT, REPRODUCER, Reproduced, TRACE};
 use crate::campaign::{Copied, FINDINGS, Settings};
-use crate::judge::Judged;
 use crate::report::{self, Subject};
 
 /// A finding that could not be written out.
@@ -52,7 +51,7 @@ pub fn write(
     campaign: &Path,
     settings: &Settings,
     finding: &FindingRecord,
-    judged: &Judged,
+    reproduced: &Reproduced,
 ) -> Result<(), WriteError> {
     let folder = campaign.join(FINDINGS).join(&finding.id);
     let [requester_nic, responder_nic] = settings.nics_of(&finding.reproducer).map(Copied::clone);
@@ -73,6 +72,8 @@ pub fn write(
         requester_nic,
         responder_nic,
         anomaly: serde_json::from_str(&finding.evidence).unwrap_or_default(),
+        measured: reproduced.measurements.measured.clone(),
+        measuring_executions: reproduced.measurements.executions,
     };
     fs::create_dir_all(&folder).map_err(|source| WriteError::Io { path: folder.clone(), source })?;
     for nic in [&document.requester_nic, &document.responder_nic] {
@@ -80,7 +81,7 @@ pub fn write(
         let text = fs::read(&from).map_err(|source| WriteError::Io { path: from, source })?;
         put(&to, &text)?;
     }
-    write_into(&folder, &document, finding, judged)
+    write_into(&folder, &document, finding, reproduced)
 }
 
 /// Writes a finding's folder anew, as its record has changed. The NICs' profiles stay, but for those that were replaced.
@@ -90,7 +91,7 @@ pub fn write(
 pub fn rewrite(
     kept: &Kept,
     finding: &FindingRecord,
-    judged: &Judged,
+    reproduced: &Reproduced,
     instead: &Instead,
 ) -> Result<(), WriteError> {
     let mut document = Document {
@@ -98,6 +99,8 @@ pub fn rewrite(
         minimized: finding.minimized,
         minimizer_executions: finding.minimizer_executions,
         anomaly: serde_json::from_str(&finding.evidence).unwrap_or_default(),
+        measured: reproduced.measurements.measured.clone(),
+        measuring_executions: reproduced.measurements.executions,
         ..kept.document.clone()
     };
     for (copy, other) in
@@ -109,15 +112,16 @@ pub fn rewrite(
             *copy = Copied::new(given, None, copy.file.clone(), &text);
         }
     }
-    write_into(&kept.folder, &document, finding, judged)
+    write_into(&kept.folder, &document, finding, reproduced)
 }
 
 fn write_into(
     folder: &Path,
     document: &Document,
     finding: &FindingRecord,
-    judged: &Judged,
+    reproduced: &Reproduced,
 ) -> Result<(), WriteError> {
+    let Reproduced { judged, measurements } = reproduced;
     put(&folder.join(REPRODUCER), reproducer(document, &finding.reproducer).as_bytes())?;
     let observation = &judged.observation;
     let trace = folder.join(TRACE);
@@ -127,7 +131,7 @@ fn write_into(
     put(&trace, &frames)?;
     if let Some(anomaly) = judged.anomaly(&finding.signature) {
         let nics = [&*document.requester_nic.given, &document.responder_nic.given];
-        let subject = Subject { finding, anomaly, judged, nics };
+        let subject = Subject { finding, anomaly, judged, measured: &measurements.measured, nics };
         put(&folder.join(REPORT), report::text(&subject).as_bytes())?;
     }
     let path = folder.join(DOCUMENT);

@@ -1,8 +1,11 @@
 //! Numbers from what was observed: those of the paper's experiments, and those behind a finding.
 
+mod finding;
 mod numbers;
+pub mod setups;
 mod value;
 
+pub use finding::{Measured, Measurements, lines, measure};
 pub use numbers::Phase;
 pub use value::{Value, digits, mean};
 

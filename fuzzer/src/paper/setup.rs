@@ -1,8 +1,8 @@
 //! The tests of the paper's experiments.
 
-use std::fmt::Write as _;
+use corpus::{Cidr, Ets, Load, RoceParameters, Role, TestConfig, TrafficClass, Verb};
 
-use corpus::TestConfig;
+use crate::measure::setups::{drop, event, interval, losses, scope, tails, test};
 
 /// The NICs of an experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ pub enum Setup {
     /// so on but for the tail packet (001 §6.1, 000 §6.2).
     Losses {
         /// The verb.
-        verb: &'static str,
+        verb: Verb,
         /// Packets of a message.
         packets: u32,
     },
@@ -66,7 +66,8 @@ pub enum Setup {
     },
     /// One QP whose packets are all marked (001 §6.3).
     AllMarked,
-    /// Four QPs over two addresses of each host, whose packets are all marked.
+    /// Four QPs over two addresses of each host, whose packets are all marked, with an interval of 50 µs where it can be
+    /// configured.
     Scope,
     /// Three QPs from three addresses, whose packets 50 and 950 are marked (000 §6.4).
     ThreeMarkedTwice,
@@ -93,169 +94,142 @@ pub enum Setup {
 pub const SIZES: std::ops::RangeInclusive<u32> = 10..=200;
 /// Steps between these.
 pub const SIZE_STEP: usize = 5;
-/// Messages of the time-out experiments.
-const TAILS: u32 = 5;
-/// Packets of each of them.
-const TAIL_PACKETS: u32 = 10;
 /// Losses of a tail that is to arrive then: as many as the configured retries.
 const TAIL_LOSSES: u32 = 7;
 /// Losses of a tail that is not to arrive: more than any NIC was measured to retry (000, table 2: 13).
 const FATAL_LOSSES: u32 = 20;
-
-const SLOW_RESTART: &str = "slow-restart = true\n";
-const NO_REACTION: &str = "dcqcn-rp-enable = false\n";
-const ADAPTIVE: &str = "adaptive-retrans = true\n";
-
-/// A test from its parts, which are constants of this file.
-fn test(nics: Nics, hosts: [(&str, &str); 2], traffic: &str, events: &str) -> TestConfig {
-    let mut text = String::new();
-    for (name, nic, (host, roce)) in
-        [("requester", nics.requester, hosts[0]), ("responder", nics.responder, hosts[1])]
-    {
-        // Writing to a String cannot fail.
-        let _ = write!(text, "[{name}]\nnic = \"{nic}\"\n{host}[{name}.roce-parameters]\n{roce}");
-    }
-    let _ = write!(text, "[traffic]\n{traffic}{events}");
-    corpus::from_toml("paper", &text).expect("the tests of the paper are valid, which a test checks")
-}
-
-fn event(qpn: &str, psn: u32, rest: &str) -> String {
-    format!("[[event]]\nqpn = {qpn}\npsn = {psn}\n{rest}")
-}
-
-fn drop(psn: u32, iter: u32) -> String {
-    event("1", psn, &format!("iter = {iter}\ntype = \"drop\"\n"))
-}
-
-/// The tail packet of a message (from 1) lost so many times in a row.
-fn tail(message: u32, losses: u32) -> String {
-    (1..=losses).map(|iter| drop(message * TAIL_PACKETS, iter)).collect()
-}
-
-const PLAIN: [(&str, &str); 2] = [("", ""), ("", "")];
+/// Interval of CNPs in the experiments that set it, in µs (000 §6.4).
+const CNP_INTERVAL_US: u32 = 50;
 
 impl Setup {
     /// Its tests.
     pub fn tests(self, nics: Nics) -> Vec<TestConfig> {
+        let mut tests = self.on_any_nics();
+        for config in &mut tests {
+            config.requester.nic = nics.requester.into();
+            config.responder.nic = nics.responder.into();
+        }
+        tests
+    }
+
+    fn on_any_nics(self) -> Vec<TestConfig> {
         match self {
-            Self::Losses { verb, packets } => vec![losses(nics, verb, packets)],
+            Self::Losses { verb, packets } => vec![losses(verb, packets)],
             Self::ReadsAndWrites { packets } => {
-                ["read", "write"].into_iter().map(|verb| losses(nics, verb, packets)).collect()
+                [Verb::Read, Verb::Write].map(|verb| losses(verb, packets)).into()
             }
             Self::Sizes => SIZES
                 .step_by(SIZE_STEP)
-                .flat_map(|packets| [sized(nics, packets, true), sized(nics, packets, false)])
+                .flat_map(|packets| [sized(packets, true), sized(packets, false)])
                 .collect(),
-            Self::FifthLost { packets } => vec![sized(nics, packets, true)],
-            Self::Tails { adaptive } => {
-                let events: String = (1..=TAILS).map(|message| tail(message, TAIL_LOSSES)).collect();
-                vec![tails(nics, adaptive, &events)]
-            }
-            Self::Retries { adaptive } => (1..=TAILS)
+            Self::FifthLost { packets } => vec![sized(packets, true)],
+            Self::Tails { adaptive } => vec![with_recovery(tails(Verb::Write, [TAIL_LOSSES; 5]), adaptive)],
+            Self::Retries { adaptive } => (0..5)
                 .map(|fatal| {
-                    let before: String = (1..fatal).map(|message| tail(message, TAIL_LOSSES)).collect();
-                    tails(nics, adaptive, &(before + &tail(fatal, FATAL_LOSSES)))
+                    let before = std::iter::repeat_n(TAIL_LOSSES, fatal);
+                    with_recovery(tails(Verb::Write, before.chain([FATAL_LOSSES])), adaptive)
                 })
                 .collect(),
-            Self::AllMarked => {
-                let traffic = "num-msgs-per-qp = 10\nmessage-size = 1_024_000\n";
-                let all = event("1", 1, "every = 1\ntype = \"ecn\"\n");
-                vec![test(nics, [("", NO_REACTION), ("", "")], traffic, &all)]
-            }
+            Self::AllMarked => vec![without_reaction(interval(Verb::Write, 10))],
             Self::Scope => {
-                let hosts = [
-                    ("ip-list = [\"10.0.0.1/24\", \"10.0.0.11/24\"]\n", NO_REACTION),
-                    ("ip-list = [\"10.0.0.2/24\", \"10.0.0.12/24\"]\n", ""),
-                ];
-                let traffic =
-                    "num-connections = 4\nmulti-gid = true\nnum-msgs-per-qp = 5\nmessage-size = 1_024_000\n";
-                vec![test(nics, hosts, traffic, &event("\"all\"", 1, "every = 1\ntype = \"ecn\"\n"))]
+                vec![with_roce(without_reaction(scope(Verb::Write, 500)), |roce| {
+                    roce.min_time_between_cnps = CNP_INTERVAL_US;
+                })]
             }
-            Self::ThreeMarkedTwice => {
-                let addresses = "ip-list = [\"10.0.0.11/24\", \"10.0.0.12/24\", \"10.0.0.13/24\"]\n";
-                let hosts = [(addresses, NO_REACTION), ("", "min-time-between-cnps = 50\n")];
-                let traffic =
-                    "num-connections = 3\nmulti-gid = true\nnum-msgs-per-qp = 1\nmessage-size = 1_048_576\n";
-                let marks = event("\"all\"", 50, "every = 900\ncount = 2\ntype = \"ecn\"\n");
-                vec![test(nics, hosts, traffic, &marks)]
-            }
+            Self::ThreeMarkedTwice => vec![three_marked_twice()],
             Self::LossWithSlowRestart => {
-                let hosts = [("", SLOW_RESTART), ("", SLOW_RESTART)];
-                vec![test(nics, hosts, "num-msgs-per-qp = 1\nmessage-size = 102_400\n", &drop(5, 1))]
+                let config = test("num-msgs-per-qp = 1\nmessage-size = 102_400\n", &drop(5, 1));
+                vec![with_roce(config, |roce| roce.slow_restart = true)]
             }
-            Self::Ets(queues) => vec![ets(nics, queues)],
-            Self::Neighbours(noisy) => {
-                // The paper does not say its timeout: with tx-depth 1 each innocent connection loses the tail of one of
-                // ten messages, so a mean of 430 ms is a time-out of 4.3 s, and the measured first one is 3 T to 6 T.
-                let traffic = "num-connections = 36\nrdma-verb = \"read\"\nnum-msgs-per-qp = 10\n\
-                               message-size = 20_480\nmin-retransmit-timeout = 18\n";
-                let losses = match noisy {
-                    0 => String::new(),
-                    _ => event(&format!("{{ first = {noisy} }}"), 5, "type = \"drop\"\n"),
-                };
-                vec![test(nics, PLAIN, traffic, &losses)]
-            }
-            Self::Sends { connections, rewritten } => {
-                // The paper does not say its timeout: a time-out that a mean of 20 ms leaves room for is some T of 8 ms.
-                let traffic = format!(
-                    "num-connections = {connections}\nrdma-verb = \"send\"\nnum-msgs-per-qp = 5\n\
-                     message-size = 102_400\nmin-retransmit-timeout = 11\n"
-                );
-                let set = "every = 1\ntype = \"set-field\"\nfield = \"mig-req\"\nvalue = 1\n";
-                let events = if rewritten { event("\"all\"", 1, set) } else { String::new() };
-                vec![test(nics, PLAIN, &traffic, &events)]
-            }
+            Self::Ets(queues) => vec![ets(queues)],
+            Self::Neighbours(noisy) => vec![neighbours(noisy)],
+            Self::Sends { connections, rewritten } => vec![sends(connections, rewritten)],
             Self::LostResponse => {
                 let traffic = "rdma-verb = \"read\"\nnum-msgs-per-qp = 1\nmessage-size = 102_400\n";
-                vec![test(nics, PLAIN, traffic, &drop(5, 1))]
+                vec![test(traffic, &drop(5, 1))]
             }
             Self::Iterations => {
-                let events = drop(2, 1) + &drop(3, 2);
-                vec![test(nics, PLAIN, "num-msgs-per-qp = 1\nmessage-size = 4096\n", &events)]
+                vec![test("num-msgs-per-qp = 1\nmessage-size = 4096\n", &(drop(2, 1) + &drop(3, 2)))]
             }
         }
     }
 }
 
-fn losses(nics: Nics, verb: &str, packets: u32) -> TestConfig {
-    let traffic = format!(
-        "rdma-verb = \"{verb}\"\nnum-msgs-per-qp = {}\nmessage-size = {}\niter-mode = \"per-message\"\n",
-        packets - 1,
-        packets * 1024
-    );
-    // Message n loses its n-th packet.
-    let events: String = (1..packets).map(|place| drop((place - 1) * packets + place, 1)).collect();
-    test(nics, PLAIN, &traffic, &events)
+/// With a change of both hosts' parameters.
+fn with_roce(mut config: TestConfig, change: impl Fn(&mut RoceParameters)) -> TestConfig {
+    Role::ALL.into_iter().for_each(|role| change(&mut config.host_mut(role).roce));
+    config
 }
 
-fn sized(nics: Nics, packets: u32, fifth_lost: bool) -> TestConfig {
+fn without_reaction(config: TestConfig) -> TestConfig {
+    with_roce(config, |roce| roce.dcqcn_rp_enable = false)
+}
+
+/// With the timeout and the retries of the paper.
+fn with_recovery(mut config: TestConfig, adaptive: bool) -> TestConfig {
+    config.traffic.min_retransmit_timeout = 14;
+    config.traffic.max_retransmit_retry = 7;
+    with_roce(config, |roce| roce.adaptive_retrans = adaptive)
+}
+
+/// Five messages of so many packets.
+fn sized(packets: u32, fifth_lost: bool) -> TestConfig {
     let traffic =
         format!("num-msgs-per-qp = 5\nmessage-size = {}\niter-mode = \"per-message\"\n", packets * 1024);
     let fifth = event("1", 5, &format!("every = {packets}\ntype = \"drop\"\n"));
-    test(nics, PLAIN, &traffic, if fifth_lost { &fifth } else { "" })
+    test(&traffic, if fifth_lost { &fifth } else { "" })
 }
 
-fn tails(nics: Nics, adaptive: bool, events: &str) -> TestConfig {
-    let roce = if adaptive { ADAPTIVE } else { "" };
-    let traffic = format!(
-        "num-msgs-per-qp = {TAILS}\nmessage-size = {}\nmin-retransmit-timeout = 14\nmax-retransmit-retry = \
-         {TAIL_LOSSES}\niter-mode = \"per-message\"\n",
-        TAIL_PACKETS * 1024
-    );
-    test(nics, [("", roce), ("", roce)], &traffic, events)
+fn three_marked_twice() -> TestConfig {
+    let traffic = "num-connections = 3\nnum-msgs-per-qp = 1\nmessage-size = 1_048_576\n";
+    let marks = event("\"all\"", 50, "every = 900\ncount = 2\ntype = \"ecn\"\n");
+    let mut config = without_reaction(test(traffic, &marks));
+    let address = |last: u8| Cidr { addr: [10, 0, 0, last].into(), prefix: 24 };
+    config.requester.ip_list = [11, 12, 13].map(address).into();
+    config.responder.ip_list = vec![address(1)];
+    config.traffic.multi_gid = true;
+    with_roce(config, |roce| roce.min_time_between_cnps = CNP_INTERVAL_US)
 }
 
-fn ets(nics: Nics, queues: Queues) -> TestConfig {
-    let classes = match queues {
-        Queues::TwoUnmarked | Queues::TwoMarked => "traffic-class = [0, 1]\nets = { weights = [50, 50] }\n",
-        Queues::OneMarked => "traffic-class = 0\nets = { weights = [100] }\n",
-    };
+fn ets(queues: Queues) -> TestConfig {
     let marks = match queues {
         Queues::TwoUnmarked => String::new(),
         Queues::TwoMarked | Queues::OneMarked => event("1", 1, "every = 50\ntype = \"ecn\"\n"),
     };
     let traffic = "num-connections = 2\nnum-msgs-per-qp = 20\nmessage-size = 1_024_000\ntx-depth = 4\n";
-    test(nics, [(classes, ""), (classes, "")], traffic, &marks)
+    let mut config = test(traffic, &marks);
+    let (class, weights) = match queues {
+        Queues::TwoUnmarked | Queues::TwoMarked => (TrafficClass::PerConnection(vec![0, 1]), vec![50, 50]),
+        Queues::OneMarked => (TrafficClass::Same(0), vec![100]),
+    };
+    for role in Role::ALL {
+        let host = config.host_mut(role);
+        host.traffic_class = Some(class.clone());
+        host.ets = Some(Ets { weights: weights.clone(), strict: Vec::new() });
+    }
+    config
+}
+
+fn neighbours(noisy: u32) -> TestConfig {
+    // The paper does not say its timeout: with tx-depth 1 each innocent connection loses the tail of one of ten messages,
+    // so that a mean of 430 ms is a time-out of 4.3 s, and the measured first one is 3 T to 6 T.
+    let traffic = "num-connections = 36\nrdma-verb = \"read\"\nnum-msgs-per-qp = 10\nmessage-size = 20_480\n\
+                   min-retransmit-timeout = 18\n";
+    let losses = match noisy {
+        0 => String::new(),
+        _ => event(&format!("{{ first = {noisy} }}"), 5, "type = \"drop\"\n"),
+    };
+    test(traffic, &losses)
+}
+
+fn sends(connections: u32, rewritten: bool) -> TestConfig {
+    // The paper does not say its timeout: a time-out that a mean of 20 ms leaves room for is some T of 8 ms.
+    let traffic = "num-msgs-per-qp = 5\nmessage-size = 102_400\nmin-retransmit-timeout = 11\n";
+    let set = "every = 1\ntype = \"set-field\"\nfield = \"mig-req\"\nvalue = 1\n";
+    let events = if rewritten { event("\"all\"", 1, set) } else { String::new() };
+    let mut config = test(traffic, &events);
+    config.traffic.load = Load::Same { verb: Verb::Send, connections };
+    config
 }
 
 impl std::fmt::Display for Nics {

@@ -8,6 +8,7 @@ use scoring::{Anomaly, Evidence};
 use super::{brief, words};
 use crate::analyze::packets::{Numbering, table};
 use crate::judge::Judged;
+use crate::measure::{self, Measured};
 
 /// Characters in a line of prose.
 const WIDTH: usize = 100;
@@ -26,6 +27,8 @@ pub struct Subject<'a> {
     pub anomaly: &'a Anomaly,
     /// The run that showed it.
     pub judged: &'a Judged,
+    /// The numbers behind it.
+    pub measured: &'a [Measured],
     /// The requester's and the responder's NIC, as the user named them.
     pub nics: [&'a str; 2],
 }
@@ -33,7 +36,7 @@ pub struct Subject<'a> {
 /// The report: what was found, what should have been, the smallest test, its packets, and how to see it again.
 #[must_use]
 pub fn text(subject: &Subject<'_>) -> String {
-    let Subject { finding, anomaly, judged, nics: [requester, responder] } = *subject;
+    let Subject { finding, anomaly, judged, measured, nics: [requester, responder] } = *subject;
     let mut text = format!("{}\n\n", finding.title);
     // Writing to a String cannot fail.
     let _ = writeln!(text, "  kind       {}", finding.kind);
@@ -48,6 +51,8 @@ pub fn text(subject: &Subject<'_>) -> String {
     heading(&mut text, "Seen");
     prose(&mut text, &seen(anomaly));
     numbers(&mut text, &anomaly.evidence);
+
+    what_was_measured(&mut text, measured);
 
     heading(&mut text, "The test");
     prose(&mut text, &words::sentences(&finding.reproducer));
@@ -137,6 +142,18 @@ fn numbers(text: &mut String, evidence: &Evidence) {
     for (name, set) in connections {
         let set = words::numbers(set.iter().copied());
         let _ = writeln!(text, "    {:<38} {set}", name.replace('-', " "));
+    }
+}
+
+/// What tests of their own brought to light on the same NICs and parameters.
+fn what_was_measured(text: &mut String, measured: &[Measured]) {
+    if measured.is_empty() {
+        return;
+    }
+    heading(text, "What was measured, with other tests on the same NICs and parameters");
+    for (what, value) in measure::lines(measured) {
+        let options = textwrap::Options::new(WIDTH).initial_indent("    ").subsequent_indent("      ");
+        let _ = writeln!(text, "{}", textwrap::fill(&format!("{what}: {value}"), options));
     }
 }
 

@@ -61,7 +61,13 @@ fn report_of(judged: &Judged, kind: &str, minimized: Minimized, config: TestConf
         minimizer_executions: 91,
         evidence: String::new(),
     };
-    let text = text(&Subject { finding: &finding, anomaly, judged, nics: ["first-nic", "second.toml"] });
+    let text = text(&Subject {
+        finding: &finding,
+        anomaly,
+        judged,
+        measured: &[],
+        nics: ["first-nic", "second.toml"],
+    });
     // Lines of a printed page.
     assert!(text.lines().count() <= 66, "{text}");
     text

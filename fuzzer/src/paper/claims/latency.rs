@@ -1,5 +1,7 @@
 //! Latency of fast retransmission (001 §6.1, 000 §6.2).
 
+use corpus::Verb;
+
 use super::{CX4, CX5, CX6, E810};
 use crate::measure::{Phase, Seen, Value, mean};
 use crate::paper::{Claim, Published, SIZE_STEP, SIZES as KILOBYTES, Setup};
@@ -12,10 +14,10 @@ const LATE: u32 = 3;
 /// Packets whose retransmission waits for the rest of a long message (000 §6.2).
 const EARLY: u32 = 20;
 
-const LONG_WRITES: Setup = Setup::Losses { verb: "write", packets: LONG };
-const SHORT_WRITES: Setup = Setup::Losses { verb: "write", packets: SHORT };
-const LONG_SENDS: Setup = Setup::Losses { verb: "send", packets: LONG };
-const LONG_READS: Setup = Setup::Losses { verb: "read", packets: LONG };
+const LONG_WRITES: Setup = Setup::Losses { verb: Verb::Write, packets: LONG };
+const SHORT_WRITES: Setup = Setup::Losses { verb: Verb::Write, packets: SHORT };
+const LONG_SENDS: Setup = Setup::Losses { verb: Verb::Send, packets: LONG };
+const LONG_READS: Setup = Setup::Losses { verb: Verb::Read, packets: LONG };
 
 /// The mean over the retransmissions of lost packets that are asked for.
 fn of_phases(seen: &[Seen<'_>], which: impl Fn(&Phase) -> bool, what: fn(&Phase) -> f64) -> Option<Value> {

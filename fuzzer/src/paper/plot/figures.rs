@@ -1,5 +1,7 @@
 //! The figures: 8 to 12 of the paper as submitted (000), 8 to 11 of the paper as published (001).
 
+use corpus::Verb;
+
 use super::{Figure, Panel, Points, Series, Style};
 use crate::measure::{Phase, Seen, mean};
 use crate::paper::claims::by_size;
@@ -15,7 +17,7 @@ const fn by_packet(
     name: &'static str,
     colour: usize,
     nics: Nics,
-    (verb, packets): (&'static str, u32),
+    (verb, packets): (Verb, u32),
     of: fn(&[Seen<'_>]) -> Option<Vec<(f64, f64)>>,
 ) -> Series {
     let points = Points::Measured { nics, setup: Setup::Losses { verb, packets }, of };
@@ -42,9 +44,9 @@ fn reaction(seen: &[Seen<'_>]) -> Option<Vec<(f64, f64)>> {
 const GENERATION: &str = "NACK generation latency (µs)";
 const REACTION: &str = "NACK reaction latency (µs)";
 const LOST: &str = "PSN of the dropped packet in its message";
-const SHORT: (&str, u32) = ("write", 20);
-const LONG: (&str, u32) = ("write", 100);
-const READS: (&str, u32) = ("read", 100);
+const SHORT: (Verb, u32) = (Verb::Write, 20);
+const LONG: (Verb, u32) = (Verb::Write, 100);
+const READS: (Verb, u32) = (Verb::Read, 100);
 
 /// A panel over the lost packets, with a logarithmic axis.
 const fn over_losses(title: &'static str, y: &'static str, series: &'static [Series]) -> Panel {
@@ -361,7 +363,7 @@ pub const FIGURES: &[Figure] = &[
     },
     Figure {
         file: "001-figure-11.svg",
-        title: "Mean completion time, 36 connections read, i of them lose a packet, cx4-lx (001, figure 11)",
+        title: "36 connections read, i lose a packet, cx4-lx (001, figure 11)",
         panels: &[Panel {
             title: "",
             x: "connections with drops",

@@ -1,0 +1,287 @@
+//! The numbers behind a finding: tests of our own on its NICs and parameters bring them to light.
+
+use corpus::{FindingRecord, RoceParameters, Role, TestConfig, TrafficClass, Verb};
+use dumper::timers::ack_timeout;
+use executor::Testbed;
+use scoring::{Anomaly, CnpScope, Kind};
+use serde::{Deserialize, Serialize};
+
+use super::{Phase, Seen, Value, digits, setups};
+use crate::campaign::InMemory;
+use crate::judge::{JudgeError, Judged, Verdict, judge};
+
+/// A number behind a finding.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Measured {
+    /// What was measured.
+    pub what: String,
+    /// What it is.
+    pub value: Value,
+    /// Its unit; empty for counts, ratios and words.
+    pub unit: String,
+    /// The same in multiples of T = 4.096 µs x 2^timeout, where the timeout configures it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub in_t: Option<Value>,
+}
+
+impl Measured {
+    fn new(what: impl Into<String>, value: Value, unit: &str) -> Self {
+        Self { what: what.into(), value, unit: unit.into(), in_t: None }
+    }
+}
+
+/// Everything that was measured for a finding.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Measurements {
+    /// The numbers.
+    pub measured: Vec<Measured>,
+    /// Tests that were run for them, references included. They are no executions of the campaign, nor of the minimiser.
+    pub executions: u64,
+}
+
+/// Packets of the messages that lose one each: the last packets of a message are among few as among many.
+const LOSS_PACKETS: u32 = 20;
+/// Messages of 1 MB that show an interval of CNPs; where they are over before a second CNP, so many.
+const INTERVAL_MESSAGES: [u32; 2] = [10, 100];
+/// Short messages of each QP that show its scope, at least and at most, and for each µs of the interval: a message takes
+/// some 2 µs, and several intervals have to pass.
+const SCOPE_MESSAGES: (u32, u32) = (500, 10_000);
+const SCOPE_MESSAGES_PER_US: f64 = 5.0;
+/// Losses of a tail packet that no NIC outlasts (000, table 2: at most 13 retries).
+const FATAL_LOSSES: u32 = 20;
+
+/// Measures the numbers behind what the reproducer of a finding shows. The same finding, NICs and parameters give the same
+/// numbers.
+///
+/// # Errors
+/// The testbed fails.
+pub fn measure(
+    finding: &FindingRecord,
+    judged: &Judged,
+    testbed: &mut dyn Testbed,
+) -> Result<Measurements, JudgeError> {
+    let Some(anomaly) = judged.anomaly(&finding.signature) else { return Ok(Measurements::default()) };
+    let mut probe = Probe { of: &finding.reproducer, testbed, executions: 0 };
+    let measured = match anomaly.kind() {
+        Kind::CnpGeneration => cnps(anomaly, &mut probe)?,
+        Kind::UnexpectedTimeout | Kind::RetryCount => timers(anomaly, &mut probe)?,
+        Kind::SlowRetransmission => phase(anomaly, &mut probe)?,
+        Kind::NonWorkConserving => ceiling(anomaly, &mut probe)?,
+        Kind::NoisyNeighbor => {
+            let connections = finding.reproducer.connections_with_events() as u64;
+            vec![Measured::new(
+                "connections with events from which others suffer",
+                Value::count(connections),
+                "",
+            )]
+        }
+        Kind::InteropDiscard => {
+            let connections = finding.reproducer.traffic.load.connections();
+            vec![Measured::new(
+                "connections from which packets are discarded",
+                Value::count(connections.into()),
+                "",
+            )]
+        }
+        Kind::CounterMismatch => counters(anomaly),
+        _ => Vec::new(),
+    };
+    Ok(Measurements { measured, executions: probe.executions })
+}
+
+/// Runs tests on the hosts of a finding.
+struct Probe<'a> {
+    of: &'a TestConfig,
+    testbed: &'a mut dyn Testbed,
+    executions: u64,
+}
+
+impl Probe<'_> {
+    /// Runs a test and hands out what is read off it; none of a test that cannot be judged.
+    fn read<T>(
+        &mut self,
+        mut config: TestConfig,
+        of: impl Fn(&Seen<'_>) -> T,
+    ) -> Result<Option<T>, JudgeError> {
+        for role in Role::ALL {
+            let host = config.host_mut(role);
+            host.nic.clone_from(&self.of.host(role).nic);
+            // A reaction point would only slow the test down.
+            host.roce = RoceParameters { dcqcn_rp_enable: false, ..self.of.host(role).roce };
+        }
+        let baselines = InMemory::default();
+        let verdict = judge(self.testbed, &config, &baselines)?;
+        self.executions += 1 + baselines.runs();
+        Ok(match verdict {
+            Verdict::Judged(judged) => {
+                let (observation, analysis) = (&judged.observation, &judged.analysis);
+                Some(of(&Seen { config: &config, observation, analysis }))
+            }
+            Verdict::Invalid { .. } => None,
+        })
+    }
+
+    /// The host that did it; the responder where the anomaly names none.
+    fn host(&self, anomaly: &Anomaly) -> Role {
+        let is_requester = |address| self.of.requester.ip_list.iter().any(|own| own.addr == address);
+        if anomaly.who.address.is_some_and(is_requester) { Role::Requester } else { Role::Responder }
+    }
+
+    /// The verb of the connection that it happened on.
+    fn verb(&self, anomaly: &Anomaly) -> Verb {
+        let connection = anomaly.who.connection.unwrap_or(1) as u32;
+        self.of.traffic.load.verb(connection, 0)
+    }
+}
+
+/// Scope and interval of CNPs.
+fn cnps(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, JudgeError> {
+    let host = probe.host(anomaly);
+    // Who receives data answers marks.
+    let verb = if host == Role::Requester { Verb::Read } else { Verb::Write };
+    let mut measured = Vec::new();
+    let mut interval = None;
+    for messages in INTERVAL_MESSAGES {
+        interval = probe.read(setups::interval(verb, messages), |seen| seen.shortest_cnp_gap())?.flatten();
+        if let Some(interval) = interval {
+            measured.push(Measured::new("shortest interval of CNPs to a QP", Value::Number(interval), "µs"));
+            break;
+        }
+    }
+    let Some(interval) = interval else { return Ok(measured) };
+    let messages = (interval * SCOPE_MESSAGES_PER_US) as u32;
+    let messages = messages.clamp(SCOPE_MESSAGES.0, SCOPE_MESSAGES.1);
+    let limiter = probe.read(setups::scope(verb, messages), |seen| seen.analysis.limiters[host as usize])?;
+    let words = match limiter.flatten().and_then(|limiter| limiter.scope) {
+        Some(CnpScope::Qp) => "per QP",
+        Some(CnpScope::DestinationIp) => "per destination IP",
+        Some(CnpScope::Port) => "per NIC port",
+        None => return Ok(measured),
+    };
+    measured.push(Measured::new("scope of the interval", Value::Words(words.into()), ""));
+    Ok(measured)
+}
+
+/// Waits of the ACK timer and number of retries, message by message: those before it are lost as often as retries are
+/// configured and recover, then it is lost until the QP fails (000 §6.3).
+fn timers(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, JudgeError> {
+    let verb = probe.verb(anomaly);
+    let (timeout, retries) = (probe.of.traffic.min_retransmit_timeout, probe.of.traffic.max_retransmit_retry);
+    // A budget of no retries permits no second round.
+    let fatal = if retries == 0 { 1 } else { FATAL_LOSSES };
+    let mut counts = Vec::new();
+    let mut waits: Vec<(u32, u32, Vec<f64>)> = Vec::new();
+    for message in 1..=setups::TAILS {
+        let before = (1..message).map(|_| u32::from(retries));
+        let mut config = setups::tails(verb, before.chain([fatal]));
+        config.traffic.min_retransmit_timeout = timeout;
+        config.traffic.max_retransmit_retry = retries;
+        let seen = probe.read(config, |seen| seen.waits())?.unwrap_or_default();
+        // Each of the messages gets stuck once; else one before it failed, which was measured then.
+        let Some(last) = seen.get(message as usize - 1) else { break };
+        counts.push(last.len() as u64);
+        match waits.last_mut().filter(|(_, _, known)| same(known, last)) {
+            Some((_, to, _)) => *to = message,
+            None => waits.push((message, message, last.clone())),
+        }
+    }
+    let t = ack_timeout(timeout).map(|t| t.as_secs_f64());
+    let mut measured: Vec<Measured> = waits
+        .into_iter()
+        .map(|(from, to, waits)| {
+            let in_t = t.map(|t| Value::Numbers(waits.iter().map(|wait| wait / t).collect()));
+            let ns = Value::Numbers(waits.iter().map(|wait| (wait * 1e9).round()).collect());
+            Measured {
+                in_t,
+                ..Measured::new(format!("waits of the ACK timer, {}", range(from, to)), ns, "ns")
+            }
+        })
+        .collect();
+    if !counts.is_empty() {
+        let what = format!("retries until the QP fails, {}", range(1, counts.len() as u32));
+        measured.push(Measured::new(what, Value::counts(counts), ""));
+    }
+    Ok(measured)
+}
+
+/// Whether two schedules are the same to three digits.
+fn same(one: &[f64], other: &[f64]) -> bool {
+    one.iter().copied().map(digits).eq(other.iter().copied().map(digits))
+}
+
+fn range(from: u32, to: u32) -> String {
+    if from == to { format!("message {from}") } else { format!("messages {from} to {to}") }
+}
+
+/// Latency of the phase that is slow, over losses of each packet of a message.
+fn phase(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, JudgeError> {
+    let verb = probe.verb(anomaly);
+    let (what, of): (_, fn(&Phase) -> f64) = if anomaly.state.starts_with("generation") {
+        ("NACK generation", |phase| phase.generation_us)
+    } else {
+        ("NACK reaction", |phase| phase.reaction_us)
+    };
+    let seen = probe.read(setups::losses(verb, LOSS_PACKETS), |seen| seen.phases())?.unwrap_or_default();
+    let mut times: Vec<f64> = seen.iter().map(of).collect();
+    times.sort_by(f64::total_cmp);
+    let (Some(least), Some(most)) = (times.first(), times.last()) else { return Ok(Vec::new()) };
+    let rows = [("smallest", *least), ("median", times[times.len() / 2]), ("largest", *most)];
+    let row = |(which, time)| {
+        Measured::new(format!("{what}, {which} of {} losses", times.len()), Value::Number(time), "µs")
+    };
+    Ok(rows.map(row).into())
+}
+
+/// What a class gets whose peer has nothing to send.
+fn ceiling(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, JudgeError> {
+    let verb = if probe.host(anomaly) == Role::Requester { Verb::Write } else { Verb::Read };
+    let mut goodput = |config: TestConfig| probe.read(config, |seen| seen.goodputs().first().copied());
+    let free = setups::bulk(verb);
+    let mut shared = free.clone();
+    for role in Role::ALL {
+        let host = shared.host_mut(role);
+        host.traffic_class = Some(TrafficClass::Same(0));
+        host.ets = Some(corpus::Ets { weights: vec![50, 50], strict: Vec::new() });
+    }
+    let (Some(free), Some(shared)) = (goodput(free)?.flatten(), goodput(shared)?.flatten()) else {
+        return Ok(Vec::new());
+    };
+    Ok(vec![
+        Measured::new("goodput of one QP without classes", Value::Number(free), "Gb/s"),
+        Measured::new("goodput in a class of half the weight, the other idle", Value::Number(shared), "Gb/s"),
+        Measured::new(
+            "the same, of the share that its weight guarantees",
+            Value::Number(shared / free * 200.0),
+            "%",
+        ),
+    ])
+}
+
+/// How far the counters moved for each time that they should have.
+fn counters(anomaly: &Anomaly) -> Vec<Measured> {
+    let rows = anomaly.evidence.counters.iter().map(|counter| match counter.expected {
+        0 => Measured::new(format!("{} without cause", counter.name), Value::count(counter.moved), ""),
+        expected => Measured::new(
+            format!("{} for each time in the trace", counter.name),
+            Value::Number(counter.moved as f64 / expected as f64),
+            "",
+        ),
+    });
+    rows.collect()
+}
+
+/// The numbers as lines of a report: what, and value with unit.
+pub fn lines(measured: &[Measured]) -> impl Iterator<Item = (&str, String)> {
+    measured.iter().map(|one| {
+        let value = match (&one.value, one.unit.as_str()) {
+            // Nobody reads waits in nanoseconds.
+            (Value::Numbers(times), "ns") => {
+                format!("{} s", Value::Numbers(times.iter().map(|time| time / 1e9).collect()))
+            }
+            (value, "") => value.to_string(),
+            (value, unit) => format!("{value} {unit}"),
+        };
+        let in_t = one.in_t.as_ref().map(|in_t| format!(" ({in_t} T)")).unwrap_or_default();
+        (one.what.as_str(), value + &in_t)
+    })
+}
