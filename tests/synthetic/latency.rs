@@ -53,8 +53,6 @@ fn a_lost_packet_with_delays_in_the_switch() {
         nack: Some(4),
         retransmission: Some(5),
         generation_ns: nanos(5_000 - 1_300),
-        // The ACK took longer.
-        generation_net_ns: nanos(0),
         reaction_ns: nanos(9_000 - 5_400),
         ..entry(Trigger::Fast, 2, &[2])
     };
