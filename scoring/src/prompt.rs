@@ -1,6 +1,6 @@
 //! Answers that a host gives at once: how long its way takes, and by when it has certainly received a packet.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use dumper::trace::{Fate, FlowId};
 use dumper::wire::{Class, NakCode, Syndrome};
@@ -41,9 +41,15 @@ struct Requests {
     /// The farthest PSN, and the one that was sent last.
     farthest: Option<Psn>,
     last: Option<Psn>,
+    /// Where the data of the last new Read begins and ends.
+    read: Option<(u64, u64)>,
     /// The PSN of the last sequence NAK, until it is repeated.
     nak: Option<Psn>,
-    /// What is repeated now has never been taken: a NAK says so of its first packet, and what follows comes after it.
+    /// PSNs of which nothing that was sent last has left the switch.
+    lost: BTreeSet<u32>,
+    /// The switch changed the order of packets.
+    reordered: bool,
+    /// What is repeated now has never been taken: its first packet was lost, and the rest comes after it.
     anew: bool,
 }
 
@@ -111,6 +117,17 @@ impl<'a> PromptAnswers<'a> {
 }
 
 impl Requests {
+    /// Whether a Read is none that is issued again for the rest of its data: responders may take their time for that.
+    fn reads_anew(&mut self, record: &Record) -> bool {
+        let begins = record.virtual_address;
+        let ends = begins.wrapping_add(u64::from(record.dma_length));
+        let again = self.read.is_some_and(|(first, last)| ends == last && begins != first);
+        if !again {
+            self.read = Some((begins, ends));
+        }
+        !again
+    }
+
     fn sent(&mut self, record: &Record, class: Class, fate: Fate) {
         let psn = record.psn;
         let new = self.farthest.is_none_or(|farthest| psn.is_after(farthest));
@@ -119,15 +136,21 @@ impl Requests {
         } else if self.last.is_none_or(|last| !psn.is_after(last)) {
             // It goes back: which copy an answer is to is certain only if the others were refused.
             while self.asked.pop_back_if(|asked| !asked.psn.is_before(psn)).is_some() {}
-            self.anew = self.nak.take() == Some(psn);
+            self.anew = self.nak.take() == Some(psn) && self.lost.contains(&psn.value()) && !self.reordered;
         }
         self.last = Some(psn);
-        // A Read that is issued again is no matter of course.
+        let undisturbed = is_undisturbed(record, fate);
+        if fate == Fate::Lost {
+            self.lost.insert(psn.value());
+        } else {
+            self.lost.remove(&psn.value());
+            self.reordered |= !undisturbed;
+        }
         let asks = match class {
-            Class::ReadRequest => new,
+            Class::ReadRequest => new && self.reads_anew(record),
             _ => record.ack_req() && (new || self.anew),
         };
-        if asks && is_undisturbed(record, fate) {
+        if asks && undisturbed {
             self.asked.push_back(Asked { psn, left: record.time, frame_len: record.frame_len });
         }
     }
