@@ -172,9 +172,15 @@ fn pair(discards: u64, frames: u32, references: &References) -> Assessment {
 
 /// References in which so many bytes come at once to the responder's NIC, and so many packets are thrown away.
 fn with_themselves(burst: u64, discards: u64) -> References {
-    let baseline = Baseline { bursts: [0, burst], discards: [0, discards], ..Baseline::default() };
+    spaced_by([100, 100], burst, discards)
+}
+
+/// The same, where the responder's NIC and the requester's have so many picoseconds between two packets that they send.
+fn spaced_by([own, other]: [u64; 2], burst: u64, discards: u64) -> References {
+    let (bursts, discards) = ([0, burst], [0, discards]);
+    let baseline = Baseline { bursts, discards, spacing_ps: [own, 0], ..Baseline::default() };
     References {
-        requester_with_itself: Some(Baseline { bursts: [0, 1], ..baseline.clone() }),
+        requester_with_itself: Some(Baseline { spacing_ps: [other, 0], bursts: [0, 1], ..baseline.clone() }),
         responder_with_itself: Some(baseline),
         ..References::default()
     }
@@ -194,6 +200,10 @@ fn pairs_that_discard() {
     // A quarter more than of its own kind.
     assert_eq!(gives(11, 20, &with_themselves(16_000, 0)), [PAIR]);
     assert_eq!(gives(11, 20, &with_themselves(15_999, 0)), none);
+    // Closer together than of its own kind, or nobody knows.
+    assert_eq!(gives(11, 20, &spaced_by([125, 100], 20_000, 0)), [PAIR]);
+    assert_eq!(gives(11, 20, &spaced_by([126, 100], 20_000, 0)), none);
+    assert_eq!(gives(11, 20, &spaced_by([0, 0], 20_000, 0)), none);
     // A reference is missing.
     for only_one in [Reference::RequesterWithItself, Reference::ResponderWithItself] {
         let mut references = with_themselves(20_000, 0);
