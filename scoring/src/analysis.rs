@@ -105,6 +105,15 @@ pub struct Expiries {
     pub failed: bool,
 }
 
+/// How the requester's ACK timer is configured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct AckTimer {
+    /// T, the shortest time-out; an expiry may be 4 T away (IBA vol. 1, 9.7.6.1.3). `None` where the timer is off.
+    pub t_ns: Option<Nanos>,
+    /// Retries between two moments of progress.
+    pub retry_cnt: u32,
+}
+
 /// Most injected events that are listed; further ones are counted.
 const MAX_EVENTS_LISTED: usize = 1_000;
 
@@ -125,6 +134,8 @@ pub struct Analysis {
     pub cnps: u64,
     /// How the requester's and the responder's notification point limit their CNPs.
     pub limiters: [Option<CnpLimiter>; 2],
+    /// How the ACK timer is configured; `None` without a configuration.
+    pub ack_timer: Option<AckTimer>,
     /// Expiries of the ACK timer, one entry for each time that a connection got stuck and was timed out on, in order.
     pub expiries: Vec<Expiries>,
     /// Half of a round trip, from the switch to each host and back: what a phase of a retransmission at the requester or
@@ -256,6 +267,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         marked: cnp.counts().iter().map(|count| count.marked).sum(),
         cnps: cnp.counts().iter().map(|count| count.cnps).sum(),
         limiters,
+        ack_timer: known.ack_timer(),
         expiries: stuck.into_times(),
         half_rtt,
         retransmissions,

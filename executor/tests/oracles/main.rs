@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
 mod pairs;
+#[path = "../random/profiles.rs"]
+mod profiles;
 mod sharing;
 #[path = "../support/mod.rs"]
 mod support;

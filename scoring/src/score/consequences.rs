@@ -8,8 +8,7 @@ use crate::rules::Rule::{
     DeliveredNotOnce, DeliveredWrong, DeliveredYetMissing, DiscardsUnexplained, InnocentSuffers, MsnWrong,
     NakAgain, NakIgnored, NakMissing, NakWithoutCause, NakWrongPsn, PairDiscards, PsnSkipped, ReissueAddress,
     RequestNeverAnswered, ResponseGap, ResponsePosition, ResponseUnrequested, ResumeEarly, ResumeLate,
-    RetransmissionWithoutCause, RetriesBeyondBudget, RetryAfterFatalNak, RnrUndelivered, RnrWaitShort,
-    RtoBelowMinimum, SlowNack,
+    RetransmissionWithoutCause, RetryAfterFatalNak, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
 };
 
 /// What a broken rule makes of a test besides.
