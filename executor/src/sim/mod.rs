@@ -106,11 +106,17 @@ pub fn run(config: &TestConfig, profiles: [NicProfile; 2]) -> Result<Observation
         nic_of(config, Role::Requester, requester, &connections),
         nic_of(config, Role::Responder, responder, &connections),
     ];
+    let pipeline_ps = nics.each_ref().map(|nic| {
+        let profile = nic.profile();
+        profile.transmit.pipeline_bytes * 8_000 / u64::from(profile.link.rate_gbps)
+    });
     let mut world = World {
         nics,
         network: Network::new(cables, connections.iter().map(routes_of).collect(), pipeline),
         generators: TrafficGenerators::new(traffic, software, rngs),
         cable_free: [0; 2],
+        scheduler_free: [Nanos::ZERO; 2],
+        pipeline_ps,
         now: Nanos::ZERO,
         events: Vec::new(),
     };
@@ -182,6 +188,7 @@ fn nic_of(config: &TestConfig, role: Role, profile: NicProfile, connections: &[C
         min_rnr_timer: traffic.min_rnr_timer,
         max_rd_atomic: traffic.max_rd_atomic,
         recv_depth: traffic.recv_depth,
+        reacts: host.roce.dcqcn_rp_enable,
         notifies: host.roce.dcqcn_np_enable,
         cnp_interval: Nanos::from_micros(host.roce.min_time_between_cnps.into()),
         slow_restart: host.roce.slow_restart,
@@ -195,11 +202,13 @@ fn nic_of(config: &TestConfig, role: Role, profile: NicProfile, connections: &[C
                 (numbers(end_of(connection, role)), numbers(end_of(connection, role.peer())));
             let class = host.traffic_class.as_ref().and_then(|classes| classes.of(number)).unwrap_or(0);
             let traffic_class = (class << CLASS_TO_DSCP_SHIFT) << 2 | ECT0;
-            QpSetup { first_psn, peer_first_psn, peer_qpn, traffic_class, message_size: traffic.message_size }
+            let ipv6 = connection.requester.ip.is_ipv6();
+            let message_size = traffic.message_size;
+            QpSetup { first_psn, peer_first_psn, peer_qpn, class, traffic_class, ipv6, message_size }
         })
         .collect();
     let first_qpn = connections.first().map_or(FIRST_QPN, |first| numbers(end_of(first, role)).0);
     let peer_addresses = if traffic.multi_gid { config.host(role.peer()).ip_list.len() } else { 1 };
     let rng = stream(traffic.seed, Component::Nic(role as usize));
-    Nic::new(profile, attributes, first_qpn, peer_addresses, &qps, rng)
+    Nic::new(profile, attributes, host.ets.as_ref(), first_qpn, peer_addresses, &qps, rng)
 }

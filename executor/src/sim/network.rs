@@ -11,7 +11,7 @@ use p4::{Actions, FlowIndex, MAX_HOLD, Pipeline, Ticket, Timing};
 use rand_chacha::ChaCha8Rng;
 
 use super::agenda::Agenda;
-use super::packet::{CABLE_OVERHEAD, Packet};
+use super::packet::Packet;
 use super::random::draw;
 use crate::profile::{Link, Span};
 
@@ -36,9 +36,9 @@ impl Cable {
         Self { link, receive_latency, rng, up: VecDeque::new(), down: VecDeque::new(), down_free: 0 }
     }
 
-    /// Time that a frame takes, in ps.
-    fn frame_ps(&self, frame_len: u32) -> u64 {
-        u64::from(frame_len + CABLE_OVERHEAD) * 8_000 / u64::from(self.link.rate_gbps)
+    /// Time that a packet takes, in ps.
+    fn packet_ps(&self, packet: &Packet) -> u64 {
+        u64::from(packet.cable_len()) * 8_000 / u64::from(self.link.rate_gbps)
     }
 }
 
@@ -90,10 +90,9 @@ impl Network {
     }
 
     /// Sends a packet from a host at a time in ps; returns when the cable can take the next one.
-    pub(super) fn send(&mut self, from: Role, mut packet: Packet, now_ps: u64) -> u64 {
-        packet.frame_len = packet.frame_len_over(self.route(&packet, from).destination.is_ipv6());
+    pub(super) fn send(&mut self, from: Role, packet: Packet, now_ps: u64) -> u64 {
         let cable = &mut self.cables[from as usize];
-        let sent = now_ps + cable.frame_ps(packet.frame_len);
+        let sent = now_ps + cable.packet_ps(&packet);
         let there = Nanos(sent.div_ceil(1_000) + cable.link.propagation_ns);
         cable.up.push_back((there, packet));
         sent
@@ -202,7 +201,7 @@ impl Network {
     fn depart(&mut self, to: Role, packet: Packet, now: Nanos) {
         let cable = &mut self.cables[to as usize];
         let start = ((now + SWITCH_LATENCY).0 * 1_000).max(cable.down_free);
-        cable.down_free = start + cable.frame_ps(packet.frame_len);
+        cable.down_free = start + cable.packet_ps(&packet);
         let latency = cable.link.propagation_ns + draw(cable.receive_latency, &mut cable.rng);
         let there = Nanos(cable.down_free.div_ceil(1_000) + latency);
         // Packets do not overtake each other on their way in.

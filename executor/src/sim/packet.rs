@@ -44,12 +44,16 @@ const HEADERS: u32 = 14 + 20 + 8 + 12 + 4;
 const HEADERS_V6: u32 = HEADERS + 20;
 
 /// What a frame takes on the cable besides its bytes: preamble, FCS and the gap between frames (IEEE 802.3).
-pub(super) const CABLE_OVERHEAD: u32 = 8 + 4 + 12;
+const CABLE_OVERHEAD: u32 = 8 + 4 + 12;
 
 impl Packet {
     /// Length of the frame that it is sent in, without FCS, in bytes.
     pub(super) fn frame_len_over(&self, ipv6: bool) -> u32 {
         let headers = if ipv6 { HEADERS_V6 } else { HEADERS };
         headers + self.opcode.extensions_len() as u32 + u32::from(self.payload).next_multiple_of(4)
+    }
+    /// What its frame takes on the cable, in bytes.
+    pub(super) const fn cable_len(&self) -> u32 {
+        self.frame_len + CABLE_OVERHEAD
     }
 }

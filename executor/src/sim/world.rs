@@ -19,6 +19,10 @@ pub(super) struct World {
     pub(super) generators: TrafficGenerators,
     /// When each host's cable can take the next packet, in ps.
     pub(super) cable_free: [u64; 2],
+    /// When each host's NIC can schedule the next packet.
+    pub(super) scheduler_free: [Nanos; 2],
+    /// How far ahead of that each host's NIC schedules packets, in ps.
+    pub(super) pipeline_ps: [u64; 2],
     pub(super) now: Nanos,
     /// Kept to save allocations.
     pub(super) events: Vec<HostEvent>,
@@ -70,9 +74,11 @@ impl World {
             consider(self.nics[host as usize].poll_timeout(), Step::Timeout(host));
         }
         for host in Role::ALL {
-            if self.nics[host as usize].has_work() {
-                let free = Nanos(self.cable_free[host as usize].div_ceil(1_000));
-                consider(Some(free.max(self.now)), Step::Transmit(host));
+            if let Some(ready) = self.nics[host as usize].next_transmit(self.now) {
+                let (free, ahead) = (self.cable_free[host as usize], self.pipeline_ps[host as usize]);
+                let room = Nanos(free.saturating_sub(ahead).div_ceil(1_000));
+                let scheduler = self.scheduler_free[host as usize];
+                consider(Some(ready.max(room).max(scheduler)), Step::Transmit(host));
             }
         }
         next
@@ -108,8 +114,8 @@ impl World {
         let nic = &mut self.nics[host as usize];
         if let Some(packet) = nic.poll_transmit(self.now) {
             let start = (self.now.0 * 1_000).max(self.cable_free[host as usize]);
-            let sent = self.network.send(host, packet, start);
-            self.cable_free[host as usize] = sent.max(start + nic.profile().transmit.packet_ns * 1_000);
+            self.cable_free[host as usize] = self.network.send(host, packet, start);
+            self.scheduler_free[host as usize] = self.now + Nanos(nic.profile().transmit.packet_ns);
         }
         self.pass_events(host);
     }

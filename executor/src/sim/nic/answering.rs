@@ -25,6 +25,11 @@ impl Responder {
         }
     }
 
+    /// Whether the next packet, if there is one, is of a Read response.
+    pub(super) fn sends_data_next(&self) -> bool {
+        matches!(self.answers.first(), Some(Answer::Read(_)))
+    }
+
     /// The next packet, if one may be sent now.
     pub(super) fn next_packet(&mut self, blank: Packet, cx: &mut Context<'_>) -> Option<Packet> {
         while self.answers.ready_at().is_some_and(|ready| ready <= cx.now) {

@@ -83,6 +83,11 @@ impl Answers {
         self.queue.pop_front()
     }
 
+    /// The first one.
+    pub(super) fn first(&self) -> Option<&Answer> {
+        self.queue.front().map(|(_, answer)| answer)
+    }
+
     /// When the first one may be sent.
     #[inline]
     pub(super) fn ready_at(&self) -> Option<Nanos> {

@@ -27,6 +27,8 @@ pub(in crate::sim) struct Attributes {
     pub(in crate::sim) max_rd_atomic: u8,
     /// Receives posted at the start.
     pub(in crate::sim) recv_depth: u32,
+    /// Whether this host's reaction point is on.
+    pub(in crate::sim) reacts: bool,
     /// Whether this host's notification point is on.
     pub(in crate::sim) notifies: bool,
     /// Shortest time between two CNPs, as configured.
@@ -48,6 +50,8 @@ pub(in crate::sim) enum Job {
     RnrOver(u32),
     /// The next answer of a responder is ready.
     AnswerReady(u32),
+    /// The reaction point of a QP lets it send data again.
+    HoldOver(u32),
     /// A context of the slow path is free again.
     ContextFree,
     /// A context of path migration is free again.
@@ -67,6 +71,8 @@ pub(in crate::sim) enum HostEvent {
 pub(in crate::sim) struct Context<'a> {
     pub(super) now: Nanos,
     pub(super) qp: u32,
+    /// Whether its reaction point spaces the data that it sends.
+    pub(super) slowed: bool,
     pub(super) profile: &'a NicProfile,
     pub(super) attributes: &'a Attributes,
     pub(super) rng: &'a mut ChaCha8Rng,

@@ -4,11 +4,14 @@
 mod answering;
 mod answers;
 mod context;
+mod ets;
 mod losses;
 mod memory;
 mod notification;
 mod opcodes;
+mod pacing;
 mod paths;
+mod reaction;
 mod receive;
 mod recovery;
 mod requester;
@@ -23,9 +26,11 @@ use rand_chacha::ChaCha8Rng;
 
 pub(super) use context::{Attributes, HostEvent};
 use context::{Context, Job, every_nth};
+use ets::Selection;
 pub(super) use memory::Memory;
 use notification::NotificationPoint;
 use paths::Paths;
+use reaction::{Hold, ReactionPoint};
 use receive::{Arrival, ReceiveBuffer};
 pub(super) use requester::Requester;
 pub(super) use responder::Responder;
@@ -46,8 +51,23 @@ pub(super) struct Qp {
     peer_qpn: u32,
     /// DSCP and ECN of its packets.
     traffic_class: u8,
+    /// Whether its packets have IPv6 headers.
+    ipv6: bool,
+    /// Its rate, once it has had a CNP.
+    reaction: Option<Box<ReactionPoint>>,
     /// Key of the memory at the other end.
     remote_key: u32,
+}
+
+impl Qp {
+    /// A CNP has come.
+    fn slow_down(&mut self, cx: &Context<'_>) {
+        if cx.attributes.reacts {
+            let (constants, rate) = (cx.profile.reaction, cx.profile.link.rate_gbps);
+            let new = || Box::new(ReactionPoint::new(constants, rate, cx.now));
+            self.reaction.get_or_insert_with(new).on_cnp(cx.now);
+        }
+    }
 }
 
 /// What a QP is made of.
@@ -59,8 +79,12 @@ pub(super) struct QpSetup {
     pub(super) peer_first_psn: Psn,
     /// QP number of the other end.
     pub(super) peer_qpn: u32,
+    /// Traffic class that its packets go out in.
+    pub(super) class: u8,
     /// DSCP and ECN of its packets.
     pub(super) traffic_class: u8,
+    /// Whether its packets have IPv6 headers.
+    pub(super) ipv6: bool,
     /// Bytes of each message.
     pub(super) message_size: u32,
 }
@@ -100,6 +124,7 @@ impl Nic {
     pub(super) fn new(
         profile: NicProfile,
         attributes: Attributes,
+        ets: Option<&corpus::Ets>,
         first_qpn: u32,
         peer_addresses: usize,
         qps: &[QpSetup],
@@ -114,13 +139,18 @@ impl Nic {
             ),
             peer_qpn: setup.peer_qpn,
             traffic_class: setup.traffic_class,
+            ipv6: setup.ipv6,
+            reaction: None,
             remote_key: REMOTE_KEY,
         };
+        let ceiling = profile.ets.ceiling_percent;
+        let selection = ets.map(|ets| Selection::new(ets, ceiling, attributes.mtu, profile.link.rate_gbps));
+        let classes = qps.iter().map(|setup| setup.class);
         Self {
             notification: NotificationPoint::new(&profile, &attributes, qps.len(), peer_addresses),
             receive: ReceiveBuffer::new(&profile.receive),
             paths: Paths::new(&profile.apm, qps.len()),
-            transmitter: Transmitter::new(qps.len(), profile.transmit.burst),
+            transmitter: Transmitter::new(classes, selection, profile.transmit.burst),
             profile,
             attributes,
             first_qpn,
@@ -183,7 +213,7 @@ impl Nic {
                 Job::AckTimer(qp) => self.at_requester(qp, now, Requester::on_timer),
                 Job::Recover(qp) => self.at_requester(qp, now, Requester::on_recover),
                 Job::RnrOver(qp) => self.at_requester(qp, now, |requester, cx| requester.on_rnr_over(cx)),
-                Job::AnswerReady(qp) => self.wake(qp, now),
+                Job::AnswerReady(qp) | Job::HoldOver(qp) => self.wake(qp, now),
             }
         }
         while let Some(packet) = self.receive.take(now) {
@@ -201,19 +231,22 @@ impl Nic {
         }
     }
 
-    /// Whether [`Nic::poll_transmit`] may have a packet.
+    /// When [`Nic::poll_transmit`] may have a packet.
     #[inline]
-    pub(super) fn has_work(&self) -> bool {
-        self.transmitter.has_work()
+    pub(super) fn next_transmit(&self, now: Nanos) -> Option<Nanos> {
+        self.transmitter.next_at(now)
     }
 
     /// The next packet to send.
     pub(super) fn poll_transmit(&mut self, now: Nanos) -> Option<Packet> {
         if let Some(cnp) = self.transmitter.next_cnp() {
-            self.stats.count(Stat::PacketsSent);
-            return Some(cnp);
+            return Some(self.sent(cnp));
         }
-        while let Some((qp, half)) = self.transmitter.next_turn() {
+        while let Some((qp, half)) = self.transmitter.next_turn(now) {
+            if self.is_held(qp, half, now) {
+                self.transmitter.turn_taken(qp, half, false, false);
+                continue;
+            }
             let blank = self.blank(qp);
             let max_reads = self.attributes.max_rd_atomic;
             let (end, mut cx) = self.at(qp, now);
@@ -229,12 +262,43 @@ impl Nic {
             };
             self.note_stall();
             self.transmitter.turn_taken(qp, half, packet.is_some(), more);
-            if packet.is_some() {
-                self.stats.count(Stat::PacketsSent);
-                return packet;
+            if let Some(packet) = packet {
+                let packet = self.sent(packet);
+                self.transmitter.sent(qp, packet.cable_len(), now);
+                let reaction = self.qps[qp as usize].reaction.as_mut();
+                if let Some(reaction) = reaction.filter(|_| packet.opcode.class().is_data()) {
+                    reaction.on_data(now, packet.cable_len());
+                }
+                return Some(packet);
             }
         }
         None
+    }
+
+    /// A packet as it is sent, which is counted.
+    #[inline]
+    fn sent(&mut self, mut packet: Packet) -> Packet {
+        self.stats.count(Stat::PacketsSent);
+        packet.frame_len = packet.frame_len_over(self.qps[packet.connection as usize].ipv6);
+        packet
+    }
+
+    /// Whether a QP has data to send that its reaction point holds back; notes when to look again.
+    #[inline]
+    fn is_held(&mut self, qp: u32, half: Half, now: Nanos) -> bool {
+        let end = &mut self.qps[qp as usize];
+        let Some(reaction) = &mut end.reaction else { return false };
+        let is_data = match half {
+            Half::Requester => end.requester.sends_data_next(),
+            Half::Responder => end.responder.sends_data_next(),
+        };
+        let Some(Hold { until, is_new }) = (if is_data { reaction.hold(now) } else { None }) else {
+            return false;
+        };
+        if is_new {
+            self.agenda.note(until, Job::HoldOver(qp));
+        }
+        true
     }
 
     /// What the host is to be told, in order.
@@ -273,7 +337,10 @@ impl Nic {
             }
             Class::Acknowledge => end.requester.on_acknowledge(packet.psn, packet.aeth, &mut cx),
             Class::ReadResponse(_) => out_of_order = end.requester.on_read_response(packet, &mut cx),
-            Class::Cnp => cx.count(Stat::CnpsHandled),
+            Class::Cnp => {
+                cx.count(Stat::CnpsHandled);
+                end.slow_down(&cx);
+            }
             Class::AtomicRequest | Class::AtomicAcknowledge | Class::Datagram | Class::Unknown => {}
         }
         let (profile, attributes) = (&self.profile, &self.attributes);
@@ -331,9 +398,11 @@ impl Nic {
     /// A QP, and the surroundings for it to handle an input.
     #[inline]
     fn at(&mut self, qp: u32, now: Nanos) -> (&mut Qp, Context<'_>) {
+        let end = &mut self.qps[qp as usize];
         let cx = Context {
             now,
             qp,
+            slowed: end.reaction.as_ref().is_some_and(|reaction| reaction.is_slowed()),
             profile: &self.profile,
             attributes: &self.attributes,
             rng: &mut self.rng,
@@ -342,7 +411,7 @@ impl Nic {
             events: &mut self.events,
             contexts_in_use: &mut self.contexts_in_use,
         };
-        (&mut self.qps[qp as usize], cx)
+        (end, cx)
     }
 
     fn at_requester(&mut self, qp: u32, now: Nanos, handle: fn(&mut Requester, &mut Context<'_>)) {

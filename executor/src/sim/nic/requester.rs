@@ -123,6 +123,11 @@ impl Requester {
         }
     }
 
+    /// Whether the next packet, if there is one, is of a Send or Write.
+    pub(super) fn sends_data_next(&self) -> bool {
+        self.work.get(self.at).is_some_and(|next| next.verb != Verb::Read)
+    }
+
     /// The next packet.
     pub(super) fn next_packet(&mut self, blank: Packet, cx: &mut Context<'_>) -> Option<Packet> {
         if !self.is_ready(cx.attributes.max_rd_atomic) {
@@ -138,6 +143,10 @@ impl Requester {
             self.at += 1;
         }
         self.sent = self.sent.max(self.cursor);
+        if cx.slowed {
+            // Its packets may be further apart than the timer is long, and only the last one asks for an ACK.
+            self.recovery.deadline = None;
+        }
         self.recovery.sent(cx);
         if every_nth(&mut self.quirks.packets, cx.profile.quirks.retransmits_unprovoked_every) {
             self.go_back(self.oldest);
@@ -304,9 +313,11 @@ impl Requester {
         (self.at, self.reads_out, self.reads_posted) = (0, 0, 0);
     }
 
-    /// When the ACK timer is to be looked at.
+    /// When the ACK timer is to be looked at. Who is held back in the middle of its requests waits for no ACK yet: the timer
+    /// starts with its next packet (IBA vol. 1, 9.7.6.1.3: it measures from a request that asks for an ACK).
     pub(super) fn on_timer(&mut self, cx: &mut Context<'_>) {
-        if self.recovery.timer_expired(cx) {
+        let held = cx.slowed && self.is_ready(cx.attributes.max_rd_atomic) && self.sends_data_next();
+        if self.recovery.timer_expired(cx) && !held {
             self.on_timeout(cx);
         }
     }

@@ -1,7 +1,10 @@
-//! Whose turn it is to send: CNPs first, then QPs in turn.
+//! Whose turn it is to send: CNPs first, then a traffic class where the host selects among them, and in it QPs in turn.
 
 use std::collections::VecDeque;
 
+use dumper::Nanos;
+
+use super::ets::Selection;
 use crate::sim::packet::Packet;
 
 /// A part of a QP that sends.
@@ -13,27 +16,63 @@ pub(super) enum Half {
     Responder,
 }
 
-/// The transmit scheduler of a NIC.
-#[derive(Debug)]
-pub(super) struct Transmitter {
-    cnps: VecDeque<Packet>,
-    ring: VecDeque<(u32, Half)>,
-    /// Whether each QP's requester and responder are in the ring.
-    waiting: Vec<[bool; 2]>,
-    /// Packets of requests in one turn; answers have one.
-    burst: u32,
+/// QPs that take turns.
+#[derive(Debug, Default)]
+struct Ring {
+    turns: VecDeque<(u32, Half)>,
     /// Packets that the first of the ring has sent in its turn.
     taken: u32,
 }
 
+/// The transmit scheduler of a NIC.
+#[derive(Debug)]
+pub(super) struct Transmitter {
+    cnps: VecDeque<Packet>,
+    /// One for each traffic class, or one for all.
+    rings: Vec<Ring>,
+    selection: Option<Selection>,
+    qps: Vec<Place>,
+    /// Packets of requests in one turn; answers have one.
+    burst: u32,
+}
+
+/// Where a QP is.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    ring: u8,
+    /// Whether its requester and responder are in the ring.
+    waiting: [bool; 2],
+}
+
 impl Transmitter {
-    pub(super) fn new(qps: usize, burst: u32) -> Self {
-        Self { cnps: VecDeque::new(), ring: VecDeque::new(), waiting: vec![[false; 2]; qps], burst, taken: 0 }
+    /// For QPs of these traffic classes, between which is selected or not.
+    pub(super) fn new(classes: impl Iterator<Item = u8>, selection: Option<Selection>, burst: u32) -> Self {
+        let ring = |class| if selection.is_some() { class } else { 0 };
+        let qps: Vec<Place> = classes.map(|class| Place { ring: ring(class), waiting: [false; 2] }).collect();
+        let rings = qps.iter().map(|place| usize::from(place.ring) + 1).max().unwrap_or(1);
+        Self {
+            cnps: VecDeque::new(),
+            rings: (0..rings).map(|_| Ring::default()).collect(),
+            selection,
+            qps,
+            burst,
+        }
     }
 
+    /// When there may be something to send, if nothing is added.
     #[inline]
-    pub(super) fn has_work(&self) -> bool {
-        !self.ring.is_empty() || !self.cnps.is_empty()
+    pub(super) fn next_at(&self, now: Nanos) -> Option<Nanos> {
+        if !self.cnps.is_empty() {
+            return Some(now);
+        }
+        match &self.selection {
+            None => self.waits_in(0).then_some(now),
+            Some(selection) => selection.next_at(|class| self.waits_in(class), now),
+        }
+    }
+
+    fn waits_in(&self, ring: usize) -> bool {
+        self.rings.get(ring).is_some_and(|ring| !ring.turns.is_empty())
     }
 
     pub(super) fn push_cnp(&mut self, cnp: Packet) {
@@ -47,39 +86,58 @@ impl Transmitter {
     /// Whether a part of a QP has a turn coming.
     #[inline]
     pub(super) fn waits(&self, qp: u32, half: Half) -> bool {
-        self.waiting[qp as usize][half as usize]
+        self.qps[qp as usize].waiting[half as usize]
     }
 
     /// Gives a part of a QP a turn, unless it has one coming.
     #[inline]
     pub(super) fn enqueue(&mut self, qp: u32, half: Half) {
-        let waiting = &mut self.waiting[qp as usize][half as usize];
+        let place = &mut self.qps[qp as usize];
+        let waiting = &mut place.waiting[half as usize];
         if !*waiting {
             *waiting = true;
-            self.ring.push_back((qp, half));
+            self.rings[usize::from(place.ring)].turns.push_back((qp, half));
         }
     }
 
     /// Whose turn it is.
     #[inline]
-    pub(super) fn next_turn(&self) -> Option<(u32, Half)> {
-        self.ring.front().copied()
+    pub(super) fn next_turn(&mut self, now: Nanos) -> Option<(u32, Half)> {
+        let rings = &self.rings;
+        let ring = match &mut self.selection {
+            None => 0,
+            Some(selection) => {
+                let waits = |class: usize| rings.get(class).is_some_and(|ring| !ring.turns.is_empty());
+                selection.select(waits, now)?
+            }
+        };
+        rings.get(ring)?.turns.front().copied()
     }
 
-    /// The first of the ring has had its turn: whether it sent a packet, and whether it has more.
+    /// The first of its ring has had its turn: whether it sent a packet, and whether it has more.
     #[inline]
     pub(super) fn turn_taken(&mut self, qp: u32, half: Half, sent: bool, more: bool) {
-        self.taken += u32::from(sent);
+        let place = &mut self.qps[qp as usize];
+        let ring = &mut self.rings[usize::from(place.ring)];
+        ring.taken += u32::from(sent);
         let burst = if half == Half::Requester { self.burst } else { 1 };
-        if more && self.taken < burst {
+        if more && ring.taken < burst {
             return;
         }
-        self.taken = 0;
-        self.ring.pop_front();
+        ring.taken = 0;
+        ring.turns.pop_front();
         if more {
-            self.ring.push_back((qp, half));
+            ring.turns.push_back((qp, half));
         } else {
-            self.waiting[qp as usize][half as usize] = false;
+            place.waiting[half as usize] = false;
+        }
+    }
+
+    /// A QP has sent a packet of so many bytes on the cable.
+    #[inline]
+    pub(super) fn sent(&mut self, qp: u32, bytes: u32, now: Nanos) {
+        if let Some(selection) = &mut self.selection {
+            selection.sent(usize::from(self.qps[qp as usize].ring), bytes, now);
         }
     }
 }
