@@ -1,6 +1,7 @@
 //! The loop: what happens next, and who is told.
 
 use corpus::Role;
+use dumper::wire::Class;
 use dumper::{Delivery, Nanos, Observation};
 
 use super::counters;
@@ -113,8 +114,12 @@ impl World {
     fn transmit(&mut self, host: Role) {
         let nic = &mut self.nics[host as usize];
         if let Some(packet) = nic.poll_transmit(self.now) {
-            let start = (self.now.0 * 1_000).max(self.cable_free[host as usize]);
-            self.cable_free[host as usize] = self.network.send(host, packet, start);
+            let free = &mut self.cable_free[host as usize];
+            let start = (self.now.0 * 1_000).max(*free);
+            // CNPs do not wait in the pipeline: their distances are kept.
+            let passes = packet.opcode.class() == Class::Cnp && self.pipeline_ps[host as usize] > 0;
+            let delay = if passes { self.network.send_past(host, packet, self.now) } else { None };
+            *free = delay.map_or_else(|| self.network.send(host, packet, start), |delay| start + delay);
             self.scheduler_free[host as usize] = self.now + Nanos(nic.profile().transmit.packet_ns);
         }
         self.pass_events(host);
