@@ -105,14 +105,14 @@ impl Network {
 
     /// Sends a packet before all that were sent ahead of their time and are not on the cable yet, but for others like it;
     /// returns by how much they are later, in ps, or none if there are none.
-    pub(super) fn send_past(&mut self, from: Role, packet: Packet, now: Nanos, slot: Nanos) -> Option<u64> {
+    pub(super) fn send_past(&mut self, from: Role, packet: Packet, now: Nanos) -> Option<u64> {
         let cable = &mut self.cables[from as usize];
-        let (slot, propagation) = (slot.max(cable.packet_ns(&packet)), Nanos(cable.link.propagation_ns));
+        let (slot, propagation) = (cable.packet_ns(&packet), Nanos(cable.link.propagation_ns));
         let waits = |(there, other): &(Nanos, Packet)| {
             *there - propagation - cable.packet_ns(other) >= now && other.opcode != packet.opcode
         };
         let place = cable.up.iter().position(waits)?;
-        let there = cable.up[place].0 - cable.packet_ns(&cable.up[place].1) + cable.packet_ns(&packet);
+        let there = cable.up[place].0 - cable.packet_ns(&cable.up[place].1) + slot;
         cable.up.range_mut(place..).for_each(|(later, _)| *later += slot);
         cable.up.insert(place, (there, packet));
         Some(slot.0 * 1_000)
