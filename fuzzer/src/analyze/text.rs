@@ -278,8 +278,8 @@ fn expiries(text: &mut String, analysis: &Analysis) {
     limited(text, &analysis.expiries, "times", |text, stuck| {
         let waits: Vec<String> = stuck.waits_ns.iter().take(MAX_LINES).map(Nanos::to_string).collect();
         let more = if stuck.waits_ns.len() > MAX_LINES { ", ..." } else { "" };
-        let _ = write!(text, "  connection {}, time {}: ", stuck.connection, stuck.time);
-        let _ = write!(text, "{} retries after {}{more}", stuck.waits_ns.len(), waits.join(", "));
+        let _ = write!(text, "  connection {}, time {}: retried after ", stuck.connection, stuck.time);
+        let _ = write!(text, "{}{more}", waits.join(", "));
         text.push_str(if stuck.failed { "; then it failed\n" } else { "\n" });
     });
 }

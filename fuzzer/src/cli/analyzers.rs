@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args) -> Exit {
             Format::Text => {
                 let lines = analyzers::ALL
                     .iter()
-                    .map(|analyzer| format!("{:<16}{}\n", analyzer.name, analyzer.summary));
+                    .map(|analyzer| format!("{:<18}{}\n", analyzer.name, analyzer.summary));
                 print(&lines.collect::<String>())
             }
         },
