@@ -16,7 +16,7 @@ use super::log::{Cnp, HostLog, Mark, by_scope};
 use crate::CnpScope;
 use crate::analysis::CnpLimiter;
 use crate::prompt::PromptAnswer;
-use crate::slowest::on_the_slowest_link;
+use crate::slowest::{link_time, on_the_slowest_link};
 use crate::thresholds::{CNP_BEHIND_DATA, FEWEST_WAYS};
 
 /// CNPs that share one interval have one key.
@@ -142,18 +142,20 @@ pub(super) struct Way {
 impl Way {
     /// `None` where too few answers show how much it varies.
     pub(super) fn of(log: &HostLog, others: &[PromptAnswer], marks: &[Mark]) -> Option<Self> {
-        // Of CNPs only those are certain that few others are about: they do not show what queues make of the way.
+        // CNPs alone do not show what queues make of the way: in a long one it is not certain which mark they answer.
         if others.len() < FEWEST_WAYS {
             return None;
         }
+        let answers = || log.answers.iter().chain(others);
         // A short frame is there sooner than a long one.
         let shortest_frame = marks.iter().map(|mark| mark.frame_len).min().unwrap_or_default();
         let sooner = |answer: &PromptAnswer| extra_time(answer.frame_len, shortest_frame);
         let shortest = log.unqueued.iter().map(|answer| answer.took() - sooner(answer)).min();
         Some(Self {
             shortest: shortest.unwrap_or_default(),
-            longest: others.iter().map(PromptAnswer::took).max().unwrap_or_default(),
-            frame_len: others.iter().map(|answer| answer.frame_len).max().unwrap_or_default(),
+            longest: answers().map(PromptAnswer::took).max().unwrap_or_default()
+                + link_time(0, LONGER_THAN_ACK),
+            frame_len: answers().map(|answer| answer.frame_len).max().unwrap_or_default(),
         })
     }
 
@@ -166,6 +168,9 @@ impl Way {
         Window { mark, earliest: mark.left + self.shortest, latest: mark.left + longest }
     }
 }
+
+/// Bytes by which a CNP is longer than an ACK: 16 zero bytes in place of an AETH (annex A17.9.3).
+const LONGER_THAN_ACK: u64 = 12;
 
 /// How much longer a frame takes than a shorter one, at most.
 fn extra_time(frame_len: u32, than: u32) -> Nanos {
