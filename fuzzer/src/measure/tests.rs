@@ -12,7 +12,13 @@ use crate::judge::{Verdict, judge};
 
 /// What is measured behind the first finding of a kind that a test shows on two such NICs.
 fn measured(nic: &NicProfile, kind: &str, test: &str) -> Vec<Measured> {
-    let text = format!("[requester]\nnic = \"odd\"\n[responder]\nnic = \"odd\"\n{test}");
+    measured_of(nic, kind, ["", ""], test)
+}
+
+/// The same of hosts with such keys.
+fn measured_of(nic: &NicProfile, kind: &str, [requester, responder]: [&str; 2], test: &str) -> Vec<Measured> {
+    let text =
+        format!("[requester]\nnic = \"odd\"\n{requester}[responder]\nnic = \"odd\"\n{responder}{test}");
     let config = corpus::from_toml("test.toml", &text).unwrap_or_else(|errors| panic!("{errors}"));
     let mut testbed = Sim::new(Path::new(".")).with_profile("odd", nic.clone());
     let Verdict::Judged(judged) = judge(&mut testbed, &config, &InMemory::default()).unwrap() else {
@@ -54,8 +60,13 @@ fn assert_near(value: f64, target: f64) {
     assert!((value - target).abs() <= target * 0.1, "{value}, where {target} is right");
 }
 
-const MARKED: &str = "[requester.roce-parameters]\ndcqcn-rp-enable = false\n[traffic]\nnum-connections = 2\n\
-                      message-size = 102400\n[[event]]\nqpn = \"all\"\npsn = 1\nevery = 1\ntype = \"ecn\"\n";
+/// QPs to two addresses that take turns, so that no other scope explains what is answered.
+const MARKED: &str = "[traffic]\nnum-connections = 4\nmulti-gid = true\nnum-msgs-per-qp = 400\nmessage-size = 4096\n\
+                      [[event]]\nqpn = \"all\"\npsn = 1\nevery = 1\ntype = \"ecn\"\n";
+const TWO_ADDRESSES: [&str; 2] = [
+    "ip-list = [\"10.0.0.1/24\", \"10.0.0.11/24\"]\nroce-parameters = { dcqcn-rp-enable = false }\n",
+    "ip-list = [\"10.0.0.2/24\", \"10.0.0.12/24\"]\n",
+];
 
 #[test]
 fn interval_and_scope_of_cnps() {
@@ -68,7 +79,7 @@ fn interval_and_scope_of_cnps() {
         nic.notification.hidden_interval_us = us;
         nic.notification.configurable = false;
         nic.notification.scope = scope;
-        let measured = measured(&nic, "cnp-generation", MARKED);
+        let measured = measured_of(&nic, "cnp-generation", TWO_ADDRESSES, MARKED);
         assert_near(number(&measured, "shortest interval"), us as f64);
         assert_eq!(measured[1].value, Value::Words(words.into()));
     }
@@ -111,15 +122,14 @@ fn ceiling_of_a_class() {
     let mut nic = reference();
     nic.ets.ceiling_percent = 120;
     let host = "traffic-class = [0, 1]\nets = { weights = [50, 50] }\n";
-    let test = format!(
-        "{host}[requester.roce-parameters]\n[traffic]\nnum-connections = 2\nnum-msgs-per-qp = 20\nmessage-size = 102400\n\
-         tx-depth = 4\n[[event]]\nqpn = 1\npsn = 1\nevery = 50\ntype = \"ecn\"\n"
-    );
-    // The host's keys stand in the section of the responder: it is the one that sends what is read.
-    let test = test
-        .replace("[requester.roce-parameters]\n", "")
-        .replace("[traffic]\n", "[traffic]\nrdma-verb = \"read\"\n");
-    assert_near(number(&measured(&nic, "non-work-conserving", &test), "the same, of the share"), 120.0);
+    for verb in ["write", "read"] {
+        let test = format!(
+            "[traffic]\nrdma-verb = \"{verb}\"\nnum-connections = 2\nnum-msgs-per-qp = 20\nmessage-size = 102400\n\
+             tx-depth = 4\n[[event]]\nqpn = 1\npsn = 1\nevery = 50\ntype = \"ecn\"\n"
+        );
+        let measured = measured_of(&nic, "non-work-conserving", [host, host], &test);
+        assert_near(number(&measured, "the same, of the share"), 120.0);
+    }
 }
 
 #[test]
