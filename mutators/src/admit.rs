@@ -1,8 +1,9 @@
 //! Why a test is outside of a space.
 
-use corpus::{Host, RoceParameters, Role, TestConfig};
+use corpus::{Role, TestConfig};
 
 use crate::axis::{AXES, Axis, Of};
+use crate::classes;
 use crate::settle::{fit_event, least_connections, spare};
 use crate::show::{allowed, word};
 use crate::space::Space;
@@ -34,8 +35,9 @@ pub(crate) fn admit(space: &Space, test: &TestConfig) -> Result<(), String> {
         }
     }
     for role in Role::ALL {
-        host(space, test, role)?;
+        addresses(space, test, role)?;
     }
+    classes::admit(space, test)?;
     let (packets, cap) = (test.traffic.total_packets(), space.packet_cap);
     if packets > cap.into() {
         return Err(format!("it has {packets} packets; allowed: at most {cap}"));
@@ -43,7 +45,7 @@ pub(crate) fn admit(space: &Space, test: &TestConfig) -> Result<(), String> {
     events(space, test)
 }
 
-fn host(space: &Space, test: &TestConfig, role: Role) -> Result<(), String> {
+fn addresses(space: &Space, test: &TestConfig, role: Role) -> Result<(), String> {
     let (host, name) = (test.host(role), role.name());
     let (addresses, values) = (host.ip_list.len() as u64, &space[Axis::Addresses]);
     if test.traffic.multi_gid && !values.contains(addresses) {
@@ -52,18 +54,7 @@ fn host(space: &Space, test: &TestConfig, role: Role) -> Result<(), String> {
             "{name}.ip-list: {addresses} addresses are outside of the space; allowed: {allowed}"
         ));
     }
-    let Host { traffic_class, ets, roce, .. } = host;
-    let RoceParameters { adaptive_retrans, slow_restart, .. } = RoceParameters::default();
-    let extras = [
-        ("traffic-class", traffic_class.is_some()),
-        ("ets", ets.is_some()),
-        ("roce-parameters.adaptive-retrans", roce.adaptive_retrans != adaptive_retrans),
-        ("roce-parameters.slow-restart", roce.slow_restart != slow_restart),
-    ];
-    match extras.iter().find(|(_, set)| *set) {
-        Some((key, _)) => Err(format!("{name}.{key} is set, and no target has it; leave it out")),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 fn events(space: &Space, test: &TestConfig) -> Result<(), String> {

@@ -74,6 +74,17 @@ const ADDRESSES: IntField = IntField {
     unit: "addresses",
     why: "NIC GID tables hold 256 entries at most",
 };
+const CLASSES: IntField = IntField {
+    key: "classes",
+    min: 0,
+    max: fields::TRAFFIC_CLASS.max + 1,
+    default: 0,
+    unit: "classes",
+    why: "Ethernet has 8 traffic classes",
+};
+const ETS_WEIGHTS: IntField = IntField { key: "ets-weights", min: 1, default: 50, ..fields::ETS_WEIGHT };
+const STRICT_CLASSES: IntField = IntField { key: "strict-classes", ..CLASSES };
+const ROUNDS: IntField = IntField { key: "rounds", unit: "rounds", ..fields::ITER };
 const MTUS: &[u64] = &[256, 512, 1024, 2048, 4096];
 
 macro_rules! axes {
@@ -180,6 +191,18 @@ axes! {
         Of::Host(|host| host.roce.min_time_between_cnps.into(), |host, value| {
             host.roce.min_time_between_cnps = value as u32;
         }), "Shortest time between two CNPs of each host.";
+    AdaptiveRetrans "hosts.adaptive-retrans" Kind::Flags, 0, flag_of_host!(adaptive_retrans),
+        "Adaptive retransmission of each host: NVIDIA's, with time-outs and a retry budget of its own.";
+    SlowRestart "hosts.slow-restart" Kind::Flags, 0, flag_of_host!(slow_restart),
+        "Slow restart after losses of each host: NVIDIA's.";
+    Classes "hosts.classes" Kind::Number(&CLASSES), CLASSES.default, Of::Part,
+        "Traffic classes that the connections are spread over, the same at both hosts, with ETS between them; 0: no classes and no ETS.";
+    EtsWeights "hosts.ets-weights" Kind::Number(&ETS_WEIGHTS), ETS_WEIGHTS.default, Of::Part,
+        "ETS weight of each class that is not strict.";
+    StrictClasses "hosts.strict-classes" Kind::Number(&STRICT_CLASSES), STRICT_CLASSES.default, Of::Part,
+        "How many of the classes have strict priority; never more than there are.";
+    SwapNics "hosts.swap-nics" Kind::Switch, 0, Of::Part,
+        "Whether the two NICs of a campaign change places from test to test; it needs two different ones then.";
     MaxEntries "events.max-entries" Kind::Limit(&MAX_ENTRIES), MAX_ENTRIES.default, Of::Part,
         "Most events of a test; each names one packet or many.";
     Innocent "events.innocent" Kind::Switch, 0, Of::Part,
@@ -190,6 +213,8 @@ axes! {
     Action "events.type" Kind::Words(words::ACTIONS), words::DROP, Of::Part, "Actions.";
     Iter "events.iter" number!(ITER), fields::ITER.default, Of::Part,
         "Rounds of transmission of data packets; mostly the smallest is drawn.";
+    Rounds "events.rounds" Kind::Number(&ROUNDS), ROUNDS.default, Of::Part,
+        "In how many rounds in a row the same is done to a data packet, as far as its retries go; each is an event.";
     Nth "events.nth" number!(NTH), fields::NTH.default, Of::Part, "Occurrences of control packets.";
     Progression "events.progression" Kind::Words(words::PROGRESSIONS), words::SINGLE, Of::Part,
         "Forms of progressions: one packet, every k-th so many times, every k-th to the end.";

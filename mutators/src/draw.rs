@@ -8,6 +8,7 @@ use rand::seq::index::sample;
 use rand_chacha::ChaCha8Rng;
 
 use crate::axis::{AXES, Axis, Of};
+use crate::classes;
 use crate::settle::{give_addresses, settle};
 use crate::space::Space;
 use crate::words;
@@ -34,6 +35,10 @@ pub(crate) fn test(space: &Space, hosts: &[Host; 2], rng: &mut ChaCha8Rng) -> Te
             let count = space[Axis::Addresses].draw(rng);
             give_addresses(&mut test, role, count);
         }
+    }
+    classes::draw(space, &mut test, rng);
+    if space.swaps_nics() && rng.random_ratio(1, 2) {
+        swap_nics(&mut test);
     }
     settle(space, &mut test);
     for _ in 0..event_count(space, rng) {
@@ -65,6 +70,12 @@ fn traffic(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
         }
     }
     divide(&mut test.traffic.load, rng);
+}
+
+/// Gives each host the NIC of the other: what is plugged in, and where it is on a physical testbed.
+pub const fn swap_nics(test: &mut TestConfig) {
+    std::mem::swap(&mut test.requester.nic, &mut test.responder.nic);
+    std::mem::swap(&mut test.requester.physical, &mut test.responder.physical);
 }
 
 /// Another number of senders among connections that send or read.
@@ -106,7 +117,22 @@ pub(crate) fn add_event(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8R
         });
     }
     let (progression, action) = (progression(space, rng), action(space, rng));
-    test.events.push(Event { connections, target, progression, action });
+    let event = Event { connections, target, progression, action };
+    test.events.push(event.clone());
+    in_rounds(space, test, &event, rng);
+}
+
+/// Adds an event on data again for the rounds of transmission after its own: as many as the space draws and has room for.
+/// Losses end a QP only where every round of a packet is lost.
+pub(crate) fn in_rounds(space: &Space, test: &mut TestConfig, event: &Event, rng: &mut ChaCha8Rng) {
+    let Target::Data { psn, iter } = event.target else { return };
+    let rounds = space[Axis::Rounds].draw(rng) as u32;
+    let room = space.max_entries().saturating_sub(test.events.len());
+    let further = (1..rounds).take(room).map(|further| {
+        let target = Target::Data { psn, iter: iter.saturating_add(further) };
+        Event { target, ..event.clone() }
+    });
+    test.events.extend(further);
 }
 
 /// A random set of connections.

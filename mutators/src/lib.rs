@@ -4,6 +4,7 @@
 
 mod admit;
 mod axis;
+mod classes;
 mod draw;
 mod operators;
 mod settle;
@@ -14,6 +15,7 @@ mod values;
 mod words;
 
 pub use axis::{AXES, Axis, Entry, Kind};
+pub use draw::swap_nics;
 pub use operators::{Operator, all as operators};
 pub use space::Space;
 pub use target::{

@@ -50,6 +50,12 @@ impl Space {
         self[Axis::Innocent].contains(1)
     }
 
+    /// Whether the NICs of the two hosts change places from test to test, which takes two different ones.
+    #[must_use]
+    pub fn swaps_nics(&self) -> bool {
+        self[Axis::SwapNics].contains(1)
+    }
+
     /// Most events of a test.
     pub(crate) fn max_entries(&self) -> usize {
         // At most `fields::MAX_EVENTS`.

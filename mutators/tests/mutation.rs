@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corpus::{Role, TestConfig, testing};
+use corpus::{Host, Role, TestConfig, testing};
 use mutators::{AXES, Axis, Kind, Mutation, SHIPPED, Target, Values, operators};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -24,16 +24,26 @@ fn chain(target: &Target, seed: u64, length: usize) -> Vec<(TestConfig, Vec<&'st
     let mut rng = rng(seed);
     let mut tests = vec![(target.random(&hosts(), &mut rng), Vec::new())];
     assert_eq!(target.admits(&tests[0].0), Ok(()), "{}", tests[0].0);
+    assert_nics(target, &tests[0].0);
     for _ in 0..length {
         let parent = &tests[tests.len() - 1].0;
         let Mutation::Changed(mutant) = target.mutate(parent, &mut rng) else { break };
         assert_ne!(mutant.config, *parent);
         assert_eq!(target.admits(&mutant.config), Ok(()), "{:?} of\n{parent}", mutant.operators);
+        assert_nics(target, &mutant.config);
         assert!((1..=3).contains(&mutant.operators.len()));
         assert!(mutant.operators.iter().all(|name| names.contains(name)));
         tests.push((mutant.config, mutant.operators));
     }
     tests
+}
+
+/// The NICs that were given, each at its host or, where the target says so, at the other.
+fn assert_nics(target: &Target, test: &TestConfig) {
+    let nics = [&*test.requester.nic, &test.responder.nic];
+    let [requester, responder] = hosts().map(|host| host.nic);
+    let swaps = target.space.swaps_nics();
+    assert!(nics == [&requester, &responder] || swaps && nics == [&responder, &requester], "{test}");
 }
 
 #[test]
@@ -95,8 +105,15 @@ const SMALL: &str = r#"
     dcqcn-np-enable = [false, true]
     dcqcn-rp-enable = [false, true]
     min-time-between-cnps = [0, 4]
+    adaptive-retrans = [false, true]
+    slow-restart = [false, true]
+    classes = { min = 0, max = 4 }
+    ets-weights = [1, 50, 100]
+    strict-classes = { min = 0, max = 4 }
+    swap-nics = true
     [events]
     max-entries = 6
+    rounds = { min = 1, max = 3 }
     qpn = ["one", "list", "first", "all"]
     packet = ["data", "ack", "nak", "cnp", "read-request"]
     type = ["drop", "ecn", "corrupt", "delay", "reorder", "duplicate", "set-field"]
@@ -110,6 +127,21 @@ const SMALL: &str = r#"
     copies = [1, 2]
     value = [0, 1]
 "#;
+
+/// What a host says of traffic classes, under the names of the axes; of the weights one.
+fn classes(host: &Host) -> toml::Table {
+    let ets = host.ets.clone().unwrap_or_default();
+    let weights: Vec<u8> = ets.weights.iter().copied().filter(|weight| *weight > 0).collect();
+    let number = |number: usize| toml::Value::Integer(number as i64);
+    let mut classes = toml::Table::from_iter([
+        ("classes".to_owned(), number(weights.len() + ets.strict.len())),
+        ("strict-classes".to_owned(), number(ets.strict.len())),
+    ]);
+    if let Some(weight) = weights.first() {
+        classes.insert("ets-weights".into(), number((*weight).into()));
+    }
+    classes
+}
 
 /// Numbers of a test, by the path of the axis that they are values of.
 fn seen(test: &TestConfig) -> Vec<(String, String)> {
@@ -133,6 +165,7 @@ fn seen(test: &TestConfig) -> Vec<(String, String)> {
     section("traffic", value["traffic"].as_table().unwrap());
     for role in Role::ALL {
         section("hosts", value[role.name()]["roce-parameters"].as_table().unwrap());
+        section("hosts", &classes(test.host(role)));
     }
     for event in value.get("event").into_iter().flat_map(|events| events.as_array().unwrap()) {
         let mut event = event.as_table().unwrap().clone();
@@ -146,21 +179,27 @@ fn seen(test: &TestConfig) -> Vec<(String, String)> {
 fn chains_reach_every_corner_with_every_operator() {
     let target = target(SMALL);
     let (mut corners, mut applied) = (BTreeSet::new(), BTreeSet::new());
-    let mut totals = BTreeSet::new();
+    let (mut totals, mut addresses) = (BTreeSet::new(), BTreeSet::new());
     for seed in 0..10 {
         for (test, operators) in chain(&target, seed, 3_000) {
             corners.extend(seen(&test));
             applied.extend(operators);
             totals.insert(test.traffic.total_packets());
+            if test.traffic.multi_gid {
+                addresses.insert((test.requester.ip_list.len(), test.responder.ip_list.len()));
+            }
         }
     }
+    assert_eq!(addresses.len(), 8, "all but one each: {addresses:?}");
     let never: Vec<_> = operators().filter(|operator| !applied.contains(operator.name)).collect();
     assert!(never.is_empty(), "{never:?}");
     for entry in AXES {
         let values = target.space.values(entry.axis);
         let ends = match (entry.axis, values) {
             // Not in a test's text under this name.
-            (Axis::Addresses | Axis::MaxEntries | Axis::Innocent, _) => continue,
+            (Axis::Addresses | Axis::MaxEntries | Axis::Innocent | Axis::SwapNics | Axis::Rounds, _) => {
+                continue;
+            }
             (Axis::Progression, _) => continue,
             (_, Values::Range { min, max }) => vec![*min, *max],
             (_, Values::List(list)) => list.clone(),
@@ -193,7 +232,7 @@ fn only(operator: &str) -> Target {
 fn an_operator_changes_what_it_says_and_nothing_else() {
     /// An operator, and what puts its change back.
     type Case = (&'static str, fn(&mut TestConfig, &TestConfig));
-    let cases: [Case; 9] = [
+    let cases: [Case; 13] = [
         ("seed", |child, parent| child.traffic.seed = parent.traffic.seed),
         ("timeout", |child, parent| {
             child.traffic.min_retransmit_timeout = parent.traffic.min_retransmit_timeout;
@@ -216,6 +255,31 @@ fn an_operator_changes_what_it_says_and_nothing_else() {
         ("addresses", |child, parent| {
             for role in Role::ALL {
                 child.host_mut(role).ip_list.clone_from(&parent.host(role).ip_list);
+            }
+        }),
+        ("swap-nics", |child, parent| {
+            assert_ne!(child.requester.nic, parent.requester.nic);
+            mutators::swap_nics(child);
+        }),
+        ("classes-spread", |child, parent| {
+            assert_eq!(child.requester.traffic_class, child.responder.traffic_class);
+            for role in Role::ALL {
+                child.host_mut(role).traffic_class.clone_from(&parent.host(role).traffic_class);
+            }
+        }),
+        ("ets-equal", |child, parent| {
+            let weights = |test: &TestConfig| test.requester.ets.clone().unwrap().weights;
+            assert_eq!(weights(child).len(), weights(parent).len());
+            let mut weights: Vec<u8> = weights(child).into_iter().filter(|weight| *weight > 0).collect();
+            weights.dedup();
+            assert_eq!(weights.len(), 1);
+            for role in Role::ALL {
+                child.host_mut(role).ets.clone_from(&parent.host(role).ets);
+            }
+        }),
+        ("adaptive-retrans", |child, parent| {
+            for role in Role::ALL {
+                child.host_mut(role).roce = parent.host(role).roce;
             }
         }),
         ("cnp-interval", |child, parent| {
@@ -265,6 +329,23 @@ fn what_only_a_rare_operator_can_change_is_changed() {
     }
 }
 
+/// Only a packet that is lost whenever it is sent ends a QP.
+#[test]
+fn losses_go_on_for_round_after_round() {
+    let rounds = target(&SMALL.replace("rounds = { min = 1, max = 3 }", "rounds = 4"));
+    let mut longest = 0;
+    for seed in 0..200 {
+        let test = rounds.random(&hosts(), &mut rng(seed));
+        for event in &test.events {
+            let corpus::Target::Data { psn, iter } = event.target else { continue };
+            let again = |iter| corpus::Event { target: corpus::Target::Data { psn, iter }, ..event.clone() };
+            let count = (iter..).take_while(|iter| test.events.contains(&again(*iter))).count();
+            longest = longest.max(count);
+        }
+    }
+    assert_eq!(longest, 4);
+}
+
 #[test]
 fn innocent_connections_stay_and_losses_are_shared() {
     let target = shipped("noisy-neighbor");
@@ -299,6 +380,8 @@ fn axis(entry: &'static mutators::Entry) -> BoxedStrategy<String> {
             Axis::Connections | Axis::Messages => 40,
             Axis::MessageSize => 20_000,
             Axis::MaxEntries => 8,
+            // More contradict most of the numbers of classes.
+            Axis::StrictClasses => 1,
             _ => max,
         };
         let one = prop_oneof![Just(min), min..=most.min(min + 30), Just(most)];
@@ -338,7 +421,7 @@ proptest! {
             // Values by themselves are right.
             Err(error) => {
                 let text = error.to_string();
-                let contradictions = ["valid test", "connection", "address", "outstanding", "such a packet"];
+                let contradictions = ["valid test", "connection", "address", "outstanding", "such a packet", "strict"];
                 prop_assert!(contradictions.iter().any(|word| text.contains(word)), "{}", text);
             }
         }

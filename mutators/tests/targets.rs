@@ -106,7 +106,7 @@ fn every_bad_file_is_answered() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert!(names.len() >= 34);
+    assert!(names.len() >= 36);
     for name in names {
         let text = fs::read_to_string(folder.join(&name)).unwrap();
         let error = Target::from_toml(&name, &text, VOCABULARY).expect_err(&name);
@@ -126,6 +126,28 @@ fn hostile_files_are_answered_soon() {
         let errors = Target::from_toml("hostile.toml", &text, VOCABULARY).unwrap_err().0;
         assert!(errors.problems.len() <= corpus::MAX_PROBLEMS);
         assert!(errors.to_string().len() < 30_000, "{}", errors.to_string().len());
+    }
+}
+
+/// Of classes, it is said what of them is outside.
+#[test]
+fn classes_that_are_outside_are_told_why() {
+    let two = target("[hosts]\nclasses = [0, 2]\nets-weights = [10, 50]");
+    let admits = |ets: &str| {
+        let host = format!("{{ traffic-class = 0, ets = {ets} }}");
+        two.admits(
+            &corpus::from_toml("test.toml", &format!("requester = {host}\nresponder = {host}")).unwrap(),
+        )
+    };
+    assert_eq!(admits("{ weights = [50, 50] }"), Ok(()));
+    assert_eq!(admits("{ weights = [10, 0, 50] }"), Ok(()));
+    for (ets, why) in [
+        ("{ weights = [50, 50, 50] }", "3 as the number of classes"),
+        ("{ weights = [50], strict = [1] }", "1 as the number of strict classes"),
+        ("{ weights = [50, 20] }", "weight 20"),
+    ] {
+        let reason = admits(ets).unwrap_err();
+        assert!(reason.starts_with(&format!("requester.ets: {why} is outside")), "{reason}");
     }
 }
 
@@ -150,6 +172,17 @@ fn what_is_outside_is_told_why() {
             "responder.roce-parameters.min-time-between-cnps: 9",
         ),
         ("traffic.num-connections = 4\nresponder.traffic-class = 1", "responder.traffic-class"),
+        ("traffic.num-connections = 4\nrequester.traffic-class = 1", "requester.traffic-class has no `ets`"),
+        (
+            "traffic.num-connections = 4\nrequester = { traffic-class = 0, ets = { weights = [50] } }\n\
+             responder.traffic-class = 0",
+            "responder.ets is not the requester's",
+        ),
+        (
+            "traffic.num-connections = 4\nrequester = { traffic-class = 0, ets = { weights = [50] } }\n\
+             responder = { traffic-class = 0, ets = { weights = [50] } }",
+            "requester.ets: 1 as the number of classes is outside of the space; allowed: 0",
+        ),
         (
             "traffic.num-connections = 4\nrequester.roce-parameters.slow-restart = true",
             "requester.roce-parameters.slow-restart",

@@ -105,6 +105,15 @@ pub struct Expiries {
     pub failed: bool,
 }
 
+/// How the requester's ACK timer is configured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct AckTimer {
+    /// T, the shortest time-out; an expiry may be 4 T away (IBA vol. 1, 9.7.6.1.3). `None` where the timer is off.
+    pub t_ns: Option<Nanos>,
+    /// Retries between two moments of progress.
+    pub retry_cnt: u32,
+}
+
 /// Most injected events that are listed; further ones are counted.
 const MAX_EVENTS_LISTED: usize = 1_000;
 
@@ -125,6 +134,8 @@ pub struct Analysis {
     pub cnps: u64,
     /// How the requester's and the responder's notification point limit their CNPs.
     pub limiters: [Option<CnpLimiter>; 2],
+    /// How the ACK timer is configured; `None` without a configuration.
+    pub ack_timer: Option<AckTimer>,
     /// Expiries of the ACK timer, one entry for each time that a connection got stuck and was timed out on, in order.
     pub expiries: Vec<Expiries>,
     /// Half of a round trip, from the switch to each host and back: what a phase of a retransmission at the requester or
@@ -256,6 +267,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         marked: cnp.counts().iter().map(|count| count.marked).sum(),
         cnps: cnp.counts().iter().map(|count| count.cnps).sum(),
         limiters,
+        ack_timer: known.ack_timer(),
         expiries: stuck.into_times(),
         half_rtt,
         retransmissions,
@@ -289,11 +301,9 @@ fn pass(
                  left,
                  trackers: &mut [ConnectionTracker],
                  cnp: &mut CnpAnalyzer<'_>,
-                 prompt: &mut PromptAnswers<'_>,
                  findings: &mut Findings<'_>| {
         let record = &trace.records()[at];
         cnp.leaves(record, left);
-        prompt.leaves(record, left);
         if let Some(tracker) = tracker_of(record, routes, trackers) {
             tracker.leaves(record, left, findings);
         }
@@ -310,7 +320,7 @@ fn pass(
             held.peek().copied().filter(|Reverse((left, _))| *left < record.time)
         {
             held.pop();
-            leave(held_at, left, trackers, cnp, prompt, findings);
+            leave(held_at, left, trackers, cnp, findings);
         }
         if record.event() != Event::None {
             events.add(record);
@@ -324,19 +334,19 @@ fn pass(
             Fate::Delivered { left, copies } => {
                 for _ in 0..copies {
                     if left <= record.time {
-                        leave(at, left, trackers, cnp, prompt, findings);
+                        leave(at, left, trackers, cnp, findings);
                     } else {
                         held.push(Reverse((left, at)));
                     }
                 }
             }
             // It left somehow, nobody knows when; its connection is not judged any more.
-            Fate::Unknown => leave(at, record.time, trackers, cnp, prompt, findings),
+            Fate::Unknown => leave(at, record.time, trackers, cnp, findings),
             Fate::Lost => {}
         }
     }
     while let Some(Reverse((left, at))) = held.pop() {
-        leave(at, left, trackers, cnp, prompt, findings);
+        leave(at, left, trackers, cnp, findings);
     }
 }
 

@@ -81,8 +81,9 @@ pub const ALL: &[Analyzer] = &[
         summary: "compares congestion notifications with ECN marks",
         needs: "a trace; a configuration, to judge the interval between CNPs",
         explanation: "Every CNP needs a delivered ECN-marked packet (or an out-of-order one, as NICs that treat loss \
-            as congestion notify those too); a host that receives marks sends CNPs; CNPs of one scope keep the \
-            configured interval. The scope is per QP unless another is named, which every wider limit keeps as well.",
+            as congestion notify those too); a host that receives marks sends CNPs; CNPs to one QP keep the \
+            configured interval, and a mark that comes later than that is answered. By which scope (QP, destination \
+            address, port) and interval a host limits its CNPs is inferred from marks and CNPs alone.",
         rules: &[
             Rule::EcnWithoutCnp,
             Rule::CnpWithoutEcn,

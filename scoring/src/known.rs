@@ -5,6 +5,7 @@ use dumper::timers::ack_timeout;
 use dumper::trace::Origin;
 use dumper::{HostCounters, Nanos, Observation};
 
+use crate::analysis::AckTimer;
 use crate::facts::HostFacts;
 use crate::sides::Side;
 use crate::thresholds::TIMER_SLACK;
@@ -154,6 +155,15 @@ impl Known {
     /// queues hide of it.
     pub(crate) fn timer_shows(&self) -> bool {
         !matches!(self.timeout, Some(Timeout::Enabled(shortest)) if shortest < TIMER_SLACK.times(4))
+    }
+
+    /// How the requester's ACK timer is configured.
+    pub(crate) fn ack_timer(&self) -> Option<AckTimer> {
+        let t_ns = match self.timeout? {
+            Timeout::Disabled => None,
+            Timeout::Enabled(shortest) => Some(shortest),
+        };
+        Some(AckTimer { t_ns, retry_cnt: self.retries? })
     }
 
     /// One of the hosts.

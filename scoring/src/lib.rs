@@ -1,8 +1,8 @@
 //! Analyzers: what a trace, counters and completions show, judged against the specification.
 //!
 //! Everything here is a pure function of a [`dumper::Observation`] (and of the [`corpus::TestConfig`] that was
-//! run, where it is known). Nothing sees a NIC's name, a profile or a testbed: a NIC that nobody has modelled is
-//! judged the same way. Start at [`analyze`].
+//! run, where it is known). Nothing sees a profile or a testbed, or more of NICs' names than whether two are the same: a NIC
+//! that nobody has modelled is judged the same way. Start at [`analyze`].
 
 mod analysis;
 pub mod analyzers;
@@ -23,7 +23,9 @@ mod sides;
 mod slowest;
 pub mod thresholds;
 
-pub use analysis::{Analysis, CnpLimiter, ConnectionSummary, Expiries, InjectedEvent, Options, analyze};
+pub use analysis::{
+    AckTimer, Analysis, CnpLimiter, ConnectionSummary, Expiries, InjectedEvent, Options, analyze,
+};
 pub use anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, Kind, MAX_KEPT_PER_SIGNATURE, Role, Who};
 pub use cnp::CnpCounts;
 pub use connections::{Certainty, Pair};

@@ -1,9 +1,9 @@
 //! Answers that a host gives at once: how long its way takes, and by when it has certainly received a packet.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use dumper::trace::{Fate, FlowId};
-use dumper::wire::{Class, Syndrome};
+use dumper::wire::{Class, NakCode, Syndrome};
 use dumper::{Event, Nanos, Psn, Record, Trace};
 
 use crate::connections::Pair;
@@ -26,7 +26,7 @@ impl PromptAnswer {
     }
 }
 
-/// A request that asks for an answer, sent once and not answered yet.
+/// A request that asks for an answer and has none yet.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     psn: Psn,
@@ -34,14 +34,23 @@ struct Asked {
     frame_len: u32,
 }
 
-/// One direction of a connection.
+/// Requests of a connection.
 #[derive(Clone, Debug, Default)]
 struct Requests {
     asked: VecDeque<Asked>,
-    /// The farthest PSN that has left the switch.
+    /// The farthest PSN, and the one that was sent last.
+    farthest: Option<Psn>,
     last: Option<Psn>,
-    /// Something was done to a packet: an answer may be that to another one than it seems.
-    disturbed: bool,
+    /// Where the data of the last new Read begins and ends.
+    read: Option<(u64, u64)>,
+    /// The PSN of the last sequence NAK, until it is repeated.
+    nak: Option<Psn>,
+    /// PSNs of which nothing that was sent last has left the switch.
+    lost: BTreeSet<u32>,
+    /// The switch changed the order of packets.
+    reordered: bool,
+    /// What is repeated now has never been taken: its first packet was lost, and the rest comes after it.
+    anew: bool,
 }
 
 /// Gathers prompt answers: the ACK of a request with AckReq, the first response to a Read. Fed packet by packet.
@@ -76,37 +85,24 @@ impl<'a> PromptAnswers<'a> {
     pub(crate) fn enters(&mut self, record: &Record, fate: Fate) {
         let class = record.class();
         if class.is_request() {
-            let requests = &mut self.flows[record.flow.index()];
-            let repeated = requests.last.is_some_and(|last| !record.psn.is_after(last));
-            requests.disturbed |= repeated || !is_undisturbed(record, fate);
-            requests.last = Some(record.psn);
+            self.flows[record.flow.index()].sent(record, class, fate);
         } else if class.is_response() {
             self.answered(record, class);
-        }
-    }
-
-    /// A packet has left the switch.
-    #[inline]
-    pub(crate) fn leaves(&mut self, record: &Record, left: Nanos) {
-        let class = record.class();
-        if class.is_request() && (record.ack_req() || class == Class::ReadRequest) {
-            let requests = &mut self.flows[record.flow.index()];
-            if !requests.disturbed {
-                requests.asked.push_back(Asked { psn: record.psn, left, frame_len: record.frame_len });
-            }
         }
     }
 
     fn answered(&mut self, record: &Record, class: Class) {
         let Some(flow) = self.requests_of[record.flow.index()] else { return };
         let requests = &mut self.flows[flow.index()];
-        let taken = match class {
-            Class::Acknowledge => matches!(record.aeth().syndrome, Syndrome::Ack(_)),
-            _ => true,
-        };
-        if !taken || requests.disturbed {
-            requests.asked.clear();
-            return;
+        if class == Class::Acknowledge {
+            match record.aeth().syndrome {
+                Syndrome::Ack(_) => {}
+                Syndrome::Nak(NakCode::PsnSequenceError) => {
+                    requests.nak = Some(record.psn);
+                    return;
+                }
+                _ => return,
+            }
         }
         while let Some(Asked { psn, left, frame_len }) =
             requests.asked.pop_front_if(|asked| !asked.psn.is_after(record.psn))
@@ -116,6 +112,46 @@ impl<'a> PromptAnswers<'a> {
             {
                 self.answers[host.index()].push(PromptAnswer { left, answered: record.time, frame_len });
             }
+        }
+    }
+}
+
+impl Requests {
+    /// Whether a Read is none that is issued again for the rest of its data: responders may take their time for that.
+    fn reads_anew(&mut self, record: &Record) -> bool {
+        let begins = record.virtual_address;
+        let ends = begins.wrapping_add(u64::from(record.dma_length));
+        let again = self.read.is_some_and(|(first, last)| ends == last && begins != first);
+        if !again {
+            self.read = Some((begins, ends));
+        }
+        !again
+    }
+
+    fn sent(&mut self, record: &Record, class: Class, fate: Fate) {
+        let psn = record.psn;
+        let new = self.farthest.is_none_or(|farthest| psn.is_after(farthest));
+        if new {
+            self.farthest = Some(psn);
+        } else if self.last.is_none_or(|last| !psn.is_after(last)) {
+            // It goes back: which copy an answer is to is certain only if the others were refused.
+            while self.asked.pop_back_if(|asked| !asked.psn.is_before(psn)).is_some() {}
+            self.anew = self.nak.take() == Some(psn) && self.lost.contains(&psn.value()) && !self.reordered;
+        }
+        self.last = Some(psn);
+        let undisturbed = is_undisturbed(record, fate);
+        if fate == Fate::Lost {
+            self.lost.insert(psn.value());
+        } else {
+            self.lost.remove(&psn.value());
+            self.reordered |= !undisturbed;
+        }
+        let asks = match class {
+            Class::ReadRequest => new && self.reads_anew(record),
+            _ => record.ack_req() && (new || self.anew),
+        };
+        if asks && undisturbed {
+            self.asked.push_back(Asked { psn, left: record.time, frame_len: record.frame_len });
         }
     }
 }

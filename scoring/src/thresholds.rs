@@ -87,18 +87,18 @@ pub const SMALLEST_BUFFER: u64 = 9_216;
 /// makes it throw away a tenth of that, or if more comes at once than in the reference run by this share, in percent.
 pub const MORE_AT_ONCE_PERCENT: u64 = 125;
 
-/// Gaps between packets from which one may say what is usual, and the fewest that show that a class does not get what
-/// others leave: one message of 8 KB in the middle of others, and more than a host's hiccups in a row.
+/// Gaps between packets from which one may say how a host spaces them: those of a message of 10 KB, and as many as it takes
+/// for a class that waited for another one's packet to catch up.
 pub const FEWEST_GAPS: usize = 8;
 
-/// A class that has packets leaves the link idle if the time from one packet to its next one is longer by so many percent
-/// than what was sent in between takes. How frames differ in length, and rounding, stay below 3 %; the least that was
-/// published is a factor of 2 (001 figure 10).
+/// A class that has packets leaves the link idle if the time from one to the next is longer by so many percent than what
+/// is sent meanwhile takes. How frames differ in length, and how classes wait for each other, stay below 5 %; the least
+/// that was published is a factor of 2 (001 figure 10).
 pub const IDLE_PERCENT: u64 = 10;
 
-/// So many percent of a class's gaps leave the link idle where it does not get what others leave. Interrupts of a host and
-/// its bus make hiccups, and seldom.
+/// So many percent of a class's packets are spaced so where it does not get what others leave. Interrupts of a host and
+/// its bus make it hiccup, and seldom.
 pub const WITHHELD_PERCENT: usize = 10;
 
-/// How much longer a gap may look, as each of its two time stamps is rounded and the packets between them are.
-pub const STAMPS_APART: Nanos = Nanos(3);
+/// How much longer the time that a packet takes may look than it is, as time stamps are rounded.
+pub const STAMPS_APART: Nanos = Nanos(1);

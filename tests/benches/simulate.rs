@@ -19,7 +19,7 @@ fn config(verb: Verb, connections: u32) -> TestConfig {
     config
 }
 
-/// Events on so many packets, spread over all QPs: marks, which change no traffic where the reaction point is off.
+/// Events on so many packets, spread over all QPs: marks, and no reaction point, so that they change no traffic.
 fn mark(config: &mut TestConfig, events: u32) {
     if events == 0 {
         return;
@@ -27,6 +27,7 @@ fn mark(config: &mut TestConfig, events: u32) {
     let packets = u32::try_from(config.traffic.shape().packets()).expect("a benchmark's traffic is small");
     let connections = config.traffic.load.connections();
     let each = events.div_ceil(connections).max(1);
+    config.requester.roce.dcqcn_rp_enable = false;
     config.events = vec![Event {
         connections: ConnectionSet::First(connections.min(events)),
         target: Target::Data { psn: 1, iter: 1 },

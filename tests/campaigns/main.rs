@@ -7,11 +7,14 @@ mod campaign;
 mod conforming;
 mod copies;
 mod degenerate;
+mod effectiveness;
 #[cfg(feature = "tmpfs")]
 mod full_disk;
+mod nic_pairs;
 mod noisy_neighbor;
 #[path = "../../executor/tests/random/profiles.rs"]
 mod profiles;
+mod renamed;
 mod resume;
 #[path = "../cli/run.rs"]
 #[allow(dead_code, reason = "these tests need some of it")]

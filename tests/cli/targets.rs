@@ -1,11 +1,13 @@
 //! `targets list`, `targets show` and `targets check`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use corpus::ConnectionSet;
 use executor::{NicProfile, profile, sim};
 use fuzzer::campaign::vocabulary;
-use mutators::Target;
+use mutators::{SHIPPED, Target};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::json;
@@ -30,7 +32,9 @@ fn every_listed_target_is_shown_whole() {
     let listed = lumina_fuzz(["targets", "list", "--format", "json"]).json();
     let table = lumina_fuzz(["targets", "list"]).stdout;
     let names: Vec<_> = listed.as_array().unwrap().iter().map(|target| target["name"].clone()).collect();
-    assert_eq!(names, ["general", "noisy-neighbor", "retransmission"]);
+    let shipped =
+        ["general", "noisy-neighbor", "retransmission", "timeouts", "cnp", "ets", "interop", "counters"];
+    assert_eq!(names, shipped);
     for target in listed.as_array().unwrap() {
         let name = target["name"].as_str().unwrap();
         let line = table.lines().find(|line| line.split_whitespace().next() == Some(name)).unwrap();
@@ -93,12 +97,14 @@ fn the_sample_is_of_the_space() {
 /// Tests of shipped targets are cheap: a campaign runs hundreds in a second.
 #[test]
 fn random_tests_of_shipped_targets_are_small() {
-    for name in ["general", "noisy-neighbor", "retransmission"] {
+    for name in SHIPPED.iter().map(|shipped| shipped.name) {
         let sample = lumina_fuzz(["targets", "check", name, "--format", "json"]).json()["sample"].clone();
         let packets = sample["packets"]["median"].as_u64().unwrap();
-        assert!((50..2_000).contains(&packets), "{name}: {sample}");
+        assert!((20..2_500).contains(&packets), "{name}: {sample}");
         assert!(sample["near_cap_percent"].as_f64().unwrap() < 5.0, "{name}: {sample}");
-        assert!(sample["events"]["tenth"].as_u64().unwrap() >= 1, "{name}: {sample}");
+        // What two NICs do to each other shows without events.
+        let least = u64::from(name != "interop");
+        assert!(sample["events"]["tenth"].as_u64().unwrap() >= least, "{name}: {sample}");
     }
 }
 
@@ -161,9 +167,45 @@ fn random_tests_overflow_nics_with_a_slow_path() {
     let mut writes = cx4_lx.clone();
     writes.slow_path.verbs = vec![profile::Verb::Write];
     writes.retransmission.nack_generation_ns.write = profile::Span::exactly(150_000);
+    // Losses of Writes are recovered at once where those were sent at once, and not one burst after the other.
+    writes.transmit.burst = 1;
     for (nic, least) in [(&cx4_lx, 5), (&patient, 2), (&writes, 4)] {
         let percent = overflowing_percent(nic);
         assert!(percent >= least, "{percent} %, contexts = {}", nic.slow_path.contexts);
     }
     assert_eq!(overflowing_percent(&NicProfile::default()), 0);
+}
+
+/// NICs were measured to retry up to six times more often than they were told (Lumina 6.3): to see that, a packet has to
+/// be lost for as many rounds.
+#[test]
+fn random_tests_exhaust_every_retry_budget() {
+    const TESTS: usize = 500;
+    const FURTHER: u32 = 6;
+    let target = Target::load("timeouts", Path::new(""), vocabulary()).unwrap();
+    let test = corpus::TestConfig::default();
+    let hosts = [test.requester, test.responder];
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut exhausting = 0;
+    let mut budgets = BTreeSet::new();
+    for _ in 0..TESTS {
+        let test = target.random(&hosts, &mut rng);
+        let retries = u32::from(test.traffic.max_retransmit_retry);
+        let is_lost = |psn: u32, connections: &ConnectionSet, iter: u32| {
+            let lost = corpus::Target::Data { psn, iter };
+            test.events.iter().any(|event| event.target == lost && event.connections == *connections)
+        };
+        let exhausts = test.events.iter().any(|event| match event.target {
+            corpus::Target::Data { psn, .. } => {
+                (1..=1 + retries + FURTHER).all(|iter| is_lost(psn, &event.connections, iter))
+            }
+            corpus::Target::Control { .. } => false,
+        });
+        if exhausts {
+            exhausting += 1;
+            budgets.insert(retries);
+        }
+    }
+    assert!(exhausting * 100 >= TESTS * 10, "{exhausting} of {TESTS}");
+    assert!(budgets.contains(&7), "{budgets:?}");
 }

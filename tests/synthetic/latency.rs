@@ -106,6 +106,7 @@ fn two_lost_read_responses() {
         retransmission: Some(7),
         generation_ns: nanos(9_000 - 3_600),
         reaction_ns: nanos(12_000 - 9_000),
+        reaction_net_ns: nanos(0),
         ..entry(Trigger::Fast, 2, &[3])
     };
     let second = Retransmission {
@@ -114,6 +115,7 @@ fn two_lost_read_responses() {
         retransmission: Some(11),
         generation_ns: nanos(19_000 - 12_600),
         reaction_ns: nanos(22_000 - 19_000),
+        reaction_net_ns: nanos(0),
         ..entry(Trigger::Fast, 3, &[8])
     };
     assert_eq!(seen, [first, second]);
@@ -163,6 +165,7 @@ fn a_lost_last_response() {
         nack: Some(4),
         retransmission: Some(5),
         reaction_ns: nanos(4_000),
+        reaction_net_ns: nanos(1_000),
         timeout_ns: nanos(80_000_000 - 3_000),
         ..entry(Trigger::Timeout, 2, &[3])
     };

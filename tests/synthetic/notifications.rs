@@ -1,6 +1,8 @@
 //! CNPs and ECN marks.
 
-use scoring::thresholds::{CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT, CNP_PATIENCE};
+use scoring::thresholds::{
+    CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT, CNP_PATIENCE, CNP_WITHHELD_PERCENT, RECEIVER_JITTER,
+};
 
 use crate::violations::Judge;
 
@@ -130,6 +132,95 @@ fn cnps_of_two_connections() {
          +300 c2 < READ_RESPONSE_ONLY 1 msn=1 ecn
          +300 c2 > CNP",
     );
+}
+
+const WITHHELD: &str = "cnp-generation/notification-point/cnp-withheld";
+
+/// Two marks on one QP, one CNP, and a second QP whose CNP refutes every scope that is wider than a QP.
+fn second_mark(after: u64) -> String {
+    format!(
+        "0    > WRITE_ONLY 1 ackreq ecn
+         3000 < CNP
+         3300 < ACK 1 msn=1
+         3500 c2 > WRITE_ONLY 1 ackreq ecn
+         6000 c2 < CNP
+         6300 c2 < ACK 1 msn=1
+         {} > WRITE_ONLY 2 ackreq ecn
+         +3000 < ACK 2 msn=2
+         200000 > WRITE_ONLY 3 ackreq
+         +3000 < ACK 3 msn=3",
+        3_000 + after
+    )
+}
+
+/// 50 µs are configured: a mark later than that, and what clocks may be off, is answered.
+#[test]
+fn a_mark_without_a_cnp() {
+    let due = 50_000 * CNP_WITHHELD_PERCENT / 100;
+    Judge::new()
+        .gives(&second_mark(due), &[])
+        .gives(&second_mark(due + 1), &[&format!("{WITHHELD}/interval c1 @7")]);
+    // Switched off, or of a host that threw packets away.
+    let mut off = Judge::new();
+    off.config.responder.roce.dcqcn_np_enable = false;
+    off.gives(&second_mark(due + 1), &[]);
+    Judge { discards: [Some(0), Some(1)], ..Judge::new() }.gives(&second_mark(due + 1), &[]);
+    // The packet was repeated: it may not have arrived.
+    let repeated = second_mark(due + 1)
+        .replace("+3000 < ACK 2 msn=2", "80000000 > WRITE_ONLY 2 ackreq\n+3000 < ACK 2 msn=2");
+    Judge { discards: [None; 2], ..Judge::new() }.gives(&repeated.replace("200000 >", "+200000 >"), &[]);
+}
+
+/// An answer to a later packet says by when a CNP must have come.
+#[test]
+fn a_cnp_that_comes_late() {
+    let text = |cnp: u64| {
+        let text = second_mark(100_000).replace("+3000 < ACK 2 msn=2", "106000 < ACK 2 msn=2");
+        text.replace("200000 >", &format!("{cnp} < CNP\n200000 >"))
+    };
+    let latest = 106_000 + RECEIVER_JITTER.0;
+    Judge::new().gives(&text(latest), &[]).gives(&text(latest + 1), &[&format!("{WITHHELD}/interval c1 @7")]);
+}
+
+/// What one test cannot tell is left to another one: a single QP is limited as its address and its port are.
+#[test]
+fn a_single_qp_tells_no_scope() {
+    let both = second_mark(100_000);
+    let alone: Vec<&str> = both.lines().filter(|line| !line.contains("c2")).collect();
+    Judge::new().gives(&alone.join("\n"), &[]);
+}
+
+/// A second QP's first mark has no CNP, as the first one's had one: on the same address, on another one, or on both.
+#[test]
+fn cnps_withheld_by_scope() {
+    use tests::synthetic::{self, Action, Connection, Message, Notifications, Scope, Target, Verb, World};
+
+    for (scope, expected) in [
+        (Scope::Qp, None),
+        (Scope::Address, Some(("per-destination-ip", scoring::CnpScope::DestinationIp))),
+        (Scope::Port, Some(("per-port", scoring::CnpScope::Port))),
+    ] {
+        let connection = |number: u32| {
+            let mut connection = Connection::new(number, vec![Message::new(Verb::Write, 20_000)]);
+            connection.requester.address = 1 + 2 * (number as u8 % 2);
+            connection
+        };
+        let mut world = World::of((1..=4).map(connection).collect());
+        world.faults = (1..=4)
+            .map(|connection| synthetic::Fault { connection, target: Target::Psn(3, 1), action: Action::Ecn })
+            .collect();
+        world.notifications = Some(Notifications { interval_us: 50, scope, on_loss: false });
+        let outcome = synthetic::run(&world);
+        let judge = Judge::new();
+        let analysis =
+            scoring::analyze(&outcome.observation, scoring::Options { config: Some(&judge.config) });
+        let found: Vec<&str> = analysis.anomalies.kept().iter().map(|anomaly| anomaly.state).collect();
+        assert_eq!(found, Vec::from_iter(expected.map(|(state, _)| state)), "{scope:?}");
+        if let Some((_, scope)) = expected {
+            let limiter = analysis.limiters[1].unwrap();
+            assert_eq!(limiter.scope, Some(scope), "{limiter:?}");
+        }
+    }
 }
 
 #[test]

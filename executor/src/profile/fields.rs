@@ -257,7 +257,7 @@ pub const FIELDS: &[Field] = &[
     latency("host.repost-ns", "From the completion of a Receive to the posting of its successor."),
     int("host.receive-bytes", 0, 1 << 31, "bytes", "Size of the Receives that it posts; a longer Send is refused as an invalid request (IBA vol. 1, 9.9.3).")
         .why("IBA vol. 1: a message has 0 to 2^31 bytes"),
-    int("transmit.packet-ns", 0, 1_000_000, "ns", "Shortest time from one packet to the next; 0 where only the link limits.")
+    int("transmit.packet-ns", 0, 1_000_000, "ns", "Shortest time from the scheduling of one packet to the next; 0 where only the link limits.")
         .why("a thousand packets a second is slower than any NIC")
         .conforming(0, 1_000),
     int("transmit.burst", 1, MAX_COUNT, "packets", "Packets of a QP's requests that are sent before it is the next one's turn; answers take turns packet by packet.")

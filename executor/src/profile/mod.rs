@@ -192,7 +192,7 @@ impl Default for HostSoftware {
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Transmit {
-    /// Shortest time from one packet to the next, in ns; 0 where only the link limits.
+    /// Shortest time from the scheduling of one packet to the next, in ns; 0 where only the link limits.
     pub packet_ns: u64,
     /// Packets of a QP's requests that are sent before it is the next one's turn; answers take turns packet by packet.
     pub burst: u32,

@@ -115,6 +115,7 @@ pub fn run(config: &TestConfig, profiles: [NicProfile; 2]) -> Result<Observation
         network: Network::new(cables, connections.iter().map(routes_of).collect(), pipeline),
         generators: TrafficGenerators::new(traffic, software, rngs),
         cable_free: [0; 2],
+        scheduler_free: [Nanos::ZERO; 2],
         pipeline_ps,
         now: Nanos::ZERO,
         events: Vec::new(),

@@ -36,6 +36,11 @@ impl Cable {
         Self { link, receive_latency, rng, up: VecDeque::new(), down: VecDeque::new(), down_free: 0 }
     }
 
+    /// Time that a packet takes.
+    fn packet_ns(&self, packet: &Packet) -> Nanos {
+        Nanos(self.packet_ps(packet).div_ceil(1_000))
+    }
+
     /// Time that a packet takes, in ps.
     fn packet_ps(&self, packet: &Packet) -> u64 {
         u64::from(packet.cable_len()) * 8_000 / u64::from(self.link.rate_gbps)
@@ -96,6 +101,21 @@ impl Network {
         let there = Nanos(sent.div_ceil(1_000) + cable.link.propagation_ns);
         cable.up.push_back((there, packet));
         sent
+    }
+
+    /// Sends a packet before all that were sent ahead of their time and are not on the cable yet, but for others like it;
+    /// returns by how much they are later, in ps, or none if there are none.
+    pub(super) fn send_past(&mut self, from: Role, packet: Packet, now: Nanos) -> Option<u64> {
+        let cable = &mut self.cables[from as usize];
+        let (slot, propagation) = (cable.packet_ns(&packet), Nanos(cable.link.propagation_ns));
+        let waits = |(there, other): &(Nanos, Packet)| {
+            *there - propagation - cable.packet_ns(other) >= now && other.opcode != packet.opcode
+        };
+        let place = cable.up.iter().position(waits)?;
+        let there = cable.up[place].0 - cable.packet_ns(&cable.up[place].1) + slot;
+        cable.up.range_mut(place..).for_each(|(later, _)| *later += slot);
+        cable.up.insert(place, (there, packet));
+        Some(slot.0 * 1_000)
     }
 
     /// When the next packet of a host enters the switch.

@@ -1,6 +1,7 @@
 //! The loop: what happens next, and who is told.
 
 use corpus::Role;
+use dumper::wire::Class;
 use dumper::{Delivery, Nanos, Observation};
 
 use super::counters;
@@ -19,6 +20,8 @@ pub(super) struct World {
     pub(super) generators: TrafficGenerators,
     /// When each host's cable can take the next packet, in ps.
     pub(super) cable_free: [u64; 2],
+    /// When each host's NIC can schedule the next packet.
+    pub(super) scheduler_free: [Nanos; 2],
     /// How far ahead of that each host's NIC schedules packets, in ps.
     pub(super) pipeline_ps: [u64; 2],
     pub(super) now: Nanos,
@@ -75,7 +78,8 @@ impl World {
             if let Some(ready) = self.nics[host as usize].next_transmit(self.now) {
                 let (free, ahead) = (self.cable_free[host as usize], self.pipeline_ps[host as usize]);
                 let room = Nanos(free.saturating_sub(ahead).div_ceil(1_000));
-                consider(Some(ready.max(room)), Step::Transmit(host));
+                let scheduler = self.scheduler_free[host as usize];
+                consider(Some(ready.max(room).max(scheduler)), Step::Transmit(host));
             }
         }
         next
@@ -110,9 +114,13 @@ impl World {
     fn transmit(&mut self, host: Role) {
         let nic = &mut self.nics[host as usize];
         if let Some(packet) = nic.poll_transmit(self.now) {
-            let start = (self.now.0 * 1_000).max(self.cable_free[host as usize]);
-            let sent = self.network.send(host, packet, start);
-            self.cable_free[host as usize] = sent.max(start + nic.profile().transmit.packet_ns * 1_000);
+            let free = &mut self.cable_free[host as usize];
+            let start = (self.now.0 * 1_000).max(*free);
+            // CNPs do not wait in the pipeline: their distances are kept.
+            let passes = packet.opcode.class() == Class::Cnp && self.pipeline_ps[host as usize] > 0;
+            let delay = if passes { self.network.send_past(host, packet, self.now) } else { None };
+            *free = delay.map_or_else(|| self.network.send(host, packet, start), |delay| start + delay);
+            self.scheduler_free[host as usize] = self.now + Nanos(nic.profile().transmit.packet_ns);
         }
         self.pass_events(host);
     }

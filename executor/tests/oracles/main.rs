@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
 mod pairs;
+#[path = "../random/profiles.rs"]
+mod profiles;
+mod sharing;
 #[path = "../support/mod.rs"]
 mod support;
 mod timers;
@@ -24,7 +27,7 @@ fn nic(fields: &str) -> NicProfile {
 /// What is said of a test on two NICs.
 fn judged(config: &TestConfig, nics: &[NicProfile; 2]) -> (Analysis, Assessment) {
     let observation = executor::sim::run(config, nics.clone()).unwrap();
-    let analysis = scoring::analyze(&observation, Options { config: Some(config), ..Options::default() });
+    let analysis = scoring::analyze(&observation, Options { config: Some(config) });
     (analysis, support::assess(config, nics, &observation))
 }
 

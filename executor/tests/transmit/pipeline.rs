@@ -1,8 +1,8 @@
 //! What is sent again joins behind what is in the transmit pipeline already (000 §6.2, figures 9 to 11).
 
 use corpus::TestConfig;
-use dumper::Record;
 use dumper::wire::{Class, NakCode, Syndrome};
+use dumper::{Event, Nanos, Record};
 
 use super::{data, run};
 
@@ -48,6 +48,23 @@ fn reactions_to_naks_of_long_messages_wait_for_the_pipeline() {
 fn without_a_pipeline_the_size_of_a_message_says_nothing() {
     let reactions = [10, 50, 100, 200].map(|kb| reaction(kb * 1_024, ""));
     assert!(reactions.iter().all(|reaction| (reaction - reactions[0]).abs() < 0.1), "{reactions:?}");
+}
+
+/// CNPs do not wait behind the data of a full pipeline: they keep their interval of 4 µs.
+#[test]
+fn cnps_pass_the_pipeline() {
+    let text = "[traffic]\nrdma-verb = \"send_read\"\nnum-connections = { send = 1, read = 1 }\nnum-msgs-per-qp = 3\n\
+                message-size = 204_800\n[[event]]\nqpn = 2\npsn = 1\nevery = 1\ntype = \"ecn\"\n";
+    let mut config = corpus::from_toml("test.toml", text).unwrap();
+    config.responder.roce.dcqcn_rp_enable = false;
+    let observation = run(&config, PIPELINE);
+    let records = observation.trace.records().iter();
+    let cnps: Vec<Nanos> =
+        records.filter(|record| record.class() == Class::Cnp).map(|record| record.time).collect();
+    let marked = observation.trace.records().iter().find(|record| record.event() == Event::Ecn).unwrap().time;
+    // The switch and both cables, the NIC, and a packet that is on the cable.
+    assert!((cnps[0] - marked).0 < 1_200, "{cnps:?} after {marked}");
+    assert!(cnps.windows(2).all(|pair| (pair[1] - pair[0]).0 >= 3_900), "{cnps:?}");
 }
 
 /// A full pipeline delays nothing while nothing is lost: the cable was busy in any case.

@@ -7,8 +7,8 @@ use dumper::integrity::Integrity;
 use dumper::trace::Digest;
 use dumper::{Nanos, Trace};
 use scoring::{
-    Anomaly, CnpLimiter, ConnectionSummary, CounterReport, Evidence, InjectedEvent, MessageTime, QpMessages,
-    Retransmission, Role,
+    AckTimer, Anomaly, CnpLimiter, ConnectionSummary, CounterReport, Evidence, Expiries, InjectedEvent,
+    MessageTime, QpMessages, Retransmission, Role,
 };
 use serde::Serialize;
 
@@ -54,6 +54,8 @@ struct AnalysisDocument<'a> {
     event_count: u64,
     events: &'a [InjectedEvent],
     retransmissions: &'a [Retransmission],
+    ack_timer: Option<AckTimer>,
+    expiries: &'a [Expiries],
     ecn_marked: u64,
     cnps: u64,
     cnp_limiters: PerHost<&'a CnpLimiter>,
@@ -158,6 +160,8 @@ pub fn document<S: Serialize>(subject: S, report: &Report) -> Document<'_, S> {
             event_count: analysis.event_count,
             events: &analysis.events,
             retransmissions: &analysis.retransmissions,
+            ack_timer: analysis.ack_timer,
+            expiries: &analysis.expiries,
             ecn_marked: analysis.marked,
             cnps: analysis.cnps,
             cnp_limiters: analysis.limiters.each_ref().map(Option::as_ref).into(),

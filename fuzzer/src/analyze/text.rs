@@ -7,9 +7,10 @@ use std::path::Path;
 use dumper::integrity::Verdict;
 use dumper::observation::Endpoint;
 use dumper::{Nanos, Trace};
+use scoring::thresholds::LATEST_EXPIRY;
 use scoring::{
-    Analysis, Anomaly, Certainty, CnpLimiter, CnpScope, ConnectionSummary, CounterReport, Retransmission,
-    Trigger,
+    AckTimer, Analysis, Anomaly, Certainty, CnpLimiter, CnpScope, ConnectionSummary, CounterReport,
+    Retransmission, Trigger,
 };
 
 use super::packets::{Numbering, table};
@@ -50,6 +51,7 @@ pub fn render(header: String, trace: &Trace, report: &Report, context: usize) ->
     events(&mut text, analysis);
     let numbering = Numbering::of(trace, &analysis.connections);
     retransmissions(&mut text, analysis, |packets| table(trace, &numbering, packets, context));
+    expiries(&mut text, analysis);
     if analysis.marked + analysis.cnps > 0 {
         let _ = writeln!(text, "\nECN: {} marked packets delivered, {} CNPs", analysis.marked, analysis.cnps);
     }
@@ -255,6 +257,31 @@ fn sentence(one: &Retransmission) -> String {
         }
     }
     text
+}
+
+/// Expiries of the ACK timer: what is configured against what was seen.
+fn expiries(text: &mut String, analysis: &Analysis) {
+    if analysis.expiries.is_empty() {
+        return;
+    }
+    let count: usize = analysis.expiries.iter().map(|stuck| stuck.waits_ns.len()).sum();
+    let _ = write!(text, "\nExpiries of the ACK timer: {count}");
+    match analysis.ack_timer {
+        Some(AckTimer { t_ns: Some(t), retry_cnt }) => {
+            let latest = t.times(LATEST_EXPIRY);
+            let _ = write!(text, ", configured for {t} to {latest} and {retry_cnt} retries");
+        }
+        Some(AckTimer { t_ns: None, .. }) => text.push_str(", configured for none"),
+        None => {}
+    }
+    text.push('\n');
+    limited(text, &analysis.expiries, "times", |text, stuck| {
+        let waits: Vec<String> = stuck.waits_ns.iter().take(MAX_LINES).map(Nanos::to_string).collect();
+        let more = if stuck.waits_ns.len() > MAX_LINES { ", ..." } else { "" };
+        let _ = write!(text, "  connection {}, time {}: ", stuck.connection, stuck.time);
+        let _ = write!(text, "{} retries after {}{more}", stuck.waits_ns.len(), waits.join(", "));
+        text.push_str(if stuck.failed { "; then it failed\n" } else { "\n" });
+    });
 }
 
 fn host_counters(text: &mut String, host: &str, report: &CounterReport) {

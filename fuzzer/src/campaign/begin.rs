@@ -11,7 +11,7 @@ use mutators::{Target, Vocabulary};
 use scoring::Kind;
 use scoring::score::Objective;
 
-use super::checks::{check_request, check_signatures, take_back_findings, unchanged};
+use super::checks::{check_nics, check_request, check_signatures, take_back_findings, unchanged};
 use super::engine::{Engine, Event, Setup, Status};
 use super::error::CampaignError;
 use super::folder::{self, CORPUS, NICS, TARGET};
@@ -102,6 +102,7 @@ impl Campaign {
         let nics = [0, 1].map(|at| request.nics[at].clone().unwrap_or_else(|| Host::DEFAULT_NIC.into()));
         let load = |nic: &str| profile::load(nic, here).map_err(|error| error.0);
         let profiles = [load(&nics[0])?, load(&nics[1])?];
+        check_nics(&target, &nics, &profiles)?;
         let mut notes = Vec::new();
         let initial = match &request.initial {
             Some(folder) => initial::read(folder, &target, &mut notes)?,
@@ -223,7 +224,7 @@ impl Campaign {
     /// What the tests of the campaign call its NICs: names that come with the program, or else the copies.
     fn nic_names(&self) -> [String; 2] {
         [&self.settings.requester_nic, &self.settings.responder_nic]
-            .map(|copy| if copy.path.is_none() { copy.given.clone() } else { copy.file.clone() })
+            .map(|copy| copy.name_in_tests().to_owned())
     }
 
     /// What is run.

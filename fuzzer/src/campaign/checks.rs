@@ -3,13 +3,37 @@
 use std::path::Path;
 
 use corpus::store::Store;
-use executor::profile;
+use executor::{NicProfile, profile};
+use mutators::Target;
 use scoring::Kind;
 
 use super::begin::Request;
 use super::error::CampaignError;
 use super::settings::{Copied, Settings};
 use crate::finding;
+
+/// Refuses one NIC where a target needs two.
+pub(super) fn check_nics(
+    target: &Target,
+    names: &[String; 2],
+    profiles: &[NicProfile; 2],
+) -> Result<(), CampaignError> {
+    let [requester, responder] = names;
+    // A file and its copy are one NIC.
+    if !target.space.swaps_nics() || profiles[0] != profiles[1] {
+        return Ok(());
+    }
+    let both = if requester == responder {
+        format!("both hosts have {requester}")
+    } else {
+        format!("{requester} and {responder} are the same")
+    };
+    Err(CampaignError::Usage(format!(
+        "{}: swaps the NICs of the two hosts, and {both}; name two different ones with --requester-nic and \
+         --responder-nic (`lumina-fuzz nics list` has some)",
+        target.name
+    )))
+}
 
 /// Refuses a request that asks for another campaign than the one that is there.
 pub(super) fn check_request(

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use corpus::TestConfig;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -57,6 +58,18 @@ impl Settings {
     /// Whether a signature is known and no finding.
     pub(super) fn ignores(&self, signature: &str) -> bool {
         self.ignore.iter().any(|ignored| ignored == signature)
+    }
+
+    /// The NICs of a test's hosts: the campaign's, which may have changed places.
+    pub(crate) fn nics_of(&self, test: &TestConfig) -> [&Copied; 2] {
+        let nics = [&self.requester_nic, &self.responder_nic];
+        if self.is_swapped(test) { [nics[1], nics[0]] } else { nics }
+    }
+
+    /// Whether a test has the campaign's NICs in each other's places.
+    pub(crate) fn is_swapped(&self, test: &TestConfig) -> bool {
+        !self.requester_nic.is_called(&test.requester.nic)
+            && self.responder_nic.is_called(&test.requester.nic)
     }
 
     /// With the digest of what is in them.
@@ -172,6 +185,16 @@ impl Copied {
     /// A copy with this text.
     pub(crate) fn new(given: &str, path: Option<PathBuf>, file: impl Into<String>, text: &str) -> Self {
         Self { given: given.into(), path, file: file.into(), sha256: sha256(text) }
+    }
+
+    /// What tests call it: its name if it comes with the program, or else the copy.
+    pub(super) fn name_in_tests(&self) -> &str {
+        if self.path.is_none() { &self.given } else { &self.file }
+    }
+
+    /// Whether a test calls it so; those of findings call all NICs by their copies.
+    fn is_called(&self, name: &str) -> bool {
+        name == self.name_in_tests() || name == self.file
     }
 
     /// Whether a text is what was copied.

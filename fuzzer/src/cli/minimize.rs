@@ -82,7 +82,7 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
     let worked = if is_small {
         Ok(())
     } else {
-        with_spinner("minimising", || finding::minimise(&mut record, &mut testbed, None, &stop))
+        with_spinner("minimising", || finding::minimise(&mut record, false, &mut testbed, None, &stop))
     };
     let interrupted = match worked {
         Ok(()) => false,

@@ -2,6 +2,7 @@
 
 use corpus::{FindingRecord, Minimized, TestConfig};
 use executor::Testbed;
+use mutators::swap_nics;
 
 use crate::campaign::{InMemory, Stop};
 use crate::judge::{JudgeError, Judged, Verdict, judge};
@@ -21,12 +22,13 @@ pub enum WorkError {
 }
 
 /// Makes the reproducer of a finding smaller, by at most `budget` runs, references included. Without a budget it goes on
-/// to the end.
+/// to the end. NICs that have changed places come back to those that the campaign gave them, if it shows there too.
 ///
 /// # Errors
 /// See [`WorkError`]. The reproducer is then the smallest test so far.
 pub fn minimise(
     finding: &mut FindingRecord,
+    has_swapped_nics: bool,
     testbed: &mut dyn Testbed,
     budget: Option<u64>,
     stop: &Stop,
@@ -54,7 +56,14 @@ pub fn minimise(
         }
         Ok(shows)
     };
-    let minimised = minimize(&finding.reproducer, budget, &mut shows);
+    let minimised = if has_swapped_nics {
+        let mut as_given = finding.reproducer.clone();
+        swap_nics(&mut as_given);
+        shows(&as_given).map(|shows| if shows { as_given } else { finding.reproducer.clone() })
+    } else {
+        Ok(finding.reproducer.clone())
+    }
+    .and_then(|start| minimize(&start, budget, &mut shows));
     finding.minimizer_executions = finding.minimizer_executions.saturating_add(runs + baselines.runs());
     match minimised {
         Ok(minimised) => {

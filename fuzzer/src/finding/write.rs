@@ -54,6 +54,7 @@ pub fn write(
     reproduced: &Reproduced,
 ) -> Result<(), WriteError> {
     let folder = campaign.join(FINDINGS).join(&finding.id);
+    let [requester_nic, responder_nic] = settings.nics_of(&finding.reproducer).map(Copied::clone);
     let document = Document {
         id: finding.id.clone(),
         kind: finding.kind.clone(),
@@ -68,8 +69,8 @@ pub fn write(
         campaign_seed: settings.seed,
         testbed: settings.testbed,
         version: settings.version.clone(),
-        requester_nic: settings.requester_nic.clone(),
-        responder_nic: settings.responder_nic.clone(),
+        requester_nic,
+        responder_nic,
         anomaly: serde_json::from_str(&finding.evidence).unwrap_or_default(),
         measured: reproduced.measurements.measured.clone(),
         measuring_executions: reproduced.measurements.executions,

@@ -11,6 +11,7 @@ mod connections;
 mod events;
 mod fit;
 mod parameters;
+mod shares;
 mod size;
 #[cfg(test)]
 mod tests;

@@ -5,7 +5,7 @@
 use corpus::config::fields;
 use corpus::{Load, Mtu, RoceParameters, TestConfig, Traffic, Verb};
 
-use super::fit;
+use super::{fit, shares};
 
 /// A parameter, or a setting of one that is simpler than others.
 #[derive(Debug)]
@@ -69,6 +69,27 @@ macro_rules! host {
     };
 }
 
+/// What is simpler of a host that serves several traffic classes: those after the first, priorities, weights.
+macro_rules! shares {
+    ($host:ident: $($class:literal)*) => {
+        [
+            $(Parameter {
+                height: |config| shares::is_further(&config.$host, $class).into(),
+                lower: |config, _| shares::take_away(&mut config.$host, $class),
+            },)*
+            Parameter {
+                height: |config| shares::strict_classes(&config.$host),
+                lower: |config, to| shares::keep_strict(&mut config.$host, to),
+            },
+            Parameter {
+                height: |config| shares::has_unequal_weights(&config.$host).into(),
+                lower: |config, _| shares::make_weights_equal(&mut config.$host),
+            },
+        ]
+    };
+}
+
+static SHARES: [[Parameter; 9]; 2] = [shares!(requester: 1 2 3 4 5 6 7), shares!(responder: 1 2 3 4 5 6 7)];
 // Weights need classes, so they go first: sweeps begin at the end.
 static CLASSES: [Parameter; 4] = [
     switch!(requester.traffic_class, None),
@@ -107,12 +128,12 @@ static RESPONDER: [Parameter; 6] = host!(responder);
 
 /// Traffic classes and their weights.
 pub(super) fn class_parameters() -> impl Iterator<Item = &'static Parameter> {
-    CLASSES.iter()
+    SHARES.as_flattened().iter().chain(&CLASSES)
 }
 
 /// Every parameter.
 pub(super) fn parameters() -> impl Iterator<Item = &'static Parameter> {
-    [CLASSES.as_slice(), &TRAFFIC, &REQUESTER, &RESPONDER].into_iter().flatten()
+    class_parameters().chain([TRAFFIC.as_slice(), &REQUESTER, &RESPONDER].into_iter().flatten())
 }
 
 fn mtu_index(mtu: Mtu) -> usize {

@@ -158,9 +158,40 @@ fn a_test_in_words() {
             psn = 5
             type = "drop"
             "#,
-            "12 connections each Read 1 message of 20480 bytes (20 packets, MTU 1024). Data packet 5 of connections \
-             1 to 11 is dropped. Not at their defaults: traffic-class = 3 of the responder, min-retransmit-timeout \
-             = 18.",
+            "12 connections each Read 1 message of 20480 bytes (20 packets, MTU 1024). The data of the responder is \
+             in traffic class 3. Data packet 5 of connections 1 to 11 is dropped. Not at their defaults: min-retransmit-timeout = 18.",
+        ),
+        (
+            r#"
+            [requester]
+            traffic-class = [0, 1, 1]
+            ets = { weights = [50, 50] }
+            [responder]
+            traffic-class = [0, 1, 1]
+            ets = { weights = [50, 50] }
+            [traffic]
+            num-connections = 3
+            message-size = 1024
+            num-msgs-per-qp = 1
+            "#,
+            "3 connections each Write 1 message of 1024 bytes (1 packet, MTU 1024). The data of both hosts is in two \
+             traffic classes of equal weight: class 0 has connection 1, class 1 has connections 2, 3. Nothing is \
+             done to any packet. Every other parameter is at its default.",
+        ),
+        (
+            r#"
+            [requester]
+            traffic-class = [2, 5]
+            ets = { weights = [0, 10, 20], strict = [5] }
+            [traffic]
+            num-connections = 2
+            message-size = 1024
+            num-msgs-per-qp = 1
+            "#,
+            "2 connections each Write 1 message of 1024 bytes (1 packet, MTU 1024). The data of the requester is in \
+             three traffic classes: class 1 of weight 10 has no connection, class 2 of weight 20 has connection 1, \
+             class 5 with strict priority has connection 2. Nothing is done to any packet. Every other parameter is \
+             at its default.",
         ),
         (
             r#"

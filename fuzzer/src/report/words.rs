@@ -2,13 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use corpus::{Action, ControlPacket, Event, Load, Progression, SetField, Target, TestConfig, Traffic, Verb};
+use corpus::config::fields;
+use corpus::{
+    Action, ControlPacket, Ets, Event, Host, Load, Progression, SetField, Target, TestConfig, Traffic,
+    TrafficClass, Verb,
+};
 use dumper::Nanos;
 
 use super::brief;
 
 /// Fields that the sentences on traffic and NICs say.
-const SAID: [&str; 8] = [
+const SAID: [&str; 10] = [
     "nic",
     "num-connections",
     "rdma-verb",
@@ -17,11 +21,14 @@ const SAID: [&str; 8] = [
     "message-size",
     "tx-depth",
     "barrier-sync",
+    "traffic-class",
+    "ets",
 ];
 
 /// A test in a few sentences: the traffic, what is done to it, and what else is not as usual.
 pub(super) fn sentences(config: &TestConfig) -> String {
     let mut sentences = vec![traffic(&config.traffic)];
+    sentences.extend(classes(config));
     if config.events.is_empty() {
         sentences.push("Nothing is done to any packet.".into());
     }
@@ -105,6 +112,51 @@ fn traffic(traffic: &Traffic) -> String {
     }
     text + "."
 }
+
+/// Traffic classes, of both hosts where they have the same.
+fn classes(config: &TestConfig) -> Vec<String> {
+    let (requester, responder) = (&config.requester, &config.responder);
+    let connections = config.traffic.load.connections();
+    let of = |whose: &str, host: &Host| {
+        let classes = host.traffic_class.as_ref()?;
+        Some(format!("The data of {whose} is in {}.", in_classes(classes, host.ets.as_ref(), connections)))
+    };
+    if (&requester.traffic_class, &requester.ets) == (&responder.traffic_class, &responder.ets) {
+        return of("both hosts", requester).into_iter().collect();
+    }
+    [of("the requester", requester), of("the responder", responder)].into_iter().flatten().collect()
+}
+
+/// `two traffic classes of equal weight: class 0 has connection 1, class 1 has connection 2`
+fn in_classes(classes: &TrafficClass, ets: Option<&Ets>, connections: u32) -> String {
+    let numbers_of: Vec<u8> = (0..=fields::TRAFFIC_CLASS.max as u8)
+        .filter(|class| classes.classes().contains(class) || ets.is_some_and(|ets| ets.serves(*class)))
+        .collect();
+    let weight_of =
+        |class: u8| ets.and_then(|ets| ets.weights.get(usize::from(class))).filter(|one| **one > 0);
+    let first = numbers_of.first().and_then(|class| weight_of(*class));
+    let is_equal = first.is_some() && numbers_of.iter().all(|class| weight_of(*class) == first);
+    if let [only] = numbers_of.as_slice() {
+        return format!("traffic class {only}");
+    }
+    let each = numbers_of.iter().map(|class| {
+        let gets = match (weight_of(*class), ets) {
+            (Some(_), _) if is_equal => String::new(),
+            (Some(weight), _) => format!(" of weight {weight}"),
+            (None, Some(_)) => " with strict priority".into(),
+            (None, None) => String::new(),
+        };
+        let members: Vec<u32> = (1..=connections).filter(|qpn| classes.of(*qpn) == Some(*class)).collect();
+        let has = if members.is_empty() { "no connection".into() } else { numbers(members) };
+        format!("class {class}{gets} has {has}")
+    });
+    let each = each.collect::<Vec<_>>().join(", ");
+    let (count, equal) = (NUMBERS[numbers_of.len() - 1], if is_equal { " of equal weight" } else { "" });
+    format!("{count} traffic classes{equal}: {each}")
+}
+
+/// One for each number of traffic classes.
+const NUMBERS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
 
 fn event(event: &Event, connections: u32) -> String {
     let (packet, number) = match event.target {

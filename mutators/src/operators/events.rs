@@ -26,6 +26,7 @@ operators! {
             Target::Control { nth, .. } => *nth += 1,
         })
     };
+    "event-rounds" 1.0 "The same again, in all of the next transmissions that its packet may have." |on| on.rounds();
     "packet" 1.0 "Another packet." |on| on.change(|on, event| event.target = draw::target(on.space, on.test, on.rng));
     "packet-near" 1.0 "A packet up to four further or nearer." |on| on.near();
     "packet-first" 0.5 "The first packet of a message." |on| on.in_message(|first, _| first);
@@ -76,6 +77,15 @@ impl Bench<'_> {
         change(self, &mut event);
         self.test.events.push(event);
         Applied::Changed
+    }
+
+    /// Adds any event on data again for rounds of transmission after its own, as many as the space draws.
+    fn rounds(&mut self) -> Applied {
+        let Some(at) = self.pick() else { return Applied::NotApplicable };
+        let event = self.test.events[at].clone();
+        let before = self.test.events.len();
+        draw::in_rounds(self.space, self.test, &event, self.rng);
+        (self.test.events.len() > before).into()
     }
 
     /// Moves any event on data to another packet; `to` is given the one it is on.

@@ -1,5 +1,6 @@
 //! Mutation: named operators that each change one thing.
 
+mod classes;
 mod events;
 mod sets;
 mod traffic;
@@ -63,7 +64,7 @@ struct Bench<'a> {
 
 /// Every operator, in the order of a printed target.
 pub fn all() -> impl Iterator<Item = &'static Operator> + Clone {
-    traffic::OPERATORS.iter().chain(events::OPERATORS).chain(sets::OPERATORS)
+    traffic::OPERATORS.iter().chain(classes::OPERATORS).chain(events::OPERATORS).chain(sets::OPERATORS)
 }
 
 /// The operators of a target, to draw from.

@@ -52,6 +52,15 @@ operators! {
     "notification-point" 0.5 "DCQCN notification point of a host on or off." |on| on.other(Axis::NotificationPoint);
     "reaction-point" 0.25 "DCQCN reaction point of a host on or off." |on| on.other(Axis::ReactionPoint);
     "cnp-interval" 0.5 "Another CNP interval of a host." |on| on.other(Axis::CnpInterval);
+    "adaptive-retrans" 0.5 "Adaptive retransmission of a host on or off." |on| on.other(Axis::AdaptiveRetrans);
+    "slow-restart" 0.25 "Slow restart of a host on or off." |on| on.other(Axis::SlowRestart);
+    "swap-nics" 0.5 "The NICs of the two hosts change places." |on| {
+        let swaps = on.space.swaps_nics() && on.test.requester.nic != on.test.responder.nic;
+        if swaps {
+            draw::swap_nics(on.test);
+        }
+        swaps.into()
+    };
 }
 
 impl Bench<'_> {

@@ -1,8 +1,9 @@
 //! Traffic and hosts.
 
-use corpus::{Host, Load, RoceParameters, Role, TestConfig};
+use corpus::{Load, Role, TestConfig};
 
 use crate::axis::{AXES, Axis, Of};
+use crate::classes;
 use crate::settle::addresses;
 use crate::space::Space;
 
@@ -28,21 +29,13 @@ pub(super) fn fit(space: &Space, test: &mut TestConfig) {
             Of::Part => {}
         }
     }
-    Role::ALL.into_iter().for_each(|role| without_extras(test.host_mut(role)));
     addresses::fit(space, test);
     enough_connections(space, test);
     depth_of_messages(space, test);
     if over_cap(space, test) {
         shrink(space, test);
     }
-}
-
-/// What no target gives values to is as in a test that does not mention it.
-fn without_extras(host: &mut Host) {
-    let RoceParameters { adaptive_retrans, slow_restart, .. } = RoceParameters::default();
-    host.roce = RoceParameters { adaptive_retrans, slow_restart, ..host.roce };
-    host.traffic_class = None;
-    host.ets = None;
+    classes::fit(space, test);
 }
 
 fn set(space: &Space, test: &mut TestConfig, axis: Axis, value: u64) {

@@ -81,6 +81,12 @@ const CONTRADICTIONS: &[Contradiction] = &[
         help: "allow more in hosts.addresses, or false",
     },
     Contradiction {
+        axes: &[Axis::StrictClasses, Axis::Classes],
+        holds: |space| space[Axis::StrictClasses].smallest() > space[Axis::Classes].largest(),
+        message: "so many classes are never strict: there are fewer",
+        help: "allow less, or more in hosts.classes",
+    },
+    Contradiction {
         axes: &[Axis::TxDepth, Axis::Messages],
         holds: |space| space[Axis::TxDepth].smallest() > space[Axis::Messages].largest(),
         message: "so many requests are never outstanding: there are fewer messages",

@@ -25,6 +25,11 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "general", text: include_str!("../../targets/general.toml") },
     Shipped { name: "noisy-neighbor", text: include_str!("../../targets/noisy-neighbor.toml") },
     Shipped { name: "retransmission", text: include_str!("../../targets/retransmission.toml") },
+    Shipped { name: "timeouts", text: include_str!("../../targets/timeouts.toml") },
+    Shipped { name: "cnp", text: include_str!("../../targets/cnp.toml") },
+    Shipped { name: "ets", text: include_str!("../../targets/ets.toml") },
+    Shipped { name: "interop", text: include_str!("../../targets/interop.toml") },
+    Shipped { name: "counters", text: include_str!("../../targets/counters.toml") },
 ];
 
 /// A target with what it was made from.

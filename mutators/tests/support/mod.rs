@@ -17,6 +17,7 @@ pub(crate) const VOCABULARY: Vocabulary<'_> = Vocabulary {
         "counters",
         "cnp",
         "goodput",
+        "sharing",
         "stall",
         "integrity",
     ],
@@ -31,12 +32,20 @@ pub(crate) const VOCABULARY: Vocabulary<'_> = Vocabulary {
         "data-corruption",
         "counter-mismatch",
         "cnp-generation",
+        "interop-discard",
+        "non-work-conserving",
     ],
 };
 
 /// Two hosts as a campaign makes them.
 pub(crate) fn hosts() -> [Host; 2] {
-    Role::ALL.map(|role| Host::new("cx4-lx", default_address(role)))
+    Role::ALL.map(|role| {
+        let nic = match role {
+            Role::Requester => "cx4-lx",
+            Role::Responder => "reference",
+        };
+        Host::new(nic, default_address(role))
+    })
 }
 
 pub(crate) fn shipped(name: &str) -> Target {

@@ -142,8 +142,8 @@ pub(super) struct Way {
 impl Way {
     /// `None` where too few answers show how much it varies.
     pub(super) fn of(log: &HostLog, others: &[PromptAnswer], marks: &[Mark]) -> Option<Self> {
-        let answers = || log.answers.iter().chain(others);
-        if answers().count() < FEWEST_WAYS {
+        // Of CNPs only those are certain that few others are about: they do not show what queues make of the way.
+        if others.len() < FEWEST_WAYS {
             return None;
         }
         // A short frame is there sooner than a long one.
@@ -152,8 +152,8 @@ impl Way {
         let shortest = log.unqueued.iter().map(|answer| answer.took() - sooner(answer)).min();
         Some(Self {
             shortest: shortest.unwrap_or_default(),
-            longest: answers().map(PromptAnswer::took).max().unwrap_or_default(),
-            frame_len: answers().map(|answer| answer.frame_len).max().unwrap_or_default(),
+            longest: others.iter().map(PromptAnswer::took).max().unwrap_or_default(),
+            frame_len: others.iter().map(|answer| answer.frame_len).max().unwrap_or_default(),
         })
     }
 
@@ -197,12 +197,14 @@ pub(super) fn limiter(log: &HostLog, bounds: &[Bounds; 3]) -> Option<CnpLimiter>
     if log.cnps.is_empty() || log.stray {
         return None;
     }
-    let mut explaining = CnpScope::ALL.into_iter().zip(bounds).filter(|(_, bounds)| bounds.explain());
-    let narrowest = explaining.next();
+    let explaining: Vec<(CnpScope, &Bounds)> =
+        CnpScope::ALL.into_iter().zip(bounds).filter(|(_, bounds)| bounds.explain()).collect();
+    // The wider a scope, the lower are its bounds: whichever it is, the interval is between these.
+    let (narrowest, widest) = (explaining.first(), explaining.last());
     Some(CnpLimiter {
-        scope: narrowest.map(|(scope, _)| scope),
-        scope_certain: narrowest.is_some() && explaining.next().is_none(),
-        longer_than_ns: narrowest.map(|(_, bounds)| bounds.longer_than).unwrap_or_default(),
+        scope: narrowest.map(|(scope, _)| *scope),
+        scope_certain: explaining.len() == 1,
+        longer_than_ns: widest.map(|(_, bounds)| bounds.longer_than).unwrap_or_default(),
         at_most_ns: narrowest.and_then(|(_, bounds)| bounds.at_most()),
         marked: log.marked,
         cnps: log.cnps.len() as u64,

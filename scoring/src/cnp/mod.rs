@@ -1,6 +1,7 @@
 //! CNPs against ECN marks (001 §4, congestion notification).
 
 mod certain;
+mod infer;
 mod limiter;
 mod log;
 mod withheld;
@@ -12,14 +13,11 @@ use dumper::trace::{Fate, Flow, FlowId, Record, flags};
 use dumper::wire::{Class, NakCode, Syndrome};
 use dumper::{Nanos, Psn, Trace};
 
-use self::limiter::{Sent, Since, Way};
+pub(crate) use self::infer::Outcome;
 use self::log::Log;
-use self::withheld::Judge;
-use crate::analysis::CnpLimiter;
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::connections::Pair;
 use crate::known::{Host, Known};
-use crate::prompt::PromptAnswer;
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
 use crate::thresholds::{ACK_IN_FLIGHT, CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT, CNP_PATIENCE, TIMER_SLACK};
@@ -339,59 +337,6 @@ impl<'a> CnpAnalyzer<'a> {
             });
         }
     }
-
-    /// How each host limits its CNPs, and what it withholds. `prompt` are the hosts' prompt answers of other kinds, `outcome`
-    /// says what became of a connection, by number.
-    pub(crate) fn limiters(
-        &self,
-        prompt: &[Vec<PromptAnswer>; 2],
-        outcome: impl Fn(usize) -> Outcome,
-        anomalies: &mut Anomalies,
-    ) -> [Option<CnpLimiter>; 2] {
-        let from_start = self.known.from_the_start || self.from_start.iter().all(|told| *told);
-        let since = if from_start { Since::Ever } else { Since::Start(self.start) };
-        let connection = |flow: FlowId| self.partner[flow.index()].map(|(_, number)| number);
-        let outcome = |flow| connection(flow).map_or(Outcome::Failed, &outcome);
-        [Side::Requester, Side::Responder].map(|side| {
-            let (log, known) = (self.log.host(side), self.known.host(side));
-            // Of what it threw away, all may have been marked.
-            let lost = known.discards.is_some_and(|discards| discards > 0);
-            let marks = self.log.marks(|flow| {
-                let receiver = self.sides.of(self.trace.flows()[flow.index()].destination);
-                receiver == Some(side) && !lost && outcome(flow) != Outcome::Failed
-            });
-            let answers = &prompt[side.index()];
-            let windows = certain::windows(&marks, log, answers, |flow| outcome(flow) == Outcome::Complete);
-            let sent = Sent::new(&log.cnps, since);
-            let way = Way::of(log, answers, &marks);
-            let likely = limiter::likely_bounds(self.trace, &sent, way, &marks, &windows);
-            let limiter = limiter::limiter(log, &likely)?;
-            if let Some(configured) = known.cnp_interval
-                && known.notifies == Some(true)
-            {
-                let (trace, sent, windows, likely) = (self.trace, &sent, &windows, &likely);
-                let judge = Judge { trace, configured, sent, windows, likely };
-                judge.anomaly(connection).into_iter().for_each(|anomaly| anomalies.push(anomaly));
-            }
-            Some(limiter)
-        })
-    }
-
-    /// From a mark to its CNP, of each host: the shortest time, where it is certain which CNP answers which mark.
-    pub(crate) fn shortest_answer(&self, side: Side) -> Option<Nanos> {
-        self.log.host(side).answers.iter().map(PromptAnswer::took).min()
-    }
-}
-
-/// What became of a connection, as far as is known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Outcome {
-    /// All of its messages are complete.
-    Complete,
-    /// It failed.
-    Failed,
-    /// Nobody says.
-    Unknown,
 }
 
 /// From which PSN on the sender of a NAK has not taken what was sent to it.

@@ -4,9 +4,9 @@
 use crate::counters::{Cause, names};
 use crate::rules::Rule;
 use crate::rules::Rule::{
-    AckBeyondData, AckMissing, AckPassesRead, AckRegresses, CnpTooEarly, CnpWithoutEcn, DeliveredNotOnce,
-    DeliveredWrong, DeliveredYetMissing, DiscardsUnexplained, InnocentSuffers, MsnWrong, NakAgain,
-    NakIgnored, NakMissing, NakWithoutCause, NakWrongPsn, PairDiscards, PsnSkipped, ReissueAddress,
+    AckBeyondData, AckMissing, AckPassesRead, AckRegresses, CnpTooEarly, CnpWithheld, CnpWithoutEcn,
+    DeliveredNotOnce, DeliveredWrong, DeliveredYetMissing, DiscardsUnexplained, InnocentSuffers, MsnWrong,
+    NakAgain, NakIgnored, NakMissing, NakWithoutCause, NakWrongPsn, PairDiscards, PsnSkipped, ReissueAddress,
     RequestNeverAnswered, ResponseGap, ResponsePosition, ResponseUnrequested, ResumeEarly, ResumeLate,
     RetransmissionWithoutCause, RetryAfterFatalNak, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
 };
@@ -157,7 +157,7 @@ pub const CONSEQUENCES: &[Consequence] = &[
     row(RnrWaitShort, &[], &[Cause::Timeouts], "a retry that is too soon may look like an expiry"),
     shared(
         DeliveredYetMissing,
-        &[SlowNack, InnocentSuffers],
+        &[SlowNack, InnocentSuffers, CnpWithheld],
         &[Cause::DuplicateRequests, Cause::RnrNaksHeard],
         "what is lost behind the switch is missed wherever it was going",
     ),
@@ -172,9 +172,9 @@ pub const CONSEQUENCES: &[Consequence] = &[
         shows_late: true,
         ..shared(
             CnpWithoutEcn,
-            &[CnpTooEarly],
+            &[CnpTooEarly, CnpWithheld],
             &[],
-            "the notification point is one for all connections, and CNPs that it should not send keep no interval",
+            "the notification point is one for all connections, and CNPs that it should not send keep no interval, or the next from being sent",
         )
     },
 ];

@@ -58,9 +58,12 @@ impl<'a> Discards<'a> {
             return None;
         }
         let (requesters, responders) = (&references.requester_with_itself, &references.responder_with_itself);
-        let own = if self.host == Side::Requester { requesters } else { responders };
+        let (own, other) = match self.host {
+            Side::Requester => (requesters, responders),
+            Side::Responder => (responders, requesters),
+        };
         if [requesters, responders].into_iter().flatten().any(|usual| usual.discards != [0, 0])
-            || self.is_overwhelmed(observation, sides, own.as_ref())
+            || self.is_overwhelmed(observation, sides, own.as_ref().zip(other.as_ref()))
         {
             return None;
         }
@@ -71,11 +74,22 @@ impl<'a> Discards<'a> {
         Some(self.describe(rule, observation, analysis))
     }
 
-    /// Whether a receiver that conforms may have had no room for what came at once.
-    fn is_overwhelmed(&self, observation: &Observation, sides: &Sides, own: Option<&Baseline>) -> bool {
+    /// Whether a receiver that conforms may have had no room for what came at once: a few packets, or more at once than
+    /// from its own kind, by bytes or by how close to each other they are.
+    fn is_overwhelmed(
+        &self,
+        observation: &Observation,
+        sides: &Sides,
+        own_and_other: Option<(&Baseline, &Baseline)>,
+    ) -> bool {
+        let (host, sender) = (self.host.index(), self.host.other().index());
         let burst = burst(&observation.trace, sides, self.host);
-        let more =
-            own.is_some_and(|usual| burst * 100 > usual.bursts[self.host.index()] * MORE_AT_ONCE_PERCENT);
+        let more = own_and_other.is_some_and(|(own, other)| {
+            let [usual, closer] = [own, other].map(|baseline| baseline.spacing_ps[sender]);
+            burst * 100 > own.bursts[host] * MORE_AT_ONCE_PERCENT
+                || usual.min(closer) == 0
+                || usual * 100 > closer * MORE_AT_ONCE_PERCENT
+        });
         burst > SMALLEST_BUFFER && (self.moved <= SUFFERS_BEYOND || more)
     }
 

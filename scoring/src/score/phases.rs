@@ -63,15 +63,16 @@ pub(super) fn phases(
             phases.extend(reaction(trace, entry));
         }
     }
+    let slowed = Slowed::of(config, trace);
     // Where the host of the phase threw packets away, what started it may be among them. A requester that an RNR NAK
-    // makes wait does not go back for another NAK before it may.
+    // makes wait does not go back for another NAK before it may, nor does a QP send before its rate lets it.
     // What takes longer than its ACK timer may be the work of that.
     let timeout = ack_timeout(config.traffic.min_retransmit_timeout);
     phases.retain(|phase| {
         let host = sides.of(trace.flow(&trace.records()[phase.end]).source);
         phase.took > GOOD_NIC
             && !(phase.role == Role::Requester && timeout.is_some_and(|timeout| phase.took >= timeout))
-            && host.is_some_and(|host| !may_be_lost[host.index()])
+            && host.is_some_and(|host| !may_be_lost[host.index()] && !slowed.is(trace, host, phase))
             && !analysis.pairs[phase.connection - 1].answers.is_some_and(|flow| passage.refused[flow.index()])
     });
     if !phases.is_empty() {
@@ -79,6 +80,31 @@ pub(super) fn phases(
         count_at_once(trace, analysis, &mut phases);
     }
     phases
+}
+
+/// QPs that send at a rate of their own, which nothing but CNPs lowers (DCQCN).
+struct Slowed {
+    /// Whether each host's reaction point is on.
+    reacts: [bool; 2],
+    /// When the first CNP of each flow entered the switch.
+    first_cnp: Vec<Option<Nanos>>,
+}
+
+impl Slowed {
+    fn of(config: &TestConfig, trace: &Trace) -> Self {
+        let mut first_cnp = vec![None; trace.flows().len()];
+        for record in trace.records().iter().filter(|record| record.class() == Class::Cnp) {
+            first_cnp[record.flow.index()].get_or_insert(record.time);
+        }
+        let reacts = [&config.requester, &config.responder].map(|host| host.roce.dcqcn_rp_enable);
+        Self { reacts, first_cnp }
+    }
+
+    /// Whether the QP whose phase it is may have been slowed down: what it waits for, and its CNPs, are on one flow.
+    fn is(&self, trace: &Trace, host: Side, phase: &Phase) -> bool {
+        let [begin, end] = [phase.begin, phase.end].map(|at| &trace.records()[at]);
+        self.reacts[host.index()] && self.first_cnp[begin.flow.index()].is_some_and(|first| first < end.time)
+    }
 }
 
 /// From the packet that shows a loss to the NACK.

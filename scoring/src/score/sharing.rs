@@ -6,7 +6,7 @@ use corpus::{Ets, Host, TestConfig};
 use dumper::{Nanos, Observation, Trace};
 
 use super::baseline::Baseline;
-use super::spacing::{Gap, Gaps, typical};
+use super::spacing::{Gap, Gaps, middle};
 use crate::Analysis;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
 use crate::rules::Rule;
@@ -53,7 +53,7 @@ impl<'a> Sharing<'a> {
 
     /// Whether enough was sent in the middle of messages to compare it with a test without transmission selection.
     pub(super) fn can_be_compared(&self) -> bool {
-        self.classes().any(|(_, _, gaps)| gaps.len() >= FEWEST_GAPS)
+        self.classes().any(|(_, _, gaps)| stretches(gaps).next().is_some())
     }
 
     /// The most weighted classes that a host sent data in.
@@ -77,7 +77,7 @@ impl<'a> Sharing<'a> {
     pub(super) fn idle_share(&self, reference: &Baseline) -> f64 {
         let share = |(side, _, gaps): (Side, u8, &[Gap])| {
             let usual = reference.spacing_ps[side.index()];
-            let left: u64 = gaps.iter().map(|gap| idle(gap, usual)).sum();
+            let left = idle(gaps, usual);
             let used = usual * gaps.len() as u64;
             if used == 0 { 1.0 } else { 1.0 + left as f64 / used as f64 }
         };
@@ -99,9 +99,25 @@ fn class_of(host: &Host, connection: u32) -> u8 {
     host.traffic_class.as_ref().and_then(|classes| classes.of(connection)).unwrap_or(0)
 }
 
-/// How long of a gap the link stood idle, in picoseconds, if each packet takes as long as a usual one.
-fn idle(gap: &Gap, usual: u64) -> u64 {
-    (gap.took.0 * 1_000).saturating_sub(u64::from(gap.packets) * usual)
+/// How long the link stood idle in some gaps, in picoseconds, if each packet takes as long as a usual one.
+fn idle<'g>(gaps: impl IntoIterator<Item = &'g Gap>, usual: u64) -> u64 {
+    let add = |(took, packets), gap: &Gap| (took + gap.took.0 * 1_000, packets + u64::from(gap.packets));
+    let (took, packets) = gaps.into_iter().fold((0_u64, 0), add);
+    took.saturating_sub(packets * usual)
+}
+
+/// Gaps in a row, so many that it evens out who waits for whom, and catches up.
+fn stretches(gaps: &[Gap]) -> impl Iterator<Item = &[Gap]> {
+    gaps.chunk_by(|gap, next| gap.run == next.run).flat_map(|run| run.windows(FEWEST_GAPS))
+}
+
+/// Whether the link stands idle in a stretch, the longest gap left out: that may be a hiccup.
+fn is_idle(stretch: &[Gap], usual: u64) -> bool {
+    let longest = (0..stretch.len()).max_by_key(|at| stretch[*at].took);
+    let others = || (0..stretch.len()).filter(|at| Some(*at) != longest).map(|at| &stretch[at]);
+    let packets: u64 = others().map(|gap| u64::from(gap.packets)).sum();
+    let idle = idle(others(), usual);
+    idle * 100 > packets * usual * IDLE_PERCENT && idle > packets * STAMPS_APART.0 * 1_000
 }
 
 /// The part of the link that a class can count on, in percent: a strict one all of it.
@@ -118,26 +134,17 @@ fn guaranteed_percent(ets: &Ets, class: u8) -> f64 {
 impl Withheld {
     fn of(class: u8, gaps: &[Gap], ets: &Ets, usual: u64) -> Option<Self> {
         let guaranteed = guaranteed_percent(ets, class);
-        let is_withheld = |gap: &&Gap| {
-            let idle = idle(gap, usual);
-            idle * 100 > u64::from(gap.packets) * usual * IDLE_PERCENT && idle > STAMPS_APART.0 * 1_000
-        };
-        let withheld: Vec<&Gap> = gaps.iter().filter(is_withheld).collect();
-        let first = **withheld.first()?;
-        if usual == 0
-            || guaranteed == 0.0
-            || withheld.len() < FEWEST_GAPS
-            || (withheld.len() * 100) < gaps.len() * WITHHELD_PERCENT
-        {
+        let all = stretches(gaps).count();
+        let withheld: Vec<&[Gap]> = stretches(gaps).filter(|stretch| is_idle(stretch, usual)).collect();
+        let first = *withheld.first()?.first()?;
+        if usual == 0 || guaranteed == 0.0 || withheld.len() * 100 < all * WITHHELD_PERCENT {
             return None;
         }
-        // Where nothing of others is in between, gaps are what its limit makes them. Elsewhere it may wait for a packet
-        // that is being sent, and catch up.
-        let alone = withheld.iter().filter(|gap| gap.packets == 1).map(|gap| gap.took).collect();
-        let gap = match typical(alone) {
-            0 => mean_of_runs(gaps, &withheld),
-            typical => typical,
+        let gap = |stretch: &&[Gap]| {
+            let took: u64 = stretch.iter().map(|gap| gap.took.0).sum();
+            took * 1_000 / stretch.len() as u64
         };
+        let gap = middle(withheld.iter().map(gap).collect())?;
         let strict = ets.strict.contains(&class);
         Some(Self { class, strict, gap, usual, guaranteed, first })
     }
@@ -164,16 +171,4 @@ impl Withheld {
             evidence,
         }
     }
-}
-
-/// Mean time from packet to packet, in picoseconds, from the first to the last withheld gap of each run.
-fn mean_of_runs(gaps: &[Gap], withheld: &[&Gap]) -> u64 {
-    let mut ends: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
-    for gap in withheld {
-        ends.entry(gap.run).or_insert((gap.from, gap.to)).1 = gap.to;
-    }
-    let inside = |gap: &&Gap| ends.get(&gap.run).is_some_and(|(from, to)| gap.from >= *from && gap.to <= *to);
-    let (count, took) =
-        gaps.iter().filter(inside).fold((0, 0), |(count, took), gap| (count + 1, took + gap.took.0));
-    took * 1_000 / count.max(1)
 }

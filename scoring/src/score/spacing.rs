@@ -105,19 +105,17 @@ impl Gaps {
     pub(super) fn usual(observation: &Observation, analysis: &Analysis, sides: &Sides) -> [u64; 2] {
         Self::of(observation, analysis, sides, |_, _| 0).hosts.map(|classes| {
             let gaps = classes.values().flatten().filter(|gap| gap.packets == 1);
-            typical(gaps.map(|gap| gap.took).collect())
+            let times: Vec<u64> = gaps.map(|gap| gap.took.0 * 1_000).collect();
+            if times.len() < FEWEST_GAPS { 0 } else { middle(times).unwrap_or(0) }
         })
     }
 }
 
-/// Mean of the middle half, in picoseconds, as time stamps are rounded to nanoseconds; 0 of too few.
-pub(super) fn typical(mut times: Vec<Nanos>) -> u64 {
-    if times.len() < FEWEST_GAPS {
-        return 0;
-    }
-    times.sort_unstable();
-    let middle = &times[times.len() / 4..times.len() - times.len() / 4];
-    middle.iter().map(|time| time.0).sum::<u64>().saturating_mul(1_000) / middle.len() as u64
+/// Mean of the middle half, as each is rounded; none of none.
+pub(super) fn middle(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    let middle = &values[values.len() / 4..values.len() - values.len() / 4];
+    middle.iter().sum::<u64>().checked_div(middle.len() as u64)
 }
 
 /// Position of a packet of data in its message.

@@ -25,7 +25,9 @@ fn fast(connection: usize, from_psn: u32) -> Retransmission {
         nack: None,
         retransmission: None,
         generation_ns: None,
+        generation_net_ns: None,
         reaction_ns: None,
+        reaction_net_ns: None,
         timeout_ns: None,
     }
 }
@@ -50,6 +52,8 @@ fn a_lost_send_packet() {
         nack: Some(nack),
         retransmission: Some(again),
         generation_ns: Some(Nanos(2_003)),
+        // The way to the responder and back, as its ACK shows, takes 1,100 ns.
+        generation_net_ns: Some(Nanos(903)),
         reaction_ns: Some(Nanos(4_567)),
         ..fast(1, 2)
     };
@@ -76,6 +80,7 @@ fn two_packets_lost_in_a_row() {
         nack: Some(nack),
         retransmission: Some(again),
         generation_ns: Some(Nanos(1_000)),
+        generation_net_ns: Some(Nanos(200)),
         reaction_ns: Some(Nanos(700)),
         ..fast(1, 2)
     };
@@ -103,6 +108,8 @@ fn a_lost_read_response() {
         retransmission: Some(again),
         generation_ns: Some(Nanos(150_000)),
         reaction_ns: Some(Nanos(1_800)),
+        // The first response took longer than that.
+        reaction_net_ns: Some(Nanos(0)),
         ..fast(1, 2)
     };
     assert_eq!(only(&hand.analyze()), &expected);

@@ -6,4 +6,5 @@ mod discovery;
 mod hand;
 mod latency;
 mod score;
+mod shares;
 mod violations;

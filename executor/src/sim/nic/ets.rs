@@ -100,3 +100,54 @@ impl Selection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Nanos = Nanos::ZERO;
+
+    fn selection(weights: &[u8]) -> Selection {
+        Selection::new(&corpus::Ets { weights: weights.to_vec(), strict: Vec::new() }, 0, 1_024, 100)
+    }
+
+    /// Bytes of each class after so many packets, where the packets of each class have one size.
+    fn sent(selection: &mut Selection, sizes: &[u32], packets: u32) -> Vec<u64> {
+        let mut bytes = vec![0; sizes.len()];
+        for _ in 0..packets {
+            let class = selection.select(|class| class < sizes.len(), NOW).unwrap();
+            selection.sent(class, sizes[class], NOW);
+            bytes[class] += u64::from(sizes[class]);
+        }
+        bytes
+    }
+
+    #[test]
+    fn shares_are_of_bytes_and_not_of_packets() {
+        for (weights, sizes) in [([1, 1], [1_110, 84]), ([1, 3], [1_110, 84]), ([3, 1], [600, 1_100])] {
+            let bytes = sent(&mut selection(&weights), &sizes, 100_000);
+            let (left, right) = (bytes[0] * u64::from(weights[1]), bytes[1] * u64::from(weights[0]));
+            assert!(left.abs_diff(right) * 200 < left, "{weights:?} {sizes:?}: {bytes:?}");
+        }
+    }
+
+    /// What a class has not used while it had nothing to send, it does not get later.
+    #[test]
+    fn a_class_saves_nothing_up() {
+        let mut selection = selection(&[50, 50]);
+        for _ in 0..1_000 {
+            assert_eq!(selection.select(|class| class == 0, NOW), Some(0));
+            selection.sent(0, 1_110, NOW);
+        }
+        let bytes = sent(&mut selection, &[1_110, 1_110], 1_000);
+        assert!(bytes[0].abs_diff(bytes[1]) < 5_000, "{bytes:?}");
+    }
+
+    #[test]
+    fn without_anything_that_waits_nothing_is_selected() {
+        let mut selection = selection(&[1, 0, 5]);
+        assert_eq!(selection.select(|_| false, NOW), None);
+        assert_eq!(selection.next_at(|_| false, NOW), None);
+        assert_eq!(selection.select(|class| class == 1, NOW), None, "a class that is not served");
+    }
+}

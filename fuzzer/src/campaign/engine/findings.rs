@@ -53,7 +53,8 @@ impl Engine<'_> {
             .into_par_iter()
             .with_max_len(1)
             .map_init(setup.testbed, |testbed, mut finding| {
-                finding::minimise(&mut finding, testbed.as_mut(), budget, setup.stop)?;
+                let is_swapped = setup.settings.is_swapped(&finding.reproducer);
+                finding::minimise(&mut finding, is_swapped, testbed.as_mut(), budget, setup.stop)?;
                 if let Some(judged) = finding::reproduce(&finding, testbed.as_mut())? {
                     finding::describe(&mut finding, &judged);
                     finding::write(setup.folder, setup.settings, &finding, &judged)?;

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use corpus::{
-    Action, Cidr, ConnectionSet, Event, Load, Mtu, Progression, Target, TestConfig, Traffic, TrafficClass,
-    Verb,
+    Action, Cidr, ConnectionSet, Ets, Event, Load, Mtu, Progression, Role, Target, TestConfig, Traffic,
+    TrafficClass, Verb,
 };
 
 use crate::minimize::{Minimised, minimize};
@@ -154,4 +154,30 @@ fn numbers_stop_where_they_are_needed() {
     assert_eq!(config.responder.roce.min_time_between_cnps, 334);
     assert_eq!(config.responder.traffic_class, Some(TrafficClass::Same(6)));
     assert_eq!(config.events, vec![]);
+}
+
+/// Of the host that matters, no class is left that is not needed, nor anything that makes one special.
+#[test]
+fn classes_become_few_and_alike() {
+    let classes = TrafficClass::PerConnection((0..57).map(|qpn| qpn % 5).collect());
+    let mut start = start();
+    for role in Role::ALL {
+        let host = start.host_mut(role);
+        host.traffic_class = Some(classes.clone());
+        host.ets = Some(Ets { weights: vec![10, 20, 30], strict: vec![3, 4] });
+    }
+    let classes_of = |config: &TestConfig| {
+        let mut used = config.requester.traffic_class.as_ref()?.classes().to_vec();
+        used.sort_unstable();
+        used.dedup();
+        Some(used.len()).filter(|_| config.requester.ets.is_some())
+    };
+    let config = minimal(&start, |config| classes_of(config).is_some_and(|classes| classes >= 2)).config;
+    assert_eq!(config.requester.ets, Some(Ets { weights: vec![10, 10], strict: vec![] }));
+    assert_eq!(config.requester.traffic_class, Some(TrafficClass::PerConnection(vec![0, 1])));
+    assert_eq!((config.responder.ets, config.responder.traffic_class), (None, None));
+    let strict =
+        |config: &TestConfig| config.requester.ets.as_ref().is_some_and(|ets| !ets.strict.is_empty());
+    let config = minimal(&start, |config| strict(config) && classes_of(config) >= Some(2)).config;
+    assert_eq!(config.requester.ets, Some(Ets { weights: vec![10], strict: vec![3] }));
 }

@@ -1,68 +1,39 @@
 //! The model of ConnectX-4 Lx against what was published (001 §6, 000 §6).
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
-
-#[path = "support/mod.rs"]
-mod support;
-
 use std::path::Path;
 
 use corpus::TestConfig;
-use dumper::observation::CompletionStatus;
 use dumper::{Nanos, Observation};
-use executor::sim::Sim;
-use executor::{NicProfile, Testbed, profile};
-use scoring::{Analysis, Anomaly, Options, Trigger};
+use executor::{NicProfile, profile};
+use scoring::Anomaly;
+
+use super::latencies::latencies;
+use super::measure::{self, analyze, assert_between, assert_within, findings, mean, moved, run, signatures};
+use super::support;
 
 fn config(text: &str) -> TestConfig {
-    let hosts = "[requester]\nnic = \"cx4-lx\"\n[responder]\nnic = \"cx4-lx\"\n";
-    corpus::from_toml("test.toml", &format!("{hosts}{text}")).unwrap()
-}
-
-fn run(config: &TestConfig) -> Observation {
-    Sim::new(Path::new(".")).run(config).unwrap()
-}
-
-fn analyze(config: &TestConfig, observation: &Observation) -> Analysis {
-    scoring::analyze(observation, Options { config: Some(config) })
-}
-
-/// One QP, one message in flight, one packet dropped (001 §6.1): generation and reaction in µs.
-fn latencies(verb: &str, psn: u32) -> (f64, f64) {
-    let config = config(&format!(
-        "[traffic]\nrdma-verb = \"{verb}\"\nnum-msgs-per-qp = 1\nmessage-size = 102_400\n\
-         [[event]]\nqpn = 1\npsn = {psn}\ntype = \"drop\"\n"
-    ));
-    let analysis = analyze(&config, &run(&config));
-    let [retransmission] = &analysis.retransmissions[..] else { panic!("{:?}", analysis.retransmissions) };
-    assert_eq!(retransmission.trigger, Trigger::Fast);
-    let micros = |time: Option<Nanos>| time.unwrap().0 as f64 / 1_000.0;
-    (micros(retransmission.generation_ns), micros(retransmission.reaction_ns))
-}
-
-fn assert_within(value: f64, target: f64, percent: f64) {
-    assert!(
-        (value - target).abs() <= target * percent / 100.0,
-        "{value}, where {target} ± {percent} % is right"
-    );
+    measure::config("cx4-lx", text)
 }
 
 #[test]
 fn nacks_of_writes_and_sends_are_made_fast_but_for_the_last_packets() {
     for verb in ["write", "send"] {
         for psn in [1, 2, 20, 50, 97] {
-            assert_within(latencies(verb, psn).0, 1.1, 15.0);
+            assert_within(latencies("cx4-lx", verb, 100, psn).generation, 1.1, 15.0);
         }
         for psn in [98, 99] {
-            assert_within(latencies(verb, psn).0, 13.0, 15.0);
+            assert_within(latencies("cx4-lx", verb, 100, psn).generation, 13.0, 15.0);
         }
+        // 000 figure 8(a): a message of 20 packets.
+        assert_within(latencies("cx4-lx", verb, 20, 5).generation, 1.1, 15.0);
+        assert_within(latencies("cx4-lx", verb, 20, 19).generation, 13.0, 15.0);
     }
 }
 
 #[test]
 fn nacks_of_reads_take_the_slow_path() {
     for psn in [1, 50, 99] {
-        assert_within(latencies("read", psn).0, 150.0, 15.0);
+        assert_within(latencies("cx4-lx", "read", 100, psn).generation, 150.0, 15.0);
     }
 }
 
@@ -70,51 +41,8 @@ fn nacks_of_reads_take_the_slow_path() {
 fn reactions_take_150_to_200_us() {
     for verb in ["write", "send", "read"] {
         for psn in [1, 30, 60, 90] {
-            let (_, reaction) = latencies(verb, psn);
-            assert!((150.0..=202.0).contains(&reaction), "{verb} {psn}: {reaction} µs");
+            assert_between(latencies("cx4-lx", verb, 100, psn).reaction, 150.0, 202.0);
         }
-    }
-}
-
-/// Five 10 KB Writes, the tail packet dropped until the QP errors (000 §6.3), timeout 14, retry_cnt 7, not adaptive.
-fn tail_drops(hosts: &str) -> (TestConfig, Observation) {
-    let events: String = (1..=8)
-        .map(|iter| format!("[[event]]\nqpn = 1\npsn = 10\niter = {iter}\ntype = \"drop\"\n"))
-        .collect();
-    let traffic = "[traffic]\nnum-msgs-per-qp = 5\nmessage-size = 10_240\n";
-    let config = corpus::from_toml("test.toml", &format!("{hosts}{traffic}{events}")).unwrap();
-    let observation = run(&config);
-    (config, observation)
-}
-
-/// Seconds between rounds of the tail packet.
-fn expiries(observation: &Observation) -> Vec<f64> {
-    let first = observation.connections[0].requester.initial_psn.unwrap();
-    let tails = observation.trace.records().iter().filter(|record| record.psn.relative_to(first) == 10);
-    let times: Vec<Nanos> =
-        tails.filter(|record| record.class().is_data()).map(|record| record.time).collect();
-    times.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect()
-}
-
-#[test]
-fn time_outs_follow_the_measured_schedule() {
-    let (_, observation) = tail_drops("[requester]\nnic = \"cx4-lx\"\n[responder]\nnic = \"cx4-lx\"\n");
-    let expiries = expiries(&observation);
-    assert_eq!(expiries.len(), 7, "retry_cnt is obeyed: {expiries:?}");
-    assert!((0.2..0.4).contains(&expiries[0]), "{expiries:?}");
-    for expiry in &expiries[1..] {
-        assert_within(*expiry, 0.537, 1.0);
-    }
-    assert_eq!(observation.completions[0].status, CompletionStatus::RetryExceeded);
-}
-
-#[test]
-fn time_outs_of_the_reference_are_between_t_and_4t() {
-    let (_, observation) = tail_drops("");
-    let expiries = expiries(&observation);
-    assert_eq!(expiries.len(), 7);
-    for expiry in expiries {
-        assert!((0.0671..0.2685).contains(&expiry), "{expiry} s");
     }
 }
 
@@ -150,11 +78,7 @@ fn neighbours(verb: &str, noisy: u32, nics: Option<[NicProfile; 2]>) -> (f64, Ob
         .map(|completion| (completion.completed_ns - completion.posted_ns).0 as f64 / 1e3)
         .collect();
     assert_eq!(innocent.len(), 10 * (36 - noisy as usize));
-    (innocent.iter().sum::<f64>() / innocent.len() as f64, observation)
-}
-
-fn moved(counters: &Option<dumper::HostCounters>, name: &str) -> u64 {
-    counters.as_ref().unwrap().moved(name).unwrap()
+    (mean(innocent), observation)
 }
 
 #[test]
@@ -220,16 +144,6 @@ fn the_stuck_counter_is_found() {
     let analysis = analyze(&config, &run(&config));
     let signatures: Vec<String> = analysis.anomalies.kept().iter().map(Anomaly::signature).collect();
     assert_eq!(signatures, ["counter-mismatch/requester/counter-differs/implied_nak_seq_err"]);
-}
-
-/// Findings of a test on two of these NICs.
-fn findings(config: &TestConfig) -> Vec<Anomaly> {
-    let nic = || profile::load("cx4-lx", Path::new(".")).unwrap();
-    support::assess(config, &[nic(), nic()], &run(config)).findings().cloned().collect()
-}
-
-fn signatures(config: &TestConfig) -> Vec<String> {
-    findings(config).iter().map(Anomaly::signature).collect()
 }
 
 const NOISY: &str = "noisy-neighbor/requester/innocent-suffers/lost";

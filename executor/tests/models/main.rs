@@ -1,0 +1,15 @@
+//! The models of NICs against what was published (001 §6, 000 §6).
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
+
+mod cx4_lx;
+mod cx5;
+mod cx6_dx;
+mod e810;
+mod interoperability;
+mod latencies;
+mod marks;
+mod measure;
+#[path = "../support/mod.rs"]
+mod support;
+mod time_outs;

@@ -1,0 +1,65 @@
+//! Traffic classes that a host serves, and what each gets: fewer of them, and all alike.
+
+use corpus::config::fields;
+use corpus::{Ets, Host, TrafficClass};
+
+/// The first class that a host serves.
+fn first(ets: &Ets) -> Option<u8> {
+    (0..=fields::TRAFFIC_CLASS.max as u8).find(|class| ets.serves(*class))
+}
+
+/// Whether a host serves a class, and one before it.
+pub(super) fn is_further(host: &Host, class: u8) -> bool {
+    host.ets.as_ref().is_some_and(|ets| ets.serves(class) && first(ets) < Some(class))
+}
+
+/// Takes a class from a host; what was in it is in the first one then.
+pub(super) fn take_away(host: &mut Host, class: u8) {
+    let Some(ets) = &mut host.ets else { return };
+    let Some(first) = first(ets) else { return };
+    ets.strict.retain(|strict| *strict != class);
+    if let Some(weight) = ets.weights.get_mut(usize::from(class)) {
+        *weight = 0;
+    }
+    let weighted = ets.weights.iter().rposition(|weight| *weight > 0).map_or(0, |last| last + 1);
+    ets.weights.truncate(weighted);
+    let members = match &mut host.traffic_class {
+        Some(TrafficClass::Same(class)) => std::slice::from_mut(class),
+        Some(TrafficClass::PerConnection(list)) => list,
+        None => &mut [],
+    };
+    members.iter_mut().filter(|one| **one == class).for_each(|one| *one = first);
+}
+
+/// How many classes of a host have strict priority.
+pub(super) fn strict_classes(host: &Host) -> u64 {
+    host.ets.as_ref().map_or(0, |ets| ets.strict.len() as u64)
+}
+
+/// Leaves strict priority to so many classes of a host; the others get a weight.
+pub(super) fn keep_strict(host: &mut Host, count: u64) {
+    let Some(ets) = &mut host.ets else { return };
+    let weight = weights(ets).next().unwrap_or(fields::ETS_WEIGHT.max as u8);
+    for class in ets.strict.split_off(count as usize) {
+        let at = usize::from(class);
+        ets.weights.resize(ets.weights.len().max(at + 1), 0);
+        ets.weights[at] = weight;
+    }
+}
+
+/// Whether two classes of a host have different weights.
+pub(super) fn has_unequal_weights(host: &Host) -> bool {
+    host.ets.as_ref().is_some_and(|ets| weights(ets).any(|weight| Some(weight) != weights(ets).next()))
+}
+
+/// Gives all classes of a host that have a weight the first one's.
+pub(super) fn make_weights_equal(host: &mut Host) {
+    let Some(ets) = &mut host.ets else { return };
+    let first = weights(ets).next().unwrap_or_default();
+    ets.weights.iter_mut().filter(|weight| **weight > 0).for_each(|weight| *weight = first);
+}
+
+/// Weights of the classes that have one.
+fn weights(ets: &Ets) -> impl Iterator<Item = u8> + '_ {
+    ets.weights.iter().copied().filter(|weight| *weight > 0)
+}
