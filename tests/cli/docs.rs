@@ -148,3 +148,9 @@ fn generated_parts_of_nic_profiles_are_true() {
 fn generated_parts_of_targets_are_true() {
     check("targets.md", &[("fields", target_fields()), ("operators", target_operators())]);
 }
+
+#[test]
+fn generated_parts_of_paper_are_true() {
+    let (rows, _) = fuzzer::paper::run(&[], &[], &|_, _| ()).unwrap();
+    check("paper.md", &[("rows", fuzzer::paper::markdown(&rows))]);
+}

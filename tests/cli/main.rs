@@ -11,6 +11,7 @@ mod digests;
 mod docs;
 mod folders;
 mod nics;
+mod paper;
 mod run;
 mod scripts;
 mod simulated;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::output::{bad_message, complain, print, print_json};
+use super::output::{complain, print, print_json};
 use super::progress::CountBar;
 use super::{Exit, Format};
 use crate::paper::{self, EXPERIMENTS, HARDWARE_NAME, Row, Verdict, plot};
@@ -64,7 +64,8 @@ pub(super) fn run(args: &Args) -> Exit {
     if let Some(folder) = &args.plot
         && let Err(error) = plot::write(figures, &lab, folder)
     {
-        return bad_message("figures", &error, args.format);
+        complain(&format!("error: {error}"));
+        return Exit::Failed;
     }
     let count = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
     let printed = match args.format {

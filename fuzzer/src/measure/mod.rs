@@ -3,6 +3,8 @@
 mod finding;
 mod numbers;
 pub mod setups;
+#[cfg(test)]
+mod tests;
 mod value;
 
 pub use finding::{Measured, Measurements, lines, measure};

@@ -183,3 +183,53 @@ pub fn run(
     }
     Ok((rows, lab))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row of a claim, measured on other NICs than the paper's.
+    fn verdict_on(nic: &'static str, experiment: &str, what: &str) -> Verdict {
+        let of_name = EXPERIMENTS.iter().find(|one| one.name == experiment).unwrap();
+        let claim = of_name.claims.iter().find(|claim| claim.what == what).unwrap();
+        let nics = Nics::both(nic);
+        let lab = Lab::run(claim.setup.tests(nics).into_iter(), &|_, _| ()).unwrap();
+        Row::of("", claim, nics, &lab).verdict
+    }
+
+    /// What is measured is what the run shows: on NICs that behave otherwise nothing agrees.
+    #[test]
+    fn numbers_are_those_of_the_runs() {
+        for (nic, experiment, what) in [
+            ("cx4-lx", "nack-latency", "NACK generation, Write 100 KB, last packets"),
+            ("cx6-dx", "timeouts", "Waits, adaptive, message 1"),
+            ("cx5", "retries", "Retries of messages 1 to 5, adaptive"),
+            ("e810", "cnp", "Shortest interval of CNPs, hidden"),
+            ("cx6-dx", "ets", "Two queues, marks: QP1, not faster"),
+            ("cx4-lx", "noisy-neighbor", "Discards of the requester, i = 12"),
+            ("cx4-lx", "counters", "implied_nak_seq_err for each implied NAK"),
+        ] {
+            assert_eq!(verdict_on("reference", experiment, what), Verdict::Off, "{what}");
+            if nic != "cx5" {
+                assert_eq!(verdict_on(nic, experiment, what), Verdict::Ok, "{what}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_tell_experiments_and_rows_apart() {
+        let mut names: Vec<_> = EXPERIMENTS.iter().map(|experiment| experiment.name).collect();
+        names.push(HARDWARE_NAME);
+        let mut rows: Vec<_> = EXPERIMENTS
+            .iter()
+            .flat_map(|one| one.claims.iter().map(move |claim| (one.name, claim)))
+            .flat_map(|(name, claim)| claim.nics.iter().map(move |nics| (name, claim.what, nics.to_string())))
+            .collect();
+        let (all_names, all_rows) = (names.len(), rows.len());
+        names.sort_unstable();
+        names.dedup();
+        rows.sort_unstable();
+        rows.dedup();
+        assert_eq!((names.len(), rows.len()), (all_names, all_rows));
+    }
+}

@@ -14,6 +14,8 @@ use super::{Test, is_script};
 
 /// The test as it was run.
 pub const CONFIG: &str = "config.toml";
+/// The same for the published tool, where the test came from a file of its language.
+const LUMINA: &str = "lumina.yml";
 /// The document that `run --format json` prints.
 pub const VERDICTS: &str = "verdicts.json";
 
@@ -88,6 +90,9 @@ pub fn keep(
             .map_err(|source| KeepError::Io { path, source })
     };
     write(CONFIG, &config_of(test))?;
+    if let Some(Ok(lumina)) = is_yaml(&test.file).then(|| test.config.to_lumina()) {
+        write(LUMINA, &lumina)?;
+    }
     if let (Some(script), Some(name)) = (&test.script, test.file.file_name()) {
         write(&name.to_string_lossy(), &script.text)?;
     }
@@ -98,6 +103,11 @@ pub fn keep(
         .map_err(|error| KeepError::Io { path: path.join(VERDICTS), source: error.into() })?;
     write(VERDICTS, &format!("{verdicts}\n"))?;
     Ok(folder::write(observation, snap_len, path)?)
+}
+
+/// Whether a file has a name of Lumina's.
+fn is_yaml(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "yml" || extension == "yaml")
 }
 
 /// Name of a host's profile in the folder.

@@ -1,0 +1,143 @@
+//! NICs that nobody tuned anything to: what is measured behind a finding is what their profiles say.
+
+use std::path::Path;
+
+use corpus::{FindingRecord, Minimized};
+use executor::profile::{self, CnpScope, NicProfile, Span};
+use executor::sim::Sim;
+
+use super::{Measured, Value, lines, measure};
+use crate::campaign::InMemory;
+use crate::judge::{Verdict, judge};
+
+/// What is measured behind the first finding of a kind that a test shows on two such NICs.
+fn measured(nic: &NicProfile, kind: &str, test: &str) -> Vec<Measured> {
+    measured_of(nic, kind, ["", ""], test)
+}
+
+/// The same of hosts with such keys.
+fn measured_of(nic: &NicProfile, kind: &str, [requester, responder]: [&str; 2], test: &str) -> Vec<Measured> {
+    let text =
+        format!("[requester]\nnic = \"odd\"\n{requester}[responder]\nnic = \"odd\"\n{responder}{test}");
+    let config = corpus::from_toml("test.toml", &text).unwrap_or_else(|errors| panic!("{errors}"));
+    let mut testbed = Sim::new(Path::new(".")).with_profile("odd", nic.clone());
+    let Verdict::Judged(judged) = judge(&mut testbed, &config, &InMemory::default()).unwrap() else {
+        panic!("invalid");
+    };
+    let found = judged.assessment.findings().find(|anomaly| anomaly.kind().name() == kind);
+    let Some(anomaly) = found else { panic!("{:?}", judged.signatures()) };
+    let finding = FindingRecord {
+        id: String::new(),
+        kind: kind.into(),
+        signature: anomaly.signature(),
+        title: String::new(),
+        first_seen_execution: 1,
+        sightings: 1,
+        config: config.clone(),
+        reproducer: config,
+        minimized: Minimized::Full,
+        minimizer_executions: 0,
+        evidence: String::new(),
+    };
+    let first = measure(&finding, &judged, &mut testbed).unwrap();
+    assert_eq!(measure(&finding, &judged, &mut testbed).unwrap(), first, "always the same");
+    first.measured
+}
+
+fn reference() -> NicProfile {
+    profile::load("reference", Path::new(".")).unwrap()
+}
+
+fn number(measured: &[Measured], what: &str) -> f64 {
+    let found = measured.iter().find(|one| one.what.starts_with(what));
+    match found.map(|one| &one.value) {
+        Some(Value::Number(number)) => *number,
+        _ => panic!("{what}: {measured:#?}"),
+    }
+}
+
+fn assert_near(value: f64, target: f64) {
+    assert!((value - target).abs() <= target * 0.1, "{value}, where {target} is right");
+}
+
+/// QPs to two addresses that take turns, so that no other scope explains what is answered.
+const MARKED: &str = "[traffic]\nnum-connections = 4\nmulti-gid = true\nnum-msgs-per-qp = 400\nmessage-size = 4096\n\
+                      [[event]]\nqpn = \"all\"\npsn = 1\nevery = 1\ntype = \"ecn\"\n";
+const TWO_ADDRESSES: [&str; 2] = [
+    "ip-list = [\"10.0.0.1/24\", \"10.0.0.11/24\"]\nroce-parameters = { dcqcn-rp-enable = false }\n",
+    "ip-list = [\"10.0.0.2/24\", \"10.0.0.12/24\"]\n",
+];
+
+#[test]
+fn interval_and_scope_of_cnps() {
+    for (us, scope, words) in [
+        (37, CnpScope::Port, "per NIC port"),
+        (91, CnpScope::DestinationIp, "per destination IP"),
+        (220, CnpScope::Qp, "per QP"),
+    ] {
+        let mut nic = reference();
+        nic.notification.hidden_interval_us = us;
+        nic.notification.configurable = false;
+        nic.notification.scope = scope;
+        let measured = measured_of(&nic, "cnp-generation", TWO_ADDRESSES, MARKED);
+        assert_near(number(&measured, "shortest interval"), us as f64);
+        assert_eq!(measured[1].value, Value::Words(words.into()));
+    }
+}
+
+const TAIL: &str = "[traffic]\nnum-msgs-per-qp = 1\nmessage-size = 10240\nmax-retransmit-retry = 5\n\
+                    [[event]]\nqpn = 1\npsn = 10\ntype = \"drop\"\n[[event]]\nqpn = 1\npsn = 10\niter = 2\ntype = \"drop\"\n";
+
+#[test]
+fn schedule_of_the_timer_and_retries() {
+    let mut nic = reference();
+    (nic.timeout.first, nic.timeout.further) = (Span::exactly(0.3), Span::exactly(0.6));
+    let measured = measured(&nic, "unexpected-timeout", TAIL);
+    // All messages alike.
+    assert_eq!(measured[0].what, "waits of the ACK timer, messages 1 to 5");
+    let Some(Value::Numbers(in_t)) = &measured[0].in_t else { panic!("{measured:#?}") };
+    assert_eq!(in_t.len(), 5);
+    assert_near(in_t[0], 0.3);
+    in_t[1..].iter().for_each(|wait| assert_near(*wait, 0.6));
+    assert_eq!(measured[1].value, Value::counts([5; 5]));
+    let text: Vec<_> = lines(&measured).map(|(what, value)| format!("{what}: {value}")).collect();
+    assert!(text[0].starts_with("waits of the ACK timer, messages 1 to 5: 0.0201, 0.0403,"), "{text:?}");
+    assert!(text[0].ends_with(" T)"), "{text:?}");
+    assert_eq!(text[1], "retries until the QP fails, messages 1 to 5: 5, 5, 5, 5, 5");
+}
+
+#[test]
+fn latency_of_the_slow_phase() {
+    let mut nic = reference();
+    nic.retransmission.nack_generation_ns.write = Span::exactly(310_000);
+    let test = "[traffic]\nnum-msgs-per-qp = 1\n[[event]]\nqpn = 1\npsn = 3\ntype = \"drop\"\n";
+    let measured = measured(&nic, "slow-retransmission", test);
+    assert_near(number(&measured, "NACK generation, smallest of 19"), 310.0);
+    assert_near(number(&measured, "NACK generation, median"), 310.0);
+    assert_near(number(&measured, "NACK generation, largest"), 310.0);
+}
+
+#[test]
+fn ceiling_of_a_class() {
+    let mut nic = reference();
+    nic.ets.ceiling_percent = 120;
+    let host = "traffic-class = [0, 1]\nets = { weights = [50, 50] }\n";
+    for verb in ["write", "read"] {
+        let test = format!(
+            "[traffic]\nrdma-verb = \"{verb}\"\nnum-connections = 2\nnum-msgs-per-qp = 20\nmessage-size = 102400\n\
+             tx-depth = 4\n[[event]]\nqpn = 1\npsn = 1\nevery = 50\ntype = \"ecn\"\n"
+        );
+        let measured = measured_of(&nic, "non-work-conserving", [host, host], &test);
+        assert_near(number(&measured, "the same, of the share"), 120.0);
+    }
+}
+
+#[test]
+fn what_a_counter_does() {
+    let mut nic = reference();
+    nic.quirks.stuck_counters = vec!["packet_seq_err".into()];
+    let test = "[traffic]\nnum-msgs-per-qp = 1\n[[event]]\nqpn = 1\npsn = 3\ntype = \"drop\"\n";
+    let measured = measured(&nic, "counter-mismatch", test);
+    assert_eq!(measured[0].what, "packet_seq_err for each time in the trace");
+    assert_eq!(measured[0].value, Value::Number(0.0));
+}
