@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
 
+mod blindness;
 mod campaign;
 mod conforming;
 mod copies;
