@@ -16,11 +16,11 @@ mod receive;
 mod recovery;
 mod requester;
 mod responder;
+mod sending;
 mod stats;
 mod transmit;
 
-use dumper::wire::CNP_PAYLOAD_LEN;
-use dumper::wire::{AethRepr, Class, Ecn, Opcode, RethRepr, Syndrome, cnp_bth};
+use dumper::wire::{Class, Ecn};
 use dumper::{Nanos, Psn};
 use rand_chacha::ChaCha8Rng;
 
@@ -30,7 +30,7 @@ use ets::Selection;
 pub(super) use memory::Memory;
 use notification::NotificationPoint;
 use paths::Paths;
-use reaction::{Hold, ReactionPoint};
+use reaction::ReactionPoint;
 use receive::{Arrival, ReceiveBuffer};
 pub(super) use requester::Requester;
 pub(super) use responder::Responder;
@@ -237,70 +237,6 @@ impl Nic {
         self.transmitter.next_at(now)
     }
 
-    /// The next packet to send.
-    pub(super) fn poll_transmit(&mut self, now: Nanos) -> Option<Packet> {
-        if let Some(cnp) = self.transmitter.next_cnp() {
-            return Some(self.sent(cnp));
-        }
-        while let Some((qp, half)) = self.transmitter.next_turn(now) {
-            if self.is_held(qp, half, now) {
-                self.transmitter.turn_taken(qp, half, false, false);
-                continue;
-            }
-            let blank = self.blank(qp);
-            let max_reads = self.attributes.max_rd_atomic;
-            let (end, mut cx) = self.at(qp, now);
-            let (packet, more) = match half {
-                Half::Requester => {
-                    let packet = end.requester.next_packet(blank, &mut cx);
-                    (packet, end.requester.is_ready(max_reads))
-                }
-                Half::Responder => {
-                    let packet = end.responder.next_packet(blank, &mut cx);
-                    (packet, end.responder.is_ready(&mut cx))
-                }
-            };
-            self.note_stall();
-            self.transmitter.turn_taken(qp, half, packet.is_some(), more);
-            if let Some(packet) = packet {
-                let packet = self.sent(packet);
-                self.transmitter.sent(qp, packet.cable_len(), now);
-                let reaction = self.qps[qp as usize].reaction.as_mut();
-                if let Some(reaction) = reaction.filter(|_| packet.opcode.class().is_data()) {
-                    reaction.on_data(now, packet.cable_len());
-                }
-                return Some(packet);
-            }
-        }
-        None
-    }
-
-    /// A packet as it is sent, which is counted.
-    #[inline]
-    fn sent(&mut self, mut packet: Packet) -> Packet {
-        self.stats.count(Stat::PacketsSent);
-        packet.frame_len = packet.frame_len_over(self.qps[packet.connection as usize].ipv6);
-        packet
-    }
-
-    /// Whether a QP has data to send that its reaction point holds back; notes when to look again.
-    #[inline]
-    fn is_held(&mut self, qp: u32, half: Half, now: Nanos) -> bool {
-        let end = &mut self.qps[qp as usize];
-        let Some(reaction) = &mut end.reaction else { return false };
-        let is_data = match half {
-            Half::Requester => end.requester.sends_data_next(),
-            Half::Responder => end.responder.sends_data_next(),
-        };
-        let Some(Hold { until, is_new }) = (if is_data { reaction.hold(now) } else { None }) else {
-            return false;
-        };
-        if is_new {
-            self.agenda.note(until, Job::HoldOver(qp));
-        }
-        true
-    }
-
     /// What the host is to be told, in order.
     pub(super) fn take_events(&mut self, into: &mut Vec<HostEvent>) {
         into.append(&mut self.events);
@@ -356,43 +292,6 @@ impl Nic {
     #[inline]
     const fn qp_of(&self, packet: &Packet) -> u32 {
         packet.dest_qpn.wrapping_sub(self.first_qpn)
-    }
-
-    fn send_cnp(&mut self, qp: u32) {
-        let blank = self.blank(qp);
-        let bth = cnp_bth(blank.dest_qpn);
-        let cnp = Packet {
-            opcode: bth.opcode,
-            psn: bth.psn,
-            becn: bth.becn,
-            payload: CNP_PAYLOAD_LEN as u16,
-            // Not ECN-capable: a CNP is not to be marked itself.
-            traffic_class: blank.traffic_class & !0b11,
-            ..blank
-        };
-        self.stats.count(Stat::CnpsSent);
-        self.transmitter.push_cnp(cnp);
-    }
-
-    /// A packet of a QP with nothing in it yet.
-    fn blank(&self, qp: u32) -> Packet {
-        let end = &self.qps[qp as usize];
-        Packet {
-            connection: qp,
-            dest_qpn: end.peer_qpn,
-            opcode: Opcode::Acknowledge,
-            psn: Psn::new(0),
-            ack_req: false,
-            becn: false,
-            mig_req: self.profile.transmit.mig_req,
-            traffic_class: end.traffic_class,
-            payload: 0,
-            aeth: AethRepr { syndrome: Syndrome::Ack(0), msn: 0 },
-            reth: RethRepr { remote_key: end.remote_key, ..RethRepr::default() },
-            content: 0,
-            corrupt: false,
-            frame_len: 0,
-        }
     }
 
     /// A QP, and the surroundings for it to handle an input.

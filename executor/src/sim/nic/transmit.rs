@@ -66,13 +66,9 @@ impl Transmitter {
             return Some(now);
         }
         match &self.selection {
-            None => self.waits_in(0).then_some(now),
-            Some(selection) => selection.next_at(|class| self.waits_in(class), now),
+            None => has_turns(&self.rings, 0).then_some(now),
+            Some(selection) => selection.next_at(|class| has_turns(&self.rings, class), now),
         }
-    }
-
-    fn waits_in(&self, ring: usize) -> bool {
-        self.rings.get(ring).is_some_and(|ring| !ring.turns.is_empty())
     }
 
     pub(super) fn push_cnp(&mut self, cnp: Packet) {
@@ -103,15 +99,11 @@ impl Transmitter {
     /// Whose turn it is.
     #[inline]
     pub(super) fn next_turn(&mut self, now: Nanos) -> Option<(u32, Half)> {
-        let rings = &self.rings;
         let ring = match &mut self.selection {
             None => 0,
-            Some(selection) => {
-                let waits = |class: usize| rings.get(class).is_some_and(|ring| !ring.turns.is_empty());
-                selection.select(waits, now)?
-            }
+            Some(selection) => selection.select(|class| has_turns(&self.rings, class), now)?,
         };
-        rings.get(ring)?.turns.front().copied()
+        self.rings.get(ring)?.turns.front().copied()
     }
 
     /// The first of its ring has had its turn: whether it sent a packet, and whether it has more.
@@ -140,4 +132,10 @@ impl Transmitter {
             selection.sent(usize::from(self.qps[qp as usize].ring), bytes, now);
         }
     }
+}
+
+/// Whether a QP waits in a ring; there are none for classes that no QP is in.
+#[inline]
+fn has_turns(rings: &[Ring], ring: usize) -> bool {
+    rings.get(ring).is_some_and(|ring| !ring.turns.is_empty())
 }
