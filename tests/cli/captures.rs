@@ -31,6 +31,8 @@ fn a_lost_write_packet_is_naked_and_repeated_once() {
             "nack": 102, "retransmission": 103,
             // 25224702 - 12958217 and 29925587 - 25224702.
             "generation_ns": 12_266_485, "reaction_ns": 4_700_885,
+            // The fastest ACK took 178757.
+            "generation_net_ns": 12_266_485 - 178_757,
         }])
     );
     assert_eq!(
@@ -54,6 +56,7 @@ fn a_packet_lost_twice_is_naked_once_and_then_timed_out() {
                 "nack": 38, "retransmission": 82,
                 // 5938312 - 3926650 and 11616515 - 5938312.
                 "generation_ns": 2_011_662, "reaction_ns": 5_678_203,
+                "generation_net_ns": 2_011_662 - 805_041,
             },
             {
                 "connection": 1, "trigger": "timeout", "from_psn": 16, "lost": [82], "retransmission": 167,
@@ -93,6 +96,7 @@ fn a_lost_send_packet_is_naked_and_a_corrupted_one_counts_as_lost() {
         json!([{
             "connection": 1, "trigger": "fast", "from_psn": 16, "lost": [16], "out_of_order": 17,
             "nack": 29, "retransmission": 103, "generation_ns": 1_712_456, "reaction_ns": 20_035_678,
+            "generation_net_ns": 1_712_456 - 356_502,
         }])
     );
     assert_eq!(kinds(&document), [""; 0]);
@@ -107,6 +111,8 @@ fn a_lost_read_response_is_asked_for_again() {
             "connection": 1, "trigger": "fast", "from_psn": 41, "lost": [51], "out_of_order": 52,
             // A Read's NACK is the re-issued request, and what is repeated is the response.
             "nack": 78, "retransmission": 117, "generation_ns": 1_471_586, "reaction_ns": 3_535_286,
+            // The first response to a Read took 1153261, the fastest.
+            "reaction_net_ns": 3_535_286 - 1_153_261,
         }])
     );
     assert_eq!(kinds(&document), [""; 0]);
@@ -120,6 +126,8 @@ fn a_lost_read_request_is_naked() {
         json!([{
             "connection": 1, "trigger": "fast", "from_psn": 41, "lost": [5], "out_of_order": 6,
             "nack": 51, "retransmission": 52, "generation_ns": 21_074_359, "reaction_ns": 1_025_911,
+            // The responder took 13544292 for the first of the Reads before.
+            "generation_net_ns": 21_074_359 - 13_544_292,
         }])
     );
     assert_eq!(kinds(&document), [""; 0]);
