@@ -5,6 +5,7 @@
 //! | Ethernet source | mirror sequence number, 1 to 0x7fff_ffff, then 1 again |
 //! | Ethernet destination | switch time in ns at ingress, modulo 2^48 |
 //! | IPv4 TTL, IPv6 hop limit | event code |
+//! | IP ECN bits | congestion experienced where the event is ECN and the packet is ECN-capable |
 //! | UDP destination port | another port on the mirror wire, for receive-side scaling; 4791 in files |
 //! | UDP checksum | the original source port on the mirror wire |
 
@@ -44,9 +45,38 @@ impl MirrorMeta {
         frame.source = Mac(u64::from(self.sequence));
         frame.destination = Mac(self.time.0 % TIME_SPAN);
         match &mut frame.ip {
-            IpRepr::V4(ip) => ip.ttl = self.event.code(),
-            IpRepr::V6(ip) => ip.hop_limit = self.event.code(),
+            IpRepr::V4(ip) => {
+                ip.ttl = self.event.code();
+                ip.traffic_class = mirrored_class(ip.traffic_class, self.event);
+            }
+            IpRepr::V6(ip) => {
+                ip.hop_limit = self.event.code();
+                ip.traffic_class = mirrored_class(ip.traffic_class, self.event);
+            }
         }
+    }
+}
+
+/// The ECN bits of a traffic class.
+const ECN_BITS: u8 = 0b11;
+/// ECN-capable transport, ECT(0) (RFC 3168): what RoCEv2 senders set for DCQCN.
+const ECT0: u8 = 0b10;
+
+/// The traffic class of a mirrored packet that entered with another one.
+const fn mirrored_class(entered: u8, event: Event) -> u8 {
+    match event {
+        Event::Ecn if entered & ECN_BITS != 0 => entered | ECN_BITS,
+        _ => entered,
+    }
+}
+
+/// The traffic class that a packet entered with, from that of its mirrored copy: one that the injector marked was sent as
+/// ECT(0), which the copy does not tell from ECT(1).
+#[inline]
+pub const fn entered_class(mirrored: u8, event: Event) -> u8 {
+    match event {
+        Event::Ecn if mirrored & ECN_BITS == ECN_BITS => mirrored & !ECN_BITS | ECT0,
+        _ => mirrored,
     }
 }
 
@@ -99,6 +129,19 @@ mod tests {
         assert_eq!(steps_forward(7, 7), 0);
         assert_eq!(time_distance(5, TIME_SPAN - 5), 10);
         assert_eq!(time_distance(TIME_SPAN - 5, 5), -10);
+    }
+
+    #[test]
+    fn marks_are_in_the_ecn_bits_of_what_can_carry_them() {
+        for (entered, event, mirrored) in [
+            (0x6a, Event::Ecn, 0x6b),
+            (0x68, Event::Ecn, 0x68),
+            (0x6a, Event::Drop, 0x6a),
+            (0x6b, Event::None, 0x6b),
+        ] {
+            assert_eq!(mirrored_class(entered, event), mirrored);
+            assert_eq!(entered_class(mirrored, event), entered);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use fuzzer::paper::plot::{FIGURES, Points, Style};
+use fuzzer::paper::plot::{FIGURES, Source, Style};
 
 use crate::run::{folder, in_folder, lumina_fuzz};
 
@@ -84,13 +84,13 @@ fn figures_are_drawn_with_what_the_paper_says() {
         let texts: BTreeSet<&str> =
             elements.iter().map(|(_, text)| *text).filter(|text| !text.is_empty()).collect();
         let has = |text: &str| {
-            assert!(text.is_empty() || texts.contains(text), "{}: {text}: {texts:?}", figure.file)
+            assert!(text.is_empty() || texts.contains(text), "{}: {text}: {texts:?}", figure.file);
         };
         has(figure.title);
         for panel in figure.panels {
             [panel.title, panel.x, panel.y].into_iter().chain(panel.names.iter().copied()).for_each(has);
             let published =
-                panel.series.iter().filter(|series| matches!(series.points, Points::Published(_)));
+                panel.series.iter().filter(|series| matches!(series.points, Source::Published(_)));
             assert!(published.clone().count() > 0, "{}", figure.file);
             for series in published {
                 let drawn = match series.style {

@@ -9,7 +9,7 @@ use crate::mirror;
 use crate::wire::frame::{ExtensionReprs, NotRoce, UdpPorts};
 use crate::wire::layout::{AddressBytes, Layout, Located};
 use crate::wire::{Bth, BthRepr, Ethernet, EthernetRepr, ROCE_PORT, Udp, UdpRepr, WireError};
-use crate::{Exit, Nanos};
+use crate::{Event, Exit, Nanos};
 
 /// Most errors that are kept with their packet; further ones are only counted.
 const MAX_ERRORS_KEPT: usize = 16;
@@ -250,7 +250,7 @@ impl TraceBuilder {
         record.partition_key = bth.partition_key();
         record.opcode = layout.bth[0];
         record.event = event;
-        record.traffic_class = layout.ip.traffic_class();
+        record.traffic_class = mirror::entered_class(layout.ip.traffic_class(), Event::from_code(event));
         record.flags = flags_of(&bth);
         if exit.is_some() || layout.has_rare_extensions() {
             self.add_rare(layout, exit);

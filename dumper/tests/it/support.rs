@@ -164,7 +164,8 @@ pub(crate) fn push(trace: &mut Trace, flow: FlowId, sequence: u32, opcode: Opcod
     record.set_event(event);
     record.payload_len = usual_payload(opcode);
     record.src_port = 0xc000 | sequence as u16;
-    record.traffic_class = (sequence % 4) as u8;
+    // A copy that is marked does not tell what it was but for ECT(0), and what is not ECN-capable stays so.
+    record.traffic_class = if event == Event::Ecn { 2 * (sequence % 2) } else { sequence % 4 } as u8;
     record.flags = match opcode.class() {
         Class::Cnp => flags::BECN | flags::MIG_REQ,
         Class::Acknowledge => flags::MIG_REQ,

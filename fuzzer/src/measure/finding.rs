@@ -97,12 +97,8 @@ struct Probe<'a> {
 }
 
 impl Probe<'_> {
-    /// Runs a test and hands out what is read off it; none of a test that cannot be judged.
-    fn read<T>(
-        &mut self,
-        mut config: TestConfig,
-        of: impl Fn(&Seen<'_>) -> T,
-    ) -> Result<Option<T>, JudgeError> {
+    /// Runs a test; none of one that cannot be judged.
+    fn run(&mut self, mut config: TestConfig) -> Result<Option<Run>, JudgeError> {
         for role in Role::ALL {
             let host = config.host_mut(role);
             host.nic.clone_from(&self.of.host(role).nic);
@@ -113,10 +109,7 @@ impl Probe<'_> {
         let verdict = judge(self.testbed, &config, &baselines)?;
         self.executions += 1 + baselines.runs();
         Ok(match verdict {
-            Verdict::Judged(judged) => {
-                let (observation, analysis) = (&judged.observation, &judged.analysis);
-                Some(of(&Seen { config: &config, observation, analysis }))
-            }
+            Verdict::Judged(judged) => Some(Run { config, judged }),
             Verdict::Invalid { .. } => None,
         })
     }
@@ -134,6 +127,18 @@ impl Probe<'_> {
     }
 }
 
+/// A test of a probe that ran.
+struct Run {
+    config: TestConfig,
+    judged: Box<Judged>,
+}
+
+impl Run {
+    fn seen(&self) -> Seen<'_> {
+        Seen { config: &self.config, observation: &self.judged.observation, analysis: &self.judged.analysis }
+    }
+}
+
 /// Scope and interval of CNPs.
 fn cnps(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, JudgeError> {
     let host = probe.host(anomaly);
@@ -142,7 +147,8 @@ fn cnps(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Judge
     let mut measured = Vec::new();
     let mut interval = None;
     for messages in INTERVAL_MESSAGES {
-        interval = probe.read(setups::interval(verb, messages), |seen| seen.shortest_cnp_gap())?.flatten();
+        let run = probe.run(setups::interval(verb, messages))?;
+        interval = run.and_then(|run| run.seen().shortest_cnp_gap());
         if let Some(interval) = interval {
             measured.push(Measured::new("shortest interval of CNPs to a QP", Value::Number(interval), "µs"));
             break;
@@ -151,8 +157,9 @@ fn cnps(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Judge
     let Some(interval) = interval else { return Ok(measured) };
     let messages = (interval * SCOPE_MESSAGES_PER_US) as u32;
     let messages = messages.clamp(SCOPE_MESSAGES.0, SCOPE_MESSAGES.1);
-    let limiter = probe.read(setups::scope(verb, messages), |seen| seen.analysis.limiters[host as usize])?;
-    let words = match limiter.flatten().and_then(|limiter| limiter.scope) {
+    let run = probe.run(setups::scope(verb, messages))?;
+    let limiter = run.and_then(|run| run.judged.analysis.limiters[host as usize]);
+    let words = match limiter.and_then(|limiter| limiter.scope) {
         Some(CnpScope::Qp) => "per QP",
         Some(CnpScope::DestinationIp) => "per destination IP",
         Some(CnpScope::Port) => "per NIC port",
@@ -176,7 +183,7 @@ fn timers(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Jud
         let mut config = setups::tails(verb, before.chain([fatal]));
         config.traffic.min_retransmit_timeout = timeout;
         config.traffic.max_retransmit_retry = retries;
-        let seen = probe.read(config, |seen| seen.waits())?.unwrap_or_default();
+        let seen = probe.run(config)?.map(|run| run.seen().waits()).unwrap_or_default();
         // Each of the messages gets stuck once; else one before it failed, which was measured then.
         let Some(last) = seen.get(message as usize - 1) else { break };
         counts.push(last.len() as u64);
@@ -185,7 +192,7 @@ fn timers(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Jud
             None => waits.push((message, message, last.clone())),
         }
     }
-    let t = ack_timeout(timeout).map(|t| t.as_secs_f64());
+    let t = ack_timeout(timeout).map(dumper::Nanos::as_secs_f64);
     let mut measured: Vec<Measured> = waits
         .into_iter()
         .map(|(from, to, waits)| {
@@ -221,7 +228,8 @@ fn phase(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Judg
     } else {
         ("NACK reaction", |phase| phase.reaction_us)
     };
-    let seen = probe.read(setups::losses(verb, LOSS_PACKETS), |seen| seen.phases())?.unwrap_or_default();
+    let run = probe.run(setups::losses(verb, LOSS_PACKETS))?;
+    let seen = run.map(|run| run.seen().phases()).unwrap_or_default();
     let mut times: Vec<f64> = seen.iter().map(of).collect();
     times.sort_by(f64::total_cmp);
     let (Some(least), Some(most)) = (times.first(), times.last()) else { return Ok(Vec::new()) };
@@ -235,7 +243,10 @@ fn phase(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Judg
 /// What a class gets whose peer has nothing to send.
 fn ceiling(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, JudgeError> {
     let verb = if probe.host(anomaly) == Role::Requester { Verb::Write } else { Verb::Read };
-    let mut goodput = |config: TestConfig| probe.read(config, |seen| seen.goodputs().first().copied());
+    let mut goodput = |config: TestConfig| {
+        let run = probe.run(config)?;
+        Ok::<_, JudgeError>(run.and_then(|run| run.seen().goodputs().first().copied()))
+    };
     let free = setups::bulk(verb);
     let mut shared = free.clone();
     for role in Role::ALL {
@@ -243,7 +254,7 @@ fn ceiling(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Ju
         host.traffic_class = Some(TrafficClass::Same(0));
         host.ets = Some(corpus::Ets { weights: vec![50, 50], strict: Vec::new() });
     }
-    let (Some(free), Some(shared)) = (goodput(free)?.flatten(), goodput(shared)?.flatten()) else {
+    let (Some(free), Some(shared)) = (goodput(free)?, goodput(shared)?) else {
         return Ok(Vec::new());
     };
     Ok(vec![

@@ -11,6 +11,9 @@ use scoring::Trigger;
 
 use super::Seen;
 
+/// Points of a figure.
+pub type Points = Vec<(f64, f64)>;
+
 /// A fast retransmission, by the lost packet that it repeats first.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Phase {
@@ -153,7 +156,7 @@ impl<'a> Seen<'a> {
 
     /// The first connection's data packets around its first fast retransmission: those before it, and those of it and
     /// after. Time in µs since the NACK, and relative PSN, of one message.
-    pub fn around_nack(&self) -> Option<(Vec<(f64, f64)>, Vec<(f64, f64)>)> {
+    pub fn around_nack(&self) -> Option<(Points, Points)> {
         let trace = &self.observation.trace;
         let one = self.analysis.retransmissions.iter().find(|one| one.trigger == Trigger::Fast)?;
         let (nack, repeated) = (trace.find(one.nack?)?, trace.find(one.retransmission?)?);

@@ -70,7 +70,7 @@ pub fn scope(verb: Verb, messages: u32) -> TestConfig {
     let traffic = format!("num-connections = 4\nnum-msgs-per-qp = {messages}\nmessage-size = 4096\n");
     let mut config = of_verb(test(&traffic, &all_marked()), verb);
     for (host, last) in [(&mut config.requester, [1, 11]), (&mut config.responder, [2, 12])] {
-        host.ip_list = last.map(|last| ipv4(last)).into();
+        host.ip_list = last.map(ipv4).into();
     }
     config.traffic.multi_gid = true;
     config

@@ -69,7 +69,7 @@ impl Lab {
 impl Run {
     fn of(config: TestConfig) -> Result<Self, LabError> {
         let observation = Sim::new(Path::new("")).run(&config)?;
-        let options = Options { config: Some(&config), ..Options::default() };
+        let options = Options { config: Some(&config) };
         let analysis = Report::of(&observation, options, false).analysis;
         let analysis = analysis.ok_or_else(|| LabError::Incomplete(config.to_toml()))?;
         Ok(Self { config, observation, analysis })

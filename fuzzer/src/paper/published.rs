@@ -109,8 +109,8 @@ impl fmt::Display for Published {
 mod tests {
     use super::*;
 
-    fn verdict(published: Published, measured: Value) -> Verdict {
-        published.judge(Some(&measured)).1
+    fn verdict(published: Published, measured: &Value) -> Verdict {
+        published.judge(Some(measured)).1
     }
 
     #[test]
@@ -118,13 +118,13 @@ mod tests {
         for (measured, agrees) in [(84.9, false), (85.1, true), (100.0, true), (114.9, true), (115.1, false)]
         {
             let expected = if agrees { Verdict::Ok } else { Verdict::Off };
-            assert_eq!(verdict(Published::About(100.0), Value::Number(measured)), expected, "{measured}");
+            assert_eq!(verdict(Published::About(100.0), &Value::Number(measured)), expected, "{measured}");
             let several = Value::Numbers(vec![10.0, measured]);
-            assert_eq!(verdict(Published::Each(&[10.0, 100.0]), several), expected, "{measured}");
+            assert_eq!(verdict(Published::Each(&[10.0, 100.0]), &several), expected, "{measured}");
         }
         let worst = Published::Each(&[1.0, 1.0]).judge(Some(&Value::Numbers(vec![1.05, 0.9]))).0.unwrap();
         assert!((worst - 0.9).abs() < 1e-9);
-        assert_eq!(verdict(Published::Each(&[1.0, 1.0]), Value::Numbers(vec![1.0])), Verdict::Off);
+        assert_eq!(verdict(Published::Each(&[1.0, 1.0]), &Value::Numbers(vec![1.0])), Verdict::Off);
     }
 
     #[test]
@@ -137,25 +137,25 @@ mod tests {
             (Published::Near { value: 160.0, percent: 25.0 }, 199.0, 201.0),
             (Published::Exactly(7), 7.0, 8.0),
         ] {
-            assert_eq!(verdict(published, Value::Number(inside)), Verdict::Ok, "{published:?}");
-            assert_eq!(verdict(published, Value::Number(outside)), Verdict::Off, "{published:?}");
+            assert_eq!(verdict(published, &Value::Number(inside)), Verdict::Ok, "{published:?}");
+            assert_eq!(verdict(published, &Value::Number(outside)), Verdict::Off, "{published:?}");
         }
     }
 
     #[test]
     fn counts_and_words_are_exact() {
         let counts = Published::Counts(&[2, 0, 0]);
-        assert_eq!(verdict(counts, Value::counts([2, 0, 0])), Verdict::Ok);
-        assert_eq!(verdict(counts, Value::counts([2, 0])), Verdict::Off);
-        assert_eq!(verdict(Published::Words("port"), Value::Words("port".into())), Verdict::Ok);
-        assert_eq!(verdict(Published::Words("port"), Value::Words("qp".into())), Verdict::Off);
+        assert_eq!(verdict(counts, &Value::counts([2, 0, 0])), Verdict::Ok);
+        assert_eq!(verdict(counts, &Value::counts([2, 0])), Verdict::Off);
+        assert_eq!(verdict(Published::Words("port"), &Value::Words("port".into())), Verdict::Ok);
+        assert_eq!(verdict(Published::Words("port"), &Value::Words("qp".into())), Verdict::Off);
     }
 
     #[test]
     fn what_was_not_seen_is_off_and_no_number_is_open() {
         assert_eq!(Published::About(1.0).judge(None), (None, Verdict::Off));
         assert_eq!(Published::Open.judge(None), (None, Verdict::Open));
-        assert_eq!(verdict(Published::Open, Value::Number(3.0)), Verdict::Open);
-        assert_eq!(verdict(Published::About(1.0), Value::Words("x".into())), Verdict::Off);
+        assert_eq!(verdict(Published::Open, &Value::Number(3.0)), Verdict::Open);
+        assert_eq!(verdict(Published::About(1.0), &Value::Words("x".into())), Verdict::Off);
     }
 }

@@ -2,8 +2,8 @@
 
 use corpus::Verb;
 
-use super::{Figure, Panel, Points, Series, Style};
-use crate::measure::{Phase, Seen, mean};
+use super::{Figure, Panel, Read, Series, Source, Style};
+use crate::measure::{Phase, Points, Seen, mean};
 use crate::paper::claims::by_size;
 use crate::paper::{Nics, Queues, Setup};
 
@@ -18,26 +18,26 @@ const fn by_packet(
     colour: usize,
     nics: Nics,
     (verb, packets): (Verb, u32),
-    of: fn(&[Seen<'_>]) -> Option<Vec<(f64, f64)>>,
+    of: Read,
 ) -> Series {
-    let points = Points::Measured { nics, setup: Setup::Losses { verb, packets }, of };
+    let points = Source::Measured { nics, setup: Setup::Losses { verb, packets }, of };
     Series { name, colour, style: Style::Line, points }
 }
 
 const fn published(name: &'static str, colour: usize, style: Style, points: &'static [(f64, f64)]) -> Series {
-    Series { name, colour, style, points: Points::Published(points) }
+    Series { name, colour, style, points: Source::Published(points) }
 }
 
-fn points_of(seen: &[Seen<'_>], value: fn(&Phase) -> f64) -> Option<Vec<(f64, f64)>> {
+fn points_of(seen: &[Seen<'_>], value: fn(&Phase) -> f64) -> Option<Points> {
     let phases = seen.first()?.phases();
     Some(phases.iter().map(|phase| (f64::from(phase.packet), value(phase))).collect())
 }
 
-fn generation(seen: &[Seen<'_>]) -> Option<Vec<(f64, f64)>> {
+fn generation(seen: &[Seen<'_>]) -> Option<Points> {
     points_of(seen, |phase| phase.generation_us)
 }
 
-fn reaction(seen: &[Seen<'_>]) -> Option<Vec<(f64, f64)>> {
+fn reaction(seen: &[Seen<'_>]) -> Option<Points> {
     points_of(seen, |phase| phase.reaction_us)
 }
 
@@ -134,7 +134,7 @@ pub const FIGURES: &[Figure] = &[
                         name: "cx6-dx",
                         colour: 2,
                         style: Style::Line,
-                        points: Points::Measured {
+                        points: Source::Measured {
                             nics: CX6,
                             setup: Setup::Sizes,
                             of: |seen| {
@@ -154,7 +154,7 @@ pub const FIGURES: &[Figure] = &[
                         name: "actual MCT",
                         colour: 2,
                         style: Style::Line,
-                        points: Points::Measured {
+                        points: Source::Measured {
                             nics: CX6,
                             setup: Setup::Sizes,
                             of: |seen| {
@@ -166,7 +166,7 @@ pub const FIGURES: &[Figure] = &[
                         name: "ideal MCT: without loss, and the paper's 4.5 µs",
                         colour: 1,
                         style: Style::Line,
-                        points: Points::Measured {
+                        points: Source::Measured {
                             nics: CX6,
                             setup: Setup::Sizes,
                             of: |seen| {
@@ -225,7 +225,7 @@ pub const FIGURES: &[Figure] = &[
                         name: "cx6-dx",
                         colour: 2,
                         style: Style::Dots,
-                        points: Points::Measured {
+                        points: Source::Measured {
                             nics: CX6,
                             setup: Setup::Tails { adaptive: true },
                             of: waits,
@@ -264,7 +264,7 @@ pub const FIGURES: &[Figure] = &[
                         name: "cx6-dx",
                         colour: 2,
                         style: Style::Dots,
-                        points: Points::Measured {
+                        points: Source::Measured {
                             nics: CX6,
                             setup: Setup::Tails { adaptive: false },
                             of: waits,
@@ -390,17 +390,13 @@ pub const FIGURES: &[Figure] = &[
 ];
 
 /// A series of the packets of the message-size experiment with messages of so many KB.
-const fn passing<const KILOBYTES: u32>(
-    name: &'static str,
-    colour: usize,
-    of: fn(&[Seen<'_>]) -> Option<Vec<(f64, f64)>>,
-) -> Series {
-    let points = Points::Measured { nics: CX6, setup: Setup::FifthLost { packets: KILOBYTES }, of };
+const fn passing<const KILOBYTES: u32>(name: &'static str, colour: usize, of: Read) -> Series {
+    let points = Source::Measured { nics: CX6, setup: Setup::FifthLost { packets: KILOBYTES }, of };
     Series { name, colour, style: Style::Dots, points }
 }
 
 /// Every wait of the time-out experiment.
-fn waits(seen: &[Seen<'_>]) -> Option<Vec<(f64, f64)>> {
+fn waits(seen: &[Seen<'_>]) -> Option<Points> {
     let waits = seen.first()?.waits().into_iter().flatten();
     Some((1u32..).map(f64::from).zip(waits).collect())
 }
@@ -416,26 +412,21 @@ const fn goodputs(title: &'static str, series: &'static [Series]) -> Panel {
     }
 }
 
-const fn goodput(colour: usize, queues: Queues, of: fn(&[Seen<'_>]) -> Option<Vec<(f64, f64)>>) -> Series {
-    let points = Points::Measured { nics: CX6, setup: Setup::Ets(queues), of };
+const fn goodput(colour: usize, queues: Queues, of: fn(&[Seen<'_>]) -> Option<Points>) -> Series {
+    let points = Source::Measured { nics: CX6, setup: Setup::Ets(queues), of };
     Series { name: if colour == 0 { "QP0" } else { "QP1" }, colour, style: Style::Columns(0), points }
 }
 
-fn at(place: f64, seen: &[Seen<'_>], qp: usize) -> Option<Vec<(f64, f64)>> {
+fn at(place: f64, seen: &[Seen<'_>], qp: usize) -> Option<Points> {
     Some(vec![(place, *seen.first()?.goodputs().get(qp)?)])
 }
 
-const fn neighbours(
-    name: &'static str,
-    colour: usize,
-    noisy: u32,
-    of: fn(&[Seen<'_>]) -> Option<Vec<(f64, f64)>>,
-) -> Series {
-    let points = Points::Measured { nics: CX4, setup: Setup::Neighbours(noisy), of };
+const fn neighbours(name: &'static str, colour: usize, noisy: u32, of: Read) -> Series {
+    let points = Source::Measured { nics: CX4, setup: Setup::Neighbours(noisy), of };
     Series { name, colour, style: Style::Columns(if colour == 0 { 2 } else { 0 }), points }
 }
 
-fn neighbour(place: f64, seen: &[Seen<'_>], which: fn(u32) -> bool) -> Option<Vec<(f64, f64)>> {
+fn neighbour(place: f64, seen: &[Seen<'_>], which: fn(u32) -> bool) -> Option<Points> {
     let times = seen.first()?.completion_times(|one| which(one.connection));
     Some(vec![(place, mean(times)?)])
 }

@@ -14,7 +14,7 @@ pub use draw::svg;
 pub use figures::FIGURES;
 
 use super::{Lab, Nics, Setup};
-use crate::measure::Seen;
+use crate::measure::{Points, Seen};
 
 /// A figure of the paper.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub struct Series {
     /// How it is drawn.
     pub style: Style,
     /// Its points.
-    pub points: Points,
+    pub points: Source,
 }
 
 /// How points are drawn: what is measured in full, what the paper says dashed or hollow.
@@ -68,9 +68,12 @@ pub enum Style {
     Columns(u8),
 }
 
+/// What reads points off runs; none of those that do not show them.
+pub type Read = fn(&[Seen<'_>]) -> Option<Points>;
+
 /// Where points come from.
 #[derive(Clone, Copy, Debug)]
-pub enum Points {
+pub enum Source {
     /// The paper.
     Published(&'static [(f64, f64)]),
     /// Our runs.
@@ -80,7 +83,7 @@ pub enum Points {
         /// Of these tests.
         setup: Setup,
         /// By this; nothing is drawn of runs that do not show it.
-        of: fn(&[Seen<'_>]) -> Option<Vec<(f64, f64)>>,
+        of: Read,
     },
 }
 
@@ -89,14 +92,14 @@ impl Figure {
     pub fn tests(&self) -> impl Iterator<Item = TestConfig> {
         let series = self.panels.iter().flat_map(|panel| panel.series);
         series.flat_map(|series| match series.points {
-            Points::Published(_) => Vec::new(),
-            Points::Measured { nics, setup, .. } => setup.tests(nics),
+            Source::Published(_) => Vec::new(),
+            Source::Measured { nics, setup, .. } => setup.tests(nics),
         })
     }
 }
 
-impl Points {
-    fn of(self, lab: &Lab) -> Vec<(f64, f64)> {
+impl Source {
+    fn of(self, lab: &Lab) -> Points {
         match self {
             Self::Published(points) => points.to_vec(),
             Self::Measured { nics, setup, of } => {
