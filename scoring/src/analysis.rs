@@ -151,6 +151,8 @@ pub struct Analysis {
     pub anomalies: Anomalies,
     /// Which flows are the connections.
     pub(crate) pairs: Vec<Pair>,
+    /// What the requester's and the responder's host answered at once, in the order of the answers.
+    pub(crate) prompt: [Vec<PromptAnswer>; 2],
 }
 
 /// What to judge by.
@@ -276,6 +278,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         message_times: messages::per_message(&observation.completions),
         anomalies,
         pairs,
+        prompt: prompt.into_answers(),
     }
 }
 
@@ -311,16 +314,16 @@ fn pass(
     for (at, record) in trace.records().iter().enumerate() {
         let fate = trace.fate(record);
         let copies = if let Fate::Delivered { copies, .. } = fate { copies } else { 1 };
-        if routes[record.flow.index()].requests != NOBODY {
-            findings.shared_path.request(record, copies);
-        } else if routes[record.flow.index()].answers != NOBODY {
-            findings.shared_path.answer(record, copies);
-        }
         while let Some(Reverse((left, held_at))) =
             held.peek().copied().filter(|Reverse((left, _))| *left < record.time)
         {
             held.pop();
             leave(held_at, left, trackers, cnp, findings);
+        }
+        if routes[record.flow.index()].requests != NOBODY {
+            findings.shared_path.request(record, copies);
+        } else if routes[record.flow.index()].answers != NOBODY {
+            findings.shared_path.answer(record, copies);
         }
         if record.event() != Event::None {
             events.add(record);

@@ -10,8 +10,10 @@ use crate::connections::Pair;
 use crate::sides::Sides;
 
 /// A packet that a host answered as soon as it came.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct PromptAnswer {
+    /// The flow of the packet.
+    pub(crate) flow: FlowId,
     /// When the packet left the switch, and when the answer entered it.
     pub(crate) left: Nanos,
     pub(crate) answered: Nanos,
@@ -80,6 +82,11 @@ impl<'a> PromptAnswers<'a> {
         &self.answers
     }
 
+    /// The same, when the trace has ended.
+    pub(crate) fn into_answers(self) -> [Vec<PromptAnswer>; 2] {
+        self.answers
+    }
+
     /// A packet enters the switch.
     #[inline]
     pub(crate) fn enters(&mut self, record: &Record, fate: Fate) {
@@ -110,7 +117,8 @@ impl<'a> PromptAnswers<'a> {
             if psn == record.psn
                 && let Some(host) = self.sides.of(self.trace.flow(record).source)
             {
-                self.answers[host.index()].push(PromptAnswer { left, answered: record.time, frame_len });
+                let answered = record.time;
+                self.answers[host.index()].push(PromptAnswer { flow, left, answered, frame_len });
             }
         }
     }

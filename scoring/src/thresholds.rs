@@ -18,6 +18,10 @@ pub const ACK_IN_FLIGHT: Nanos = Nanos::from_millis(20);
 /// slowest NAK of any real stack measured for Send and Write (13 ms, emulated rdma_rxe); hardware takes microseconds.
 pub const ANSWER_PATIENCE: Nanos = Nanos::from_millis(50);
 
+/// How long a requester may take to go back for what it has heard, to what is missing by then: E810 takes 83 ms to make the
+/// NACK of a Read (001 §6.1). That is slow, and no timer that expires too soon.
+pub const SLOWEST_NACK: Nanos = Nanos::from_millis(100);
+
 /// How much longer or shorter the switch sees a timer run than the requester did. It stamps what the requester
 /// sends some microseconds after the timer was started, and what makes progress some before that arrives; queues
 /// at the ports let both vary by a few packets.

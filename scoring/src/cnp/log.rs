@@ -112,7 +112,8 @@ impl Log {
         host.first.get_or_insert(record.flow);
         flow.open += 1;
         let (sequence, psn, frame_len) = (record.sequence, record.psn, record.frame_len);
-        flow.oldest.get_or_insert((PromptAnswer { left, answered: left, frame_len }, alone));
+        let unanswered = PromptAnswer { flow: record.flow, left, answered: left, frame_len };
+        flow.oldest.get_or_insert((unanswered, alone));
         if record.class().is_data() {
             host.marked += 1;
             if !flow.disturbed {

@@ -1,5 +1,4 @@
-//! What all connections share on their way, and one may wait for another at: the requester's NIC, and the ports of the
-//! switch.
+//! What all connections share on their way, and one may wait for another at: both NICs, and the ports of the switch.
 
 use dumper::{Nanos, Record};
 
@@ -16,6 +15,23 @@ pub struct SharedPath {
     last_request: Nanos,
     requests: Queue,
     answers: Queue,
+    /// When the last packet of a responder entered the switch, and for how long until then it had nothing to send.
+    last_answer: Nanos,
+    idle: Nanos,
+}
+
+/// A moment, and for how long until then the responder's NIC had nothing to send.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) time: Nanos,
+    idle: Nanos,
+}
+
+impl Moment {
+    /// For how long since an earlier moment an answer had nothing to wait behind in the responder's NIC.
+    pub(super) fn idle_since(self, earlier: Self) -> Nanos {
+        self.idle - earlier.idle
+    }
 }
 
 impl SharedPath {
@@ -34,6 +50,16 @@ impl SharedPath {
     #[inline]
     pub fn answer(&mut self, record: &Record, copies: u8) {
         self.answers.take(record, copies);
+        self.idle = self.at(record.time).idle;
+        self.last_answer = record.time;
+    }
+
+    /// A moment at or after the last packet.
+    #[inline]
+    pub(super) fn at(&self, time: Nanos) -> Moment {
+        let silent = time - self.last_answer;
+        let idle = if silent > TIMER_SLACK { self.idle + silent } else { self.idle };
+        Moment { time, idle }
     }
 
     /// How much later than the switch a responder may have seen a request, as requests queue up where its link is slower

@@ -122,7 +122,12 @@ pub const CONSEQUENCES: &[Consequence] = &[
         &[Cause::DuplicateRequests],
         "the requester takes a response that it did not ask for as that to its next request",
     ),
-    row(ResumeLate, &[NakIgnored], &[], "the NAKed PSN itself is not repeated until the timer expires"),
+    row(
+        ResumeLate,
+        &[NakIgnored, ResumeEarly],
+        &[],
+        "the NAKed PSN itself is not repeated until the timer expires, and what is repeated behind it may be acknowledged by then",
+    ),
     row(
         RetransmissionWithoutCause,
         &[RtoBelowMinimum],

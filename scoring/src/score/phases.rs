@@ -11,6 +11,7 @@ use super::baseline::discards;
 use super::passage::{Passage, departures};
 use crate::Analysis;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
+use crate::prompt::PromptAnswer;
 use crate::retransmission::Retransmission;
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
@@ -76,7 +77,7 @@ pub(super) fn phases(
             && !analysis.pairs[phase.connection - 1].answers.is_some_and(|flow| passage.refused[flow.index()])
     });
     if !phases.is_empty() {
-        leave_out_queues(trace, sides, &mut phases);
+        leave_out_queues(trace, sides, analysis, &mut phases);
         count_at_once(trace, analysis, &mut phases);
     }
     phases
@@ -180,11 +181,12 @@ impl Phase {
 }
 
 /// Takes off what may have waited: the packet that starts a phase behind others on the slowest link to its receiver, the
-/// one that ends it behind what its sender was sending without a break.
+/// one that ends it behind what its sender was sending without a break. While its host leaves unanswered what it answers at
+/// once on another connection, it is not the NACK that is slow.
 ///
 /// A phase that ends right behind a NAK of the same connection may have been over before: what a responder answers it answers
 /// in order, and that NAK has a phase of its own.
-fn leave_out_queues(trace: &Trace, sides: &Sides, phases: &mut Vec<Phase>) {
+fn leave_out_queues(trace: &Trace, sides: &Sides, analysis: &Analysis, phases: &mut Vec<Phase>) {
     let records = trace.records();
     let mut concerns = vec![false; records.len()];
     for phase in phases.iter() {
@@ -218,12 +220,22 @@ fn leave_out_queues(trace: &Trace, sides: &Sides, phases: &mut Vec<Phase>) {
             ready.entry(at).and_modify(|ready| *ready = *since);
         }
     }
+    let late = analysis.prompt.each_ref().map(|answers| {
+        answers.iter().filter(|answer| answer.took() > GOOD_NIC).collect::<Vec<&PromptAnswer>>()
+    });
     let is_nak = |record: &Record| {
         record.class() == Class::Acknowledge && matches!(record.aeth().syndrome, Syndrome::Nak(_))
     };
     phases.retain_mut(|phase| {
         let since = &records[ready[&phase.end]];
-        phase.net = since.time - arrives[&phase.begin];
+        let arrives = arrives[&phase.begin];
+        let host = side_of[records[phase.end].flow.index()];
+        let connection = analysis.pairs[phase.connection - 1].requests;
+        let others = host.into_iter().flat_map(|host| &late[host.index()]);
+        let unanswered = others
+            .filter(|answer| answer.flow != connection)
+            .map(|answer| answer.answered.min(since.time) - answer.left.max(arrives));
+        phase.net = since.time - arrives - unanswered.max().unwrap_or_default();
         ready[&phase.end] == phase.end || since.flow != records[phase.end].flow || !is_nak(since)
     });
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use dumper::trace::{Origin, Record, flags};
 use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
-use dumper::{Event, Flow, FlowId, Nanos, Observation, Psn, Trace};
+use dumper::{Event, Exit, Flow, FlowId, Nanos, Observation, Psn, Trace};
 use scoring::{Analysis, Options, analyze};
 
 pub(crate) const NAK: Syndrome = Syndrome::Nak(NakCode::PsnSequenceError);
@@ -65,6 +65,13 @@ impl Hand {
     /// A packet that the injector drops.
     pub(crate) fn lost(&mut self, time: u64, flow: FlowId, opcode: Opcode, psn: u32) -> u32 {
         self.with(time, flow, opcode, psn, |record| record.set_event(Event::Drop))
+    }
+
+    /// A packet that the injector holds back until `left`.
+    pub(crate) fn late(&mut self, time: u64, flow: FlowId, opcode: Opcode, psn: u32, left: u64) {
+        let sequence = self.with(time, flow, opcode, psn, |record| record.set_event(Event::Reorder));
+        let exit = Exit { time: Nanos(left), copies: 1, corrupt: false, ce: false, mig_req: None };
+        self.trace.set_exit(sequence as usize - 1, exit);
     }
 
     /// The last packet of a message: it asks for an acknowledgement.

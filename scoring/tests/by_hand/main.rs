@@ -8,3 +8,4 @@ mod latency;
 mod score;
 mod shares;
 mod violations;
+mod waiting;

@@ -14,7 +14,9 @@ use crate::gbn::window::Past;
 use crate::known::Timeout;
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
-use crate::thresholds::{ACK_IN_FLIGHT, LATEST_EXPIRY, RNR_WAIT_PERCENT, SHORTEST_TIMEOUT, TIMER_SLACK};
+use crate::thresholds::{
+    ACK_IN_FLIGHT, LATEST_EXPIRY, RNR_WAIT_PERCENT, SHORTEST_TIMEOUT, SLOWEST_NACK, TIMER_SLACK,
+};
 
 impl Requester {
     /// The requester repeats from an earlier PSN than the one that was next.
@@ -388,10 +390,10 @@ impl Requester {
 }
 
 /// Whether going back with `packet` may be for a cause that names an earlier PSN: that was acknowledged when the
-/// requester was about to repeat it, and what has passed the switch since may not have arrived.
+/// requester was about to repeat it, and what has passed the switch since may not have arrived, or the requester is slow.
 fn overtaken_by(cause: Option<Cause>, packet: &Packet) -> bool {
     cause.is_some_and(|cause| {
-        cause.pending > 0 && cause.psn.is_before(packet.psn) && packet.time - cause.time <= ACK_IN_FLIGHT
+        cause.pending > 0 && cause.psn.is_before(packet.psn) && packet.time - cause.time <= SLOWEST_NACK
     })
 }
 

@@ -5,17 +5,17 @@ mod owed;
 
 use std::collections::VecDeque;
 
+use dumper::Psn;
 use dumper::wire::{Class, Position};
-use dumper::{Nanos, Psn};
 
 use self::messages::Messages;
-use self::owed::OwedAck;
+use self::owed::{OwedAck, out_of_patience};
 use super::requester::NakCause;
+use super::shared_path::Moment;
 use super::tables::responder::{Event, State};
 use super::tracker::{Answer, Ledger, Packet};
 use crate::anomaly::{Evidence, Role};
 use crate::rules::Rule;
-use crate::thresholds::ANSWER_PATIENCE;
 
 /// An expected PSN beyond which a packet was delivered.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ struct Gap {
     psn: Psn,
     /// First packet beyond it, and when it left the switch.
     out_of_order: u32,
-    opened: Nanos,
+    opened: Moment,
     /// Packets delivered beyond it. One alone may have been lost behind the switch.
     seen: u32,
     /// After the highest of them, which the responder has thrown away.
@@ -35,11 +35,11 @@ struct Gap {
 }
 
 impl Gap {
-    const fn opened_by(packet: &Packet, psn: Psn, owed: bool) -> Self {
+    fn opened_by(packet: &Packet, psn: Psn, owed: bool, ledger: &Ledger<'_>) -> Self {
         Self {
             psn,
             out_of_order: packet.sequence,
-            opened: packet.time,
+            opened: ledger.shared_path.at(packet.time),
             seen: 1,
             thrown_away: packet.end(),
             owed,
@@ -69,7 +69,7 @@ pub(super) struct Responder {
     acknowledged: Psn,
     gap: Option<Gap>,
     /// Gaps that closed before their NAK was seen.
-    unanswered: VecDeque<(Gap, Nanos)>,
+    unanswered: VecDeque<(Gap, Moment)>,
     /// A NAK was taken as that of a gap, and an earlier one was never NAKed; nothing was acknowledged since. It may have
     /// been the earlier one's, with a PSN that is wrong, and the next NAK that of the gap.
     passed_over: bool,
@@ -155,7 +155,8 @@ impl Responder {
             }
             // While nobody can say whether it takes anything, it owes nothing.
             if self.uncertain.is_none() {
-                let (psn, sequence, since) = (packet.psn, packet.sequence, packet.time);
+                let (psn, sequence, since) =
+                    (packet.psn, packet.sequence, ledger.shared_path.at(packet.time));
                 let owed = OwedAck { psn, sequence, since, unanswered: 0 };
                 if packet.opcode.class() == Class::ReadRequest {
                     self.asked_read.get_or_insert(owed);
@@ -167,7 +168,7 @@ impl Responder {
                 self.messages.completed(packet.end().sub(1));
             }
             if self.state != State::InOrder {
-                self.close_gap(packet.time);
+                self.close_gap(ledger.shared_path.at(packet.time));
             }
             self.step(Event::TakeExpected, packet, ledger, String::new);
             Some(true)
@@ -192,7 +193,7 @@ impl Responder {
                     && self.unsure != Some(self.expected)
                     && self.uncertain.is_none();
                 let first = self.naked.is_none() && self.refused.is_none();
-                self.gap = Some(Gap { first, ..Gap::opened_by(packet, self.expected, owed) });
+                self.gap = Some(Gap { first, ..Gap::opened_by(packet, self.expected, owed, ledger) });
             }
         }
         self.step(Event::TakeBeyond, packet, ledger, String::new);
@@ -221,9 +222,10 @@ impl Responder {
         if !asks || !is_duplicate || self.state == State::Failed {
             return;
         }
-        let owed = OwedAck { psn: packet.psn, sequence: packet.sequence, since: packet.time, unanswered: 0 };
+        let since = ledger.shared_path.at(packet.time);
+        let owed = OwedAck { psn: packet.psn, sequence: packet.sequence, since, unanswered: 0 };
         match self.owed {
-            Some(earlier) if packet.time - earlier.since >= ANSWER_PATIENCE => {
+            Some(earlier) if out_of_patience(earlier.since, since, ledger) => {
                 let unanswered = earlier.unanswered + 1;
                 if self.judge_reack(OwedAck { unanswered, ..earlier }, packet.sequence, ledger) {
                     self.owed = None;
@@ -236,14 +238,14 @@ impl Responder {
         }
     }
 
-    fn close_gap(&mut self, now: Nanos) {
+    fn close_gap(&mut self, now: Moment) {
         if let Some(gap) = self.gap.take() {
             self.remember(gap, now);
         }
     }
 
     /// A NAK for `gap` may still come.
-    fn remember(&mut self, gap: Gap, closed: Nanos) {
+    fn remember(&mut self, gap: Gap, closed: Moment) {
         if self.unanswered.len() == REMEMBERED_GAPS {
             self.unanswered.pop_front();
         }
@@ -370,9 +372,9 @@ impl Responder {
         let known_discards = ledger.responder_discards;
         let late = self.unanswered.iter().position(|(gap, _)| gap.psn == psn);
         // What was missing has come, and the NAK asks for what was thrown away behind it.
-        let is_behind = |(gap, _): &(Gap, Nanos)| psn == self.expected && gap.thrown_away.is_after(psn);
+        let is_behind = |(gap, _): &(Gap, Moment)| psn == self.expected && gap.thrown_away.is_after(psn);
         let behind = self.unanswered.iter().position(is_behind);
-        let is_earlier = |(gap, _): &(Gap, Nanos)| gap.owed && gap.psn.is_before(psn);
+        let is_earlier = |(gap, _): &(Gap, Moment)| gap.owed && gap.psn.is_before(psn);
         let passes_over = self.unanswered.front().is_some_and(is_earlier);
         let (event, cause) = if let Some(gap) = self.gap.filter(|gap| gap.psn == psn) {
             self.gap = None;
@@ -439,7 +441,7 @@ impl Responder {
         cause.map(|gap| NakCause {
             psn,
             out_of_order: gap.out_of_order,
-            generation: packet.time - gap.opened,
+            generation: packet.time - gap.opened.time,
         })
     }
 
@@ -469,7 +471,8 @@ impl Responder {
                 gap.owed = false;
             }
             if more_followed {
-                self.remember(Gap::opened_by(packet, psn, false), packet.time);
+                let gap = Gap::opened_by(packet, psn, false, ledger);
+                self.remember(gap, gap.opened);
             }
         }
     }

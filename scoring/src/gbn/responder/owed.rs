@@ -4,6 +4,7 @@ use dumper::{Nanos, Psn};
 
 use super::{Gap, Responder};
 use crate::anomaly::{Evidence, Role};
+use crate::gbn::shared_path::Moment;
 use crate::gbn::tables::responder::State;
 use crate::gbn::tracker::{Ledger, Packet};
 use crate::rules::Rule;
@@ -14,9 +15,14 @@ use crate::thresholds::ANSWER_PATIENCE;
 pub(super) struct OwedAck {
     pub(super) psn: Psn,
     pub(super) sequence: u32,
-    pub(super) since: Nanos,
+    pub(super) since: Moment,
     /// Duplicates that asked and were not answered in time.
     pub(super) unanswered: u32,
+}
+
+/// Whether an answer that was owed since a moment is missing at a later one: what waits behind other answers is not.
+pub(super) fn out_of_patience(since: Moment, now: Moment, ledger: &Ledger<'_>) -> bool {
+    now.idle_since(since) >= ANSWER_PATIENCE + ledger.shared_path.requests_queued()
 }
 
 impl Responder {
@@ -35,11 +41,11 @@ impl Responder {
             && !matches!(self.state, State::Failed | State::NotReady)
             && self.uncertain.is_none()
             && !read(asked.psn);
-        if !clear || packet.time - asked.since < ANSWER_PATIENCE + ledger.shared_path.requests_queued() {
+        if !clear || !out_of_patience(asked.since, ledger.shared_path.at(packet.time), ledger) {
             return;
         }
         let relative = ledger.relative(asked.psn);
-        let waited = packet.time - asked.since;
+        let waited = packet.time - asked.since.time;
         let what =
             format!("took PSN {relative}, which asks for an ACK, and did not acknowledge it in {waited}");
         let evidence = Evidence::packets([asked.sequence, packet.sequence]).with_time("waited", waited);
@@ -50,14 +56,14 @@ impl Responder {
     /// A duplicate shows that the requester has waited in vain for any response to a Read.
     pub(super) fn judge_first_response(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let Some(asked) = self.asked_read.filter(|asked| !packet.psn.is_after(asked.psn)) else { return };
-        let waited = packet.time - asked.since;
         let clear = ledger.responder_discards == Some(0)
             && !matches!(self.state, State::Failed | State::NotReady)
             && self.uncertain.is_none();
-        if !clear || waited < ANSWER_PATIENCE + ledger.shared_path.requests_queued() {
+        if !clear || !out_of_patience(asked.since, ledger.shared_path.at(packet.time), ledger) {
             return;
         }
         let relative = ledger.relative(asked.psn);
+        let waited = packet.time - asked.since.time;
         let what = format!("took the Read request of PSN {relative}, and answered nothing of it in {waited}");
         let evidence = Evidence::packets([asked.sequence, packet.sequence]).with_time("waited", waited);
         self.judge_absence(Rule::ResponseGap, what, evidence, ledger);
@@ -65,13 +71,13 @@ impl Responder {
     }
 
     /// Judges a gap that was not NAKed until `until`.
-    pub(super) fn judge_missing_nak(&self, gap: &Gap, until: Nanos, ledger: &mut Ledger<'_>) {
-        let waited = until - gap.opened;
+    pub(super) fn judge_missing_nak(&self, gap: &Gap, until: Moment, ledger: &mut Ledger<'_>) {
         let certain = ledger.responder_discards == Some(0) || (gap.seen > 1 && gap.first);
-        if !(gap.owed && certain && waited >= ANSWER_PATIENCE + ledger.shared_path.requests_queued()) {
+        if !(gap.owed && certain && out_of_patience(gap.opened, until, ledger)) {
             return;
         }
         let relative = ledger.relative(gap.psn);
+        let waited = until.time - gap.opened.time;
         let what = format!("sent no NAK for PSN {relative} in {waited}, with later packets delivered");
         let evidence = Evidence::packets([gap.out_of_order]).with_time("waited", waited);
         self.judge_absence(Rule::NakMissing, what, evidence, ledger);
@@ -100,7 +106,8 @@ impl Responder {
 
     /// The trace ends at `now`.
     pub(in crate::gbn) fn ends(&mut self, now: Nanos, ledger: &mut Ledger<'_>) {
-        if let Some(owed) = self.owed.filter(|owed| now - owed.since >= ANSWER_PATIENCE) {
+        let now = ledger.shared_path.at(now);
+        if let Some(owed) = self.owed.filter(|owed| out_of_patience(owed.since, now, ledger)) {
             let unanswered = owed.unanswered + 1;
             self.judge_reack(OwedAck { unanswered, ..owed }, owed.sequence, ledger);
         }

@@ -1,0 +1,136 @@
+//! What waits in a NIC, or is slow there, and breaks no other rule by it.
+
+use corpus::TestConfig;
+use dumper::trace::flags;
+use dumper::wire::Opcode::{
+    Cnp, ReadResponseFirst, ReadResponseLast, ReadResponseMiddle, WriteFirst, WriteLast, WriteMiddle,
+    WriteOnly,
+};
+use dumper::{Connection, Endpoint, Event, Psn};
+use scoring::score::{References, score};
+use scoring::{Anomaly, Options, analyze};
+
+use crate::hand::{Hand, NAK, host, rules};
+
+const MS: u64 = 1_000_000;
+
+/// A Write whose second packet is lost and not NAKed for 60 ms, while its responder answers another connection's Read with
+/// a packet every so many nanoseconds.
+fn not_naked_beside_a_read(apart: u64) -> Vec<&'static str> {
+    let mut hand = Hand::new();
+    let (there, back) = hand.connection();
+    let (asks, answers) = (hand.flow(1, 2, 0x44, 0xc001), hand.flow(2, 1, 0x33, 0xc001));
+    let packets = (60 * MS / apart) as u32;
+    hand.read(900, asks, 500, packets);
+    hand.packet(1_000, there, WriteFirst, 10);
+    hand.lost(1_100, there, WriteMiddle, 11);
+    hand.packet(1_200, there, WriteMiddle, 12);
+    hand.last(1_300, there, WriteLast, 13);
+    for at in 0..packets {
+        let opcode = match at {
+            0 => ReadResponseFirst,
+            _ if at + 1 == packets => ReadResponseLast,
+            _ => ReadResponseMiddle,
+        };
+        hand.with(2_000 + u64::from(at) * apart, answers, opcode, 500 + at, |record| {
+            record.aeth = 0x1f00_0001
+        });
+    }
+    let again = 70 * MS;
+    hand.packet(again, there, WriteFirst, 10);
+    hand.packet(again + 100, there, WriteMiddle, 11);
+    hand.packet(again + 200, there, WriteMiddle, 12);
+    hand.last(again + 300, there, WriteLast, 13);
+    hand.ack(again + 2_000, back, 13, 1);
+    rules(&hand.analyze())
+}
+
+#[test]
+fn an_answer_waits_behind_those_that_its_responder_sends_without_a_break() {
+    assert_eq!(not_naked_beside_a_read(50_000), [""; 0]);
+    assert_eq!(not_naked_beside_a_read(50_001), ["nak-missing"]);
+}
+
+/// Of a Read the third response overtakes the second, which comes then, and the last one is lost. So long after, without a time-out, the requester
+/// asks for what it has thrown away: late for what it missed at first.
+fn reissued_after(wait: u64) -> Vec<&'static str> {
+    let mut config = TestConfig::default();
+    config.traffic.min_retransmit_timeout = 16;
+    let mut hand = Hand::new();
+    let (there, back) = hand.connection();
+    hand.read(1_000, there, 5, 4);
+    hand.with(3_000, back, ReadResponseFirst, 5, |record| record.aeth = 0x1f00_0001);
+    hand.late(3_100, back, ReadResponseMiddle, 6, 3_210);
+    hand.packet(3_200, back, ReadResponseMiddle, 7);
+    hand.with(3_300, back, ReadResponseLast, 8, |record| {
+        record.aeth = 0x1f00_0001;
+        record.set_event(Event::Drop);
+    });
+    hand.read(3_200 + wait, there, 7, 2);
+    hand.with(6_000 + wait, back, ReadResponseFirst, 7, |record| record.aeth = 0x1f00_0001);
+    hand.with(6_100 + wait, back, ReadResponseLast, 8, |record| record.aeth = 0x1f00_0001);
+    rules(&hand.analyze_with(Options { config: Some(&config) }))
+}
+
+#[test]
+fn a_slow_nack_is_no_time_out() {
+    assert_eq!(reissued_after(83 * MS), [""; 0]);
+    assert_eq!(reissued_after(100 * MS), [""; 0]);
+    assert_eq!(reissued_after(100 * MS + 1), ["rto-below-minimum"]);
+}
+
+/// A Write loses a packet, and 300 µs later its responder NAKs it; what it acknowledges on another connection at the same
+/// time it took at `other`.
+fn naked_late_beside(other: u64) -> Vec<String> {
+    let mut hand = Hand::new();
+    let (there, back) = hand.connection();
+    let (beside, beside_back) = (hand.flow(1, 2, 0x44, 0xc001), hand.flow(2, 1, 0x33, 0xc001));
+    hand.packet(1_000, there, WriteFirst, 10);
+    hand.lost(1_100, there, WriteMiddle, 11);
+    hand.last(1_200, there, WriteLast, 12);
+    hand.last(other, beside, WriteOnly, 50);
+    hand.ack(301_000, beside_back, 50, 1);
+    hand.answer(301_200, back, 11, NAK, 0);
+    hand.packet(303_000, there, WriteMiddle, 11);
+    hand.last(303_100, there, WriteLast, 12);
+    hand.ack(305_000, back, 12, 1);
+    let config = TestConfig::default();
+    let observation = hand.observation();
+    let analysis = analyze(&observation, Options { config: Some(&config) });
+    let assessment = score(&config, &observation, &analysis, &References::default());
+    assessment.findings().map(Anomaly::signature).collect()
+}
+
+#[test]
+fn a_receiver_that_answers_nobody_is_not_slow_to_make_a_nack() {
+    assert_eq!(naked_late_beside(1_300), [""; 0]);
+    let slow = ["slow-retransmission/responder/slow-nack/generation-write"];
+    assert_eq!(naked_late_beside(298_000), slow);
+}
+
+/// A notification point sends a CNP 300 µs after the mark, and the ACK of the marked packet as late, or in time.
+fn notified_late(acknowledged: u64) -> Vec<&'static str> {
+    let mut hand = Hand::new();
+    let (there, back) = hand.connection();
+    hand.last(1_000, there, WriteOnly, 10);
+    hand.ack(3_000, back, 10, 1);
+    hand.with(20_000, there, WriteOnly, 11, |record| {
+        record.flags |= flags::ACK_REQ;
+        record.set_event(Event::Ecn);
+    });
+    hand.ack(20_000 + acknowledged, back, 11, 2);
+    hand.packet(320_000, back, Cnp, 0);
+    hand.last(400_000, there, WriteOnly, 12);
+    hand.ack(402_000, back, 12, 3);
+    let mut observation = hand.observation();
+    let end = |n, qpn| Endpoint { ip: host(n), qpn: Some(qpn), initial_psn: Some(Psn::new(10)) };
+    observation.connections = vec![Connection { requester: end(1, 0x11), responder: end(2, 0x22) }];
+    let config = TestConfig::default();
+    rules(&analyze(&observation, Options { config: Some(&config) }))
+}
+
+#[test]
+fn a_receiver_that_answers_nobody_withholds_no_cnp() {
+    assert_eq!(notified_late(299_000), [""; 0]);
+    assert_eq!(notified_late(2_000), ["cnp-withheld"]);
+}
