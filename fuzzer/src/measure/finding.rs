@@ -1,5 +1,6 @@
 //! The numbers behind a finding: tests of our own on its NICs and parameters bring them to light.
 
+use corpus::config::fields;
 use corpus::{FindingRecord, RoceParameters, Role, TestConfig, TrafficClass, Verb};
 use dumper::timers::ack_timeout;
 use executor::Testbed;
@@ -173,14 +174,17 @@ fn cnps(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Judge
 /// configured and recover, then it is lost until the QP fails (000 §6.3).
 fn timers(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, JudgeError> {
     let verb = probe.verb(anomaly);
-    let (timeout, retries) = (probe.of.traffic.min_retransmit_timeout, probe.of.traffic.max_retransmit_retry);
-    // A budget of no retries permits no second round.
-    let fatal = if retries == 0 { 1 } else { FATAL_LOSSES };
+    let timeout = probe.of.traffic.min_retransmit_timeout;
+    // Without any retries a timer shows no schedule.
+    let retries = match probe.of.traffic.max_retransmit_retry {
+        0 => fields::MAX_RETRANSMIT_RETRY.default as u8,
+        configured => configured,
+    };
     let mut counts = Vec::new();
     let mut waits: Vec<(u32, u32, Vec<f64>)> = Vec::new();
     for message in 1..=setups::TAILS {
         let before = (1..message).map(|_| u32::from(retries));
-        let mut config = setups::tails(verb, before.chain([fatal]));
+        let mut config = setups::tails(verb, before.chain([FATAL_LOSSES]));
         config.traffic.min_retransmit_timeout = timeout;
         config.traffic.max_retransmit_retry = retries;
         let seen = probe.run(config)?.map(|run| run.seen().waits()).unwrap_or_default();
@@ -205,7 +209,7 @@ fn timers(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Jud
         })
         .collect();
     if !counts.is_empty() {
-        let what = format!("retries until the QP fails, {}", range(1, counts.len() as u32));
+        let what = format!("retries where {retries} are configured, {}", range(1, counts.len() as u32));
         measured.push(Measured::new(what, Value::counts(counts), ""));
     }
     Ok(measured)

@@ -103,7 +103,7 @@ fn schedule_of_the_timer_and_retries() {
     let text: Vec<_> = lines(&measured).map(|(what, value)| format!("{what}: {value}")).collect();
     assert!(text[0].starts_with("waits of the ACK timer, messages 1 to 5: 0.0201, 0.0403,"), "{text:?}");
     assert!(text[0].ends_with(" T)"), "{text:?}");
-    assert_eq!(text[1], "retries until the QP fails, messages 1 to 5: 5, 5, 5, 5, 5");
+    assert_eq!(text[1], "retries where 5 are configured, messages 1 to 5: 5, 5, 5, 5, 5");
 }
 
 #[test]
