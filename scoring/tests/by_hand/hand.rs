@@ -67,9 +67,19 @@ impl Hand {
         self.with(time, flow, opcode, psn, |record| record.set_event(Event::Drop))
     }
 
-    /// A packet that the injector holds back until `left`.
-    pub(crate) fn late(&mut self, time: u64, flow: FlowId, opcode: Opcode, psn: u32, left: u64) {
-        let sequence = self.with(time, flow, opcode, psn, |record| record.set_event(Event::Reorder));
+    /// A Read response that the injector holds back until `left`, with its extension header.
+    pub(crate) fn late(
+        &mut self,
+        time: u64,
+        flow: FlowId,
+        opcode: Opcode,
+        psn: u32,
+        (aeth, left): (u32, u64),
+    ) {
+        let sequence = self.with(time, flow, opcode, psn, |record| {
+            record.aeth = aeth;
+            record.set_event(Event::Reorder);
+        });
         let exit = Exit { time: Nanos(left), copies: 1, corrupt: false, ce: false, mig_req: None };
         self.trace.set_exit(sequence as usize - 1, exit);
     }

@@ -17,7 +17,7 @@ fn config(text: &str) -> TestConfig {
 }
 
 fn analysis(config: &TestConfig, observation: &Observation) -> Analysis {
-    analyze(observation, Options { config: Some(config), ..Options::default() })
+    analyze(observation, Options { config: Some(config) })
 }
 
 fn signatures(assessment: &Assessment) -> Vec<String> {

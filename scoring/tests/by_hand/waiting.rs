@@ -3,8 +3,8 @@
 use corpus::TestConfig;
 use dumper::trace::flags;
 use dumper::wire::Opcode::{
-    Cnp, ReadResponseFirst, ReadResponseLast, ReadResponseMiddle, WriteFirst, WriteLast, WriteMiddle,
-    WriteOnly,
+    Cnp, ReadResponseFirst, ReadResponseLast, ReadResponseMiddle, ReadResponseOnly, WriteFirst, WriteLast,
+    WriteMiddle, WriteOnly,
 };
 use dumper::{Connection, Endpoint, Event, Psn};
 use scoring::score::{References, score};
@@ -33,7 +33,7 @@ fn not_naked_beside_a_read(apart: u64) -> Vec<&'static str> {
             _ => ReadResponseMiddle,
         };
         hand.with(2_000 + u64::from(at) * apart, answers, opcode, 500 + at, |record| {
-            record.aeth = 0x1f00_0001
+            record.aeth = 0x1f00_0001;
         });
     }
     let again = 70 * MS;
@@ -60,7 +60,7 @@ fn reissued_after(wait: u64) -> Vec<&'static str> {
     let (there, back) = hand.connection();
     hand.read(1_000, there, 5, 4);
     hand.with(3_000, back, ReadResponseFirst, 5, |record| record.aeth = 0x1f00_0001);
-    hand.late(3_100, back, ReadResponseMiddle, 6, 3_210);
+    hand.late(3_100, back, ReadResponseMiddle, 6, (0, 3_210));
     hand.packet(3_200, back, ReadResponseMiddle, 7);
     hand.with(3_300, back, ReadResponseLast, 8, |record| {
         record.aeth = 0x1f00_0001;
@@ -77,6 +77,34 @@ fn a_slow_nack_is_no_time_out() {
     assert_eq!(reissued_after(83 * MS), [""; 0]);
     assert_eq!(reissued_after(100 * MS), [""; 0]);
     assert_eq!(reissued_after(100 * MS + 1), ["rto-below-minimum"]);
+}
+
+/// Of two Reads the second is answered before the first. The requester asks again for what it has thrown away, 83 ms late,
+/// and then so often by its timer, with one retry allowed.
+fn reissued_late_and_again(times: u64) -> Vec<&'static str> {
+    let mut config = TestConfig::default();
+    config.traffic.max_retransmit_retry = 1;
+    let mut hand = Hand::new();
+    let (there, back) = hand.connection();
+    hand.read(1_000, there, 10, 1);
+    hand.read(1_100, there, 11, 1);
+    hand.late(3_000, back, ReadResponseOnly, 10, (0x1f00_0001, 30 * MS));
+    hand.with(3_100, back, ReadResponseOnly, 11, |record| record.aeth = 0x1f00_0002);
+    for at in 0..=times {
+        let sent = 83 * MS + at * 160 * MS;
+        hand.read(sent, there, 11, 1);
+        hand.with(sent + 2_000, back, ReadResponseOnly, 11, |record| {
+            record.aeth = 0x1f00_0002;
+            record.set_event(Event::Drop);
+        });
+    }
+    rules(&hand.analyze_with(Options { config: Some(&config) }))
+}
+
+#[test]
+fn a_slow_nack_was_paid_for_when_it_was_due() {
+    assert_eq!(reissued_late_and_again(1), [""; 0]);
+    assert_eq!(reissued_late_and_again(2), ["retries-beyond-budget"]);
 }
 
 /// A Write loses a packet, and 300 µs later its responder NAKs it; what it acknowledges on another connection at the same

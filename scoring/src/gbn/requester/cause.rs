@@ -3,7 +3,7 @@
 use dumper::{Nanos, Psn};
 
 use crate::gbn::tracker::Packet;
-use crate::thresholds::ACK_IN_FLIGHT;
+use crate::thresholds::SLOWEST_NACK;
 
 /// A NACK that was delivered to the requester (or, for a Read, a reason to make one).
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ impl Cause {
                 let (sequence, time) = (packet.sequence, packet.time);
                 // What was not acted on may be acted on still, from where it is then needed.
                 let overtaken =
-                    cause.filter(|old| time - old.time <= ACK_IN_FLIGHT).map_or(0, |old| old.pending);
+                    cause.filter(|old| time - old.time <= SLOWEST_NACK).map_or(0, |old| old.pending);
                 *cause =
                     Some(Self { psn, sequence, time, pending: overtaken.saturating_add(1), acted: false });
                 true

@@ -18,7 +18,7 @@ use super::tracker::{Answer, Ledger, Lost, Packet};
 use super::window::{Sent, Window};
 use crate::anomaly::Role;
 use crate::known::{Known, Timeout};
-use crate::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE};
+use crate::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE, SLOWEST_NACK};
 
 /// A NAK as it was sent: when, and by which out-of-order packet. It is heard only if it is delivered.
 #[derive(Clone, Copy, Debug)]
@@ -389,9 +389,9 @@ impl Requester {
         self.budget.progress(now, self.last_sent, paid_before);
     }
 
-    /// Whether a NAK or implied NAK was delivered a moment ago and not acted on.
+    /// Whether a NAK or implied NAK was delivered that is not acted on and may be yet.
     fn is_pending(&self, now: Nanos) -> bool {
-        let pending = |cause: &Cause| cause.pending > 0 && now - cause.time <= ACK_IN_FLIGHT;
+        let pending = |cause: &Cause| cause.pending > 0 && now - cause.time <= SLOWEST_NACK;
         [&self.nak, &self.gap].into_iter().flatten().any(pending)
     }
 

@@ -234,8 +234,8 @@ impl Requester {
             };
             let event = match event {
                 _ if self.timer_is_due(packet.time, ledger) => event,
-                _ if overtaken_by(self.nak, packet) => Event::ResumeAtNak,
-                _ if overtaken_by(self.gap, packet) => Event::ResumeAtGap,
+                _ if overtaken_by(self.nak, packet, SLOWEST_NACK) => Event::ResumeAtNak,
+                _ if overtaken_by(self.gap, packet, SLOWEST_NACK) => Event::ResumeAtGap,
                 other => other,
             };
             return if crossing && event != Event::ResumeTooSoon { Event::ResumeCrossing } else { event };
@@ -293,7 +293,7 @@ impl Requester {
     /// Whether an RNR NAK may still be on its way while the requester goes back for something else.
     fn may_not_have_heard_rnr(&self, packet: &Packet) -> bool {
         self.may_have_expired_before(packet.time)
-            || [self.nak, self.gap].into_iter().any(|cause| overtaken_by(cause, packet))
+            || [self.nak, self.gap].into_iter().any(|cause| overtaken_by(cause, packet, ACK_IN_FLIGHT))
     }
 
     /// Whether an RNR NAK of what is sent asks for a wait that is not over: should the timer run meanwhile, and expire, nobody
@@ -389,11 +389,12 @@ impl Requester {
     }
 }
 
-/// Whether going back with `packet` may be for a cause that names an earlier PSN: that was acknowledged when the
-/// requester was about to repeat it, and what has passed the switch since may not have arrived, or the requester is slow.
-fn overtaken_by(cause: Option<Cause>, packet: &Packet) -> bool {
+/// Whether going back with `packet` may be for a cause that names an earlier PSN and was heard so long ago at most: that was
+/// acknowledged when the requester was about to repeat it, and what has passed the switch since may not have arrived, or the
+/// requester is slow.
+fn overtaken_by(cause: Option<Cause>, packet: &Packet, within: Nanos) -> bool {
     cause.is_some_and(|cause| {
-        cause.pending > 0 && cause.psn.is_before(packet.psn) && packet.time - cause.time <= SLOWEST_NACK
+        cause.pending > 0 && cause.psn.is_before(packet.psn) && packet.time - cause.time <= within
     })
 }
 
