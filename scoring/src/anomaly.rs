@@ -79,6 +79,39 @@ impl Kind {
     }
 }
 
+impl Kind {
+    /// What it is, in a few words for the reader of a summary.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::GbnViolation => "NAKs, ACKs or retransmissions that go-back-N does not allow",
+            Self::ProtocolViolation => "another rule of the reliable connection broken",
+            Self::UnexpectedTimeout => {
+                "the ACK timer expires before T or after 4 T, T = 4.096 µs x 2^timeout"
+            }
+            Self::RetryCount => "more or fewer retries than configured before the QP gives up",
+            Self::Stall => "messages that neither complete nor are retried",
+            Self::DataCorruption => {
+                "bytes of a message that did not arrive exactly once, or not as they were sent"
+            }
+            Self::CnpGeneration => {
+                "CNPs that do not fit the ECN marks, or an interval or scope of CNPs that nobody configured"
+            }
+            Self::CounterMismatch => "counters that do not say what the trace shows",
+            Self::UnexplainedDiscard => {
+                "packets that arrive and are not received, with no counter to say why"
+            }
+            Self::NoisyNeighbor => "connections without events that suffer from those of others",
+            Self::SlowRetransmission => {
+                "NACKs that are made, or acted on, more slowly than anything explains"
+            }
+            Self::InteropDiscard => {
+                "packets that one NIC throws away of the other's, where neither does with its own kind"
+            }
+            Self::NonWorkConserving => "bandwidth that one traffic class leaves and another one does not get",
+        }
+    }
+}
+
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::campaign::{Campaign, CampaignError, End, Limits, Request, Stop, Strategy, random_seed};
+use crate::campaign::{Campaign, CampaignError, End, FINDINGS, Limits, Request, Stop, Strategy, random_seed};
+use crate::finding;
 use bytesize::ByteSize;
+use corpus::FindingRecord;
 
 use super::nic_args::NicArgs;
 use super::output::{bad_file, bad_message, complain, print, print_json};
@@ -153,6 +155,12 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
     let printed = match args.format {
         Format::Json => print_json(&campaign.summary(&status, &findings)),
         Format::Text => {
+            let measured = |record: &FindingRecord| {
+                let folder = campaign.folder().join(FINDINGS).join(&record.id);
+                // One whose folder is gone or damaged is listed without its numbers.
+                finding::read(&folder).map(|kept| kept.document.measured).unwrap_or_default()
+            };
+            let findings: Vec<_> = findings.iter().map(|record| (record.clone(), measured(record))).collect();
             print(&report::campaign::text(campaign.settings(), campaign.folder(), &end, &status, &findings))
         }
     };

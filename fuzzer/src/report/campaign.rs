@@ -4,9 +4,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use corpus::{FindingRecord, Minimized};
+use scoring::Kind;
 
 use crate::campaign::{End, FINDINGS, Settings, Status};
 use crate::finding::REPORT;
+use crate::measure::{self, Measured};
 
 /// What is run, before it begins.
 #[must_use]
@@ -30,7 +32,7 @@ pub fn text(
     folder: &Path,
     end: &End,
     status: &Status,
-    findings: &[FindingRecord],
+    findings: &[(FindingRecord, Vec<Measured>)],
 ) -> String {
     let progress = status.progress;
     let seconds = progress.elapsed_ms as f64 / 1e3;
@@ -54,27 +56,46 @@ pub fn text(
         text.push_str("\nNo findings.\n");
         return text;
     }
-    let mut findings: Vec<&FindingRecord> = findings.iter().collect();
-    findings.sort_by_key(|finding| (finding.first_seen_execution, &finding.signature));
     let _ = writeln!(text, "\nFindings: {}", findings.len());
-    for finding in &findings {
-        let minimised = match finding.minimized {
-            Minimized::Pending => "not minimised yet",
-            Minimized::Partial => "minimised as far as the budget went",
-            Minimized::Full => "minimised",
-        };
-        let _ = writeln!(
-            text,
-            "\n  {}\n    {}\n    seen {}x, first by execution {}, {minimised}\n    {}",
-            finding.title,
-            finding.signature,
-            finding.sightings,
-            finding.first_seen_execution,
-            folder.join(FINDINGS).join(&finding.id).join(REPORT).display(),
-        );
+    // Those of a kind together, in the order in which the kinds were seen first.
+    let mut kinds: Vec<&str> = Vec::new();
+    let mut findings: Vec<_> = findings.iter().collect();
+    findings.sort_by_key(|(finding, _)| (finding.first_seen_execution, &finding.signature));
+    for (finding, _) in &findings {
+        if !kinds.contains(&&*finding.kind) {
+            kinds.push(&finding.kind);
+        }
+    }
+    for kind in kinds {
+        let meaning = Kind::ALL.iter().find(|known| known.name() == kind).map(|known| known.meaning());
+        let _ = writeln!(text, "\n{kind}: {}", meaning.unwrap_or("of another version of this program"));
+        for (finding, measured) in findings.iter().filter(|(finding, _)| finding.kind == kind) {
+            one(&mut text, finding, measured, folder);
+        }
     }
     let _ = writeln!(text, "\n`lumina-fuzz replay {}` runs them again.", folder.display());
     text
+}
+
+/// One finding: what is seen, the numbers behind it, how sure it is, where more is.
+fn one(text: &mut String, finding: &FindingRecord, measured: &[Measured], folder: &Path) {
+    let minimised = match finding.minimized {
+        Minimized::Pending => "not minimised yet",
+        Minimized::Partial => "minimised as far as the budget went",
+        Minimized::Full => "minimised",
+    };
+    let _ = writeln!(text, "\n  {}", finding.title);
+    for (what, value) in measure::lines(measured) {
+        let _ = writeln!(text, "    measured: {what}: {value}");
+    }
+    let _ = writeln!(
+        text,
+        "    {}\n    seen {}x, first by execution {}, {minimised}\n    {}",
+        finding.signature,
+        finding.sightings,
+        finding.first_seen_execution,
+        folder.join(FINDINGS).join(&finding.id).join(REPORT).display(),
+    );
 }
 
 /// A score, for people.

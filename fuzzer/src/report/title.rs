@@ -1,9 +1,11 @@
 //! The title of a finding.
 
 use corpus::TestConfig;
-use scoring::{Anomaly, Kind};
+use dumper::Nanos;
+use scoring::{Anomaly, Kind, Rule};
 
 use super::words;
+use crate::measure::digits;
 
 /// Longest title, in characters: one line of a terminal or of a bug tracker's list.
 pub(super) const MAX_TITLE: usize = 100;
@@ -18,10 +20,45 @@ pub fn title(anomaly: &Anomaly, config: &TestConfig) -> String {
             let with_events = config.connections_with_events();
             format!("lets connections suffer that have no events, beside {with_events} that have")
         }
-        _ => anomaly.what.clone(),
+        _ => in_short(anomaly).unwrap_or_else(|| anomaly.what.clone()),
     };
     let room = MAX_TITLE.saturating_sub(traffic.len() + 3);
     format!("{} ({traffic})", shortened(&format!("{who} {what}"), room))
+}
+
+/// What anomalies do that take more than a title to say; none of the others.
+fn in_short(anomaly: &Anomaly) -> Option<String> {
+    let time = |name: &str| anomaly.evidence.times_ns.get(name).map(|time| rough(*time));
+    let text = match (anomaly.rule, anomaly.state) {
+        (Rule::CnpWithheld, "per-port") => {
+            "sends one CNP an interval for the whole port, not for each QP".into()
+        }
+        (Rule::CnpWithheld, "per-destination-ip") => {
+            "sends one CNP an interval for each destination IP, not for each QP".into()
+        }
+        (Rule::CnpWithheld, "interval") => {
+            format!("keeps a longer interval between CNPs than the configured {}", time("configured")?)
+        }
+        (Rule::RtoAboveMaximum, _) => {
+            format!("times out after {}, and the latest is 4 T, {}", time("waited")?, time("limit")?)
+        }
+        (Rule::RtoBelowMinimum, _) => {
+            format!("times out after {}, and the earliest is T, {}", time("waited")?, time("limit")?)
+        }
+        _ => return None,
+    };
+    Some(text)
+}
+
+/// A time to three digits.
+fn rough(time: Nanos) -> String {
+    let (unit, name) = match time.0 {
+        0..1_000 => (1.0, "ns"),
+        1_000..1_000_000 => (1e3, "µs"),
+        1_000_000..1_000_000_000 => (1e6, "ms"),
+        1_000_000_000.. => (1e9, "s"),
+    };
+    format!("{} {name}", digits(time.0 as f64 / unit))
 }
 
 /// The first words of a sentence that fit into so many characters.
