@@ -61,7 +61,7 @@ pub(super) struct Bounds {
     /// A mark had no answer although no CNP of its scope had been sent: no interval explains that.
     never: bool,
     pub(super) longer_than: Nanos,
-    /// Shortest time between two CNPs of the scope.
+    /// Shortest time between two CNPs of the scope, if the first one waited as long as it can have.
     pub(super) apart: Option<Nanos>,
     /// How much shorter than the interval that time may look.
     jitter: Nanos,
@@ -72,8 +72,8 @@ impl Bounds {
     pub(super) fn of(scope: CnpScope, trace: &Trace, sent: &Sent, windows: &[Window], jitter: Nanos) -> Self {
         let key = |flow| ScopeKey::of(scope, trace, flow);
         let scopes = by_scope(sent.cnps, |cnp| key(cnp.flow));
-        let apart =
-            scopes.values().flat_map(|cnps| cnps.windows(2)).map(|two| two[1].sent - two[0].sent).min();
+        let apart = |two: &[Cnp]| two[1].sent - two[0].sent + two[0].waited;
+        let apart = scopes.values().flat_map(|cnps| cnps.windows(2)).map(apart).min();
         let mut bounds = Self { apart, jitter, ..Self::default() };
         for window in windows.iter().filter(|window| sent.unanswered(window)) {
             let cnps = scopes.get(&key(window.mark.flow)).map_or(&[][..], Vec::as_slice);

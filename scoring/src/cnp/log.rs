@@ -8,7 +8,7 @@ use dumper::{Nanos, Psn, Record};
 
 use crate::prompt::{PromptAnswer, is_undisturbed};
 use crate::sides::Side;
-use crate::slowest::SlowestQueue;
+use crate::slowest::{SlowestQueue, on_the_slowest_link};
 
 /// A marked packet of data that left the switch, in order and never repeated: nothing but a limiter excuses a
 /// notification point from answering it.
@@ -29,6 +29,33 @@ pub(super) struct Cnp {
     pub(super) flow: FlowId,
     pub(super) sent: Nanos,
     pub(super) sequence: u32,
+    /// How long it may have waited behind what its host was sending.
+    pub(super) waited: Nanos,
+}
+
+/// What a host is sending, as far as a CNP may wait for it: the packet that is leaving already, and CNPs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sending {
+    since: Nanos,
+    last: Nanos,
+    length: u32,
+}
+
+impl Sending {
+    /// A packet enters the switch; how long it may have waited, if it is a CNP.
+    #[inline]
+    fn packet(&mut self, record: &Record, is_cnp: bool) -> Nanos {
+        // A switch may stamp packets when they begin or when they end.
+        let without_a_break =
+            record.time - self.last <= on_the_slowest_link(record.frame_len.max(self.length));
+        if !is_cnp {
+            self.since = self.last.max(record.time - on_the_slowest_link(record.frame_len));
+        } else if !without_a_break {
+            self.since = record.time;
+        }
+        (self.last, self.length) = (record.time, record.frame_len);
+        record.time - self.since
+    }
 }
 
 /// What one host received and sent.
@@ -45,6 +72,7 @@ pub(super) struct HostLog {
     pub(super) stray: bool,
     /// When it last sent anything.
     pub(super) last_sent: Nanos,
+    sending: Sending,
     first: Option<FlowId>,
     queue: SlowestQueue,
 }
@@ -83,7 +111,9 @@ impl Log {
     #[inline]
     pub(super) fn enters(&mut self, record: &Record, class: Class, fate: Fate, sender: Option<Side>) {
         if let Some(sender) = sender {
-            self.hosts[sender.index()].last_sent = record.time;
+            let host = &mut self.hosts[sender.index()];
+            host.last_sent = record.time;
+            host.sending.packet(record, false);
         }
         if class.is_data() {
             let flow = &mut self.flows[record.flow.index()];
@@ -122,13 +152,14 @@ impl Log {
         }
     }
 
-    /// A host sends a CNP for what it received on a flow, if that is known.
-    pub(super) fn cnp(&mut self, record: &Record, reason: Option<FlowId>, sender: Side) {
+    /// A host sends a CNP for what it received on a flow, if that is known. Returns how long it may have waited to be sent.
+    pub(super) fn cnp(&mut self, record: &Record, reason: Option<FlowId>, sender: Side) -> Nanos {
         let host = &mut self.hosts[sender.index()];
         host.last_sent = record.time;
+        let waited = host.sending.packet(record, true);
         let Some(at) = reason else {
             host.stray = true;
-            return;
+            return waited;
         };
         let flow = &mut self.flows[at.index()];
         // The first mark of all meets no limiter.
@@ -144,7 +175,8 @@ impl Log {
         }
         flow.doubtful |= flow.open != 1;
         flow.open = 0;
-        host.cnps.push(Cnp { flow: at, sent: record.time, sequence: record.sequence });
+        host.cnps.push(Cnp { flow: at, sent: record.time, sequence: record.sequence, waited });
+        waited
     }
 
     /// The marks that each flow owes something for, in the order in which they left; `counts` says of which flows.

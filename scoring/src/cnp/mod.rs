@@ -99,8 +99,8 @@ pub(crate) struct CnpAnalyzer<'a> {
     from_start: Vec<bool>,
     flows: Vec<QpState>,
     counts: Vec<CnpCounts>,
-    /// Time and number of the last CNP on each flow.
-    last_cnp: BTreeMap<FlowId, (Nanos, u32)>,
+    /// Time and number of the last CNP on each flow, and how long it may have waited to be sent.
+    last_cnp: BTreeMap<FlowId, (Nanos, u32, Nanos)>,
     log: Log,
 }
 
@@ -272,11 +272,14 @@ impl<'a> CnpAnalyzer<'a> {
             }
         }
         let Some(side) = self.sides.of(flow.source) else { return };
-        self.log.cnp(record, reason.map(|(marked, _)| marked), side);
+        let waited = self.log.cnp(record, reason.map(|(marked, _)| marked), side);
         let Some(interval) = self.known.host(side).cnp_interval else { return };
-        if let Some((earlier, sequence)) = self.last_cnp.insert(record.flow, (record.time, record.sequence)) {
+        let this = (record.time, record.sequence, waited);
+        if let Some((earlier, sequence, waited)) = self.last_cnp.insert(record.flow, this) {
             let apart = record.time - earlier;
-            if apart.times(100) < interval.times(CNP_INTERVAL_PERCENT) && apart + CNP_BEHIND_DATA < interval {
+            if apart.times(100) < interval.times(CNP_INTERVAL_PERCENT)
+                && apart + CNP_BEHIND_DATA.max(waited) < interval
+            {
                 anomalies.push(Anomaly {
                     rule: Rule::CnpTooEarly,
                     who,

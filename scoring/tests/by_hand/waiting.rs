@@ -162,3 +162,39 @@ fn a_receiver_that_answers_nobody_withholds_no_cnp() {
     assert_eq!(notified_late(299_000), [""; 0]);
     assert_eq!(notified_late(2_000), ["cnp-withheld"]);
 }
+
+/// Two CNPs 2,200 ns apart, where the interval is 4 µs: the first one, on a link of 13 Gb/s, behind packets without a break
+/// that begin with one of so many bytes.
+fn notified_behind(frame_len: u32) -> Vec<&'static str> {
+    let mut hand = Hand::new();
+    let (there, back) = hand.connection();
+    let (beside, beside_back) = (hand.flow(1, 2, 0x44, 0xc001), hand.flow(2, 1, 0x33, 0xc001));
+    let marked = |hand: &mut Hand, time, flow, psn| {
+        hand.with(time, flow, WriteOnly, psn, |record| {
+            record.flags |= flags::ACK_REQ;
+            record.set_event(Event::Ecn);
+        });
+    };
+    marked(&mut hand, 1_000, there, 10);
+    marked(&mut hand, 1_100, beside, 50);
+    hand.read(1_200, beside, 51, 1);
+    marked(&mut hand, 2_900, there, 11);
+    hand.with(3_000, beside_back, ReadResponseOnly, 51, |record| {
+        (record.aeth, record.frame_len) = (0x1f00_0002, frame_len);
+    });
+    let cnp = |hand: &mut Hand, time, flow| {
+        hand.with(time, flow, Cnp, 0, |record| record.frame_len = 74);
+    };
+    cnp(&mut hand, 3_060, beside_back);
+    cnp(&mut hand, 3_120, back);
+    cnp(&mut hand, 5_320, back);
+    hand.ack(6_000, back, 11, 2);
+    let config = TestConfig::default();
+    rules(&hand.analyze_with(Options { config: Some(&config) }))
+}
+
+#[test]
+fn a_cnp_waits_behind_the_packet_that_is_leaving_and_behind_others() {
+    assert_eq!(notified_behind(2_110), [""; 0]);
+    assert_eq!(notified_behind(2_000), ["cnp-too-early"]);
+}
