@@ -127,7 +127,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(matrix: &Matrix, seeds: impl Iterator<Item = u64> + Clone) -> Self {
+    fn of(matrix: &Matrix, seeds: std::ops::RangeInclusive<u64>) -> Self {
         let mut tally = Self { alarms: Vec::new(), must: Default::default() };
         for (column, nics) in matrix.nics.iter().enumerate() {
             let pair = nics.join(" → ");

@@ -78,7 +78,7 @@ fn events_hide_no_pair_and_make_none() {
 fn without_pairs_discards_are_unexplained() {
     let config = sends(16, "");
     let observation = executor::sim::run(&config, pair()).unwrap();
-    let options = scoring::Options { config: Some(&config), ..Default::default() };
+    let options = scoring::Options { config: Some(&config) };
     let analysis = scoring::analyze(&observation, options);
     let assessment = scoring::score::score(&config, &observation, &analysis, &References::default());
     assert_eq!(signatures(&assessment), [UNEXPLAINED]);
