@@ -61,8 +61,11 @@ fn shows_the_threshold_of_each_profile() {
     for (fields, threshold, verb) in [
         ("contexts = 5", 5, Verb::Read),
         ("contexts = 20", 20, Verb::Read),
+        // Writes of different connections are in recovery at once where they are sent at once, and not one burst after
+        // the other.
         (
-            "contexts = 10\nverbs = [\"write\"]\n[retransmission.nack-generation-ns]\nwrite = 150_000",
+            "contexts = 10\nverbs = [\"write\"]\n[transmit]\nburst = 1\n\
+             [retransmission.nack-generation-ns]\nwrite = 150_000",
             10,
             Verb::Write,
         ),

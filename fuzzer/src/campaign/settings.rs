@@ -16,7 +16,7 @@ use crate::run::TestbedName;
 pub const KEEP_PROBABILITY: f64 = 0.1;
 
 /// Most tests that a campaign spends on minimising one finding; `minimize` goes on to the end.
-pub const MINIMIZER_BUDGET: u64 = 500;
+pub const MINIMIZER_BUDGET: u64 = 1_000;
 
 /// What a campaign is run with. The constants of the search are in it, so that it means the same to a later version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

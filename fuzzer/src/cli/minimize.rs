@@ -18,7 +18,7 @@ const AFTER_HELP: &str = "\
 Examples:
   lumina-fuzz minimize night/findings/1f0c3d2a9b4e
 
-A campaign spends at most 500 executions on a finding; this goes on where that ended, until nothing can be taken away. \
+A campaign spends at most 1,000 executions on a finding; this goes on where that ended, until nothing can be taken away. \
 The finding's files are written anew, and the corpus of the campaign that it is in knows of it.
 
 Exit codes: 0 done, 1 failed or not reproduced, 2 usage or bad input, 130 interrupted, and what was reached is saved.";

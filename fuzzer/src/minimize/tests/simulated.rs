@@ -17,6 +17,8 @@ fn nic(contexts: u32, verb: Verb) -> NicProfile {
     nic.slow_path = profile::SlowPath { contexts, verbs: vec![slow] };
     // As slow for the other verb, or no connection waits long enough for another one to join it.
     nic.retransmission.nack_generation_ns.write = nic.retransmission.nack_generation_ns.read;
+    // Writes are sent at once, and not one burst after the other.
+    nic.transmit.burst = 1;
     nic
 }
 
