@@ -7,6 +7,7 @@ mod pairs;
 #[path = "../random/profiles.rs"]
 mod profiles;
 mod sharing;
+mod slow_reads;
 #[path = "../support/mod.rs"]
 mod support;
 mod timers;

@@ -59,15 +59,21 @@ impl Requester {
         }
     }
 
+    /// Goes back after a latency, or when an answer that is pending already is due, whichever comes first: a NAK does not
+    /// wait for a Read that is slow to be asked for again.
     fn recover(&mut self, offset: u32, latency: Nanos, cx: &mut Context<'_>) {
-        if self.recovery.pending.replace(offset).is_none() {
-            cx.agenda.note(cx.now + latency, Job::Recover(cx.qp));
+        let due = cx.now + latency;
+        if self.recovery.pending.replace(offset).is_none() || due < self.recovery.due {
+            self.recovery.due = due;
+            cx.agenda.note(due, Job::Recover(cx.qp));
         }
     }
 
     /// The answer to a NACK is due.
     pub(super) fn on_recover(&mut self, cx: &mut Context<'_>) {
-        let Some(offset) = self.recovery.pending.take() else { return };
+        // What this look was noted for may have been answered sooner, and something later be pending.
+        let due = self.recovery.due <= cx.now;
+        let Some(offset) = self.recovery.pending.take_if(|_| due) else { return };
         // What was missing may have come meanwhile, but not what was thrown away behind it.
         let missing = self.oldest.saturating_add_signed(cx.profile.quirks.resume_offset.min(0));
         if offset < missing && self.recovery.thrown_away <= self.oldest {
