@@ -129,16 +129,18 @@ struct Tally {
 impl Tally {
     fn of(matrix: &Matrix, seeds: std::ops::RangeInclusive<u64>) -> Self {
         let mut tally = Self { alarms: Vec::new(), must: Default::default() };
-        for (column, nics) in matrix.nics.iter().enumerate() {
-            let pair = nics.join(" → ");
-            for seed in seeds.clone() {
+        for seed in seeds {
+            for (column, nics) in matrix.nics.iter().enumerate() {
+                let pair = nics.join(" → ");
                 let summary = run("general", nics, seed, LONG);
                 for finding in findings(&summary) {
                     let kind = finding["kind"].as_str().unwrap();
                     let cell = matrix.row(kind).cells[column];
                     if matches!(cell, Cell::MustNot | Cell::MustOnly) {
                         let test = finding["test"].as_str().unwrap();
-                        tally.alarms.push(format!("general on {pair}, seed {seed}: {finding:#}\n{test}"));
+                        let alarm = format!("general on {pair}, seed {seed}: {finding:#}\n{test}");
+                        println!("{alarm}");
+                        tally.alarms.push(alarm);
                     }
                 }
                 for row in &matrix.rows {
