@@ -67,17 +67,17 @@ impl Hand {
         self.with(time, flow, opcode, psn, |record| record.set_event(Event::Drop))
     }
 
-    /// A Read response that the injector holds back until `left`, with its extension header.
+    /// A packet that the injector holds back until `left`.
     pub(crate) fn late(
         &mut self,
-        time: u64,
+        [time, left]: [u64; 2],
         flow: FlowId,
         opcode: Opcode,
         psn: u32,
-        (aeth, left): (u32, u64),
+        change: impl FnOnce(&mut Record),
     ) {
         let sequence = self.with(time, flow, opcode, psn, |record| {
-            record.aeth = aeth;
+            change(record);
             record.set_event(Event::Reorder);
         });
         let exit = Exit { time: Nanos(left), copies: 1, corrupt: false, ce: false, mig_req: None };
@@ -91,11 +91,7 @@ impl Hand {
 
     /// A Read request for `packets` packets of 1024 bytes.
     pub(crate) fn read(&mut self, time: u64, flow: FlowId, psn: u32, packets: u32) -> u32 {
-        self.with(time, flow, Opcode::ReadRequest, psn, |record| {
-            record.dma_length = packets * 1024;
-            record.virtual_address = 0x10_0000 + u64::from(psn) * 1024;
-            record.flags |= flags::ACK_REQ;
-        })
+        self.with(time, flow, Opcode::ReadRequest, psn, asks_for(psn, packets))
     }
 
     pub(crate) fn ack(&mut self, time: u64, flow: FlowId, psn: u32, msn: u32) -> u32 {
@@ -121,6 +117,15 @@ impl Hand {
     /// The trace, and nothing else.
     pub(crate) fn observation(self) -> Observation {
         Observation::of_trace(self.trace, Vec::new())
+    }
+}
+
+/// Makes a record that of a Read request for `packets` packets of 1024 bytes.
+pub(crate) fn asks_for(psn: u32, packets: u32) -> impl FnOnce(&mut Record) {
+    move |record| {
+        record.dma_length = packets * 1024;
+        record.virtual_address = 0x10_0000 + u64::from(psn) * 1024;
+        record.flags |= flags::ACK_REQ;
     }
 }
 

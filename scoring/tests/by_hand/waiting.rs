@@ -3,14 +3,14 @@
 use corpus::TestConfig;
 use dumper::trace::flags;
 use dumper::wire::Opcode::{
-    Cnp, ReadResponseFirst, ReadResponseLast, ReadResponseMiddle, ReadResponseOnly, WriteFirst, WriteLast,
-    WriteMiddle, WriteOnly,
+    Cnp, ReadRequest, ReadResponseFirst, ReadResponseLast, ReadResponseMiddle, ReadResponseOnly, WriteFirst,
+    WriteLast, WriteMiddle, WriteOnly,
 };
 use dumper::{Connection, Endpoint, Event, Psn};
 use scoring::score::{References, score};
 use scoring::{Anomaly, Options, analyze};
 
-use crate::hand::{Hand, NAK, host, rules};
+use crate::hand::{Hand, NAK, asks_for, host, rules};
 
 const MS: u64 = 1_000_000;
 
@@ -60,7 +60,7 @@ fn reissued_after(wait: u64) -> Vec<&'static str> {
     let (there, back) = hand.connection();
     hand.read(1_000, there, 5, 4);
     hand.with(3_000, back, ReadResponseFirst, 5, |record| record.aeth = 0x1f00_0001);
-    hand.late(3_100, back, ReadResponseMiddle, 6, (0, 3_210));
+    hand.late([3_100, 3_210], back, ReadResponseMiddle, 6, |_| ());
     hand.packet(3_200, back, ReadResponseMiddle, 7);
     hand.with(3_300, back, ReadResponseLast, 8, |record| {
         record.aeth = 0x1f00_0001;
@@ -88,7 +88,7 @@ fn reissued_late_and_again(times: u64) -> Vec<&'static str> {
     let (there, back) = hand.connection();
     hand.read(1_000, there, 10, 1);
     hand.read(1_100, there, 11, 1);
-    hand.late(3_000, back, ReadResponseOnly, 10, (0x1f00_0001, 30 * MS));
+    hand.late([3_000, 30 * MS], back, ReadResponseOnly, 10, |record| record.aeth = 0x1f00_0001);
     hand.with(3_100, back, ReadResponseOnly, 11, |record| record.aeth = 0x1f00_0002);
     for at in 0..=times {
         let sent = 83 * MS + at * 160 * MS;
@@ -105,6 +105,41 @@ fn reissued_late_and_again(times: u64) -> Vec<&'static str> {
 fn a_slow_nack_was_paid_for_when_it_was_due() {
     assert_eq!(reissued_late_and_again(1), [""; 0]);
     assert_eq!(reissued_late_and_again(2), ["retries-beyond-budget"]);
+}
+
+/// Of three Reads the second passes the first and is NAKed, and then the third is, behind a response that is late. The
+/// requester goes back to what that response is to bring so often.
+fn reissued_for_two_naks(times: u32) -> Vec<&'static str> {
+    let mut hand = Hand::new();
+    let (there, back) = hand.connection();
+    hand.late([1_000, 1_150], there, ReadRequest, 10, asks_for(10, 2));
+    hand.read(1_100, there, 12, 1);
+    hand.read(1_200, there, 13, 1);
+    hand.answer(3_000, back, 10, NAK, 0);
+    hand.with(3_100, back, ReadResponseFirst, 10, |record| record.aeth = 0x1f00_0001);
+    hand.late([3_200, 50_000], back, ReadResponseLast, 11, |record| record.aeth = 0x1f00_0001);
+    hand.answer(3_300, back, 12, NAK, 1);
+    for at in 0..u64::from(times) {
+        for psn in 11..=13 {
+            hand.read(5_000 + at * 300 + u64::from(psn - 11) * 100, there, psn, 1);
+        }
+    }
+    for at in 0..u64::from(times) {
+        for psn in 11..=13 {
+            let msn = if at == 0 { psn - 10 } else { 3 };
+            let time = 10_000 + at * 300 + u64::from(psn - 11) * 100;
+            hand.with(time, back, ReadResponseOnly, psn, |record| record.aeth = 0x1f00_0000 | msn);
+        }
+    }
+    rules(&hand.analyze())
+}
+
+/// The first NAK is acted on when its own response has come, the second is an implied NAK of the response that has not: what
+/// the requester has asked for since, that says nothing of (IBA vol. 1, 9.7.5.1).
+#[test]
+fn a_nak_behind_a_read_replaces_none_that_is_not_acted_on() {
+    assert_eq!(reissued_for_two_naks(2), [""; 0]);
+    assert_eq!(reissued_for_two_naks(3), ["retransmission-without-cause"]);
 }
 
 /// A Write loses a packet, and 300 µs later its responder NAKs it; what it acknowledges on another connection at the same

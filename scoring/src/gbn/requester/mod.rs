@@ -285,9 +285,14 @@ impl Requester {
                 ledger.counts.sequence_naks_heard += 1;
                 if !stale {
                     self.budget.may_spend();
-                    // Behind a Read that is not answered it is an implied NAK, and one that names the Read stands.
+                    // Behind a Read that is not answered it is an implied NAK, and one that names the Read stands; so does
+                    // one of what was acknowledged meanwhile, as long as it may be acted on.
                     let una = self.window.una();
-                    let stands = self.nak.is_some_and(|nak| nak.pending > 0 && nak.psn == una);
+                    let stands = self.nak.is_some_and(|nak| {
+                        nak.pending > 0
+                            && (nak.psn == una
+                                || nak.psn.is_before(una) && packet.time - nak.time <= SLOWEST_NACK)
+                    });
                     if packet.psn == una || !stands {
                         Cause::heard(&mut self.nak, packet.psn, packet);
                     }
