@@ -4,7 +4,7 @@ use corpus::config::fields;
 use corpus::{FindingRecord, RoceParameters, Role, TestConfig, TrafficClass, Verb};
 use dumper::timers::ack_timeout;
 use executor::Testbed;
-use scoring::{Anomaly, CnpScope, Kind};
+use scoring::{Anomaly, Kind};
 use serde::{Deserialize, Serialize};
 
 use super::{Phase, Seen, Value, digits, setups};
@@ -159,14 +159,8 @@ fn cnps(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Judge
     let messages = (interval * SCOPE_MESSAGES_PER_US) as u32;
     let messages = messages.clamp(SCOPE_MESSAGES.0, SCOPE_MESSAGES.1);
     let run = probe.run(setups::scope(verb, messages))?;
-    let limiter = run.and_then(|run| run.judged.analysis.limiters[host as usize]);
-    let words = match limiter.and_then(|limiter| limiter.scope) {
-        Some(CnpScope::Qp) => "per QP",
-        Some(CnpScope::DestinationIp) => "per destination IP",
-        Some(CnpScope::Port) => "per NIC port",
-        None => return Ok(measured),
-    };
-    measured.push(Measured::new("scope of the interval", Value::Words(words.into()), ""));
+    let scope = run.and_then(|run| run.seen().cnp_scope(host));
+    measured.extend(scope.map(|scope| Measured::new("scope of the interval", scope, "")));
     Ok(measured)
 }
 

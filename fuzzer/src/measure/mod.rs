@@ -8,7 +8,7 @@ mod tests;
 mod value;
 
 pub use finding::{Measured, Measurements, lines, measure};
-pub use numbers::{Phase, Points};
+pub use numbers::{Phase, Points, scope_words};
 pub use value::{Value, digits, mean};
 
 use corpus::TestConfig;

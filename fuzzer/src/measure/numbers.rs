@@ -7,9 +7,9 @@ use corpus::Role;
 use dumper::observation::CompletionStatus;
 use dumper::wire::Class;
 use dumper::{Completion, Event, Nanos, Record};
-use scoring::Trigger;
+use scoring::{CnpScope, Trigger};
 
-use super::Seen;
+use super::{Seen, Value};
 
 /// Points of a figure.
 pub type Points = Vec<(f64, f64)>;
@@ -29,6 +29,15 @@ impl Phase {
     /// Both phases, in µs.
     pub fn total_us(&self) -> f64 {
         self.generation_us + self.reaction_us
+    }
+}
+
+/// What a host counts the interval of CNPs for, in words.
+pub const fn scope_words(scope: CnpScope) -> &'static str {
+    match scope {
+        CnpScope::Qp => "per QP",
+        CnpScope::DestinationIp => "per destination IP",
+        CnpScope::Port => "per NIC port",
     }
 }
 
@@ -99,6 +108,12 @@ impl<'a> Seen<'a> {
             Role::Responder => &self.observation.responder,
         };
         counters.as_ref()?.moved(counter)
+    }
+
+    /// A host's scope of the interval of CNPs, as the analyzers infer it.
+    pub fn cnp_scope(&self, role: Role) -> Option<Value> {
+        let scope = self.analysis.limiters[role as usize]?.scope?;
+        Some(Value::Words(scope_words(scope).into()))
     }
 
     /// CNPs with the connection, from 1, whose data they slow down.

@@ -1,20 +1,15 @@
 //! CNP generation (001 §6.3, 000 §6.4).
 
+use corpus::Role;
 use scoring::CnpScope;
 
 use super::{CX4, CX5, CX6, E810};
-use crate::measure::{Seen, Value};
+use crate::measure::{Seen, Value, scope_words};
 use crate::paper::{Claim, Published, Setup};
 
 /// The responder's scope, as the analyzers infer it.
 fn scope(seen: &[Seen<'_>]) -> Option<Value> {
-    let limiter = seen.first()?.analysis.limiters[1]?;
-    let words = match limiter.scope? {
-        CnpScope::Qp => PER_QP,
-        CnpScope::DestinationIp => PER_ADDRESS,
-        CnpScope::Port => PER_PORT,
-    };
-    Some(Value::Words(words.into()))
+    seen.first()?.cnp_scope(Role::Responder)
 }
 
 fn interval(seen: &[Seen<'_>]) -> Option<Value> {
@@ -35,10 +30,6 @@ fn arrivals(seen: &[Seen<'_>]) -> Option<Value> {
 fn after_loss(seen: &[Seen<'_>]) -> Option<Value> {
     Some(Value::count(seen.first()?.cnp_counts().iter().sum()))
 }
-
-const PER_QP: &str = "per QP";
-const PER_ADDRESS: &str = "per destination IP";
-const PER_PORT: &str = "per NIC port";
 
 /// What the paper says.
 pub(super) const CLAIMS: &[Claim] = &[
@@ -63,7 +54,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         what: "Scope of the interval, inferred",
         nics: &[CX4],
-        published: Published::Words(PER_ADDRESS),
+        published: Published::Words(scope_words(CnpScope::DestinationIp)),
         unit: "",
         source: "001 §6.3",
         setup: Setup::Scope,
@@ -72,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         what: "Scope of the interval, inferred",
         nics: &[CX5, CX6],
-        published: Published::Words(PER_PORT),
+        published: Published::Words(scope_words(CnpScope::Port)),
         unit: "",
         source: "001 §6.3",
         setup: Setup::Scope,
@@ -81,7 +72,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         what: "Scope of the interval, inferred",
         nics: &[E810],
-        published: Published::Words(PER_QP),
+        published: Published::Words(scope_words(CnpScope::Qp)),
         unit: "",
         source: "001 §6.3",
         setup: Setup::Scope,
