@@ -6,6 +6,7 @@
 
 mod claims;
 mod lab;
+mod nics;
 pub mod plot;
 mod published;
 mod setup;
@@ -15,8 +16,9 @@ use serde::Serialize;
 
 pub use claims::{EXPERIMENTS, HARDWARE};
 pub use lab::{Lab, LabError};
+pub use nics::Nics;
 pub use published::Published;
-pub use setup::{Nics, Queues, SIZE_STEP, SIZES, Setup};
+pub use setup::{Queues, SIZE_STEP, SIZES, Setup};
 pub use text::{markdown, table};
 
 use crate::measure::{Seen, Value};

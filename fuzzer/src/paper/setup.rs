@@ -2,23 +2,8 @@
 
 use corpus::{Cidr, Ets, Load, RoceParameters, Role, TestConfig, TrafficClass, Verb};
 
+use super::Nics;
 use crate::measure::setups::{drop, event, interval, losses, scope, tails, test};
-
-/// The NICs of an experiment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Nics {
-    /// The requester's.
-    pub requester: &'static str,
-    /// The responder's.
-    pub responder: &'static str,
-}
-
-impl Nics {
-    /// The same one at both hosts.
-    pub const fn both(nic: &'static str) -> Self {
-        Self { requester: nic, responder: nic }
-    }
-}
 
 /// How the two QPs of the ETS experiment share the link (001 §6.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -230,14 +215,4 @@ fn sends(connections: u32, rewritten: bool) -> TestConfig {
     let mut config = test(traffic, &events);
     config.traffic.load = Load::Same { verb: Verb::Send, connections };
     config
-}
-
-impl std::fmt::Display for Nics {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.requester == self.responder {
-            f.pad(self.requester)
-        } else {
-            f.pad(&format!("{} -> {}", self.requester, self.responder))
-        }
-    }
 }

@@ -2,8 +2,8 @@
 
 use corpus::Role;
 
-use super::{CX4, CX5, CX6, E810};
 use crate::measure::{Seen, Value};
+use crate::paper::nics::{CX4, CX5, CX6, E810};
 use crate::paper::{Claim, Nics, Published, Queues, Setup};
 
 const DISCARDS: &str = "rx_discards_phy";

@@ -3,8 +3,8 @@
 use corpus::Role;
 use scoring::CnpScope;
 
-use super::{CX4, CX5, CX6, E810};
 use crate::measure::{Seen, Value, scope_words};
+use crate::paper::nics::{CX4, CX5, CX6, E810};
 use crate::paper::{Claim, Published, Setup};
 
 /// The responder's scope, as the analyzers infer it.

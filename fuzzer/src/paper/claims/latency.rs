@@ -2,8 +2,8 @@
 
 use corpus::Verb;
 
-use super::{CX4, CX5, CX6, E810};
 use crate::measure::{Phase, Seen, Value, mean};
+use crate::paper::nics::{CX4, CX5, CX6, E810};
 use crate::paper::{Claim, Published, SIZE_STEP, SIZES as KILOBYTES, Setup};
 
 /// Packets of the messages, of 1 KB each.

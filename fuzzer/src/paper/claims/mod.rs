@@ -6,7 +6,7 @@ mod latency;
 mod testbed;
 mod timers;
 
-use super::{Experiment, Nics};
+use super::Experiment;
 
 pub(super) use latency::by_size;
 pub use testbed::HARDWARE;
@@ -48,8 +48,3 @@ pub const EXPERIMENTS: &[Experiment] = &[
     Experiment { name: "counters", title: "Counters against the trace", claims: anomalies::COUNTERS },
     Experiment { name: "iteration", title: "Rounds of transmission", claims: testbed::ITERATIONS },
 ];
-
-const CX4: Nics = Nics::both("cx4-lx");
-const CX5: Nics = Nics::both("cx5");
-const CX6: Nics = Nics::both("cx6-dx");
-const E810: Nics = Nics::both("e810");

@@ -1,7 +1,7 @@
 //! Time-outs and retries (000 §6.3, 001 §6.3).
 
-use super::{CX4, CX5, CX6};
 use crate::measure::{Seen, Value};
+use crate::paper::nics::{CX4, CX5, CX6};
 use crate::paper::{Claim, Nics, Published, Setup};
 
 const ADAPTIVE: Setup = Setup::Tails { adaptive: true };

@@ -5,12 +5,8 @@ use corpus::Verb;
 use super::{Figure, Panel, Read, Series, Source, Style};
 use crate::measure::{Phase, Points, Seen, mean};
 use crate::paper::claims::by_size;
+use crate::paper::nics::{CX4, CX5, CX6, E810};
 use crate::paper::{Nics, Queues, Setup};
-
-const CX4: Nics = Nics::both("cx4-lx");
-const CX5: Nics = Nics::both("cx5");
-const CX6: Nics = Nics::both("cx6-dx");
-const E810: Nics = Nics::both("e810");
 
 /// A series of a loss experiment: a value for each packet that was lost.
 const fn by_packet(
