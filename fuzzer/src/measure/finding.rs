@@ -48,8 +48,6 @@ const INTERVAL_MESSAGES: [u32; 2] = [10, 100];
 /// some 2 µs, and several intervals have to pass.
 const SCOPE_MESSAGES: (u32, u32) = (500, 10_000);
 const SCOPE_MESSAGES_PER_US: f64 = 5.0;
-/// Losses of a tail packet that no NIC outlasts (000, table 2: at most 13 retries).
-const FATAL_LOSSES: u32 = 20;
 
 /// Measures the numbers behind what the reproducer of a finding shows. The same finding, NICs and parameters give the same
 /// numbers.
@@ -178,7 +176,7 @@ fn timers(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Jud
     let mut waits: Vec<(u32, u32, Vec<f64>)> = Vec::new();
     for message in 1..=setups::TAILS {
         let before = (1..message).map(|_| u32::from(retries));
-        let mut config = setups::tails(verb, before.chain([FATAL_LOSSES]));
+        let mut config = setups::tails(verb, before.chain([setups::FATAL_LOSSES]));
         config.traffic.min_retransmit_timeout = timeout;
         config.traffic.max_retransmit_retry = retries;
         let seen = probe.run(config)?.map(|run| run.seen().waits()).unwrap_or_default();
@@ -245,13 +243,8 @@ fn ceiling(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Ju
         let run = probe.run(config)?;
         Ok::<_, JudgeError>(run.and_then(|run| run.seen().goodputs().first().copied()))
     };
-    let free = setups::bulk(verb);
-    let mut shared = free.clone();
-    for role in Role::ALL {
-        let host = shared.host_mut(role);
-        host.traffic_class = Some(TrafficClass::Same(0));
-        host.ets = Some(corpus::Ets { weights: vec![50, 50], strict: Vec::new() });
-    }
+    let free = setups::bulk(verb, 1, "");
+    let shared = setups::in_classes(free.clone(), &TrafficClass::Same(0), &[50, 50]);
     let (Some(free), Some(shared)) = (goodput(free)?, goodput(shared)?) else {
         return Ok(Vec::new());
     };

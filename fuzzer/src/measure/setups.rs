@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
-use corpus::{Load, TestConfig, Verb};
+use corpus::{Cidr, Ets, Load, Role, TestConfig, TrafficClass, Verb};
 
 /// Messages of [`tails`].
 pub const TAILS: u32 = 5;
 /// Packets of each of them.
 const TAIL_PACKETS: u32 = 10;
+/// Losses of a tail that is not to arrive: more than any NIC was measured to retry (000, table 2: 13).
+pub const FATAL_LOSSES: u32 = 20;
 
 /// A test on default hosts from constants and numbers of this program.
 pub fn test(traffic: &str, events: &str) -> TestConfig {
@@ -59,9 +61,22 @@ pub fn interval(verb: Verb, messages: u32) -> TestConfig {
     of_verb(test(&traffic, &all_marked()), verb)
 }
 
-/// One QP that fills the link.
-pub fn bulk(verb: Verb) -> TestConfig {
-    of_verb(test("num-msgs-per-qp = 20\nmessage-size = 1_024_000\ntx-depth = 4\n", ""), verb)
+/// So many QPs that fill the link.
+pub fn bulk(verb: Verb, connections: u32, events: &str) -> TestConfig {
+    let traffic = format!(
+        "num-connections = {connections}\nnum-msgs-per-qp = 20\nmessage-size = 1_024_000\ntx-depth = 4\n"
+    );
+    of_verb(test(&traffic, events), verb)
+}
+
+/// With traffic classes of such weights at both hosts, and QPs in these.
+pub fn in_classes(mut config: TestConfig, class: &TrafficClass, weights: &[u8]) -> TestConfig {
+    for role in Role::ALL {
+        let host = config.host_mut(role);
+        host.traffic_class = Some(class.clone());
+        host.ets = Some(Ets { weights: weights.to_vec(), strict: Vec::new() });
+    }
+    config
 }
 
 /// Four QPs over two addresses of each host, whose packets are all marked. The messages are short, so that the QPs take
@@ -77,8 +92,8 @@ pub fn scope(verb: Verb, messages: u32) -> TestConfig {
 }
 
 /// 10.0.0.`last`/24.
-fn ipv4(last: u8) -> corpus::Cidr {
-    corpus::Cidr { addr: [10, 0, 0, last].into(), prefix: 24 }
+pub fn ipv4(last: u8) -> Cidr {
+    Cidr { addr: [10, 0, 0, last].into(), prefix: 24 }
 }
 
 /// Marks on all packets of all connections.

@@ -1,9 +1,11 @@
 //! The tests of the paper's experiments.
 
-use corpus::{Cidr, Ets, Load, RoceParameters, Role, TestConfig, TrafficClass, Verb};
+use corpus::{Load, RoceParameters, Role, TestConfig, TrafficClass, Verb};
 
 use super::Nics;
-use crate::measure::setups::{drop, event, interval, losses, scope, tails, test};
+use crate::measure::setups::{
+    FATAL_LOSSES, bulk, drop, event, in_classes, interval, ipv4, losses, scope, tails, test,
+};
 
 /// How the two QPs of the ETS experiment share the link (001 §6.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,8 +83,6 @@ pub const SIZES: std::ops::RangeInclusive<u32> = 10..=200;
 pub const SIZE_STEP: usize = 5;
 /// Losses of a tail that is to arrive then: as many as the configured retries.
 const TAIL_LOSSES: u32 = 7;
-/// Losses of a tail that is not to arrive: more than any NIC was measured to retry (000, table 2: 13).
-const FATAL_LOSSES: u32 = 20;
 /// Interval of CNPs in the experiments that set it, in µs (000 §6.4).
 const CNP_INTERVAL_US: u32 = 50;
 
@@ -169,9 +169,8 @@ fn three_marked_twice() -> TestConfig {
     let traffic = "num-connections = 3\nnum-msgs-per-qp = 1\nmessage-size = 1_048_576\n";
     let marks = event("\"all\"", 50, "every = 900\ncount = 2\ntype = \"ecn\"\n");
     let mut config = without_reaction(test(traffic, &marks));
-    let address = |last: u8| Cidr { addr: [10, 0, 0, last].into(), prefix: 24 };
-    config.requester.ip_list = [11, 12, 13].map(address).into();
-    config.responder.ip_list = vec![address(1)];
+    config.requester.ip_list = [11, 12, 13].map(ipv4).into();
+    config.responder.ip_list = vec![ipv4(1)];
     config.traffic.multi_gid = true;
     with_roce(config, |roce| roce.min_time_between_cnps = CNP_INTERVAL_US)
 }
@@ -181,18 +180,13 @@ fn ets(queues: Queues) -> TestConfig {
         Queues::TwoUnmarked => String::new(),
         Queues::TwoMarked | Queues::OneMarked => event("1", 1, "every = 50\ntype = \"ecn\"\n"),
     };
-    let traffic = "num-connections = 2\nnum-msgs-per-qp = 20\nmessage-size = 1_024_000\ntx-depth = 4\n";
-    let mut config = test(traffic, &marks);
-    let (class, weights) = match queues {
-        Queues::TwoUnmarked | Queues::TwoMarked => (TrafficClass::PerConnection(vec![0, 1]), vec![50, 50]),
-        Queues::OneMarked => (TrafficClass::Same(0), vec![100]),
-    };
-    for role in Role::ALL {
-        let host = config.host_mut(role);
-        host.traffic_class = Some(class.clone());
-        host.ets = Some(Ets { weights: weights.clone(), strict: Vec::new() });
+    let config = bulk(Verb::Write, 2, &marks);
+    match queues {
+        Queues::TwoUnmarked | Queues::TwoMarked => {
+            in_classes(config, &TrafficClass::PerConnection(vec![0, 1]), &[50, 50])
+        }
+        Queues::OneMarked => in_classes(config, &TrafficClass::Same(0), &[100]),
     }
-    config
 }
 
 fn neighbours(noisy: u32) -> TestConfig {
