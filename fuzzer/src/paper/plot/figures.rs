@@ -8,20 +8,23 @@ use crate::paper::claims::by_size;
 use crate::paper::nics::{CX4, CX5, CX6, E810};
 use crate::paper::{Nics, Queues, Setup};
 
-/// A series of a loss experiment: a value for each packet that was lost.
-const fn by_packet(
+const fn measured(
     name: &'static str,
     colour: usize,
-    nics: Nics,
-    (verb, packets): (Verb, u32),
+    style: Style,
+    (nics, setup): (Nics, Setup),
     of: Read,
 ) -> Series {
-    let points = Source::Measured { nics, setup: Setup::Losses { verb, packets }, of };
-    Series { name, colour, style: Style::Line, points }
+    Series { name, colour, style, points: Source::Measured { nics, setup, of } }
 }
 
 const fn published(name: &'static str, colour: usize, style: Style, points: &'static [(f64, f64)]) -> Series {
     Series { name, colour, style, points: Source::Published(points) }
+}
+
+/// A series of a loss experiment: a value for each packet that was lost.
+const fn by_packet(colour: usize, nics: Nics, (verb, packets): (Verb, u32), of: Read) -> Series {
+    measured(nics.requester, colour, Style::Line, (nics, Setup::Losses { verb, packets }), of)
 }
 
 fn points_of(seen: &[Seen<'_>], value: fn(&Phase) -> f64) -> Option<Points> {
@@ -63,9 +66,9 @@ pub const FIGURES: &[Figure] = &[
                 "20 KB messages",
                 GENERATION,
                 &[
-                    by_packet("cx4-lx", 0, CX4, SHORT, generation),
-                    by_packet("cx5", 1, CX5, SHORT, generation),
-                    by_packet("cx6-dx", 2, CX6, SHORT, generation),
+                    by_packet(0, CX4, SHORT, generation),
+                    by_packet(1, CX5, SHORT, generation),
+                    by_packet(2, CX6, SHORT, generation),
                     published("all, but the last of cx4-lx", 1, Style::Line, &[(1.0, 1.1), (19.0, 1.1)]),
                     published("cx4-lx, last packets", 0, Style::Dots, &[(18.0, 13.0), (19.0, 13.0)]),
                 ],
@@ -74,9 +77,9 @@ pub const FIGURES: &[Figure] = &[
                 "100 KB messages",
                 GENERATION,
                 &[
-                    by_packet("cx4-lx", 0, CX4, LONG, generation),
-                    by_packet("cx5", 1, CX5, LONG, generation),
-                    by_packet("cx6-dx", 2, CX6, LONG, generation),
+                    by_packet(0, CX4, LONG, generation),
+                    by_packet(1, CX5, LONG, generation),
+                    by_packet(2, CX6, LONG, generation),
                     published("all, but the last of cx4-lx", 1, Style::Line, &[(1.0, 1.1), (99.0, 1.1)]),
                     published("cx4-lx, last packets", 0, Style::Dots, &[(98.0, 13.0), (99.0, 13.0)]),
                 ],
@@ -91,9 +94,9 @@ pub const FIGURES: &[Figure] = &[
                 "20 KB messages",
                 REACTION,
                 &[
-                    by_packet("cx4-lx", 0, CX4, SHORT, reaction),
-                    by_packet("cx5", 1, CX5, SHORT, reaction),
-                    by_packet("cx6-dx", 2, CX6, SHORT, reaction),
+                    by_packet(0, CX4, SHORT, reaction),
+                    by_packet(1, CX5, SHORT, reaction),
+                    by_packet(2, CX6, SHORT, reaction),
                     published("cx4-lx, least", 0, Style::Line, &[(1.0, 150.0), (19.0, 150.0)]),
                     published("cx4-lx, most", 0, Style::Line, &[(1.0, 200.0), (19.0, 200.0)]),
                     published("cx5 and cx6-dx", 1, Style::Line, &[(1.0, 3.0), (19.0, 3.0)]),
@@ -103,9 +106,9 @@ pub const FIGURES: &[Figure] = &[
                 "100 KB messages",
                 REACTION,
                 &[
-                    by_packet("cx4-lx", 0, CX4, LONG, reaction),
-                    by_packet("cx5", 1, CX5, LONG, reaction),
-                    by_packet("cx6-dx", 2, CX6, LONG, reaction),
+                    by_packet(0, CX4, LONG, reaction),
+                    by_packet(1, CX5, LONG, reaction),
+                    by_packet(2, CX6, LONG, reaction),
                     published("cx4-lx, least", 0, Style::Line, &[(1.0, 150.0), (99.0, 150.0)]),
                     published("cx4-lx, most", 0, Style::Line, &[(1.0, 200.0), (99.0, 200.0)]),
                     published(
@@ -126,18 +129,7 @@ pub const FIGURES: &[Figure] = &[
                 "Retransmission latency",
                 ["message size (KB)", "retransmission latency (µs)"],
                 &[
-                    Series {
-                        name: "cx6-dx",
-                        colour: 2,
-                        style: Style::Line,
-                        points: Source::Measured {
-                            nics: CX6,
-                            setup: Setup::Sizes,
-                            of: |seen| {
-                                Some(by_size(seen)?.iter().map(|one| (f64::from(one.0), one.1)).collect())
-                            },
-                        },
-                    },
+                    by_message_size("cx6-dx", 2, |seen| of_sizes(seen, |latency, _| latency)),
                     published("grows from here", 2, Style::Line, &[(50.0, 4.0), (50.0, 8.0)]),
                     published("constant from here", 3, Style::Line, &[(120.0, 4.0), (120.0, 8.0)]),
                 ],
@@ -146,36 +138,10 @@ pub const FIGURES: &[Figure] = &[
                 "Message completion time",
                 ["message size (KB)", "MCT (µs)"],
                 &[
-                    Series {
-                        name: "actual MCT",
-                        colour: 2,
-                        style: Style::Line,
-                        points: Source::Measured {
-                            nics: CX6,
-                            setup: Setup::Sizes,
-                            of: |seen| {
-                                Some(by_size(seen)?.iter().map(|one| (f64::from(one.0), one.2[0])).collect())
-                            },
-                        },
-                    },
-                    Series {
-                        name: "ideal MCT: without loss, and the paper's 4.5 µs",
-                        colour: 1,
-                        style: Style::Line,
-                        points: Source::Measured {
-                            nics: CX6,
-                            setup: Setup::Sizes,
-                            of: |seen| {
-                                let ideal = |without: f64| without + 4.5;
-                                Some(
-                                    by_size(seen)?
-                                        .iter()
-                                        .map(|one| (f64::from(one.0), ideal(one.2[1])))
-                                        .collect(),
-                                )
-                            },
-                        },
-                    },
+                    by_message_size("actual MCT", 2, |seen| of_sizes(seen, |_, [actual, _]| actual)),
+                    by_message_size("ideal MCT: without loss, and the paper's 4.5 µs", 1, |seen| {
+                        of_sizes(seen, |_, [_, without]| without + 4.5)
+                    }),
                     published("grows faster from here", 2, Style::Line, &[(50.0, 0.0), (50.0, 30.0)]),
                     published("until here", 3, Style::Line, &[(120.0, 0.0), (120.0, 30.0)]),
                 ],
@@ -190,8 +156,8 @@ pub const FIGURES: &[Figure] = &[
                 "10 KB: the pipeline is empty",
                 ["time since the NACK (µs)", "PSN"],
                 &[
-                    passing::<10>("first time", 1, |seen| Some(seen.first()?.around_nack()?.0)),
-                    passing::<10>("again", 0, |seen| Some(seen.first()?.around_nack()?.1)),
+                    passing(10, "first time", 1, |seen| Some(seen.first()?.around_nack()?.0)),
+                    passing(10, "again", 0, |seen| Some(seen.first()?.around_nack()?.1)),
                     published("again", 3, Style::Line, &[(3.0, 1.0), (3.0, 10.0)]),
                 ],
             ),
@@ -199,8 +165,8 @@ pub const FIGURES: &[Figure] = &[
                 "100 KB: they wait",
                 ["time since the NACK (µs)", "PSN"],
                 &[
-                    passing::<100>("first time", 1, |seen| Some(seen.first()?.around_nack()?.0)),
-                    passing::<100>("again", 0, |seen| Some(seen.first()?.around_nack()?.1)),
+                    passing(100, "first time", 1, |seen| Some(seen.first()?.around_nack()?.0)),
+                    passing(100, "again", 0, |seen| Some(seen.first()?.around_nack()?.1)),
                     published("again", 3, Style::Line, &[(6.0, 1.0), (6.0, 100.0)]),
                 ],
             ),
@@ -210,23 +176,11 @@ pub const FIGURES: &[Figure] = &[
         file: "000-figure-12.svg",
         title: "Time-outs, tail packets of five Writes dropped seven times each, cx6-dx (000, figure 12)",
         panels: &[
-            Panel {
-                title: "Adaptive",
-                x: "time-out, five messages one after the other",
-                y: "retransmission latency (s)",
-                names: &[],
-                log: true,
-                series: &[
-                    Series {
-                        name: "cx6-dx",
-                        colour: 2,
-                        style: Style::Dots,
-                        points: Source::Measured {
-                            nics: CX6,
-                            setup: Setup::Tails { adaptive: true },
-                            of: waits,
-                        },
-                    },
+            timeouts(
+                "Adaptive",
+                true,
+                &[
+                    measured("cx6-dx", 2, Style::Dots, (CX6, Setup::Tails { adaptive: true }), waits),
                     published(
                         "message 1",
                         2,
@@ -248,29 +202,17 @@ pub const FIGURES: &[Figure] = &[
                         &[(8.0, 0.267), (15.0, 0.671), (22.0, 0.671), (29.0, 0.671)],
                     ),
                 ],
-            },
-            Panel {
-                title: "Not adaptive",
-                x: "time-out, five messages one after the other",
-                y: "retransmission latency (s)",
-                names: &[],
-                log: false,
-                series: &[
-                    Series {
-                        name: "cx6-dx",
-                        colour: 2,
-                        style: Style::Dots,
-                        points: Source::Measured {
-                            nics: CX6,
-                            setup: Setup::Tails { adaptive: false },
-                            of: waits,
-                        },
-                    },
+            ),
+            timeouts(
+                "Not adaptive",
+                false,
+                &[
+                    measured("cx6-dx", 2, Style::Dots, (CX6, Setup::Tails { adaptive: false }), waits),
                     published("first, least", 0, Style::Line, &[(1.0, 0.2), (35.0, 0.2)]),
                     published("first, most", 0, Style::Line, &[(1.0, 0.4), (35.0, 0.4)]),
                     published("further", 2, Style::Line, &[(1.0, 0.537), (35.0, 0.537)]),
                 ],
-            },
+            ),
         ],
     },
     Figure {
@@ -281,10 +223,10 @@ pub const FIGURES: &[Figure] = &[
                 "Write",
                 GENERATION,
                 &[
-                    by_packet("cx4-lx", 0, CX4, LONG, generation),
-                    by_packet("cx5", 1, CX5, LONG, generation),
-                    by_packet("cx6-dx", 2, CX6, LONG, generation),
-                    by_packet("e810", 3, E810, LONG, generation),
+                    by_packet(0, CX4, LONG, generation),
+                    by_packet(1, CX5, LONG, generation),
+                    by_packet(2, CX6, LONG, generation),
+                    by_packet(3, E810, LONG, generation),
                     published("cx5 and cx6-dx", 1, Style::Line, &[(1.0, 2.0), (99.0, 2.0)]),
                     published("e810", 3, Style::Line, &[(1.0, 10.0), (99.0, 10.0)]),
                 ],
@@ -293,10 +235,10 @@ pub const FIGURES: &[Figure] = &[
                 "Read",
                 GENERATION,
                 &[
-                    by_packet("cx4-lx", 0, CX4, READS, generation),
-                    by_packet("cx5", 1, CX5, READS, generation),
-                    by_packet("cx6-dx", 2, CX6, READS, generation),
-                    by_packet("e810", 3, E810, READS, generation),
+                    by_packet(0, CX4, READS, generation),
+                    by_packet(1, CX5, READS, generation),
+                    by_packet(2, CX6, READS, generation),
+                    by_packet(3, E810, READS, generation),
                     published("cx4-lx", 0, Style::Line, &[(1.0, 150.0), (99.0, 150.0)]),
                     published("e810", 3, Style::Line, &[(1.0, 83_000.0), (99.0, 83_000.0)]),
                 ],
@@ -311,10 +253,10 @@ pub const FIGURES: &[Figure] = &[
                 "Write",
                 REACTION,
                 &[
-                    by_packet("cx4-lx", 0, CX4, LONG, reaction),
-                    by_packet("cx5", 1, CX5, LONG, reaction),
-                    by_packet("cx6-dx", 2, CX6, LONG, reaction),
-                    by_packet("e810", 3, E810, LONG, reaction),
+                    by_packet(0, CX4, LONG, reaction),
+                    by_packet(1, CX5, LONG, reaction),
+                    by_packet(2, CX6, LONG, reaction),
+                    by_packet(3, E810, LONG, reaction),
                     published("cx5 and cx6-dx, least", 1, Style::Line, &[(1.0, 2.0), (99.0, 2.0)]),
                     published("cx5 and cx6-dx, most", 2, Style::Line, &[(1.0, 6.0), (99.0, 6.0)]),
                 ],
@@ -323,10 +265,10 @@ pub const FIGURES: &[Figure] = &[
                 "Read",
                 REACTION,
                 &[
-                    by_packet("cx4-lx", 0, CX4, READS, reaction),
-                    by_packet("cx5", 1, CX5, READS, reaction),
-                    by_packet("cx6-dx", 2, CX6, READS, reaction),
-                    by_packet("e810", 3, E810, READS, reaction),
+                    by_packet(0, CX4, READS, reaction),
+                    by_packet(1, CX5, READS, reaction),
+                    by_packet(2, CX6, READS, reaction),
+                    by_packet(3, E810, READS, reaction),
                     published("cx5 and cx6-dx, least", 1, Style::Line, &[(1.0, 2.0), (99.0, 2.0)]),
                     published("cx5 and cx6-dx, most", 2, Style::Line, &[(1.0, 6.0), (99.0, 6.0)]),
                 ],
@@ -385,10 +327,25 @@ pub const FIGURES: &[Figure] = &[
     },
 ];
 
+/// A series of the message-size experiment.
+const fn by_message_size(name: &'static str, colour: usize, of: Read) -> Series {
+    measured(name, colour, Style::Line, (CX6, Setup::Sizes), of)
+}
+
+/// For each message size in KB a value of the mean latency and of the mean completion times with and without loss.
+fn of_sizes(seen: &[Seen<'_>], value: fn(f64, [f64; 2]) -> f64) -> Option<Points> {
+    let sizes = by_size(seen)?;
+    Some(sizes.into_iter().map(|(size, latency, times)| (f64::from(size), value(latency, times))).collect())
+}
+
 /// A series of the packets of the message-size experiment with messages of so many KB.
-const fn passing<const KILOBYTES: u32>(name: &'static str, colour: usize, of: Read) -> Series {
-    let points = Source::Measured { nics: CX6, setup: Setup::FifthLost { packets: KILOBYTES }, of };
-    Series { name, colour, style: Style::Dots, points }
+const fn passing(packets: u32, name: &'static str, colour: usize, of: Read) -> Series {
+    measured(name, colour, Style::Dots, (CX6, Setup::FifthLost { packets }), of)
+}
+
+const fn timeouts(title: &'static str, log: bool, series: &'static [Series]) -> Panel {
+    let x = "time-out, five messages one after the other";
+    Panel { title, x, y: "retransmission latency (s)", names: &[], log, series }
 }
 
 /// Every wait of the time-out experiment.
@@ -408,9 +365,9 @@ const fn goodputs(title: &'static str, series: &'static [Series]) -> Panel {
     }
 }
 
-const fn goodput(colour: usize, queues: Queues, of: fn(&[Seen<'_>]) -> Option<Points>) -> Series {
-    let points = Source::Measured { nics: CX6, setup: Setup::Ets(queues), of };
-    Series { name: if colour == 0 { "QP0" } else { "QP1" }, colour, style: Style::Columns(0), points }
+const fn goodput(colour: usize, queues: Queues, of: Read) -> Series {
+    let name = if colour == 0 { "QP0" } else { "QP1" };
+    measured(name, colour, Style::Columns(0), (CX6, Setup::Ets(queues)), of)
 }
 
 fn at(place: f64, seen: &[Seen<'_>], qp: usize) -> Option<Points> {
@@ -418,8 +375,8 @@ fn at(place: f64, seen: &[Seen<'_>], qp: usize) -> Option<Points> {
 }
 
 const fn neighbours(name: &'static str, colour: usize, noisy: u32, of: Read) -> Series {
-    let points = Source::Measured { nics: CX4, setup: Setup::Neighbours(noisy), of };
-    Series { name, colour, style: Style::Columns(if colour == 0 { 2 } else { 0 }), points }
+    let style = Style::Columns(if colour == 0 { 2 } else { 0 });
+    measured(name, colour, style, (CX4, Setup::Neighbours(noisy)), of)
 }
 
 fn neighbour(place: f64, seen: &[Seen<'_>], which: fn(u32) -> bool) -> Option<Points> {
