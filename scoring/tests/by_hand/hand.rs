@@ -2,10 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use corpus::TestConfig;
 use dumper::trace::{Origin, Record, flags};
 use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
 use dumper::{Event, Exit, Flow, FlowId, Nanos, Observation, Psn, Trace};
-use scoring::{Analysis, Options, analyze};
+use scoring::score::Assessment;
+use scoring::{Analysis, Anomaly, Options, analyze};
 
 pub(crate) const NAK: Syndrome = Syndrome::Nak(NakCode::PsnSequenceError);
 const ACK: Syndrome = Syndrome::Ack(AethRepr::NO_CREDITS);
@@ -127,6 +129,21 @@ pub(crate) fn asks_for(psn: u32, packets: u32) -> impl FnOnce(&mut Record) {
         record.virtual_address = 0x10_0000 + u64::from(psn) * 1024;
         record.flags |= flags::ACK_REQ;
     }
+}
+
+/// A test.
+pub(crate) fn config(text: &str) -> TestConfig {
+    corpus::from_toml("test.toml", text).unwrap()
+}
+
+/// What the analyzers say of a test.
+pub(crate) fn analysis(config: &TestConfig, observation: &Observation) -> Analysis {
+    analyze(observation, Options { config: Some(config) })
+}
+
+/// What is found, in order.
+pub(crate) fn signatures(assessment: &Assessment) -> Vec<String> {
+    assessment.findings().map(Anomaly::signature).collect()
 }
 
 /// Rules that were broken, in order.

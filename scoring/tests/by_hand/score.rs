@@ -1,29 +1,15 @@
 //! Oracles just below and just above their thresholds.
 
-use corpus::TestConfig;
 use dumper::observation::CompletionStatus;
 use dumper::wire::Opcode::{WriteFirst, WriteLast, WriteMiddle};
 use dumper::{Completion, Connection, Counters, Endpoint, HostCounters, Nanos, Observation, Psn};
 use scoring::score::{Assessment, Baseline, Mct, Objective, Reference, References, references_needed, score};
-use scoring::{Analysis, Anomaly, Options, analyze};
 
-use crate::hand::{Hand, NAK, host};
+use crate::hand::{Hand, NAK, analysis, config, host, signatures};
 
 /// What a packet of a `Hand`, which says no length, waits for itself on the slowest link: 24 bytes at 0.8 ns.
 const ITSELF: u64 = 20;
 const MS: u64 = 1_000_000;
-
-fn config(text: &str) -> TestConfig {
-    corpus::from_toml("test.toml", text).unwrap()
-}
-
-fn analysis(config: &TestConfig, observation: &Observation) -> Analysis {
-    analyze(observation, Options { config: Some(config) })
-}
-
-fn signatures(assessment: &Assessment) -> Vec<String> {
-    assessment.findings().map(Anomaly::signature).collect()
-}
 
 /// A Write of four packets whose second is lost: generation and reaction in nanoseconds.
 fn lossy(generation: u64, reaction: u64) -> Vec<String> {

@@ -1,28 +1,14 @@
 //! Transmission selection, pairs of NICs and retries, just below and just above each threshold.
 
-use corpus::TestConfig;
 use dumper::wire::Opcode::{Cnp, WriteFirst, WriteLast, WriteMiddle};
 use dumper::{Counters, HostCounters, Nanos, Observation};
 use scoring::score::{Assessment, Baseline, Objective, Reference, References, references_needed, score};
-use scoring::{Analysis, Anomaly, Options, analyze};
 
-use crate::hand::{Hand, NAK, rules};
+use crate::hand::{Hand, NAK, analysis, config, rules, signatures};
 
 const WITHHELD: &str = "non-work-conserving/port/bandwidth-withheld/weighted";
 const PAIR: &str = "interop-discard/port/pair-discards";
 const UNEXPLAINED: &str = "unexplained-discard/port/discards-unexplained";
-
-fn config(text: &str) -> TestConfig {
-    corpus::from_toml("test.toml", text).unwrap()
-}
-
-fn analysis(config: &TestConfig, observation: &Observation) -> Analysis {
-    analyze(observation, Options { config: Some(config) })
-}
-
-fn signatures(assessment: &Assessment) -> Vec<String> {
-    assessment.findings().map(Anomaly::signature).collect()
-}
 
 const TWO_CLASSES: &str =
     "[requester]\ntraffic-class = 0\nets = { weights = [50, 50] }\n[traffic]\nnum-msgs-per-qp = 1\n";

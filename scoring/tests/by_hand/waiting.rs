@@ -7,10 +7,10 @@ use dumper::wire::Opcode::{
     WriteLast, WriteMiddle, WriteOnly,
 };
 use dumper::{Connection, Endpoint, Event, Psn};
+use scoring::Options;
 use scoring::score::{References, score};
-use scoring::{Anomaly, Options, analyze};
 
-use crate::hand::{Hand, NAK, asks_for, host, rules};
+use crate::hand::{Hand, NAK, analysis, asks_for, host, rules, signatures};
 
 const MS: u64 = 1_000_000;
 
@@ -159,9 +159,8 @@ fn naked_late_beside(other: u64) -> Vec<String> {
     hand.ack(305_000, back, 12, 1);
     let config = TestConfig::default();
     let observation = hand.observation();
-    let analysis = analyze(&observation, Options { config: Some(&config) });
-    let assessment = score(&config, &observation, &analysis, &References::default());
-    assessment.findings().map(Anomaly::signature).collect()
+    let analysis = analysis(&config, &observation);
+    signatures(&score(&config, &observation, &analysis, &References::default()))
 }
 
 #[test]
@@ -189,7 +188,7 @@ fn notified_late(acknowledged: u64) -> Vec<&'static str> {
     let end = |n, qpn| Endpoint { ip: host(n), qpn: Some(qpn), initial_psn: Some(Psn::new(10)) };
     observation.connections = vec![Connection { requester: end(1, 0x11), responder: end(2, 0x22) }];
     let config = TestConfig::default();
-    rules(&analyze(&observation, Options { config: Some(&config) }))
+    rules(&analysis(&config, &observation))
 }
 
 #[test]
