@@ -1,13 +1,11 @@
 //! All analyzers over one observation, in one pass.
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use corpus::TestConfig;
-use dumper::trace::{Fate, Origin};
-use dumper::wire::Class;
-use dumper::{Connection, Event, HostCounters, Nanos, Observation, Psn, Record, Trace};
+use dumper::trace::Origin;
+use dumper::{Connection, HostCounters, Nanos, Observation};
 use serde::Serialize;
 
 use crate::anomaly::{Anomalies, Role, Who};
@@ -15,10 +13,12 @@ use crate::cnp::{CnpAnalyzer, Outcome};
 use crate::connections::{self, Certainty, FlowProfile, LARGEST_MTU, Pair};
 use crate::counters::{self, CounterReport};
 use crate::deliveries;
+use crate::events::{EventLog, InjectedEvent};
 use crate::facts::{self, HostFacts};
 use crate::gbn::{ConnectionTracker, Findings, SharedPath, Stuck};
 use crate::known::{CnpScope, Host, Known};
 use crate::messages::{self, MessageTime, QpMessages, Report};
+use crate::pass::{Routes, pass};
 use crate::prompt::{PromptAnswer, PromptAnswers};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::sides::{Side, Sides};
@@ -50,29 +50,6 @@ pub struct ConnectionSummary {
     /// Packets lost at the switch that nothing made up for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unrecovered: Vec<u32>,
-}
-
-/// An injected event in the trace.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct InjectedEvent {
-    /// Mirror sequence number of the packet.
-    pub packet: u32,
-    /// Connection, from 1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connection: Option<usize>,
-    /// What was done.
-    #[serde(serialize_with = "as_text")]
-    pub event: Event,
-    /// Operation of the packet.
-    #[serde(serialize_with = "as_text")]
-    pub opcode: dumper::wire::Opcode,
-    /// Its relative PSN.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub psn: Option<u32>,
-}
-
-fn as_text<T: ToString, S: serde::Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&value.to_string())
 }
 
 /// How a notification point limits its CNPs, as far as the trace tells (001 §6.3).
@@ -113,9 +90,6 @@ pub struct AckTimer {
     /// Retries between two moments of progress.
     pub retry_cnt: u32,
 }
-
-/// Most injected events that are listed; further ones are counted.
-const MAX_EVENTS_LISTED: usize = 1_000;
 
 /// Everything that the analyzers say of an observation.
 #[derive(Clone, PartialEq, Debug)]
@@ -162,16 +136,6 @@ pub struct Options<'a> {
     pub config: Option<&'a TestConfig>,
 }
 
-/// Index of no tracker.
-const NOBODY: u32 = u32::MAX;
-
-/// Which tracker takes the requests, and which the answers, on a flow.
-#[derive(Clone, Copy)]
-struct Route {
-    requests: u32,
-    answers: u32,
-}
-
 /// Runs every analyzer. A pure function: the same observation and options give the same analysis.
 pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     let trace = &observation.trace;
@@ -182,15 +146,11 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     let packets = if has_counters { facts::packets(trace, &sides) } else { Default::default() };
     let known = Known::of(options.config, observation, &packets);
 
-    let mut routes = vec![Route { requests: NOBODY, answers: NOBODY }; trace.flows().len()];
+    let mut routes = Routes::new(trace);
     let mut trackers: Vec<ConnectionTracker> = Vec::with_capacity(pairs.len());
     for (pair, number) in pairs.iter().zip(1..) {
         if pair.certainty != Certainty::Ambiguous {
-            let at = trackers.len() as u32;
-            routes[pair.requests.index()].requests = at;
-            if let Some(answers) = pair.answers {
-                routes[answers.index()].answers = at;
-            }
+            routes.add(pair, trackers.len() as u32);
             // What the packets show outdoes a configuration, which may be that of another test.
             let mtu = pair.mtu.or(known.mtu).or(pair.likely_mtu).unwrap_or(LARGEST_MTU);
             let ends = [pair.connection.requester.ip, pair.connection.responder.ip];
@@ -264,8 +224,8 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     anomalies.sort();
     Analysis {
         connections: summaries(&pairs, &profiles, &trackers, &retransmissions),
-        events: events.events,
-        event_count: events.count,
+        event_count: events.count(),
+        events: events.into_listed(),
         marked: cnp.counts().iter().map(|count| count.marked).sum(),
         cnps: cnp.counts().iter().map(|count| count.cnps).sum(),
         limiters,
@@ -285,90 +245,6 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
 /// What tells a connection from the others: its responder, who has it once.
 pub(crate) const fn key_of(connection: &Connection) -> (IpAddr, Option<u32>) {
     (connection.responder.ip, connection.responder.qpn)
-}
-
-/// Feeds every packet to its connection's machines: once as it enters, once as it leaves, in the order of
-/// these moments.
-fn pass(
-    trace: &Trace,
-    routes: &[Route],
-    trackers: &mut [ConnectionTracker],
-    cnp: &mut CnpAnalyzer<'_>,
-    prompt: &mut PromptAnswers<'_>,
-    events: &mut EventLog,
-    findings: &mut Findings<'_>,
-) {
-    // Packets that left later than they entered: departure time, and index among the records.
-    let mut held: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
-    let leave = |at: usize,
-                 left,
-                 trackers: &mut [ConnectionTracker],
-                 cnp: &mut CnpAnalyzer<'_>,
-                 findings: &mut Findings<'_>| {
-        let record = &trace.records()[at];
-        cnp.leaves(record, left);
-        if let Some(tracker) = tracker_of(record, routes, trackers) {
-            tracker.leaves(record, left, findings);
-        }
-    };
-    for (at, record) in trace.records().iter().enumerate() {
-        let fate = trace.fate(record);
-        let copies = if let Fate::Delivered { copies, .. } = fate { copies } else { 1 };
-        while let Some(Reverse((left, held_at))) =
-            held.peek().copied().filter(|Reverse((left, _))| *left < record.time)
-        {
-            held.pop();
-            leave(held_at, left, trackers, cnp, findings);
-        }
-        if routes[record.flow.index()].requests != NOBODY {
-            findings.shared_path.request(record, copies);
-        } else if routes[record.flow.index()].answers != NOBODY {
-            findings.shared_path.answer(record, copies);
-        }
-        if record.event() != Event::None {
-            events.add(record);
-        }
-        cnp.enters(record, fate, findings.anomalies);
-        prompt.enters(record, fate);
-        if let Some(tracker) = tracker_of(record, routes, trackers) {
-            tracker.enters(record, fate, findings);
-        }
-        match fate {
-            Fate::Delivered { left, copies } => {
-                for _ in 0..copies {
-                    if left <= record.time {
-                        leave(at, left, trackers, cnp, findings);
-                    } else {
-                        held.push(Reverse((left, at)));
-                    }
-                }
-            }
-            // It left somehow, nobody knows when; its connection is not judged any more.
-            Fate::Unknown => leave(at, record.time, trackers, cnp, findings),
-            Fate::Lost => {}
-        }
-    }
-    while let Some(Reverse((left, at))) = held.pop() {
-        leave(at, left, trackers, cnp, findings);
-    }
-}
-
-#[inline]
-fn tracker_of<'a>(
-    record: &Record,
-    routes: &[Route],
-    trackers: &'a mut [ConnectionTracker],
-) -> Option<&'a mut ConnectionTracker> {
-    let route = routes[record.flow.index()];
-    let class = record.class();
-    let at = if class.is_request() {
-        route.requests
-    } else if class.is_response() {
-        route.answers
-    } else {
-        NOBODY
-    };
-    trackers.get_mut(at as usize)
 }
 
 /// Indices of the pairs that have a tracker, in the trackers' order.
@@ -447,40 +323,4 @@ fn summaries(
             unrecovered: tracker_of[at].map(|tracker| tracker.unrecovered().collect()).unwrap_or_default(),
         })
         .collect()
-}
-
-/// Lists the first injected events, and counts all.
-struct EventLog {
-    /// Number and first PSN of the connection of each flow.
-    connection_of: Vec<Option<(usize, Psn)>>,
-    events: Vec<InjectedEvent>,
-    count: u64,
-}
-
-impl EventLog {
-    fn new(trace: &Trace, pairs: &[Pair]) -> Self {
-        let mut connection_of = vec![None; trace.flows().len()];
-        for (pair, number) in pairs.iter().zip(1..) {
-            for flow in [Some(pair.requests), pair.answers].into_iter().flatten() {
-                connection_of[flow.index()].get_or_insert((number, pair.initial_psn));
-            }
-        }
-        Self { connection_of, events: Vec::new(), count: 0 }
-    }
-
-    #[cold]
-    fn add(&mut self, record: &Record) {
-        self.count += 1;
-        if self.events.len() < MAX_EVENTS_LISTED {
-            let connection = self.connection_of[record.flow.index()];
-            let has_psn = record.class() != Class::Cnp;
-            self.events.push(InjectedEvent {
-                packet: record.sequence,
-                connection: connection.map(|(number, _)| number),
-                event: record.event(),
-                opcode: record.opcode(),
-                psn: connection.filter(|_| has_psn).map(|(_, initial)| record.psn.relative_to(initial)),
-            });
-        }
-    }
 }

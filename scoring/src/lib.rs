@@ -11,10 +11,12 @@ mod cnp;
 mod connections;
 mod counters;
 mod deliveries;
+mod events;
 mod facts;
 pub mod gbn;
 mod known;
 mod messages;
+mod pass;
 mod prompt;
 mod retransmission;
 mod rules;
@@ -23,13 +25,12 @@ mod sides;
 mod slowest;
 pub mod thresholds;
 
-pub use analysis::{
-    AckTimer, Analysis, CnpLimiter, ConnectionSummary, Expiries, InjectedEvent, Options, analyze,
-};
+pub use analysis::{AckTimer, Analysis, CnpLimiter, ConnectionSummary, Expiries, Options, analyze};
 pub use anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, Kind, MAX_KEPT_PER_SIGNATURE, Role, Who};
 pub use cnp::CnpCounts;
 pub use connections::{Certainty, Pair};
 pub use counters::CounterReport;
+pub use events::InjectedEvent;
 pub use facts::{Doubts, HostFacts};
 pub use known::{CnpScope, Known, RnrRetries, Timeout};
 pub use messages::{MessageTime, QpMessages, Report};
