@@ -34,7 +34,8 @@ impl Requester {
         }
         let target = offset.saturating_add_signed(cx.profile.quirks.resume_offset).min(self.sent - 1);
         // A copy of a NAK that is being answered asks for nothing more.
-        let under_way = self.recovery.pending == Some(target) || self.cursor == target;
+        let pending = self.recovery.pending.is_some_and(|(offset, _)| offset == target);
+        let under_way = pending || self.cursor == target;
         if under_way || cx.profile.quirks.nak_ignored || !self.spend_retry(cx) {
             return;
         }
@@ -63,17 +64,19 @@ impl Requester {
     /// wait for a Read that is slow to be asked for again.
     fn recover(&mut self, offset: u32, latency: Nanos, cx: &mut Context<'_>) {
         let due = cx.now + latency;
-        if self.recovery.pending.replace(offset).is_none() || due < self.recovery.due {
-            self.recovery.due = due;
-            cx.agenda.note(due, Job::Recover(cx.qp));
+        match &mut self.recovery.pending {
+            Some((target, sooner)) if *sooner <= due => *target = offset,
+            pending => {
+                *pending = Some((offset, due));
+                cx.agenda.note(due, Job::Recover(cx.qp));
+            }
         }
     }
 
     /// The answer to a NACK is due.
     pub(super) fn on_recover(&mut self, cx: &mut Context<'_>) {
         // What this look was noted for may have been answered sooner, and something later be pending.
-        let due = self.recovery.due <= cx.now;
-        let Some(offset) = self.recovery.pending.take_if(|_| due) else { return };
+        let Some((offset, _)) = self.recovery.pending.take_if(|(_, due)| *due <= cx.now) else { return };
         // What was missing may have come meanwhile, but not what was thrown away behind it.
         let missing = self.oldest.saturating_add_signed(cx.profile.quirks.resume_offset.min(0));
         if offset < missing && self.recovery.thrown_away <= self.oldest {

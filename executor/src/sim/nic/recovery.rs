@@ -23,10 +23,8 @@ pub(super) struct Recovery {
     pub(super) retries: u32,
     /// RNR retries spent since the last progress.
     pub(super) rnr_retries: u32,
-    /// Where a pending answer to a NACK will go back to.
-    pub(super) pending: Option<u32>,
-    /// When that is due.
-    pub(super) due: Nanos,
+    /// Where a pending answer to a NACK will go back to, and when that is due.
+    pub(super) pending: Option<(u32, Nanos)>,
     /// The missing response that an implied NAK was found for.
     pub(super) implied: Option<u32>,
     /// Offset after the last packet that the other end, or of answers this one, threw away behind a missing one.
