@@ -116,26 +116,20 @@ impl Checker<'_> {
             (Kind::FactorSpan(bounds), _) => self.span(field, value, &bounds, float),
             (Kind::Choice(words, _), DeValue::String(_)) => self.word(field, value, words),
             (Kind::Choices(words), DeValue::Array(items)) => {
-                let words = items.iter().map(|item| self.word(field, item, words));
-                words.collect::<Option<Vec<_>>>().map(Value::Array)
+                all_of(items, |item| self.word(field, item, words))
             }
-            (Kind::Names, DeValue::Array(items)) => {
-                let names = items.iter().map(|item| match item.get_ref() {
-                    DeValue::String(name) => Some(Value::String(name.clone().into_owned())),
-                    _ => {
-                        self.wrong(item, field.path, "a name", "put it in quotation marks".into());
-                        None
-                    }
-                });
-                names.collect::<Option<Vec<_>>>().map(Value::Array)
-            }
+            (Kind::Names, DeValue::Array(items)) => all_of(items, |item| match item.get_ref() {
+                DeValue::String(name) => Some(Value::String(name.clone().into_owned())),
+                _ => {
+                    self.wrong(item, field.path, "a name", "put it in quotation marks".into());
+                    None
+                }
+            }),
             (Kind::Ints(bounds), DeValue::Array(items)) if items.len() <= LONGEST_LIST => {
-                let numbers = items.iter().map(|item| self.number(field, item, &bounds, integer));
-                numbers.collect::<Option<Vec<_>>>().map(Value::Array)
+                all_of(items, |item| self.number(field, item, &bounds, integer))
             }
             (Kind::FactorLists(bounds), DeValue::Array(lists)) if lists.len() <= LONGEST_LIST => {
-                let lists = lists.iter().map(|list| self.factors(field, list, &bounds));
-                lists.collect::<Option<Vec<_>>>().map(Value::Array)
+                all_of(lists, |list| self.factors(field, list, &bounds))
             }
             (Kind::Line(_) | Kind::Text, _) => self.wrong_kind(field, value, "text"),
             (Kind::Flag(_), _) => self.wrong_kind(field, value, "true or false"),
@@ -150,8 +144,7 @@ impl Checker<'_> {
     fn factors(&mut self, field: &Field, list: &Spanned<DeValue<'_>>, bounds: &Bounds<f64>) -> Option<Value> {
         match list.get_ref() {
             DeValue::Array(items) if !items.is_empty() && items.len() <= LONGEST_LIST => {
-                let numbers = items.iter().map(|item| self.number(field, item, bounds, float));
-                numbers.collect::<Option<Vec<_>>>().map(Value::Array)
+                all_of(items, |item| self.number(field, item, bounds, float))
             }
             _ => self.wrong_kind(field, list, "a list of numbers in the list"),
         }
@@ -205,10 +198,9 @@ impl Checker<'_> {
         read: impl Fn(&DeValue<'_>) -> Number<T>,
     ) -> Option<Value> {
         let DeValue::Array(items) = value.get_ref() else { return self.number(field, value, bounds, read) };
-        let numbers: Vec<_> =
-            items.iter().map(|item| self.number(field, item, bounds, &read)).collect::<Option<_>>()?;
+        let numbers = all_of(items, |item| self.number(field, item, bounds, &read))?;
         match items.iter().map(|item| read(item.get_ref())).collect::<Vec<_>>()[..] {
-            [Number::Of(min), Number::Of(max)] if min <= max => Some(Value::Array(numbers)),
+            [Number::Of(min), Number::Of(max)] if min <= max => Some(numbers),
             [_, _] => {
                 let message = format!("the span {} ends before it begins", self.written(&value.span()));
                 self.report(value.span(), field.path, message, "write the smaller number first".into());
@@ -217,6 +209,14 @@ impl Checker<'_> {
             _ => self.wrong_kind(field, value, "a number, or a span of two"),
         }
     }
+}
+
+/// The list that items make; none from the first that is not in order.
+fn all_of(
+    items: &[Spanned<DeValue<'_>>],
+    item: impl FnMut(&Spanned<DeValue<'_>>) -> Option<Value>,
+) -> Option<Value> {
+    items.iter().map(item).collect::<Option<_>>().map(Value::Array)
 }
 
 /// A value read as a number.
