@@ -11,6 +11,7 @@ mod notification;
 mod opcodes;
 mod pacing;
 mod paths;
+mod qp;
 mod reaction;
 mod receive;
 mod recovery;
@@ -20,20 +21,19 @@ mod sending;
 mod stats;
 mod transmit;
 
+use dumper::Nanos;
 use dumper::wire::{Class, Ecn};
-use dumper::{Nanos, Psn};
 use rand_chacha::ChaCha8Rng;
 
 pub(super) use context::{Attributes, HostEvent};
 use context::{Context, Job, every_nth};
 use ets::Selection;
-pub(super) use memory::Memory;
 use notification::NotificationPoint;
 use paths::Paths;
-use reaction::ReactionPoint;
+use qp::Qp;
+pub(super) use qp::QpSetup;
 use receive::{Arrival, ReceiveBuffer};
 pub(super) use requester::Requester;
-pub(super) use responder::Responder;
 pub(super) use stats::{Stat, Stats};
 use transmit::{Half, Transmitter};
 
@@ -41,53 +41,6 @@ use super::agenda::Agenda;
 use super::packet::Packet;
 use super::random;
 use crate::NicProfile;
-
-/// A queue pair: one connection's end.
-#[derive(Debug)]
-pub(super) struct Qp {
-    pub(super) requester: Requester,
-    pub(super) responder: Responder,
-    /// QP number of the other end.
-    peer_qpn: u32,
-    /// DSCP and ECN of its packets.
-    traffic_class: u8,
-    /// Whether its packets have IPv6 headers.
-    ipv6: bool,
-    /// Its rate, once it has had a CNP.
-    reaction: Option<Box<ReactionPoint>>,
-    /// Key of the memory at the other end.
-    remote_key: u32,
-}
-
-impl Qp {
-    /// A CNP has come.
-    fn slow_down(&mut self, cx: &Context<'_>) {
-        if cx.attributes.reacts {
-            let (constants, rate) = (cx.profile.reaction, cx.profile.link.rate_gbps);
-            let new = || Box::new(ReactionPoint::new(constants, rate, cx.now));
-            self.reaction.get_or_insert_with(new).on_cnp(cx.now);
-        }
-    }
-}
-
-/// What a QP is made of.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct QpSetup {
-    /// First PSN of the requests that this end sends.
-    pub(super) first_psn: Psn,
-    /// First PSN of the requests that the other end sends.
-    pub(super) peer_first_psn: Psn,
-    /// QP number of the other end.
-    pub(super) peer_qpn: u32,
-    /// Traffic class that its packets go out in.
-    pub(super) class: u8,
-    /// DSCP and ECN of its packets.
-    pub(super) traffic_class: u8,
-    /// Whether its packets have IPv6 headers.
-    pub(super) ipv6: bool,
-    /// Bytes of each message.
-    pub(super) message_size: u32,
-}
 
 /// What a NIC is given.
 #[derive(Clone, Copy, Debug)]
@@ -130,19 +83,6 @@ impl Nic {
         qps: &[QpSetup],
         rng: ChaCha8Rng,
     ) -> Self {
-        let qp = |setup: &QpSetup| Qp {
-            requester: Requester::new(setup.first_psn, Memory::new(setup.message_size)),
-            responder: Responder::new(
-                setup.peer_first_psn,
-                Memory::new(setup.message_size),
-                attributes.recv_depth,
-            ),
-            peer_qpn: setup.peer_qpn,
-            traffic_class: setup.traffic_class,
-            ipv6: setup.ipv6,
-            reaction: None,
-            remote_key: REMOTE_KEY,
-        };
         let ceiling = profile.ets.ceiling_percent;
         let selection = ets.map(|ets| Selection::new(ets, ceiling, attributes.mtu, profile.link.rate_gbps));
         let classes = qps.iter().map(|setup| setup.class);
@@ -154,7 +94,7 @@ impl Nic {
             profile,
             attributes,
             first_qpn,
-            qps: qps.iter().map(qp).collect(),
+            qps: qps.iter().map(|setup| Qp::new(setup, attributes.recv_depth)).collect(),
             agenda: Agenda::new(),
             stats: Stats::default(),
             rng,
@@ -301,7 +241,7 @@ impl Nic {
         let cx = Context {
             now,
             qp,
-            slowed: end.reaction.as_ref().is_some_and(|reaction| reaction.is_slowed()),
+            slowed: end.is_slowed(),
             profile: &self.profile,
             attributes: &self.attributes,
             rng: &mut self.rng,
@@ -345,6 +285,3 @@ impl Nic {
         self.receive.set_stalled(recovers || held);
     }
 }
-
-/// Remote key of every memory region: an arbitrary number, as every key is.
-const REMOTE_KEY: u32 = 0x0001_1a2b;

@@ -1,0 +1,78 @@
+//! A queue pair: one connection's end.
+
+use dumper::Psn;
+
+use super::context::Context;
+use super::memory::Memory;
+use super::reaction::ReactionPoint;
+use super::requester::Requester;
+use super::responder::Responder;
+
+/// A queue pair.
+#[derive(Debug)]
+pub(in crate::sim) struct Qp {
+    pub(in crate::sim) requester: Requester,
+    pub(in crate::sim) responder: Responder,
+    /// QP number of the other end.
+    pub(super) peer_qpn: u32,
+    /// DSCP and ECN of its packets.
+    pub(super) traffic_class: u8,
+    /// Whether its packets have IPv6 headers.
+    pub(super) ipv6: bool,
+    /// Its rate, once it has had a CNP.
+    pub(super) reaction: Option<Box<ReactionPoint>>,
+    /// Key of the memory at the other end.
+    pub(super) remote_key: u32,
+}
+
+impl Qp {
+    pub(super) fn new(setup: &QpSetup, recv_depth: u32) -> Self {
+        let memory = || Memory::new(setup.message_size);
+        Self {
+            requester: Requester::new(setup.first_psn, memory()),
+            responder: Responder::new(setup.peer_first_psn, memory(), recv_depth),
+            peer_qpn: setup.peer_qpn,
+            traffic_class: setup.traffic_class,
+            ipv6: setup.ipv6,
+            reaction: None,
+            remote_key: REMOTE_KEY,
+        }
+    }
+
+    /// Whether CNPs keep its rate below that of the link.
+    #[inline]
+    pub(super) fn is_slowed(&self) -> bool {
+        self.reaction.as_ref().is_some_and(|reaction| reaction.is_slowed())
+    }
+
+    /// A CNP has come.
+    pub(super) fn slow_down(&mut self, cx: &Context<'_>) {
+        if cx.attributes.reacts {
+            let (constants, rate) = (cx.profile.reaction, cx.profile.link.rate_gbps);
+            let new = || Box::new(ReactionPoint::new(constants, rate, cx.now));
+            self.reaction.get_or_insert_with(new).on_cnp(cx.now);
+        }
+    }
+}
+
+/// What a QP is made of.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) struct QpSetup {
+    /// First PSN of the requests that this end sends.
+    pub(in crate::sim) first_psn: Psn,
+    /// First PSN of the requests that the other end sends.
+    pub(in crate::sim) peer_first_psn: Psn,
+    /// QP number of the other end.
+    pub(in crate::sim) peer_qpn: u32,
+    /// Traffic class that its packets go out in.
+    pub(in crate::sim) class: u8,
+    /// DSCP and ECN of its packets.
+    pub(in crate::sim) traffic_class: u8,
+    /// Whether its packets have IPv6 headers.
+    pub(in crate::sim) ipv6: bool,
+    /// Bytes of each message.
+    pub(in crate::sim) message_size: u32,
+}
+
+/// Remote key of every memory region: an arbitrary number, as every key is.
+const REMOTE_KEY: u32 = 0x0001_1a2b;
