@@ -22,6 +22,7 @@
 //! # Ok::<(), corpus::ConfigErrors>(())
 //! ```
 
+mod capabilities;
 mod check;
 pub mod config;
 mod error;
@@ -37,10 +38,12 @@ mod suggest;
 pub mod testing;
 mod toml_form;
 
+pub use capabilities::{Capabilities, RoceSetting};
 pub use check::Violation;
 pub use config::{
-    Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, Host, IterMode, Load, Mtu, Physical, Progression,
-    RoceParameters, Role, SetField, Target, TestConfig, Traffic, TrafficClass, Verb,
+    Action, ActionKind, Cidr, ConnectionSet, ControlPacket, Ets, Event, HeaderField, Host, IterMode, Load,
+    Mtu, Physical, Progression, RoceParameters, Role, SetField, Target, TestConfig, Traffic, TrafficClass,
+    Verb,
 };
 pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS, Problem};
 pub use evaluation::{Evaluation, FindingRecord, Key, Lineage, Minimized, Outcome, Scores, Sighting};

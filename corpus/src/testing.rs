@@ -4,8 +4,8 @@
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use crate::config::{
-    Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, Host, IterMode, Load, Mtu, Physical, Progression,
-    RoceParameters, SetField, Target, TestConfig, Traffic, TrafficClass, Verb,
+    Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, HeaderField, Host, IterMode, Load, Mtu, Physical,
+    Progression, RoceParameters, SetField, Target, TestConfig, Traffic, TrafficClass, Verb,
     fields::{self, IntField},
 };
 
@@ -187,8 +187,14 @@ fn action() -> impl Strategy<Value = Action> {
         within(&fields::DELAY_US).prop_map(|us| Action::Delay { ns: us * 1000 }),
         within(&fields::BY).prop_map(|by| Action::Reorder { by: by as u16 }),
         within(&fields::COPIES).prop_map(|copies| Action::Duplicate { copies: copies as u8 }),
-        any::<bool>().prop_map(|bit| Action::SetField(SetField::MigReq(bit))),
+        set_field().prop_map(Action::SetField),
     ]
+}
+
+/// Any field with any operand.
+pub fn set_field() -> impl Strategy<Value = SetField> {
+    select(HeaderField::NAMES.to_vec())
+        .prop_flat_map(|(_, field)| within(&field.bounds()).prop_map(move |value| SetField { field, value }))
 }
 
 /// Any valid configuration that the published Lumina tool can express, with its events in the form

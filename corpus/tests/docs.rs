@@ -46,3 +46,12 @@ fn example() -> String {
     let block = DOCS.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
     block.expect("the description begins with an example").to_owned()
 }
+
+/// Every header field has a row with its bounds.
+#[test]
+fn every_header_field_is_described_with_its_bounds() {
+    for (name, field) in corpus::HeaderField::NAMES {
+        let row = format!("| `\"{name}\"` | {} |", field.bounds().range());
+        assert!(DOCS.lines().any(|line| line.starts_with(&row)), "{row} is not in the description");
+    }
+}

@@ -16,7 +16,8 @@ pub mod trace;
 pub mod wire;
 
 pub use observation::{
-    Completion, Connection, Counters, Delivery, Endpoint, HostCounters, Observation, SwitchCounters,
+    Clock, Completion, Connection, Counters, Delivery, Endpoint, HostCounters, LogLine, Observation,
+    SwitchCounters,
 };
 pub use psn::Psn;
 pub use time::Nanos;

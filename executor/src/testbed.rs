@@ -1,14 +1,18 @@
 //! What every testbed can do.
 
-use corpus::TestConfig;
+use corpus::{Capabilities, TestConfig};
 use dumper::Observation;
 
 /// Where tests are run: simulated, virtual machines, or real NICs.
 pub trait Testbed {
+    /// What it can do. A test that asks for more is refused ([`TestbedError::Config`]).
+    fn capabilities(&self) -> Capabilities;
+
     /// Runs one test and hands out everything that was observed of it.
     ///
     /// # Errors
-    /// See [`TestbedError`]. A test that ends in an error of a QP is no error here: that is what was observed.
+    /// See [`TestbedError`]. A test that ends in an error of a QP is no error here, nor is a host that crashes: that is
+    /// what was observed, with what the host's kernel last said in its log.
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError>;
 }
 
@@ -27,4 +31,31 @@ pub enum TestbedError {
         /// Packets in the trace by then.
         packets: usize,
     },
+    /// The target did not do what a test takes: a host that does not come up or answer, though its kernel says nothing of
+    /// a crash. Running the test again may help, and tells whether the target does this each time.
+    #[error("the target failed: {0}")]
+    Target(String),
+    /// The test did not end in its time.
+    #[error("the test had not ended after {seconds} s")]
+    TimedOut {
+        /// How long it was given.
+        seconds: u64,
+    },
+    /// The testbed itself is broken: a switch that died, an agent that cannot be reached, a full disk. The test says
+    /// nothing about the target; it is run again, and if that does not help nothing else is worth running.
+    #[error("the testbed is broken: {0}")]
+    Broken(String),
+}
+
+impl TestbedError {
+    /// The first thing that a test asks for and a testbed cannot do.
+    ///
+    /// # Errors
+    /// [`Self::Config`], if there is one.
+    pub fn unless_capable(capabilities: &Capabilities, config: &TestConfig) -> Result<(), Self> {
+        match capabilities.violations(config).into_iter().next() {
+            Some(violation) => Err(Self::Config(violation.to_string())),
+            None => Ok(()),
+        }
+    }
 }

@@ -146,7 +146,10 @@ fn run(testbed: &mut dyn Testbed, config: &TestConfig) -> Result<Run, JudgeError
         Ok(observation) => observation,
         Err(TestbedError::Config(reason)) => return Ok(Run::Invalid { reason }),
         Err(TestbedError::TooManyPackets { packets }) => return Ok(Run::Endless { packets }),
-        Err(error @ TestbedError::Profile(_)) => return Err(error.into()),
+        Err(error @ (TestbedError::Target(_) | TestbedError::TimedOut { .. })) => {
+            return Ok(Run::Invalid { reason: error.to_string() });
+        }
+        Err(error @ (TestbedError::Profile(_) | TestbedError::Broken(_))) => return Err(error.into()),
     };
     let options = Options { config: Some(config) };
     let Report { integrity, analysis } = Report::of(&observation, options, false);

@@ -2,7 +2,7 @@
 //! printer, whatever draws, mends and changes tests, and the test that keeps `docs/targets.md` honest.
 
 use corpus::config::fields::{self, IntField};
-use corpus::{Host, IterMode, Load, Mtu, TestConfig};
+use corpus::{HeaderField, Host, IterMode, Load, Mtu, TestConfig};
 
 use crate::words;
 
@@ -224,8 +224,10 @@ axes! {
     Delay "events.delay-ns" number!(DELAY_NS), fields::DELAY_NS.default, Of::Part, "Operand of `delay`.";
     By "events.by" number!(BY), fields::BY.default, Of::Part, "Operand of `reorder`.";
     Copies "events.copies" number!(COPIES), fields::COPIES.default, Of::Part, "Operand of `duplicate`.";
-    MigReq "events.value" number!(MIG_REQ), fields::MIG_REQ.default, Of::Part,
-        "Operand of `set-field`, which sets `mig-req`.";
+    Field "events.field" Kind::Words(words::FIELDS), HeaderField::MigReq as u64, Of::Part,
+        "Header fields that `set-field` rewrites.";
+    Value "events.value" number!(VALUE), fields::VALUE.default, Of::Part,
+        "Operand of `set-field`, as far as the field goes.";
 }
 
 impl Axis {

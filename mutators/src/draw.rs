@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::axis::{AXES, Axis, Of};
 use crate::classes;
-use crate::settle::{give_addresses, settle};
+use crate::settle::{give_addresses, operands, settle};
 use crate::space::Space;
 use crate::words;
 
@@ -210,6 +210,15 @@ pub(crate) fn action(space: &Space, rng: &mut ChaCha8Rng) -> Action {
         words::DELAY => Action::Delay { ns: space[Axis::Delay].draw(rng) },
         words::REORDER => Action::Reorder { by: space[Axis::By].draw(rng) as u16 },
         words::DUPLICATE => Action::Duplicate { copies: space[Axis::Copies].draw(rng) as u8 },
-        _ => Action::SetField(SetField::MigReq(space[Axis::MigReq].draw(rng) != 0)),
+        _ => Action::SetField(set_field(space, rng)),
     }
+}
+
+/// A random header field with an operand that it has.
+fn set_field(space: &Space, rng: &mut ChaCha8Rng) -> SetField {
+    let fields = &space[Axis::Field];
+    // One that cannot be chosen costs no draw.
+    let field = if fields.smallest() == fields.largest() { fields.smallest() } else { fields.draw(rng) };
+    let field = words::header_field(field);
+    SetField { field, value: operands(space, field).draw(rng) }
 }

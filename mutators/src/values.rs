@@ -70,6 +70,19 @@ impl Values {
         }
     }
 
+    /// Those up to `most`; the nearest to it, cut to it, where there are none.
+    pub(crate) fn cut(&self, most: u64) -> Self {
+        match self {
+            Self::Range { min, max } if *min < most.min(*max) => {
+                Self::Range { min: *min, max: most.min(*max) }
+            }
+            Self::List(list) if list.iter().any(|one| *one <= most) => {
+                Self::List(list.iter().copied().filter(|one| *one <= most).collect())
+            }
+            _ => Self::only(self.smallest().min(most)),
+        }
+    }
+
     /// The nearest to `value`; of two, the smaller.
     pub(crate) fn nearest(&self, value: u64) -> u64 {
         match (self.at_most(value), self.at_least(value)) {

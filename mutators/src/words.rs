@@ -1,6 +1,6 @@
 //! Words that a space lists, and the numbers that stand for them: their places in these lists.
 
-use corpus::{Action, ConnectionSet, ControlPacket, IterMode, Load, Progression, Target, Verb};
+use corpus::{Action, ConnectionSet, ControlPacket, HeaderField, IterMode, Load, Progression, Target, Verb};
 
 macro_rules! words {
     ($($(#[$doc:meta])* $list:ident { $($name:ident = $word:literal),* })*) => {
@@ -36,6 +36,17 @@ words! {
     /// Forms of [`Progression`].
     PROGRESSIONS { SINGLE = "none", COUNTED = "count", TO_THE_END = "to-the-end" }
 }
+
+/// [`HeaderField`], in its order.
+pub(crate) const FIELDS: &[&str] = &{
+    let mut names = [""; HeaderField::NAMES.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = HeaderField::NAMES[at].0;
+        at += 1;
+    }
+    names
+};
 
 pub(crate) const fn of_load(load: Load) -> u64 {
     match load {
@@ -111,6 +122,11 @@ pub(crate) const fn of_action(action: Action) -> u64 {
     }
 }
 
+/// The header field of a word.
+pub(crate) fn header_field(word: u64) -> HeaderField {
+    HeaderField::NAMES.get(word as usize).map_or(HeaderField::MigReq, |(_, field)| *field)
+}
+
 pub(crate) const fn of_progression(progression: Option<Progression>) -> u64 {
     match progression {
         None => SINGLE,
@@ -133,7 +149,7 @@ mod tests {
             Action::Delay { ns: 1 },
             Action::Reorder { by: 1 },
             Action::Duplicate { copies: 1 },
-            Action::SetField(SetField::MigReq(true)),
+            Action::SetField(SetField { field: HeaderField::MigReq, value: 1 }),
         ];
         assert_eq!(actions.map(|action| ACTIONS[of_action(action) as usize]), actions.map(Action::name));
         assert_eq!(ACTIONS.len(), actions.len());

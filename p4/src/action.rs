@@ -12,8 +12,8 @@ pub struct Actions {
     pub ecn: bool,
     /// It leaves with covered bits inverted, so that its ICRC is wrong.
     pub corrupt: bool,
-    /// It leaves with this MigReq bit and a recomputed ICRC.
-    pub mig_req: Option<bool>,
+    /// It leaves with this field rewritten and a recomputed ICRC.
+    pub set_field: Option<SetField>,
     /// Copies that leave right after it. They are the switch's own and are not mirrored.
     pub extra_copies: u8,
     /// When it leaves.
@@ -51,7 +51,7 @@ impl Actions {
             Action::Delay { ns } => self.timing = Timing::Delay(Nanos(ns)),
             Action::Reorder { by } => self.timing = Timing::Reorder(by),
             Action::Duplicate { copies } => self.extra_copies = copies,
-            Action::SetField(SetField::MigReq(bit)) => self.mig_req = Some(bit),
+            Action::SetField(set) => self.set_field = Some(set),
         }
     }
 
@@ -75,7 +75,7 @@ impl Actions {
             self.corrupt.then_some(Event::Corrupt),
             timing,
             (self.extra_copies > 0).then_some(Event::Duplicate),
-            self.mig_req.map(|_| Event::SetField),
+            self.set_field.map(|_| Event::SetField),
         ];
         let mut events = present.into_iter().flatten();
         match (events.next(), events.next()) {

@@ -29,6 +29,10 @@ const SEARCHED: u64 = 100_000;
 struct Nothing;
 
 impl Testbed for Nothing {
+    fn capabilities(&self) -> corpus::Capabilities {
+        corpus::Capabilities::all()
+    }
+
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
         let traffic = &black_box(config).traffic;
         let mixed = u64::from(traffic.message_size).wrapping_mul(0x9e37_79b9_7f4a_7c15)

@@ -62,6 +62,10 @@ struct Ailing {
 }
 
 impl Testbed for Ailing {
+    fn capabilities(&self) -> corpus::Capabilities {
+        corpus::Capabilities::all()
+    }
+
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
         let digest =
             config.to_toml().bytes().fold(7, |digest: u64, byte| digest * 31 % 1_000_003 + u64::from(byte));

@@ -50,6 +50,7 @@ fn garbage(seed: u64, packets: usize, wild: bool) -> Observation {
             corrupt: dice.chance(20),
             ce: dice.chance(20),
             mig_req: None,
+            rewritten: dice.chance(50),
         });
         trace.push_with(record, Extra { exit, ..Extra::default() });
     }

@@ -2,7 +2,7 @@
 
 use super::{Check, overlap, plural};
 use crate::config::{
-    Action, ConnectionSet, ControlPacket, Event, Role, Target, TestConfig, Traffic, Verb,
+    Action, ConnectionSet, ControlPacket, Event, Role, SetField, Target, TestConfig, Traffic, Verb,
     fields::{self, RETRY_SLACK},
 };
 
@@ -85,7 +85,10 @@ fn operands(event: &Event, path: &str, check: &mut Check) {
         Action::Delay { ns } => check.bounds(&format!("{path}.delay-ns"), ns, &fields::DELAY_NS),
         Action::Reorder { by } => check.bounds(&format!("{path}.by"), by, &fields::BY),
         Action::Duplicate { copies } => check.bounds(&format!("{path}.copies"), copies, &fields::COPIES),
-        Action::Drop | Action::Ecn | Action::Corrupt | Action::SetField(_) => true,
+        Action::SetField(SetField { field, value }) => {
+            check.bounds(&format!("{path}.value"), value, &field.bounds())
+        }
+        Action::Drop | Action::Ecn | Action::Corrupt => true,
     };
     if let Some(progression) = event.progression {
         check.bounds(&format!("{path}.every"), progression.every, &fields::EVERY);

@@ -27,7 +27,7 @@ impl TestConfig {
     /// never exist. Empty for everything that was read from a file.
     #[must_use]
     pub fn violations(&self) -> Vec<Violation> {
-        let mut check = Check { violations: Vec::new() };
+        let mut check = Check::default();
         hosts::check(self, &mut check);
         traffic::check(self, &mut check);
         events::check(self, &mut check);
@@ -41,12 +41,13 @@ impl TestConfig {
     }
 }
 
-struct Check {
-    violations: Vec<Violation>,
+#[derive(Default)]
+pub(crate) struct Check {
+    pub(crate) violations: Vec<Violation>,
 }
 
 impl Check {
-    fn fail(
+    pub(crate) fn fail(
         &mut self,
         field: impl Into<String>,
         message: impl Into<String>,
@@ -74,6 +75,6 @@ impl Check {
 }
 
 /// `1 packet`, `2 packets`
-fn plural(n: u64, word: &str) -> String {
+pub(crate) fn plural(n: u64, word: &str) -> String {
     if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
 }

@@ -1,6 +1,6 @@
 //! What the injector does to which packets.
 
-use super::fields;
+use super::{SetField, fields};
 use serde::{Deserialize, Serialize};
 
 /// One `[[event]]`: an action on the packets that it names.
@@ -150,26 +150,57 @@ pub enum Action {
     SetField(SetField),
 }
 
-/// A header field to change, with its new value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum SetField {
-    /// MigReq of the BTH (`field = "mig-req"`, `value = 0` or `1`).
-    MigReq(bool),
+/// An [`Action`] without its operands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)] // Those of `Action` say what they mean.
+pub enum ActionKind {
+    Drop,
+    Ecn,
+    Corrupt,
+    Delay,
+    Reorder,
+    Duplicate,
+    SetField,
+}
+
+impl ActionKind {
+    /// Names in files (`type`).
+    pub const NAMES: &[(&str, Self)] = &[
+        ("drop", Self::Drop),
+        ("ecn", Self::Ecn),
+        ("corrupt", Self::Corrupt),
+        ("delay", Self::Delay),
+        ("reorder", Self::Reorder),
+        ("duplicate", Self::Duplicate),
+        ("set-field", Self::SetField),
+    ];
+
+    /// Name in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        Self::NAMES[self as usize].0
+    }
 }
 
 impl Action {
+    /// It without its operands.
+    #[must_use]
+    pub const fn kind(self) -> ActionKind {
+        match self {
+            Self::Drop => ActionKind::Drop,
+            Self::Ecn => ActionKind::Ecn,
+            Self::Corrupt => ActionKind::Corrupt,
+            Self::Delay { .. } => ActionKind::Delay,
+            Self::Reorder { .. } => ActionKind::Reorder,
+            Self::Duplicate { .. } => ActionKind::Duplicate,
+            Self::SetField(_) => ActionKind::SetField,
+        }
+    }
+
     /// Name in files (`type`).
     #[must_use]
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Drop => "drop",
-            Self::Ecn => "ecn",
-            Self::Corrupt => "corrupt",
-            Self::Delay { .. } => "delay",
-            Self::Reorder { .. } => "reorder",
-            Self::Duplicate { .. } => "duplicate",
-            Self::SetField(_) => "set-field",
-        }
+        self.kind().name()
     }
 
     /// Why both cannot be done to one packet, if so.
@@ -185,7 +216,8 @@ impl Action {
             (Corrupt, SetField(_)) | (SetField(_), Corrupt) => {
                 Some("set-field makes the ICRC right and corrupt makes it wrong")
             }
-            (a, b) if std::mem::discriminant(&a) == std::mem::discriminant(&b) => Some("the operands differ"),
+            (SetField(_), SetField(_)) => Some("one header field of a packet can be changed"),
+            (a, b) if a.kind() == b.kind() => Some("the operands differ"),
             _ => None,
         }
     }
@@ -316,6 +348,13 @@ mod tests {
         };
         assert_eq!(event.points(30).unwrap().iter().collect::<Vec<_>>(), [5, 15, 25]);
         assert_eq!(event.points(4), None);
+    }
+
+    #[test]
+    fn kinds_are_named_in_their_order() {
+        for (at, (name, kind)) in ActionKind::NAMES.iter().enumerate() {
+            assert_eq!((*kind as usize, kind.name()), (at, *name));
+        }
     }
 
     #[test]

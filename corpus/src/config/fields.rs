@@ -124,6 +124,6 @@ int_fields! {
     BY = "by", 1, 1024, 1, "packets", "a switch holds the packet meanwhile; buffers are finite";
     /// Extra copies that `duplicate` sends.
     COPIES = "copies", 1, 16, 1, "copies", "more would measure the link, not the NIC";
-    /// Value of the `mig-req` bit of the BTH.
-    MIG_REQ = "value", 0, 1, 0, "", "MigReq is one bit of the BTH";
+    /// Operand of `set-field`; each field has narrower bounds ([`HeaderField::largest`](super::HeaderField::largest)).
+    VALUE = "value", 0, i64::MAX as u64, 0, "", "a TOML integer is signed and has 64 bits";
 }

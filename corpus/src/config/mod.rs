@@ -4,13 +4,15 @@ mod event;
 pub mod fields;
 mod host;
 mod net;
+mod set_field;
 mod traffic;
 
 pub use event::{
-    Action, ConnectionSet, ControlPacket, Event, LAST_OCCURRENCE, Points, Progression, SetField, Target,
+    Action, ActionKind, ConnectionSet, ControlPacket, Event, LAST_OCCURRENCE, Points, Progression, Target,
 };
 pub use host::{Ets, Host, Physical, RoceParameters, TrafficClass};
 pub use net::{Cidr, CidrError};
+pub use set_field::{HeaderField, SetField};
 pub use traffic::{IterMode, Load, Mtu, Traffic, Verb};
 
 use serde::{Deserialize, Serialize};

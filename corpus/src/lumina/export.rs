@@ -12,7 +12,6 @@ use super::{
 use crate::{
     check::Violation,
     config::{Action, Host, IterMode, Load, Role, Target, TestConfig, Traffic, TrafficClass, fields},
-    toml_form::verb_name,
 };
 
 /// One thing that Lumina cannot say.
@@ -182,7 +181,7 @@ fn write_host(out: &mut String, role: &str, host: &Host) -> fmt::Result {
 fn write_traffic(out: &mut String, config: &TestConfig, events: &[LuminaEvent]) -> fmt::Result {
     let traffic = &config.traffic;
     let (verb, qps) = match traffic.load {
-        Load::Same { verb, connections } => (verb_name(verb), connections.to_string()),
+        Load::Same { verb, connections } => (verb.name(), connections.to_string()),
         Load::Split { send, read } => ("send_read", format!("\"{send},{read}\"")),
         // Refused before.
         Load::Alternating { connections } => ("send_read", connections.to_string()),

@@ -2,40 +2,21 @@
 
 use super::HOMES;
 use crate::{
-    config::{Action, ConnectionSet, ControlPacket, Event, Progression, SetField, Target, fields},
+    config::{
+        Action, ActionKind, ConnectionSet, ControlPacket, Event, HeaderField, Progression, SetField, Target,
+        fields,
+    },
     source::{Names, Node, Reader, Section, Value},
 };
 
-/// `type` as written; with its operands it makes an [`Action`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ActionKey {
-    Drop,
-    Ecn,
-    Corrupt,
-    Delay,
-    Reorder,
-    Duplicate,
-    SetField,
-}
-
-const ACTIONS: &Names<ActionKey> = &[
-    ("drop", ActionKey::Drop),
-    ("ecn", ActionKey::Ecn),
-    ("corrupt", ActionKey::Corrupt),
-    ("delay", ActionKey::Delay),
-    ("reorder", ActionKey::Reorder),
-    ("duplicate", ActionKey::Duplicate),
-    ("set-field", ActionKey::SetField),
-];
-
 /// Operands and the action that each belongs to.
-const OPERANDS: &[(&str, ActionKey, &str)] = &[
-    ("delay-us", ActionKey::Delay, "delay"),
-    ("delay-ns", ActionKey::Delay, "delay"),
-    ("by", ActionKey::Reorder, "reorder"),
-    ("copies", ActionKey::Duplicate, "duplicate"),
-    ("field", ActionKey::SetField, "set-field"),
-    ("value", ActionKey::SetField, "set-field"),
+const OPERANDS: &[(&str, ActionKind)] = &[
+    ("delay-us", ActionKind::Delay),
+    ("delay-ns", ActionKind::Delay),
+    ("by", ActionKind::Reorder),
+    ("copies", ActionKind::Duplicate),
+    ("field", ActionKind::SetField),
+    ("value", ActionKind::SetField),
 ];
 
 /// Every key of an event.
@@ -43,13 +24,6 @@ const KEYS: &[&str] = &[
     "qpn", "psn", "iter", "packet", "nth", "every", "count", "type", "delay-us", "delay-ns", "by", "copies",
     "field", "value",
 ];
-
-#[derive(Debug, Clone, Copy)]
-enum FieldKey {
-    MigReq,
-}
-
-const FIELDS: &Names<FieldKey> = &[("mig-req", FieldKey::MigReq)];
 
 /// Stands in for an event that was refused.
 pub(crate) const fn placeholder() -> Event {
@@ -202,7 +176,7 @@ fn progression(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Progress
 
 fn action(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Action> {
     let Some(node) = section.node(r, "type") else {
-        let names: Vec<&str> = ACTIONS.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = ActionKind::NAMES.iter().map(|(name, _)| *name).collect();
         missing(section, "type", &format!("allowed: {}", crate::source::list_or(&names)), r);
         for (operand, ..) in OPERANDS {
             section.node(r, operand);
@@ -214,43 +188,46 @@ fn action(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Action> {
         r.refuse(&node.span, &path, "\"bit-error\" is Lumina's name", "write \"corrupt\"");
         None
     } else {
-        r.choice(node, &path, ACTIONS)
+        r.choice(node, &path, ActionKind::NAMES)
     };
-    for &(operand, owner, owner_name) in OPERANDS {
+    for &(operand, owner) in OPERANDS {
         if let Some(entry) = section.entry(r, operand)
             && let Some(key) = key
             && key != owner
         {
             let message = format!("does not go with type {}", r.written(node));
-            let help = format!("it belongs to type \"{owner_name}\"; remove it or change the type");
+            let help = format!("it belongs to type \"{}\"; remove it or change the type", owner.name());
             r.refuse(&entry.key_span, &section.path_of(operand), message, help);
         }
     }
     match key? {
-        ActionKey::Drop => Some(Action::Drop),
-        ActionKey::Ecn => Some(Action::Ecn),
-        ActionKey::Corrupt => Some(Action::Corrupt),
-        ActionKey::Delay => delay(section, r),
-        ActionKey::Reorder => {
+        ActionKind::Drop => Some(Action::Drop),
+        ActionKind::Ecn => Some(Action::Ecn),
+        ActionKind::Corrupt => Some(Action::Corrupt),
+        ActionKind::Delay => delay(section, r),
+        ActionKind::Reorder => {
             let by =
                 required(section, &fields::BY, "say how many packets overtake it, for example `by = 3`", r)?;
             Some(Action::Reorder { by })
         }
-        ActionKey::Duplicate => {
+        ActionKind::Duplicate => {
             let help = "say how many extra copies, for example `copies = 1`";
             Some(Action::Duplicate { copies: required(section, &fields::COPIES, help, r)? })
         }
-        ActionKey::SetField => {
-            if !section.has("field") {
-                missing(section, "field", "allowed: mig-req", r);
-            }
-            let field = section.opt_choice(r, "field", FIELDS);
-            let value: Option<u8> = required(section, &fields::MIG_REQ, "say which value, 0 or 1", r);
-            match field? {
-                FieldKey::MigReq => Some(Action::SetField(SetField::MigReq(value? == 1))),
-            }
-        }
+        ActionKind::SetField => set_field(section, r),
     }
+}
+
+fn set_field(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Action> {
+    if !section.has("field") {
+        let names: Vec<&str> = HeaderField::NAMES.iter().map(|(name, _)| *name).collect();
+        missing(section, "field", &format!("allowed: {}", crate::source::list_or(&names)), r);
+    }
+    let field = section.opt_choice(r, "field", HeaderField::NAMES);
+    // Without a field that is known, any number may be meant.
+    let bounds = field.map_or(fields::VALUE, HeaderField::bounds);
+    let value = required(section, &bounds, "say which value, for example `value = 0`", r);
+    Some(Action::SetField(SetField { field: field?, value: value? }))
 }
 
 fn delay(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Action> {

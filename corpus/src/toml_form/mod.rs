@@ -11,7 +11,6 @@ pub(crate) use {
     event::placeholder,
     host::{ip_list, small_numbers},
     traffic::{VERBS, VerbKey, mtu},
-    write::verb_name,
 };
 
 /// Keys and the section that they belong in, for keys that are found in another.

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Write as _};
 
 use crate::config::{
     Action, ConnectionSet, Event, Host, IterMode, Load, Role, SetField, Target, TestConfig, Traffic,
-    TrafficClass, Verb,
+    TrafficClass,
 };
 
 impl TestConfig {
@@ -116,7 +116,7 @@ fn host(out: &mut Out, name: &str, host: &Host) {
 fn traffic(out: &mut Out, traffic: &Traffic) {
     out.header("[traffic]");
     let (verb, connections) = match traffic.load {
-        Load::Same { verb, connections } => (verb_name(verb), connections.to_string()),
+        Load::Same { verb, connections } => (verb.name(), connections.to_string()),
         Load::Alternating { connections } => ("send_read", connections.to_string()),
         Load::Split { send, read } => ("send_read", format!("{{ send = {send}, read = {read} }}")),
     };
@@ -145,15 +145,6 @@ fn traffic(out: &mut Out, traffic: &Traffic) {
             IterMode::PerMessage => "per-message",
         },
     );
-}
-
-/// Name of a verb in files.
-pub(crate) const fn verb_name(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Write => "write",
-        Verb::Read => "read",
-        Verb::Send => "send",
-    }
 }
 
 fn event(out: &mut Out, event: &Event) {
@@ -187,9 +178,9 @@ fn event(out: &mut Out, event: &Event) {
         Action::Delay { ns } => out.field("delay-ns", ns),
         Action::Reorder { by } => out.field("by", by),
         Action::Duplicate { copies } => out.field("copies", copies),
-        Action::SetField(SetField::MigReq(value)) => {
-            out.text("field", "mig-req");
-            out.field("value", u8::from(value));
+        Action::SetField(SetField { field, value }) => {
+            out.text("field", field.name());
+            out.field("value", value);
         }
     }
 }

@@ -25,7 +25,9 @@ pub(super) fn of_packet(event: Event, exit: Option<Exit>) -> Option<String> {
     let mut text = format!("event={event}");
     if let Some(exit) = exit {
         let _ = write!(text, " left={} copies={}", exit.time.0, exit.copies);
-        for (set, word) in [(exit.corrupt, " corrupt=1"), (exit.ce, " ce=1")] {
+        for (set, word) in
+            [(exit.corrupt, " corrupt=1"), (exit.ce, " ce=1"), (exit.rewritten, " rewritten=1")]
+        {
             if set {
                 text.push_str(word);
             }
@@ -42,18 +44,19 @@ pub(super) fn parse_exit(text: &str) -> Option<Exit> {
     let mut words = text.split_ascii_whitespace();
     Event::from_name(words.next()?.strip_prefix("event=")?)?;
     let (mut time, mut copies) = (None, None);
-    let (mut corrupt, mut ce, mut mig_req) = (false, false, None);
+    let (mut corrupt, mut ce, mut rewritten, mut mig_req) = (false, false, false, None);
     for word in words {
         match word.split_once('=')? {
             ("left", value) => time = Some(Nanos(value.parse().ok()?)),
             ("copies", value) => copies = Some(value.parse().ok()?),
             ("corrupt", value) => corrupt = value == "1",
             ("ce", value) => ce = value == "1",
+            ("rewritten", value) => rewritten = value == "1",
             ("mig-req", value) => mig_req = Some(value == "1"),
             _ => return None,
         }
     }
-    Some(Exit { time: time?, copies: copies?, corrupt, ce, mig_req })
+    Some(Exit { time: time?, copies: copies?, corrupt, ce, mig_req, rewritten })
 }
 
 /// Comments that name connections, one a line: as many a comment as its length field allows, since the programs
@@ -121,9 +124,16 @@ mod tests {
 
     #[test]
     fn packet_comments_round_trip() {
-        let exit = Exit { time: Nanos(77), copies: 2, corrupt: false, ce: true, mig_req: Some(false) };
+        let exit = Exit {
+            time: Nanos(77),
+            copies: 2,
+            corrupt: false,
+            ce: true,
+            mig_req: Some(false),
+            rewritten: true,
+        };
         let text = of_packet(Event::Several, Some(exit)).unwrap();
-        assert_eq!(text, "event=several left=77 copies=2 ce=1 mig-req=0");
+        assert_eq!(text, "event=several left=77 copies=2 ce=1 rewritten=1 mig-req=0");
         assert_eq!(parse_exit(&text), Some(exit));
         assert_eq!(of_packet(Event::None, None), None);
         for foreign in

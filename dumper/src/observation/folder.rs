@@ -7,6 +7,8 @@
 //! RESULT/<i>/rdma-result/{requester,responder}_counter_{start,finish}.yml
 //! RESULT/<i>/rdma-result/completions.yml                      ours: completion of each message
 //! RESULT/<i>/rdma-result/deliveries.yml                       ours: what arrived in memory of each message
+//! RESULT/<i>/rdma-result/{requester,responder}_kernel.log     ours: what the host's kernel logged, as dmesg prints it
+//! RESULT/<i>/rdma-result/clock.yml                            ours: `emulated`, where times are those of an emulated machine
 //! ```
 //!
 //! Everything but the capture may be missing; what depends on it is then unknown.
@@ -25,13 +27,15 @@ use serde::{Deserialize, Serialize};
 
 pub use write::{WriteFolderError, write};
 
-use super::{Completion, Connection, Delivery, Endpoint, HostCounters, Observation, SwitchCounters};
+use super::{
+    Completion, Connection, Delivery, Endpoint, HostCounters, LogLine, Observation, SwitchCounters, log,
+};
 use crate::Psn;
 use crate::capture::{self, Progress, ReadError, ReadOptions};
 use crate::trace::{Trace, Traced};
 
-/// Largest YAML file that is read: 10 000 connections take about 2 MB, 100 000 completions 15 MB.
-const MAX_YAML_BYTES: u64 = 64 << 20;
+/// Largest file that is read: 10 000 connections take about 2 MB, 100 000 completions 15 MB.
+const MAX_FILE_BYTES: u64 = 64 << 20;
 
 /// Most YAML nodes in a file: 100 000 completions have 1.3 million. A node takes some 100 bytes while it is read.
 const MAX_YAML_NODES: usize = 4 << 20;
@@ -49,6 +53,14 @@ const STATE: &str = "switch-result/switch_state_snapshot.yml";
 const COMPLETIONS: &str = "rdma-result/completions.yml";
 /// What arrived in memory of each message.
 const DELIVERIES: &str = "rdma-result/deliveries.yml";
+
+/// What the times mean.
+const CLOCK: &str = "rdma-result/clock.yml";
+
+/// The kernel log of a host.
+fn log_of(role: &str) -> String {
+    format!("rdma-result/{role}_kernel.log")
+}
 
 /// The counters of a host, at the start or the finish.
 fn counters_of(role: &str, when: &str) -> String {
@@ -82,9 +94,9 @@ pub enum FolderError {
         /// Names of its repetitions.
         repetitions: Vec<String>,
     },
-    /// A YAML file does not say what it should.
+    /// A file does not say what it should.
     #[error("{}: {reason}", path.display())]
-    Yaml {
+    Content {
         /// The file.
         path: PathBuf,
         /// What is wrong, with line and column.
@@ -150,7 +162,7 @@ pub fn read(
 
     let (connections, host_ports) = match snapshots {
         Some(snapshots) => connections_of(&snapshots, &trace)
-            .map_err(|reason| FolderError::Yaml { path: root.join(CONNECTIONS), reason })?,
+            .map_err(|reason| FolderError::Content { path: root.join(CONNECTIONS), reason })?,
         None => (captured.connections, Vec::new()),
     };
     // Without the connections nobody can tell the hosts' ports from the dumpers'.
@@ -167,6 +179,9 @@ pub fn read(
         switch,
         completions: completions.unwrap_or_default(),
         deliveries: deliveries.unwrap_or_default(),
+        clock: yaml(&root.join(CLOCK))?.unwrap_or_default(),
+        requester_log: kernel_log(&root.join(log_of("requester")))?,
+        responder_log: kernel_log(&root.join(log_of("responder")))?,
     };
     Ok(Folder { observation, traced: captured.traced, captures, missing })
 }
@@ -218,29 +233,40 @@ fn list(path: &Path) -> Result<Vec<PathBuf>, FolderError> {
 
 /// A YAML file; `None` where there is none.
 fn yaml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderError> {
+    let Some(text) = text_of(path)? else { return Ok(None) };
+    serde_saphyr::from_str_with_options(&text, yaml_options())
+        .map(Some)
+        .map_err(|error| FolderError::Content { path: path.into(), reason: error.to_string() })
+}
+
+/// The kernel log of a host; empty where there is none.
+fn kernel_log(path: &Path) -> Result<Vec<LogLine>, FolderError> {
+    let text = text_of(path)?.unwrap_or_default();
+    log::read(&text).map_err(|reason| FolderError::Content { path: path.into(), reason })
+}
+
+/// The text of a file; `None` where there is none.
+fn text_of(path: &Path) -> Result<Option<String>, FolderError> {
     let error = |source| FolderError::Io { path: path.into(), source };
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(missing) if missing.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(other) => return Err(error(other)),
     };
-    let fault = |reason| FolderError::Yaml { path: path.into(), reason };
+    let fault = |reason| FolderError::Content { path: path.into(), reason };
     if !metadata.is_file() {
         return Err(fault("is not a regular file".into()));
     }
-    if metadata.len() > MAX_YAML_BYTES {
+    if metadata.len() > MAX_FILE_BYTES {
         return Err(fault(format!(
-            "is too long: {} bytes, where at most {MAX_YAML_BYTES} are read",
+            "is too long: {} bytes, where at most {MAX_FILE_BYTES} are read",
             metadata.len()
         )));
     }
-    let text = fs::read_to_string(path).map_err(error)?;
-    serde_saphyr::from_str_with_options(&text, yaml_options())
-        .map(Some)
-        .map_err(|error| fault(error.to_string()))
+    fs::read_to_string(path).map(Some).map_err(error)
 }
 
-/// One-line errors, and room for the longest files of [`MAX_YAML_BYTES`].
+/// One-line errors, and room for the longest files of [`MAX_FILE_BYTES`].
 fn yaml_options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         with_snippet: false,

@@ -2,6 +2,7 @@
 
 mod counters;
 pub mod folder;
+mod log;
 mod whole;
 
 use std::net::IpAddr;
@@ -9,6 +10,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 pub use counters::{Counters, HostCounters, SwitchCounters};
+pub use log::{LogLine, MAX_LINE_BYTES};
 pub use whole::write_whole;
 
 use crate::trace::Trace;
@@ -92,6 +94,18 @@ pub struct Delivery {
     pub intact: bool,
 }
 
+/// What the times of an observation mean.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Clock {
+    /// Those of NICs and their links.
+    #[default]
+    Exact,
+    /// Those of an emulated machine whose processor does not always run: order and counts are exact, latencies
+    /// have long tails.
+    Emulated,
+}
+
 /// Everything that was observed of one test. The same type from every testbed, and from files.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Observation {
@@ -109,6 +123,12 @@ pub struct Observation {
     pub completions: Vec<Completion>,
     /// What arrived in memory, for each message of which something did; empty where nobody looked.
     pub deliveries: Vec<Delivery>,
+    /// What the times mean.
+    pub clock: Clock,
+    /// What the kernel of the requester's host logged during the test, where it was read.
+    pub requester_log: Vec<LogLine>,
+    /// What the kernel of the responder's host logged during the test, where it was read.
+    pub responder_log: Vec<LogLine>,
 }
 
 impl Observation {

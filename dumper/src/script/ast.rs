@@ -174,9 +174,34 @@ pub enum Action {
     Reorder(u16),
     /// Sends so many copies more.
     Duplicate(u8),
-    /// Sets MigReq of its BTH.
-    SetMigReq(bool),
+    /// Rewrites a header field and recomputes its ICRC.
+    Set {
+        /// One of [`SETTABLE`].
+        field: &'static str,
+        /// The operand.
+        value: u64,
+    },
 }
+
+/// Header fields that can be rewritten, with the largest operands. Those of test files; a script does with a packet
+/// what a test can.
+pub const SETTABLE: [(&str, u64); 15] = [
+    ("mig-req", 1),
+    ("opcode", 0xff),
+    ("psn", 0xff_ffff),
+    ("dest-qpn", 0xff_ffff),
+    ("ack-req", 1),
+    ("p-key", 0xffff),
+    ("pad-count", 3),
+    ("udp-length", 0xffff),
+    ("ip-length", 0xffff),
+    ("reth-address", i64::MAX as u64),
+    ("reth-key", 0xffff_ffff),
+    ("reth-length", 0xffff_ffff),
+    ("aeth-syndrome", 0xff),
+    ("msn", 0xff_ffff),
+    ("payload", 4096),
+];
 
 /// A step of the expected trace.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -107,7 +107,7 @@ impl Display for Action {
             Self::Delay(span) => write!(f, "delay {span}"),
             Self::Reorder(by) => write!(f, "reorder {by}"),
             Self::Duplicate(copies) => write!(f, "duplicate {copies}"),
-            Self::SetMigReq(bit) => write!(f, "set mig-req {}", u8::from(*bit)),
+            Self::Set { field, value } => write!(f, "set {field} {value}"),
         }
     }
 }

@@ -111,6 +111,8 @@ pub struct Exit {
     pub ce: bool,
     /// The MigReq bit as it left, where the injector set it.
     pub mig_req: Option<bool>,
+    /// Whether another field was rewritten, so that the receiver has seen another packet than the one that entered.
+    pub rewritten: bool,
 }
 
 /// What became of a packet after the switch, as far as the trace tells.

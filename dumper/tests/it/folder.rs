@@ -266,7 +266,7 @@ fn broken_yaml_names_file_and_line() {
         let folder = with("write");
         let path = change(&folder, file, text);
         let error = read(folder.path()).unwrap_err();
-        assert!(matches!(error, FolderError::Yaml { .. }), "{error}");
+        assert!(matches!(error, FolderError::Content { .. }), "{error}");
         let text = error.to_string();
         assert!(text.starts_with(&path.display().to_string()) && text.contains(line), "{text}");
     }
@@ -315,7 +315,7 @@ fn aliases_that_multiply_are_refused() {
     }
     text.push_str("hw-counters: {}\n");
     change(&folder, "rdma-result/requester_counter_start.yml", &text);
-    assert!(matches!(read(folder.path()), Err(FolderError::Yaml { .. })));
+    assert!(matches!(read(folder.path()), Err(FolderError::Content { .. })));
 }
 
 #[test]

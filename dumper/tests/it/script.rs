@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use dumper::script::{
     Action, Anomalies, Connections, ControlKind, Delivered, Direction, Expectation, Expected, Field, Host,
     Injection, MAX_BYTES, MAX_GROUP, MAX_PACKETS, MAX_PROBLEMS, Messages, Name, Packet, Placed, Post,
-    PostVerb, STATUSES, Scope, Script, Setting, Span, Step, Target, Unit, Window, parse,
+    PostVerb, SETTABLE, STATUSES, Scope, Script, Setting, Span, Step, Target, Unit, Window, parse,
 };
 use dumper::wire::{Opcode, Syndrome};
 use proptest::collection::vec;
@@ -91,7 +91,8 @@ fn action() -> impl Strategy<Value = Placed<Action>> {
         span().prop_filter("a delay is no 0", |span| *span != Span::ZERO).prop_map(Action::Delay),
         (1..=u16::MAX).prop_map(Action::Reorder),
         (1..=u8::MAX).prop_map(Action::Duplicate),
-        any::<bool>().prop_map(Action::SetMigReq),
+        (select(SETTABLE.to_vec()), any::<u64>())
+            .prop_map(|((field, most), value)| Action::Set { field, value: value % (most + 1) }),
     ]
     .prop_map(Placed::new)
 }

@@ -192,6 +192,7 @@ pub(crate) fn push(trace: &mut Trace, flow: FlowId, sequence: u32, opcode: Opcod
         corrupt: sequence.is_multiple_of(2),
         ce: sequence.is_multiple_of(3),
         mig_req: (event == Event::SetField).then_some(sequence.is_multiple_of(2)),
+        rewritten: event == Event::SetField && sequence.is_multiple_of(3),
     });
     let extra =
         Extra { exit, atomic: extensions.atomic, atomic_ack: extensions.atomic_ack, deth: extensions.deth };

@@ -14,8 +14,8 @@ use dumper::observation::{Completion, CompletionStatus, Delivery};
 use dumper::trace::Origin;
 use dumper::wire::Opcode;
 use dumper::{
-    Connection, Counters, Endpoint, Event, Flow, FlowId, HostCounters, Nanos, Observation, Psn, Record,
-    SwitchCounters, Trace,
+    Clock, Connection, Counters, Endpoint, Event, Flow, FlowId, HostCounters, LogLine, Nanos, Observation,
+    Psn, Record, SwitchCounters, Trace,
 };
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
@@ -107,21 +107,57 @@ fn deliveries() -> impl Strategy<Value = Vec<Delivery>> {
     vec(one, 0..5)
 }
 
+fn clock() -> impl Strategy<Value = Clock> {
+    select(vec![Clock::Exact, Clock::Emulated])
+}
+
+fn log() -> impl Strategy<Value = Vec<LogLine>> {
+    vec((any::<u64>(), ".{0,60}").prop_map(|(time_us, text)| LogLine::new(time_us, &text)), 0..5)
+}
+
 fn observations() -> impl Strategy<Value = Observation> {
     let psns = (0..Psn::SPACE, 0..Psn::SPACE);
     let trace = (vec((any::<bool>(), psns), 1..4), vec((0usize..4, select(Opcode::KNOWN), 0u8..=8), 1..40));
-    (trace, host_counters(), host_counters(), any::<(bool, u64)>(), completions(), deliveries()).prop_map(
-        |((ends, packets), requester, responder, (counted, split), completions, deliveries)| {
-            let connections: Vec<_> = ends
-                .into_iter()
-                .enumerate()
-                .map(|(number, (v6, psns))| connection_of(number, v6, psns))
-                .collect();
-            let trace = trace_of(&connections, &packets);
-            let switch = counted.then(|| switch_of(packets.len(), split));
-            Observation { trace, connections, requester, responder, switch, completions, deliveries }
-        },
+    (
+        trace,
+        host_counters(),
+        host_counters(),
+        any::<(bool, u64)>(),
+        completions(),
+        deliveries(),
+        (clock(), log(), log()),
     )
+        .prop_map(
+            |(
+                (ends, packets),
+                requester,
+                responder,
+                (counted, split),
+                completions,
+                deliveries,
+                (clock, requester_log, responder_log),
+            )| {
+                let connections: Vec<_> = ends
+                    .into_iter()
+                    .enumerate()
+                    .map(|(number, (v6, psns))| connection_of(number, v6, psns))
+                    .collect();
+                let trace = trace_of(&connections, &packets);
+                let switch = counted.then(|| switch_of(packets.len(), split));
+                Observation {
+                    trace,
+                    connections,
+                    requester,
+                    responder,
+                    switch,
+                    completions,
+                    deliveries,
+                    clock,
+                    requester_log,
+                    responder_log,
+                }
+            },
+        )
 }
 
 fn read(path: &Path) -> Observation {

@@ -227,7 +227,7 @@ pub(super) fn event_of(actions: &[Placed<Action>]) -> Event {
             Action::Delay(_) => Event::Delay,
             Action::Reorder(_) => Event::Reorder,
             Action::Duplicate(_) => Event::Duplicate,
-            Action::SetMigReq(_) => Event::SetField,
+            Action::Set { .. } => Event::SetField,
         },
         _ => Event::Several,
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use corpus::{ConnectionSet, ControlPacket, Event, Progression, SetField, Traffic};
+use corpus::{ConnectionSet, ControlPacket, Event, HeaderField, Progression, SetField, Traffic};
 use dumper::script::{
     Action, At, Connections, ControlKind, Direction, Field, Injection, Packet, Problem, Script, Step, Target,
 };
@@ -75,7 +75,11 @@ fn to_action(action: Action, timeout: Nanos) -> corpus::Action {
         Action::Delay(span) => corpus::Action::Delay { ns: span.nanos(timeout).0 },
         Action::Reorder(by) => corpus::Action::Reorder { by },
         Action::Duplicate(copies) => corpus::Action::Duplicate { copies },
-        Action::SetMigReq(bit) => corpus::Action::SetField(SetField::MigReq(bit)),
+        Action::Set { field, value } => {
+            let named = HeaderField::NAMES.iter().find(|(name, _)| *name == field);
+            let (_, field) = named.expect("scripts rewrite the fields that tests do, by their names");
+            corpus::Action::SetField(SetField { field: *field, value })
+        }
     }
 }
 

@@ -147,7 +147,7 @@ fn action(action: corpus::Action) -> Action {
         corpus::Action::Delay { ns } => Action::Delay(Span::whole(ns, Unit::Ns)),
         corpus::Action::Reorder { by } => Action::Reorder(by),
         corpus::Action::Duplicate { copies } => Action::Duplicate(copies),
-        corpus::Action::SetField(SetField::MigReq(bit)) => Action::SetMigReq(bit),
+        corpus::Action::SetField(SetField { field, value }) => Action::Set { field: field.name(), value },
     }
 }
 

@@ -15,7 +15,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use corpus::{Role, TestConfig};
+use corpus::{Capabilities, Role, TestConfig};
 use dumper::{Connection, Endpoint, Nanos, Observation, Psn};
 use p4::{Dumper, Pipeline, Ports};
 use rand::RngExt;
@@ -67,6 +67,10 @@ impl Sim {
 }
 
 impl Testbed for Sim {
+    fn capabilities(&self) -> Capabilities {
+        capabilities()
+    }
+
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
         let load = |host: &corpus::Host| match self.known.get(&host.nic) {
             Some(profile) => Ok(profile.clone()),
@@ -77,6 +81,13 @@ impl Testbed for Sim {
     }
 }
 
+/// What the simulator can do: everything but what needs the bytes of a packet, as its packets have none.
+fn capabilities() -> Capabilities {
+    let mut capabilities = Capabilities::all();
+    capabilities.header_fields.retain(|field| network::can_rewrite(*field));
+    capabilities
+}
+
 /// Runs a test on NICs with these profiles (requester's and responder's), whatever the test calls them.
 ///
 /// # Errors
@@ -85,6 +96,7 @@ pub fn run(config: &TestConfig, profiles: [NicProfile; 2]) -> Result<Observation
     if let Some(violation) = config.violations().into_iter().next() {
         return Err(TestbedError::Config(violation.to_string()));
     }
+    TestbedError::unless_capable(&capabilities(), config)?;
     let traffic = &config.traffic;
     let mut metadata = stream(traffic.seed, Component::Metadata);
     let connections = connections_of(config, &mut metadata);

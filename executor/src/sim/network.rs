@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-use corpus::Role;
+use corpus::{HeaderField, Role, SetField};
 use dumper::trace::{Origin, flags};
 use dumper::wire::{Ecn, Opcode};
 use dumper::{Event, Exit, Flow, FlowId, Nanos, Record, SwitchCounters, Trace};
@@ -209,6 +209,7 @@ impl Network {
                 corrupt: held.packet.corrupt,
                 ce: Ecn::of(held.packet.traffic_class) == Ecn::Ce,
                 mig_req: (mig_req != was).then_some(mig_req),
+                rewritten: false,
             };
             self.trace.set_exit(held.record, exit);
         }
@@ -271,6 +272,11 @@ impl Network {
     }
 }
 
+/// Whether packets of the simulator have a field.
+pub(super) const fn can_rewrite(field: HeaderField) -> bool {
+    matches!(field, HeaderField::MigReq)
+}
+
 /// A packet as it leaves after an event.
 const fn changed(packet: Packet, actions: &Actions) -> Packet {
     let mut left = packet;
@@ -278,8 +284,8 @@ const fn changed(packet: Packet, actions: &Actions) -> Packet {
     if actions.ecn {
         left.traffic_class |= 0b11;
     }
-    if let Some(mig_req) = actions.mig_req {
-        left.mig_req = mig_req;
+    if let Some(SetField { field: HeaderField::MigReq, value }) = actions.set_field {
+        left.mig_req = value != 0;
     }
     left
 }

@@ -153,6 +153,8 @@ impl World {
             switch: Some(switch),
             completions,
             deliveries,
+            // Simulated hosts have no kernel that could log.
+            ..Observation::default()
         }
     }
 }

@@ -92,7 +92,7 @@ fn record(packet: &Packet, time: Nanos, sequence: u32) -> Record {
             Action::Delay(_) => Event::Delay,
             Action::Reorder(_) => Event::Reorder,
             Action::Duplicate(_) => Event::Duplicate,
-            Action::SetMigReq(_) => Event::SetField,
+            Action::Set { .. } => Event::SetField,
         },
         _ => Event::Several,
     });

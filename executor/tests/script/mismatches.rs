@@ -239,6 +239,10 @@ fn expectations_say_what_they_met() {
 struct Replayed(Observation);
 
 impl Testbed for Replayed {
+    fn capabilities(&self) -> corpus::Capabilities {
+        corpus::Capabilities::all()
+    }
+
     fn run(&mut self, _: &corpus::TestConfig) -> Result<Observation, TestbedError> {
         Ok(self.0.clone())
     }

@@ -133,3 +133,11 @@ fn long_observations_are_cut() {
     assert_eq!(script.steps.len(), MAX_PACKETS + 1);
     assert_eq!(compare(&script, &config, &observation, &[]).len(), 0);
 }
+
+/// A script can rewrite what a test can, and nothing else.
+#[test]
+fn scripts_and_tests_rewrite_the_same_fields() {
+    let of_tests: Vec<_> =
+        corpus::HeaderField::NAMES.iter().map(|(name, field)| (*name, field.largest())).collect();
+    assert_eq!(dumper::script::SETTABLE.to_vec(), of_tests);
+}

@@ -153,7 +153,10 @@ fn cannot_run(error: TestbedError, format: Format) -> Exit {
     match error {
         TestbedError::Config(_) => bad_message("bad configuration", &error, format),
         TestbedError::Profile(ProfileError(errors)) => bad_file("bad NIC profile", errors, format),
-        TestbedError::TooManyPackets { .. } => {
+        TestbedError::TooManyPackets { .. }
+        | TestbedError::Target(_)
+        | TestbedError::TimedOut { .. }
+        | TestbedError::Broken(_) => {
             complain(&format!("error: {error}"));
             Exit::Failed
         }

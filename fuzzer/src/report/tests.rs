@@ -18,6 +18,10 @@ use crate::judge::{Judged, Verdict, judge};
 struct Pair(NicProfile);
 
 impl Testbed for Pair {
+    fn capabilities(&self) -> corpus::Capabilities {
+        corpus::Capabilities::all()
+    }
+
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
         executor::sim::run(config, [self.0.clone(), self.0.clone()])
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use corpus::config::fields;
 use corpus::{
-    Action, ControlPacket, Ets, Event, Host, Load, Progression, SetField, Target, TestConfig, Traffic,
-    TrafficClass, Verb,
+    Action, ControlPacket, Ets, Event, HeaderField, Host, Load, Progression, SetField, Target, TestConfig,
+    Traffic, TrafficClass, Verb,
 };
 use dumper::Nanos;
 
@@ -202,7 +202,34 @@ fn done(action: Action) -> String {
             1 => "sent twice".into(),
             copies => format!("sent {} times", u16::from(copies) + 1),
         },
-        Action::SetField(SetField::MigReq(value)) => format!("given MigReq = {}", u8::from(value)),
+        Action::SetField(SetField { field: HeaderField::Payload, value }) => {
+            format!("cut to {} of payload", count(value, "byte"))
+        }
+        Action::SetField(SetField { field, value }) if field.is_added() => {
+            format!("given {} + {value}", word_of(field))
+        }
+        Action::SetField(SetField { field, value }) => format!("given {} = {value}", word_of(field)),
+    }
+}
+
+/// A header field as maintainers write it.
+const fn word_of(field: HeaderField) -> &'static str {
+    match field {
+        HeaderField::MigReq => "MigReq",
+        HeaderField::Opcode => "opcode",
+        HeaderField::Psn => "PSN",
+        HeaderField::DestQpn => "destination QPN",
+        HeaderField::AckReq => "AckReq",
+        HeaderField::PartitionKey => "P_Key",
+        HeaderField::PadCount => "pad count",
+        HeaderField::UdpLength => "UDP length",
+        HeaderField::IpLength => "IP length",
+        HeaderField::RethAddress => "RETH address",
+        HeaderField::RethKey => "RETH key",
+        HeaderField::RethLength => "RETH length",
+        HeaderField::AethSyndrome => "AETH syndrome",
+        HeaderField::Msn => "MSN",
+        HeaderField::Payload => "payload",
     }
 }
 

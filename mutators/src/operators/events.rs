@@ -7,6 +7,7 @@ use super::traffic::operators;
 use super::{Applied, Bench, Operator};
 use crate::axis::Axis;
 use crate::draw;
+use crate::settle::operands;
 
 operators! {
     "event-add" 2.0 "One event more, often on the connections of the last one." |on| {
@@ -154,8 +155,9 @@ impl Bench<'_> {
                 Action::Duplicate { copies } => {
                     Action::Duplicate { copies: other(Axis::Copies, copies.into()) as u8 }
                 }
-                Action::SetField(SetField::MigReq(value)) => {
-                    Action::SetField(SetField::MigReq(other(Axis::MigReq, value.into()) != 0))
+                Action::SetField(SetField { field, value }) => {
+                    let other = operands(on.space, field).other(value, on.rng);
+                    Action::SetField(SetField { field, value: other.unwrap_or(value) })
                 }
                 action @ (Action::Drop | Action::Ecn | Action::Corrupt) => action,
             };

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use corpus::config::fields;
-use corpus::{Action, ConnectionSet, Event, Progression, SetField, Target, TestConfig};
+use corpus::{Action, ConnectionSet, Event, HeaderField, Progression, SetField, Target, TestConfig};
 
 use crate::axis::Axis;
 use crate::space::Space;
+use crate::values::Values;
 use crate::words;
 
 pub(super) fn fit(space: &Space, test: &mut TestConfig) {
@@ -50,12 +51,17 @@ fn fit_operand(space: &Space, action: Action) -> Action {
         Action::Duplicate { copies } => {
             Action::Duplicate { copies: space[Axis::Copies].nearest(copies.into()) as u8 }
         }
-        Action::SetField(SetField::MigReq(value)) => {
-            let value = space[Axis::MigReq].nearest(value.into()) != 0;
-            Action::SetField(SetField::MigReq(value))
+        Action::SetField(SetField { field, value }) => {
+            let field = words::header_field(space[Axis::Field].nearest(field as u64));
+            Action::SetField(SetField { field, value: operands(space, field).nearest(value) })
         }
         Action::Drop | Action::Ecn | Action::Corrupt => action,
     }
+}
+
+/// What the space has for a header field.
+pub(crate) fn operands(space: &Space, field: HeaderField) -> Values {
+    space[Axis::Value].cut(field.largest())
 }
 
 /// A progression of an allowed form that ends with the connection, or none.

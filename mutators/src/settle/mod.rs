@@ -11,7 +11,7 @@ use corpus::TestConfig;
 use crate::space::Space;
 
 pub(crate) use addresses::give as give_addresses;
-pub(crate) use events::{drop_faulty, fit_event, spare};
+pub(crate) use events::{drop_faulty, fit_event, operands, spare};
 pub(crate) use traffic::least_connections;
 
 /// Mends a test; whether it is valid now. It always is, if its hosts can be told apart and the space has a valid test.

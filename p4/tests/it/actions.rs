@@ -1,9 +1,14 @@
 //! What is done to a packet, and what its mirrored copy says of it.
 
+use corpus::{HeaderField, SetField};
 use dumper::{Event, Nanos};
 use p4::{Actions, Timing};
 
 use crate::support::{Switch, egress};
+
+const fn mig_req(value: u64) -> SetField {
+    SetField { field: HeaderField::MigReq, value }
+}
 
 /// Packet 3 of a default test with the given actions.
 fn third(events: &[&str]) -> (Actions, Event) {
@@ -40,12 +45,12 @@ fn each_action() {
         (r#"type = "duplicate", copies = 16"#, Actions { extra_copies: 16, ..none }, Event::Duplicate),
         (
             r#"type = "set-field", field = "mig-req", value = 0"#,
-            Actions { mig_req: Some(false), ..none },
+            Actions { set_field: Some(mig_req(0)), ..none },
             Event::SetField,
         ),
         (
             r#"type = "set-field", field = "mig-req", value = 1"#,
-            Actions { mig_req: Some(true), ..none },
+            Actions { set_field: Some(mig_req(1)), ..none },
             Event::SetField,
         ),
     ] {
@@ -68,7 +73,7 @@ fn actions_combine() {
             drop: false,
             ecn: true,
             corrupt: false,
-            mig_req: Some(false),
+            set_field: Some(mig_req(0)),
             extra_copies: 2,
             timing: Timing::Reorder(1)
         }

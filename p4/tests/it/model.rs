@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use corpus::{
-    Action, ConnectionSet, ControlPacket, Event, IterMode, Load, Mtu, Progression, Role, SetField, Target,
-    TestConfig, Traffic, Verb,
+    Action, ConnectionSet, ControlPacket, Event, IterMode, Load, Mtu, Progression, Role, Target, TestConfig,
+    Traffic, Verb,
 };
 use dumper::{Nanos, Psn};
 use p4::{Actions, Kind, Packet, Pipeline, Ticket, Timing, translate};
@@ -177,7 +177,7 @@ fn said(actions: Actions) -> Vec<Action> {
     said.extend(actions.drop.then_some(Action::Drop));
     said.extend(actions.ecn.then_some(Action::Ecn));
     said.extend(actions.corrupt.then_some(Action::Corrupt));
-    said.extend(actions.mig_req.map(|bit| Action::SetField(SetField::MigReq(bit))));
+    said.extend(actions.set_field.map(Action::SetField));
     said.extend((actions.extra_copies > 0).then_some(Action::Duplicate { copies: actions.extra_copies }));
     match actions.timing {
         Timing::AtOnce => {}
@@ -195,7 +195,7 @@ fn action() -> impl Strategy<Value = Action> {
         1 => (1..9u64).prop_map(|ns| Action::Delay { ns }),
         3 => (1..5u16).prop_map(|by| Action::Reorder { by }),
         1 => (1..4u8).prop_map(|copies| Action::Duplicate { copies }),
-        1 => any::<bool>().prop_map(|bit| Action::SetField(SetField::MigReq(bit))),
+        1 => corpus::testing::set_field().prop_map(Action::SetField),
     ]
 }
 

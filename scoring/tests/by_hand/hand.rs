@@ -82,7 +82,8 @@ impl Hand {
             change(record);
             record.set_event(Event::Reorder);
         });
-        let exit = Exit { time: Nanos(left), copies: 1, corrupt: false, ce: false, mig_req: None };
+        let exit =
+            Exit { time: Nanos(left), copies: 1, corrupt: false, ce: false, mig_req: None, rewritten: false };
         self.trace.set_exit(sequence as usize - 1, exit);
     }
 

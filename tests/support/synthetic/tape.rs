@@ -112,7 +112,7 @@ impl Tape {
         }
         let mut aeth = AethRepr { syndrome, msn: 0 };
         let mut extra = Extra::default();
-        let exit = Exit { time, copies: 1, corrupt: false, ce: false, mig_req: None };
+        let exit = Exit { time, copies: 1, corrupt: false, ce: false, mig_req: None, rewritten: false };
         for word in words {
             let (key, value) = word.split_once('=').unwrap_or((word, "0"));
             let value: u64 = value.parse().ok()?;

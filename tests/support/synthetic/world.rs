@@ -248,7 +248,14 @@ impl Runner<'_> {
         let action = self.injector.action(&self.spec.faults, &packet);
         let index = self.write(&packet);
         let key = (packet.connection, packet.direction);
-        let unchanged = Exit { time: Nanos(self.now), copies: 1, corrupt: false, ce: false, mig_req: None };
+        let unchanged = Exit {
+            time: Nanos(self.now),
+            copies: 1,
+            corrupt: false,
+            ce: false,
+            mig_req: None,
+            rewritten: false,
+        };
         let (event, exit) = match action {
             None | Some(Action::Discard) => (Event::None, None),
             Some(Action::Drop) => (Event::Drop, None),

@@ -9,11 +9,11 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::{
-    CAPTURES, COMPLETIONS, CONNECTIONS, DELIVERIES, MessageSnapshot, PortCounters, STATE, StateSnapshot,
-    counters_of,
+    CAPTURES, CLOCK, COMPLETIONS, CONNECTIONS, DELIVERIES, MessageSnapshot, PortCounters, STATE,
+    StateSnapshot, counters_of, log_of,
 };
 use crate::capture::{self, CaptureFormat, WriteError};
-use crate::observation::{Connection, Endpoint, Observation, write_whole};
+use crate::observation::{Clock, Connection, Endpoint, Observation, write_whole};
 use crate::trace::Trace;
 use crate::wire::Class;
 
@@ -81,6 +81,18 @@ pub fn write(observation: &Observation, snap_len: Option<u32>, path: &Path) -> R
     }
     yaml(&path.join(COMPLETIONS), &observation.completions)?;
     yaml(&path.join(DELIVERIES), &observation.deliveries)?;
+    if observation.clock != Clock::default() {
+        yaml(&path.join(CLOCK), &observation.clock)?;
+    }
+    for (role, lines) in
+        [("requester", &observation.requester_log), ("responder", &observation.responder_log)]
+    {
+        if !lines.is_empty() {
+            let path = path.join(log_of(role));
+            write_whole(&path, |out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))
+                .map_err(|source| WriteFolderError::Io { path, source })?;
+        }
+    }
     let path = path.join(CAPTURES).join("trace.pcapng");
     let (trace, connections) = (&observation.trace, &observation.connections);
     write_whole(&path, |out| capture::write(trace, connections, CaptureFormat::PcapNg, snap_len, out))

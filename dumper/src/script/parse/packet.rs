@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::words::{Word, Words, quoted, unknown};
-use super::super::{Action, At, Direction, Field, Name, Packet, Placed, Problem, Span, Window};
+use super::super::{Action, At, Direction, Field, Name, Packet, Placed, Problem, SETTABLE, Span, Window};
 use super::as_u32;
 
 /// Names of actions; `set` is followed by its field.
@@ -135,8 +135,10 @@ pub(super) fn action(words: &mut Words<'_>) -> Result<Placed<Action>, Problem> {
         "reorder" => Action::Reorder(words.number("reorder", 1, i64::from(u16::MAX))?.value as u16),
         "duplicate" => Action::Duplicate(words.number("duplicate", 1, i64::from(u8::MAX))?.value as u8),
         "set" => {
-            words.keyword("mig-req", "write set mig-req 0 or set mig-req 1")?;
-            Action::SetMigReq(words.number("mig-req", 0, 1)?.value == 1)
+            let fields = SETTABLE.map(|(field, most)| (field, (field, most)));
+            let (field, most) = words.choice("a header field", &fields)?.value;
+            let value = words.number(field, 0, i64::try_from(most).unwrap_or(i64::MAX))?.value;
+            Action::Set { field, value: value.unsigned_abs() }
         }
         _ => return Err(unknown(word, "is no event", &ACTIONS)),
     };

@@ -1,0 +1,357 @@
+//! What a testbed can do. Tests for it are drawn from what it can, and a test that asks for more is refused by name.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use crate::check::{Check, Violation, plural};
+use crate::config::fields::{self, MAX_ADDRESSES};
+use crate::config::{
+    Action, ActionKind, ControlPacket, HeaderField, Host, Mtu, RoceParameters, Role, SetField, Target,
+    TestConfig, Verb,
+};
+
+/// What a testbed can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Verbs that its hosts post.
+    pub verbs: BTreeSet<Verb>,
+    /// Actions of its injector.
+    pub actions: BTreeSet<ActionKind>,
+    /// Fields that its injector rewrites (`set-field`).
+    pub header_fields: BTreeSet<HeaderField>,
+    /// Control packets that its injector counts, so that events can name them.
+    pub control_packets: BTreeSet<ControlPacket>,
+    /// Longest that its injector holds a packet, in ns.
+    pub max_delay_ns: u64,
+    /// Path MTUs.
+    pub mtus: BTreeSet<Mtu>,
+    /// Most connections of a test.
+    pub max_connections: u32,
+    /// Most message bytes of a test over all connections; each has memory of its own, so that all can be verified.
+    pub max_bytes: u64,
+    /// ACK timeout exponents that mean something there: where time is emulated, short ones expire on their own.
+    pub timeouts: RangeInclusive<u8>,
+    /// Most requests that a QP may have outstanding.
+    pub max_tx_depth: u32,
+    /// Most Receives that a QP may have posted.
+    pub max_recv_depth: u32,
+    /// Most Reads that a QP may have outstanding.
+    pub max_rd_atomic: u8,
+    /// Most addresses of a host.
+    pub max_addresses: usize,
+    /// Whether hosts may have IPv6 addresses.
+    pub ipv6: bool,
+    /// Settings of the RoCE stack that can be made.
+    pub settings: BTreeSet<RoceSetting>,
+    /// What both hosts have of the settings that cannot be made.
+    pub fixed: RoceParameters,
+    /// Whether a test chooses NICs, by the names or paths of their profiles.
+    pub nic_profiles: bool,
+    /// Whether the hosts' NICs can change places from test to test.
+    pub swaps_nics: bool,
+    /// Whether a test may give initial PSNs.
+    pub initial_psn: bool,
+    /// Whether the same test gives the same observation, bit for bit: then one run says all.
+    pub deterministic: bool,
+}
+
+/// A setting of a host's RoCE stack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RoceSetting {
+    /// `dcqcn-np-enable`
+    NotificationPoint,
+    /// `dcqcn-rp-enable`
+    ReactionPoint,
+    /// `min-time-between-cnps`
+    CnpInterval,
+    /// `adaptive-retrans`
+    AdaptiveRetrans,
+    /// `slow-restart`
+    SlowRestart,
+    /// `traffic-class`
+    TrafficClass,
+    /// `ets`
+    Ets,
+}
+
+impl RoceSetting {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::NotificationPoint,
+        Self::ReactionPoint,
+        Self::CnpInterval,
+        Self::AdaptiveRetrans,
+        Self::SlowRestart,
+        Self::TrafficClass,
+        Self::Ets,
+    ];
+
+    /// Path in a host's section.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::NotificationPoint => "roce-parameters.dcqcn-np-enable",
+            Self::ReactionPoint => "roce-parameters.dcqcn-rp-enable",
+            Self::CnpInterval => "roce-parameters.min-time-between-cnps",
+            Self::AdaptiveRetrans => "roce-parameters.adaptive-retrans",
+            Self::SlowRestart => "roce-parameters.slow-restart",
+            Self::TrafficClass => "traffic-class",
+            Self::Ets => "ets",
+        }
+    }
+
+    /// Its value among the parameters; none for those that are present or absent.
+    #[must_use]
+    pub fn value(self, roce: &RoceParameters) -> Option<u64> {
+        match self {
+            Self::NotificationPoint => Some(roce.dcqcn_np_enable.into()),
+            Self::ReactionPoint => Some(roce.dcqcn_rp_enable.into()),
+            Self::CnpInterval => Some(roce.min_time_between_cnps.into()),
+            Self::AdaptiveRetrans => Some(roce.adaptive_retrans.into()),
+            Self::SlowRestart => Some(roce.slow_restart.into()),
+            Self::TrafficClass | Self::Ets => None,
+        }
+    }
+
+    /// A value as files write it.
+    fn written(self, value: u64) -> String {
+        if self == Self::CnpInterval { value.to_string() } else { (value != 0).to_string() }
+    }
+}
+
+impl Capabilities {
+    /// Everything that a test can ask for, and the same observation of the same test.
+    #[must_use]
+    pub fn all() -> Self {
+        Self {
+            verbs: [Verb::Write, Verb::Read, Verb::Send].into(),
+            actions: ActionKind::NAMES.iter().map(|(_, kind)| *kind).collect(),
+            header_fields: HeaderField::NAMES.iter().map(|(_, field)| *field).collect(),
+            control_packets: ControlPacket::NAMES.iter().map(|(_, packet)| *packet).collect(),
+            max_delay_ns: fields::DELAY_NS.max,
+            mtus: Mtu::ALL.into(),
+            max_connections: fields::NUM_CONNECTIONS.max as u32,
+            max_bytes: u64::MAX,
+            timeouts: 0..=fields::MIN_RETRANSMIT_TIMEOUT.max as u8,
+            max_tx_depth: fields::TX_DEPTH.max as u32,
+            max_recv_depth: fields::RECV_DEPTH.max as u32,
+            max_rd_atomic: fields::MAX_RD_ATOMIC.max as u8,
+            max_addresses: MAX_ADDRESSES,
+            ipv6: true,
+            settings: RoceSetting::ALL.into(),
+            fixed: RoceParameters::default(),
+            nic_profiles: true,
+            swaps_nics: true,
+            initial_psn: true,
+            deterministic: true,
+        }
+    }
+
+    /// What a test asks for that the testbed cannot do. The test itself is taken to be valid.
+    #[must_use]
+    pub fn violations(&self, config: &TestConfig) -> Vec<Violation> {
+        let mut check = Check::default();
+        self.traffic(config, &mut check);
+        for role in Role::ALL {
+            self.host(config.host(role), role, &mut check);
+        }
+        for (number, event) in (1..).zip(&config.events) {
+            self.event(event.target, event.action, &format!("event[{number}]"), &mut check);
+        }
+        check.violations
+    }
+
+    fn traffic(&self, config: &TestConfig, check: &mut Check) {
+        let traffic = &config.traffic;
+        let (connections, messages) = (traffic.load.connections(), traffic.num_msgs_per_qp);
+        for verb in [Verb::Write, Verb::Read, Verb::Send] {
+            let asked = (1..=connections).any(|qpn| traffic.load.carries(qpn, messages, verb));
+            if asked && !self.verbs.contains(&verb) {
+                beyond(check, "traffic.rdma-verb", verb.name(), names(&self.verbs, |verb| verb.name()));
+            }
+        }
+        at_most(check, "traffic.num-connections", connections.into(), self.max_connections.into());
+        at_most(check, "traffic.tx-depth", traffic.tx_depth.into(), self.max_tx_depth.into());
+        at_most(check, "traffic.recv-depth", traffic.recv_depth.into(), self.max_recv_depth.into());
+        at_most(check, "traffic.max-rd-atomic", traffic.max_rd_atomic.into(), self.max_rd_atomic.into());
+        let bytes = u64::from(connections)
+            .saturating_mul(messages.into())
+            .saturating_mul(traffic.message_size.into());
+        if bytes > self.max_bytes {
+            let message = format!("its messages have {bytes} bytes, and this testbed has memory for fewer");
+            let help = format!("allowed: at most {}, over all connections", self.max_bytes);
+            check.fail("traffic", message, help, &["traffic.message-size", "traffic.num-msgs-per-qp"]);
+        }
+        if !self.mtus.contains(&traffic.mtu) {
+            let allowed = names(&self.mtus, |mtu| mtu.bytes());
+            beyond(check, "traffic.mtu", traffic.mtu.bytes(), allowed);
+        }
+        if !self.timeouts.contains(&traffic.min_retransmit_timeout) {
+            let allowed = format!("{} to {}", self.timeouts.start(), self.timeouts.end());
+            beyond(check, "traffic.min-retransmit-timeout", traffic.min_retransmit_timeout, allowed);
+        }
+        if let Some(psn) = traffic.initial_psn.filter(|_| !self.initial_psn) {
+            beyond(check, "traffic.initial-psn", psn, "none: its NICs choose their own; remove it");
+        }
+    }
+
+    fn host(&self, host: &Host, role: Role, check: &mut Check) {
+        let role = role.name();
+        if !self.nic_profiles && host.nic != Host::DEFAULT_NIC {
+            let allowed = format!("none: its NICs are what they are; remove it ({})", Host::DEFAULT_NIC);
+            beyond(check, format!("{role}.nic"), &host.nic, allowed);
+        }
+        let addresses = host.ip_list.len();
+        if addresses > self.max_addresses {
+            let message = format!("this testbed cannot give a host {}", plural(addresses as u64, "address"));
+            check.fail(format!("{role}.ip-list"), message, format!("allowed: {}", self.max_addresses), &[]);
+        }
+        if !self.ipv6 && host.ip_list.iter().any(|address| address.addr.is_ipv6()) {
+            beyond(check, format!("{role}.ip-list"), "IPv6", "IPv4");
+        }
+        for setting in RoceSetting::ALL.into_iter().filter(|setting| !self.settings.contains(setting)) {
+            let field = format!("{role}.{}", setting.path());
+            match (setting.value(&host.roce), setting.value(&self.fixed)) {
+                (Some(asked), Some(has)) if asked != has => {
+                    beyond(check, field, setting.written(asked), setting.written(has));
+                }
+                (None, _) if setting.is_given(host) => beyond(check, field, "setting it", "none: remove it"),
+                _ => {}
+            }
+        }
+    }
+
+    fn event(&self, target: Target, action: Action, path: &str, check: &mut Check) {
+        if let Target::Control { packet, .. } = target
+            && !self.control_packets.contains(&packet)
+        {
+            let allowed = names(&self.control_packets, |packet| packet.name());
+            beyond(check, format!("{path}.packet"), packet.name(), format!("data {allowed}"));
+        }
+        if !self.actions.contains(&action.kind()) {
+            beyond(check, format!("{path}.type"), action.name(), names(&self.actions, |kind| kind.name()));
+        }
+        match action {
+            Action::SetField(SetField { field, .. }) if !self.header_fields.contains(&field) => {
+                let allowed = names(&self.header_fields, |field| field.name());
+                beyond(check, format!("{path}.field"), field.name(), allowed);
+            }
+            Action::Delay { ns } => at_most(check, format!("{path}.delay-ns"), ns, self.max_delay_ns),
+            _ => {}
+        }
+    }
+}
+
+impl RoceSetting {
+    /// Whether a host has one of those that may be absent.
+    const fn is_given(self, host: &Host) -> bool {
+        match self {
+            Self::TrafficClass => host.traffic_class.is_some(),
+            Self::Ets => host.ets.is_some(),
+            _ => false,
+        }
+    }
+}
+
+fn beyond(
+    check: &mut Check,
+    field: impl Into<String>,
+    asked: impl std::fmt::Display,
+    allowed: impl std::fmt::Display,
+) {
+    check.fail(field, format!("this testbed cannot do {asked}"), format!("allowed: {allowed}"), &[]);
+}
+
+fn at_most(check: &mut Check, field: impl Into<String>, asked: u64, most: u64) {
+    if asked > most {
+        beyond(check, field, asked, format!("at most {most}"));
+    }
+}
+
+/// `write, read`
+fn names<T, N: ToString>(set: &BTreeSet<T>, name: impl Fn(&T) -> N) -> String {
+    set.iter().map(|one| name(one).to_string()).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::from_toml;
+    use crate::testing::configs;
+    use proptest::prelude::*;
+
+    /// A testbed like one of soft NICs: no settings, IPv4, events on data and ACKs.
+    fn narrow() -> Capabilities {
+        Capabilities {
+            verbs: [Verb::Write, Verb::Send].into(),
+            actions: [ActionKind::Drop, ActionKind::Delay, ActionKind::SetField].into(),
+            header_fields: [HeaderField::Opcode].into(),
+            control_packets: [ControlPacket::Ack].into(),
+            max_delay_ns: 1_000_000,
+            mtus: [Mtu::B1024].into(),
+            max_connections: 4,
+            max_bytes: 1 << 20,
+            timeouts: 14..=20,
+            max_tx_depth: 64,
+            max_recv_depth: 512,
+            max_rd_atomic: 8,
+            max_addresses: 2,
+            ipv6: false,
+            settings: BTreeSet::new(),
+            fixed: RoceParameters { dcqcn_np_enable: false, dcqcn_rp_enable: false, ..Default::default() },
+            nic_profiles: false,
+            swaps_nics: false,
+            initial_psn: false,
+            deterministic: false,
+        }
+    }
+
+    #[test]
+    fn what_is_beyond_is_named_with_its_bound() {
+        let config = from_toml(
+            "beyond.toml",
+            r#"
+            event = [
+                { qpn = 1, psn = 1, type = "ecn" },
+                { qpn = 1, packet = "read-request", nth = 1, type = "drop" },
+                { qpn = 1, psn = 2, type = "delay", delay-us = 2000 },
+                { qpn = 1, psn = 3, type = "set-field", field = "psn", value = 1 },
+            ]
+            [requester]
+            nic = "cx5"
+            ip-list = ["fd00::1/64", "fd00::2/64", "fd00::3/64"]
+            traffic-class = 1
+            ets = { weights = [0, 100] }
+            [responder]
+            ip-list = ["fd00::9/64"]
+            roce-parameters = { dcqcn-np-enable = false, dcqcn-rp-enable = false, slow-restart = true }
+            [traffic]
+            rdma-verb = "read"
+            num-connections = 8
+            num-msgs-per-qp = 200
+            tx-depth = 65
+            recv-depth = 1024
+            mtu = 4096
+            min-retransmit-timeout = 8
+            initial-psn = 7
+            "#,
+        );
+        let mut config = config.unwrap_or_else(|errors| panic!("{errors}"));
+        assert_eq!(Capabilities::all().violations(&config), []);
+        let lines: Vec<String> = narrow().violations(&config).iter().map(ToString::to_string).collect();
+        insta::assert_snapshot!(lines.join("\n"));
+
+        config = TestConfig::default();
+        for role in Role::ALL {
+            config.host_mut(role).roce = narrow().fixed;
+        }
+        assert_eq!(narrow().violations(&config), []);
+    }
+
+    proptest! {
+        #[test]
+        fn everything_is_everything(config in configs()) {
+            prop_assert_eq!(Capabilities::all().violations(&config), vec![]);
+        }
+    }
+}
