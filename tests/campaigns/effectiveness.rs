@@ -1,6 +1,7 @@
 //! Which kinds of finding campaigns make on which NIC: as docs/effectiveness.md says.
 
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use serde_json::Value;
@@ -11,11 +12,14 @@ use crate::run::folder;
 /// Executions within which what must be found is found.
 const SOON: u64 = 5_000;
 
+/// After how many executions a campaign is looked at that has to find one kind: most find it early.
+const LOOKS: [u64; 3] = [400, 1_500, SOON];
+
 /// Executions of `general` in which nothing else is found.
 const LONG: u64 = 20_000;
 
-/// Seeds of which all but one have to find what must be found.
-const SEEDS: u64 = 10;
+/// Seeds of which all but one have to find what must be found: `LUMINA_SEEDS` names others, as in `3-5`.
+const SEEDS: RangeInclusive<u64> = 1..=10;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cell {
@@ -83,24 +87,28 @@ impl Matrix {
     }
 }
 
-/// Runs a target on a pair of NICs.
-fn run(target: &str, [requester, responder]: &[String; 2], seed: u64, executions: u64) -> Value {
+/// Runs a target on a pair of NICs, for so many executions in all: as far as the first of them, and then on to the next
+/// while what was found is not enough.
+fn run(
+    target: &str,
+    [requester, responder]: &[String; 2],
+    seed: u64,
+    executions: &[u64],
+    is_enough: impl Fn(&Value) -> bool,
+) -> Value {
     let folder = folder(&[]);
-    let (seed, executions) = (seed.to_string(), executions.to_string());
-    let args = [
-        target,
-        "--requester-nic",
-        requester,
-        "--responder-nic",
-        responder,
-        "--seed",
-        &seed,
-        "--executions",
-        &executions,
-        "--out",
-        "c",
-    ];
-    let mut summary = campaign(folder.path(), &args);
+    let seed = seed.to_string();
+    let nics = ["--requester-nic", requester, "--responder-nic", responder];
+    let mut summary = Value::Null;
+    for (at, executions) in executions.iter().enumerate() {
+        let executions = executions.to_string();
+        let limits = ["--seed", &seed, "--executions", &executions, "--out", "c"];
+        let resume: &[&str] = if at == 0 { &[] } else { &["--resume"] };
+        summary = campaign(folder.path(), &[&[target], &nics[..], &limits, resume].concat());
+        if is_enough(&summary) {
+            break;
+        }
+    }
     assert_eq!(summary["invalid"], 0, "{summary:#}");
     // The tests are wanted where a finding is not.
     for finding in summary["findings"].as_array_mut().unwrap() {
@@ -119,6 +127,13 @@ fn finds(summary: &Value, kind: &str) -> bool {
     })
 }
 
+/// The seeds of the long run: some of them, where somebody runs it in parts.
+fn seeds() -> RangeInclusive<u64> {
+    let Ok(named) = std::env::var("LUMINA_SEEDS") else { return SEEDS };
+    let (first, last) = named.split_once('-').unwrap_or((&named, &named));
+    first.parse().unwrap()..=last.parse().unwrap()
+}
+
 /// What a seed finds that it must not, and how often each seed finds what it must.
 struct Tally {
     alarms: Vec<String>,
@@ -127,12 +142,12 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(matrix: &Matrix, seeds: std::ops::RangeInclusive<u64>) -> Self {
+    fn of(matrix: &Matrix, seeds: RangeInclusive<u64>) -> Self {
         let mut tally = Self { alarms: Vec::new(), must: Default::default() };
         for seed in seeds {
             for (column, nics) in matrix.nics.iter().enumerate() {
                 let pair = nics.join(" → ");
-                let summary = run("general", nics, seed, LONG);
+                let summary = run("general", nics, seed, &[LONG], |_| true);
                 for finding in findings(&summary) {
                     let kind = finding["kind"].as_str().unwrap();
                     let cell = matrix.row(kind).cells[column];
@@ -149,7 +164,8 @@ impl Tally {
                         tally.count(row, "general", &pair, seed, finds(&summary, &row.kind));
                     }
                     if matches!(cell, Cell::Must | Cell::MustOnly) {
-                        let summary = run(&row.target, nics, seed, SOON);
+                        let summary =
+                            run(&row.target, nics, seed, &LOOKS, |summary| finds(summary, &row.kind));
                         tally.count(row, &row.target, &pair, seed, finds(&summary, &row.kind));
                     }
                 }
@@ -182,12 +198,12 @@ fn campaigns_find_what_they_must_and_nothing_that_they_must_not() {
 #[test]
 #[ignore = "takes an hour: ci/long"]
 fn of_ten_seeds_nine_find_what_they_must_and_none_what_it_must_not() {
-    let tally = Tally::of(&Matrix::read(), 1..=SEEDS);
+    let tally = Tally::of(&Matrix::read(), seeds());
     for (what, (found, missed)) in &tally.must {
-        println!("{what:?}: {found} of {SEEDS}, missed with {missed:?}");
+        println!("{what:?}: found with {found} seeds, missed with {missed:?}");
     }
     assert!(tally.alarms.is_empty(), "{}", tally.alarms.join("\n\n"));
-    for (what, (found, missed)) in tally.must {
-        assert!(found + 1 >= SEEDS, "{what:?} is missed with {missed:?}");
+    for (what, (_, missed)) in tally.must {
+        assert!(missed.len() <= 1, "{what:?} is missed with {missed:?}");
     }
 }
