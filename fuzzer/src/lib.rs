@@ -12,5 +12,6 @@ pub mod judge;
 pub mod measure;
 pub mod minimize;
 pub mod paper;
+pub mod repeat;
 pub mod report;
 pub mod run;

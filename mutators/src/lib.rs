@@ -4,6 +4,7 @@
 
 mod admit;
 mod axis;
+mod capable;
 mod classes;
 mod draw;
 mod operators;

@@ -70,17 +70,28 @@ impl Values {
         }
     }
 
-    /// Those up to `most`; the nearest to it, cut to it, where there are none.
-    pub(crate) fn cut(&self, most: u64) -> Self {
+    /// Those from `least` to `most`; none if there are none.
+    pub(crate) fn between(&self, least: u64, most: u64) -> Option<Self> {
         match self {
-            Self::Range { min, max } if *min < most.min(*max) => {
-                Self::Range { min: *min, max: most.min(*max) }
+            Self::Range { min, max } => {
+                let (min, max) = ((*min).max(least), (*max).min(most));
+                match min.cmp(&max) {
+                    std::cmp::Ordering::Less => Some(Self::Range { min, max }),
+                    std::cmp::Ordering::Equal => Some(Self::only(min)),
+                    std::cmp::Ordering::Greater => None,
+                }
             }
-            Self::List(list) if list.iter().any(|one| *one <= most) => {
-                Self::List(list.iter().copied().filter(|one| *one <= most).collect())
+            Self::List(list) => {
+                let left: Vec<u64> =
+                    list.iter().copied().filter(|one| (least..=most).contains(one)).collect();
+                (!left.is_empty()).then_some(Self::List(left))
             }
-            _ => Self::only(self.smallest().min(most)),
         }
+    }
+
+    /// Those up to `most`, or `most` where all are larger.
+    pub(crate) fn cut(&self, most: u64) -> Self {
+        self.between(0, most).unwrap_or_else(|| Self::only(most))
     }
 
     /// The nearest to `value`; of two, the smaller.

@@ -99,6 +99,11 @@ pub(crate) const fn of_target(target: Target) -> u64 {
     }
 }
 
+/// The word of a kind of packets.
+pub(crate) fn packet(name: &str) -> Option<u64> {
+    PACKETS.iter().position(|word| *word == name).map(|at| at as u64)
+}
+
 /// The control packet of a word; none is data.
 pub(crate) const fn control_packet(word: u64) -> Option<ControlPacket> {
     match word {

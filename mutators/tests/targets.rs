@@ -7,7 +7,10 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mutators::{Axis, SHIPPED, Target, Values, Vocabulary, fields, load_with_base, operators};
+use corpus::{ActionKind, Capabilities, ControlPacket, HeaderField, Mtu, RoceParameters, Verb};
+use mutators::{Axis, Mutation, SHIPPED, Target, Values, Vocabulary, fields, load_with_base, operators};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use support::{VOCABULARY, hosts, shipped, target};
 
 #[test]
@@ -229,4 +232,56 @@ fn what_is_outside_is_told_why() {
     let paper = corpus::from_toml("paper.toml", paper).unwrap();
     let paper = corpus::TestConfig { requester, responder, ..paper };
     assert_eq!(target.admits(&paper), Ok(()));
+}
+
+/// A testbed like one of soft NICs: Writes and Sends, few settings, long timers.
+fn narrow() -> Capabilities {
+    Capabilities {
+        verbs: [Verb::Write, Verb::Send].into(),
+        actions: [ActionKind::Drop, ActionKind::Delay, ActionKind::SetField].into(),
+        header_fields: [HeaderField::MigReq, HeaderField::Opcode].into(),
+        control_packets: [ControlPacket::Ack].into(),
+        max_delay_ns: 50_000,
+        mtus: [Mtu::B1024, Mtu::B256].into(),
+        max_connections: 6,
+        max_bytes: 1 << 20,
+        timeouts: 14..=18,
+        max_tx_depth: 4,
+        max_recv_depth: 16,
+        max_rd_atomic: 2,
+        max_addresses: 2,
+        settings: [].into(),
+        fixed: RoceParameters { dcqcn_np_enable: false, dcqcn_rp_enable: false, ..Default::default() },
+        initial_psn: false,
+        swaps_nics: false,
+        ..Capabilities::all()
+    }
+}
+
+#[test]
+fn a_testbed_that_can_do_everything_changes_nothing() {
+    for target in SHIPPED.iter().map(|one| shipped(one.name)) {
+        assert_eq!(target.within(&Capabilities::all()).unwrap(), target);
+    }
+}
+
+#[test]
+fn tests_ask_for_nothing_that_the_testbed_has_not() {
+    let can = narrow();
+    for name in ["general", "retransmission", "timeouts"] {
+        let target = shipped(name).within(&can).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        for _ in 0..100 {
+            let mut test = target.random(&hosts(), &mut rng);
+            for _ in 0..4 {
+                assert_eq!(can.violations(&test), [], "{name}: {}", test.to_toml());
+                if let Mutation::Changed(mutant) = target.mutate(&test, &mut rng) {
+                    test = mutant.config;
+                }
+            }
+        }
+    }
+    let refused =
+        shipped("malformed").within(&Capabilities { header_fields: [HeaderField::MigReq].into(), ..can });
+    insta::assert_snapshot!(refused.unwrap_err());
 }

@@ -16,11 +16,13 @@ use crate::deliveries;
 use crate::events::{EventLog, InjectedEvent};
 use crate::facts::{self, HostFacts};
 use crate::gbn::{ConnectionTracker, Findings, SharedPath, Stuck};
+use crate::host_log;
 use crate::known::{CnpScope, Host, Known};
 use crate::messages::{self, MessageTime, QpMessages, Report};
 use crate::pass::{Routes, pass};
 use crate::prompt::{PromptAnswer, PromptAnswers};
 use crate::retransmission::{Retransmission, Trigger};
+use crate::rewritten;
 use crate::sides::{Side, Sides};
 
 /// What the analyzers say of a connection.
@@ -123,6 +125,8 @@ pub struct Analysis {
     pub message_times: Vec<MessageTime>,
     /// What is wrong.
     pub anomalies: Anomalies,
+    /// Whether a host's kernel crashed: then nothing else is judged.
+    pub host_crashed: bool,
     /// Which flows are the connections.
     pub(crate) pairs: Vec<Pair>,
     /// What the requester's and the responder's host answered at once, in the order of the answers.
@@ -157,6 +161,9 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
             let discards = ends.map(|ip| sides.of(ip).and_then(|side| known.host(side).discards));
             trackers.push(ConnectionTracker::new(*pair, number, mtu, discards));
         }
+    }
+    if options.config.is_some_and(rewritten::misdirects) {
+        trackers.iter_mut().for_each(ConnectionTracker::give_up);
     }
     let mut cnp = CnpAnalyzer::new(trace, &pairs, &sides, &known);
     let mut anomalies = match trace.origin() {
@@ -199,7 +206,10 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
             _ => Outcome::Unknown,
         }
     };
-    let limiters = cnp.limiters(prompt.answers(), outcome, findings.anomalies);
+    let limiters = match known.times.distances {
+        true => cnp.limiters(prompt.answers(), outcome, findings.anomalies),
+        false => [None, None],
+    };
     let half_rtt = [Side::Requester, Side::Responder].map(|side| {
         let answers = prompt.answers()[side.index()].iter().map(PromptAnswer::took);
         answers.chain(cnp.shortest_answer(side)).min()
@@ -221,6 +231,14 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         [None, None]
     };
     deliveries::judge(observation, options.config, &mut anomalies);
+    messages::judge(observation, options.config, &mut anomalies);
+    let mut of_hosts = Anomalies::default();
+    let host_crashed = host_log::judge(observation, &mut of_hosts);
+    if host_crashed {
+        anomalies = of_hosts;
+    } else {
+        of_hosts.kept().iter().cloned().for_each(|anomaly| anomalies.push(anomaly));
+    }
     anomalies.sort();
     Analysis {
         connections: summaries(&pairs, &profiles, &trackers, &retransmissions),
@@ -237,6 +255,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         messages: messages::per_qp(&observation.completions),
         message_times: messages::per_message(&observation.completions),
         anomalies,
+        host_crashed,
         pairs,
         prompt: prompt.into_answers(),
     }

@@ -110,11 +110,20 @@ pub const ALL: &[Analyzer] = &[
     },
     Analyzer {
         name: "messages",
-        summary: "message completion times and goodput of each QP",
-        needs: "completions",
-        explanation: "Mean, median, 99th percentile and longest message completion time, and goodput, by QP. It \
-            measures and does not judge.",
-        rules: &[],
+        summary: "message completion times and goodput of each QP, and requests that never complete",
+        needs: "completions; a configuration, to tell which are missing",
+        explanation: "Mean, median, 99th percentile and longest message completion time, and goodput, by QP. A \
+            connection of which no request failed has as many completions as messages, if its timer can expire.",
+        rules: &[Rule::CompletionMissing],
+    },
+    Analyzer {
+        name: "host-log",
+        summary: "reads the kernels' logs for what they say of their own faults",
+        needs: "a result folder of a testbed that reads them",
+        explanation: "Oops, BUG, panic and WARN; hung task, soft lockup and RCU stall. A fault is named by the function \
+            that it happened in, without offsets: the instruction's, or else the innermost caller that is no way of \
+            waiting. Of a test whose host crashed nothing else is judged.",
+        rules: &[Rule::KernelCrashes, Rule::KernelWarns, Rule::KernelHangs],
     },
     Analyzer {
         name: "latency",

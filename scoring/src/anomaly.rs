@@ -1,5 +1,6 @@
 //! What an analyzer says is wrong: kind, rule, who, evidence.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
@@ -39,11 +40,13 @@ pub enum Kind {
     InteropDiscard,
     /// Bandwidth that a traffic class leaves and no other one gets.
     NonWorkConserving,
+    /// A host whose kernel crashed or warned.
+    Crash,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::GbnViolation,
         Self::ProtocolViolation,
         Self::UnexpectedTimeout,
@@ -57,6 +60,7 @@ impl Kind {
         Self::SlowRetransmission,
         Self::InteropDiscard,
         Self::NonWorkConserving,
+        Self::Crash,
     ];
 
     /// The name in reports.
@@ -75,6 +79,7 @@ impl Kind {
             Self::SlowRetransmission => "slow-retransmission",
             Self::InteropDiscard => "interop-discard",
             Self::NonWorkConserving => "non-work-conserving",
+            Self::Crash => "crash",
         }
     }
 }
@@ -108,6 +113,7 @@ impl Kind {
                 "packets that one NIC throws away of the other's, where neither does with its own kind"
             }
             Self::NonWorkConserving => "bandwidth that one traffic class leaves and another one does not get",
+            Self::Crash => "a host whose kernel crashed, or warned of a fault of its own",
         }
     }
 }
@@ -213,8 +219,8 @@ pub struct Anomaly {
     pub rule: Rule,
     /// Who did it.
     pub who: Who,
-    /// State of the machine that judged, normalised; part of the signature.
-    pub state: &'static str,
+    /// State of the machine that judged, normalised, or the function of a kernel's fault; part of the signature.
+    pub state: Cow<'static, str>,
     /// What happened, in one sentence with the packet's relative numbers.
     pub what: String,
     /// What it rests on.
@@ -236,7 +242,7 @@ impl Anomaly {
             Role::ReactionPoint => "reaction-point",
             Role::Port => "port",
         };
-        let (kind, rule, state) = (self.kind(), self.rule.name(), self.state);
+        let (kind, rule, state) = (self.kind(), self.rule.name(), &self.state);
         let separator = if state.is_empty() { "" } else { "/" };
         format!("{kind}/{role}/{rule}{separator}{state}")
     }

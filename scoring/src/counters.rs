@@ -183,7 +183,7 @@ pub(crate) fn compare(
             anomalies.push(Anomaly {
                 rule: Rule::CounterDiffers,
                 who,
-                state: &meaning.name,
+                state: meaning.name.as_str().into(),
                 what: format!("{name} moved by {moved}, and the trace shows {expected}"),
                 evidence: Evidence { counters: vec![evidence.clone()], ..Evidence::default() },
             });

@@ -7,6 +7,7 @@ use dumper::Observation;
 use dumper::observation::CompletionStatus;
 
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
+use crate::rewritten;
 use crate::rules::Rule;
 
 /// What the hosts say of one message.
@@ -37,10 +38,14 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
     }
     let length = config.map(|config| u64::from(config.traffic.message_size));
     for ((connection, number), message) in messages {
-        let mut wrong = |rule, state, what| {
+        let mut wrong = |rule, state: &'static str, what| {
             let who = receiver(observation, config, connection, number);
-            anomalies.push(Anomaly { rule, who, state, what, evidence: Evidence::default() });
+            anomalies.push(Anomaly { rule, who, state: state.into(), what, evidence: Evidence::default() });
         };
+        let verb = |config: &TestConfig| config.traffic.load.verb(connection, number.saturating_sub(1));
+        if config.is_some_and(|config| rewritten::may_deceive(config, connection, verb(config))) {
+            continue;
+        }
         let (written, of) = (message.written, format!("message {number} of connection {connection}"));
         if let Some(bytes) = message.bytes.or(length) {
             let what = format!("wrote {written} bytes of the {bytes} of {of}");

@@ -8,7 +8,7 @@ use dumper::{HostCounters, Nanos, Observation};
 use crate::analysis::AckTimer;
 use crate::facts::HostFacts;
 use crate::sides::Side;
-use crate::thresholds::TIMER_SLACK;
+use crate::thresholds::Times;
 
 /// The configured ACK timeout.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,6 +96,8 @@ pub struct Known {
     pub rnr_retries: Option<RnrRetries>,
     /// Path MTU in bytes.
     pub mtu: Option<u32>,
+    /// The thresholds of the observation's clock.
+    pub times: Times,
     /// The host that posts the test's verbs.
     pub requester: Host,
     /// The other host.
@@ -119,6 +121,7 @@ impl Known {
             responder: host(&observation.responder, &facts[1]),
             from_the_start: trace.origin() == Origin::Mirror
                 && trace.records().first().is_some_and(|first| first.sequence == 1),
+            times: Times::of(observation.clock),
             ..Self::default()
         };
         if let Some(config) = config {
@@ -154,7 +157,7 @@ impl Known {
     /// Whether the ACK timer is long enough for the switch to see when it expires: several times what links and
     /// queues hide of it.
     pub(crate) fn timer_shows(&self) -> bool {
-        !matches!(self.timeout, Some(Timeout::Enabled(shortest)) if shortest < TIMER_SLACK.times(4))
+        !matches!(self.timeout, Some(Timeout::Enabled(shortest)) if shortest < self.times.timer_slack.times(4))
     }
 
     /// How the requester's ACK timer is configured.

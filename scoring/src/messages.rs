@@ -2,10 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corpus::TestConfig;
+use corpus::{TestConfig, Verb};
 use dumper::observation::CompletionStatus;
-use dumper::{Completion, Nanos};
+use dumper::{Completion, Nanos, Observation};
 use serde::Serialize;
+
+use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
+use crate::known::RnrRetries;
+use crate::rules::Rule;
 
 /// Messages of one QP.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -84,6 +88,46 @@ pub(crate) fn complete(completions: &[Completion], config: Option<&TestConfig>) 
     }
     let all = config.map_or(u32::MAX, |config| config.traffic.num_msgs_per_qp);
     done.into_iter().filter(|(_, count)| *count >= all).map(|(connection, _)| connection).collect()
+}
+
+/// Judges that every message completes, with success or with an error; `completions` are reported for the test as a whole
+/// or not at all.
+///
+/// Only where each QP is bound to come to an end by itself: its ACK timer runs, and it does not retry for ever after RNR
+/// NAKs. A connection of which a request failed posts no more; where all wait for each other (`barrier-sync`), that is so
+/// for all.
+pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anomalies: &mut Anomalies) {
+    let Some(config) = config.filter(|_| !observation.completions.is_empty()) else { return };
+    let traffic = &config.traffic;
+    let sends = (1..=traffic.load.connections())
+        .any(|connection| traffic.load.carries(connection, traffic.num_msgs_per_qp, Verb::Send));
+    let retries_for_ever = sends && RnrRetries::from_attribute(traffic.rnr_retry) == RnrRetries::Unlimited;
+    if traffic.min_retransmit_timeout == 0 || retries_for_ever {
+        return;
+    }
+    let mut completed: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
+    for completion in &observation.completions {
+        let (count, failed) = completed.entry(completion.connection).or_default();
+        *count += 1;
+        *failed |= completion.status != CompletionStatus::Success;
+    }
+    if traffic.barrier_sync && completed.values().any(|(_, failed)| *failed) {
+        return;
+    }
+    for (connection, ends) in (1..).zip(&observation.connections) {
+        let (count, failed) = completed.get(&connection).copied().unwrap_or_default();
+        let missing = traffic.num_msgs_per_qp.saturating_sub(count);
+        if missing > 0 && !failed {
+            let who = Who {
+                role: Role::Requester,
+                address: Some(ends.requester.ip),
+                connection: Some(connection as usize),
+            };
+            let what = format!("never completes {missing} of {} messages", traffic.num_msgs_per_qp);
+            let evidence = Evidence::default().with_number("missing", missing.into());
+            anomalies.push(Anomaly { rule: Rule::CompletionMissing, who, state: "".into(), what, evidence });
+        }
+    }
 }
 
 /// Times and goodput of every QP, by connection.

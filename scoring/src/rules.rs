@@ -222,6 +222,22 @@ rules! {
     InnocentSuffers = "innocent-suffers", NoisyNeighbor,
         "a connection without events completes its messages as in the same test without events",
         "001 §6.2.2, figure 11";
+    /// A request that was posted and of which nobody hears again.
+    CompletionMissing = "completion-missing", Stall,
+        "a request that was posted completes, with success or with an error",
+        "IBA vol. 1, 9.9.2.1 and 10.8.5";
+    /// A kernel that crashed.
+    KernelCrashes = "kernel-crashes", Crash,
+        "whatever a packet says, the host goes on: it drops the packet, NAKs it or ends the QP",
+        "IBA vol. 1, 9.9.2 and 9.9.3";
+    /// A kernel that warned of a fault of its own.
+    KernelWarns = "kernel-warns", Crash,
+        "whatever a packet says, no state of the kernel becomes one that its authors ruled out",
+        "WARN of the kernel's log";
+    /// A kernel that hangs.
+    KernelHangs = "kernel-hangs", Stall,
+        "whatever a packet says, tasks and processors of the host go on",
+        "hung task, soft lockup or RCU stall of the kernel's log";
     /// A test whose QPs never come to an end.
     NeverEnds = "never-ends", Stall,
         "a QP completes its messages, or fails when its retries are spent",

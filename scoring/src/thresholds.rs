@@ -1,6 +1,63 @@
 //! Every threshold of the analyzers, each with its reason.
 
-use dumper::Nanos;
+use dumper::{Clock, Nanos};
+
+/// Five times the slowest reaction of a host that was measured on an emulated processor (13 ms, to a NAK; rdma_rxe under
+/// QEMU without hardware support, where the median is 0.7 ms): on its clock only what is later than any such tail says
+/// something of the NIC.
+const EMULATED_TAIL: Nanos = Nanos::from_millis(65);
+
+/// The thresholds that rest on what the times of an observation mean. Counts and orders are judged alike on every clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Times {
+    /// [`ACK_IN_FLIGHT`]
+    pub ack_in_flight: Nanos,
+    /// [`ANSWER_PATIENCE`]
+    pub answer_patience: Nanos,
+    /// [`TIMER_SLACK`]
+    pub timer_slack: Nanos,
+    /// [`CNP_PATIENCE`]
+    pub cnp_patience: Nanos,
+    /// [`SLOW_RETRANSMISSION`]
+    pub slow_retransmission: Nanos,
+    /// [`HOSTS_TAKE`]
+    pub hosts_take: Nanos,
+    /// Whether distances of microseconds can be judged: those between CNPs, and between the packets of a sender.
+    pub distances: bool,
+}
+
+impl Times {
+    /// Those of a clock.
+    #[must_use]
+    pub const fn of(clock: Clock) -> Self {
+        match clock {
+            Clock::Exact => Self {
+                ack_in_flight: ACK_IN_FLIGHT,
+                answer_patience: ANSWER_PATIENCE,
+                timer_slack: TIMER_SLACK,
+                cnp_patience: CNP_PATIENCE,
+                slow_retransmission: SLOW_RETRANSMISSION,
+                hosts_take: HOSTS_TAKE,
+                distances: true,
+            },
+            Clock::Emulated => Self {
+                ack_in_flight: EMULATED_TAIL,
+                answer_patience: EMULATED_TAIL,
+                timer_slack: EMULATED_TAIL,
+                cnp_patience: EMULATED_TAIL,
+                slow_retransmission: EMULATED_TAIL,
+                hosts_take: EMULATED_TAIL,
+                distances: false,
+            },
+        }
+    }
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self::of(Clock::Exact)
+    }
+}
 
 /// The shortest time-out that a requester can be given, exponent 1. A retransmission of unacknowledged data
 /// sooner than this after the timer could start is no time-out, whatever the (unknown) configuration says.

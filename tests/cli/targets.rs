@@ -32,8 +32,17 @@ fn every_listed_target_is_shown_whole() {
     let listed = lumina_fuzz(["targets", "list", "--format", "json"]).json();
     let table = lumina_fuzz(["targets", "list"]).stdout;
     let names: Vec<_> = listed.as_array().unwrap().iter().map(|target| target["name"].clone()).collect();
-    let shipped =
-        ["general", "noisy-neighbor", "retransmission", "timeouts", "cnp", "ets", "interop", "counters"];
+    let shipped = [
+        "general",
+        "noisy-neighbor",
+        "retransmission",
+        "timeouts",
+        "cnp",
+        "ets",
+        "interop",
+        "counters",
+        "malformed",
+    ];
     assert_eq!(names, shipped);
     for target in listed.as_array().unwrap() {
         let name = target["name"].as_str().unwrap();

@@ -214,7 +214,8 @@ fn cnps_withheld_by_scope() {
         let judge = Judge::new();
         let analysis =
             scoring::analyze(&outcome.observation, scoring::Options { config: Some(&judge.config) });
-        let found: Vec<&str> = analysis.anomalies.kept().iter().map(|anomaly| anomaly.state).collect();
+        let found: Vec<&str> =
+            analysis.anomalies.kept().iter().map(|anomaly| anomaly.state.as_ref()).collect();
         assert_eq!(found, Vec::from_iter(expected.map(|(state, _)| state)), "{scope:?}");
         if let Some((_, scope)) = expected {
             let limiter = analysis.limiters[1].unwrap();

@@ -127,7 +127,7 @@ pub enum Fate {
     },
     /// Nothing intact left: dropped, or corrupted so that the receiver discards it.
     Lost,
-    /// The trace names an event but not how the packet left.
+    /// The trace names an event but not how the packet left, or another packet left than entered.
     Unknown,
 }
 

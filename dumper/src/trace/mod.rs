@@ -109,6 +109,7 @@ impl Trace {
             return match exit.copies {
                 0 => Fate::Lost,
                 _ if exit.corrupt => Fate::Lost,
+                _ if exit.rewritten => Fate::Unknown,
                 copies => Fate::Delivered { left: exit.time, copies },
             };
         }

@@ -9,6 +9,7 @@ mod network;
 mod nic;
 mod packet;
 mod random;
+mod rewrite;
 mod traffic;
 mod world;
 
@@ -68,7 +69,7 @@ impl Sim {
 
 impl Testbed for Sim {
     fn capabilities(&self) -> Capabilities {
-        capabilities()
+        Capabilities::all()
     }
 
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
@@ -81,13 +82,6 @@ impl Testbed for Sim {
     }
 }
 
-/// What the simulator can do: everything but what needs the bytes of a packet, as its packets have none.
-fn capabilities() -> Capabilities {
-    let mut capabilities = Capabilities::all();
-    capabilities.header_fields.retain(|field| network::can_rewrite(*field));
-    capabilities
-}
-
 /// Runs a test on NICs with these profiles (requester's and responder's), whatever the test calls them.
 ///
 /// # Errors
@@ -96,7 +90,6 @@ pub fn run(config: &TestConfig, profiles: [NicProfile; 2]) -> Result<Observation
     if let Some(violation) = config.violations().into_iter().next() {
         return Err(TestbedError::Config(violation.to_string()));
     }
-    TestbedError::unless_capable(&capabilities(), config)?;
     let traffic = &config.traffic;
     let mut metadata = stream(traffic.seed, Component::Metadata);
     let connections = connections_of(config, &mut metadata);
@@ -215,8 +208,17 @@ fn nic_of(config: &TestConfig, role: Role, profile: NicProfile, connections: &[C
             let class = host.traffic_class.as_ref().and_then(|classes| classes.of(number)).unwrap_or(0);
             let traffic_class = (class << CLASS_TO_DSCP_SHIFT) << 2 | ECT0;
             let ipv6 = connection.requester.ip.is_ipv6();
-            let message_size = traffic.message_size;
-            QpSetup { first_psn, peer_first_psn, peer_qpn, class, traffic_class, ipv6, message_size }
+            let (messages, message_size) = (traffic.num_msgs_per_qp, traffic.message_size);
+            QpSetup {
+                first_psn,
+                peer_first_psn,
+                peer_qpn,
+                class,
+                traffic_class,
+                ipv6,
+                messages,
+                message_size,
+            }
         })
         .collect();
     let first_qpn = connections.first().map_or(FIRST_QPN, |first| numbers(end_of(first, role)).0);

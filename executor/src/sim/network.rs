@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
-use corpus::{HeaderField, Role, SetField};
+use corpus::{HeaderField, Role};
 use dumper::trace::{Origin, flags};
 use dumper::wire::{Ecn, Opcode};
 use dumper::{Event, Exit, Flow, FlowId, Nanos, Record, SwitchCounters, Trace};
@@ -13,6 +13,7 @@ use rand_chacha::ChaCha8Rng;
 use super::agenda::Agenda;
 use super::packet::Packet;
 use super::random::draw;
+use super::rewrite::rewrite;
 use crate::profile::{Link, Span};
 
 /// What the event injector adds to the way of a packet: under 0.4 µs (001 §5).
@@ -63,6 +64,7 @@ pub(super) struct Route {
 struct Held {
     to: Role,
     packet: Packet,
+    rewritten: bool,
     copies: u8,
     /// Its record in the trace.
     record: usize,
@@ -154,7 +156,9 @@ impl Network {
         if verdict.mirror.event == Event::None {
             self.depart(to, packet, now);
         } else if !actions.drop {
-            let held = Held { to, packet: changed(packet, &actions), copies: actions.leaving(), record };
+            let ipv6 = self.route(&packet, from).source.is_ipv6();
+            let (packet, rewritten) = changed(packet, &actions, ipv6);
+            let held = Held { to, packet, rewritten, copies: actions.leaving(), record };
             match (verdict.hold, actions.timing) {
                 (Some(ticket), _) => {
                     self.held.insert(ticket, held);
@@ -209,7 +213,7 @@ impl Network {
                 corrupt: held.packet.corrupt,
                 ce: Ecn::of(held.packet.traffic_class) == Ecn::Ce,
                 mig_req: (mig_req != was).then_some(mig_req),
-                rewritten: false,
+                rewritten: held.rewritten,
             };
             self.trace.set_exit(held.record, exit);
         }
@@ -272,20 +276,15 @@ impl Network {
     }
 }
 
-/// Whether packets of the simulator have a field.
-pub(super) const fn can_rewrite(field: HeaderField) -> bool {
-    matches!(field, HeaderField::MigReq)
-}
-
-/// A packet as it leaves after an event.
-const fn changed(packet: Packet, actions: &Actions) -> Packet {
+/// A packet as it leaves after an event, and whether the receiver sees another one by that than entered.
+fn changed(packet: Packet, actions: &Actions, ipv6: bool) -> (Packet, bool) {
     let mut left = packet;
+    let rewritten = actions
+        .set_field
+        .is_some_and(|set| rewrite(&mut left, set, ipv6) && set.field != HeaderField::MigReq);
     left.corrupt = actions.corrupt;
     if actions.ecn {
         left.traffic_class |= 0b11;
     }
-    if let Some(SetField { field: HeaderField::MigReq, value }) = actions.set_field {
-        left.mig_req = value != 0;
-    }
-    left
+    (left, rewritten)
 }

@@ -4,7 +4,7 @@ use dumper::Psn;
 use dumper::wire::{AethRepr, Opcode, RethRepr};
 
 /// One RoCEv2 packet, with the fields that its opcode has; the others are zero.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Packet {
     /// Connection, from 0, which with the sender gives addresses and UDP port.
     pub(super) connection: u32,
@@ -33,6 +33,9 @@ pub(super) struct Packet {
     pub(super) content: u64,
     /// Whether the ICRC is wrong.
     pub(super) corrupt: bool,
+    /// Whether its receiver throws it away for what its headers say, before any QP sees it (IBA vol. 1, 9.6.1.1 and
+    /// 10.9.3).
+    pub(super) undeliverable: bool,
     /// Length of its frame without FCS, in bytes; 0 until it is sent.
     pub(super) frame_len: u32,
 }

@@ -105,7 +105,7 @@ impl<'a> AnomalyDocument<'a> {
             role: anomaly.who.role,
             address: anomaly.who.address,
             connection: anomaly.who.connection,
-            state: anomaly.state,
+            state: &anomaly.state,
             what: &anomaly.what,
             expected: anomaly.rule.expected(),
             source: anomaly.rule.source(),

@@ -267,10 +267,11 @@ impl Campaign {
         watch: &(dyn Fn(Event<'_>) + Sync),
     ) -> Result<(End, Status), CampaignError> {
         let [requester, responder] = self.nic_names();
+        let target = self.target.within(&testbed().capabilities()).map_err(CampaignError::Usage)?;
         let defaults = TestConfig::default();
         let engine = Engine::new(Setup {
             settings: &self.settings,
-            target: &self.target,
+            target: &target,
             hosts: [
                 Host { nic: requester, ..defaults.requester },
                 Host { nic: responder, ..defaults.responder },

@@ -3,11 +3,14 @@
 use corpus::{FindingRecord, Minimized, TestConfig};
 use executor::Testbed;
 use mutators::swap_nics;
+use scoring::Kind;
+use scoring::score::Reference;
 
 use crate::campaign::{InMemory, Stop};
 use crate::judge::{JudgeError, Judged, Verdict, judge};
 use crate::measure::{Measurements, measure};
 use crate::minimize::minimize;
+use crate::repeat;
 use crate::report;
 
 /// Why work on a finding ended early.
@@ -46,11 +49,8 @@ pub fn minimise(
             is_cut = true;
             return Ok(false);
         }
-        runs += 1;
-        let shows = match judge(testbed, config, &baselines)? {
-            Verdict::Judged(judged) => judged.signatures().contains(&finding.signature),
-            Verdict::Invalid { .. } => false,
-        };
+        let (shows, tried) = repeat::shows(testbed, config, &finding.signature, &baselines)?;
+        runs += tried;
         if shows {
             smallest = Some(config.clone());
         }
@@ -87,6 +87,8 @@ pub struct Reproduced {
     pub judged: Box<Judged>,
     /// The numbers behind it, once the reproducer is minimised: before that there may be more than one thing in it.
     pub measurements: Measurements,
+    /// How often it shows, where that is not always, and how sure it is that something is slow.
+    pub notes: Vec<String>,
 }
 
 /// Runs a finding's reproducer again, and measures what is behind it; none if it does not show the signature. What this
@@ -98,21 +100,57 @@ pub fn reproduce(
     finding: &FindingRecord,
     testbed: &mut dyn Testbed,
 ) -> Result<Option<Reproduced>, JudgeError> {
-    let judged = match judge(testbed, &finding.reproducer, &InMemory::default())? {
-        Verdict::Judged(judged) if judged.signatures().contains(&finding.signature) => judged,
-        Verdict::Judged(_) | Verdict::Invalid { .. } => return Ok(None),
-    };
+    let baselines = InMemory::default();
+    let (judged, frequency) =
+        repeat::frequency(testbed, &finding.reproducer, &finding.signature, &baselines)?;
+    let Some(judged) = judged else { return Ok(None) };
+    let mut notes = Vec::new();
+    if !frequency.is_confirmed() {
+        notes.push(frequency.to_string());
+    }
+    if judged.anomaly(&finding.signature).is_some_and(|anomaly| anomaly.kind() == Kind::NoisyNeighbor) {
+        notes.extend(slower_than_without_events(&finding.reproducer, testbed)?);
+    }
     let measurements = match finding.minimized {
         Minimized::Pending => Measurements::default(),
         Minimized::Partial | Minimized::Full => measure(finding, &judged, testbed)?,
     };
-    Ok(Some(Reproduced { judged, measurements }))
+    Ok(Some(Reproduced { judged, measurements, notes }))
+}
+
+/// How sure it is that connections without events are slower than without anybody's, on a testbed whose times vary: their
+/// slowest messages in some runs of each, compared. None where one run says all.
+fn slower_than_without_events(
+    config: &TestConfig,
+    testbed: &mut dyn Testbed,
+) -> Result<Option<String>, JudgeError> {
+    if testbed.capabilities().deterministic {
+        return Ok(None);
+    }
+    let without = Reference::WithoutEvents.of(config);
+    let (mut with_events, mut usual) = (Vec::new(), Vec::new());
+    for _ in 0..repeat::RUNS {
+        // By turns, so that what slows the whole testbed down slows both.
+        for (test, times) in [(config, &mut with_events), (&without, &mut usual)] {
+            if let Verdict::Judged(judged) = judge(testbed, test, &InMemory::default())? {
+                let innocent = judged.analysis.message_times.iter();
+                let innocent = innocent.filter(|message| !config.has_events_on(message.connection));
+                times.extend(innocent.map(|message| message.completion_time_ns.0).max());
+            }
+        }
+    }
+    let chance = repeat::chance(&with_events, &usual);
+    let runs = repeat::RUNS;
+    Ok(Some(format!("slower in {runs} runs than in {runs} without events with p = {chance:.3}")))
 }
 
 /// Puts into a finding what its reproducer shows.
-pub fn describe(finding: &mut FindingRecord, Reproduced { judged, .. }: &Reproduced) {
+pub fn describe(finding: &mut FindingRecord, Reproduced { judged, notes, .. }: &Reproduced) {
     if let Some(anomaly) = judged.anomaly(&finding.signature) {
         finding.title = report::title(anomaly, &finding.reproducer);
+        for note in notes {
+            finding.title.push_str(&format!("; {note}"));
+        }
         finding.evidence = crate::analyze::json::anomaly(anomaly);
     }
 }

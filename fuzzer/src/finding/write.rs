@@ -121,7 +121,7 @@ fn write_into(
     finding: &FindingRecord,
     reproduced: &Reproduced,
 ) -> Result<(), WriteError> {
-    let Reproduced { judged, measurements } = reproduced;
+    let Reproduced { judged, measurements, .. } = reproduced;
     put(&folder.join(REPRODUCER), reproducer(document, &finding.reproducer).as_bytes())?;
     let observation = &judged.observation;
     let trace = folder.join(TRACE);

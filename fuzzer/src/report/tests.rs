@@ -270,7 +270,7 @@ proptest! {
         let anomaly = scoring::Anomaly {
             rule: scoring::Rule::NakAgain,
             who: scoring::Who { role: scoring::Role::NotificationPoint, address: None, connection: None },
-            state: "state",
+            state: "state".into(),
             what,
             evidence: scoring::Evidence::default(),
         };

@@ -29,7 +29,7 @@ pub fn title(anomaly: &Anomaly, config: &TestConfig) -> String {
 /// What anomalies do that take more than a title to say; none of the others.
 fn in_short(anomaly: &Anomaly) -> Option<String> {
     let time = |name: &str| anomaly.evidence.times_ns.get(name).map(|time| rough(*time));
-    let text = match (anomaly.rule, anomaly.state) {
+    let text = match (anomaly.rule, anomaly.state.as_ref()) {
         (Rule::CnpWithheld, "per-port") => {
             "sends one CNP an interval for the whole port, not for each QP".into()
         }

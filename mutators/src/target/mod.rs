@@ -11,7 +11,7 @@ mod write;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use corpus::{ConfigErrors, Host, TestConfig};
+use corpus::{Capabilities, ConfigErrors, Host, TestConfig};
 use rand_chacha::ChaCha8Rng;
 
 pub use fields::{Field, fields};
@@ -84,6 +84,14 @@ impl Target {
     /// is inside nevertheless.
     pub fn mutate(&self, parent: &TestConfig, rng: &mut ChaCha8Rng) -> Mutation {
         self.wheel.mutate(&self.space, parent, rng)
+    }
+
+    /// The target on a testbed that cannot do everything: tests of it ask for nothing that the testbed has not.
+    ///
+    /// # Errors
+    /// What the target asks for and the testbed cannot do at all.
+    pub fn within(&self, can: &Capabilities) -> Result<Self, String> {
+        Ok(Self { space: self.space.within(can)?, ..self.clone() })
     }
 
     /// Why a test is outside of the space, if it is (for tests that users give to start from).

@@ -34,6 +34,7 @@ pub(crate) const VOCABULARY: Vocabulary<'_> = Vocabulary {
         "cnp-generation",
         "interop-discard",
         "non-work-conserving",
+        "crash",
     ],
 };
 

@@ -20,7 +20,7 @@ use crate::connections::Pair;
 use crate::known::{Host, Known};
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
-use crate::thresholds::{ACK_IN_FLIGHT, CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT, CNP_PATIENCE, TIMER_SLACK};
+use crate::thresholds::{CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT};
 
 /// A CNP without a reason, sent on a flow.
 #[derive(Clone, Debug)]
@@ -158,13 +158,16 @@ impl<'a> CnpAnalyzer<'a> {
             self.log.missing(other, record.psn);
             let other = &mut self.flows[other.index()];
             other.lossy = true;
-            other.unexplained.retain(|held| record.time - held.sent > ACK_IN_FLIGHT);
+            let in_flight = self.known.times.ack_in_flight;
+            other.unexplained.retain(|held| record.time - held.sent > in_flight);
         }
         // Whatever a receiver of marks sends shows that it is alive; cheap to skip where nothing was marked.
         if let Some((other, _)) = self.partner[record.flow.index()] {
             let other = &mut self.flows[other.index()];
             if class != Class::Cnp
-                && other.first_mark.is_some_and(|mark| record.time - mark.left >= CNP_PATIENCE)
+                && other
+                    .first_mark
+                    .is_some_and(|mark| record.time - mark.left >= self.known.times.cnp_patience)
             {
                 other.answered_by.get_or_insert(record.sequence);
             }
@@ -175,7 +178,7 @@ impl<'a> CnpAnalyzer<'a> {
     /// connection, and it has just started.
     fn may_be_from_before(&self, flow: FlowId, now: Nanos) -> bool {
         let told = self.known.from_the_start || self.from_start[flow.index()];
-        !told && now - self.start <= ACK_IN_FLIGHT
+        !told && now - self.start <= self.known.times.ack_in_flight
     }
 
     /// Whether the sender of a packet shows by it that it misses something of the other direction: a sequence
@@ -242,7 +245,7 @@ impl<'a> CnpAnalyzer<'a> {
             anomalies.push(Anomaly {
                 rule: Rule::CnpForm,
                 who,
-                state,
+                state: state.into(),
                 what: format!("sends a CNP with {wrong}"),
                 evidence: Evidence::packets([record.sequence]),
             });
@@ -259,7 +262,7 @@ impl<'a> CnpAnalyzer<'a> {
                 let anomaly = Anomaly {
                     rule: Rule::CnpWithoutEcn,
                     who,
-                    state: "no-reason",
+                    state: "no-reason".into(),
                     what: "sends a CNP, and no marked packet that it could answer was delivered".to_owned(),
                     evidence: Evidence::packets([record.sequence]),
                 };
@@ -277,13 +280,14 @@ impl<'a> CnpAnalyzer<'a> {
         let this = (record.time, record.sequence, waited);
         if let Some((earlier, sequence, waited)) = self.last_cnp.insert(record.flow, this) {
             let apart = record.time - earlier;
-            if apart.times(100) < interval.times(CNP_INTERVAL_PERCENT)
+            if self.known.times.distances
+                && apart.times(100) < interval.times(CNP_INTERVAL_PERCENT)
                 && apart + CNP_BEHIND_DATA.max(waited) < interval
             {
                 anomalies.push(Anomaly {
                     rule: Rule::CnpTooEarly,
                     who,
-                    state: "per-qp",
+                    state: "per-qp".into(),
                     what: format!("sends CNPs {apart} apart, where the interval is {interval}"),
                     evidence: Evidence::packets([record.sequence, sequence])
                         .with_time("apart", apart)
@@ -301,7 +305,9 @@ impl<'a> CnpAnalyzer<'a> {
             // A QP that falls silent right after it may have lost the rest behind the switch, and given up.
             let counts =
                 self.host(&self.trace.flows()[held.flow.index()]).and_then(|(_, host)| host.discards);
-            if counts.is_some() || self.flows[held.flow.index()].last_sent > held.sent + TIMER_SLACK {
+            if counts.is_some()
+                || self.flows[held.flow.index()].last_sent > held.sent + self.known.times.timer_slack
+            {
                 anomalies.push(held.anomaly);
             }
         }
@@ -334,7 +340,7 @@ impl<'a> CnpAnalyzer<'a> {
                     address: Some(alive.address),
                     connection: Some(alive.connection),
                 },
-                state: "no-cnp",
+                state: "no-cnp".into(),
                 what: format!("received {} ECN-marked packets and sent no CNP", host.marked),
                 evidence: Evidence::packets([alive.mark, alive.answer]),
             });

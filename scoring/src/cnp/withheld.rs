@@ -67,7 +67,7 @@ impl Judge<'_> {
                 address: Some(flow.destination),
                 connection: connection(first.mark.flow),
             },
-            state,
+            state: state.into(),
             what: format!(
                 "sends no CNP for a marked packet, {since}, where the configured interval is {}: {how}",
                 self.configured

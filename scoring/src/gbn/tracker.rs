@@ -157,7 +157,7 @@ impl Ledger<'_> {
             _ => self.pair.connection.responder.ip,
         };
         let who = Who { role, address: Some(address), connection: Some(self.connection) };
-        self.anomalies.push(Anomaly { rule, who, state, what, evidence });
+        self.anomalies.push(Anomaly { rule, who, state: state.into(), what, evidence });
     }
 }
 
@@ -294,6 +294,11 @@ impl ConnectionTracker {
             .iter()
             .filter(move |lost| una.is_none_or(|una| !lost.psn.is_before(una)))
             .map(|lost| lost.sequence)
+    }
+
+    /// Judges nothing of what comes: packets of other connections may come to it.
+    pub const fn give_up(&mut self) {
+        self.muted = true;
     }
 
     /// A packet enters the switch: its sender is judged, and its loss noted.

@@ -5,10 +5,11 @@ use crate::counters::{Cause, names};
 use crate::rules::Rule;
 use crate::rules::Rule::{
     AckBeyondData, AckMissing, AckPassesRead, AckRegresses, CnpTooEarly, CnpWithheld, CnpWithoutEcn,
-    DeliveredNotOnce, DeliveredWrong, DeliveredYetMissing, DiscardsUnexplained, InnocentSuffers, MsnWrong,
-    NakAgain, NakIgnored, NakMissing, NakWithoutCause, NakWrongPsn, PairDiscards, PsnSkipped, ReissueAddress,
-    RequestNeverAnswered, ResponseGap, ResponsePosition, ResponseUnrequested, ResumeEarly, ResumeLate,
-    RetransmissionWithoutCause, RetryAfterFatalNak, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
+    CompletionMissing, DeliveredNotOnce, DeliveredWrong, DeliveredYetMissing, DiscardsUnexplained,
+    InnocentSuffers, MsnWrong, NakAgain, NakIgnored, NakMissing, NakWithoutCause, NakWrongPsn, PairDiscards,
+    PsnSkipped, ReissueAddress, RequestNeverAnswered, ResponseGap, ResponsePosition, ResponseUnrequested,
+    ResumeEarly, ResumeLate, RetransmissionWithoutCause, RetryAfterFatalNak, RnrUndelivered, RnrWaitShort,
+    RtoBelowMinimum, SlowNack,
 };
 
 /// What a broken rule makes of a test besides.
@@ -159,6 +160,7 @@ pub const CONSEQUENCES: &[Consequence] = &[
         "other data is asked for than is missing, in another place or of another length",
     ),
     row(RetryAfterFatalNak, &[], &[Cause::Timeouts], "what is refused for good is repeated until retries are spent"),
+    row(RequestNeverAnswered, &[CompletionMissing], &[], "what is neither repeated nor reported to have failed never completes"),
     row(RnrWaitShort, &[], &[Cause::Timeouts], "a retry that is too soon may look like an expiry"),
     shared(
         DeliveredYetMissing,

@@ -66,10 +66,10 @@ fn leads_to_itself(causes: &[Option<usize>], symptom: usize) -> bool {
 fn normalised(mut anomaly: Anomaly) -> Anomaly {
     anomaly.rule = one_fault(anomaly.rule);
     if analyzers::of_go_back_n(anomaly.rule) {
-        anomaly.state = "";
+        anomaly.state = "".into();
     }
     if anomaly.rule == Rule::CounterDiffers
-        && let Some(part) = cause_of(anomaly.state).and_then(Cause::counted_by)
+        && let Some(part) = cause_of(&anomaly.state).and_then(Cause::counted_by)
     {
         anomaly.who.role = part;
     }
@@ -100,7 +100,7 @@ impl Consequence {
         let counts = |cause| self.counters.contains(&cause);
         here && self.symptoms.contains(&symptom.rule)
             || self.elsewhere.contains(&symptom.rule)
-            || symptom.rule == Rule::CounterDiffers && cause_of(symptom.state).is_some_and(counts)
+            || symptom.rule == Rule::CounterDiffers && cause_of(&symptom.state).is_some_and(counts)
     }
 }
 
@@ -114,7 +114,7 @@ mod tests {
         let connection = (connection > 0).then_some(connection);
         let who = Who { role: Role::Responder, address: None, connection };
         let evidence = Evidence::packets(packets.iter().copied());
-        Anomaly { rule, who, state, what: String::new(), evidence }
+        Anomaly { rule, who, state: state.into(), what: String::new(), evidence }
     }
 
     /// Rules of what is concluded, with their first packets, and the explanations.

@@ -10,6 +10,7 @@ use super::passage::burst;
 use super::{Reference, References};
 use crate::Analysis;
 use crate::anomaly::{Anomaly, CounterEvidence, Evidence, Role, Who};
+use crate::rewritten;
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
 use crate::thresholds::{MORE_AT_ONCE_PERCENT, SMALLEST_BUFFER, SUFFERS_BEYOND};
@@ -25,7 +26,8 @@ pub(super) struct Discards<'a> {
 impl<'a> Discards<'a> {
     /// The host that throws most away, where the test's NICs differ. Names of NICs are compared, and never looked at.
     pub(super) fn of(config: &TestConfig, observation: &'a Observation) -> Option<Self> {
-        if config.requester.nic == config.responder.nic {
+        // A NIC throws away what was made malformed, and has to.
+        if config.requester.nic == config.responder.nic || rewritten::rewrites(config) {
             return None;
         }
         let hosts = [(Side::Requester, &observation.requester), (Side::Responder, &observation.responder)];
@@ -122,6 +124,12 @@ impl<'a> Discards<'a> {
             .map(|(name, moved)| CounterEvidence { name: name.to_owned(), moved, expected: 0 })
             .collect();
         evidence.connections = [("repeating", repeating)].into();
-        Anomaly { rule, who: Who { role: Role::Port, address, connection: None }, state: "", what, evidence }
+        Anomaly {
+            rule,
+            who: Who { role: Role::Port, address, connection: None },
+            state: "".into(),
+            what,
+            evidence,
+        }
     }
 }

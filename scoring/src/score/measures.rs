@@ -15,6 +15,7 @@ use super::{Objective, References};
 use crate::Analysis;
 use crate::anomaly::Anomaly;
 use crate::sides::Sides;
+use crate::thresholds::Times;
 
 /// The value of every measure.
 pub(super) type Values = [f64; Measure::COUNT];
@@ -45,9 +46,10 @@ pub(super) fn measure(
         found.extend(reference.and_then(|usual| neighbours.anomaly(observation, analysis, &sides, usual)));
     }
 
+    let limit = Times::of(observation.clock).slow_retransmission;
     let slow = phases(config, observation, analysis, &sides, &passage);
     set(Measure::SlowestPhase, slow.iter().map(|phase| phase.net().0).max().unwrap_or(0) as f64);
-    found.extend(slow.iter().filter_map(|phase| phase.anomaly(trace, analysis)));
+    found.extend(slow.iter().filter_map(|phase| phase.anomaly(trace, analysis, limit)));
 
     if let Some(sharing) = Sharing::of(config, observation, analysis, &sides) {
         set(Measure::Classes, sharing.weighted_classes() as f64);

@@ -144,7 +144,7 @@ impl Assessment {
         let anomaly = Anomaly {
             rule: Rule::NeverEnds,
             who: Who { role: Role::Requester, address: None, connection: None },
-            state: "endless",
+            state: "endless".into(),
             what: format!("goes on after {packets} packets: its QPs repeat themselves without end"),
             evidence: Evidence::default(),
         };
@@ -161,7 +161,11 @@ pub fn score(
     analysis: &Analysis,
     references: &References,
 ) -> Assessment {
-    let (values, found) = measure(config, observation, analysis, references);
+    let (values, mut found) = measure(config, observation, analysis, references);
+    if analysis.host_crashed {
+        // What a test shows whose host has died is that.
+        found.clear();
+    }
     let (anomalies, explained) = explain::conclude(&analysis.anomalies, found);
     Assessment { objectives: calibration::objectives(&values), anomalies, explained }
 }
@@ -173,7 +177,7 @@ impl Kind {
         match self {
             Self::GbnViolation | Self::ProtocolViolation => Objective::Fsm,
             Self::UnexpectedTimeout | Self::RetryCount => Objective::Timeouts,
-            Self::Stall => Objective::Stall,
+            Self::Stall | Self::Crash => Objective::Stall,
             Self::DataCorruption => Objective::Integrity,
             Self::CnpGeneration => Objective::Cnp,
             Self::CounterMismatch => Objective::Counters,

@@ -14,7 +14,7 @@ use crate::anomaly::{Anomaly, CounterEvidence, Evidence, Role, Who};
 use crate::retransmission::Trigger;
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
-use crate::thresholds::{HOSTS_TAKE, MORE_AT_ONCE_PERCENT, SMALLEST_BUFFER, SUFFERS_BEYOND};
+use crate::thresholds::{MORE_AT_ONCE_PERCENT, SMALLEST_BUFFER, SUFFERS_BEYOND, Times};
 
 /// An innocent connection: one that no event names.
 #[derive(Clone, Copy, Debug)]
@@ -111,12 +111,13 @@ impl Neighbours {
             analysis.events.iter().filter_map(|event| Some(numbers[event.connection? - 1])).collect();
         eventful.sort_unstable();
         eventful.dedup();
-        let wire = passage.one_after_the_other + HOSTS_TAKE;
+        let hosts_take = Times::of(observation.clock).hosts_take;
+        let wire = passage.one_after_the_other + hosts_take;
         Some(Self {
             innocent,
             eventful,
             wire,
-            hosts: HOSTS_TAKE.times(u64::from(traffic.tx_depth.min(traffic.num_msgs_per_qp))),
+            hosts: hosts_take.times(u64::from(traffic.tx_depth.min(traffic.num_msgs_per_qp))),
             timer_fits: ack_timeout(traffic.min_retransmit_timeout).is_none_or(|timeout| timeout > wire),
             receiver: match traffic.load.verb(first, 0) {
                 Verb::Read => Side::Requester,
@@ -236,7 +237,7 @@ impl Neighbours {
         Some(Anomaly {
             rule: Rule::InnocentSuffers,
             who: Who { role, address: Some(address), connection: None },
-            state: if lost { "lost" } else { "delayed" },
+            state: if lost { "lost" } else { "delayed" }.into(),
             what,
             evidence,
         })

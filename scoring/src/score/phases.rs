@@ -16,7 +16,6 @@ use crate::retransmission::Retransmission;
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
 use crate::slowest::{on_the_slowest_link, takes};
-use crate::thresholds::SLOW_RETRANSMISSION;
 
 /// Nothing odd: good NICs take 1 to 10 µs (001 §6.1).
 const GOOD_NIC: Nanos = Nanos::from_micros(10);
@@ -154,12 +153,15 @@ impl Phase {
         self.net
     }
 
-    /// The anomaly that it is, if it is slow. Work may wait for that of other connections that recover at the same time.
-    pub(super) fn anomaly(&self, trace: &Trace, analysis: &Analysis) -> Option<Anomaly> {
-        if self.net <= SLOW_RETRANSMISSION.times(self.at_once) {
+    /// The anomaly that it is, if it takes longer than `limit`. Work may wait for that of other connections that recover at
+    /// the same time.
+    pub(super) fn anomaly(&self, trace: &Trace, analysis: &Analysis, limit: Nanos) -> Option<Anomaly> {
+        let limit = limit.times(self.at_once);
+        let connection = analysis.connections.get(self.connection.checked_sub(1)?)?;
+        if self.net <= limit || !connection.judged {
             return None;
         }
-        let ends = analysis.connections.get(self.connection.checked_sub(1)?)?.ends;
+        let ends = connection.ends;
         let address = if self.role == Role::Requester { ends.requester.ip } else { ends.responder.ip };
         let (phase, verb) = self.state.split_once('-')?;
         let what = match phase {
@@ -170,12 +172,12 @@ impl Phase {
         Some(Anomaly {
             rule: Rule::SlowNack,
             who: Who { role: self.role, address: Some(address), connection: Some(self.connection) },
-            state: self.state,
+            state: self.state.into(),
             what,
             evidence: Evidence::packets(packets)
                 .with_time("took", self.took)
                 .with_time("unexplained", self.net)
-                .with_time("limit", SLOW_RETRANSMISSION.times(self.at_once)),
+                .with_time("limit", limit),
         })
     }
 }

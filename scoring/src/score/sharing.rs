@@ -11,7 +11,7 @@ use crate::Analysis;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
-use crate::thresholds::{FEWEST_GAPS, IDLE_PERCENT, STAMPS_APART, WITHHELD_PERCENT};
+use crate::thresholds::{FEWEST_GAPS, IDLE_PERCENT, STAMPS_APART, Times, WITHHELD_PERCENT};
 
 /// How a host selects between its classes, and what each sends.
 type Classes<'a> = (&'a Ets, BTreeMap<u8, Vec<Gap>>);
@@ -45,6 +45,9 @@ impl<'a> Sharing<'a> {
     ) -> Option<Self> {
         let hosts = [&config.requester, &config.responder];
         hosts.iter().find(|host| host.ets.is_some())?;
+        if !Times::of(observation.clock).distances {
+            return None;
+        }
         let class = |side: Side, connection| class_of(hosts[side.index()], connection);
         let [requester, responder] = Gaps::of(observation, analysis, sides, class).hosts;
         let of = |host: &'a Host, classes| Some((host.ets.as_ref()?, classes));
@@ -166,7 +169,7 @@ impl Withheld {
         Anomaly {
             rule: Rule::BandwidthWithheld,
             who: Who { role: Role::Port, address: Some(trace.flow(to).source), connection: None },
-            state: if *strict { "strict" } else { "weighted" },
+            state: if *strict { "strict" } else { "weighted" }.into(),
             what,
             evidence,
         }

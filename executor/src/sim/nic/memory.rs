@@ -8,6 +8,7 @@
 pub(in crate::sim) struct Memory {
     /// Distance of two messages, in bytes.
     stride: u64,
+    messages: u32,
     /// What was written of each message.
     written: Vec<Written>,
 }
@@ -28,9 +29,9 @@ const BASE: u64 = 0x7f00_0000_0000;
 const ALIGNMENT: u64 = 64;
 
 impl Memory {
-    pub(in crate::sim) const fn new(message_size: u32) -> Self {
+    pub(in crate::sim) const fn new(messages: u32, message_size: u32) -> Self {
         let stride = (message_size as u64 + 1).next_multiple_of(ALIGNMENT);
-        Self { stride, written: Vec::new() }
+        Self { stride, messages, written: Vec::new() }
     }
 
     /// Address of a message, from 0.
@@ -43,8 +44,18 @@ impl Memory {
         (address.saturating_sub(BASE) / self.stride) as u32
     }
 
-    /// Writes bytes with this content to an address, which is in the memory of a message.
+    /// Whether bytes from an address on are inside of what the host has registered.
+    pub(in crate::sim) fn holds(&self, address: u64, bytes: u32) -> bool {
+        let end = self.address(self.messages);
+        address >= BASE && address.checked_add(bytes.into()).is_some_and(|after| after <= end)
+    }
+
+    /// Writes bytes with this content to an address, which is in the memory of a message. Nothing is written outside of
+    /// all messages.
     pub(in crate::sim) fn write(&mut self, message: u32, address: u64, content: u64, bytes: u32) {
+        if message >= self.messages {
+            return;
+        }
         let message = message as usize;
         if self.written.len() <= message {
             self.written.resize(message + 1, Written::default());

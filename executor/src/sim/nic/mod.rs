@@ -193,7 +193,7 @@ impl Nic {
             return;
         }
         let qp = self.qp_of(packet);
-        if qp as usize >= self.qps.len() {
+        if qp as usize >= self.qps.len() || packet.undeliverable {
             return;
         }
         if self.paths.pass(packet, qp) {
@@ -217,7 +217,8 @@ impl Nic {
                 cx.count(Stat::CnpsHandled);
                 end.slow_down(&cx);
             }
-            Class::AtomicRequest | Class::AtomicAcknowledge | Class::Datagram | Class::Unknown => {}
+            Class::AtomicRequest | Class::Unknown => end.responder.on_unsupported(packet),
+            Class::AtomicAcknowledge | Class::Datagram => {}
         }
         let (profile, attributes) = (&self.profile, &self.attributes);
         if class != Class::Cnp

@@ -27,7 +27,7 @@ pub(in crate::sim) struct Qp {
 
 impl Qp {
     pub(super) fn new(setup: &QpSetup, recv_depth: u32) -> Self {
-        let memory = || Memory::new(setup.message_size);
+        let memory = || Memory::new(setup.messages, setup.message_size);
         Self {
             requester: Requester::new(setup.first_psn, memory()),
             responder: Responder::new(setup.peer_first_psn, memory(), recv_depth),
@@ -70,9 +70,11 @@ pub(in crate::sim) struct QpSetup {
     pub(in crate::sim) traffic_class: u8,
     /// Whether its packets have IPv6 headers.
     pub(in crate::sim) ipv6: bool,
+    /// Messages that its requester posts.
+    pub(in crate::sim) messages: u32,
     /// Bytes of each message.
     pub(in crate::sim) message_size: u32,
 }
 
 /// Remote key of every memory region: an arbitrary number, as every key is.
-const REMOTE_KEY: u32 = 0x0001_1a2b;
+pub(super) const REMOTE_KEY: u32 = 0x0001_1a2b;

@@ -257,7 +257,16 @@ impl Requester {
         let Some(read) = self.work.front().copied().filter(|request| request.verb == Verb::Read) else {
             return false;
         };
-        let at = self.memory.address(read.message) + u64::from((offset - read.first) * cx.attributes.mtu);
+        let before = (offset - read.first) * cx.attributes.mtu;
+        let due = read.bytes.saturating_sub(before).min(cx.attributes.mtu);
+        // Of a surplus of nothing the QP takes no notice.
+        let is_surplus = packet.payload == 0 && packet.opcode == Opcode::ReadResponseLast;
+        if u32::from(packet.payload) != due && !is_surplus {
+            // IBA vol. 1, 9.9.2: a response of another length than was asked for ends the QP.
+            self.fail(CompletionStatus::Error, cx);
+            return false;
+        }
+        let at = self.memory.address(read.message) + u64::from(before);
         self.memory.write(read.message, at, packet.content, packet.payload.into());
         self.advance(offset + 1, cx);
         false

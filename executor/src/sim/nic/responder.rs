@@ -4,12 +4,13 @@
 //! [`super::answers`], and sent by [`super::answering`].
 
 use corpus::Verb;
-use dumper::wire::{Class, NakCode, Position, Syndrome};
+use dumper::wire::{Class, NakCode, Position, RethRepr, Syndrome};
 use dumper::{Nanos, Psn};
 
 use super::answers::{Answer, Answers, ReadAnswer};
 use super::context::{Context, HostEvent, every_nth};
 use super::memory::Memory;
+use super::qp::REMOTE_KEY;
 use super::stats::Stat;
 use crate::sim::packet::Packet;
 
@@ -56,6 +57,8 @@ struct Incoming {
     message: u32,
     /// Where the next byte goes.
     address: u64,
+    /// Bytes that may still come: of a Write what its RETH announced, of a Send what its Receive has room for.
+    room: u64,
 }
 
 /// Counts of packets, for ACKs and quirks that come at every n-th.
@@ -149,8 +152,12 @@ impl Responder {
         };
         if !fits {
             // IBA vol. 1, 9.9.3: an opcode out of sequence is an invalid request.
-            self.refuse_for_good();
-            return false;
+            return self.refuse_for_good(NakCode::InvalidRequest);
+        }
+        let (payload, mtu) = (u32::from(packet.payload), cx.attributes.mtu);
+        if payload > mtu || (!position.ends() && payload != mtu) {
+            // IBA vol. 1, 9.7.4.1: only the last packet of a message may be shorter than the path MTU, none longer.
+            return self.refuse_for_good(NakCode::InvalidRequest);
         }
         if position.starts() {
             if verb == Verb::Send && self.receives == 0 {
@@ -159,25 +166,28 @@ impl Responder {
                 self.refusal = Refusal::NotReady;
                 return false;
             }
-            let address = match verb {
-                Verb::Send => self.memory.address(self.begun),
-                _ => packet.reth.virtual_address,
+            let (address, room) = match verb {
+                Verb::Send => (self.memory.address(self.begun), cx.profile.host.receive_bytes),
+                _ => (packet.reth.virtual_address, packet.reth.dma_length.into()),
             };
+            if verb == Verb::Write && !self.may_access(&packet.reth) {
+                return self.refuse_for_good(NakCode::RemoteAccessError);
+            }
             self.receives -= u32::from(verb == Verb::Send);
             self.begun += 1;
             let message = self.memory.message_at(address);
-            self.current = Some(Incoming { verb, message, address });
+            self.current = Some(Incoming { verb, message, address, room });
         }
         if let Some(current) = &mut self.current {
-            let after = current.address + u64::from(packet.payload);
-            let room = cx.profile.host.receive_bytes;
-            if verb == Verb::Send && after - self.memory.address(current.message) > room {
-                // IBA vol. 1, 9.9.3: a Send longer than its Receive is an invalid request.
-                self.refuse_for_good();
-                return false;
+            let left = current.room.checked_sub(payload.into());
+            if left.is_none_or(|left| verb == Verb::Write && position.ends() && left > 0) {
+                // IBA vol. 1, 9.9.3: a Send longer than its Receive, or a Write that has not the length of its RETH, is an
+                // invalid request.
+                return self.refuse_for_good(NakCode::InvalidRequest);
             }
-            self.memory.write(current.message, current.address, packet.content, packet.payload.into());
-            current.address = after;
+            self.memory.write(current.message, current.address, packet.content, payload);
+            current.address += u64::from(payload);
+            current.room = left.unwrap_or_default();
         }
         self.expected += 1;
         if position.ends() {
@@ -194,8 +204,10 @@ impl Responder {
     /// Takes a Read request.
     fn take_read(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
         if self.current.is_some() {
-            self.refuse_for_good();
-            return false;
+            return self.refuse_for_good(NakCode::InvalidRequest);
+        }
+        if !self.may_access(&packet.reth) {
+            return self.refuse_for_good(NakCode::RemoteAccessError);
         }
         let first = self.expected;
         self.begun += 1;
@@ -255,6 +267,10 @@ impl Responder {
     fn on_duplicate(&mut self, packet: &Packet, verb: Verb, offset: u32, cx: &mut Context<'_>) {
         cx.count(Stat::DuplicateRequests);
         if verb == Verb::Read {
+            if !self.may_access(&packet.reth) {
+                self.refuse_for_good(NakCode::RemoteAccessError);
+                return;
+            }
             let latency = cx.draw(cx.profile.retransmission.nack_reaction_ns.read);
             self.answer_read(packet, offset, latency, cx);
             return;
@@ -273,10 +289,27 @@ impl Responder {
         }
     }
 
-    /// An invalid request ends the QP (IBA vol. 1, 9.9.2).
-    fn refuse_for_good(&mut self) {
+    /// A request packet of an operation that no RC responder has here: refused in its turn (IBA vol. 1, 9.7.4.1). What is
+    /// of another transport is not for this QP.
+    pub(super) fn on_unsupported(&mut self, packet: &Packet) {
+        let is_reliable = packet.opcode.code() >> 5 == 0;
+        if is_reliable && !self.failed && packet.psn == self.first_psn.add(self.expected) {
+            self.refuse_for_good(NakCode::InvalidRequest);
+        }
+    }
+
+    /// Whether the key and the memory that a RETH names are what the host gave out; nobody asks of nothing (IBA vol. 1,
+    /// 9.7.4.1).
+    fn may_access(&self, reth: &RethRepr) -> bool {
+        reth.dma_length == 0
+            || (reth.remote_key == REMOTE_KEY && self.memory.holds(reth.virtual_address, reth.dma_length))
+    }
+
+    /// A request that is refused like this ends the QP (IBA vol. 1, 9.9.2); false, as it is not accepted.
+    fn refuse_for_good(&mut self, code: NakCode) -> bool {
         self.failed = true;
-        self.nak(Syndrome::Nak(NakCode::InvalidRequest), Nanos::ZERO);
+        self.nak(Syndrome::Nak(code), Nanos::ZERO);
+        false
     }
 
     fn ack(&mut self, offset: u32, cx: &mut Context<'_>) {

@@ -109,6 +109,7 @@ impl Nic {
             reth: RethRepr { remote_key: end.remote_key, ..RethRepr::default() },
             content: 0,
             corrupt: false,
+            undeliverable: false,
             frame_len: 0,
         }
     }

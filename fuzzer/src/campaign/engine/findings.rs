@@ -55,9 +55,14 @@ impl Engine<'_> {
             .map_init(setup.testbed, |testbed, mut finding| {
                 let is_swapped = setup.settings.is_swapped(&finding.reproducer);
                 finding::minimise(&mut finding, is_swapped, testbed.as_mut(), budget, setup.stop)?;
-                if let Some(judged) = finding::reproduce(&finding, testbed.as_mut())? {
-                    finding::describe(&mut finding, &judged);
-                    finding::write(setup.folder, setup.settings, &finding, &judged)?;
+                match finding::reproduce(&finding, testbed.as_mut())? {
+                    Some(judged) => {
+                        finding::describe(&mut finding, &judged);
+                        finding::write(setup.folder, setup.settings, &finding, &judged)?;
+                    }
+                    // Seen once, by a testbed that does not do the same thing twice: it stays on the list, with that said.
+                    None if testbed.capabilities().deterministic => {}
+                    None => finding.title = format!("{}; seen once, and not again", finding.signature),
                 }
                 Ok(finding)
             })

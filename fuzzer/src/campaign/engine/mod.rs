@@ -2,6 +2,7 @@
 
 mod findings;
 mod outcome;
+mod steady;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -313,6 +314,13 @@ impl<'a> Engine<'a> {
             return Ok(Some(Executed { evaluation, is_stuck }));
         }
         let outcome = outcome_of(judge(testbed.as_mut(), &candidate.config, baselines)?);
+        let outcome = match outcome {
+            Outcome::Scored(scores) if !testbed.capabilities().deterministic => {
+                let again = || Ok(outcome_of(judge(testbed.as_mut(), &candidate.config, baselines)?));
+                Outcome::Scored(self.steady(number, scores, again)?)
+            }
+            outcome => outcome,
+        };
         let evaluation = Evaluation { number, config: candidate.config, lineage: candidate.lineage, outcome };
         setup.store.record(&evaluation)?;
         self.flush_now_and_then()?;

@@ -3,7 +3,6 @@
 use dumper::Nanos;
 
 use crate::known::{Known, RnrRetries};
-use crate::thresholds::ACK_IN_FLIGHT;
 
 /// What is spent of a budget.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,6 +31,7 @@ impl Retries {
 /// 9.7.6.1.3 and 9.7.5.2.8). Progress refills both.
 #[derive(Debug)]
 pub(super) struct Budget {
+    ack_in_flight: Nanos,
     transport: Option<u32>,
     rnr: Option<RnrRetries>,
     /// Spent since the last progress.
@@ -51,6 +51,7 @@ pub(super) struct Budget {
 impl Budget {
     pub(super) fn of(known: &Known, now: Nanos) -> Self {
         Self {
+            ack_in_flight: known.times.ack_in_flight,
             transport: known.retries,
             rnr: known.rnr_retries,
             now: Retries::default(),
@@ -115,7 +116,7 @@ impl Budget {
     /// Whether a requester that last sent at `last_sent` had not ended before it heard of the last progress. One that
     /// has ended is silent, and its responder may go on answering what is on its way.
     fn lived_on(&self, last_sent: Nanos) -> bool {
-        last_sent > self.progressed + ACK_IN_FLIGHT
+        last_sent > self.progressed + self.ack_in_flight
     }
 
     /// The most that can have been spent of the transport and of the RNR budget when the requester gave up, having

@@ -18,7 +18,7 @@ use super::tracker::{Answer, Ledger, Lost, Packet};
 use super::window::{Sent, Window};
 use crate::anomaly::Role;
 use crate::known::{Known, Timeout};
-use crate::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE, SLOWEST_NACK};
+use crate::thresholds::SLOWEST_NACK;
 
 /// A NAK as it was sent: when, and by which out-of-order packet. It is heard only if it is delivered.
 #[derive(Clone, Copy, Debug)]
@@ -155,7 +155,7 @@ impl Requester {
             self.unheeded = None;
         }
         // Going back comes before anything else: what it sends without having gone back shows that nothing expired.
-        if self.expired_unseen.is_some_and(|since| packet.time - since > ACK_IN_FLIGHT) {
+        if self.expired_unseen.is_some_and(|since| packet.time - since > ledger.known.times.ack_in_flight) {
             self.expired_unseen = None;
         }
         self.cursor = packet.end();
@@ -173,12 +173,15 @@ impl Requester {
         // The NAK may have been among what was thrown away.
         let heard = ledger.requester_discards == Some(0);
         let failed = self.failed.filter(|_| self.state == State::Failed);
-        if heard && let Some(failed) = failed.filter(|failed| packet.time - *failed > ACK_IN_FLIGHT) {
+        if heard
+            && let Some(failed) =
+                failed.filter(|failed| packet.time - *failed > ledger.known.times.ack_in_flight)
+        {
             let (relative, after) = (ledger.relative(packet.psn), packet.time - failed);
             self.step(Event::SendAfterFatal, packet, ledger, || {
                 format!("sends a new request with PSN {relative} {after} after the NAK that ended the QP")
             });
-        } else if heard && let Some(nak) = self.take_ignored_nak(packet) {
+        } else if heard && let Some(nak) = self.take_ignored_nak(packet, ledger) {
             let (relative, after) = (ledger.relative(nak.psn), packet.time - nak.owed_since);
             self.step(Event::SendIgnoringNak, packet, ledger, || {
                 format!("sends new requests {after} after the NAK of PSN {relative}, and does not go back")
@@ -189,8 +192,9 @@ impl Requester {
     }
 
     /// The sequence NAK that was not acted on for so long that it is ignored.
-    fn take_ignored_nak(&mut self, packet: &Packet) -> Option<Unheeded> {
-        let ignored = self.unheeded.filter(|nak| packet.time - nak.owed_since > ANSWER_PATIENCE)?;
+    fn take_ignored_nak(&mut self, packet: &Packet, ledger: &Ledger<'_>) -> Option<Unheeded> {
+        let ignored =
+            self.unheeded.filter(|nak| packet.time - nak.owed_since > ledger.known.times.answer_patience)?;
         self.unheeded = None;
         // It is not acted on any more.
         if let Some(nak) = self.nak.as_mut().filter(|nak| nak.psn == ignored.psn) {
@@ -388,7 +392,7 @@ impl Requester {
             self.expired_unseen.get_or_insert(now);
         }
         // Not acted on since, it is what the requester goes back for, however often its window moves before it does.
-        paid_before |= self.may_have_expired_before(now);
+        paid_before |= self.may_have_expired_before(now, ledger);
         self.window.acknowledge(una, now);
         self.unheeded = self.unheeded.filter(|nak| !nak.psn.is_before(una));
         self.budget.progress(now, self.last_sent, paid_before);
@@ -401,8 +405,8 @@ impl Requester {
     }
 
     /// Whether the timer may have expired a moment before the last progress, with nothing repeated since.
-    fn may_have_expired_before(&self, now: Nanos) -> bool {
-        self.expired_unseen.is_some_and(|since| now - since <= ACK_IN_FLIGHT)
+    fn may_have_expired_before(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
+        self.expired_unseen.is_some_and(|since| now - since <= ledger.known.times.ack_in_flight)
     }
 
     /// A Read response enters the switch: it may be the data that a re-issued Read asked for.

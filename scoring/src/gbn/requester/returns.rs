@@ -14,9 +14,7 @@ use crate::gbn::window::Past;
 use crate::known::Timeout;
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
-use crate::thresholds::{
-    ACK_IN_FLIGHT, LATEST_EXPIRY, RNR_WAIT_PERCENT, SHORTEST_TIMEOUT, SLOWEST_NACK, TIMER_SLACK,
-};
+use crate::thresholds::{LATEST_EXPIRY, RNR_WAIT_PERCENT, SHORTEST_TIMEOUT, SLOWEST_NACK};
 
 impl Requester {
     /// The requester repeats from an earlier PSN than the one that was next.
@@ -31,7 +29,7 @@ impl Requester {
         let at_the_nak = self.unheeded.is_some_and(|nak| !psn.is_after(nak.psn));
         let mut ignored = None;
         if heard && timer_due && at_the_nak {
-            ignored = self.take_ignored_nak(packet);
+            ignored = self.take_ignored_nak(packet, ledger);
             if ignored.is_some() {
                 event = Event::ResumeIgnoringNak;
             }
@@ -101,7 +99,7 @@ impl Requester {
                 }
                 // Of several RNR NAKs on their way nobody can say which one it acts on, nor whether it acts on one at all
                 // where there is something else to act on.
-                let alone = rnr.pending == 1 && !self.may_not_have_heard_rnr(packet);
+                let alone = rnr.pending == 1 && !self.may_not_have_heard_rnr(packet, ledger);
                 if !timer_due && psn == una && alone && self.rnr_binds {
                     let most = self.budget.retried_after_rnr();
                     beyond = most.map(|most| (Rule::RnrRetriesBeyondBudget, most));
@@ -117,7 +115,9 @@ impl Requester {
                 // A NAK may have been acted on late, or again.
                 let pending = |cause: Option<Cause>| {
                     cause.is_some_and(|cause| {
-                        cause.pending > 0 && (cause.psn == psn || packet.time - cause.time <= ACK_IN_FLIGHT)
+                        cause.pending > 0
+                            && (cause.psn == psn
+                                || packet.time - cause.time <= ledger.known.times.ack_in_flight)
                     })
                 };
                 if pending(self.gap) {
@@ -188,13 +188,14 @@ impl Requester {
     /// What a return to an earlier PSN is.
     fn classify_return(&self, packet: &Packet, ledger: &Ledger<'_>) -> Event {
         let psn = packet.psn;
-        let crossing = self.failed.is_some_and(|failed| packet.time - failed <= ACK_IN_FLIGHT);
+        let crossing =
+            self.failed.is_some_and(|failed| packet.time - failed <= ledger.known.times.ack_in_flight);
         let is = |cause: Option<Cause>| {
             cause.is_some_and(|cause| {
                 cause.psn == psn
                     && cause.pending > 0
                     // Acknowledged since; but the acknowledgement may be behind it on the way.
-                    && (!psn.is_before(self.window.una()) || packet.time - cause.time <= ACK_IN_FLIGHT)
+                    && (!psn.is_before(self.window.una()) || packet.time - cause.time <= ledger.known.times.ack_in_flight)
                     && !(cause.acted && self.timer_is_likelier(&cause, packet.time, ledger))
             })
         };
@@ -245,7 +246,7 @@ impl Requester {
         }
         match self.window.past(psn) {
             // The acknowledgement may still be on its way.
-            Past::Until(when) if packet.time - when <= ACK_IN_FLIGHT => {
+            Past::Until(when) if packet.time - when <= ledger.known.times.ack_in_flight => {
                 if crossing {
                     Event::ResumeCrossing
                 } else {
@@ -269,14 +270,14 @@ impl Requester {
         if rnr.psn != packet.psn {
             // Acknowledgements that were late or lost: what was refused has arrived after all, and what came behind it was
             // thrown away in silence; or the wait ends with what was missing before.
-            let over = waited + TIMER_SLACK >= self.rnr_wait;
+            let over = waited + ledger.known.times.timer_slack >= self.rnr_wait;
             let overtaken = (over || rnr.psn.is_before(packet.psn))
                 && packet.psn == self.window.una()
-                && waited <= self.rnr_wait + ACK_IN_FLIGHT
+                && waited <= self.rnr_wait + ledger.known.times.ack_in_flight
                 && (over || !self.timer_is_due(packet.time, ledger));
             return overtaken.then_some(Event::ResumeAfterRnr);
         }
-        if waited + TIMER_SLACK >= self.rnr_wait {
+        if waited + ledger.known.times.timer_slack >= self.rnr_wait {
             return Some(Event::ResumeAfterRnr);
         }
         let too_soon = waited.times(100) < self.rnr_wait.times(RNR_WAIT_PERCENT);
@@ -285,15 +286,17 @@ impl Requester {
             && packet.psn == self.window.una()
             && !self.timer_is_due(packet.time, ledger)
         {
-            return (!self.may_not_have_heard_rnr(packet)).then_some(Event::ResumeDuringRnr);
+            return (!self.may_not_have_heard_rnr(packet, ledger)).then_some(Event::ResumeDuringRnr);
         }
         (!self.timer_is_due(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
     }
 
     /// Whether an RNR NAK may still be on its way while the requester goes back for something else.
-    fn may_not_have_heard_rnr(&self, packet: &Packet) -> bool {
-        self.may_have_expired_before(packet.time)
-            || [self.nak, self.gap].into_iter().any(|cause| overtaken_by(cause, packet, ACK_IN_FLIGHT))
+    fn may_not_have_heard_rnr(&self, packet: &Packet, ledger: &Ledger<'_>) -> bool {
+        self.may_have_expired_before(packet.time, ledger)
+            || [self.nak, self.gap]
+                .into_iter()
+                .any(|cause| overtaken_by(cause, packet, ledger.known.times.ack_in_flight))
     }
 
     /// Whether an RNR NAK of what is sent asks for a wait that is not over: should the timer run meanwhile, and expire, nobody
@@ -317,7 +320,7 @@ impl Requester {
     fn timer_is_likelier(&self, cause: &Cause, now: Nanos, ledger: &Ledger<'_>) -> bool {
         match ledger.known.timeout {
             Some(_) => self.timer_is_due(now, ledger),
-            None => now - cause.time > ACK_IN_FLIGHT,
+            None => now - cause.time > ledger.known.times.ack_in_flight,
         }
     }
 
@@ -327,7 +330,7 @@ impl Requester {
         let waited = self.window.waited_at_most(now);
         match ledger.known.timeout {
             Some(Timeout::Disabled) => false,
-            Some(Timeout::Enabled(minimum)) if waited + TIMER_SLACK >= minimum => true,
+            Some(Timeout::Enabled(minimum)) if waited + ledger.known.times.timer_slack >= minimum => true,
             Some(Timeout::Enabled(_)) | None => waited >= SHORTEST_TIMEOUT,
         }
     }
@@ -335,7 +338,9 @@ impl Requester {
     /// Whether a timer that was started as early as it can have been is due.
     pub(super) fn timer_is_due(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
         match ledger.known.timeout {
-            Some(Timeout::Enabled(minimum)) => self.window.waited_at_most(now) + TIMER_SLACK >= minimum,
+            Some(Timeout::Enabled(minimum)) => {
+                self.window.waited_at_most(now) + ledger.known.times.timer_slack >= minimum
+            }
             Some(Timeout::Disabled) | None => self.timer_may_have_expired(now, ledger),
         }
     }
@@ -343,7 +348,7 @@ impl Requester {
     /// Whether a timer that no progress starts again would have expired by `now`.
     fn timer_has_ignored_progress(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
         let outstanding = now - self.window.outstanding_since();
-        matches!(ledger.known.timeout, Some(Timeout::Enabled(minimum)) if outstanding + TIMER_SLACK >= minimum)
+        matches!(ledger.known.timeout, Some(Timeout::Enabled(minimum)) if outstanding + ledger.known.times.timer_slack >= minimum)
     }
 
     /// Whether no request, of whichever connection, has entered the switch for a while since its own last one. That is a
@@ -360,9 +365,9 @@ impl Requester {
             - self.last_sent.max(self.window.last_progress()).max(self.rnr_resumed).max(self.last_covered))
         .min(longest);
         let maximum = minimum.times(LATEST_EXPIRY);
-        let (rule, waited, limit) = if longest + TIMER_SLACK < minimum {
+        let (rule, waited, limit) = if longest + ledger.known.times.timer_slack < minimum {
             (Rule::RtoBelowMinimum, longest, minimum)
-        } else if shortest > maximum + TIMER_SLACK + ledger.shared_path.answers_queued() {
+        } else if shortest > maximum + ledger.known.times.timer_slack + ledger.shared_path.answers_queued() {
             (Rule::RtoAboveMaximum, shortest, maximum)
         } else {
             return None;

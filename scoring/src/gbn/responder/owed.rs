@@ -8,7 +8,6 @@ use crate::gbn::shared_path::Moment;
 use crate::gbn::tables::responder::State;
 use crate::gbn::tracker::{Ledger, Packet};
 use crate::rules::Rule;
-use crate::thresholds::ANSWER_PATIENCE;
 
 /// A request with AckReq that was delivered and not answered.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +21,7 @@ pub(super) struct OwedAck {
 
 /// Whether an answer that was owed since a moment is missing at a later one: what waits behind other answers is not.
 pub(super) fn out_of_patience(since: Moment, now: Moment, ledger: &Ledger<'_>) -> bool {
-    now.idle_since(since) >= ANSWER_PATIENCE + ledger.shared_path.requests_queued()
+    now.idle_since(since) >= ledger.known.times.answer_patience + ledger.shared_path.requests_queued()
 }
 
 impl Responder {

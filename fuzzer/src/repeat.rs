@@ -1,0 +1,206 @@
+//! Judging on a testbed that does not do the same thing twice: how often a test shows what it showed once, and with which
+//! confidence something is slower.
+
+use corpus::TestConfig;
+use executor::Testbed;
+
+use crate::judge::{Baselines, JudgeError, Judged, Verdict, judge};
+
+/// Runs that say how often a test shows a finding.
+pub const RUNS: u32 = 5;
+
+/// So many of [`RUNS`] confirm it: what shows in half of all runs does so with a probability of a half, what is seen once in
+/// twenty runs in one of 900.
+pub const CONFIRMED_BY: u32 = 3;
+
+/// Runs of a candidate of the minimiser, and how many of them must show the finding: a step that makes it rarer than
+/// that is none.
+const TRIES: u32 = 3;
+const SHOWN_BY: u32 = 2;
+
+/// Most runs of which two sets are compared exactly, by all ways to divide them.
+const MAX_COMPARED: usize = 8;
+
+/// How often a test showed something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frequency {
+    /// In so many runs.
+    pub seen: u32,
+    /// Of so many.
+    pub runs: u32,
+}
+
+impl Frequency {
+    /// Whether it is there whenever one looks, or nearly.
+    #[must_use]
+    pub const fn is_confirmed(self) -> bool {
+        self.seen >= CONFIRMED_BY || self.seen == self.runs
+    }
+}
+
+impl std::fmt::Display for Frequency {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "seen in {} of {} runs", self.seen, self.runs)
+    }
+}
+
+/// How often a test shows a signature, and the first run that did. One run says all on a deterministic testbed.
+///
+/// # Errors
+/// The testbed fails.
+pub fn frequency(
+    testbed: &mut dyn Testbed,
+    config: &TestConfig,
+    signature: &str,
+    baselines: &dyn Baselines,
+) -> Result<(Option<Box<Judged>>, Frequency), JudgeError> {
+    let runs = if testbed.capabilities().deterministic { 1 } else { RUNS };
+    let (mut first, mut seen) = (None, 0);
+    for _ in 0..runs {
+        if let Verdict::Judged(judged) = judge(testbed, config, baselines)?
+            && judged.signatures().iter().any(|one| one == signature)
+        {
+            seen += 1;
+            first.get_or_insert(judged);
+        }
+    }
+    Ok((first, Frequency { seen, runs }))
+}
+
+/// Whether a test shows a signature often enough to take the place of a larger one, and how many runs it took to say so.
+///
+/// # Errors
+/// The testbed fails.
+pub fn shows(
+    testbed: &mut dyn Testbed,
+    config: &TestConfig,
+    signature: &str,
+    baselines: &dyn Baselines,
+) -> Result<(bool, u64), JudgeError> {
+    let (tries, needed) = if testbed.capabilities().deterministic { (1, 1) } else { (TRIES, SHOWN_BY) };
+    let (mut seen, mut runs) = (0, 0);
+    while seen < needed && seen + (tries - runs) >= needed {
+        runs += 1;
+        if let Verdict::Judged(judged) = judge(testbed, config, baselines)? {
+            seen += u32::from(judged.signatures().iter().any(|one| one == signature));
+        }
+    }
+    Ok((seen >= needed, runs.into()))
+}
+
+/// The probability that values are as much larger than others by chance alone as these are: the exact one-sided test of Mann
+/// and Whitney, over all ways to divide the values. 1 where there is nothing to compare or too much.
+#[must_use]
+pub fn chance(larger: &[u64], smaller: &[u64]) -> f64 {
+    let (n, m) = (larger.len(), smaller.len());
+    if n == 0 || m == 0 || n > MAX_COMPARED || m > MAX_COMPARED {
+        return 1.0;
+    }
+    let all: Vec<u64> = larger.iter().chain(smaller).copied().collect();
+    // Twice the number of pairs in which the first is larger; a tie is a half.
+    let statistic = |is_first: &dyn Fn(usize) -> bool| -> u32 {
+        let (firsts, others): (Vec<usize>, Vec<usize>) = (0..all.len()).partition(|at| is_first(*at));
+        let pairs = firsts.iter().flat_map(|a| others.iter().map(move |b| (*a, *b)));
+        pairs.map(|(a, b)| u32::from(all[a] >= all[b]) + u32::from(all[a] > all[b])).sum()
+    };
+    let observed = statistic(&|at| at < n);
+    let (mut ways, mut extreme) = (0_u32, 0_u32);
+    for mask in 0..1_u32 << all.len() {
+        if mask.count_ones() as usize == n {
+            ways += 1;
+            extreme += u32::from(statistic(&|at| mask >> at & 1 == 1) >= observed);
+        }
+    }
+    f64::from(extreme) / f64::from(ways)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use corpus::Capabilities;
+    use dumper::Observation;
+    use dumper::observation::LogLine;
+    use executor::TestbedError;
+
+    use super::*;
+    use crate::campaign::InMemory;
+
+    /// A testbed whose responder warns in some runs, and that breaks in others.
+    struct Flaky {
+        runs: VecDeque<Option<bool>>,
+    }
+
+    impl Testbed for Flaky {
+        fn capabilities(&self) -> Capabilities {
+            Capabilities { deterministic: false, ..Capabilities::all() }
+        }
+
+        fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
+            let nic = executor::profile::load("reference", std::path::Path::new("."))?;
+            let mut observation = executor::sim::run(config, [nic.clone(), nic])?;
+            match self.runs.pop_front() {
+                Some(None) => return Err(TestbedError::Broken("the switch died".into())),
+                Some(Some(true)) => {
+                    let text = "WARNING: CPU: 0 PID: 1 at a.c:1 rxe_x+0x1/0x2 [rdma_rxe]";
+                    observation.responder_log = vec![LogLine::new(1, text)];
+                }
+                Some(Some(false)) | None => {}
+            }
+            Ok(observation)
+        }
+    }
+
+    const WARNS: &str = "crash/responder/kernel-warns";
+
+    fn flaky(runs: &str) -> Flaky {
+        let run = |letter| match letter {
+            'x' => None,
+            letter => Some(letter == '1'),
+        };
+        Flaky { runs: runs.chars().map(run).collect() }
+    }
+
+    #[test]
+    fn what_is_seen_now_and_then_is_counted() {
+        let config = TestConfig::default();
+        let mut seen = |runs: &str| {
+            let (judged, frequency) =
+                frequency(&mut flaky(runs), &config, WARNS, &InMemory::default()).unwrap();
+            assert_eq!(judged.is_some(), frequency.seen > 0);
+            (frequency.to_string(), frequency.is_confirmed())
+        };
+        assert_eq!(seen("10010"), ("seen in 2 of 5 runs".into(), false));
+        assert_eq!(seen("01101"), ("seen in 3 of 5 runs".into(), true));
+        assert_eq!(seen("00000"), ("seen in 0 of 5 runs".into(), false));
+        // A run that broke is none.
+        assert_eq!(seen("x1x01xx00"), ("seen in 2 of 5 runs".into(), false));
+    }
+
+    #[test]
+    fn a_candidate_of_the_minimiser_shows_it_twice_of_three_times() {
+        let shows = |runs: &str| {
+            shows(&mut flaky(runs), &TestConfig::default(), WARNS, &InMemory::default()).unwrap()
+        };
+        assert_eq!(shows("11"), (true, 2));
+        assert_eq!(shows("101"), (true, 3));
+        assert_eq!(shows("00"), (false, 2));
+    }
+
+    #[test]
+    fn a_testbed_that_stays_broken_stops_everything() {
+        let error = judge(&mut flaky("xxx"), &TestConfig::default(), &InMemory::default()).unwrap_err();
+        assert_eq!(error.to_string(), "the testbed is broken: the switch died");
+    }
+
+    #[test]
+    fn chances_are_those_of_tables() {
+        // 5 of 5 above 5: one way of 252.
+        assert!((chance(&[6, 7, 8, 9, 10], &[1, 2, 3, 4, 5]) - 1.0 / 252.0).abs() < 1e-12);
+        // U = 24 of 25: two ways.
+        assert!((chance(&[5, 7, 8, 9, 10], &[1, 2, 3, 4, 6]) - 2.0 / 252.0).abs() < 1e-12);
+        assert!((chance(&[3, 3], &[3, 3]) - 1.0).abs() < 1e-12);
+        assert!(chance(&[1, 2, 3], &[4, 5, 6]) > 0.99);
+        assert!((chance(&[], &[1]) - 1.0).abs() < 1e-12);
+    }
+}

@@ -1,0 +1,121 @@
+//! The part of a search space that a testbed can run.
+
+use corpus::config::fields::{self, IntField};
+use corpus::{ActionKind, Capabilities, ControlPacket, Mtu, RoceSetting, Verb};
+
+use crate::axis::{AXES, Axis};
+use crate::show::allowed;
+use crate::space::Space;
+use crate::values::Values;
+use crate::words;
+
+/// What a testbed leaves of the values of an axis.
+enum Limit {
+    Between(u64, u64),
+    OneOf(Vec<u64>),
+    /// It is what it is, whatever the target asks for.
+    Fixed(u64),
+}
+
+impl Space {
+    /// The part of the space that a testbed can run.
+    ///
+    /// # Errors
+    /// The axis of which nothing is left, with what the target asks for and what the testbed can do.
+    pub(crate) fn within(&self, can: &Capabilities) -> Result<Self, String> {
+        let mut space = self.clone();
+        for entry in AXES {
+            let asked = &self[entry.axis];
+            let left = match limit(entry.axis, can) {
+                None => continue,
+                Some(Limit::Fixed(value)) => Values::only(value),
+                Some(Limit::Between(least, most)) => asked.between(least, most).ok_or_else(|| {
+                    refusal(entry.path, &allowed(entry.kind, asked), &format!("{least} to {most}"))
+                })?,
+                Some(Limit::OneOf(values)) => {
+                    let both: Vec<u64> = values.iter().copied().filter(|one| asked.contains(*one)).collect();
+                    if both.is_empty() {
+                        let can = allowed(entry.kind, &Values::List(values));
+                        return Err(refusal(entry.path, &allowed(entry.kind, asked), &can));
+                    }
+                    Values::List(both)
+                }
+            };
+            space.set(entry.axis, left);
+        }
+        // No packet carries more than the largest MTU.
+        let packets = can.max_bytes / space[Axis::Mtu].largest().max(1);
+        space.packet_cap = space.packet_cap.min(u32::try_from(packets).unwrap_or(u32::MAX)).max(1);
+        Ok(space)
+    }
+}
+
+fn refusal(path: &str, asked: &str, can: &str) -> String {
+    format!("{path}: the target has {asked}, and the testbed can do {can}")
+}
+
+fn limit(axis: Axis, can: &Capabilities) -> Option<Limit> {
+    let at_most = |most: u64, field: &IntField| (most < field.max).then_some(Limit::Between(field.min, most));
+    let setting = |setting: RoceSetting| {
+        let fixed = setting.value(&can.fixed).unwrap_or(0);
+        (!can.settings.contains(&setting)).then_some(Limit::Fixed(fixed))
+    };
+    let without = |can: bool| (!can).then_some(Limit::Fixed(0));
+    match axis {
+        Axis::Verb => Some(Limit::OneOf(verbs(can))),
+        Axis::Connections => at_most(can.max_connections.into(), &fields::NUM_CONNECTIONS),
+        Axis::Mtu => {
+            let mtus = Mtu::ALL.iter().filter(|mtu| can.mtus.contains(mtu));
+            Some(Limit::OneOf(mtus.map(|mtu| mtu.bytes().into()).collect()))
+        }
+        Axis::TxDepth => at_most(can.max_tx_depth.into(), &fields::TX_DEPTH),
+        Axis::RecvDepth => at_most(can.max_recv_depth.into(), &fields::RECV_DEPTH),
+        Axis::MaxRdAtomic => at_most(can.max_rd_atomic.into(), &fields::MAX_RD_ATOMIC),
+        Axis::Timeout => Some(Limit::Between((*can.timeouts.start()).into(), (*can.timeouts.end()).into())),
+        Axis::InitialPsn => (!can.initial_psn).then_some(Limit::Fixed(fields::INITIAL_PSN.max + 1)),
+        Axis::MultiGid => without(can.max_addresses > 1),
+        Axis::Addresses => {
+            let most = can.max_addresses as u64;
+            (most < fields::MAX_ADDRESSES as u64).then_some(Limit::Between(1, most))
+        }
+        Axis::NotificationPoint => setting(RoceSetting::NotificationPoint),
+        Axis::ReactionPoint => setting(RoceSetting::ReactionPoint),
+        Axis::CnpInterval => setting(RoceSetting::CnpInterval),
+        Axis::AdaptiveRetrans => setting(RoceSetting::AdaptiveRetrans),
+        Axis::SlowRestart => setting(RoceSetting::SlowRestart),
+        Axis::Classes => {
+            let needed = [RoceSetting::TrafficClass, RoceSetting::Ets];
+            without(needed.iter().all(|setting| can.settings.contains(setting)))
+        }
+        Axis::SwapNics => without(can.swaps_nics),
+        Axis::Packet => Some(Limit::OneOf(packets(can))),
+        Axis::Action => {
+            let kinds = ActionKind::NAMES.iter().filter(|(_, kind)| can.actions.contains(kind));
+            Some(Limit::OneOf(kinds.map(|(_, kind)| *kind as u64).collect()))
+        }
+        Axis::Field => Some(Limit::OneOf(can.header_fields.iter().map(|field| *field as u64).collect())),
+        Axis::Delay => at_most(can.max_delay_ns, &fields::DELAY_NS),
+        _ => None,
+    }
+}
+
+/// The words of [`Axis::Verb`] whose verbs a testbed has.
+fn verbs(can: &Capabilities) -> Vec<u64> {
+    let all = 0..words::VERBS.len() as u64;
+    let has = |word: &u64| {
+        let load = words::load(*word, 2);
+        [Verb::Write, Verb::Read, Verb::Send]
+            .into_iter()
+            .all(|verb| can.verbs.contains(&verb) || !(1..=2).any(|qpn| load.carries(qpn, 2, verb)))
+    };
+    all.filter(has).collect()
+}
+
+/// The words of [`Axis::Packet`] that a testbed's events can name.
+fn packets(can: &Capabilities) -> Vec<u64> {
+    let named = ControlPacket::NAMES.iter().filter(|(_, packet)| can.control_packets.contains(packet));
+    let mut words: Vec<u64> = named.filter_map(|(name, _)| words::packet(name)).collect();
+    words.push(words::DATA);
+    words.sort_unstable();
+    words
+}
