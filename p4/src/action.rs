@@ -35,23 +35,31 @@ pub enum Timing {
 impl From<Action> for Actions {
     fn from(action: Action) -> Self {
         let mut actions = Self::default();
-        actions.add(action);
+        match action {
+            Action::Drop => actions.drop = true,
+            Action::Ecn => actions.ecn = true,
+            Action::Corrupt => actions.corrupt = true,
+            Action::Delay { ns } => actions.timing = Timing::Delay(Nanos(ns)),
+            Action::Reorder { by } => actions.timing = Timing::Reorder(by),
+            Action::Duplicate { copies } => actions.extra_copies = copies,
+            Action::SetField(set) => actions.set_field = Some(set),
+        }
         actions
     }
 }
 
 impl Actions {
-    /// Adds the action of one more event. The two must not contradict each other ([`Action::conflict`]), which
+    /// Adds those of one more event. They must not contradict each other ([`Action::conflict`]), which
     /// [`translate`](crate::translate()) has made sure of.
-    pub(crate) fn add(&mut self, action: Action) {
-        match action {
-            Action::Drop => self.drop = true,
-            Action::Ecn => self.ecn = true,
-            Action::Corrupt => self.corrupt = true,
-            Action::Delay { ns } => self.timing = Timing::Delay(Nanos(ns)),
-            Action::Reorder { by } => self.timing = Timing::Reorder(by),
-            Action::Duplicate { copies } => self.extra_copies = copies,
-            Action::SetField(set) => self.set_field = Some(set),
+    pub(crate) fn add(&mut self, more: impl Into<Self>) {
+        let more = more.into();
+        self.drop |= more.drop;
+        self.ecn |= more.ecn;
+        self.corrupt |= more.corrupt;
+        self.set_field = more.set_field.or(self.set_field);
+        self.extra_copies = self.extra_copies.max(more.extra_copies);
+        if more.timing != Timing::AtOnce {
+            self.timing = more.timing;
         }
     }
 

@@ -1,5 +1,5 @@
-//! The event injector's room: the match-action pipeline in Rust and the translation of relative intents into
-//! table entries. It imports `corpus` and `dumper`.
+//! The event injector's room: the match-action pipeline in Rust, the translation of relative intents into table
+//! entries, and the software switch. It imports `corpus` and `dumper`.
 //!
 //! [`translate()`] combines a test with the run-time metadata of its connections into [`Tables`]; a [`Pipeline`]
 //! holds them and gives a [`Verdict`] on each packet. It reads no clock and owns no packet: whoever drives it
@@ -29,18 +29,30 @@
 //! assert_eq!((verdict.mirror.event, verdict.actions.leaving()), (Event::Drop, 0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The software switch (`lumina-switch`) is the same pipeline over real frames: [`rewrite`] does to their bytes what a
+//! verdict says, [`switch`] moves, holds and captures them, [`server`] takes tables as [`entries`] of P4Runtime, and
+//! [`client`] is the orchestrator's side of that.
 
 mod action;
+mod address;
+pub mod client;
+pub mod entries;
 mod flow;
 mod hold;
 mod packet;
 mod pipeline;
 mod ports;
+pub mod proto;
+pub mod rewrite;
 mod rounds;
+pub mod server;
+pub mod switch;
 mod tables;
 mod translate;
 
 pub use action::{Actions, Timing};
+pub use address::{Address, AddressError};
 pub use hold::{MAX_HOLD, Ticket};
 pub use packet::{Kind, Packet};
 pub use pipeline::{Pipeline, Verdict};

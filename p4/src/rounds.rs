@@ -24,8 +24,18 @@ impl Rounds {
     /// responses count as well.
     #[must_use]
     pub fn new(traffic: &Traffic, connection: u32, initial: Psn) -> Self {
-        let shares_psns = traffic.has_data_both_ways(connection);
-        Self { last: initial.sub(1), iter: 1, mode: traffic.iter_mode, shares_psns }
+        Self::start(initial, traffic.iter_mode, traffic.has_data_both_ways(connection))
+    }
+
+    /// Round 1 before the packet with the initial PSN, by a way of counting, where data of the other direction takes
+    /// PSNs between the messages or does not.
+    pub(crate) const fn start(initial: Psn, mode: IterMode, shares_psns: bool) -> Self {
+        Self { last: initial.sub(1), iter: 1, mode, shares_psns }
+    }
+
+    /// What [`start`](Self::start) was told, before the first packet.
+    pub(crate) const fn started(&self) -> (Psn, IterMode, bool) {
+        (self.last.add(1), self.mode, self.shares_psns)
     }
 
     /// The same in a round that is known, after a packet that is known.

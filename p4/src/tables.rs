@@ -3,12 +3,12 @@
 use std::net::IpAddr;
 
 use corpus::config::{Points, fields};
-use corpus::{Action, ControlPacket, Role};
+use corpus::{ControlPacket, Role};
 use dumper::Psn;
 use rustc_hash::FxHashMap;
 
-use crate::Actions;
 use crate::flow::Registers;
+use crate::{Actions, Rounds};
 
 /// Most entries of one test: as many as it may have data packets. Keeps the tables below some 300 MB.
 pub const MAX_ENTRIES: usize = fields::MAX_TOTAL_PACKETS as usize;
@@ -33,6 +33,11 @@ impl FlowIndex {
     #[must_use]
     pub const fn towards(self) -> Role {
         if self.0.is_multiple_of(2) { Role::Requester } else { Role::Responder }
+    }
+
+    /// The flow with this index, which [`index`](Self::index) gives back.
+    pub(crate) const fn at(index: u32) -> Self {
+        Self(index)
     }
 
     /// As an index into registers.
@@ -92,7 +97,7 @@ pub struct Tables {
     flows: FxHashMap<(IpAddr, u32), FlowIndex>,
     registers: Vec<Registers>,
     data: FxHashMap<u64, Actions>,
-    control: FxHashMap<(FlowIndex, ControlPacket), Vec<(Points, Action)>>,
+    control: FxHashMap<(FlowIndex, ControlPacket), Vec<(Points, Actions)>>,
     control_entries: usize,
 }
 
@@ -110,10 +115,10 @@ impl Tables {
         self.flows.insert((destination, qpn), index).is_none()
     }
 
-    /// Adds an action on a data packet, combined with those that its entry already has.
-    pub(crate) fn add_data(&mut self, flow: FlowIndex, psn: Psn, iter: u8, action: Action) {
+    /// Adds actions on a data packet, combined with those that its entry already has.
+    pub(crate) fn add_data(&mut self, flow: FlowIndex, psn: Psn, iter: u8, actions: impl Into<Actions>) {
         self.registers[flow.index()].armed = true;
-        self.data.entry(data_key(flow, psn, iter)).or_default().add(action);
+        self.data.entry(data_key(flow, psn, iter)).or_default().add(actions);
     }
 
     /// Adds an entry for control packets.
@@ -122,10 +127,10 @@ impl Tables {
         flow: FlowIndex,
         packet: ControlPacket,
         nth: Points,
-        action: Action,
+        actions: Actions,
     ) {
         let home = flow.counts_at(packet);
-        self.control.entry((home, packet)).or_default().push((nth, action));
+        self.control.entry((home, packet)).or_default().push((nth, actions));
         self.control_entries += 1;
         self.registers[home.index()].wait_for(packet, nth.first);
     }
@@ -161,12 +166,25 @@ impl Tables {
         let mut kinds: Vec<_> = self.control.iter().collect();
         kinds.sort_unstable_by_key(|(kind, _)| **kind);
         let control = kinds.into_iter().flat_map(|((flow, packet), rules)| {
-            rules.iter().map(|(nth, action)| Entry {
+            rules.iter().map(|(nth, actions)| Entry {
                 key: Key::Control { flow: *flow, packet: *packet, nth: *nth },
-                actions: Actions::from(*action),
+                actions: *actions,
             })
         });
         data.chain(control).collect()
+    }
+
+    /// All flows with destination address and QPN, in the order of their indices.
+    pub(crate) fn flows(&self) -> Vec<(FlowIndex, IpAddr, u32)> {
+        let mut flows: Vec<_> = self.flows.iter().map(|((ip, qpn), flow)| (*flow, *ip, *qpn)).collect();
+        flows.sort_unstable_by_key(|(flow, ..)| *flow);
+        flows
+    }
+
+    /// The register that counts the rounds of a flow, as it is before the first packet; none once a pipeline has taken
+    /// the registers.
+    pub(crate) fn rounds(&self, flow: FlowIndex) -> Option<&Rounds> {
+        self.registers.get(flow.index()).map(|registers| &registers.rounds)
     }
 
     /// Hands out the registers of all flows as they are before the first packet.
@@ -188,9 +206,9 @@ impl Tables {
         nth: u32,
     ) -> (Actions, Option<u32>) {
         let (mut actions, mut next) = (Actions::default(), None);
-        for (points, action) in self.control.get(&(flow, packet)).into_iter().flatten() {
+        for (points, more) in self.control.get(&(flow, packet)).into_iter().flatten() {
             if next_in(*points, nth) == Some(nth) {
-                actions.add(*action);
+                actions.add(*more);
             }
             next = [next, next_in(*points, nth + 1)].into_iter().flatten().min();
         }

@@ -128,7 +128,7 @@ fn fill(tables: &mut Tables, traffic: &Traffic, event: &Event, qpn: u32, initial
                 ControlPacket::Ack | ControlPacket::Nak | ControlPacket::Cnp => Role::Requester,
             };
             if let Some(points) = event.points(LAST_OCCURRENCE) {
-                tables.add_control(FlowIndex::new(qpn, towards), packet, points, event.action);
+                tables.add_control(FlowIndex::new(qpn, towards), packet, points, event.action.into());
             }
             tables.len() <= MAX_ENTRIES
         }

@@ -4,10 +4,13 @@
 
 mod actions;
 mod control;
+mod entries;
+mod frames;
 mod mirroring;
 mod model;
 mod packets;
 mod reorder;
+mod rewriting;
 mod rounds;
 mod support;
 mod translation;

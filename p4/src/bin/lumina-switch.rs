@@ -1,0 +1,128 @@
+//! The software switch as a program.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Parser;
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::unistd::getppid;
+use p4::Address;
+use p4::switch::{Limits, Options, PortSpec, Totals, run};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// Software switch of lumina-fuzz: an event injector between two hosts
+///
+/// Forwards Ethernet frames between its two ports. RoCEv2 packets go through the tables that an orchestrator writes
+/// over P4Runtime: it drops, marks, corrupts, delays, reorders, duplicates and rewrites exactly the packets that a test
+/// names, and keeps each one as it entered. Without an orchestrator it only forwards.
+#[derive(Parser, Debug)]
+#[command(name = "lumina-switch", version, after_help = EXAMPLES)]
+struct Arguments {
+    /// A port; give it twice, first the requester's
+    ///
+    /// unix:LOCAL:REMOTE is a pair of datagram sockets, one frame a datagram: the switch receives at LOCAL and sends to
+    /// REMOTE. REMOTE need not be there yet, and may go and come back. if:NAME is a network interface; it must be
+    /// promiscuous (`ip link set NAME promisc on`), must not merge frames (`ethtool -K NAME gro off lro off tso off gso
+    /// off`), and takes the capability CAP_NET_RAW.
+    #[arg(long = "port", value_name = "PORT", required = true)]
+    ports: Vec<PortSpec>,
+
+    /// Where to listen for the orchestrator: IP:PORT (port 0: any free one) or unix:PATH
+    ///
+    /// The address is printed as the first line on stdout. Whoever reaches it controls the switch: keep it on loopback
+    /// or in a network of your own.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9559")]
+    listen: Address,
+
+    /// Most packets captured of a test; further ones pass, and the test is invalid
+    #[arg(long, value_name = "PACKETS", default_value_t = Limits::default().packets)]
+    capture_packets: usize,
+
+    /// Most memory for them, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = Limits::default().bytes >> 20)]
+    capture_mib: usize,
+
+    /// Die as soon as the thread that started this process does, however it ends
+    #[arg(long)]
+    die_with_parent: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  # Between two QEMU guests, whose network is
+  #   -netdev dgram,id=n0,local.type=unix,local.path=a-guest,remote.type=unix,remote.path=a-switch
+  lumina-switch --port unix:a-switch:a-guest --port unix:b-switch:b-guest --listen unix:control
+
+  # Between two hosts at two network cards
+  lumina-switch --port if:eth1 --port if:eth2 --listen 192.0.2.1:9559";
+
+fn main() -> ExitCode {
+    let parent = getppid();
+    let arguments = Arguments::parse();
+    if arguments.die_with_parent {
+        if let Err(error) = set_pdeathsig(Signal::SIGKILL) {
+            return failed(&format!("--die-with-parent cannot be had: {error}"));
+        }
+        // It may have died before it was watched.
+        if getppid() != parent {
+            return failed("whoever started this process is gone already");
+        }
+    }
+    let ports = match <[PortSpec; 2]>::try_from(arguments.ports) {
+        Ok(ports) => ports,
+        Err(ports) => {
+            eprintln!(
+                "lumina-switch: {} ports are given, and the switch has two: --port REQUESTER --port RESPONDER",
+                ports.len()
+            );
+            return ExitCode::from(2);
+        }
+    };
+    let bytes = arguments.capture_mib.saturating_mul(1 << 20);
+    let limits = Limits { packets: arguments.capture_packets, bytes };
+    match serve(Options { ports, listen: arguments.listen, limits }) {
+        Ok(totals) => {
+            tell(&totals);
+            ExitCode::SUCCESS
+        }
+        Err(error) => failed(&error.to_string()),
+    }
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn serve(options: Options) -> Result<Totals, Box<dyn std::error::Error>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let stop = async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    let listening = |address: &Address| {
+        // A closed stdout only means that nobody wants to know.
+        let _ = writeln!(std::io::stdout(), "{address}");
+        let _ = std::io::stdout().flush();
+    };
+    Ok(run(options, listening, stop).await?)
+}
+
+fn tell(totals: &Totals) {
+    for (at, name) in ["requester", "responder"].into_iter().enumerate() {
+        let (received, sent, lost) = (totals.received[at], totals.sent[at], totals.lost[at]);
+        eprintln!(
+            "lumina-switch: {name}'s port: {received} frames received, {sent} sent, {} lost ({} for want of room, {} as \
+             nobody was there, {} refused)",
+            lost.total(),
+            lost.overflow,
+            lost.absent,
+            lost.refused
+        );
+    }
+}
+
+fn failed(message: &str) -> ExitCode {
+    eprintln!("lumina-switch: {message}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,154 @@
+//! What a switch captured, as a trace.
+
+use dumper::mirror::MirrorMeta;
+use dumper::trace::{IcrcTally, Origin, TraceBuilder, Traced};
+use dumper::wire::Ecn;
+use dumper::wire::frame::{Frame, Parsed, UdpPorts};
+use dumper::{Event, Exit, Nanos, SwitchCounters, Trace};
+
+use corpus::config::{HeaderField, SetField};
+
+use super::Why;
+use crate::entries::schema;
+use crate::proto::capture::{Exit as ExitMessage, Packet, Packets, Summary};
+use crate::proto::runtime::{CounterEntry, Entity, Index, entity};
+use crate::{Actions, rewrite};
+
+/// What a switch captured and counted of a test.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Captured {
+    /// Every packet as it entered, and how it left where that differs.
+    pub trace: Trace,
+    /// How many packets entered with the right ICRC, and with a wrong one.
+    pub icrc: IcrcTally,
+    /// What the ports counted. Where the capture was not complete, these numbers say so too, and the trace is invalid.
+    pub counters: SwitchCounters,
+    /// Packets that are not in the trace, as the capture was full.
+    pub not_captured: u64,
+    /// Packets that were still held when the capture ended; how they left is not known.
+    pub held: u64,
+    /// RoCE packets whose headers could not be read: they passed, and are not in the trace.
+    pub unreadable: u64,
+    /// What was wrong with the first of them.
+    pub first_unreadable: String,
+    /// Frames that the switch lost against its will; none on a testbed in order.
+    pub losses: Vec<PortLosses>,
+}
+
+/// Frames that were lost at a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortLosses {
+    /// The port's number.
+    pub port: u32,
+    /// Its queue was full: the receiver stood still.
+    pub overflow: u64,
+    /// Nobody was there to receive them.
+    pub absent: u64,
+    /// Refused by the system, or longer than the switch takes.
+    pub refused: u64,
+}
+
+/// Puts the packets of a capture together: 64 bytes are kept of each.
+pub(super) struct Collector {
+    builder: TraceBuilder,
+    packets: u64,
+}
+
+impl Collector {
+    pub(super) fn new() -> Self {
+        Self { builder: TraceBuilder::new(Origin::Mirror, UdpPorts::Roce), packets: 0 }
+    }
+
+    pub(super) fn add(&mut self, packets: Packets) -> Result<(), Why> {
+        for packet in packets.packets {
+            self.packets += 1;
+            let exit = packet.exit.as_ref().map(|exit| exit_of(&packet, exit)).transpose()?;
+            let event = u8::try_from(packet.event).map(Event::from_code);
+            let event = event.map_err(|_| Why::Protocol(format!("{} is no event's code", packet.event)))?;
+            let meta = MirrorMeta { sequence: packet.sequence, time: Nanos(packet.time_ns), event };
+            let mut frame = packet.frame.to_vec();
+            rewrite::mirror(&mut frame, meta);
+            self.builder.push((0, self.packets), &frame, frame.len() as u32, meta.time, exit);
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self, summary: Summary, counters: SwitchCounters) -> Result<Captured, Why> {
+        let Traced { trace, skipped, icrc, .. } = self.builder.finish();
+        if summary.captured != self.packets || trace.records().len() as u64 != self.packets {
+            let first =
+                skipped.errors.first().map(|error| format!("; packet {}: {}", error.packet, error.error));
+            return Err(Why::Protocol(format!(
+                "it told of {} packets, sent {}, and {} of them can be read{}",
+                summary.captured,
+                self.packets,
+                trace.records().len(),
+                first.unwrap_or_default()
+            )));
+        }
+        let losses = summary.losses.into_iter().map(|losses| PortLosses {
+            port: losses.port,
+            overflow: losses.overflow,
+            absent: losses.absent,
+            refused: losses.refused,
+        });
+        Ok(Captured {
+            trace,
+            icrc,
+            counters,
+            not_captured: summary.not_captured,
+            held: summary.held,
+            unreadable: summary.unreadable,
+            first_unreadable: summary.first_unreadable,
+            losses: losses.collect(),
+        })
+    }
+}
+
+/// How a packet left, from its bytes before and after.
+fn exit_of(packet: &Packet, exit: &ExitMessage) -> Result<Exit, Why> {
+    let copies = exit.copies.try_into();
+    let copies = copies.map_err(|_| Why::Protocol(format!("{} copies of a packet left", exit.copies)))?;
+    let entered = &packet.frame;
+    let left = exit.frame.as_ref().unwrap_or(entered);
+    let unknown =
+        Exit { time: Nanos(exit.time_ns), copies, corrupt: false, ce: false, mig_req: None, rewritten: true };
+    // A field that was rewritten may have made it unreadable: then it left as something else than it entered.
+    let (Ok(Parsed::Roce(before)), Ok(Parsed::Roce(after))) =
+        (Frame::parse(entered, UdpPorts::Roce), Frame::parse(left, UdpPorts::Roce))
+    else {
+        return Ok(unknown);
+    };
+    let corrupt = after.icrc_ok() == Some(false);
+    let ce = Ecn::of(after.ip.traffic_class()) == Ecn::Ce;
+    let mig_req = (after.bth.mig_req != before.bth.mig_req).then_some(after.bth.mig_req);
+    // What mark and MigReq explain of the change is not told twice.
+    let set_field = mig_req.map(|bit| SetField { field: HeaderField::MigReq, value: bit.into() });
+    let explained = rewrite::rewrite(entered, &Actions { ecn: ce, set_field, ..Actions::default() });
+    let rewritten = !corrupt && explained.as_deref().unwrap_or(entered) != &left[..];
+    Ok(Exit { corrupt, ce, mig_req, rewritten, ..unknown })
+}
+
+/// Adds a cell of a counter.
+pub(super) fn add_counter(counters: &mut SwitchCounters, entity: &Entity) -> Result<(), Why> {
+    let cell = match &entity.entity {
+        Some(entity::Entity::CounterEntry(CounterEntry {
+            counter_id,
+            index: Some(Index { index }),
+            data: Some(data),
+        })) => {
+            let numbers = (u32::try_from(*index), u64::try_from(data.packet_count));
+            if let (Ok(port), Ok(packets)) = numbers { Some((*counter_id, port, packets)) } else { None }
+        }
+        _ => None,
+    };
+    let (counter, port, packets) = cell.ok_or_else(|| {
+        Why::Protocol("it read out something else than packet counters of ports".to_owned())
+    })?;
+    if counter == schema::PORT_INGRESS.id {
+        counters.ingress.insert(port, packets);
+    } else if counter == schema::PORT_EGRESS.id {
+        counters.egress.insert(port, packets);
+    }
+    Ok(())
+}

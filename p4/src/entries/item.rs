@@ -1,0 +1,224 @@
+//! What entries mean: flows, and events on data and control packets.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use corpus::config::{HeaderField, LAST_OCCURRENCE, Points, SetField, fields};
+use corpus::{Action, ControlPacket, IterMode};
+use dumper::Psn;
+use tonic::Code;
+
+use super::row::{self, Numbers, Refusal};
+use super::schema::{CONTROL_EVENTS, DATA_EVENTS, FLOWS, Table};
+use crate::proto::runtime::{Entity, TableEntry, Update, entity, update::Type};
+use crate::{Actions, FlowIndex, Key, Rounds, Tables, Timing};
+
+/// What tells entries apart, in the order in which they are read.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum ItemKey {
+    /// Destination address and QPN of a flow.
+    Flow(IpAddr, u32),
+    /// Flow, PSN and ITER of a data packet.
+    Data(FlowIndex, u32, u8),
+    /// Flow and kind of control packets, and the number of the rule.
+    Control(FlowIndex, ControlPacket, u32),
+}
+
+/// What an entry says of its key.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ItemValue {
+    /// The flow, with its register of rounds before the first packet.
+    Flow(FlowIndex, Rounds),
+    /// What is done to a data packet.
+    Data(Actions),
+    /// Which control packets, and what is done to them.
+    Control(Points, Actions),
+}
+
+/// An entry.
+pub(crate) type Item = (ItemKey, ItemValue);
+
+/// All entries of tables that no pipeline has been made of yet.
+pub fn items(tables: &Tables) -> Vec<TableEntry> {
+    of_tables(tables).iter().map(encode).collect()
+}
+
+/// An entry as an update of a Write.
+pub fn update(entry: TableEntry, r#type: Type) -> Update {
+    let entity = Entity { entity: Some(entity::Entity::TableEntry(entry)) };
+    Update { r#type: r#type.into(), entity: Some(entity) }
+}
+
+fn of_tables(tables: &Tables) -> Vec<Item> {
+    let flows = tables.flows().into_iter().filter_map(|(flow, destination, qpn)| {
+        Some((ItemKey::Flow(destination, qpn), ItemValue::Flow(flow, *tables.rounds(flow)?)))
+    });
+    let mut rule = (None, 0);
+    let entries = tables.entries().into_iter().map(|entry| match entry.key {
+        Key::Data { flow, psn, iter } => {
+            (ItemKey::Data(flow, psn.value(), iter), ItemValue::Data(entry.actions))
+        }
+        Key::Control { flow, packet, nth } => {
+            rule =
+                if rule.0 == Some((flow, packet)) { (rule.0, rule.1 + 1) } else { (Some((flow, packet)), 0) };
+            (ItemKey::Control(flow, packet, rule.1), ItemValue::Control(nth, entry.actions))
+        }
+    });
+    flows.chain(entries).collect()
+}
+
+/// Reads the key of an entry, and its table.
+pub(crate) fn decode_key(entry: &TableEntry) -> Result<(&'static Table, ItemKey), Refusal> {
+    let table = row::table(entry)?;
+    let key = row::key(table, entry)?;
+    let flow = || FlowIndex::at(key[0] as u32);
+    let key = if table.id == FLOWS.id {
+        ItemKey::Flow(Ipv6Addr::from_bits(key[0]).to_canonical(), key[1] as u32)
+    } else if table.id == DATA_EVENTS.id {
+        ItemKey::Data(flow(), key[1] as u32, checked("iter", &fields::ITER, key[2])? as u8)
+    } else {
+        ItemKey::Control(flow(), coded("kind", ControlPacket::NAMES, key[1])?, key[2] as u32)
+    };
+    Ok((table, key))
+}
+
+/// Reads an entry.
+pub(crate) fn decode(entry: &TableEntry) -> Result<Item, Refusal> {
+    let (table, key) = decode_key(entry)?;
+    let params = row::params(table, entry)?;
+    let value = match key {
+        ItemKey::Flow(..) => {
+            let mode = coded("iter_mode", IterMode::NAMES, params[1])?;
+            let rounds = Rounds::start(Psn::new(params[3] as u32), mode, params[2] != 0);
+            ItemValue::Flow(FlowIndex::at(params[0] as u32), rounds)
+        }
+        ItemKey::Data(..) => ItemValue::Data(decode_actions(&params)?),
+        ItemKey::Control(..) => ItemValue::Control(decode_points(&params[8..])?, decode_actions(&params)?),
+    };
+    Ok((key, value))
+}
+
+/// Writes an entry.
+pub(crate) fn encode((key, value): &Item) -> TableEntry {
+    let table = match key {
+        ItemKey::Flow(..) => &FLOWS,
+        ItemKey::Data(..) => &DATA_EVENTS,
+        ItemKey::Control(..) => &CONTROL_EVENTS,
+    };
+    let number = |flow: &FlowIndex| flow.index() as u128;
+    let key = match key {
+        ItemKey::Flow(IpAddr::V4(destination), qpn) => {
+            vec![destination.to_ipv6_mapped().to_bits(), u128::from(*qpn)]
+        }
+        ItemKey::Flow(IpAddr::V6(destination), qpn) => vec![destination.to_bits(), u128::from(*qpn)],
+        ItemKey::Data(flow, psn, iter) => vec![number(flow), u128::from(*psn), u128::from(*iter)],
+        ItemKey::Control(flow, packet, rule) => vec![number(flow), *packet as u128, u128::from(*rule)],
+    };
+    let params = match value {
+        ItemValue::Flow(flow, rounds) => {
+            let (initial, mode, shares_psns) = rounds.started();
+            vec![number(flow), mode as u128, u128::from(shares_psns), u128::from(initial.value())]
+        }
+        ItemValue::Data(actions) => encode_actions(actions),
+        ItemValue::Control(nth, actions) => {
+            let mut params = encode_actions(actions);
+            params.extend([nth.first, nth.step, nth.last].map(u128::from));
+            params
+        }
+    };
+    row::entry(table, &key, Some(&params))
+}
+
+fn encode_actions(actions: &Actions) -> Numbers {
+    let (timing, amount) = match actions.timing {
+        Timing::AtOnce => (0, 0),
+        Timing::Delay(delay) => (1, u128::from(delay.0)),
+        Timing::Reorder(by) => (2, u128::from(by)),
+    };
+    let (field, value) =
+        actions.set_field.map_or((0, 0), |set| (1 + set.field as u128, u128::from(set.value)));
+    let flags = [actions.drop, actions.ecn, actions.corrupt].map(u128::from);
+    [&flags[..], &[u128::from(actions.extra_copies), timing, amount, field, value]].concat()
+}
+
+/// What is done to a packet: each action inside its bounds, and none contradicting another.
+fn decode_actions(params: &[u128]) -> Result<Actions, Refusal> {
+    let &[drop, ecn, corrupt, copies, timing, amount, field, value, ..] = params else {
+        unreachable!("every action of events begins with these parameters, and a row has all of them");
+    };
+    let timing = match timing {
+        0 if amount != 0 => {
+            return Err(Refusal::invalid("amount says how much later, and timing is 0, at once"));
+        }
+        0 => None,
+        1 => Some(Action::Delay { ns: checked("amount", &fields::DELAY_NS, amount)? }),
+        2 => Some(Action::Reorder { by: checked("amount", &fields::BY, amount)? as u16 }),
+        other => return Err(out_of_range(format!("timing is {other}; allowed: 0 to 2"))),
+    };
+    let copies = match copies {
+        0 => None,
+        copies => Some(Action::Duplicate { copies: checked("copies", &fields::COPIES, copies)? as u8 }),
+    };
+    let set_field = match field.checked_sub(1) {
+        None if value != 0 => return Err(Refusal::invalid("value is given, and set_field is 0, none")),
+        None => None,
+        Some(code) => {
+            let field = coded("set_field, less 1,", HeaderField::NAMES, code)?;
+            Some(Action::SetField(SetField { field, value: checked("value", &field.bounds(), value)? }))
+        }
+    };
+    let flag = |set: u128, action| (set != 0).then_some(action);
+    let actions = [
+        flag(drop, Action::Drop),
+        flag(ecn, Action::Ecn),
+        flag(corrupt, Action::Corrupt),
+        timing,
+        copies,
+        set_field,
+    ];
+    let mut all = Actions::default();
+    for (at, action) in actions.iter().enumerate() {
+        let Some(action) = action else { continue };
+        if let Some((other, why)) =
+            actions[..at].iter().flatten().find_map(|other| Some((other, other.conflict(*action)?)))
+        {
+            return Err(Refusal::invalid(format!(
+                "{} and {} on one packet: {why}",
+                other.name(),
+                action.name()
+            )));
+        }
+        all.add(*action);
+    }
+    Ok(all)
+}
+
+fn decode_points(params: &[u128]) -> Result<Points, Refusal> {
+    let [first, step, last] = [("first", params[0]), ("every", params[1]), ("last", params[2])]
+        .map(|(name, value)| checked(name, &fields::NTH, value));
+    let (first, step, last) = (first? as u32, step? as u32, last? as u32);
+    if last > LAST_OCCURRENCE || last < first || !(last - first).is_multiple_of(step) {
+        return Err(out_of_range(format!("last is {last}, which is not {first} and a multiple of {step}")));
+    }
+    Ok(Points { first, step, last })
+}
+
+/// The value that a code stands for: its place in the list of names.
+fn coded<T: Copy>(name: &str, names: &[(&str, T)], code: u128) -> Result<T, Refusal> {
+    usize::try_from(code).ok().and_then(|code| names.get(code)).map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<_> =
+            names.iter().enumerate().map(|(code, (name, _))| format!("{code} {name}")).collect();
+        out_of_range(format!("{name} is {code}; allowed: {}", known.join(", ")))
+    })
+}
+
+/// A number inside the bounds of a test's field.
+fn checked(name: &str, bounds: &fields::IntField, value: u128) -> Result<u64, Refusal> {
+    u64::try_from(value)
+        .ok()
+        .filter(|value| bounds.allows(*value))
+        .ok_or_else(|| out_of_range(format!("{name} is {value}; allowed: {}", bounds.range())))
+}
+
+fn out_of_range(message: String) -> Refusal {
+    Refusal::new(Code::OutOfRange, message)
+}

@@ -1,0 +1,15 @@
+//! [`Tables`](crate::Tables) as entries of P4Runtime, both ways.
+//!
+//! [`schema`] says which tables there are, with which fields: the P4Info. A [`row`] is an entry with its numbers, an
+//! [`item`] what they mean, and a [`Store`] the items that a controller has written.
+
+mod item;
+mod row;
+pub mod schema;
+mod store;
+
+pub use item::{items, update};
+pub use row::Refusal;
+pub(crate) use row::table as check_table;
+pub use store::Store;
+pub(crate) use store::entity;

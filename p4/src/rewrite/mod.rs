@@ -1,0 +1,75 @@
+//! What actions do to the bytes of a real RoCEv2 frame, and how a mirrored copy is made of one.
+//!
+//! Frames come from hosts under test and may be anything: every access is checked, and a frame that does not have what
+//! is to be changed passes as it came.
+
+mod field;
+mod layout;
+
+use dumper::mirror::MirrorMeta;
+use dumper::wire::{Ecn, Ethernet, EthernetRepr, Mac, icrc};
+use dumper::{Event, Nanos};
+
+use crate::Actions;
+use layout::Layout;
+
+/// A frame after actions; none if they change no byte of it.
+///
+/// - `ecn` sets both ECN bits. The checksum of an IPv4 header follows; the ICRC masks them (annex A17.3.3).
+/// - `corrupt` inverts a bit of the payload, and where there is none the last bit before the ICRC. The ICRC stays as it
+///   was, and so is wrong.
+/// - `set_field` rewrites a field and recomputes the ICRC.
+///
+/// A UDP checksum, which RoCEv2 senders do not make (annex A17.4.3), becomes 0, none, where bytes under it change.
+#[must_use]
+pub fn rewrite(frame: &[u8], actions: &Actions) -> Option<Vec<u8>> {
+    let layout = Layout::locate(frame)?;
+    let mut left = frame.to_vec();
+    let ip = &mut left[layout.ip_at..];
+    if actions.ecn {
+        layout.ip.set_traffic_class(ip, layout.ip.traffic_class(ip) | 0b11);
+    }
+    if actions.corrupt {
+        corrupt(&mut left, &layout);
+    }
+    if let Some(set) = actions.set_field {
+        field::set(&mut left, layout, set);
+    }
+    (left != frame).then_some(left)
+}
+
+fn corrupt(frame: &mut [u8], layout: &Layout) {
+    let Some(icrc_at) = layout.icrc_at(frame) else { return };
+    let at = match layout.payload(frame) {
+        Some(payload) if !payload.is_empty() => payload.start,
+        _ => icrc_at - 1,
+    };
+    frame[at] ^= 1;
+    layout.clear_udp_checksum(frame);
+}
+
+/// Makes the ICRC of a packet right again that ends at `icrc_at`; one without a defined ICRC stays as it is.
+fn seal(frame: &mut [u8], layout: &Layout, icrc_at: usize) {
+    layout.clear_udp_checksum(frame);
+    if let Some(crc) = icrc::compute(&frame[layout.ip_at..icrc_at]) {
+        frame[icrc_at..icrc_at + icrc::LEN].copy_from_slice(&crc.to_le_bytes());
+    }
+}
+
+/// Writes mirror metadata into a frame, as a switch does to the copy for the dumpers (001 §3.4); see
+/// [`dumper::mirror`]. A frame without a whole IP header gets the addresses only.
+pub fn mirror(frame: &mut [u8], meta: MirrorMeta) {
+    if let Ok(mut ethernet) = Ethernet::new_checked(&mut *frame) {
+        let ether_type = EthernetRepr::parse(&ethernet).ether_type;
+        let (source, Nanos(time)) = (Mac(u64::from(meta.sequence)), meta.time);
+        EthernetRepr { destination: Mac(time), source, ether_type }.emit(&mut ethernet);
+    }
+    if let Some(Layout { ip_at, ip, .. }) = Layout::locate(frame) {
+        let bytes = &mut frame[ip_at..];
+        ip.set_ttl(bytes, meta.event.code());
+        let class = ip.traffic_class(bytes);
+        if meta.event == Event::Ecn && Ecn::of(class) != Ecn::NotEct {
+            ip.set_traffic_class(bytes, class | 0b11);
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The pipeline over real packets: their bytes, what is held of them, and the capture.
+
+use std::collections::BTreeMap;
+
+use corpus::Role;
+use dumper::mirror::MirrorMeta;
+use dumper::wire::Opcode;
+use dumper::wire::frame::Frame as RoceFrame;
+use dumper::{Event, Nanos, SwitchCounters};
+
+use super::capture::{Capture, Left, Limits};
+use super::{Departure, Frame, PORT_NUMBERS};
+use crate::{Dumper, MAX_HOLD, Packet, Pipeline, Ports, Tables, Ticket, Timing, rewrite};
+
+/// Most packets that are held or delayed at a time; further ones are lost, and counted. With the largest MTU some
+/// 270 MB.
+const MAX_HELD: usize = 1 << 16;
+
+/// A packet that leaves later.
+#[derive(Debug)]
+struct Held {
+    to: Role,
+    /// As it leaves.
+    frame: Frame,
+    /// Whether that differs from how it entered.
+    changed: bool,
+    copies: u8,
+    /// Its place in the capture, if its way out is to be noted there.
+    place: Option<usize>,
+}
+
+#[derive(Debug)]
+enum Later {
+    Depart(Held),
+    Expire(Ticket),
+}
+
+/// The injector of one test.
+#[derive(Debug)]
+pub(super) struct Injector {
+    pipeline: Pipeline,
+    /// When the test began.
+    began: Nanos,
+    limits: Limits,
+    capture: Capture,
+    held: BTreeMap<Ticket, Held>,
+    /// By time, and by number for those at one time.
+    later: BTreeMap<(Nanos, u64), Later>,
+    next_number: u64,
+}
+
+impl Injector {
+    pub(super) fn new(tables: Tables, limits: Limits, now: Nanos) -> Self {
+        let [requester, responder, port] = PORT_NUMBERS;
+        let ports = Ports::new(requester, responder, &[Dumper { port, weight: 1 }])
+            .expect("the three ports have different numbers, and the capture has a weight");
+        Self {
+            pipeline: Pipeline::new(tables, ports),
+            began: now,
+            limits,
+            capture: Capture::default(),
+            held: BTreeMap::new(),
+            later: BTreeMap::new(),
+            next_number: 0,
+        }
+    }
+
+    pub(super) fn counters(&self) -> SwitchCounters {
+        self.pipeline.counters()
+    }
+
+    /// Hands out the capture, with the number of packets that are still held.
+    pub(super) fn end(&mut self) -> (Capture, u64) {
+        let delayed = self.later.values().filter(|later| matches!(later, Later::Depart(_))).count();
+        (std::mem::take(&mut self.capture), (self.held.len() + delayed) as u64)
+    }
+
+    /// A RoCE packet has come in; how many were lost for want of room.
+    pub(super) fn receive(
+        &mut self,
+        port: Role,
+        packet: &RoceFrame<'_>,
+        frame: &Frame,
+        now: Nanos,
+        out: &mut Vec<Departure>,
+    ) -> u64 {
+        let flow = self.pipeline.flow(packet.ip.destination(), packet.bth.dest_qpn);
+        // Whoever posted the verbs is the requester, whichever port it is at.
+        let from = flow.map_or(port, |flow| flow.towards().peer());
+        let syndrome = match packet.bth.opcode {
+            Opcode::Acknowledge => packet.extensions.aeth.map(|aeth| aeth.syndrome),
+            _ => None,
+        };
+        let headers = Packet::new(packet.bth.opcode, syndrome, packet.bth.psn);
+        let since = now - self.began;
+        let verdict = self.pipeline.process(from, flow, headers, since);
+        let place = self.capture.push(self.limits, verdict.mirror, frame);
+        let to = port.peer();
+        let actions = verdict.actions;
+        let mut lost = 0;
+        if verdict.mirror.event == Event::None {
+            out.push(Departure { to, frame: frame.clone() });
+        } else if !actions.drop {
+            let rewritten = rewrite::rewrite(frame, &actions).map(Frame::from);
+            let held = Held {
+                to,
+                changed: rewritten.is_some(),
+                frame: rewritten.unwrap_or_else(|| frame.clone()),
+                copies: actions.leaving(),
+                place: place.filter(|_| leaves_otherwise(verdict.mirror)),
+            };
+            let room = self.held.len() + self.later.len() < MAX_HELD;
+            match (verdict.hold, actions.timing) {
+                (None, Timing::AtOnce | Timing::Reorder(_)) => self.release(held, now, out),
+                _ if !room => lost = u64::from(held.copies),
+                (Some(ticket), _) => {
+                    self.held.insert(ticket, held);
+                    self.note(now + MAX_HOLD, Later::Expire(ticket));
+                }
+                (None, Timing::Delay(delay)) => self.note(now + delay, Later::Depart(held)),
+            }
+        }
+        if verdict.releases {
+            self.release_overtaken(now, out);
+        }
+        lost
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Nanos> {
+        self.later.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Nanos, out: &mut Vec<Departure>) {
+        while let Some(entry) = self.later.first_entry()
+            && entry.key().0 <= now
+        {
+            match entry.remove() {
+                Later::Depart(held) => self.release(held, now, out),
+                Later::Expire(ticket) if self.pipeline.expire(ticket) => {
+                    if let Some(held) = self.held.remove(&ticket) {
+                        self.release(held, now, out);
+                    }
+                    self.release_overtaken(now, out);
+                }
+                Later::Expire(_) => {}
+            }
+        }
+    }
+
+    fn note(&mut self, at: Nanos, later: Later) {
+        self.later.insert((at, self.next_number), later);
+        self.next_number += 1;
+    }
+
+    /// Held packets leave right behind the one that lets them go, each a nanosecond after the one before: their order is
+    /// to be seen in the trace.
+    fn release_overtaken(&mut self, now: Nanos, out: &mut Vec<Departure>) {
+        let tickets: Vec<Ticket> = self.pipeline.take_released().collect();
+        for (ticket, later) in tickets.into_iter().zip(0..) {
+            if let Some(held) = self.held.remove(&ticket) {
+                self.release(held, now + Nanos(later), out);
+            }
+        }
+    }
+
+    /// A packet leaves, with its copies.
+    fn release(&mut self, held: Held, now: Nanos, out: &mut Vec<Departure>) {
+        let Held { to, frame, changed, copies, place } = held;
+        out.extend((0..copies).map(|_| Departure { to, frame: frame.clone() }));
+        if let Some(place) = place {
+            let left = Left { time: now - self.began, copies, frame: changed.then_some(frame) };
+            self.capture.note(place, left);
+        }
+    }
+}
+
+/// Whether the event's name alone does not say how the packet left.
+const fn leaves_otherwise(mirror: MirrorMeta) -> bool {
+    matches!(
+        mirror.event,
+        Event::Delay | Event::Reorder | Event::Duplicate | Event::SetField | Event::Several
+    )
+}

@@ -1,0 +1,186 @@
+//! The software switch: two ports, and between them the pipeline over real frames.
+//!
+//! [`Switch`] is the whole of it without sockets, clocks or threads. [`forward`] drives it from two [`Port`]s,
+//! [`run`] adds the gRPC services of [`server`](crate::server).
+
+mod bridge;
+mod capture;
+mod forward;
+mod injector;
+mod port;
+mod process;
+mod queue;
+
+use std::sync::Arc;
+
+use corpus::Role;
+use dumper::wire::frame::{Frame as RoceFrame, Parsed, UdpPorts};
+use dumper::{Nanos, SwitchCounters};
+use prost::bytes::Bytes;
+
+use crate::Tables;
+use bridge::Bridge;
+use injector::Injector;
+
+pub use capture::{Capture, Captured, Left, Limits};
+pub use forward::{Shared, Totals};
+pub use port::{OpenError, Port, PortSpec, SpecError};
+pub use process::{Options, ProcessError, run};
+pub use queue::{MAX_QUEUED_BYTES, MAX_QUEUED_FRAMES};
+
+/// Ports of the hosts, by [`Role`], and then that of the capture, where other testbeds have dumpers.
+pub const PORT_NUMBERS: [u32; 3] = [1, 2, 3];
+
+/// The port number of a host.
+#[must_use]
+pub const fn port_number(host: Role) -> u32 {
+    PORT_NUMBERS[host as usize]
+}
+
+/// A frame on its way. Capture, queues and copies share its bytes.
+pub type Frame = Bytes;
+
+/// A frame that leaves at the port of a host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// The host.
+    pub to: Role,
+    /// The frame.
+    pub frame: Frame,
+}
+
+/// Frames that were lost at a port against the switch's will.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Losses {
+    /// Its queue, or the room for held packets, was full.
+    pub overflow: u64,
+    /// Nobody was there to receive them.
+    pub absent: u64,
+    /// Refused by the system, or longer than the switch takes.
+    pub refused: u64,
+}
+
+impl Losses {
+    /// All of them.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.overflow + self.absent + self.refused
+    }
+
+    fn add(&mut self, more: Self) {
+        self.overflow += more.overflow;
+        self.absent += more.absent;
+        self.refused += more.refused;
+    }
+}
+
+/// What a capture ended with.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    /// The packets.
+    pub capture: Capture,
+    /// Packets that were still held.
+    pub held: u64,
+    /// RoCE packets whose headers could not be read, and what was wrong with the first.
+    pub unreadable: (u64, String),
+    /// Frames lost at the ports, by [`Role`].
+    pub losses: [Losses; 2],
+}
+
+/// A switch with two ports.
+///
+/// Frames go to the other port, unless their destination is known to be at the port that they came in at. RoCE packets
+/// go through the pipeline, if one has begun and its capture has not ended.
+#[derive(Debug)]
+pub struct Switch {
+    bridge: Bridge,
+    injector: Option<Injector>,
+    ended: Option<Arc<Ended>>,
+    limits: Limits,
+    unreadable: (u64, String),
+    losses: [Losses; 2],
+}
+
+impl Switch {
+    /// A switch that only forwards.
+    #[must_use]
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            bridge: Bridge::default(),
+            injector: None,
+            ended: None,
+            limits,
+            unreadable: Default::default(),
+            losses: Default::default(),
+        }
+    }
+
+    /// Begins a test: registers, mirror sequence numbers and counters start anew, with an empty capture. Packets of the
+    /// last test that are still held are gone: they must not arrive in this one.
+    pub fn begin(&mut self, tables: Tables, now: Nanos) {
+        self.injector = Some(Injector::new(tables, self.limits, now));
+        self.ended = None;
+        self.unreadable = Default::default();
+        self.losses = Default::default();
+    }
+
+    /// Ends the capture and hands it out, again where it has ended; none if none has begun. RoCE packets pass from now on
+    /// as other frames do, and held ones still leave when it is their time.
+    pub fn end(&mut self) -> Option<Arc<Ended>> {
+        if self.ended.is_none() {
+            let (capture, held) = self.injector.as_mut()?.end();
+            let (unreadable, losses) = (self.unreadable.clone(), self.losses);
+            self.ended = Some(Arc::new(Ended { capture, held, unreadable, losses }));
+        }
+        self.ended.clone()
+    }
+
+    /// What the ports have counted since the test began.
+    #[must_use]
+    pub fn counters(&self) -> Option<SwitchCounters> {
+        self.injector.as_ref().map(Injector::counters)
+    }
+
+    /// Notes frames that were lost at a port.
+    pub fn note_losses(&mut self, port: Role, losses: Losses) {
+        self.losses[port as usize].add(losses);
+    }
+
+    /// A frame has come in at a port.
+    pub fn receive(&mut self, port: Role, frame: &[u8], now: Nanos, out: &mut Vec<Departure>) {
+        if !self.bridge.crosses(port, frame) {
+            return;
+        }
+        let frame_bytes = Frame::copy_from_slice(frame);
+        if let (Some(injector), None) = (&mut self.injector, &self.ended) {
+            match RoceFrame::parse(frame, UdpPorts::Roce) {
+                Ok(Parsed::Roce(packet)) => {
+                    let lost = injector.receive(port, &packet, &frame_bytes, now, out);
+                    self.losses[port.peer() as usize].overflow += lost;
+                    return;
+                }
+                Ok(Parsed::Other(_)) => {}
+                Err(error) => {
+                    if self.unreadable.0 == 0 {
+                        self.unreadable.1 = format!("at the {}'s port: {error}", port.name());
+                    }
+                    self.unreadable.0 += 1;
+                }
+            }
+        }
+        out.push(Departure { to: port.peer(), frame: frame_bytes });
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
+    #[must_use]
+    pub fn next_timeout(&self) -> Option<Nanos> {
+        self.injector.as_ref()?.next_timeout()
+    }
+
+    /// Sends what is due.
+    pub fn handle_timeout(&mut self, now: Nanos, out: &mut Vec<Departure>) {
+        if let Some(injector) = &mut self.injector {
+            injector.handle_timeout(now, out);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! A port on a network interface, through AF_PACKET.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::ifaddrs::getifaddrs;
+use nix::libc;
+use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, bind, socket};
+
+use super::{OpenError, PortSpec, Sent, batch};
+
+pub(super) struct PacketLink {
+    socket: OwnedFd,
+    interface: usize,
+}
+
+impl PacketLink {
+    pub(super) fn open(spec: &PortSpec, name: &str) -> Result<Self, OpenError> {
+        let system = |what| {
+            move |error: nix::Error| OpenError::System { spec: spec.clone(), what, source: error.into() }
+        };
+        let address: LinkAddr = getifaddrs()
+            .map_err(system("the interfaces cannot be listed"))?
+            .filter(|interface| interface.interface_name == name)
+            .find_map(|interface| {
+                interface.address.as_ref().and_then(|address| address.as_link_addr().copied())
+            })
+            .ok_or_else(|| OpenError::NoInterface(spec.clone()))?;
+        let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
+        let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)
+            .map_err(system("a packet socket cannot be opened (it takes the capability CAP_NET_RAW)"))?;
+        bind(socket.as_raw_fd(), &address).map_err(system("the packet socket cannot be bound"))?;
+        Ok(Self { socket, interface: address.ifindex() })
+    }
+
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Whether a frame came in at the interface: the socket also shows what leaves there, and before it was bound it
+    /// showed all interfaces.
+    pub(super) fn is_incoming(&self, from: &LinkAddr) -> bool {
+        from.ifindex() == self.interface && from.pkttype() != libc::PACKET_OUTGOING
+    }
+
+    pub(super) fn send(&self, frames: &[&[u8]]) -> Sent {
+        batch::send(self.socket(), frames)
+    }
+}

@@ -1,0 +1,145 @@
+//! A switch as a process has it: a thread that moves frames, and the services.
+
+use std::future::Future;
+use std::io;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::{Path, PathBuf};
+
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
+
+use super::forward::{Shared, Totals, forward};
+use super::{Limits, OpenError, Port, PortSpec, Switch};
+use crate::Address;
+use crate::server::{Control, services};
+
+/// What a switch is run with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The requester's port, and the responder's.
+    pub ports: [PortSpec; 2],
+    /// Where the services are. With port 0 the system chooses one.
+    pub listen: Address,
+    /// How much is captured of a test.
+    pub limits: Limits,
+}
+
+/// A switch that cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ProcessError {
+    /// A port cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The services cannot be reached at their address.
+    #[error("cannot listen at {address}: {source}")]
+    Listen {
+        /// The address.
+        address: Address,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Another process listens there.
+    #[error("cannot listen at {0}: another process does")]
+    InUse(Address),
+    /// There is a file at the path of the socket.
+    #[error("cannot listen at {0}: there is a file at this path that is no socket")]
+    NotASocket(Address),
+    /// The services failed.
+    #[error("the services failed: {0}")]
+    Serve(#[from] tonic::transport::Error),
+    /// Frames can no longer be moved.
+    #[error("frames can no longer be moved: {0}")]
+    Forward(#[from] io::Error),
+}
+
+/// Runs a switch until `stop` is done. `listening` is told the address of the services, once they are there.
+///
+/// # Errors
+/// See [`ProcessError`].
+pub async fn run(
+    options: Options,
+    listening: impl FnOnce(&Address),
+    stop: impl Future<Output = ()>,
+) -> Result<Totals, ProcessError> {
+    let mut ports = [Port::open(&options.ports[0])?, Port::open(&options.ports[1])?];
+    let listener = Listener::bind(&options.listen).await?;
+    let shared = Shared::new(Switch::new(options.limits));
+    let router = services(Control::new(shared.clone()));
+    // Closing the near end stops the thread, whichever way this function ends.
+    let (near_end, far_end) = StdUnixStream::pair()?;
+    let mut moving = tokio::task::spawn_blocking(move || forward(&shared, &mut ports, &far_end));
+    listening(&listener.address);
+    let served = async {
+        match listener.incoming {
+            Incoming::Tcp(incoming) => router.serve_with_incoming(incoming).await,
+            Incoming::Unix(incoming) => router.serve_with_incoming(incoming).await,
+        }
+    };
+    let ended_early = tokio::select! {
+        () = stop => None,
+        result = served => Some(result.map_err(ProcessError::from)),
+        totals = &mut moving => return finished(totals),
+    };
+    drop(near_end);
+    let totals = finished(moving.await);
+    ended_early.unwrap_or(Ok(())).and(totals)
+}
+
+/// What the thread ended with.
+fn finished(joined: Result<io::Result<Totals>, tokio::task::JoinError>) -> Result<Totals, ProcessError> {
+    Ok(joined.map_err(io::Error::other)??)
+}
+
+struct Listener {
+    address: Address,
+    incoming: Incoming,
+    /// Removes the socket's path in the end.
+    _path: Option<OwnedPath>,
+}
+
+enum Incoming {
+    Tcp(TcpListenerStream),
+    Unix(UnixListenerStream),
+}
+
+impl Listener {
+    async fn bind(address: &Address) -> Result<Self, ProcessError> {
+        let error = |source| ProcessError::Listen { address: address.clone(), source };
+        match address {
+            Address::Tcp(wanted) => {
+                let listener = TcpListener::bind(wanted).await.map_err(error)?;
+                let address = Address::Tcp(listener.local_addr().map_err(error)?);
+                Ok(Self { address, incoming: Incoming::Tcp(TcpListenerStream::new(listener)), _path: None })
+            }
+            Address::Unix(path) => {
+                remove_stale(address, path).await?;
+                let listener = UnixListener::bind(path).map_err(error)?;
+                let incoming = Incoming::Unix(UnixListenerStream::new(listener));
+                Ok(Self { address: address.clone(), incoming, _path: Some(OwnedPath(path.clone())) })
+            }
+        }
+    }
+}
+
+/// Removes the socket that a killed switch left behind.
+async fn remove_stale(address: &Address, path: &Path) -> Result<(), ProcessError> {
+    use std::os::unix::fs::FileTypeExt;
+    let Ok(metadata) = std::fs::symlink_metadata(path) else { return Ok(()) };
+    if !metadata.file_type().is_socket() {
+        return Err(ProcessError::NotASocket(address.clone()));
+    }
+    if UnixStream::connect(path).await.is_ok() {
+        return Err(ProcessError::InUse(address.clone()));
+    }
+    std::fs::remove_file(path).map_err(|source| ProcessError::Listen { address: address.clone(), source })
+}
+
+/// A path that is removed when its owner goes.
+struct OwnedPath(PathBuf);
+
+impl Drop for OwnedPath {
+    fn drop(&mut self) {
+        // The next switch finds it stale.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
