@@ -1,0 +1,455 @@
+//! The orchestrator's side of an agent.
+
+use std::time::Duration;
+
+use corpus::{Role, TestConfig};
+use dumper::observation::Counters;
+use dumper::{Completion, Delivery, Endpoint, Nanos};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::{Channel, Endpoint as Address};
+use tonic::{Code, Status, Streaming};
+
+use super::proto::{
+    self, Connect, DescribeRequest, Description, Event, Finish, HostError, KernelLogLine, KernelLogRequest,
+    Parameter, Start, Step, event::Event as Said, step::Step as Asked,
+};
+
+/// How often a silent connection is asked whether the agent still lives, and how long the answer may take.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// How long an agent may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// To take a connection.
+    pub connect: Duration,
+    /// To answer a step of a test, or a question. Of traffic, beyond its deadline.
+    pub answer: Duration,
+}
+
+impl Default for Timeouts {
+    /// Generous: an emulated guest makes a QP in a millisecond, and a test can have thousands.
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(5), answer: Duration::from_secs(30) }
+    }
+}
+
+/// What an agent did not do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AgentError {
+    /// It is not there, or not any more: the connection ended.
+    #[error("the agent at {agent} is lost: {reason}")]
+    Lost {
+        /// Its address.
+        agent: String,
+        /// What was seen.
+        reason: String,
+    },
+    /// It will not do what it was asked.
+    #[error("the agent at {agent} refuses: {reason}")]
+    Refused {
+        /// Its address.
+        agent: String,
+        /// Its words.
+        reason: String,
+    },
+    /// It failed at what it should be able to do.
+    #[error("the agent at {agent} failed: {reason}")]
+    Failed {
+        /// Its address.
+        agent: String,
+        /// Its words.
+        reason: String,
+    },
+    /// It did not answer in time.
+    #[error("the agent at {agent} did not answer to {asked} within {after:?}")]
+    TimedOut {
+        /// Its address.
+        agent: String,
+        /// What it was asked.
+        asked: &'static str,
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// It says what makes no sense at this moment: it is of another version, or no agent.
+    #[error("the agent at {agent} answered to {asked} with {what}; is it of another version?")]
+    Unexpected {
+        /// Its address.
+        agent: String,
+        /// What it was asked.
+        asked: &'static str,
+        /// What it said.
+        what: String,
+    },
+}
+
+/// A connection to the agent of a host.
+#[derive(Clone, Debug)]
+pub struct AgentClient {
+    agent: proto::agent_client::AgentClient<Channel>,
+    peer: Peer,
+}
+
+/// Whom a message of an error is about, and how long it may take.
+#[derive(Clone, Debug)]
+struct Peer {
+    address: String,
+    timeouts: Timeouts,
+}
+
+/// What a host is to prepare for a test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prepare<'a> {
+    /// The test.
+    pub config: &'a TestConfig,
+    /// The host's part in it.
+    pub role: Role,
+    /// RDMA device; none for the host's only one.
+    pub device: Option<String>,
+    /// Port of the device; none for the first.
+    pub port: Option<u8>,
+    /// GID of all connections; by their addresses if there is none.
+    pub gid_index: Option<u32>,
+}
+
+/// A host that has prepared a test.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PreparedHost {
+    /// Its ends of the connections, in their order.
+    pub endpoints: Vec<Endpoint>,
+    /// Its counters at the start.
+    pub counters: Counters,
+    /// What became of the RoCE parameters of the test.
+    pub parameters: Vec<Parameter>,
+    /// The ends with their memory, as the peer is told.
+    ends: Vec<proto::End>,
+}
+
+/// A message that was posted and had not completed when the deadline passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outstanding {
+    /// Connection, from 1.
+    pub connection: u32,
+    /// Message on that connection, from 1.
+    pub message: u32,
+    /// When it was posted, by the host's clock.
+    pub posted_ns: Nanos,
+}
+
+/// The traffic of a requester, when nothing more will complete or the deadline has passed.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settled {
+    /// In the order in which the host saw them.
+    pub completions: Vec<Completion>,
+    /// The statuses of failures in the numbers and the driver's own codes: connection, message, `ibv_wc_status`, code.
+    pub failures: Vec<(u32, u32, u32, u32)>,
+    /// What had not completed by the deadline.
+    pub outstanding: Vec<Outstanding>,
+    /// Messages that were never posted.
+    pub unposted: u64,
+}
+
+/// What a host found when a test was over.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Finished {
+    /// What is in the memory of each message that this host receives, if anything.
+    pub deliveries: Vec<Delivery>,
+    /// Its counters at the finish.
+    pub counters: Counters,
+    /// What its stack reported beside completions.
+    pub errors: Vec<HostError>,
+    /// Goodput of what it posted, in bits per second; none where nothing completed.
+    pub goodput: Option<f64>,
+    /// Completions that came after the deadline.
+    pub late: Vec<Completion>,
+}
+
+impl AgentClient {
+    /// Connects to an agent, at `HOST:PORT`.
+    ///
+    /// # Errors
+    /// There is none.
+    pub async fn connect(address: &str, timeouts: Timeouts) -> Result<Self, AgentError> {
+        let peer = Peer { address: address.to_owned(), timeouts };
+        let endpoint = Address::from_shared(format!("http://{address}"))
+            .map_err(|error| peer.lost(format!("{address:?} is no address: {error}")))?
+            .connect_timeout(timeouts.connect)
+            .tcp_nodelay(true)
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .keep_alive_timeout(KEEP_ALIVE);
+        let channel = endpoint.connect().await.map_err(|error| peer.lost(all_of(&error)))?;
+        Ok(Self { agent: proto::agent_client::AgentClient::new(channel), peer })
+    }
+
+    /// What the host has and can do.
+    ///
+    /// # Errors
+    /// See [`AgentError`].
+    pub async fn describe(&mut self) -> Result<Description, AgentError> {
+        let answer = self.agent.describe(DescribeRequest {});
+        Ok(self.peer.within("Describe", answer).await?.into_inner())
+    }
+
+    /// Lines of the kernel's log from now on; one that ends in [`AgentError::Lost`] does so with its agent.
+    ///
+    /// # Errors
+    /// See [`AgentError`].
+    pub async fn kernel_log(&mut self) -> Result<KernelLog, AgentError> {
+        let answer = self.agent.kernel_log(KernelLogRequest {});
+        let lines = self.peer.within("KernelLog", answer).await?.into_inner();
+        Ok(KernelLog { lines, peer: self.peer.clone() })
+    }
+
+    /// Begins a test. The host is ours until the test is dropped.
+    ///
+    /// # Errors
+    /// See [`AgentError`]; it refuses while another test runs.
+    pub async fn test(&mut self) -> Result<RunningTest, AgentError> {
+        // Each step waits for the answer to the one before.
+        let (steps, stream) = mpsc::channel(1);
+        let answer = self.agent.test(ReceiverStream::new(stream));
+        let events = self.peer.within("Test", answer).await?.into_inner();
+        Ok(RunningTest { steps, events, peer: self.peer.clone(), deadline: Duration::ZERO })
+    }
+}
+
+/// The kernel's log of a host.
+#[derive(Debug)]
+pub struct KernelLog {
+    lines: Streaming<KernelLogLine>,
+    peer: Peer,
+}
+
+impl KernelLog {
+    /// The next line, however long it takes; none when the agent has ended.
+    ///
+    /// # Errors
+    /// See [`AgentError`].
+    pub async fn next(&mut self) -> Result<Option<KernelLogLine>, AgentError> {
+        self.lines.message().await.map_err(|status| self.peer.error(&status))
+    }
+}
+
+/// A test on a host. Its steps are called in their order: prepare, connect, start, settled (of a requester), finish.
+/// Whichever way it is dropped, the host destroys everything.
+#[derive(Debug)]
+pub struct RunningTest {
+    steps: mpsc::Sender<Step>,
+    events: Streaming<Event>,
+    peer: Peer,
+    deadline: Duration,
+}
+
+impl RunningTest {
+    /// Makes QPs and memory.
+    ///
+    /// # Errors
+    /// See [`AgentError`].
+    pub async fn prepare(&mut self, prepare: &Prepare<'_>) -> Result<PreparedHost, AgentError> {
+        const ASKED: &str = "Prepare";
+        self.ask(Asked::Prepare(proto::Prepare {
+            test: prepare.config.to_toml(),
+            role: proto::Role::from(prepare.role).into(),
+            device: prepare.device.clone().unwrap_or_default(),
+            port: prepare.port.map_or(0, u32::from),
+            gid_index: prepare.gid_index,
+        }))
+        .await;
+        let prepared = match self.answer(ASKED).await? {
+            Said::Prepared(prepared) => prepared,
+            other => return Err(self.peer.unexpected(ASKED, &other)),
+        };
+        let connections = prepare.config.traffic.load.connections() as usize;
+        let endpoints: Result<Vec<_>, String> = prepared.ends.iter().map(Endpoint::try_from).collect();
+        let endpoints = endpoints.and_then(|ends| match ends.len() {
+            count if count == connections => Ok(ends),
+            count => Err(format!("{count} ends of {connections} connections")),
+        });
+        Ok(PreparedHost {
+            endpoints: endpoints.map_err(|what| self.peer.nonsense(ASKED, what))?,
+            counters: prepared.counters.unwrap_or_default().into(),
+            parameters: prepared.parameters,
+            ends: prepared.ends,
+        })
+    }
+
+    /// Tells the host about its peer: QPs are brought to RTS, first Receives are posted.
+    ///
+    /// # Errors
+    /// See [`AgentError`].
+    pub async fn connect(&mut self, peer: &PreparedHost) -> Result<(), AgentError> {
+        const ASKED: &str = "Connect";
+        self.ask(Asked::Connect(Connect { peers: peer.ends.clone() })).await;
+        match self.answer(ASKED).await? {
+            Said::Connected(_) => Ok(()),
+            other => Err(self.peer.unexpected(ASKED, &other)),
+        }
+    }
+
+    /// Starts the traffic: the responder's side first. After the deadline a requester says what is outstanding.
+    ///
+    /// # Errors
+    /// See [`AgentError`].
+    pub async fn start(&mut self, deadline: Duration) -> Result<(), AgentError> {
+        const ASKED: &str = "Start";
+        let deadline_ms = u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX);
+        self.deadline = deadline;
+        self.ask(Asked::Start(Start { deadline_ms })).await;
+        match self.answer(ASKED).await? {
+            Said::Started(_) => Ok(()),
+            other => Err(self.peer.unexpected(ASKED, &other)),
+        }
+    }
+
+    /// Waits until every message of a requester has completed or failed, or the deadline has passed.
+    ///
+    /// # Errors
+    /// See [`AgentError`].
+    pub async fn settled(&mut self) -> Result<Settled, AgentError> {
+        const ASKED: &str = "Start";
+        let peer = self.peer.clone();
+        let after = self.deadline + peer.timeouts.answer;
+        let collect = async {
+            let mut settled = Settled::default();
+            loop {
+                match self.next(ASKED).await? {
+                    Said::Completions(batch) => {
+                        for completion in &batch.completions {
+                            settled.completions.push(Completion::from(completion));
+                            if completion.wc_status != 0 {
+                                let proto::Completion {
+                                    connection, message, wc_status, vendor_error, ..
+                                } = *completion;
+                                settled.failures.push((connection, message, wc_status, vendor_error));
+                            }
+                        }
+                    }
+                    Said::StillOutstanding(batch) => {
+                        settled.outstanding.extend(batch.messages.iter().map(|message| Outstanding {
+                            connection: message.connection,
+                            message: message.message,
+                            posted_ns: Nanos(message.posted_ns),
+                        }));
+                    }
+                    Said::Settled(end) => {
+                        settled.unposted = end.unposted;
+                        return Ok(settled);
+                    }
+                    other => return Err(self.peer.unexpected(ASKED, &other)),
+                }
+            }
+        };
+        timeout(after, collect).await.unwrap_or_else(|_| Err(peer.timed_out("the traffic", after)))
+    }
+
+    /// Verifies memory and reads counters; when this returns, the host has destroyed everything.
+    ///
+    /// # Errors
+    /// See [`AgentError`].
+    pub async fn finish(mut self) -> Result<Finished, AgentError> {
+        const ASKED: &str = "Finish";
+        self.ask(Asked::Finish(Finish {})).await;
+        let mut finished = Finished::default();
+        loop {
+            match self.answer(ASKED).await? {
+                Said::Completions(batch) => {
+                    finished.late.extend(batch.completions.iter().map(Completion::from));
+                }
+                // A requester that is finished before it has settled says both.
+                Said::StillOutstanding(_) | Said::Settled(_) => {}
+                Said::Deliveries(batch) => {
+                    finished.deliveries.extend(batch.deliveries.iter().map(Delivery::from));
+                }
+                Said::Finished(end) => {
+                    finished.counters = end.counters.unwrap_or_default().into();
+                    finished.errors = end.errors;
+                    finished.goodput = end.goodput_bits_per_second;
+                    break;
+                }
+                other => return Err(self.peer.unexpected(ASKED, &other)),
+            }
+        }
+        // The stream ends when everything is destroyed.
+        match self.peer.within(ASKED, self.events.message()).await? {
+            None => Ok(finished),
+            Some(event) => Err(self.peer.nonsense(ASKED, format!("{event:?}"))),
+        }
+    }
+
+    async fn ask(&mut self, step: Asked) {
+        // Where nobody takes it, the stream has ended, and the answer says why.
+        let _ = self.steps.send(Step { step: Some(step) }).await;
+    }
+
+    /// The next event within the time of an answer.
+    async fn answer(&mut self, asked: &'static str) -> Result<Said, AgentError> {
+        let (peer, after) = (self.peer.clone(), self.peer.timeouts.answer);
+        timeout(after, self.next(asked)).await.unwrap_or_else(|_| Err(peer.timed_out(asked, after)))
+    }
+
+    async fn next(&mut self, asked: &'static str) -> Result<Said, AgentError> {
+        match self.events.message().await {
+            Ok(Some(Event { event: Some(said) })) => Ok(said),
+            Ok(Some(Event { event: None })) => Err(self.peer.nonsense(asked, "nothing".to_owned())),
+            Ok(None) => Err(self.peer.lost(format!("its stream ended before it answered to {asked}"))),
+            Err(status) => Err(self.peer.error(&status)),
+        }
+    }
+}
+
+impl Peer {
+    /// An answer, within the time for it.
+    async fn within<T>(
+        &self,
+        asked: &'static str,
+        answer: impl Future<Output = Result<T, Status>>,
+    ) -> Result<T, AgentError> {
+        let after = self.timeouts.answer;
+        match timeout(after, answer).await {
+            Ok(answer) => answer.map_err(|status| self.error(&status)),
+            Err(_) => Err(self.timed_out(asked, after)),
+        }
+    }
+
+    fn timed_out(&self, asked: &'static str, after: Duration) -> AgentError {
+        AgentError::TimedOut { agent: self.address.clone(), asked, after }
+    }
+
+    fn lost(&self, reason: String) -> AgentError {
+        AgentError::Lost { agent: self.address.clone(), reason }
+    }
+
+    fn unexpected(&self, asked: &'static str, said: &Said) -> AgentError {
+        let mut what = format!("{said:?}");
+        what.truncate(what.floor_char_boundary(200));
+        self.nonsense(asked, what)
+    }
+
+    fn nonsense(&self, asked: &'static str, what: String) -> AgentError {
+        AgentError::Unexpected { agent: self.address.clone(), asked, what }
+    }
+
+    /// What a status means. One that was made here, of a broken connection, has a source; one that the agent sent has
+    /// none.
+    fn error(&self, status: &Status) -> AgentError {
+        let (agent, reason) = (self.address.clone(), status.message().to_owned());
+        if let Some(source) = std::error::Error::source(status) {
+            return AgentError::Lost { agent, reason: all_of(source) };
+        }
+        match status.code() {
+            Code::InvalidArgument | Code::FailedPrecondition | Code::ResourceExhausted => {
+                AgentError::Refused { agent, reason }
+            }
+            Code::Unavailable | Code::Cancelled | Code::Unknown => AgentError::Lost { agent, reason },
+            Code::Unimplemented => AgentError::Unexpected { agent, asked: "a call", what: reason },
+            _ => AgentError::Failed { agent, reason },
+        }
+    }
+}
+
+/// An error with all its causes.
+fn all_of(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

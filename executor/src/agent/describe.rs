@@ -1,0 +1,92 @@
+//! What a host has and can do.
+
+use super::host::{Host, kernel_release};
+use super::proto::{Description, Device, Gid, GidType, Limits, Port};
+use super::{parameters, sysfs};
+use crate::verbs::{self, Context, DeviceLimits, Verbs, VerbsError};
+
+/// Looks at everything. A device that cannot be opened is told in the place of devices.
+pub(super) fn describe(host: &Host) -> Description {
+    let found = host.devices().and_then(|(verbs, names)| {
+        let devices: Result<Vec<_>, _> = names.iter().map(|name| device(verbs, name)).collect();
+        devices.map_err(|error| error.to_string())
+    });
+    let (devices, no_devices) = match found {
+        Ok(devices) => (devices, String::new()),
+        Err(reason) => (Vec::new(), reason),
+    };
+    Description {
+        agent_version: env!("CARGO_PKG_VERSION").to_owned(),
+        kernel_release: kernel_release(),
+        devices,
+        no_devices,
+        max_memory_bytes: host.max_memory(),
+    }
+}
+
+fn device(verbs: &Verbs, name: &str) -> Result<Device, VerbsError> {
+    let context = Context::open(verbs, name)?;
+    let limits = context.limits()?;
+    let ports: Result<Vec<_>, _> = (1..=limits.ports).map(|number| port(&context, name, number)).collect();
+    Ok(Device {
+        name: name.to_owned(),
+        driver: sysfs::driver(name),
+        firmware: limits.firmware.clone(),
+        vendor_id: limits.vendor_id,
+        vendor_part_id: limits.vendor_part_id,
+        limits: Some(Limits::from(&limits)),
+        ports: ports?,
+    })
+}
+
+fn port(context: &Context, device: &str, number: u8) -> Result<Port, VerbsError> {
+    let state = context.port(number)?;
+    let gids = context.gids(number)?;
+    let netdev = gids.iter().find_map(|gid| sysfs::interface_name(gid.interface)).unwrap_or_default();
+    let counters = sysfs::counters(
+        &sysfs::port(device, number),
+        Some(&netdev).filter(|name| !name.is_empty()).map(String::as_str),
+    );
+    Ok(Port {
+        number: number.into(),
+        active: state.active,
+        ethernet: state.ethernet,
+        active_mtu: state.active_mtu,
+        max_mtu: state.max_mtu,
+        max_message_bytes: state.max_message_bytes.into(),
+        gids: gids.iter().map(Gid::from).collect(),
+        counters: Some(counters.into()),
+        roce_parameters: parameters::available(&sysfs::netdev(&netdev)),
+        netdev,
+    })
+}
+
+impl From<&DeviceLimits> for Limits {
+    fn from(limits: &DeviceLimits) -> Self {
+        Self {
+            max_qp: limits.max_qp,
+            max_qp_wr: limits.max_qp_wr,
+            max_cq: limits.max_cq,
+            max_cqe: limits.max_cqe,
+            max_mr_bytes: limits.max_mr_bytes,
+            max_qp_rd_atom: limits.max_qp_rd_atom,
+            max_qp_init_rd_atom: limits.max_qp_init_rd_atom,
+        }
+    }
+}
+
+impl From<&verbs::Gid> for Gid {
+    fn from(gid: &verbs::Gid) -> Self {
+        let kind = match gid.kind {
+            verbs::GidType::Infiniband => GidType::Infiniband,
+            verbs::GidType::RoceV1 => GidType::RoceV1,
+            verbs::GidType::RoceV2 => GidType::RoceV2,
+        };
+        Self {
+            index: gid.index,
+            r#type: kind.into(),
+            raw: gid.raw.to_vec(),
+            ip: gid.ip().map(|ip| ip.to_string()).unwrap_or_default(),
+        }
+    }
+}

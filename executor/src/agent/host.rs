@@ -1,0 +1,107 @@
+//! The host that an agent runs on.
+
+use std::fs;
+
+use tonic::Status;
+
+use crate::verbs::Verbs;
+
+/// Memory of messages that a test may have by default, if the host has twice as much.
+pub(super) const DEFAULT_MAX_MEMORY: u64 = 1 << 30;
+
+/// What an agent is told about its host.
+#[derive(Clone, Debug)]
+pub struct HostOptions {
+    /// The devices that tests may use; all if there is none.
+    pub devices: Vec<String>,
+    /// Most bytes of message memory of a test.
+    pub max_memory: u64,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self { devices: Vec::new(), max_memory: DEFAULT_MAX_MEMORY }
+    }
+}
+
+/// The host that an agent runs on.
+pub struct Host {
+    options: HostOptions,
+    /// The library, or why there is none.
+    verbs: Result<Verbs, String>,
+}
+
+impl Host {
+    /// Finds the RDMA stack. A host without one is described as such.
+    #[must_use]
+    pub fn new(options: HostOptions) -> Self {
+        Self { options, verbs: Verbs::load().map_err(|error| error.to_string()) }
+    }
+
+    /// Devices that tests may use, or why there is none and what to do.
+    pub(super) fn devices(&self) -> Result<(&Verbs, Vec<String>), String> {
+        let verbs = self.verbs.as_ref().map_err(Clone::clone)?;
+        let all = verbs.device_names().map_err(|error| error.to_string())?;
+        if all.is_empty() {
+            return Err("the host has no RDMA device; load its driver, or make one with \
+                        `modprobe rdma_rxe; rdma link add rxe0 type rxe netdev IF`"
+                .to_owned());
+        }
+        let may_use = |name: &String| self.options.devices.is_empty() || self.options.devices.contains(name);
+        let (usable, others): (Vec<_>, Vec<_>) = all.into_iter().partition(may_use);
+        if usable.is_empty() {
+            return Err(format!(
+                "the host has none of the devices that the agent was started for ({}); it has {}",
+                self.options.devices.join(", "),
+                others.join(", ")
+            ));
+        }
+        Ok((verbs, usable))
+    }
+
+    /// The device that a test names, or the only one.
+    pub(super) fn device(&self, name: &str) -> Result<(&Verbs, String), Status> {
+        let (verbs, mut names) = self.devices().map_err(Status::failed_precondition)?;
+        let list = names.join(", ");
+        let refuse = |what: String| Err(Status::failed_precondition(what));
+        match (names.iter().position(|known| known == name), names.len()) {
+            (Some(at), _) => Ok((verbs, names.swap_remove(at))),
+            (None, 1) if name.is_empty() => Ok((verbs, names.swap_remove(0))),
+            (None, _) if name.is_empty() => {
+                refuse(format!("the host has several RDMA devices; name one of them: {list}"))
+            }
+            (None, _) => refuse(format!("the host has no RDMA device {name}; it has {list}")),
+        }
+    }
+
+    /// Most bytes of message memory that a test may have now: no more than half of what is free.
+    pub(super) fn max_memory(&self) -> u64 {
+        let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let available = available_bytes(&text).unwrap_or(u64::MAX);
+        self.options.max_memory.min(available / 2)
+    }
+}
+
+/// Release of the running kernel.
+pub(super) fn kernel_release() -> String {
+    fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
+}
+
+/// `MemAvailable` of `/proc/meminfo`.
+fn available_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn available_memory_is_read_in_bytes() {
+        let text = "MemTotal:  245760 kB\nMemFree: 1 kB\nMemAvailable:     180224 kB\n";
+        assert_eq!(available_bytes(text), Some(180_224 << 10));
+        assert_eq!(available_bytes("MemTotal: 5 kB"), None);
+        assert_eq!(available_bytes("MemAvailable: 99999999999999999999 kB"), None);
+    }
+}

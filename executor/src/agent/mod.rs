@@ -1,0 +1,34 @@
+//! The agent of a host: it drives the host's RDMA stack, for an orchestrator somewhere else. The same program runs in
+//! the guests of the VM testbed and on physical hosts.
+//!
+//! `proto/agent.proto` says what the two say to each other. A test is a stream, and the stream is the lease: a thread
+//! of its own ([`session`]) owns everything that the test makes, takes the stream's steps, and destroys it all when the
+//! stream ends, whichever way.
+
+mod client;
+mod convert;
+mod describe;
+mod host;
+mod kmsg;
+mod layout;
+mod limits;
+mod parameters;
+mod poster;
+mod service;
+mod session;
+mod sysfs;
+mod test;
+mod traffic;
+
+/// The messages of `proto/agent.proto`.
+#[allow(missing_docs, unused_qualifications, clippy::all, clippy::pedantic, reason = "generated")]
+pub mod proto {
+    tonic::include_proto!("lumina.agent.v1");
+}
+
+pub use client::{
+    AgentClient, AgentError, Finished, KernelLog, Outstanding, Prepare, PreparedHost, RunningTest, Settled,
+    Timeouts,
+};
+pub use host::{Host, HostOptions};
+pub use service::{AgentService, DEFAULT_ADDRESS};

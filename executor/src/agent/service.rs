@@ -1,0 +1,179 @@
+//! The service: who may have a test, and what else is asked of a host.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedMutexGuard, mpsc};
+use tokio::time::timeout;
+use tokio_stream::Stream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::host::Host;
+use super::kmsg::{self, KernelLog};
+use super::proto::agent_server::{Agent, AgentServer};
+use super::proto::{DescribeRequest, Description, Event, KernelLogLine, KernelLogRequest, Step};
+use super::{describe, session};
+
+/// Where an agent listens that is not told otherwise: for programs of the same host alone.
+pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7471));
+
+/// Events of a test, and lines of the log, that may wait for the client.
+const EVENTS_AHEAD: usize = 64;
+
+/// How long the next test waits before it looks whether the client of the last one is still there: a client may end one
+/// and begin the next at once, and then the latter can be seen first.
+const GRACE: Duration = Duration::from_millis(300);
+
+/// How long a test whose client has gone may take to be destroyed before the next one is refused.
+const DESTRUCTION: Duration = Duration::from_secs(30);
+
+/// How often a silent connection is asked whether its client still lives, and how long the answer may take.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+
+/// The agent of a host.
+pub struct AgentService {
+    host: Arc<Host>,
+    lease: Arc<Lease>,
+}
+
+/// One test has the host at a time.
+#[derive(Default)]
+struct Lease {
+    held: Arc<tokio::sync::Mutex<()>>,
+    /// Whether the client of the test that holds it has gone.
+    abandoned: Mutex<Arc<AtomicBool>>,
+}
+
+impl Lease {
+    /// Takes the lease; the flag is to be raised when the client has gone.
+    async fn take(&self) -> Result<(OwnedMutexGuard<()>, Arc<AtomicBool>), Status> {
+        let held = || Arc::clone(&self.held).lock_owned();
+        let guard = match timeout(GRACE, held()).await {
+            Ok(guard) => guard,
+            Err(_) if self.is_abandoned() => timeout(DESTRUCTION, held())
+                .await
+                .map_err(|_| Status::resource_exhausted("the last test is still being destroyed"))?,
+            Err(_) => {
+                return Err(Status::resource_exhausted(
+                    "another test is running on this host; its stream has to end before the next one begins",
+                ));
+            }
+        };
+        let flag = Arc::new(AtomicBool::new(false));
+        *self.abandoned.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&flag);
+        Ok((guard, flag))
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.abandoned.lock().unwrap_or_else(PoisonError::into_inner).load(Ordering::Acquire)
+    }
+}
+
+impl AgentService {
+    /// The agent of a host.
+    #[must_use]
+    pub fn new(host: Host) -> Self {
+        Self { host: Arc::new(host), lease: Arc::default() }
+    }
+
+    /// Serves clients until `stop` is done, and then ends a test that is running: when this returns, nothing of it is
+    /// left.
+    ///
+    /// # Errors
+    /// The listener fails.
+    pub async fn serve(
+        self,
+        listener: TcpIncoming,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), tonic::transport::Error> {
+        let lease = Arc::clone(&self.lease);
+        let (stopping, stopped) = tokio::sync::watch::channel(());
+        let service = Serving { agent: self, stopped };
+        let server = Server::builder()
+            .http2_keepalive_interval(Some(KEEP_ALIVE))
+            .http2_keepalive_timeout(Some(KEEP_ALIVE))
+            .add_service(AgentServer::new(service))
+            .serve_with_incoming(listener.with_nodelay(Some(true)));
+        let served = tokio::select! {
+            served = server => served,
+            () = stop => Ok(()),
+        };
+        drop(stopping);
+        // A driver that does not let go of its QPs does not let go of the process either.
+        let _ = timeout(DESTRUCTION, Arc::clone(&lease.held).lock_owned()).await;
+        served
+    }
+}
+
+/// The service while it is served.
+struct Serving {
+    agent: AgentService,
+    /// Closed when the service stops.
+    stopped: tokio::sync::watch::Receiver<()>,
+}
+
+#[tonic::async_trait]
+impl Agent for Serving {
+    type TestStream = ReceiverStream<Result<Event, Status>>;
+    type KernelLogStream = Pin<Box<dyn Stream<Item = Result<KernelLogLine, Status>> + Send>>;
+
+    async fn describe(&self, _: Request<DescribeRequest>) -> Result<Response<Description>, Status> {
+        let host = Arc::clone(&self.agent.host);
+        let description = tokio::task::spawn_blocking(move || describe::describe(&host)).await;
+        description.map(Response::new).map_err(|error| Status::internal(error.to_string()))
+    }
+
+    async fn test(&self, request: Request<Streaming<Step>>) -> Result<Response<Self::TestStream>, Status> {
+        let (lease, abandoned) = self.agent.lease.take().await?;
+        let (out, events) = mpsc::channel(EVENTS_AHEAD);
+        let mut thread = session::spawn(Arc::clone(&self.agent.host), out, lease)
+            .map_err(|error| Status::internal(format!("no thread for the test: {error}")))?;
+        let (mut steps, mut stopped) = (request.into_inner(), self.stopped.clone());
+        tokio::spawn(async move {
+            loop {
+                let step = tokio::select! {
+                    step = steps.message() => step,
+                    _ = stopped.changed() => break,
+                };
+                // An end of the stream, a broken connection, or a client that does not wait for answers.
+                let Ok(Some(step)) = step else { break };
+                let Some(step) = step.step else { break };
+                if !thread.send(step) {
+                    break;
+                }
+            }
+            abandoned.store(true, Ordering::Release);
+        });
+        Ok(Response::new(ReceiverStream::new(events)))
+    }
+
+    async fn kernel_log(
+        &self,
+        _: Request<KernelLogRequest>,
+    ) -> Result<Response<Self::KernelLogStream>, Status> {
+        let mut log = KernelLog::open().map_err(|error| Status::failed_precondition(kmsg::advice(&error)))?;
+        let (out, lines) = mpsc::channel(EVENTS_AHEAD);
+        let mut stopped = self.stopped.clone();
+        tokio::spawn(async move {
+            loop {
+                let line = tokio::select! {
+                    line = log.next() => line,
+                    () = out.closed() => break,
+                    _ = stopped.changed() => break,
+                };
+                let line = line.map_err(|error| Status::internal(kmsg::advice(&error)));
+                let failed = line.is_err();
+                if out.send(line).await.is_err() || failed {
+                    break;
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(lines))))
+    }
+}

@@ -1,0 +1,472 @@
+//! What a test has on its host: QPs, memory, parameters. Everything is destroyed when it is dropped.
+
+use std::fmt::Display;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use corpus::{Role, TestConfig, Verb};
+use dumper::observation::Counters;
+use dumper::{Endpoint, Psn};
+use tonic::Status;
+
+use super::host::Host;
+use super::layout::{Layout, mix};
+use super::parameters::Applied;
+use super::proto::{self, HostError};
+use super::{limits, sysfs};
+use crate::verbs::{
+    Access, Channel, Context, Cq, Gid, Mr, Operation, Pd, Qp, QpCapacity, RTS, Receive, Remote, Request,
+    ToRtr, ToRts, VerbsError, WorkCompletion,
+};
+
+/// Name of a test's text in messages: the orchestrator's own name of the file is not known here.
+const TEST: &str = "test";
+
+/// Longest message of a refusal: it travels in a header, whose room is bounded.
+const MAX_REASON: usize = 1024;
+
+/// Errors that are kept; a broken stack can report one for every packet.
+const MAX_ERRORS: usize = 256;
+
+/// DSCP of traffic class c is 8 c, its class selector (RFC 2474); two bits of ECN follow it.
+const CLASS_SHIFT: u32 = 5;
+/// ECN-capable transport, ECT(0) (RFC 3168): what DCQCN marks.
+const ECT0: u8 = 0b10;
+
+/// A test on its host.
+pub(super) struct Test {
+    pub(super) config: TestConfig,
+    pub(super) role: Role,
+    pub(super) layout: Layout,
+    qps: Vec<Qp>,
+    cqs: Vec<Rc<Cq>>,
+    memory: Mr,
+    pub(super) channel: Rc<Channel>,
+    pub(super) context: Rc<Context>,
+    ends: Vec<proto::End>,
+    gids: Vec<Gid>,
+    peers: Vec<(Endpoint, Remote)>,
+    port: u8,
+    port_folder: PathBuf,
+    interface: Option<String>,
+    errors: Vec<HostError>,
+    _parameters: Applied,
+}
+
+/// A refusal of a test, clipped.
+pub(super) fn invalid(reason: impl Display) -> Status {
+    Status::invalid_argument(clipped(reason))
+}
+
+/// A refusal by what the host is or has, clipped.
+pub(super) fn cannot(reason: impl Display) -> Status {
+    Status::failed_precondition(clipped(reason))
+}
+
+fn clipped(reason: impl Display) -> String {
+    let mut reason = reason.to_string();
+    reason.truncate(reason.floor_char_boundary(MAX_REASON));
+    reason
+}
+
+impl Test {
+    /// Makes everything that a test needs on its host, and says what the peer is to know.
+    pub(super) fn prepare(host: &Host, prepare: &proto::Prepare) -> Result<(Self, proto::Prepared), Status> {
+        let config = corpus::from_toml(TEST, &prepare.test).map_err(invalid)?;
+        let role = Role::from(prepare.role());
+        let (verbs, device) = host.device(&prepare.device)?;
+        let context = Context::open(verbs, &device).map_err(cannot)?;
+        let port = match prepare.port {
+            0 => 1,
+            port => u8::try_from(port).map_err(|_| invalid(format!("port: {port} is no port number")))?,
+        };
+        let device_limits = context.limits().map_err(cannot)?;
+        let port_state =
+            context.port(port).map_err(|error| cannot(format!("port {port} of {device}: {error}")))?;
+        limits::check(&config, role, &device_limits, &port_state, host.max_memory())
+            .map_err(|reason| cannot(format!("{device}: {reason}")))?;
+        let gids = gids_of(&config, role, prepare.gid_index, &context.gids(port).map_err(cannot)?)
+            .map_err(|reason| cannot(format!("{device}: {reason}")))?;
+        let interface = gids.first().and_then(|gid| sysfs::interface_name(gid.interface));
+
+        let (parameters, report) = match &interface {
+            Some(name) => Applied::new(config.host(role), &sysfs::netdev(name)),
+            None => (Applied::default(), Vec::new()),
+        };
+        let layout = Layout::of(&config.traffic);
+        let pd = Pd::new(&context).map_err(cannot)?;
+        let memory = memory_of(&config, role, &layout, &pd)?;
+        let channel = Channel::new(&context).map_err(cannot)?;
+        let (cqs, qps) = queues_of(&config, role, port, device_limits.max_cqe, &channel, &pd)?;
+        let ends = (0..).zip(qps.iter().zip(gids.iter().cycle())).map(|(at, (qp, gid))| proto::End {
+            qpn: qp.number(),
+            initial_psn: initial_psn(&config, role, at),
+            ip: gid.ip().map(|ip| ip.to_string()).unwrap_or_default(),
+            address: memory.address(layout.connection(at)),
+            rkey: memory.rkey(),
+        });
+        let ends: Vec<_> = ends.collect();
+        let port_folder = sysfs::port(&device, port);
+        sysfs::read_afresh(&port_folder);
+        let counters = sysfs::counters(&port_folder, interface.as_deref());
+        let prepared =
+            proto::Prepared { ends: ends.clone(), counters: Some(counters.into()), parameters: report };
+        let test = Self {
+            config,
+            role,
+            layout,
+            qps,
+            cqs,
+            memory,
+            channel,
+            context,
+            ends,
+            gids,
+            peers: Vec::new(),
+            port,
+            port_folder,
+            interface,
+            errors: Vec::new(),
+            _parameters: parameters,
+        };
+        Ok((test, prepared))
+    }
+
+    /// Connects every QP to its peer.
+    pub(super) fn connect(&mut self, peers: &[proto::End]) -> Result<(), Status> {
+        if peers.len() != self.qps.len() {
+            let (given, needed) = (peers.len(), self.qps.len());
+            return Err(invalid(format!("peers: {given} are given for {needed} connections")));
+        }
+        let traffic = &self.config.traffic;
+        let classes = self.config.host(self.role).traffic_class.as_ref();
+        let mut ends = Vec::with_capacity(peers.len());
+        for (number, (peer, (qp, gid))) in
+            (1..).zip(peers.iter().zip(self.qps.iter().zip(self.gids.iter().cycle())))
+        {
+            let end =
+                Endpoint::try_from(peer).map_err(|error| invalid(format!("peers[{number}]: {error}")))?;
+            if peer.address.checked_add(self.layout.bytes()).is_none() {
+                return Err(invalid(format!(
+                    "peers[{number}]: the memory at {:#x} has no end",
+                    peer.address
+                )));
+            }
+            let class = classes.and_then(|classes| classes.of(number)).unwrap_or(0);
+            let to_rtr = ToRtr {
+                mtu: traffic.mtu.bytes(),
+                peer_qpn: peer.qpn,
+                peer_psn: peer.initial_psn,
+                peer_ip: end.ip,
+                max_dest_rd_atomic: traffic.max_rd_atomic,
+                min_rnr_timer: traffic.min_rnr_timer,
+                port: self.port,
+                gid_index: u8::try_from(gid.index).expect("chosen among those that fit"),
+                traffic_class: class << CLASS_SHIFT | ECT0,
+                service_level: class,
+            };
+            let to_rts = ToRts {
+                psn: self.ends[number as usize - 1].initial_psn,
+                timeout: traffic.min_retransmit_timeout,
+                retry_cnt: traffic.max_retransmit_retry,
+                rnr_retry: traffic.rnr_retry,
+                max_rd_atomic: traffic.max_rd_atomic,
+            };
+            qp.to_rtr(&to_rtr)
+                .and_then(|()| qp.to_rts(&to_rts))
+                .map_err(|error| cannot(format!("connection {number} to {}: {error}", end.ip)))?;
+            ends.push((end, Remote { address: peer.address, rkey: peer.rkey }));
+        }
+        self.peers = ends;
+        Ok(())
+    }
+
+    /// Posts the request of a message (both from 0).
+    pub(super) fn post_request(&self, connection: u32, message: u32) -> Result<(), VerbsError> {
+        let (_, remote) = self.peers[connection as usize];
+        let address = remote.address + self.layout.within_connection(message) as u64;
+        let remote = Remote { address, ..remote };
+        let operation = match self.config.traffic.load.verb(connection + 1, message) {
+            Verb::Send => Operation::Send,
+            Verb::Write => Operation::Write(remote),
+            Verb::Read => Operation::Read(remote),
+        };
+        self.qps[connection as usize].post_send(&Request {
+            id: id_of(connection, message),
+            operation,
+            memory: &self.memory,
+            range: self.layout.message(connection, message),
+        })
+    }
+
+    /// Posts the Receive of the message (both from 0) that is a Send.
+    pub(super) fn post_receive(&self, connection: u32, message: u32) -> Result<(), VerbsError> {
+        self.qps[connection as usize].post_recv(&Receive {
+            id: id_of(connection, message),
+            memory: &self.memory,
+            range: self.layout.message(connection, message),
+        })
+    }
+
+    /// Takes completions of all queues.
+    pub(super) fn poll(&self, taken: &mut Vec<WorkCompletion>) -> Result<(), VerbsError> {
+        self.cqs.iter().try_for_each(|cq| cq.poll(taken).map(|_| ()))
+    }
+
+    /// Has the channel tell of the next completion of any queue.
+    pub(super) fn arm(&self) -> Result<(), VerbsError> {
+        self.cqs.iter().try_for_each(|cq| cq.arm())
+    }
+
+    /// Notes what the device has reported by itself.
+    pub(super) fn take_async_events(&mut self) -> Result<(), VerbsError> {
+        while let Some(event) = self.context.next_async_event()? {
+            let at = event.qpn.and_then(|qpn| self.qps.iter().position(|qp| qp.number() == qpn));
+            if event.is_error {
+                self.note(at.map_or(0, |at| at as u32 + 1), event.what);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes an error of a connection (from 1; 0 is the device).
+    pub(super) fn note(&mut self, connection: u32, what: String) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.push(HostError { connection, what });
+        }
+    }
+
+    /// The library's name of a status of completions.
+    pub(super) fn status_name(&self, status: u32) -> String {
+        self.context.verbs().wc_status_name(status)
+    }
+
+    /// All errors, with the QPs that ended in another state than they should.
+    pub(super) fn take_errors(&mut self) -> Result<Vec<HostError>, VerbsError> {
+        self.take_async_events()?;
+        for at in 0..self.qps.len() {
+            let state = self.qps[at].state()?;
+            if state != RTS {
+                self.note(at as u32 + 1, format!("the QP is in state {state}"));
+            }
+        }
+        Ok(std::mem::take(&mut self.errors))
+    }
+
+    /// The host's counters.
+    pub(super) fn counters(&self) -> Counters {
+        sysfs::counters(&self.port_folder, self.interface.as_deref())
+    }
+
+    /// What the memory of a message (both from 0) holds, if this host is the one that receives it.
+    pub(super) fn delivery(&self, connection: u32, message: u32) -> Option<proto::Delivery> {
+        let verb = self.config.traffic.load.verb(connection + 1, message);
+        if verb.data_sender() == self.role {
+            return None;
+        }
+        let content = self.layout.verify(&self.memory, connection, message);
+        Some(proto::Delivery {
+            connection: connection + 1,
+            message: message + 1,
+            bytes: content.bytes,
+            intact: content.intact,
+        })
+    }
+}
+
+/// The number of a work request: of the message (both from 0) that it is for.
+pub(super) const fn id_of(connection: u32, message: u32) -> u64 {
+    (connection as u64) << 32 | message as u64
+}
+
+/// The message (both from 0) that a work request was for.
+pub(super) const fn message_of(id: u64) -> (u32, u32) {
+    ((id >> 32) as u32, id as u32)
+}
+
+/// The GIDs that connections use in turn: the one that the orchestrator names, or those of the host's addresses.
+fn gids_of(config: &TestConfig, role: Role, index: Option<u32>, table: &[Gid]) -> Result<Vec<Gid>, String> {
+    // The attributes of a QP have 8 bits for it.
+    let usable = || table.iter().filter(|gid| gid.ip().is_some() && gid.index < 256);
+    let known = || {
+        let list: Vec<_> =
+            usable().filter_map(|gid| Some(format!("{} is {}", gid.index, gid.ip()?))).collect();
+        if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+    };
+    if let Some(index) = index {
+        let named = usable().find(|gid| gid.index == index).copied();
+        return named
+            .map(|gid| vec![gid])
+            .ok_or_else(|| format!("gid-index: {index} is no RoCE v2 GID; those of the port: {}", known()));
+    }
+    let addresses = &config.host(role).ip_list;
+    let used = if config.traffic.multi_gid { addresses.len() } else { 1 };
+    let gid_of = |ip: IpAddr| {
+        usable().find(|gid| gid.ip() == Some(ip)).copied().ok_or_else(|| {
+            format!(
+                "{}.ip-list: no RoCE v2 GID of the port is {ip} (`ip address add {ip}/PREFIX dev IF` makes one); \
+                 those of the port: {}",
+                role.name(),
+                known()
+            )
+        })
+    };
+    addresses.iter().take(used).map(|cidr| gid_of(cidr.addr)).collect()
+}
+
+/// Memory for all messages, filled with what each side has before anything is sent.
+fn memory_of(config: &TestConfig, role: Role, layout: &Layout, pd: &Rc<Pd>) -> Result<Mr, Status> {
+    let bytes = usize::try_from(layout.bytes()).map_err(cannot)?;
+    let mut memory = Mr::new(pd, bytes, access_of(config, role)).map_err(|error| {
+        cannot(format!("{bytes} bytes of message memory: {error}; lower the test, or raise `ulimit -l`"))
+    })?;
+    let traffic = &config.traffic;
+    for connection in 0..traffic.load.connections() {
+        for message in 0..traffic.num_msgs_per_qp {
+            let verb = traffic.load.verb(connection + 1, message);
+            if verb.data_sender() == role {
+                layout.fill_sender(&mut memory, connection, message);
+            } else {
+                layout.fill_receiver(&mut memory, connection, message);
+            }
+        }
+    }
+    Ok(memory)
+}
+
+/// What the peer may do with a host's memory: what the test asks it to, and nothing else.
+fn access_of(config: &TestConfig, role: Role) -> Access {
+    let traffic = &config.traffic;
+    let carries = |verb| {
+        (1..=traffic.load.connections()).any(|qpn| traffic.load.carries(qpn, traffic.num_msgs_per_qp, verb))
+    };
+    match role {
+        Role::Requester => Access::default(),
+        Role::Responder => Access { remote_write: carries(Verb::Write), remote_read: carries(Verb::Read) },
+    }
+}
+
+/// Completion queues and QPs. A completion queue serves as many QPs as it has room for.
+fn queues_of(
+    config: &TestConfig,
+    role: Role,
+    port: u8,
+    max_cqe: u32,
+    channel: &Rc<Channel>,
+    pd: &Rc<Pd>,
+) -> Result<(Vec<Rc<Cq>>, Vec<Qp>), Status> {
+    let connections = config.traffic.load.connections();
+    let depth_of = |connection| limits::queue_depth(config, role, connection).max(1);
+    let depth = (0..connections).map(depth_of).max().unwrap_or(1);
+    let per_cq = (max_cqe / depth).max(1);
+    let (mut cqs, mut qps) = (Vec::<Rc<Cq>>::new(), Vec::with_capacity(connections as usize));
+    for connection in 0..connections {
+        let failed = |error: VerbsError| {
+            cannot(format!(
+                "traffic.num-connections: at connection {} of {connections}: {error}",
+                connection + 1
+            ))
+        };
+        if connection % per_cq == 0 {
+            let served = per_cq.min(connections - connection);
+            cqs.push(Cq::new(channel, served * depth).map_err(failed)?);
+        }
+        let cq = cqs.last().expect("the first connection makes one");
+        let own = depth_of(connection);
+        let capacity = match role {
+            Role::Requester => QpCapacity { sends: own, receives: 1 },
+            Role::Responder => QpCapacity { sends: 1, receives: own },
+        };
+        let qp = Qp::new(pd, cq, capacity).map_err(failed)?;
+        qp.to_init(port, access_of(config, role)).map_err(failed)?;
+        qps.push(qp);
+    }
+    Ok((cqs, qps))
+}
+
+/// First PSN of a host's end of a connection (from 0): the test's, where it names the requester's, or a random one.
+fn initial_psn(config: &TestConfig, role: Role, connection: u32) -> u32 {
+    let given = config.traffic.initial_psn.filter(|_| role == Role::Requester);
+    let random = mix(mix(config.traffic.seed ^ role as u64) ^ u64::from(connection));
+    given.unwrap_or(Psn::new(random as u32).value())
+}
+
+#[cfg(test)]
+mod tests {
+    use corpus::Load;
+
+    use super::*;
+    use crate::verbs::GidType;
+
+    fn gid(index: u32, ip: &str, kind: GidType) -> Gid {
+        let ip: IpAddr = ip.parse().unwrap();
+        let raw = match ip {
+            IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
+            IpAddr::V6(v6) => v6.octets(),
+        };
+        Gid { index, kind, raw, interface: 2 }
+    }
+
+    #[test]
+    fn addresses_find_their_gids() {
+        let table = [
+            gid(0, "10.0.0.1", GidType::RoceV1),
+            gid(1, "10.0.0.1", GidType::RoceV2),
+            gid(2, "10.0.0.3", GidType::RoceV2),
+            gid(300, "10.0.0.4", GidType::RoceV2),
+        ];
+        let mut config = TestConfig::default();
+        let indices = |config: &TestConfig, index| -> Result<Vec<u32>, String> {
+            let gids = gids_of(config, Role::Requester, index, &table)?;
+            Ok(gids.iter().map(|gid| gid.index).collect())
+        };
+        assert_eq!(indices(&config, None), Ok(vec![1]));
+        assert_eq!(indices(&config, Some(2)), Ok(vec![2]));
+        assert!(
+            indices(&config, Some(0))
+                .unwrap_err()
+                .contains("those of the port: 1 is 10.0.0.1, 2 is 10.0.0.3")
+        );
+        config.requester.ip_list.push("10.0.0.3/24".parse().unwrap());
+        assert_eq!(indices(&config, None), Ok(vec![1]));
+        config.traffic.multi_gid = true;
+        assert_eq!(indices(&config, None), Ok(vec![1, 2]));
+        config.requester.ip_list.push("10.0.0.4/24".parse().unwrap());
+        assert!(
+            indices(&config, None)
+                .unwrap_err()
+                .starts_with("requester.ip-list: no RoCE v2 GID of the port is 10.0.0.4 ")
+        );
+    }
+
+    #[test]
+    fn a_peer_may_do_no_more_than_the_test() {
+        let mut config = TestConfig::default();
+        assert_eq!(access_of(&config, Role::Requester), Access::default());
+        assert_eq!(access_of(&config, Role::Responder), Access { remote_write: true, remote_read: false });
+        config.traffic.load = Load::Alternating { connections: 2 };
+        assert_eq!(access_of(&config, Role::Responder), Access { remote_write: false, remote_read: true });
+        config.traffic.num_msgs_per_qp = 1;
+        assert_eq!(access_of(&config, Role::Responder), Access::default());
+    }
+
+    #[test]
+    fn psns_are_the_tests_or_differ_by_role_and_connection() {
+        let mut config = TestConfig::default();
+        let psns = |config: &TestConfig| {
+            [(Role::Requester, 0), (Role::Requester, 1), (Role::Responder, 0)]
+                .map(|(role, connection)| initial_psn(config, role, connection))
+        };
+        let [a, b, c] = psns(&config);
+        assert!(a != b && a != c && b != c);
+        assert!([a, b, c].iter().all(|psn| *psn < Psn::SPACE));
+        config.traffic.initial_psn = Some(0xff_fffe);
+        assert_eq!(psns(&config), [0xff_fffe, 0xff_fffe, c]);
+    }
+
+    #[test]
+    fn numbers_of_work_requests_come_back() {
+        assert_eq!(message_of(id_of(9_999, 999_999)), (9_999, 999_999));
+    }
+}

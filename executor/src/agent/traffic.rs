@@ -1,0 +1,305 @@
+//! The traffic of a test at its host: posting, and taking completions.
+
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use corpus::{Role, Verb};
+use dumper::Nanos;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::time::{ClockId, clock_gettime};
+use tonic::Status;
+
+use super::poster::Poster;
+use super::proto::{
+    self, Completion, Completions, Outstanding, Settled, StillOutstanding, event::Event as Said,
+    step::Step as Asked,
+};
+use super::session::{End, Out, Steps, out_of_order};
+use super::test::{Test, message_of};
+use crate::verbs::{VerbsError, WorkCompletion};
+
+/// Requests that are posted before completions are looked for.
+const POSTED_AT_ONCE: usize = 64;
+
+/// Completions, or outstanding messages, in one message to the client.
+const REPORTED_AT_ONCE: usize = 512;
+
+/// How long nothing may happen before the thread looks around by itself, in case a wake-up was lost: a driver under
+/// test may well lose one.
+const LOOK_AROUND: Duration = Duration::from_millis(500);
+
+/// What a host does in a test.
+pub(super) enum Traffic {
+    Requester(Requester),
+    Responder(Responder),
+}
+
+/// Posts requests.
+pub(super) struct Requester {
+    poster: Poster,
+    message_bytes: u64,
+    completions: Vec<Completion>,
+    settled: bool,
+    /// First posting and last completion of what completed, and the bytes of it.
+    span: Option<(Nanos, Nanos)>,
+    bytes: u64,
+}
+
+/// Posts Receives for Sends.
+pub(super) struct Responder {
+    connections: Vec<Receives>,
+}
+
+/// The Receives of a connection.
+struct Receives {
+    /// Messages that are Sends, in their order.
+    sends: Vec<u32>,
+    /// Receives posted, ever.
+    posted: usize,
+    /// Bytes of each Receive that completed.
+    received: Vec<u32>,
+}
+
+impl Traffic {
+    /// The traffic of a connected test; a responder posts its first Receives.
+    pub(super) fn new(test: &Test) -> Result<Self, VerbsError> {
+        let traffic = &test.config.traffic;
+        if test.role == Role::Requester {
+            return Ok(Self::Requester(Requester {
+                poster: Poster::new(traffic),
+                message_bytes: traffic.message_size.into(),
+                completions: Vec::new(),
+                settled: false,
+                span: None,
+                bytes: 0,
+            }));
+        }
+        let mut responder = Responder { connections: Vec::new() };
+        for connection in 0..traffic.load.connections() {
+            let is_send = |message: &u32| traffic.load.verb(connection + 1, *message) == Verb::Send;
+            let sends: Vec<_> = (0..traffic.num_msgs_per_qp).filter(is_send).collect();
+            let first = sends.len().min(traffic.recv_depth as usize);
+            responder.connections.push(Receives { sends, posted: 0, received: Vec::new() });
+            for _ in 0..first {
+                responder.post_next(test, connection)?;
+            }
+        }
+        Ok(Self::Responder(responder))
+    }
+
+    /// What arrived of a message, as the application was told: a Send is there when its Receive has completed.
+    pub(super) fn told(&self, found: proto::Delivery) -> proto::Delivery {
+        let Self::Responder(responder) = self else { return found };
+        let receives = &responder.connections[found.connection as usize - 1];
+        match receives.sends.binary_search(&(found.message - 1)) {
+            Err(_) => found,
+            Ok(at) => {
+                let told = receives.received.get(at).copied().unwrap_or(0);
+                proto::Delivery { bytes: found.bytes.min(told.into()), ..found }
+            }
+        }
+    }
+
+    /// Goodput of what this host posted, in bits per second.
+    pub(super) fn goodput(&self) -> Option<f64> {
+        let Self::Requester(Requester { span: Some((first, last)), bytes, .. }) = self else { return None };
+        let seconds = (*last - *first).as_secs_f64();
+        (seconds > 0.0).then(|| *bytes as f64 * 8.0 / seconds)
+    }
+
+    /// Does one round of work; whether there was any.
+    fn work(&mut self, test: &mut Test, taken: &mut Vec<WorkCompletion>) -> Result<bool, End> {
+        let mut busy = false;
+        if let Self::Requester(requester) = self {
+            busy = requester.post(test)?;
+        }
+        test.poll(taken)?;
+        busy |= !taken.is_empty();
+        let now = monotonic();
+        for completion in taken.drain(..) {
+            match self {
+                Self::Requester(requester) => requester.complete(test, &completion, now),
+                Self::Responder(responder) => responder.complete(test, &completion),
+            }
+        }
+        Ok(busy)
+    }
+}
+
+impl Requester {
+    fn post(&mut self, test: &Test) -> Result<bool, End> {
+        for posted in 0..POSTED_AT_ONCE {
+            let Some((connection, message)) = self.poster.next(monotonic) else { return Ok(posted > 0) };
+            test.post_request(connection, message).map_err(|error| {
+                let (connection, message) = (connection + 1, message + 1);
+                Status::internal(format!("message {message} of connection {connection}: {error}"))
+            })?;
+        }
+        Ok(true)
+    }
+
+    fn complete(&mut self, test: &mut Test, completion: &WorkCompletion, now: Nanos) {
+        let (connection, message) = message_of(completion.id);
+        let success = completion.status == 0;
+        let Some(posted) = self.poster.complete(connection, message, success) else {
+            let what = format!("a completion (status {}) names no outstanding message", completion.status);
+            return test.note(connection.saturating_add(1), what);
+        };
+        if success {
+            self.bytes += self.message_bytes;
+            let (first, _) = self.span.unwrap_or((posted, now));
+            self.span = Some((first.min(posted), now));
+        }
+        self.completions.push(Completion {
+            connection: connection + 1,
+            message: message + 1,
+            posted_ns: posted.0,
+            completed_ns: now.0,
+            bytes: self.message_bytes,
+            wc_status: completion.status,
+            vendor_error: completion.vendor_error,
+        });
+    }
+
+    /// Tells of completions: when there are many, or when there is nothing else to do.
+    fn report(&mut self, out: &Out, busy: bool) -> Result<(), End> {
+        if self.completions.len() >= REPORTED_AT_ONCE || (!busy && !self.completions.is_empty()) {
+            out.say(Said::Completions(Completions { completions: std::mem::take(&mut self.completions) }))?;
+        }
+        Ok(())
+    }
+
+    /// Says once that nothing more will complete, or that the deadline has passed.
+    fn settle(&mut self, out: &Out, deadline: Instant) -> Result<(), End> {
+        if self.settled || !(self.poster.is_settled() || Instant::now() >= deadline) {
+            return Ok(());
+        }
+        self.settled = true;
+        self.poster.stop();
+        self.report(out, false)?;
+        let outstanding = self.poster.outstanding().map(|(connection, message, posted)| Outstanding {
+            connection: connection + 1,
+            message: message + 1,
+            posted_ns: posted.0,
+        });
+        let outstanding: Vec<_> = outstanding.collect();
+        for messages in outstanding.chunks(REPORTED_AT_ONCE) {
+            out.say(Said::StillOutstanding(StillOutstanding { messages: messages.to_vec() }))?;
+        }
+        out.say(Said::Settled(Settled { unposted: self.poster.unposted() }))
+    }
+}
+
+impl Responder {
+    /// Posts the Receive of the next Send of a connection, if there is one.
+    fn post_next(&mut self, test: &Test, connection: u32) -> Result<(), VerbsError> {
+        let receives = &mut self.connections[connection as usize];
+        let Some(message) = receives.sends.get(receives.posted) else { return Ok(()) };
+        receives.posted += 1;
+        test.post_receive(connection, *message)
+    }
+
+    fn complete(&mut self, test: &mut Test, completion: &WorkCompletion) {
+        let (connection, message) = message_of(completion.id);
+        let number = connection.saturating_add(1);
+        let Some(receives) = self.connections.get_mut(connection as usize) else {
+            return test.note(0, format!("a completion of a Receive has the number {:#x}", completion.id));
+        };
+        match completion.status {
+            0 => {}
+            FLUSHED => return,
+            status => {
+                let name = test.status_name(status);
+                return test.note(number, format!("a Receive ended with status {status} ({name})"));
+            }
+        }
+        // Receives complete in the order in which they were posted (IBA vol. 1, 10.8.5.1).
+        if receives.sends.get(receives.received.len()) != Some(&message) {
+            let what =
+                format!("the Receive of message {} completed out of its turn", message.saturating_add(1));
+            return test.note(number, what);
+        }
+        receives.received.push(completion.bytes);
+        if let Err(error) = self.post_next(test, connection) {
+            test.note(number, format!("no further Receive could be posted: {error}"));
+        }
+    }
+}
+
+/// `IBV_WC_WR_FLUSH_ERR`: what becomes of requests that an error of their QP leaves behind.
+const FLUSHED: u32 = 5;
+
+/// Runs a test's traffic until the client asks for its end.
+pub(super) fn drive(
+    test: &mut Test,
+    traffic: &mut Traffic,
+    patience: Duration,
+    steps: &mut Steps,
+    out: &Out,
+) -> Result<(), End> {
+    let deadline = Instant::now() + patience;
+    let mut taken = Vec::new();
+    loop {
+        match steps.try_next()? {
+            None => {}
+            Some(Asked::Finish(_)) => break,
+            Some(other) => return Err(out_of_order("Finish", &other).into()),
+        }
+        let mut busy = traffic.work(test, &mut taken)?;
+        if !busy {
+            // What completed before the queues were armed is not told by them.
+            test.arm()?;
+            busy = traffic.work(test, &mut taken)?;
+        }
+        if let Traffic::Requester(requester) = traffic {
+            requester.report(out, busy)?;
+            requester.settle(out, deadline)?;
+        }
+        if !busy {
+            let unsettled = matches!(traffic, Traffic::Requester(requester) if !requester.settled);
+            let left = deadline.saturating_duration_since(Instant::now());
+            wait(test, steps, if unsettled { LOOK_AROUND.min(left) } else { LOOK_AROUND })?;
+        }
+    }
+    if let Traffic::Requester(requester) = traffic {
+        requester.poster.stop();
+    }
+    while traffic.work(test, &mut taken)? {}
+    match traffic {
+        Traffic::Requester(requester) => requester.report(out, false),
+        Traffic::Responder(_) => Ok(()),
+    }
+}
+
+/// Sleeps until there is a completion, an event of the device, or a step.
+fn wait(test: &mut Test, steps: &mut Steps, at_most: Duration) -> Result<(), End> {
+    let mut waited = [
+        PollFd::new(test.channel.as_fd(), PollFlags::POLLIN),
+        PollFd::new(test.context.as_fd(), PollFlags::POLLIN),
+        PollFd::new(steps.wake.as_fd(), PollFlags::POLLIN),
+    ];
+    // Rounded up, so that the last millisecond before a deadline is not spent turning around.
+    let millis = u16::try_from(at_most.as_micros().div_ceil(1_000)).unwrap_or(u16::MAX);
+    match poll(&mut waited, PollTimeout::from(millis)) {
+        Ok(_) | Err(Errno::EINTR) => {}
+        Err(error) => return Err(Status::internal(format!("poll: {error}")).into()),
+    }
+    let [completed, reported, stepped] = waited.map(|fd| fd.any().unwrap_or(true));
+    if completed {
+        test.channel.clear()?;
+    }
+    if reported {
+        test.take_async_events()?;
+    }
+    if stepped {
+        steps.clear_wake();
+    }
+    Ok(())
+}
+
+/// Now, by `CLOCK_MONOTONIC`.
+fn monotonic() -> Nanos {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
+    Nanos(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
+}

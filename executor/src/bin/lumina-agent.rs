@@ -1,0 +1,73 @@
+//! `lumina-agent`: see `lumina-agent --help`.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+
+use clap::Parser;
+use executor::agent::{AgentService, DEFAULT_ADDRESS, Host, HostOptions};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tonic::transport::server::TcpIncoming;
+
+const ABOUT: &str = "Drives this host's RDMA stack for lumina-fuzz.";
+
+const AFTER_HELP: &str = "\
+The agent runs on each host of a testbed, beside the RDMA device under test. An orchestrator (lumina-fuzz) opens one \
+test at a time; when it goes away, in whatever way, everything that the test made is destroyed. The agent needs \
+libibverbs (Debian: apt-get install libibverbs1 ibverbs-providers), an RDMA device, and no root if the device's \
+permissions and `ulimit -l` allow what tests need; the kernel log and RoCE parameters do need root.
+
+It listens for programs of this host alone unless --listen says otherwise, and whoever reaches it may run traffic: \
+on other addresses than 127.0.0.1 it belongs on a management network.
+
+Try it without hardware: modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0; lumina-agent
+Exit codes: 0 stopped by SIGTERM or SIGINT, 1 failed, 2 usage.";
+
+#[derive(Parser)]
+#[command(name = "lumina-agent", version, about = ABOUT, after_help = AFTER_HELP, max_term_width = 100)]
+struct Cli {
+    /// Address to listen on; port 0 takes a free one. The address is printed on stdout.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value_t = DEFAULT_ADDRESS)]
+    listen: SocketAddr,
+    /// RDMA device that tests may use, such as mlx5_0; may be given several times. All if there is none.
+    #[arg(long, value_name = "NAME")]
+    device: Vec<String>,
+    /// Most MiB of message memory of a test; never more than half of what the host has free.
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    max_memory: u32,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match serve(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("lumina-agent: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+// One thread answers; a test has one of its own.
+#[tokio::main(flavor = "current_thread")]
+async fn serve(cli: Cli) -> Result<(), String> {
+    let handler = |kind| signal(kind).map_err(|error| format!("signals: {error}"));
+    let (mut terminate, mut interrupt) =
+        (handler(SignalKind::terminate())?, handler(SignalKind::interrupt())?);
+    let stop = async {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    };
+    let listener = TcpListener::bind(cli.listen).await.map_err(|error| {
+        format!(
+            "cannot listen on {}: {error}; is another agent running? --listen takes another address",
+            cli.listen
+        )
+    })?;
+    let address = listener.local_addr().map_err(|error| error.to_string())?;
+    println!("lumina-agent listens on {address}");
+    let host = Host::new(HostOptions { devices: cli.device, max_memory: u64::from(cli.max_memory) << 20 });
+    AgentService::new(host).serve(TcpIncoming::from(listener), stop).await.map_err(|error| error.to_string())
+}

@@ -1,0 +1,105 @@
+//! What `ethtool -S` shows: an ioctl, for which no crate is at hand.
+
+use std::collections::BTreeMap;
+use std::ffi::c_char;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::libc;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+
+/// `SIOCETHTOOL` (linux/sockios.h).
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+/// `ETHTOOL_GSSET_INFO`, `ETHTOOL_GSTRINGS`, `ETHTOOL_GSTATS`, `ETH_SS_STATS` (linux/ethtool.h).
+const GSSET_INFO: u32 = 0x37;
+const GSTRINGS: u32 = 0x1b;
+const GSTATS: u32 = 0x1d;
+const SS_STATS: u32 = 1;
+/// `ETH_GSTRING_LEN`: bytes of a name.
+const NAME_BYTES: usize = 32;
+/// Most counters that a device may have; mlx5 has some 2000 with all its queues.
+const MAX_COUNTERS: usize = 1 << 16;
+/// The kernel fills in as many as there are at that moment, whatever it was asked for: room for queues that were added
+/// since they were counted.
+const SLACK: usize = 2;
+
+/// Counters of a network device, by their names. None for a device that has none.
+///
+/// # Errors
+/// There is no such device, or its driver fails.
+pub fn statistics(interface: &str) -> io::Result<BTreeMap<String, u64>> {
+    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
+
+    // struct ethtool_sset_info: command, reserved, mask of sets (64 bits), then one count for each set in the mask.
+    let mut info = [u64::from(GSSET_INFO), 1 << SS_STATS, 0];
+    match call(&socket, interface, &mut info) {
+        Ok(()) => {}
+        Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(BTreeMap::new()),
+        Err(error) => return Err(error),
+    }
+    let counted = if info[1] == 0 { 0 } else { (info[2] as u32) as usize };
+    if counted == 0 {
+        return Ok(BTreeMap::new());
+    }
+    if counted > MAX_COUNTERS {
+        return Err(io::Error::other(format!("{interface} claims to have {counted} counters")));
+    }
+
+    // struct ethtool_gstrings: command, set, count, then the names, from byte 12 on.
+    let mut strings = vec![0_u64; 2 + counted * SLACK * NAME_BYTES / 8];
+    strings[0] = u64::from(GSTRINGS) | u64::from(SS_STATS) << 32;
+    strings[1] = counted as u64;
+    call(&socket, interface, &mut strings)?;
+    // struct ethtool_stats: command, count, then the values.
+    let mut stats = vec![0_u64; 1 + counted * SLACK];
+    stats[0] = u64::from(GSTATS) | (counted as u64) << 32;
+    call(&socket, interface, &mut stats)?;
+
+    let bytes: Vec<u8> = strings.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let names = bytes[12..].chunks_exact(NAME_BYTES);
+    // What both calls told of: a device whose queues change in between is read again by who needs it.
+    let both = (strings[1] as u32 as usize).min((stats[0] >> 32) as usize).min(counted * SLACK);
+    Ok(names.zip(&stats[1..]).take(both).map(|(name, value)| (name_of(name), *value)).collect())
+}
+
+fn name_of(name: &[u8]) -> String {
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    String::from_utf8_lossy(&name[..end]).trim().to_owned()
+}
+
+/// Calls ethtool's ioctl with a command's data. Words of 64 bits keep it aligned; little-endian hosts only, as the
+/// packing above says.
+fn call(socket: &OwnedFd, interface: &str, data: &mut [u64]) -> io::Result<()> {
+    // SAFETY: an ifreq of zeros is one without name and data.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if interface.len() >= request.ifr_name.len() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as c_char;
+    }
+    request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
+    // SAFETY: the request names a device by a text that ends in zero, and data that is as long as the command needs.
+    let returned = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
+    if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_has_no_counters_and_a_missing_device_is_an_error() {
+        assert_eq!(statistics("lo").unwrap(), BTreeMap::new());
+        assert_eq!(statistics("no-such-if").unwrap_err().raw_os_error(), Some(libc::ENODEV));
+        assert!(statistics("a name that no device can have").is_err());
+    }
+
+    #[test]
+    fn names_end_at_their_zero() {
+        let mut name = [0; NAME_BYTES];
+        name[..5].copy_from_slice(b"rx_ok");
+        assert_eq!(name_of(&name), "rx_ok");
+        assert_eq!(name_of(&[b'x'; NAME_BYTES]), "x".repeat(32));
+    }
+}

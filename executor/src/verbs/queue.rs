@@ -1,0 +1,465 @@
+//! Completion channels, completion queues and queue pairs.
+
+use std::mem::MaybeUninit;
+use std::net::IpAddr;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::ptr;
+use std::rc::Rc;
+
+use nix::errno::Errno;
+
+use super::context::{gid_of, set_nonblocking};
+use super::sys::{self, QpAttr, qp_mask, qp_state};
+use super::{Access, Context, Mr, Pd, VerbsError};
+
+/// Completions that are taken at once.
+const POLLED_AT_ONCE: usize = 32;
+
+/// Hops that packets may take: what RDMA stacks use by default.
+const HOP_LIMIT: u8 = 64;
+
+/// The state of a QP that can send and receive.
+pub const RTS: &str = "RTS";
+
+/// Where completion queues tell that they have something.
+pub struct Channel {
+    context: Rc<Context>,
+    raw: *mut sys::CompChannel,
+}
+
+impl Channel {
+    /// Makes a channel.
+    ///
+    /// # Errors
+    /// The system has no room for one.
+    pub fn new(context: &Rc<Context>) -> Result<Rc<Self>, VerbsError> {
+        // SAFETY: the context is open.
+        let raw = unsafe { (context.verbs.functions.create_comp_channel)(context.raw) };
+        if raw.is_null() {
+            return Err(VerbsError::last_of("ibv_create_comp_channel"));
+        }
+        let channel = Rc::new(Self { context: Rc::clone(context), raw });
+        set_nonblocking(channel.as_fd()).map_err(|source| VerbsError::Call { call: "fcntl", source })?;
+        Ok(channel)
+    }
+
+    /// Takes everything that queues have told. Which queue it was does not matter to those who look into all of them.
+    ///
+    /// # Errors
+    /// The device has gone.
+    pub fn clear(&self) -> Result<(), VerbsError> {
+        loop {
+            let (mut cq, mut unused) = (ptr::null_mut(), ptr::null_mut());
+            let get = self.context.verbs.functions.get_cq_event;
+            // SAFETY: the channel is open, and both places are valid.
+            if unsafe { get(self.raw, &raw mut cq, &raw mut unused) } != 0 {
+                return match Errno::last() {
+                    Errno::EAGAIN | Errno::EINTR => Ok(()),
+                    _ => Err(VerbsError::last_of("ibv_get_cq_event")),
+                };
+            }
+            // SAFETY: destroying a queue waits for its events to be acknowledged, so it is still there.
+            unsafe { (self.context.verbs.functions.ack_cq_events)(cq, 1) };
+        }
+    }
+}
+
+impl AsFd for Channel {
+    /// Becomes readable when a queue that was armed has something.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the descriptor is the channel's own, open until it is dropped.
+        unsafe { BorrowedFd::borrow_raw((*self.raw).fd) }
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        // SAFETY: it came from ibv_create_comp_channel, is destroyed once, and its queues have gone: each keeps it.
+        unsafe { (self.context.verbs.functions.destroy_comp_channel)(self.raw) };
+    }
+}
+
+/// The end of a work request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkCompletion {
+    /// The number that the request was given.
+    pub id: u64,
+    /// `enum ibv_wc_status`; 0 is success.
+    pub status: u32,
+    /// The driver's own code of an error.
+    pub vendor_error: u32,
+    /// Bytes that a Receive took.
+    pub bytes: u32,
+    /// The QP.
+    pub qpn: u32,
+}
+
+/// A completion queue.
+pub struct Cq {
+    channel: Rc<Channel>,
+    raw: *mut sys::Cq,
+}
+
+impl Cq {
+    /// Makes a queue of at least so many entries.
+    ///
+    /// # Errors
+    /// The device has no such large queue.
+    pub fn new(channel: &Rc<Channel>, entries: u32) -> Result<Rc<Self>, VerbsError> {
+        let context = &channel.context;
+        let entries = i32::try_from(entries).unwrap_or(i32::MAX);
+        // SAFETY: context and channel are open; the queue's own pointer is not used.
+        let raw = unsafe {
+            (context.verbs.functions.create_cq)(context.raw, entries, ptr::null_mut(), channel.raw, 0)
+        };
+        if raw.is_null() {
+            return Err(VerbsError::last_of("ibv_create_cq"));
+        }
+        Ok(Rc::new(Self { channel: Rc::clone(channel), raw }))
+    }
+
+    /// Has the channel tell when the next completion comes. One that came before is not told: poll once more.
+    ///
+    /// # Errors
+    /// The device refuses.
+    pub fn arm(&self) -> Result<(), VerbsError> {
+        // SAFETY: a queue's context is open for as long as the queue is.
+        let notify = unsafe { (*(*self.raw).context).ops.req_notify_cq };
+        let notify = notify.ok_or_else(|| missing("req_notify_cq"))?;
+        // SAFETY: the queue is open.
+        VerbsError::check("ibv_req_notify_cq", unsafe { notify(self.raw, 0) })
+    }
+
+    /// Takes completions, oldest first; whether there were any.
+    ///
+    /// # Errors
+    /// The queue is broken.
+    pub fn poll(&self, taken: &mut Vec<WorkCompletion>) -> Result<bool, VerbsError> {
+        let mut entries = [sys::Wc::default(); POLLED_AT_ONCE];
+        // SAFETY: a queue's context is open for as long as the queue is.
+        let poll = unsafe { (*(*self.raw).context).ops.poll_cq }.ok_or_else(|| missing("poll_cq"))?;
+        // SAFETY: the queue is open, and there is room for as many entries as are asked for.
+        let found = unsafe { poll(self.raw, POLLED_AT_ONCE as i32, entries.as_mut_ptr()) };
+        let found = usize::try_from(found).map_err(|_| VerbsError::last_of("ibv_poll_cq"))?;
+        taken.extend(entries.iter().take(found).map(|wc| WorkCompletion {
+            id: wc.wr_id,
+            status: wc.status,
+            vendor_error: wc.vendor_err,
+            bytes: wc.byte_len,
+            qpn: wc.qp_num,
+        }));
+        Ok(found > 0)
+    }
+}
+
+impl Drop for Cq {
+    fn drop(&mut self) {
+        // SAFETY: it came from ibv_create_cq, is destroyed once, and its QPs have gone: each keeps it.
+        unsafe { (self.channel.context.verbs.functions.destroy_cq)(self.raw) };
+    }
+}
+
+/// A driver that does not do what every driver does.
+fn missing(call: &'static str) -> VerbsError {
+    VerbsError::Call { call, source: std::io::ErrorKind::Unsupported.into() }
+}
+
+/// Requests that the queues of a QP hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QpCapacity {
+    /// In the send queue.
+    pub sends: u32,
+    /// In the receive queue.
+    pub receives: u32,
+}
+
+/// What a QP is told of its peer before it can receive (IBA vol. 1, 10.3.1.4, Init to RTR).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToRtr {
+    /// Path MTU in bytes, one of the five.
+    pub mtu: u32,
+    /// The peer's QPN.
+    pub peer_qpn: u32,
+    /// First PSN that the peer sends.
+    pub peer_psn: u32,
+    /// The peer's address.
+    pub peer_ip: IpAddr,
+    /// Reads that the peer may have outstanding.
+    pub max_dest_rd_atomic: u8,
+    /// RNR timer code.
+    pub min_rnr_timer: u8,
+    /// The host's port.
+    pub port: u8,
+    /// Index of the host's GID.
+    pub gid_index: u8,
+    /// Traffic class field (DSCP and ECN) of its packets.
+    pub traffic_class: u8,
+    /// Service level.
+    pub service_level: u8,
+}
+
+/// What a QP is told before it can send (IBA vol. 1, 10.3.1.5, RTR to RTS).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ToRts {
+    /// First PSN that it sends.
+    pub psn: u32,
+    /// ACK timeout exponent.
+    pub timeout: u8,
+    /// Retry budget.
+    pub retry_cnt: u8,
+    /// Retry budget of RNR NAKs.
+    pub rnr_retry: u8,
+    /// Reads that it may have outstanding.
+    pub max_rd_atomic: u8,
+}
+
+/// What a work request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Send, into a Receive of the peer.
+    Send,
+    /// RDMA Write to the peer's memory.
+    Write(Remote),
+    /// RDMA Read from the peer's memory.
+    Read(Remote),
+}
+
+/// A place in the peer's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// Address.
+    pub address: u64,
+    /// Key.
+    pub rkey: u32,
+}
+
+/// A request to post to a send queue.
+pub struct Request<'a> {
+    /// A number that its completion has.
+    pub id: u64,
+    /// What to do.
+    pub operation: Operation,
+    /// Where the data is, or is put to.
+    pub memory: &'a Mr,
+    /// Bytes of it.
+    pub range: Range<usize>,
+}
+
+/// A request to post to a receive queue.
+pub struct Receive<'a> {
+    /// A number that its completion has.
+    pub id: u64,
+    /// Where the data is put to.
+    pub memory: &'a Mr,
+    /// Bytes of it.
+    pub range: Range<usize>,
+}
+
+/// A reliable queue pair.
+pub struct Qp {
+    // Fields are dropped after the QP itself: both outlive it.
+    _cq: Rc<Cq>,
+    pd: Rc<Pd>,
+    raw: *mut sys::Qp,
+}
+
+impl Qp {
+    /// Makes a QP, both of whose queues complete to `cq`.
+    ///
+    /// # Errors
+    /// The device has no room for it.
+    pub fn new(pd: &Rc<Pd>, cq: &Rc<Cq>, capacity: QpCapacity) -> Result<Self, VerbsError> {
+        let mut init = sys::QpInitAttr {
+            qp_context: ptr::null_mut(),
+            send_cq: cq.raw,
+            recv_cq: cq.raw,
+            srq: ptr::null_mut(),
+            cap: sys::QpCap {
+                max_send_wr: capacity.sends,
+                max_recv_wr: capacity.receives,
+                max_send_sge: 1,
+                max_recv_sge: 1,
+                max_inline_data: 0,
+            },
+            qp_type: sys::QPT_RC,
+            sq_sig_all: 0,
+        };
+        // SAFETY: domain and queue are open, and the attributes are complete.
+        let raw = unsafe { (pd.context.verbs.functions.create_qp)(pd.raw, &raw mut init) };
+        if raw.is_null() {
+            return Err(VerbsError::last_of("ibv_create_qp"));
+        }
+        Ok(Self { _cq: Rc::clone(cq), pd: Rc::clone(pd), raw })
+    }
+
+    /// Its number.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        // SAFETY: the QP lives as long as this.
+        unsafe { (*self.raw).qp_num }
+    }
+
+    /// Reset to Init.
+    ///
+    /// # Errors
+    /// The device refuses.
+    pub fn to_init(&self, port: u8, access: Access) -> Result<(), VerbsError> {
+        let attr = QpAttr {
+            qp_state: qp_state::INIT,
+            port_num: port,
+            // Writing to its own memory is a right of the memory, not of the QP.
+            qp_access_flags: access.bits() & !sys::access::LOCAL_WRITE,
+            ..QpAttr::default()
+        };
+        let mask = qp_mask::PORT | qp_mask::PKEY_INDEX | qp_mask::ACCESS_FLAGS;
+        self.modify("ibv_modify_qp to Init", attr, mask)
+    }
+
+    /// Init to RTR.
+    ///
+    /// # Errors
+    /// The device refuses: the peer cannot be reached from this GID, or a value is none that it has.
+    pub fn to_rtr(&self, to: &ToRtr) -> Result<(), VerbsError> {
+        let attr = QpAttr {
+            qp_state: qp_state::RTR,
+            path_mtu: (to.mtu / 128).checked_ilog2().map_or(0, |code| code as i32),
+            dest_qp_num: to.peer_qpn,
+            rq_psn: to.peer_psn,
+            max_dest_rd_atomic: to.max_dest_rd_atomic,
+            min_rnr_timer: to.min_rnr_timer,
+            ah_attr: sys::AhAttr {
+                grh: sys::GlobalRoute {
+                    dgid: gid_of(to.peer_ip),
+                    flow_label: 0,
+                    sgid_index: to.gid_index,
+                    hop_limit: HOP_LIMIT,
+                    traffic_class: to.traffic_class,
+                },
+                sl: to.service_level,
+                is_global: 1,
+                port_num: to.port,
+                ..sys::AhAttr::default()
+            },
+            ..QpAttr::default()
+        };
+        let mask = qp_mask::AV
+            | qp_mask::PATH_MTU
+            | qp_mask::DEST_QPN
+            | qp_mask::RQ_PSN
+            | qp_mask::MAX_DEST_RD_ATOMIC
+            | qp_mask::MIN_RNR_TIMER;
+        self.modify("ibv_modify_qp to RTR", attr, mask)
+    }
+
+    /// RTR to RTS.
+    ///
+    /// # Errors
+    /// The device refuses.
+    pub fn to_rts(&self, to: &ToRts) -> Result<(), VerbsError> {
+        let attr = QpAttr {
+            qp_state: qp_state::RTS,
+            sq_psn: to.psn,
+            timeout: to.timeout,
+            retry_cnt: to.retry_cnt,
+            rnr_retry: to.rnr_retry,
+            max_rd_atomic: to.max_rd_atomic,
+            ..QpAttr::default()
+        };
+        let mask = qp_mask::SQ_PSN
+            | qp_mask::TIMEOUT
+            | qp_mask::RETRY_CNT
+            | qp_mask::RNR_RETRY
+            | qp_mask::MAX_QP_RD_ATOMIC;
+        self.modify("ibv_modify_qp to RTS", attr, mask)
+    }
+
+    /// The state that the device has it in, in the words of IBA vol. 1, 10.3.1.
+    ///
+    /// # Errors
+    /// The device does not answer.
+    pub fn state(&self) -> Result<&'static str, VerbsError> {
+        let (mut attr, mut init) = (QpAttr::default(), MaybeUninit::<sys::QpInitAttr>::zeroed());
+        let query = self.pd.context.verbs.functions.query_qp;
+        // SAFETY: the QP is open, and both places are as large as the types that the function fills.
+        let returned = unsafe { query(self.raw, &raw mut attr, qp_mask::STATE, init.as_mut_ptr()) };
+        VerbsError::check("ibv_query_qp", returned)?;
+        let names = ["Reset", "Init", "RTR", RTS, "SQD", "SQE", "Error"];
+        let at = usize::try_from(attr.qp_state).unwrap_or(usize::MAX);
+        Ok(names.get(at).copied().unwrap_or("an unknown state"))
+    }
+
+    fn modify(&self, call: &'static str, mut attr: QpAttr, mask: i32) -> Result<(), VerbsError> {
+        // SAFETY: the QP is open, and every field that the mask names is set.
+        let returned = unsafe {
+            (self.pd.context.verbs.functions.modify_qp)(self.raw, &raw mut attr, mask | qp_mask::STATE)
+        };
+        VerbsError::check(call, returned)
+    }
+
+    /// Posts a request, to be completed with an entry of the completion queue.
+    ///
+    /// # Errors
+    /// The queue is full, or the QP is in no state to take it.
+    ///
+    /// # Panics
+    /// The range is outside of the memory.
+    pub fn post_send(&self, request: &Request<'_>) -> Result<(), VerbsError> {
+        let (opcode, remote) = match request.operation {
+            Operation::Send => (sys::wr_opcode::SEND, Remote { address: 0, rkey: 0 }),
+            Operation::Write(remote) => (sys::wr_opcode::RDMA_WRITE, remote),
+            Operation::Read(remote) => (sys::wr_opcode::RDMA_READ, remote),
+        };
+        let (mut sge, num_sge) = scatter(request.memory, &request.range);
+        let mut wr = sys::SendWr {
+            wr_id: request.id,
+            next: ptr::null_mut(),
+            sg_list: &raw mut sge,
+            num_sge,
+            opcode,
+            send_flags: sys::SEND_SIGNALED,
+            imm_data: 0,
+            remote_addr: remote.address,
+            rkey: remote.rkey,
+            _rest: [0; 9],
+        };
+        let mut bad = ptr::null_mut();
+        // SAFETY: a QP's context is open for as long as the QP is.
+        let post = unsafe { (*(*self.raw).context).ops.post_send }.ok_or_else(|| missing("post_send"))?;
+        // SAFETY: the request and its list live through the call, which copies both; the data is registered memory,
+        // which the device stops using before it is freed.
+        VerbsError::check("ibv_post_send", unsafe { post(self.raw, &raw mut wr, &raw mut bad) })
+    }
+
+    /// Posts a Receive.
+    ///
+    /// # Errors
+    /// The queue is full, or the QP is in no state to take it.
+    ///
+    /// # Panics
+    /// The range is outside of the memory.
+    pub fn post_recv(&self, receive: &Receive<'_>) -> Result<(), VerbsError> {
+        let (mut sge, num_sge) = scatter(receive.memory, &receive.range);
+        let mut wr = sys::RecvWr { wr_id: receive.id, next: ptr::null_mut(), sg_list: &raw mut sge, num_sge };
+        let mut bad = ptr::null_mut();
+        // SAFETY: a QP's context is open for as long as the QP is.
+        let post = unsafe { (*(*self.raw).context).ops.post_recv }.ok_or_else(|| missing("post_recv"))?;
+        // SAFETY: as in `post_send`.
+        VerbsError::check("ibv_post_recv", unsafe { post(self.raw, &raw mut wr, &raw mut bad) })
+    }
+}
+
+/// A list of one entry for a range of memory; an empty message has none.
+fn scatter(memory: &Mr, range: &Range<usize>) -> (sys::Sge, i32) {
+    assert!(memory.holds(range.start, range.len()), "work requests name bytes inside of the memory");
+    let length = u32::try_from(range.len()).expect("messages have at most 2^31 bytes");
+    let sge = sys::Sge { addr: memory.address(range.start), length, lkey: memory.lkey() };
+    (sge, i32::from(length > 0))
+}
+
+impl Drop for Qp {
+    fn drop(&mut self) {
+        // SAFETY: it came from ibv_create_qp and is destroyed once.
+        unsafe { (self.pd.context.verbs.functions.destroy_qp)(self.raw) };
+    }
+}
