@@ -2,11 +2,15 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
 
+use nix::errno::Errno;
 use nix::libc;
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use tokio::sync::mpsc;
+use tonic::Status;
 
 use super::proto::KernelLogLine;
 
@@ -17,7 +21,7 @@ const MAX_RECORD: usize = 8192;
 
 /// The log from the moment of opening on.
 pub(super) struct KernelLog {
-    file: AsyncFd<File>,
+    file: File,
     after_gap: bool,
 }
 
@@ -29,32 +33,57 @@ impl KernelLog {
     pub(super) fn open() -> io::Result<Self> {
         let mut file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(DEVICE)?;
         file.seek(SeekFrom::End(0))?;
-        // Some systems let it be opened and refuse the first read.
-        match file.read(&mut [0; MAX_RECORD]) {
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(error),
-            _ => file.seek(SeekFrom::End(0))?,
-        };
-        Ok(Self { file: AsyncFd::register_with_interest(file, Interest::READABLE)?, after_gap: false })
+        let mut log = Self { file, after_gap: false };
+        // Some systems let it be opened and refuse to have it read.
+        log.next()?;
+        log.file.seek(SeekFrom::End(0))?;
+        Ok(log)
     }
 
-    /// The next line.
-    ///
-    /// # Errors
-    /// The log cannot be read any more.
-    pub(super) async fn next(&mut self) -> io::Result<KernelLogLine> {
+    /// Hands out lines until nobody takes them any more, or `stop` is closed at its other end. Blocks.
+    pub(super) fn follow(mut self, out: &mpsc::Sender<Result<KernelLogLine, Status>>, stop: &UnixStream) {
+        loop {
+            let taken = match self.next() {
+                Ok(Some(line)) => out.blocking_send(Ok(line)).is_ok(),
+                Ok(None) => self.wait(stop),
+                Err(error) => {
+                    // If nobody is there to be told, nobody needs to be.
+                    let _ = out.blocking_send(Err(Status::internal(advice(&error))));
+                    false
+                }
+            };
+            if !taken {
+                return;
+            }
+        }
+    }
+
+    /// Waits for a line; whether it is still wanted.
+    fn wait(&self, stop: &UnixStream) -> bool {
+        let mut waited =
+            [PollFd::new(self.file.as_fd(), PollFlags::POLLIN), PollFd::new(stop.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut waited, PollTimeout::NONE) {
+            Ok(_) => waited[1].any() == Some(false),
+            Err(error) => error == Errno::EINTR,
+        }
+    }
+
+    /// The next line, if there is one.
+    fn next(&mut self) -> io::Result<Option<KernelLogLine>> {
         let mut record = [0; MAX_RECORD];
         loop {
-            let read = self.file.async_io(Interest::READABLE, |mut file| file.read(&mut record)).await;
-            match read {
+            match self.file.read(&mut record) {
                 Ok(length) => {
-                    let text = String::from_utf8_lossy(&record[..length]);
-                    if let Some(mut line) = parse(&text) {
+                    if let Some(mut line) = parse(&String::from_utf8_lossy(&record[..length])) {
                         line.after_gap = std::mem::take(&mut self.after_gap);
-                        return Ok(line);
+                        return Ok(Some(line));
                     }
                 }
                 // Lines were overwritten before they were read; the next read goes on with the oldest that is left.
                 Err(error) if error.raw_os_error() == Some(libc::EPIPE) => self.after_gap = true,
+                Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                    return Ok(None);
+                }
                 Err(error) => return Err(error),
             }
         }

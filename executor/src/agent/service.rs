@@ -1,14 +1,13 @@
 //! The service: who may have a test, and what else is asked of a host.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::pin::Pin;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::time::timeout;
-use tokio_stream::Stream;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
@@ -121,7 +120,7 @@ struct Serving {
 #[tonic::async_trait]
 impl Agent for Serving {
     type TestStream = ReceiverStream<Result<Event, Status>>;
-    type KernelLogStream = Pin<Box<dyn Stream<Item = Result<KernelLogLine, Status>> + Send>>;
+    type KernelLogStream = ReceiverStream<Result<KernelLogLine, Status>>;
 
     async fn describe(&self, _: Request<DescribeRequest>) -> Result<Response<Description>, Status> {
         let host = Arc::clone(&self.agent.host);
@@ -157,23 +156,20 @@ impl Agent for Serving {
         &self,
         _: Request<KernelLogRequest>,
     ) -> Result<Response<Self::KernelLogStream>, Status> {
-        let mut log = KernelLog::open().map_err(|error| Status::failed_precondition(kmsg::advice(&error)))?;
+        let refused = |error: std::io::Error| Status::failed_precondition(kmsg::advice(&error));
+        let log = KernelLog::open().map_err(refused)?;
         let (out, lines) = mpsc::channel(EVENTS_AHEAD);
-        let mut stopped = self.stopped.clone();
+        let (stop, asked) = UnixStream::pair().map_err(refused)?;
+        let (wanted, mut stopped) = (out.clone(), self.stopped.clone());
+        let thread = std::thread::Builder::new().name("kmsg".to_owned());
+        thread.spawn(move || log.follow(&out, &asked)).map_err(refused)?;
         tokio::spawn(async move {
-            loop {
-                let line = tokio::select! {
-                    line = log.next() => line,
-                    () = out.closed() => break,
-                    _ = stopped.changed() => break,
-                };
-                let line = line.map_err(|error| Status::internal(kmsg::advice(&error)));
-                let failed = line.is_err();
-                if out.send(line).await.is_err() || failed {
-                    break;
-                }
+            tokio::select! {
+                () = wanted.closed() => {}
+                _ = stopped.changed() => {}
             }
+            drop(stop);
         });
-        Ok(Response::new(Box::pin(ReceiverStream::new(lines))))
+        Ok(Response::new(ReceiverStream::new(lines)))
     }
 }

@@ -15,8 +15,7 @@ use tonic::Status;
 
 use super::host::Host;
 use super::proto::{
-    Connected, Deliveries, Event, Finished, Prepared, Started, Step, event::Event as Said,
-    step::Step as Asked,
+    Connected, Deliveries, Event, Finished, Prepared, Started, event::Event as Said, step::Step as Asked,
 };
 use super::test::Test;
 use super::traffic::{self, Traffic};
