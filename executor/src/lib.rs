@@ -6,6 +6,7 @@ pub mod script;
 pub mod sim;
 mod testbed;
 pub mod verbs;
+pub mod vm;
 
 pub use profile::NicProfile;
 pub use testbed::{Testbed, TestbedError};

@@ -13,6 +13,7 @@ mod progress;
 mod replay;
 mod run;
 mod targets;
+mod testbed;
 
 use std::process::ExitCode;
 
@@ -80,6 +81,8 @@ enum Command {
     Nics(nics::Args),
     /// List targets of campaigns, show one, or check a file.
     Targets(targets::Args),
+    /// Prepare the guests of the VM testbed, look whether they work, start and stop a pair.
+    Testbed(testbed::Args),
 }
 
 /// How to print.
@@ -105,6 +108,7 @@ pub fn run() -> ExitCode {
         Command::Corpus(args) => corpus::run(&args),
         Command::Nics(args) => nics::run(&args),
         Command::Targets(args) => targets::run(&args),
+        Command::Testbed(args) => testbed::run(&args),
     }
     .into()
 }

@@ -1,0 +1,142 @@
+//! What can go wrong with guests, and how to mend it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::Kernel;
+
+/// Why guests or their images cannot be had. All of these are the testbed's fault: what a guest's kernel does under
+/// test is no error but something to observe.
+#[derive(Debug, thiserror::Error)]
+pub enum VmError {
+    /// A program is not on the path.
+    #[error("{program} is not installed")]
+    Missing {
+        /// The program.
+        program: &'static str,
+        /// The Debian package that has it.
+        package: &'static str,
+    },
+    /// A file or folder cannot be read or written.
+    #[error("cannot {doing} {}: {source}", path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A program failed.
+    #[error("{doing}: {program} failed: {said}")]
+    Tool {
+        /// What was being done.
+        doing: String,
+        /// The program.
+        program: String,
+        /// The end of what it said, or how it ended.
+        said: String,
+    },
+    /// No Debian archive is known to this machine's apt.
+    #[error("this machine's apt knows no Debian archive")]
+    NoArchive,
+    /// The keys of the Debian archive are not there.
+    #[error("the keys of the Debian archive are not installed ({})", .0.display())]
+    NoKeys(PathBuf),
+    /// The archive has something else than expected.
+    #[error("package {package}: {why}")]
+    Package {
+        /// The package.
+        package: String,
+        /// What is odd.
+        why: String,
+    },
+    /// The disk has too little room.
+    #[error("{} has {free} MB free, and {needed} MB are needed", path.display())]
+    Space {
+        /// The folder.
+        path: PathBuf,
+        /// Megabytes free.
+        free: u64,
+        /// Megabytes needed.
+        needed: u64,
+    },
+    /// The agent's binary is not there, or no guest can run it.
+    #[error("the agent {}: {why}", path.display())]
+    Agent {
+        /// Its path.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// An image was never built, or is not as it was built.
+    #[error("the image of Linux {kernel}: {why}")]
+    Image {
+        /// The kernel.
+        kernel: Kernel,
+        /// What is wrong.
+        why: String,
+    },
+    /// There is no folder for the cache or the sockets.
+    #[error("{0}")]
+    Folder(String),
+    /// A guest ended, does not answer, or could not be started.
+    #[error("guest {host}: {why}{}", tail(said))]
+    Guest {
+        /// Number of its host.
+        host: u8,
+        /// What is wrong.
+        why: String,
+        /// The end of what QEMU or the guest's console said; may be empty.
+        said: String,
+    },
+}
+
+/// What was said, on lines of its own.
+fn tail(said: &str) -> String {
+    let said = said.trim_end();
+    if said.is_empty() { String::new() } else { format!("; it said last:\n{said}") }
+}
+
+impl VmError {
+    /// How to mend it.
+    #[must_use]
+    pub fn mend(&self) -> Option<String> {
+        Some(match self {
+            Self::Missing { package, .. } => format!("apt-get install {package}"),
+            Self::Io { .. } => "look at its permissions, or name another folder with --cache".into(),
+            Self::Tool { said, .. }
+                if ["resolv", "onnect", "etwork", "imed out"].iter().any(|w| said.contains(w)) =>
+            {
+                "is there a network? apt's own proxy settings apply; --mirror URI names another archive"
+                    .into()
+            }
+            Self::Tool { said, .. }
+                if said.contains("404") || said.contains("does not have a Release file") =>
+            {
+                "that archive lacks the suite; --mirror URI names another Debian archive".into()
+            }
+            Self::Tool { .. } => return None,
+            Self::NoArchive => "name a Debian archive with --mirror URI".into(),
+            Self::NoKeys(_) => "apt-get install debian-archive-keyring".into(),
+            Self::Package { .. } => "name another archive with --mirror URI, or update this program".into(),
+            Self::Space { .. } => "make room, or name a folder on another disk with --cache".into(),
+            Self::Agent { .. } => "build it (cargo build --release) and name it with --agent PATH".into(),
+            Self::Image { kernel, .. } => format!("lumina-fuzz testbed vm build --kernel {kernel}"),
+            Self::Folder(_) => return None,
+            Self::Guest { .. } => "lumina-fuzz testbed vm check tells which step fails".into(),
+        })
+    }
+}
+
+/// Says what was being done to which path when input or output failed.
+pub(super) trait At<T> {
+    /// Names the deed and the path.
+    fn at(self, doing: &'static str, path: &Path) -> Result<T, VmError>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, doing: &'static str, path: &Path) -> Result<T, VmError> {
+        self.map_err(|source| VmError::Io { doing, path: path.to_owned(), source })
+    }
+}

@@ -1,0 +1,67 @@
+#!/bin/busybox sh
+# First process of a guest of the VM testbed. What it says on the console begins with "guest: ".
+/bin/busybox --install -s /bin
+export PATH=/bin
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mount -t tmpfs tmpfs /tmp
+stty -echo </dev/console
+
+for word in $(cat /proc/cmdline); do
+    case $word in
+    lumina.host=*) host=${word#*=} ;;
+    lumina.peer=*) peer=${word#*=} ;;
+    lumina.addresses=*) addresses=${word#*=} ;;
+    lumina.mtu=*) mtu=${word#*=} ;;
+    lumina.control=*) control=${word#*=} ;;
+    esac
+done
+address() { echo "10.0.$1.$2"; }
+say() { echo "guest: $*" >/dev/console; }
+
+# Whatever goes wrong in the kernel has to be seen: all of its messages on the console, tasks that hang early, an oops
+# as the end of the guest (panic=1 on the command line then ends QEMU).
+dmesg -n 7
+echo 1 >/proc/sys/kernel/panic_on_oops
+echo 20 >/proc/sys/kernel/hung_task_timeout_secs
+echo -1 >/proc/sys/kernel/hung_task_warnings
+
+while read -r module; do
+    insmod "/modules/$module" || say "module $module cannot be loaded"
+done </modules/order
+
+# Nothing on the wire but what tests put there, and answers to whoever asks for an address.
+for key in accept_dad autoconf accept_ra router_solicitations; do
+    echo 0 >"/proc/sys/net/ipv6/conf/eth0/$key"
+done
+ip link set lo up
+ip link set eth0 mtu "$mtu" || say "eth0 cannot have MTU $mtu"
+index=0
+while [ "$index" -lt "$addresses" ]; do
+    ip addr add "$(address "$index" "$host")/16" dev eth0
+    ip addr add "fd00::$index:$host/64" dev eth0
+    index=$((index + 1))
+done
+ip link set eth0 up
+index=0
+while [ "$index" -lt "$addresses" ]; do
+    arp -i eth0 -s "$(address "$index" "$peer")" "52:54:00:00:00:0$peer"
+    index=$((index + 1))
+done
+ip addr add "$control" dev eth1
+ip link set eth1 up
+rdma link add rxe0 type rxe netdev eth0 || say "no RDMA device: rdma link add failed"
+
+# Words that come in on the console.
+while read -r word; do
+    case $word in
+    ping) ping -c 3 -W 2 "$(address 0 "$peer")" >/tmp/ping && say "ping answered" || say "ping unanswered" ;;
+    esac
+done </dev/console &
+
+while :; do
+    lumina-agent --listen 0.0.0.0:7471
+    say "agent ended with status $?"
+    sleep 0.2
+done
