@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn what_is_seen_now_and_then_is_counted() {
         let config = TestConfig::default();
-        let mut seen = |runs: &str| {
+        let seen = |runs: &str| {
             let (judged, frequency) =
                 frequency(&mut flaky(runs), &config, WARNS, &InMemory::default()).unwrap();
             assert_eq!(judged.is_some(), frequency.seen > 0);

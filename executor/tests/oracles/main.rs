@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
+mod clock;
+mod malformed;
 mod pairs;
 #[path = "../random/profiles.rs"]
 mod profiles;

@@ -1,0 +1,65 @@
+//! The same packets, said to be stamped by an emulated machine: functional rules judge alike, latencies are not judged.
+
+use std::path::Path;
+
+use dumper::Clock;
+use dumper::observation::LogLine;
+use executor::NicProfile;
+
+use crate::{nic, signatures, support, test};
+
+/// Signatures of a test by the clock that its observation is said to have.
+fn by_clock(text: &str, nics: [NicProfile; 2]) -> [Vec<String>; 2] {
+    let config = test(text);
+    [Clock::Exact, Clock::Emulated].map(|clock| {
+        let observation = executor::sim::run(&config, nics.clone()).unwrap();
+        let observation = dumper::Observation { clock, ..observation };
+        signatures(&support::assess(&config, &nics, &observation))
+    })
+}
+
+const LOSS: &str = "event = [{ qpn = 1, psn = 5, type = \"drop\" }]";
+
+#[test]
+fn latencies_are_those_of_the_emulation() {
+    let slow = || executor::profile::load("cx4-lx", Path::new(".")).unwrap();
+    let [exact, emulated] = by_clock(LOSS, [slow(), slow()]);
+    assert!(exact.iter().any(|one| one.starts_with("slow-retransmission/")), "{exact:?}");
+    assert!(!emulated.iter().any(|one| one.starts_with("slow-retransmission/")), "{emulated:?}");
+}
+
+#[test]
+fn rules_of_packets_hold_on_every_clock() {
+    let again = || nic("[quirks]\nnak-repeats = 2\n");
+    let [exact, emulated] = by_clock(LOSS, [again(), again()]);
+    assert_eq!(exact, ["gbn-violation/responder/nak-again"]);
+    assert_eq!(emulated, exact);
+}
+
+#[test]
+fn what_a_kernel_says_is_found_and_a_crash_is_all_there_is() {
+    let (config, nics) =
+        (test(LOSS), [nic("[quirks]\nnak-repeats = 2\n"), nic("[quirks]\nnak-repeats = 2\n")]);
+    let logged = |lines: &[&str]| {
+        let mut observation = executor::sim::run(&config, nics.clone()).unwrap();
+        observation.responder_log = lines.iter().map(|line| LogLine::new(1, line)).collect();
+        signatures(&support::assess(&config, &nics, &observation))
+    };
+    let warning = "WARNING: CPU: 1 PID: 9 at rxe_pool.c:116 rxe_pool_cleanup+0x3a/0x40 [rdma_rxe]";
+    let place = "RIP: 0010:rxe_pool_cleanup+0x3a/0x40 [rdma_rxe]";
+    let mut found = logged(&[warning, place]);
+    found.sort();
+    assert_eq!(found, ["crash/responder/kernel-warns/rxe_pool_cleanup", "gbn-violation/responder/nak-again"]);
+    let oops = "BUG: kernel NULL pointer dereference, address: 0000000000000010";
+    assert_eq!(logged(&[oops, place]), ["crash/responder/kernel-crashes/rxe_pool_cleanup"]);
+}
+
+#[test]
+fn a_request_that_never_completes_is_found() {
+    let (config, nics) = (test("traffic = { num-connections = 2 }"), [nic(""), nic("")]);
+    let mut observation = executor::sim::run(&config, nics.clone()).unwrap();
+    let last = observation.completions.iter().rposition(|one| one.connection == 2).unwrap();
+    observation.completions.remove(last);
+    let found = signatures(&support::assess(&config, &nics, &observation));
+    assert_eq!(found, ["stall/requester/completion-missing"]);
+}
