@@ -15,7 +15,7 @@ use tonic::{Code, Status, Streaming};
 pub use captured::{Captured, PortLosses};
 pub use error::{SwitchError, Why};
 
-use crate::entries::{self, schema};
+use crate::entries::{self, p4info};
 use crate::proto::capture::capture_client::CaptureClient;
 use crate::proto::capture::{CollectRequest, Summary, collect_response::Part};
 use crate::proto::runtime::p4_runtime_client::P4RuntimeClient;
@@ -82,7 +82,7 @@ impl SwitchClient {
     }
 
     async fn write_all(&mut self, tables: &Tables) -> Result<(), Why> {
-        let config = ForwardingPipelineConfig { p4info: Some(schema::p4info()), ..Default::default() };
+        let config = ForwardingPipelineConfig { p4info: Some(p4info()), ..Default::default() };
         self.set_pipeline(Action::VerifyAndSave, Some(config)).await?;
         let mut entries = entries::items(tables).into_iter();
         loop {

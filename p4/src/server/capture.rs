@@ -21,7 +21,7 @@ const CHUNK_PACKETS: usize = 2_000;
 
 #[async_trait]
 impl Capture for Control {
-    type CollectStream = Iter<Chunks>;
+    type CollectStream = Iter<Messages>;
 
     async fn collect(
         &self,
@@ -31,12 +31,16 @@ impl Capture for Control {
         self.check_primary(request.device_id, request.election_id.as_ref())?;
         let none = || Refusal::new(Code::FailedPrecondition, "no capture has begun; commit a pipeline first");
         let ended = self.switch.lock().end().ok_or_else(none)?;
-        Ok(Response::new(tokio_stream::iter(Chunks { ended, at: 0, done: false })))
+        let messages: Messages = Box::new(Chunks { ended, at: 0, done: false });
+        Ok(Response::new(tokio_stream::iter(messages)))
     }
 }
 
-/// The messages of a capture, made as they are sent.
-pub struct Chunks {
+/// Messages, made as they are sent.
+type Messages = Box<dyn Iterator<Item = Result<CollectResponse, Status>> + Send>;
+
+/// The messages of a capture.
+struct Chunks {
     ended: Arc<Ended>,
     at: usize,
     done: bool,

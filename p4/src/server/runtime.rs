@@ -10,7 +10,7 @@ use tonic::{Code, Request, Response, Status, Streaming, async_trait};
 use super::Control;
 use super::arbitration::check_device;
 use super::control::Pipeline;
-use crate::entries::{self, Refusal, schema};
+use crate::entries::{self, Refusal, p4info, schema};
 use crate::proto::rpc;
 use crate::proto::runtime::p4_runtime_server::P4Runtime;
 use crate::proto::runtime::{
@@ -69,7 +69,7 @@ impl P4Runtime for Control {
         // The pipeline is built in: its P4Info is told before anything is committed.
         let cookie = self.committed(request.device_id).ok().and_then(|pipeline| pipeline.cookie);
         let p4info = match request.response_type() {
-            ResponseType::All | ResponseType::P4infoAndCookie => Some(schema::p4info()),
+            ResponseType::All | ResponseType::P4infoAndCookie => Some(p4info()),
             ResponseType::CookieOnly | ResponseType::DeviceConfigAndCookie => None,
         };
         let config = ForwardingPipelineConfig { p4info, cookie, p4_device_config: Vec::new() };
@@ -84,9 +84,11 @@ impl P4Runtime for Control {
     ) -> Responses<Self::StreamChannelStream> {
         let mut requests = request.into_inner();
         let (outlet, responses) = mpsc::channel(STREAM_ROOM);
-        let (control, client) = (self.clone(), self.enter(outlet.clone()));
+        // The stream ends with the sender that is entered: one that reads nothing is let go there.
+        let weak_outlet = outlet.downgrade();
+        let (control, client) = (self.clone(), self.enter(outlet));
         tokio::spawn(async move {
-            // Ends when the client does, on its first bad message, and when it is let go for reading nothing.
+            // Ends when the client does, and on its first bad message.
             while let Some(Ok(request)) = requests.next().await {
                 let result = match &request.update {
                     Some(stream_message_request::Update::Arbitration(update)) => {
@@ -99,7 +101,7 @@ impl P4Runtime for Control {
                 };
                 if let Err(refusal) = result {
                     // A client that is gone is not told.
-                    let _ = outlet.try_send(Err(refusal.into()));
+                    let _ = weak_outlet.upgrade().map(|outlet| outlet.try_send(Err(refusal.into())));
                     break;
                 }
             }

@@ -1,7 +1,7 @@
 //! The software switch: two ports, and between them the pipeline over real frames.
 //!
-//! [`Switch`] is the whole of it without sockets, clocks or threads. [`forward`] drives it from two [`Port`]s,
-//! [`run`] adds the gRPC services of [`server`](crate::server).
+//! [`Switch`] is the whole of it without sockets, clocks or threads. [`run`] drives it from two [`Port`]s, in a thread
+//! of its own, and adds the gRPC services of [`server`](crate::server).
 
 mod bridge;
 mod capture;

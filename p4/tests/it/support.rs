@@ -15,14 +15,18 @@ pub(crate) fn config(text: &str) -> TestConfig {
 
 /// Connection i (from 1): QPN 0x100 + i at 10.0.0.1 and 0x200 + i at 10.0.0.2.
 pub(crate) fn connections(count: u32, initial: Psn) -> Vec<Connection> {
-    let end =
-        |ip: &str, qpn| Endpoint { ip: ip.parse().unwrap(), qpn: Some(qpn), initial_psn: Some(initial) };
+    let end = |ip, qpn| endpoint_of(ip, qpn, initial.value());
     (1..=count)
         .map(|number| Connection {
             requester: end("10.0.0.1", 0x100 + number),
             responder: end("10.0.0.2", 0x200 + number),
         })
         .collect()
+}
+
+/// An end of a connection.
+pub(crate) fn endpoint_of(ip: &str, qpn: u32, initial: u32) -> Endpoint {
+    Endpoint { ip: ip.parse().unwrap(), qpn: Some(qpn), initial_psn: Some(Psn::new(initial)) }
 }
 
 pub(crate) fn ports() -> Ports {

@@ -4,22 +4,18 @@ use std::collections::BTreeMap;
 
 use corpus::config::Points;
 use corpus::{ControlPacket, Role, Target, TestConfig, testing};
-use dumper::{Connection, Endpoint, Nanos, Psn};
+use dumper::{Connection, Nanos, Psn};
 use p4::{Actions, Entry, Key, MAX_ENTRIES, Timing, TranslateError, translate};
 use proptest::prelude::*;
 
-use crate::support::{config, connections};
-
-fn endpoint(ip: &str, qpn: u32, initial: u32) -> Endpoint {
-    Endpoint { ip: ip.parse().unwrap(), qpn: Some(qpn), initial_psn: Some(Psn::new(initial)) }
-}
+use crate::support::{config, connections, endpoint_of};
 
 /// 001 Fig. 2: the fourth packet of the first connection is the one with PSN 1004 to QPN 0xea at 10.0.0.2.
 #[test]
 fn figure_2() {
     let connection = Connection {
-        requester: endpoint("10.0.0.1", 0xfe, 1001),
-        responder: endpoint("10.0.0.2", 0xea, 3002),
+        requester: endpoint_of("10.0.0.1", 0xfe, 1001),
+        responder: endpoint_of("10.0.0.2", 0xea, 3002),
     };
     let tables =
         translate(&config(r#"event = [{ qpn = 1, psn = 4, type = "ecn" }]"#), &[connection]).unwrap();
@@ -43,8 +39,10 @@ fn the_message_that_owns_a_psn_says_where_it_goes() {
         traffic = { rdma-verb = "send_read", mtu = 1024, message-size = 2048, num-msgs-per-qp = 3 }
         event = [{ qpn = 1, psn = 2, every = 1, type = "drop" }]"#,
     );
-    let connection =
-        Connection { requester: endpoint("10.0.0.1", 7, 0xff_fffe), responder: endpoint("10.0.0.2", 9, 500) };
+    let connection = Connection {
+        requester: endpoint_of("10.0.0.1", 7, 0xff_fffe),
+        responder: endpoint_of("10.0.0.2", 9, 500),
+    };
     let tables = translate(&test, &[connection]).unwrap();
     let keys: Vec<_> = tables.entries().into_iter().map(|entry| entry.key).collect();
     let requester = tables.flow("10.0.0.1".parse().unwrap(), 7).unwrap();
