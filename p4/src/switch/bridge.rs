@@ -52,8 +52,8 @@ mod tests {
         assert!(bridge.crosses(Responder, &frame(8, 2)), "the host has moved");
         assert!(bridge.crosses(Requester, &frame(2, 4)));
         assert!(bridge.crosses(Requester, &[0; 13]));
-        assert!(bridge.crosses(Requester, &frame(4, broadcast)), "no host has a group's address");
-        assert!(bridge.crosses(Requester, &frame(broadcast, 4)));
+        assert!(bridge.crosses(Requester, &frame(10, broadcast)));
+        assert!(bridge.crosses(Requester, &frame(broadcast, 4)), "no host has a group's address");
     }
 
     #[test]

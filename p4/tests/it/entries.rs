@@ -40,8 +40,8 @@ fn small() -> Vec<TableEntry> {
 }
 
 /// Code and message of the last update, where those before it are accepted.
-fn refusal(updates: Vec<Update>) -> (Code, String) {
-    let results = Store::default().write(&updates, false);
+fn refusal(updates: &[Update]) -> (Code, String) {
+    let results = Store::default().write(updates, false);
     let (last, others) = results.split_last().unwrap();
     assert!(others.iter().all(Result::is_ok));
     let refusal = last.clone().unwrap_err();
@@ -52,7 +52,7 @@ fn refusal(updates: Vec<Update>) -> (Code, String) {
 fn refused(at: usize, change: impl FnOnce(&mut TableEntry)) -> (Code, String) {
     let mut entry = small()[at].clone();
     change(&mut entry);
-    refusal(vec![update(entry, Type::Insert)])
+    refusal(&[update(entry, Type::Insert)])
 }
 
 fn set_match(entry: &mut TableEntry, field: usize, bytes: &[u8]) {
@@ -145,13 +145,15 @@ fn bad_entries_are_refused() {
 #[test]
 fn entries_are_inserted_once_and_changed_where_they_are() {
     let entry = &small()[DATA];
-    let refuse = |types: &[Type]| refusal(types.iter().map(|kind| update(entry.clone(), *kind)).collect()).0;
+    let refuse = |types: &[Type]| {
+        refusal(&types.iter().map(|kind| update(entry.clone(), *kind)).collect::<Vec<_>>()).0
+    };
     assert_eq!(refuse(&[Type::Insert, Type::Insert]), Code::AlreadyExists);
     assert_eq!(refuse(&[Type::Modify]), Code::NotFound);
     assert_eq!(refuse(&[Type::Delete]), Code::NotFound);
     assert_eq!(refuse(&[Type::Insert, Type::Delete, Type::Delete]), Code::NotFound);
     assert_eq!(refuse(&[Type::Unspecified]), Code::InvalidArgument);
-    assert_eq!(refusal(vec![Update { r#type: 1, entity: None }]).0, Code::Unimplemented);
+    assert_eq!(refusal(&[Update { r#type: 1, entity: None }]).0, Code::Unimplemented);
 
     let mut store = stored(&small());
     let before = store.tables().unwrap().entries();

@@ -31,7 +31,7 @@ impl Made {
     pub(crate) fn frame(&self) -> Vec<u8> {
         let (from, to) = if self.to_responder { (0, 1) } else { (1, 0) };
         let ip = if self.v6 {
-            let address = |host: usize| Ipv6Addr::from_bits(0xfd00 << 112 | host as u128 + 1);
+            let address = |host: usize| Ipv6Addr::from_bits((0xfd00 << 112) + host as u128 + 1);
             IpRepr::V6(Ipv6Repr {
                 traffic_class: 2,
                 flow_label: 0xabcde,
@@ -82,6 +82,14 @@ pub(crate) fn v4(frame: &[u8], at: usize) -> IpAddr {
     IpAddr::from(<[u8; 4]>::try_from(&frame[at..at + 4]).unwrap())
 }
 
+/// Internet checksum over the IPv4 header of a frame: 0 where the one that it has is right.
+pub(crate) fn ip_checksum(frame: &[u8]) -> u32 {
+    let at = if frame[12..14] == [0x81, 0] { 18 } else { 14 };
+    let words = frame[at..at + 20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])));
+    let sum: u32 = words.sum();
+    !((sum & 0xffff) + (sum >> 16)) & 0xffff
+}
+
 /// The frames of a capture of a real stack, as they were before they were mirrored and trimmed: with the hosts' MAC
 /// addresses and TTL, as long as the IP header says, and with a right ICRC.
 pub(crate) fn captured(name: &str) -> Vec<Vec<u8>> {
@@ -97,6 +105,9 @@ pub(crate) fn captured(name: &str) -> Vec<Vec<u8>> {
         frame[..6].copy_from_slice(&MACS[1 - from].0.to_be_bytes()[2..]);
         frame[6..12].copy_from_slice(&MACS[from].0.to_be_bytes()[2..]);
         frame[22] = 64;
+        frame[24..26].fill(0);
+        let checksum = ip_checksum(&frame) as u16;
+        frame[24..26].copy_from_slice(&checksum.to_be_bytes());
         let crc = icrc::compute(&frame[14..len - icrc::LEN]).unwrap();
         frame[len - icrc::LEN..].copy_from_slice(&crc.to_le_bytes());
         frames.push(frame);

@@ -88,12 +88,12 @@ impl Rig {
         self.path().join(format!("guest-{at}"))
     }
 
-    /// Ends the switch and hands out its exit code and what it wrote on stderr.
-    pub(crate) fn terminate(mut self, signal: Signal) -> (Option<i32>, String) {
+    /// Ends the switch and hands out its exit code, what it wrote on stderr, and the sockets that it left.
+    pub(crate) fn terminate(mut self, signal: Signal) -> (Option<i32>, String, Vec<PathBuf>) {
         kill(Pid::from_raw(self.switch.id() as i32), signal).unwrap();
         let mut said = String::new();
         std::io::Read::read_to_string(&mut self.switch.stderr.take().unwrap(), &mut said).unwrap();
-        (self.switch.wait().unwrap().code(), said)
+        (self.switch.wait().unwrap().code(), said, sockets(self.path()))
     }
 }
 

@@ -9,7 +9,7 @@ use p4::Actions;
 use p4::rewrite::{mirror, rewrite};
 use proptest::prelude::*;
 
-use crate::frames::{Made, captured};
+use crate::frames::{Made, captured, ip_checksum};
 
 const ECN: Actions = Actions { ecn: true, ..NONE };
 const CORRUPT: Actions = Actions { corrupt: true, ..NONE };
@@ -53,14 +53,6 @@ fn frames() -> Vec<Vec<u8>> {
         }
     }
     frames
-}
-
-/// Internet checksum of the IPv4 header of a frame: 0 where it is right.
-fn ip_checksum(frame: &[u8]) -> u32 {
-    let at = if frame[12..14] == [0x81, 0] { 18 } else { 14 };
-    let sum: u32 =
-        frame[at..at + 20].chunks(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
-    !((sum & 0xffff) + (sum >> 16)) & 0xffff
 }
 
 #[test]
