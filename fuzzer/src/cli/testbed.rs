@@ -3,20 +3,35 @@
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use clap::Subcommand;
-use executor::vm::{self, Build, Cache, Event, Kernel, Manifest, VmError};
+use executor::vm::check::Step;
+use executor::vm::{
+    self, Build, Cache, Event, Kernel, Manifest, Pair, Qemu, RunFolder, VmError, Wiring, run_folder,
+};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::output::{complain, print, print_json};
+use super::progress::with_spinner;
 use super::{Exit, Format};
 
 const AFTER_HELP: &str = "\
 Examples:
   lumina-fuzz testbed vm build
-  lumina-fuzz testbed vm build --kernel 6.1 --agent target/release/lumina-agent";
+  lumina-fuzz testbed vm build --kernel 6.1 --agent target/release/lumina-agent
+  lumina-fuzz testbed vm check
+  lumina-fuzz testbed vm check --responder-kernel 6.12 --format json
+  lumina-fuzz testbed vm up            until Ctrl-C, or `down` from elsewhere
+
+`build` once, `check` whenever something is odd. `up` is for looking around by hand: guests of tests are started and \
+ended by the tests. Guests never outlive the program that started them, even if that is killed.";
 
 /// Arguments of `testbed`.
 #[derive(clap::Args)]
@@ -43,6 +58,31 @@ enum Action {
     /// Make the images: fetch kernels and userland from Debian's archive (checked by apt), put the agent in. Repeated,
     /// it does what is left to do: another agent needs no network.
     Build(BuildArgs),
+    /// Start a pair of guests, joined back to back, say where their agents answer, and keep them until Ctrl-C.
+    Up(PairArgs),
+    /// Look whether the testbed works on this machine, step by step: QEMU, KVM, apt, images, a pair of guests and a ping
+    /// between them. Each step that fails says how to mend it. Exit code 1 if one does.
+    Check(PairArgs),
+    /// Stop every pair that `up` has started, and remove what guests of killed programs have left.
+    Down,
+}
+
+#[derive(clap::Args)]
+struct PairArgs {
+    /// Kernel of the requester's guest: 6.1 or 6.12.
+    #[arg(long, value_name = "KERNEL", default_value_t = Kernel::V6_1)]
+    requester_kernel: Kernel,
+    /// Kernel of the responder's guest.
+    #[arg(long, value_name = "KERNEL", default_value_t = Kernel::V6_1)]
+    responder_kernel: Kernel,
+    #[command(flatten)]
+    cache: CacheArgs,
+}
+
+impl PairArgs {
+    fn kernels(&self) -> [Kernel; 2] {
+        [self.requester_kernel, self.responder_kernel]
+    }
 }
 
 #[derive(clap::Args)]
@@ -71,6 +111,9 @@ pub(super) fn run(args: &Args) -> Exit {
     let TestbedArgs::Vm { action } = &args.testbed;
     let done = match action {
         Action::Build(build) => self::build(build, args.format),
+        Action::Up(pair) => up(pair, args.format),
+        Action::Check(pair) => Ok(check(pair, args.format)),
+        Action::Down => down(args.format),
     };
     done.unwrap_or_else(|error| fail(&error, args.format))
 }
@@ -109,7 +152,8 @@ fn build(args: &BuildArgs, format: Format) -> Result<Exit, VmError> {
     steps.finish();
     Ok(match format {
         Format::Json => {
-            let built = images.iter().map(|image| Built { folder: cache.folder(), manifest: &image.manifest });
+            let built =
+                images.iter().map(|image| Built { folder: cache.folder(), manifest: &image.manifest });
             print_json(&built.collect::<Vec<_>>())
         }
         Format::Text => {
@@ -119,6 +163,113 @@ fn build(args: &BuildArgs, format: Format) -> Result<Exit, VmError> {
                 let _ = writeln!(text, "Linux {release}: ready in {}", cache.folder().display());
             }
             print(&text)
+        }
+    })
+}
+
+fn check(args: &PairArgs, format: Format) -> Exit {
+    let mut steps = Vec::new();
+    let well = vm::check::check(args.cache.cache.as_deref(), args.kernels(), &mut |step| {
+        match format {
+            // As they come: the last ones take their time.
+            Format::Text => drop(print(&line(step))),
+            Format::Json => steps.push(serde_json::json!(step)),
+        }
+    });
+    let printed = match format {
+        Format::Text => Exit::Done,
+        Format::Json => print_json(&serde_json::json!({ "well": well, "steps": steps })),
+    };
+    if well { printed } else { Exit::Failed }
+}
+
+/// A step of `check`.
+fn line(step: &Step) -> String {
+    let verdict = match step.ok {
+        Some(true) => "ok",
+        Some(false) => "FAILED",
+        None => "-",
+    };
+    let mut text = format!("{verdict:<8}{:<22}{}\n", step.name, step.seen);
+    if let Some(mend) = &step.mend {
+        let _ = writeln!(text, "{:<8}{:<22}mend: {mend}", "", "");
+    }
+    text
+}
+
+/// A guest that is up, as JSON.
+#[derive(Serialize)]
+struct Up {
+    host: u8,
+    kernel: Kernel,
+    agent: SocketAddr,
+    pid: i32,
+}
+
+fn up(args: &PairArgs, format: Format) -> Result<Exit, VmError> {
+    let cache = Cache::open(args.cache.cache.as_deref())?;
+    let [of_requester, of_responder] = args.kernels().map(|kernel| cache.image(kernel));
+    let (of_requester, of_responder) = (of_requester?, of_responder?);
+    let (stop, asked) = mpsc::channel::<()>();
+    let is_up = Arc::new(AtomicBool::new(false));
+    let heard = Arc::clone(&is_up);
+    let hears = ctrlc::set_handler(move || {
+        if !heard.load(Ordering::SeqCst) || stop.send(()).is_err() {
+            // Guests that are only starting end with this process.
+            std::process::exit(i32::from(Exit::Interrupted as u8));
+        }
+    });
+    if let Err(error) = hears {
+        complain(&format!("error: cannot listen to Ctrl-C: {error}"));
+        return Ok(Exit::Failed);
+    }
+
+    let qemu = Qemu::find()?;
+    let folder = RunFolder::make()?;
+    folder.make_stoppable()?;
+    complain(&format!("starting two guests with {}; the first time takes longest", qemu.accelerator.name()));
+    let pair = with_spinner("starting", || {
+        Pair::start(&qemu, [&of_requester, &of_responder], &folder, Wiring::Direct)
+    })?;
+    is_up.store(true, Ordering::SeqCst);
+    let guests: Vec<Up> = [(1, &pair.requester), (2, &pair.responder)]
+        .into_iter()
+        .zip(args.kernels())
+        .map(|((host, guest), kernel)| Up { host, kernel, agent: guest.agent(), pid: guest.pid() })
+        .collect();
+    let printed = match format {
+        Format::Json => print_json(&guests),
+        Format::Text => {
+            let mut text = String::new();
+            for Up { host, kernel, agent, pid } in &guests {
+                let _ = writeln!(text, "host {host}: Linux {kernel}, agent at {agent}, process {pid}");
+            }
+            print(&text)
+        }
+    };
+    if printed != Exit::Done {
+        return Ok(printed);
+    }
+    complain(&"Ctrl-C ends them");
+    loop {
+        match asked.recv_timeout(Duration::from_millis(200)) {
+            Err(RecvTimeoutError::Timeout) => {
+                pair.requester.alive()?;
+                pair.responder.alive()?;
+            }
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(Exit::Done),
+        }
+    }
+}
+
+fn down(format: Format) -> Result<Exit, VmError> {
+    let stopped = run_folder::stop_all()?;
+    let removed = run_folder::remove_left_over()?;
+    Ok(match format {
+        Format::Json => print_json(&serde_json::json!({ "stopped": stopped, "removed": removed })),
+        Format::Text => {
+            let pairs = stopped.len();
+            print(&format!("{pairs} pairs stopped, {removed} folders of killed programs removed\n"))
         }
     })
 }

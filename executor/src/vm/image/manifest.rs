@@ -106,7 +106,7 @@ impl Manifest {
 }
 
 /// SHA-256 of a file.
-pub(super) fn digest_of(path: &Path) -> Result<String, VmError> {
+pub(crate) fn digest_of(path: &Path) -> Result<String, VmError> {
     let mut file = File::open(path).at("open", path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 18];
@@ -119,7 +119,7 @@ pub(super) fn digest_of(path: &Path) -> Result<String, VmError> {
 }
 
 /// SHA-256 of bytes.
-pub(super) fn digest_of_bytes(bytes: &[u8]) -> String {
+pub(crate) fn digest_of_bytes(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 

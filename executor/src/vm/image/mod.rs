@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use std::{env, io};
 
 pub use manifest::{Manifest, PackageVersion};
+pub(super) use manifest::{digest_of, digest_of_bytes};
 
 use self::initramfs::Tree;
-use self::manifest::{digest_of, digest_of_bytes};
 use super::error::At as _;
 use super::tool::STRIP;
 use super::{Kernel, VmError};

@@ -128,7 +128,7 @@ mod tests {
 
     /// What each module needs; of `b`, nothing is known.
     fn order_of(wanted: &[&str], depends: &[(&str, &[&str])]) -> Result<Vec<String>, String> {
-        let mut read = |name: &str| {
+        let mut read = |name: &str| -> Result<_, String> {
             if name == "builtin" {
                 return Ok(None);
             }

@@ -1,0 +1,140 @@
+//! Whether the testbed works on this machine, step by step.
+
+use std::path::Path;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::tool::{APT_GET, SETPRIV, Tool};
+use super::{Accelerator, Cache, Kernel, Pair, Qemu, RunFolder, Start, VmError, Wiring};
+
+/// One step, and what came of it.
+#[derive(Debug, Serialize)]
+pub struct Step {
+    /// What was looked at.
+    pub name: String,
+    /// Whether it is as it has to be; none if it was not looked at, as an earlier step failed.
+    pub ok: Option<bool>,
+    /// What was seen.
+    pub seen: String,
+    /// How to mend it.
+    pub mend: Option<String>,
+}
+
+/// Goes through all that a pair of guests with these kernels needs, the requester's first, and tells each step as it is
+/// done; whether all are well.
+pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&Step)) -> bool {
+    let mut checkup = Checkup { tell, well: true };
+    let qemu = checkup.step("QEMU", || {
+        let qemu = Qemu::find()?;
+        let speed = match (qemu.accelerator, &qemu.without_kvm) {
+            (Accelerator::Tcg, Some(why)) => format!("TCG, several times slower than KVM ({why})"),
+            (accelerator, _) => accelerator.name().to_owned(),
+        };
+        Ok((format!("{}, with {speed}", qemu.version), qemu))
+    });
+    checkup.step("setpriv", || version(SETPRIV));
+    // Without it, images that are there already still work.
+    checkup.step("apt", || version(APT_GET));
+    let cache = checkup.step("cache", || {
+        let cache = Cache::open(cache)?;
+        Ok((cache.folder().display().to_string(), cache))
+    });
+    let mut images = kernels.map(|_| None);
+    for (at, kernel) in kernels.into_iter().enumerate() {
+        if at == 1 && kernels[0] == kernel {
+            images[1] = images[0].clone();
+            continue;
+        }
+        let name = format!("image of Linux {kernel}");
+        images[at] = checkup.needing(&name, cache.as_ref(), |cache| {
+            let image = cache.image(kernel)?;
+            Ok((format!("{}, whole", image.manifest.release), image))
+        });
+    }
+    let [of_requester, of_responder] = images;
+    let ready = qemu.zip(of_requester).zip(of_responder);
+    let pair = checkup.needing("guests", ready, |((qemu, of_requester), of_responder)| {
+        let folder = RunFolder::make()?;
+        let started = Instant::now();
+        let pair = Pair::start(&qemu, [&of_requester, &of_responder], &folder, Wiring::Direct)?;
+        let how = match (pair.requester.start_kind(), pair.responder.start_kind()) {
+            (Start::Restored, Start::Restored) => "from snapshots",
+            (Start::Booted, Start::Booted) => "booted",
+            _ => "one booted, one from a snapshot",
+        };
+        Ok((
+            format!("both agents answer after {:.1} s ({how})", started.elapsed().as_secs_f64()),
+            (pair, folder),
+        ))
+    });
+    checkup.needing("ping", pair, |(mut pair, _folder)| {
+        for (guest, host) in [(&mut pair.requester, 1), (&mut pair.responder, 2)] {
+            if !guest.ping()? {
+                let why = "its pings are not answered".to_owned();
+                return Err(VmError::Guest { host, why, said: guest.console().tail(12) });
+            }
+            if let Some(trouble) = guest.console().troubles().first() {
+                return Err(VmError::Guest {
+                    host,
+                    why: "its kernel is in trouble".into(),
+                    said: trouble.headline.clone(),
+                });
+            }
+        }
+        Ok(("each guest answers the other".into(), ()))
+    });
+    checkup.well
+}
+
+/// The first line of what a program says of its version.
+fn version(tool: Tool) -> Result<(String, ()), VmError> {
+    let said = tool.run("asking for its version", tool.command().arg("--version"))?;
+    Ok((said.lines().next().unwrap_or_default().to_owned(), ()))
+}
+
+struct Checkup<'a> {
+    tell: &'a mut dyn FnMut(&Step),
+    well: bool,
+}
+
+impl Checkup<'_> {
+    fn step<T>(&mut self, name: &str, look: impl FnOnce() -> Result<(String, T), VmError>) -> Option<T> {
+        self.needing(name, Some(()), |()| look())
+    }
+
+    /// A step that is left out if what it needs is not there.
+    fn needing<N, T>(
+        &mut self,
+        name: &str,
+        needed: Option<N>,
+        look: impl FnOnce(N) -> Result<(String, T), VmError>,
+    ) -> Option<T> {
+        let (ok, seen, mend, result) = match needed.map(look) {
+            None => (None, "not tried, as what it needs failed".to_owned(), None, None),
+            Some(Ok((seen, result))) => (Some(true), seen, None, Some(result)),
+            Some(Err(error)) => (Some(false), error.to_string(), error.mend(), None),
+        };
+        self.well &= ok == Some(true);
+        (self.tell)(&Step { name: name.to_owned(), ok, seen, mend });
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_a_step_that_failed_is_not_tried() {
+        let mut steps = Vec::new();
+        let mut tell = |step: &Step| steps.push((step.name.clone(), step.ok, step.mend.is_some()));
+        let mut checkup = Checkup { tell: &mut tell, well: true };
+        let first = checkup.step("first", || Ok((String::new(), 1)));
+        let second: Option<u8> = checkup.needing("second", first, |_| Err(VmError::NoArchive));
+        assert!(!checkup.well);
+        checkup.needing("third", second, |_| Ok((String::new(), ())));
+        let expected = [("first", Some(true), false), ("second", Some(false), true), ("third", None, false)];
+        assert_eq!(steps, expected.map(|(name, ok, mend)| (name.to_owned(), ok, mend)));
+    }
+}

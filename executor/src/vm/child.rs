@@ -1,0 +1,192 @@
+//! A process that cannot outlive this one, however this one ends.
+
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child as StdChild, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+
+use super::VmError;
+use super::tool::{SETPRIV, Tool};
+
+/// Bytes of stderr that are kept, the last ones.
+const STDERR_KEPT: usize = 4096;
+
+/// Replaces itself with a program whose parent must still be the process that started it: one that died before the kernel
+/// was told to take the program along (PR_SET_PDEATHSIG) is not its parent any more.
+const WITH_PARENT: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
+
+/// A running process, in a process group of its own. It is killed when this is dropped, and by the kernel when this
+/// process dies.
+#[derive(Debug)]
+pub(super) struct Child {
+    pid: Pid,
+    state: Arc<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ended: Mutex<Option<ExitStatus>>,
+    changed: Condvar,
+    stderr: Mutex<Vec<u8>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is kept under these locks is whole after every statement.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Child {
+    /// Starts a program. Its stdin and stdout are the caller's; the end of its stderr is kept.
+    pub(super) fn spawn(
+        tool: Tool,
+        arguments: Vec<String>,
+    ) -> Result<(Self, ChildStdin, ChildStdout), VmError> {
+        let mut command = SETPRIV.command();
+        command.args(["--pdeathsig", "KILL", "sh", "-c", WITH_PARENT]);
+        command.arg(std::process::id().to_string()).arg(tool.program).args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+
+        let state = Arc::new(State::default());
+        let (tell, told) = mpsc::channel();
+        let kept = Arc::clone(&state);
+        // The kernel takes the thread that starts a process for its parent: this one lives until the process has ended.
+        thread::spawn(move || {
+            let mut child = match command.spawn() {
+                Ok(child) => child,
+                Err(error) => return drop(tell.send(Err(error))),
+            };
+            let pid = Pid::from_raw(child.id().cast_signed());
+            let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+            let stderr = child.stderr.take();
+            // Nobody who waits is no reason to stop: the process is then ended through its handle.
+            let _ = tell.send(Ok((pid, stdin, stdout)));
+            if let Some(stderr) = stderr {
+                let kept = Arc::clone(&kept);
+                thread::spawn(move || keep_tail(stderr, &kept.stderr));
+            }
+            reap(pid, &mut child, &kept);
+        });
+        let doing = format!("starting {}", tool.program);
+        let started = told.recv().unwrap_or_else(|_| Err(io::Error::other("its keeper ended")));
+        let (pid, stdin, stdout) = started.map_err(|error| SETPRIV.not_started(&doing, &error))?;
+        let (stdin, stdout) = (stdin.expect("it is piped"), stdout.expect("it is piped"));
+        Ok((Self { pid, state }, stdin, stdout))
+    }
+
+    /// Its process id.
+    pub(super) fn pid(&self) -> i32 {
+        self.pid.as_raw()
+    }
+
+    /// How it ended, if it has.
+    pub(super) fn ended(&self) -> Option<ExitStatus> {
+        *locked(&self.state.ended)
+    }
+
+    /// The end of what it said on stderr.
+    pub(super) fn stderr(&self) -> String {
+        String::from_utf8_lossy(&locked(&self.state.stderr)).into_owned()
+    }
+
+    /// Waits for its end; whether it came in time.
+    pub(super) fn wait(&self, limit: Duration) -> bool {
+        let ended = locked(&self.state.ended);
+        let waited = self.state.changed.wait_timeout_while(ended, limit, |ended| ended.is_none());
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
+    }
+
+    /// Ends it and whatever it started, and waits until it is gone.
+    pub(super) fn kill(&self) {
+        {
+            // Held while the signal is sent: until the process is reaped, its number is no other's.
+            let ended = locked(&self.state.ended);
+            if ended.is_none() {
+                // One that is ending by itself may be gone.
+                let _ = killpg(self.pid, Signal::SIGKILL);
+            }
+        }
+        self.wait(Duration::from_secs(10));
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Waits for the end of the process, and only then, under the lock, lets go of its number.
+fn reap(pid: Pid, child: &mut StdChild, state: &State) {
+    let wait = || waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT);
+    while wait() == Err(Errno::EINTR) {}
+    let mut ended = locked(&state.ended);
+    *ended = child.wait().ok().or(Some(ExitStatus::default()));
+    state.changed.notify_all();
+}
+
+/// Reads a stream to its end, keeping its last bytes.
+fn keep_tail(mut stream: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut buffer = [0; 1024];
+    while let Ok(read @ 1..) = stream.read(&mut buffer) {
+        let mut kept = locked(kept);
+        kept.extend_from_slice(&buffer[..read]);
+        let excess = kept.len().saturating_sub(STDERR_KEPT);
+        kept.drain(..excess);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    const SH: Tool = Tool { program: "sh", package: "dash" };
+
+    fn sh(script: &str) -> (Child, ChildStdin, ChildStdout) {
+        Child::spawn(SH, vec!["-c".into(), script.into()]).unwrap()
+    }
+
+    #[test]
+    fn a_child_is_talked_to_and_its_end_is_seen() {
+        let (child, mut stdin, mut stdout) = sh("read word; echo said $word; echo odd >&2; exit 3");
+        assert_eq!(child.ended(), None);
+        stdin.write_all(b"hello\n").unwrap();
+        let mut said = String::new();
+        stdout.read_to_string(&mut said).unwrap();
+        assert_eq!(said, "said hello\n");
+        assert!(child.wait(Duration::from_secs(20)));
+        assert_eq!(child.ended().unwrap().code(), Some(3));
+    }
+
+    #[test]
+    fn what_a_child_started_ends_with_it() {
+        let (child, _stdin, mut stdout) = sh("sleep 1000 & echo $!; wait");
+        let mut line = [0; 32];
+        let read = stdout.read(&mut line).unwrap();
+        let sleeper: i32 = String::from_utf8_lossy(&line[..read]).trim().parse().unwrap();
+        drop(child);
+        // The pipe's end says that none of the group has it open any more.
+        let mut rest = String::new();
+        stdout.read_to_string(&mut rest).unwrap();
+        let gone = || nix::sys::signal::kill(Pid::from_raw(sleeper), None) == Err(Errno::ESRCH);
+        let zombie = || {
+            std::fs::read_to_string(format!("/proc/{sleeper}/stat")).is_ok_and(|stat| stat.contains(") Z "))
+        };
+        assert!(gone() || zombie(), "process {sleeper} is left");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_ends_at_once() {
+        let nowhere = Tool { program: "/nowhere/program", package: "none" };
+        let (child, _stdin, _stdout) = Child::spawn(nowhere, Vec::new()).unwrap();
+        assert!(child.wait(Duration::from_secs(20)));
+        assert_eq!(child.ended().unwrap().code(), Some(127));
+    }
+}

@@ -1,0 +1,388 @@
+//! The kernel's reports of its troubles, read from lines of its log.
+//!
+//! A line counts only with the kernel's time stamp in front (`[   12.345678]`): what programs print has none.
+
+use serde::{Deserialize, Serialize};
+
+/// Troubles that are kept, the first ones: what follows is told by how many.
+const TROUBLES: usize = 64;
+
+/// Calls of a trace that are kept.
+const FRAMES: usize = 64;
+
+/// Lines that a report may have; what comes later belongs to none.
+const REPORT: usize = 256;
+
+/// Kinds of trouble.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// The kernel met what it cannot go on from: a bad address, `BUG()`, an invalid instruction.
+    Oops,
+    /// The kernel gave up by itself.
+    Panic,
+    /// A check failed, and the kernel goes on.
+    Warning,
+    /// The kernel found its own state wrong (`BUG:` lines that are no oops).
+    Bug,
+    /// A task has waited for too long.
+    HungTask,
+    /// A processor does not come to rest.
+    RcuStall,
+    /// A processor is busy in the kernel for too long.
+    SoftLockup,
+    /// A processor takes no interrupts.
+    HardLockup,
+    /// A program was killed for want of memory.
+    OutOfMemory,
+}
+
+/// One call of a trace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Frame {
+    /// The function.
+    pub function: String,
+    /// Where in it, in bytes.
+    pub offset: u64,
+    /// Its length, in bytes.
+    pub size: u64,
+    /// The module that it is in; none of the kernel itself.
+    pub module: Option<String>,
+    /// Whether the kernel is sure of it (no `?` before it).
+    pub certain: bool,
+}
+
+/// A trouble of a guest's kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// Its kind.
+    pub kind: Kind,
+    /// When, by the guest's clock since boot, in microseconds.
+    pub at_us: u64,
+    /// The line that says it.
+    pub headline: String,
+    /// The program that ran, or that hangs, with its process id.
+    pub task: Option<(String, u32)>,
+    /// The kernel's release.
+    pub release: Option<String>,
+    /// Where it happened.
+    pub place: Option<Frame>,
+    /// The calls that led there, the last one first.
+    pub trace: Vec<Frame>,
+    /// Whether the kernel ended over it.
+    pub fatal: bool,
+}
+
+impl Trouble {
+    /// The function that it is about: where it happened, or else the last call that is not part of reporting.
+    #[must_use]
+    pub fn function(&self) -> Option<&str> {
+        let traced = || self.trace.iter().find(|frame| frame.certain && !reports(&frame.function));
+        self.place.as_ref().or_else(traced).map(|frame| frame.function.as_str())
+    }
+}
+
+/// Whether a function reports trouble or lets others run, and is not what trouble is about.
+fn reports(function: &str) -> bool {
+    const REPORTERS: [&str; 15] = [
+        "dump_stack",
+        "show_stack",
+        "panic",
+        "__warn",
+        "report_bug",
+        "handle_bug",
+        "exc_",
+        "asm_exc_",
+        "oops_",
+        "die",
+        "__die",
+        "page_fault_oops",
+        "__schedule",
+        "schedule",
+        "_raw_spin_",
+    ];
+    REPORTERS.iter().any(|reporter| function.starts_with(reporter))
+}
+
+/// Reads lines of a kernel's log one by one.
+#[derive(Debug, Default)]
+pub struct Reader {
+    troubles: Vec<Trouble>,
+    /// Lines of the last trouble's report so far; none if it has ended.
+    report: Option<usize>,
+}
+
+impl Reader {
+    /// Troubles so far, in order.
+    #[must_use]
+    pub fn troubles(&self) -> Vec<Trouble> {
+        self.troubles.clone()
+    }
+
+    /// Reads the next line.
+    pub fn line(&mut self, line: &str) {
+        let Some((at_us, text)) = stamped(line) else { return };
+        if let Some(kind) = headline(text) {
+            self.begin(kind, at_us, text);
+            return;
+        }
+        let Some(lines) = &mut self.report else { return };
+        *lines += 1;
+        if *lines > REPORT || text.starts_with("---[ end trace") {
+            self.report = None;
+        } else if let Some(trouble) = self.troubles.last_mut() {
+            detail(trouble, text);
+        }
+    }
+
+    fn begin(&mut self, kind: Kind, at_us: u64, text: &str) {
+        let open = self.report.is_some();
+        if let Some(last) = self.troubles.last_mut() {
+            match kind {
+                // The kernel ends over the trouble that it has just told.
+                Kind::Panic if text.contains("Fatal exception") || text.contains("panic_on_") => {
+                    last.fatal = true;
+                    return;
+                }
+                // The rest of a report that began with what was wrong: "BUG: …" or "kernel BUG at …", then "Oops: …".
+                Kind::Oops if open && matches!(last.kind, Kind::Oops | Kind::Bug) && last.place.is_none() => {
+                    last.kind = Kind::Oops;
+                    return;
+                }
+                _ => {}
+            }
+        }
+        if self.troubles.len() == TROUBLES {
+            self.report = None;
+            return;
+        }
+        let mut trouble = Trouble {
+            kind,
+            at_us,
+            headline: text.to_owned(),
+            task: None,
+            release: None,
+            place: None,
+            trace: Vec::new(),
+            fatal: kind == Kind::Panic,
+        };
+        trouble.task = task_of_headline(text);
+        // "WARNING: CPU: 0 PID: 9 at file.c:12 function+0x1/0x2 [module]"
+        if kind == Kind::Warning {
+            trouble.place = text.match_indices(' ').find_map(|(at, _)| frame(&text[at + 1..]));
+        }
+        self.troubles.push(trouble);
+        self.report = Some(0);
+    }
+}
+
+/// The time and the text of a line of the kernel. Behind the time there may be who said it (`[  T123]`).
+fn stamped(line: &str) -> Option<(u64, &str)> {
+    let (stamp, text) = line.strip_prefix('[')?.split_once(']')?;
+    let (seconds, micros) = stamp.trim().split_once('.')?;
+    if micros.len() != 6 {
+        return None;
+    }
+    let at_us = seconds.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(micros.parse().ok()?)?;
+    let caller =
+        text.strip_prefix('[').and_then(|rest| rest.split_once(']')).filter(|(caller, _)| is_caller(caller));
+    let text = caller.map_or(text, |(_, text)| text);
+    Some((at_us, text.strip_prefix(' ').unwrap_or(text)))
+}
+
+/// Whether this names a task (`T12`) or processor (`C0`).
+fn is_caller(caller: &str) -> bool {
+    let number = caller.trim_start().strip_prefix(['T', 'C']);
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// The kind of trouble that a line begins.
+fn headline(text: &str) -> Option<Kind> {
+    const ADDRESSES: [&str; 3] =
+        ["BUG: kernel NULL pointer dereference", "BUG: unable to handle", "general protection fault"];
+    const FAULTS: [&str; 5] =
+        ["Oops: ", "invalid opcode: ", "divide error: ", "stack segment: ", "double fault: "];
+    let begins = |beginnings: &[&str]| beginnings.iter().any(|beginning| text.starts_with(beginning));
+    Some(match text {
+        _ if begins(&ADDRESSES) || begins(&FAULTS) || text.starts_with("kernel BUG at ") => Kind::Oops,
+        _ if text.starts_with("Kernel panic - not syncing") => Kind::Panic,
+        _ if text.starts_with("WARNING: ") => Kind::Warning,
+        _ if text.contains("BUG: soft lockup") => Kind::SoftLockup,
+        _ if text.contains("hard LOCKUP") => Kind::HardLockup,
+        _ if text.starts_with("BUG: ") || text.starts_with("UBSAN: ") => Kind::Bug,
+        _ if text.starts_with("INFO: task ") && text.contains(" blocked for more than ") => Kind::HungTask,
+        _ if text.starts_with("rcu: INFO: ") && text.contains("stall") => Kind::RcuStall,
+        _ if text.starts_with("Out of memory: Killed process ") => Kind::OutOfMemory,
+        _ => return None,
+    })
+}
+
+/// The task that a headline names: `INFO: task name:12 blocked…`, `… stuck for 22s! [name:12]`,
+/// `Killed process 12 (name)`.
+fn task_of_headline(text: &str) -> Option<(String, u32)> {
+    if let Some((_, killed)) = text.split_once("Killed process ") {
+        let (pid, rest) = killed.split_once(" (")?;
+        return Some((rest.split(')').next()?.to_owned(), pid.parse().ok()?));
+    }
+    let named = match text.strip_prefix("INFO: task ") {
+        Some(rest) => rest.split(" blocked for").next()?,
+        None => text.split_once("! [")?.1.strip_suffix(']')?,
+    };
+    let (name, pid) = named.rsplit_once(':')?;
+    Some((name.to_owned(), pid.parse().ok()?))
+}
+
+/// Takes what a line of a report adds.
+fn detail(trouble: &mut Trouble, text: &str) {
+    if text.starts_with("CPU: ") {
+        if let Some((task, release)) = context(text) {
+            trouble.task.get_or_insert(task);
+            trouble.release = release;
+        }
+    } else if let Some(place) = text.strip_prefix("RIP: 0010:") {
+        if trouble.place.is_none() {
+            trouble.place = frame(place);
+        }
+    } else if let Some(called) = text.strip_prefix(' ') {
+        let called = called.trim_start();
+        let (certain, called) = called.strip_prefix("? ").map_or((true, called), |called| (false, called));
+        if let Some(frame) = frame(called).filter(|_| trouble.trace.len() < FRAMES) {
+            trouble.trace.push(Frame { certain, ..frame });
+        }
+    } else if trouble.release.is_none() && trouble.kind == Kind::HungTask {
+        // Indented in the kernel's text by blanks, which are taken off a console's line at its end only.
+        trouble.release = release(text);
+    }
+}
+
+/// Reads `CPU: 0 PID: 12 Comm: name Not tainted 6.1.0-50-amd64 #1`; 6.12 has a `UID: 0` before.
+fn context(text: &str) -> Option<((String, u32), Option<String>)> {
+    let (_, rest) = text.split_once("PID: ")?;
+    let (pid, rest) = rest.split_once(' ')?;
+    let rest = rest.strip_prefix("Comm: ")?;
+    let end = [" Not tainted", " Tainted: ", " Kdump: "].iter().filter_map(|end| rest.find(end)).min();
+    let comm = end.map_or_else(|| rest.split(' ').next().unwrap_or(rest), |end| &rest[..end]);
+    Some(((comm.to_owned(), pid.parse().ok()?), release(rest)))
+}
+
+/// The release in a line that has it before the build's number (`6.1.0-50-amd64 #1`).
+fn release(text: &str) -> Option<String> {
+    let before = text.split_once(" #")?.0;
+    let release = before.rsplit(' ').next()?;
+    release.starts_with(|first: char| first.is_ascii_digit()).then(|| release.to_owned())
+}
+
+/// Reads `function+0x12/0x34 [module]`.
+fn frame(text: &str) -> Option<Frame> {
+    let (place, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let (function, numbers) = place.split_once("+0x")?;
+    let (offset, size) = numbers.split_once("/0x")?;
+    let hex = |digits| u64::from_str_radix(digits, 16).ok();
+    let module = rest.strip_prefix('[').and_then(|rest| rest.split([']', ' ']).next());
+    if function.is_empty() {
+        return None;
+    }
+    Some(Frame {
+        function: function.to_owned(),
+        offset: hex(offset)?,
+        size: hex(size)?,
+        module: module.filter(|module| !module.is_empty()).map(str::to_owned),
+        certain: true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(log: &str) -> Vec<Trouble> {
+        let mut reader = Reader::default();
+        log.lines().for_each(|line| reader.line(line));
+        reader.troubles()
+    }
+
+    const OOPS_6_1: &str = "\
+[   41.221804] BUG: kernel NULL pointer dereference, address: 0000000000000008
+[   41.221811] #PF: supervisor read access in kernel mode
+[   41.221820] Oops: 0000 [#1] PREEMPT SMP NOPTI
+[   41.221826] CPU: 0 PID: 71 Comm: kworker/0:1H Tainted: G        W          6.1.0-50-amd64 #1  Debian 6.1.176-1
+[   41.221838] RIP: 0010:rxe_completer+0x2f1/0xcd0 [rdma_rxe]
+[   41.221849] Call Trace:
+[   41.221852]  <IRQ>
+[   41.221856]  ? __die_body.cold+0x1a/0x1f
+[   41.221860]  rxe_do_task+0x8a/0xf0 [rdma_rxe]
+[   41.221865]  </IRQ>
+[   41.221871] ---[ end trace 0000000000000000 ]---
+[   41.221880] Kernel panic - not syncing: Fatal exception in interrupt
+";
+
+    #[test]
+    fn an_oops_has_its_place_and_ends_the_guest() {
+        let [trouble] = &read(OOPS_6_1)[..] else { panic!("one trouble") };
+        assert_eq!((trouble.kind, trouble.at_us, trouble.fatal), (Kind::Oops, 41_221_804, true));
+        assert_eq!(trouble.task, Some(("kworker/0:1H".into(), 71)));
+        assert_eq!(trouble.release.as_deref(), Some("6.1.0-50-amd64"));
+        assert_eq!(trouble.function(), Some("rxe_completer"));
+        assert_eq!(trouble.place.as_ref().unwrap().module.as_deref(), Some("rdma_rxe"));
+        assert_eq!(trouble.trace.iter().map(|frame| frame.certain).collect::<Vec<_>>(), [false, true]);
+    }
+
+    #[test]
+    fn a_bug_and_its_invalid_opcode_are_one_trouble() {
+        let log = "[    1.000000][  T12] kernel BUG at lib/list_debug.c:59!\n\
+            [    1.000001][  T12] Oops: invalid opcode: 0000 [#1] PREEMPT SMP NOPTI\n\
+            [    1.000002][  T12] CPU: 0 UID: 0 PID: 12 Comm: a b Not tainted 6.12.95+deb12-amd64 #1  Debian\n\
+            [    1.000003][  T12] RIP: 0010:__list_del_entry_valid_or_report+0xcc/0xe0\n";
+        let [trouble] = &read(log)[..] else { panic!("one trouble") };
+        assert_eq!(
+            (trouble.kind, trouble.function()),
+            (Kind::Oops, Some("__list_del_entry_valid_or_report"))
+        );
+        assert_eq!(trouble.task, Some(("a b".into(), 12)));
+        assert_eq!(trouble.release.as_deref(), Some("6.12.95+deb12-amd64"));
+    }
+
+    #[test]
+    fn each_headline_has_its_kind() {
+        let kinds = [
+            (
+                "WARNING: CPU: 0 PID: 9 at rxe_comp.c:12 rxe_x+0x1/0x2 [rdma_rxe]",
+                Kind::Warning,
+                Some("rxe_x"),
+                None,
+            ),
+            ("INFO: task kworker/u4:0:11 blocked for more than 20 seconds.", Kind::HungTask, None, Some(11)),
+            (
+                "watchdog: BUG: soft lockup - CPU#0 stuck for 22s! [rxe_wq:123]",
+                Kind::SoftLockup,
+                None,
+                Some(123),
+            ),
+            ("rcu: INFO: rcu_preempt self-detected stall on CPU", Kind::RcuStall, None, None),
+            ("BUG: scheduling while atomic: a/1/0x00000100", Kind::Bug, None, None),
+            (
+                "Out of memory: Killed process 77 (lumina-agent) total-vm:1kB",
+                Kind::OutOfMemory,
+                None,
+                Some(77),
+            ),
+            ("Kernel panic - not syncing: sysrq triggered crash", Kind::Panic, None, None),
+        ];
+        for (text, kind, function, pid) in kinds {
+            let [trouble] = &read(&format!("[    1.000000] {text}"))[..] else { panic!("{text}") };
+            assert_eq!((trouble.kind, trouble.function()), (kind, function), "{text}");
+            assert_eq!(trouble.task.as_ref().map(|task| task.1), pid, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_programs_print_is_no_trouble_and_floods_are_bounded() {
+        assert_eq!(
+            read(
+                "BUG: kernel NULL pointer dereference\n[now] BUG: odd\n[ 1.5] BUG: x\n[99999999999999999999.000000] BUG: x"
+            ),
+            []
+        );
+        assert_eq!(read(&"[    1.000000] BUG: again\n".repeat(TROUBLES * 3)).len(), TROUBLES);
+    }
+}

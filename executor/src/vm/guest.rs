@@ -1,0 +1,213 @@
+//! A guest: started from a snapshot or booted, watched, and ended.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::ChildStdin;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::child::Child;
+use super::console::Console;
+use super::error::At as _;
+use super::monitor::Monitor;
+use super::qemu::{Qemu, arguments_of_start};
+use super::snapshot::Snapshot;
+use super::tool::QEMU;
+use super::{Image, VmError};
+
+/// How long a boot may take: some 4 s with TCG on an idle machine, many times that on a busy one.
+const BOOT: Duration = Duration::from_secs(240);
+
+/// How long a guest may take to be ready that starts from a snapshot: some 0.2 s on an idle machine.
+const RESTORE: Duration = Duration::from_secs(30);
+
+/// How long the agent may take for one answer.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// Lines of the console that a message shows.
+const SHOWN: usize = 12;
+
+/// How a guest came up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Start {
+    /// Its kernel was booted.
+    Booted,
+    /// It went on from a snapshot.
+    Restored,
+}
+
+/// The sockets of a guest.
+#[derive(Clone, Debug)]
+pub struct Sockets {
+    /// Where its NIC receives frames, one a datagram.
+    pub local: PathBuf,
+    /// Where its NIC sends frames.
+    pub remote: PathBuf,
+    /// QEMU's monitor.
+    pub monitor: PathBuf,
+}
+
+/// A running guest. It ends when this is dropped, and with this process, however that ends.
+#[derive(Debug)]
+pub struct Guest {
+    host: u8,
+    start: Start,
+    child: Child,
+    console: Console,
+    words: ChildStdin,
+    monitor: Monitor,
+    agent: SocketAddr,
+}
+
+impl Guest {
+    /// Starts the guest of a host (1: the requester's, 2: the responder's) and waits until its agent answers. It goes on
+    /// from a snapshot if there is one that fits and works; else it boots, and leaves a snapshot for the next.
+    ///
+    /// # Errors
+    /// QEMU cannot be started, or the guest ends or does not answer in time; with what the console said last.
+    pub fn start(qemu: &Qemu, image: &Image, host: u8, sockets: &Sockets) -> Result<Self, VmError> {
+        let snapshot = Snapshot::of(qemu, image, host);
+        if let Some(state) = snapshot.usable() {
+            match Self::run(qemu, image, host, sockets, Some(&state)) {
+                Ok(guest) => return Ok(guest),
+                // Whatever is wrong with it, a boot makes a new one.
+                Err(_) => snapshot.discard(),
+            }
+        }
+        let mut guest = Self::run(qemu, image, host, sockets, None)?;
+        let saved = snapshot.save(|path| guest.monitor.save(path, BOOT));
+        if let Err(error) = saved {
+            // A guest without snapshot is as good; one that does not go on is not.
+            guest
+                .answers()
+                .map_err(|_| guest.wrong(&format!("it does not go on after its snapshot ({error})")))?;
+        }
+        Ok(guest)
+    }
+
+    fn run(
+        qemu: &Qemu,
+        image: &Image,
+        host: u8,
+        sockets: &Sockets,
+        snapshot: Option<&Path>,
+    ) -> Result<Self, VmError> {
+        for socket in [&sockets.local, &sockets.monitor] {
+            // Left by the guest that was here before.
+            match fs::remove_file(socket) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(error).at("remove", socket);
+                }
+                _ => {}
+            }
+        }
+        let mut arguments = qemu.fixed_arguments(image, host);
+        arguments.extend(arguments_of_start(&sockets.local, &sockets.remote, &sockets.monitor, snapshot));
+        let (child, words, stdout) = Child::spawn(QEMU, arguments)?;
+        let console = Console::of(stdout);
+        let told = Monitor::connect(&sockets.monitor, || child.ended().is_none())
+            .and_then(|mut monitor| monitor.forwarded_port().map(|port| (monitor, port)));
+        let (monitor, port) = told.map_err(|error| {
+            child.wait(Duration::from_millis(200));
+            VmError::Guest { host, why: format!("QEMU does not start ({error})"), said: child.stderr() }
+        })?;
+        let (start, limit) = match snapshot {
+            Some(_) => (Start::Restored, RESTORE),
+            None => (Start::Booted, BOOT),
+        };
+        let agent = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let guest = Self { host, start, child, console, words, monitor, agent };
+        guest.wait_ready(limit)?;
+        Ok(guest)
+    }
+
+    fn wait_ready(&self, limit: Duration) -> Result<(), VmError> {
+        let started = Instant::now();
+        loop {
+            self.alive()?;
+            match self.answers() {
+                Ok(()) => return Ok(()),
+                Err(error) if started.elapsed() > limit => {
+                    let seconds = limit.as_secs();
+                    return Err(self.wrong(&format!("its agent does not answer after {seconds} s ({error})")));
+                }
+                Err(_) => thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+
+    /// Whether the agent answers, as far as HTTP/2 goes, which gRPC is spoken over: the port alone is QEMU's, and open
+    /// in any case.
+    fn answers(&self) -> io::Result<()> {
+        let mut stream = TcpStream::connect_timeout(&self.agent, ANSWER)?;
+        stream.set_read_timeout(Some(ANSWER))?;
+        // RFC 9113, 3.4: the client's preface, and an empty SETTINGS frame.
+        stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")?;
+        let mut header = [0; 9];
+        stream.read_exact(&mut header)?;
+        // The server's preface is a SETTINGS frame too.
+        if header[3] == 4 { Ok(()) } else { Err(io::Error::other("it speaks no gRPC")) }
+    }
+
+    /// Whether QEMU runs.
+    ///
+    /// # Errors
+    /// It has ended; with how, and what it and the console said last.
+    pub fn alive(&self) -> Result<(), VmError> {
+        match self.child.ended() {
+            None => Ok(()),
+            Some(status) => {
+                self.console.wait_end(Duration::from_secs(2));
+                Err(self.wrong(&format!("QEMU ended ({status})")))
+            }
+        }
+    }
+
+    fn wrong(&self, why: &str) -> VmError {
+        let said = format!("{}{}", self.console.tail(SHOWN), self.child.stderr());
+        VmError::Guest { host: self.host, why: why.to_owned(), said }
+    }
+
+    /// Has the guest ping the other one's first address; whether it was answered.
+    ///
+    /// # Errors
+    /// The guest does not say.
+    pub fn ping(&mut self) -> Result<bool, VmError> {
+        let mark = self.console.mark();
+        if let Err(error) = self.words.write_all(b"ping\n") {
+            return Err(self.wrong(&format!("its console cannot be written to ({error})")));
+        }
+        let said = self.console.wait_for(mark, Duration::from_secs(60), |line| match line {
+            "guest: ping answered" => Some(true),
+            "guest: ping unanswered" => Some(false),
+            _ => None,
+        });
+        said.ok_or_else(|| self.wrong("it does not say whether its ping was answered"))
+    }
+
+    /// Where its agent answers.
+    #[must_use]
+    pub fn agent(&self) -> SocketAddr {
+        self.agent
+    }
+
+    /// How it came up.
+    #[must_use]
+    pub fn start_kind(&self) -> Start {
+        self.start
+    }
+
+    /// Its console.
+    #[must_use]
+    pub fn console(&self) -> &Console {
+        &self.console
+    }
+
+    /// QEMU's process.
+    #[must_use]
+    pub fn pid(&self) -> i32 {
+        self.child.pid()
+    }
+}

@@ -1,0 +1,73 @@
+//! Two guests at once.
+
+use std::path::Path;
+use std::thread;
+
+use super::guest::{Guest, Sockets};
+use super::qemu::Qemu;
+use super::{Image, RunFolder, VmError};
+
+/// What the guests' NICs are connected to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wiring {
+    /// To each other.
+    Direct,
+    /// To a switch, which receives at [`switch_socket`] of each host.
+    Switch,
+}
+
+/// The guests of the requester and of the responder.
+#[derive(Debug)]
+pub struct Pair {
+    /// The requester's, host 1.
+    pub requester: Guest,
+    /// The responder's, host 2.
+    pub responder: Guest,
+}
+
+/// The name of a host's socket in the folder of a pair: where its NIC receives.
+#[must_use]
+pub fn guest_socket(folder: &Path, host: u8) -> std::path::PathBuf {
+    folder.join(format!("{host}.guest"))
+}
+
+/// Where the switch receives what a host sends.
+#[must_use]
+pub fn switch_socket(folder: &Path, host: u8) -> std::path::PathBuf {
+    folder.join(format!("{host}.switch"))
+}
+
+/// The sockets of a host's guest.
+#[must_use]
+pub fn sockets(folder: &Path, host: u8, wiring: Wiring) -> Sockets {
+    let remote = match wiring {
+        Wiring::Direct => guest_socket(folder, 3 - host),
+        Wiring::Switch => switch_socket(folder, host),
+    };
+    Sockets { local: guest_socket(folder, host), remote, monitor: folder.join(format!("{host}.qmp")) }
+}
+
+impl Pair {
+    /// Starts both guests, at the same time, with their sockets in the folder; the images are those of the requester and
+    /// of the responder.
+    ///
+    /// # Errors
+    /// The first guest that fails; the other one is ended.
+    pub fn start(
+        qemu: &Qemu,
+        images: [&Image; 2],
+        folder: &RunFolder,
+        wiring: Wiring,
+    ) -> Result<Self, VmError> {
+        let start = |host: u8, image| Guest::start(qemu, image, host, &sockets(folder.path(), host, wiring));
+        let [of_requester, of_responder] = images;
+        let (requester, responder) = thread::scope(|scope| {
+            let responder = scope.spawn(|| start(2, of_responder));
+            let requester = start(1, of_requester);
+            let panicked =
+                || VmError::Guest { host: 2, why: "its start panicked".into(), said: String::new() };
+            (requester, responder.join().unwrap_or_else(|_| Err(panicked())))
+        });
+        Ok(Self { requester: requester?, responder: responder? })
+    }
+}

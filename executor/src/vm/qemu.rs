@@ -1,0 +1,214 @@
+//! QEMU: whether it is there, how fast it is, and how a guest is asked of it.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use super::child::Child;
+use super::tool::QEMU;
+use super::{Image, VmError};
+
+/// The first version whose NICs can be datagram sockets.
+const OLDEST: (u32, u32) = (7, 2);
+
+/// Memory of a guest, in MB.
+const MEMORY: u32 = 256;
+
+/// IPv4 and IPv6 addresses of a guest.
+pub const ADDRESSES: u8 = 4;
+
+/// MTU of the guests' NICs: RoCE's largest, 4096, with its headers.
+const MTU: u32 = 4200;
+
+/// The network of the control NIC, which ends in QEMU, and the guest's address there.
+const CONTROL_NET: &str = "192.168.76.0/24";
+const CONTROL: &str = "192.168.76.15";
+
+/// The port that the agent listens on in a guest.
+const AGENT_PORT: u16 = 7471;
+
+/// How long QEMU may take to say whether it can use KVM.
+const PROBE: Duration = Duration::from_secs(20);
+
+/// What runs the guests' instructions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Accelerator {
+    /// The processor, through the kernel.
+    Kvm,
+    /// QEMU's translator; works everywhere.
+    Tcg,
+}
+
+impl Accelerator {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kvm => "KVM",
+            Self::Tcg => "TCG",
+        }
+    }
+
+    const fn option(self) -> &'static str {
+        match self {
+            Self::Kvm => "kvm",
+            Self::Tcg => "tcg,thread=multi",
+        }
+    }
+}
+
+/// This machine's QEMU.
+#[derive(Clone, Debug)]
+pub struct Qemu {
+    /// Its version.
+    pub version: String,
+    /// What runs the guests.
+    pub accelerator: Accelerator,
+    /// Why that is not KVM.
+    pub without_kvm: Option<String>,
+}
+
+impl Qemu {
+    /// Looks for QEMU, and tries whether KVM works: that there is a /dev/kvm does not say so.
+    ///
+    /// # Errors
+    /// QEMU is not there, or too old.
+    pub fn find() -> Result<Self, VmError> {
+        let said = QEMU.run("asking QEMU for its version", QEMU.command().arg("--version"))?;
+        let too_old = |version: &str| VmError::Tool {
+            doing: "looking for QEMU".into(),
+            program: QEMU.program.into(),
+            said: format!("it is {version}; guests need {}.{} or newer", OLDEST.0, OLDEST.1),
+        };
+        let version = version(&said).ok_or_else(|| too_old("of an unknown version"))?;
+        let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+        if (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) < OLDEST {
+            return Err(too_old(version));
+        }
+        let without_kvm = try_kvm().err();
+        let accelerator = if without_kvm.is_none() { Accelerator::Kvm } else { Accelerator::Tcg };
+        Ok(Self { version: version.to_owned(), accelerator, without_kvm })
+    }
+
+    /// What the guest's state depends on: everything but where its sockets are. A snapshot fits the same.
+    pub(super) fn fixed_arguments(&self, image: &Image, host: u8) -> Vec<String> {
+        let peer = 3 - host;
+        // A panicked guest restarts after a second, which ends QEMU: its console is read to the end. On a busy machine
+        // the kernel's check of the timer finds that the emulated one does not tick, and gives up.
+        let kernel = format!(
+            "console=ttyS0 quiet no_timer_check panic=1 lumina.host={host} lumina.peer={peer} lumina.addresses={ADDRESSES} \
+             lumina.mtu={MTU} lumina.control={CONTROL}/24"
+        );
+        let mut arguments: Vec<String> =
+            ["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-cpu", "max"]
+                .map(Into::into)
+                .into();
+        let mut option = |name: &str, value: String| arguments.extend([name.to_owned(), value]);
+        option("-accel", self.accelerator.option().into());
+        option("-m", MEMORY.to_string());
+        option("-kernel", image.vmlinuz().display().to_string());
+        option("-initrd", image.initramfs().display().to_string());
+        option("-append", kernel);
+        option("-chardev", "stdio,id=console,signal=off".into());
+        option("-serial", "chardev:console".into());
+        option("-device", format!("virtio-net-pci,netdev=data,mac=52:54:00:00:00:0{host},romfile="));
+        option("-device", format!("virtio-net-pci,netdev=control,mac=52:54:00:00:01:0{host},romfile="));
+        option(
+            "-netdev",
+            format!(
+                "user,id=control,net={CONTROL_NET},dhcpstart={CONTROL},restrict=on,\
+                 hostfwd=tcp:127.0.0.1:0-:{AGENT_PORT}"
+            ),
+        );
+        arguments
+    }
+}
+
+/// What differs from one start of a guest to the next: its sockets, and the snapshot that it starts from.
+pub(super) fn arguments_of_start(
+    local: &Path,
+    remote: &Path,
+    monitor: &Path,
+    snapshot: Option<&Path>,
+) -> Vec<String> {
+    let mut arguments = vec![
+        "-netdev".to_owned(),
+        format!(
+            "dgram,id=data,local.type=unix,local.path={},remote.type=unix,remote.path={}",
+            escaped(local),
+            escaped(remote)
+        ),
+        "-qmp".to_owned(),
+        format!("unix:{},server=on,wait=off", escaped(monitor)),
+    ];
+    if let Some(snapshot) = snapshot {
+        let quoted = snapshot.display().to_string().replace('\'', r"'\''");
+        arguments.extend(["-incoming".to_owned(), format!("exec:cat '{quoted}'")]);
+    }
+    arguments
+}
+
+/// A path in a list of options, where a comma is written twice.
+fn escaped(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
+}
+
+/// The version in what `--version` prints.
+fn version(said: &str) -> Option<&str> {
+    said.lines().next()?.strip_prefix("QEMU emulator version ")?.split_whitespace().next()
+}
+
+/// Has KVM run a machine for a moment; why it cannot. Some hosts let one be made, and QEMU dies when it first runs.
+fn try_kvm() -> Result<(), String> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/kvm")
+        .map_err(|error| format!("/dev/kvm: {error}"))?;
+    let arguments = ["-accel", "kvm", "-cpu", "max", "-nodefaults", "-display", "none", "-qmp", "stdio"];
+    let (child, mut stdin, _stdout) =
+        Child::spawn(QEMU, arguments.map(Into::into).into()).map_err(|error| error.to_string())?;
+    // It may have died by now, which its status tells.
+    let _ = stdin.write_all(b"{\"execute\":\"qmp_capabilities\"}\n{\"execute\":\"quit\"}\n");
+    if !child.wait(PROBE) {
+        return Err("QEMU hangs with KVM".into());
+    }
+    match child.ended() {
+        Some(status) if status.success() => Ok(()),
+        _ => {
+            let said = child.stderr();
+            let last = said.lines().find(|line| line.contains("error")).unwrap_or("QEMU dies with it");
+            Err(last.to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read() {
+        assert_eq!(version("QEMU emulator version 7.2.22 (Debian 1:7.2+dfsg)\nCopyright"), Some("7.2.22"));
+        assert_eq!(version("qemu: no"), None);
+        assert_eq!(version(""), None);
+    }
+
+    #[test]
+    fn paths_keep_their_commas_and_apostrophes() {
+        let at = Path::new;
+        let arguments = arguments_of_start(at("/t/a,b"), at("/t/c"), at("/t/m"), Some(at("/t/it's")));
+        assert_eq!(
+            arguments,
+            [
+                "-netdev",
+                "dgram,id=data,local.type=unix,local.path=/t/a,,b,remote.type=unix,remote.path=/t/c",
+                "-qmp",
+                "unix:/t/m,server=on,wait=off",
+                "-incoming",
+                r"exec:cat '/t/it'\''s'",
+            ]
+        );
+    }
+}
