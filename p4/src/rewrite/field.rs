@@ -76,14 +76,16 @@ fn place(field: HeaderField, layout: &Layout, frame: &[u8]) -> Option<Bits> {
     }
 }
 
-/// Cuts the payload; pad and headers stay, lengths of UDP and IP follow.
+/// Cuts the packet behind so many bytes of payload; lengths of UDP and IP follow. The pad count stays, so that a receiver
+/// takes as many of these bytes for pad.
 fn truncate(frame: &mut Vec<u8>, layout: &Layout, len: usize) {
-    let Some(payload) = layout.payload(frame) else { return };
+    let (Some(payload), Some(icrc_at)) = (layout.payload(frame), layout.icrc_at(frame)) else { return };
     if payload.len() <= len {
         return;
     }
-    let cut = payload.len() - len;
-    frame.drain(payload.start + len..payload.end);
+    let end = payload.start + len;
+    let cut = icrc_at - end;
+    frame.drain(end..icrc_at);
     let udp_len = (layout.udp_len() - cut) as u16;
     frame[layout.udp_at + 4..layout.udp_at + 6].copy_from_slice(&udp_len.to_be_bytes());
     let packet = &mut frame[layout.ip_at..];

@@ -188,13 +188,16 @@ fn lengths_change_and_bytes_stay() {
 fn a_payload_is_cut_with_its_lengths() {
     for (v6, vlan) in [(false, None), (true, Some(3))] {
         let before = Made { v6, vlan, payload: 1022, ..Made::default() }.frame();
-        for len in [0, 1, 1021] {
+        for len in [2, 3, 1021] {
             let after = rewrite(&before, &set(HeaderField::Payload, len)).unwrap();
             let is = parse(&after);
-            assert_eq!((is.payload_len as u64, is.icrc_ok(), is.bth), (len, Some(true), parse(&before).bth));
-            assert_eq!(after.len(), before.len() - (1022 - len as usize));
+            assert_eq!(is.payload_len as u64, len - 2, "two of them are taken for pad");
+            assert_eq!((is.icrc_ok(), is.bth), (Some(true), parse(&before).bth));
+            assert_eq!(after.len(), before.len() - (1024 - len as usize));
             assert_eq!(usize::from(is.udp.length), is.whole_packet.unwrap().len() - if v6 { 40 } else { 20 });
         }
+        let bare = rewrite(&before, &set(HeaderField::Payload, 0)).unwrap();
+        assert!(Frame::parse(&bare, UdpPorts::Roce).is_err(), "there is less than the pad count says");
         for len in [1022, 4096] {
             assert_eq!(rewrite(&before, &set(HeaderField::Payload, len)), None, "it is not longer");
         }
