@@ -13,8 +13,9 @@ use super::library::text_of;
 use super::sys::{self, GidEntry};
 use super::{Verbs, VerbsError};
 
-/// GIDs that are asked for at once: the largest tables of common devices have 1024.
-const MAX_GIDS: usize = 4096;
+/// GIDs that are asked for at once: what the kernel's interface takes, whose answers have 16 bits for their length. The
+/// largest tables of common devices have 1024.
+const MAX_GIDS: usize = u16::MAX as usize / size_of::<GidEntry>();
 
 /// An open device.
 pub struct Context {
