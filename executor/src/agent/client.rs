@@ -8,94 +8,26 @@ use dumper::{Completion, Delivery, Endpoint, Nanos};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::Streaming;
 use tonic::transport::{Channel, Endpoint as Address};
-use tonic::{Code, Status, Streaming};
 
+use super::peer::{AgentError, Peer, Timeouts, all_of};
 use super::proto::{
     self, Connect, DescribeRequest, Description, Event, Finish, HostError, KernelLogLine, KernelLogRequest,
     Parameter, Start, Step, event::Event as Said, step::Step as Asked,
 };
 
-/// How often a silent connection is asked whether the agent still lives, and how long the answer may take.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// How often a silent connection is asked whether the agent still lives.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// How long an agent may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// To take a connection.
-    pub connect: Duration,
-    /// To answer a step of a test, or a question. Of traffic, beyond its deadline.
-    pub answer: Duration,
-}
-
-impl Default for Timeouts {
-    /// Generous: an emulated guest makes a QP in a millisecond, and a test can have thousands.
-    fn default() -> Self {
-        Self { connect: Duration::from_secs(5), answer: Duration::from_secs(30) }
-    }
-}
-
-/// What an agent did not do.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AgentError {
-    /// It is not there, or not any more: the connection ended.
-    #[error("the agent at {agent} is lost: {reason}")]
-    Lost {
-        /// Its address.
-        agent: String,
-        /// What was seen.
-        reason: String,
-    },
-    /// It will not do what it was asked.
-    #[error("the agent at {agent} refuses: {reason}")]
-    Refused {
-        /// Its address.
-        agent: String,
-        /// Its words.
-        reason: String,
-    },
-    /// It failed at what it should be able to do.
-    #[error("the agent at {agent} failed: {reason}")]
-    Failed {
-        /// Its address.
-        agent: String,
-        /// Its words.
-        reason: String,
-    },
-    /// It did not answer in time.
-    #[error("the agent at {agent} did not answer to {asked} within {after:?}")]
-    TimedOut {
-        /// Its address.
-        agent: String,
-        /// What it was asked.
-        asked: &'static str,
-        /// How long it was waited for.
-        after: Duration,
-    },
-    /// It says what makes no sense at this moment: it is of another version, or no agent.
-    #[error("the agent at {agent} answered to {asked} with {what}; is it of another version?")]
-    Unexpected {
-        /// Its address.
-        agent: String,
-        /// What it was asked.
-        asked: &'static str,
-        /// What it said.
-        what: String,
-    },
-}
+/// How long the answer may take: an emulated guest on a busy machine stands still for seconds at times.
+const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(30);
 
 /// A connection to the agent of a host.
 #[derive(Clone, Debug)]
 pub struct AgentClient {
     agent: proto::agent_client::AgentClient<Channel>,
     peer: Peer,
-}
-
-/// Whom a message of an error is about, and how long it may take.
-#[derive(Clone, Debug)]
-struct Peer {
-    address: String,
-    timeouts: Timeouts,
 }
 
 /// What a host is to prepare for a test.
@@ -177,7 +109,7 @@ impl AgentClient {
             .connect_timeout(timeouts.connect)
             .tcp_nodelay(true)
             .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_timeout(KEEP_ALIVE);
+            .keep_alive_timeout(KEEP_ALIVE_ANSWER);
         let channel = endpoint.connect().await.map_err(|error| peer.lost(all_of(&error)))?;
         Ok(Self { agent: proto::agent_client::AgentClient::new(channel), peer })
     }
@@ -396,60 +328,4 @@ impl RunningTest {
             Err(status) => Err(self.peer.error(&status)),
         }
     }
-}
-
-impl Peer {
-    /// An answer, within the time for it.
-    async fn within<T>(
-        &self,
-        asked: &'static str,
-        answer: impl Future<Output = Result<T, Status>>,
-    ) -> Result<T, AgentError> {
-        let after = self.timeouts.answer;
-        match timeout(after, answer).await {
-            Ok(answer) => answer.map_err(|status| self.error(&status)),
-            Err(_) => Err(self.timed_out(asked, after)),
-        }
-    }
-
-    fn timed_out(&self, asked: &'static str, after: Duration) -> AgentError {
-        AgentError::TimedOut { agent: self.address.clone(), asked, after }
-    }
-
-    fn lost(&self, reason: String) -> AgentError {
-        AgentError::Lost { agent: self.address.clone(), reason }
-    }
-
-    fn unexpected(&self, asked: &'static str, said: &Said) -> AgentError {
-        let mut what = format!("{said:?}");
-        what.truncate(what.floor_char_boundary(200));
-        self.nonsense(asked, what)
-    }
-
-    fn nonsense(&self, asked: &'static str, what: String) -> AgentError {
-        AgentError::Unexpected { agent: self.address.clone(), asked, what }
-    }
-
-    /// What a status means. One that was made here, of a broken connection, has a source; one that the agent sent has
-    /// none.
-    fn error(&self, status: &Status) -> AgentError {
-        let (agent, reason) = (self.address.clone(), status.message().to_owned());
-        if let Some(source) = std::error::Error::source(status) {
-            return AgentError::Lost { agent, reason: all_of(source) };
-        }
-        match status.code() {
-            Code::InvalidArgument | Code::FailedPrecondition | Code::ResourceExhausted => {
-                AgentError::Refused { agent, reason }
-            }
-            Code::Unavailable | Code::Cancelled | Code::Unknown => AgentError::Lost { agent, reason },
-            Code::Unimplemented => AgentError::Unexpected { agent, asked: "a call", what: reason },
-            _ => AgentError::Failed { agent, reason },
-        }
-    }
-}
-
-/// An error with all its causes.
-fn all_of(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -2,7 +2,7 @@
 //! the guests of the VM testbed and on physical hosts.
 //!
 //! `proto/agent.proto` says what the two say to each other. A test is a stream, and the stream is the lease: a thread
-//! of its own ([`session`]) owns everything that the test makes, takes the stream's steps, and destroys it all when the
+//! of its own (module `session`) owns everything that the test makes, takes the stream's steps, and destroys it all when the
 //! stream ends, whichever way.
 
 mod client;
@@ -13,7 +13,9 @@ mod kmsg;
 mod layout;
 mod limits;
 mod parameters;
+mod peer;
 mod poster;
+mod resources;
 mod service;
 mod session;
 mod sysfs;
@@ -27,8 +29,8 @@ pub mod proto {
 }
 
 pub use client::{
-    AgentClient, AgentError, Finished, KernelLog, Outstanding, Prepare, PreparedHost, RunningTest, Settled,
-    Timeouts,
+    AgentClient, Finished, KernelLog, Outstanding, Prepare, PreparedHost, RunningTest, Settled,
 };
 pub use host::{Host, HostOptions};
+pub use peer::{AgentError, Timeouts};
 pub use service::{AgentService, DEFAULT_ADDRESS};

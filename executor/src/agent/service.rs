@@ -32,8 +32,11 @@ const GRACE: Duration = Duration::from_millis(300);
 /// How long a test whose client has gone may take to be destroyed before the next one is refused.
 const DESTRUCTION: Duration = Duration::from_secs(30);
 
-/// How often a silent connection is asked whether its client still lives, and how long the answer may take.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// How often a silent connection is asked whether its client still lives.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// How long the answer may take: an emulated guest on a busy machine stands still for seconds at times.
+const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(30);
 
 /// The agent of a host.
 pub struct AgentService {
@@ -96,7 +99,7 @@ impl AgentService {
         let service = Serving { agent: self, stopped };
         let server = Server::builder()
             .http2_keepalive_interval(Some(KEEP_ALIVE))
-            .http2_keepalive_timeout(Some(KEEP_ALIVE))
+            .http2_keepalive_timeout(Some(KEEP_ALIVE_ANSWER))
             .add_service(AgentServer::new(service))
             .serve_with_incoming(listener.with_nodelay(Some(true)));
         let served = tokio::select! {

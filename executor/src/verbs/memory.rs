@@ -112,18 +112,6 @@ impl Mr {
         unsafe { (*self.raw).lkey }
     }
 
-    /// Bytes.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.layout.size()
-    }
-
-    /// Never: some memory is always there.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Copies bytes into it.
     ///
     /// # Panics
@@ -148,7 +136,7 @@ impl Mr {
 
     /// Whether so many bytes at this place are inside.
     pub(super) fn holds(&self, offset: usize, bytes: usize) -> bool {
-        offset.checked_add(bytes).is_some_and(|end| end <= self.len())
+        offset.checked_add(bytes).is_some_and(|end| end <= self.layout.size())
     }
 }
 

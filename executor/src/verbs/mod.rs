@@ -6,23 +6,23 @@
 //! the header (feature `c-headers`).
 #![allow(unsafe_code, reason = "C library and ioctl: this folder is the only one that calls them")]
 
+mod completion;
 mod context;
 pub mod ethtool;
 #[cfg(all(test, feature = "c-headers"))]
 mod layout;
 mod library;
 mod memory;
-mod queue;
+mod queue_pair;
 mod sys;
 
 use std::io;
 
+pub use completion::{Channel, Cq, WorkCompletion};
 pub use context::{AsyncEvent, Context, DeviceLimits, Gid, GidType, PortState};
 pub use library::Verbs;
 pub use memory::{Access, Mr, Pd};
-pub use queue::{
-    Channel, Cq, Operation, Qp, QpCapacity, RTS, Receive, Remote, Request, ToRtr, ToRts, WorkCompletion,
-};
+pub use queue_pair::{Operation, Qp, QpCapacity, RTS, Receive, Remote, Request, ToRtr, ToRts};
 
 /// Why a call of the RDMA stack could not be made.
 #[derive(Debug, thiserror::Error)]
