@@ -1,12 +1,17 @@
-//! Testbeds, each of which turns a [`corpus::TestConfig`] into a [`dumper::Observation`].
+//! Testbeds, each of which turns a [`corpus::TestConfig`] into a [`dumper::Observation`], and the agent of a host.
 
 pub mod agent;
+mod nic;
 pub mod profile;
+pub mod remote;
 pub mod script;
 pub mod sim;
 mod testbed;
+mod testbeds;
 pub mod verbs;
 pub mod vm;
 
+pub use nic::Nic;
 pub use profile::NicProfile;
 pub use testbed::{Testbed, TestbedError};
+pub use testbeds::{TestbedName, Testbeds, WrongTestbed};

@@ -13,7 +13,7 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
 use super::VmError;
-use super::tool::{SETPRIV, Tool};
+use super::tool::SETPRIV;
 
 /// Bytes of stderr that are kept, the last ones.
 const STDERR_KEPT: usize = 4096;
@@ -45,12 +45,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Child {
     /// Starts a program. Its stdin and stdout are the caller's; the end of its stderr is kept.
     pub(super) fn spawn(
-        tool: Tool,
+        program: &str,
         arguments: Vec<String>,
     ) -> Result<(Self, ChildStdin, ChildStdout), VmError> {
         let mut command = SETPRIV.command();
         command.args(["--pdeathsig", "KILL", "sh", "-c", WITH_PARENT]);
-        command.arg(std::process::id().to_string()).arg(tool.program).args(arguments);
+        command.arg(std::process::id().to_string()).arg(program).args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
 
         let state = Arc::new(State::default());
@@ -73,7 +73,7 @@ impl Child {
             }
             reap(pid, &mut child, &kept);
         });
-        let doing = format!("starting {}", tool.program);
+        let doing = format!("starting {program}");
         let started = told.recv().unwrap_or_else(|_| Err(io::Error::other("its keeper ended")));
         let (pid, stdin, stdout) = started.map_err(|error| SETPRIV.not_started(&doing, &error))?;
         let (stdin, stdout) = (stdin.expect("it is piped"), stdout.expect("it is piped"));
@@ -147,10 +147,8 @@ mod tests {
     use super::*;
     use std::io::Write as _;
 
-    const SH: Tool = Tool { program: "sh", package: "dash" };
-
     fn sh(script: &str) -> (Child, ChildStdin, ChildStdout) {
-        Child::spawn(SH, vec!["-c".into(), script.into()]).unwrap()
+        Child::spawn("sh", vec!["-c".into(), script.into()]).unwrap()
     }
 
     #[test]
@@ -184,8 +182,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_ends_at_once() {
-        let nowhere = Tool { program: "/nowhere/program", package: "none" };
-        let (child, _stdin, _stdout) = Child::spawn(nowhere, Vec::new()).unwrap();
+        let (child, _stdin, _stdout) = Child::spawn("/nowhere/program", Vec::new()).unwrap();
         assert!(child.wait(Duration::from_secs(20)));
         assert_eq!(child.ended().unwrap().code(), Some(127));
     }

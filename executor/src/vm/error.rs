@@ -61,9 +61,9 @@ pub enum VmError {
         /// Megabytes needed.
         needed: u64,
     },
-    /// The agent's binary is not there, or no guest can run it.
-    #[error("the agent {}: {why}", path.display())]
-    Agent {
+    /// A program of this project is not there, or no guest can run it.
+    #[error("{}: {why}", path.display())]
+    Program {
         /// Its path.
         path: PathBuf,
         /// What is wrong with it.
@@ -80,6 +80,9 @@ pub enum VmError {
     /// There is no folder for the cache or the sockets.
     #[error("{0}")]
     Folder(String),
+    /// The switch could not be started or reached.
+    #[error("the switch between the guests: {0}")]
+    Switch(String),
     /// A guest ended, does not answer, or could not be started.
     #[error("guest {host}: {why}{}", tail(said))]
     Guest {
@@ -121,9 +124,11 @@ impl VmError {
             Self::NoKeys(_) => "apt-get install debian-archive-keyring".into(),
             Self::Package { .. } => "name another archive with --mirror URI, or update this program".into(),
             Self::Space { .. } => "make room, or name a folder on another disk with --cache".into(),
-            Self::Agent { .. } => "build it (cargo build --release) and name it with --agent PATH".into(),
+            Self::Program { .. } => {
+                "build everything (cargo build --release); --agent PATH names another agent".into()
+            }
             Self::Image { kernel, .. } => format!("lumina-fuzz testbed vm build --kernel {kernel}"),
-            Self::Folder(_) => return None,
+            Self::Folder(_) | Self::Switch(_) => return None,
             Self::Guest { .. } => "lumina-fuzz testbed vm check tells which step fails".into(),
         })
     }

@@ -105,7 +105,7 @@ impl Guest {
         }
         let mut arguments = qemu.fixed_arguments(image, host);
         arguments.extend(arguments_of_start(&sockets.local, &sockets.remote, &sockets.monitor, snapshot));
-        let (child, words, stdout) = Child::spawn(QEMU, arguments)?;
+        let (child, words, stdout) = Child::spawn(QEMU.program, arguments)?;
         let console = Console::of(stdout);
         let told = Monitor::connect(&sockets.monitor, || child.ended().is_none())
             .and_then(|mut monitor| monitor.forwarded_port().map(|port| (monitor, port)));

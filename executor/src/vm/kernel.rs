@@ -6,9 +6,10 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// A Linux kernel as Debian ships it: the series whose `rdma_rxe` is under test.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum Kernel {
     /// Linux 6.1, of Debian 12.
+    #[default]
     #[serde(rename = "6.1")]
     V6_1,
     /// Linux 6.12, of the backports of Debian 12.

@@ -1,5 +1,6 @@
 //! Guests of the VM testbed: QEMU running a stock Debian kernel with soft-RoCE (`rdma_rxe`) and the agent.
 
+mod capabilities;
 pub mod check;
 mod child;
 pub mod console;
@@ -9,16 +10,22 @@ mod image;
 mod kernel;
 mod monitor;
 mod pair;
+mod programs;
 mod qemu;
 pub mod run_folder;
+mod site;
 mod snapshot;
+mod testbed;
 mod tool;
 
+pub use capabilities::capabilities;
 pub use console::Console;
 pub use error::VmError;
 pub use guest::{Guest, Sockets, Start};
-pub use image::{Build, Cache, Event, Image, Manifest, PackageVersion, default_agent};
+pub use image::{Build, Cache, Event, Image, Manifest, PackageVersion};
 pub use kernel::Kernel;
 pub use pair::{Pair, Wiring, guest_socket, sockets, switch_socket};
+pub use programs::{AGENT, beside_this};
 pub use qemu::{ADDRESSES, Accelerator, Qemu};
 pub use run_folder::RunFolder;
+pub use testbed::Pairs;

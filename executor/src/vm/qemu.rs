@@ -168,7 +168,7 @@ fn try_kvm() -> Result<(), String> {
         .map_err(|error| format!("/dev/kvm: {error}"))?;
     let arguments = ["-accel", "kvm", "-cpu", "max", "-nodefaults", "-display", "none", "-qmp", "stdio"];
     let (child, mut stdin, _stdout) =
-        Child::spawn(QEMU, arguments.map(Into::into).into()).map_err(|error| error.to_string())?;
+        Child::spawn(QEMU.program, arguments.map(Into::into).into()).map_err(|error| error.to_string())?;
     // It may have died by now, which its status tells.
     let _ = stdin.write_all(b"{\"execute\":\"qmp_capabilities\"}\n{\"execute\":\"quit\"}\n");
     if !child.wait(PROBE) {

@@ -15,7 +15,7 @@ use crate::vm::tool::LDD;
 pub(super) fn of(agent: &Path) -> Result<Vec<PathBuf>, VmError> {
     let doing = format!("listing the libraries of {}", agent.display());
     let listed = LDD.run(&doing, LDD.command().arg(agent))?;
-    parse(&listed).map_err(|why| VmError::Agent { path: agent.to_owned(), why })
+    parse(&listed).map_err(|why| VmError::Program { path: agent.to_owned(), why })
 }
 
 /// Reads what `ldd` prints: `libm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x…)`, or a path alone for the dynamic
@@ -42,7 +42,7 @@ fn parse(listed: &str) -> Result<Vec<PathBuf>, String> {
 
 /// Whether a guest, which has an x86-64 processor, can run a program.
 pub(super) fn check(agent: &Path, content: &[u8]) -> Result<(), VmError> {
-    let wrong = |why: String| VmError::Agent { path: agent.to_owned(), why };
+    let wrong = |why: String| VmError::Program { path: agent.to_owned(), why };
     let file = object::File::parse(content).map_err(|_| wrong("it is no program".into()))?;
     match file.architecture() {
         Architecture::X86_64 => Ok(()),

@@ -170,19 +170,6 @@ fn default_folder() -> Result<PathBuf, VmError> {
     Ok(base.join("lumina-fuzz/vm"))
 }
 
-/// The agent that lies beside the running program.
-///
-/// # Errors
-/// There is none, or the running program has no path.
-pub fn default_agent() -> Result<PathBuf, VmError> {
-    let program = env::current_exe().at("find", Path::new("the running program"))?;
-    let agent = program.with_file_name("lumina-agent");
-    if agent.is_file() {
-        return Ok(agent);
-    }
-    Err(VmError::Agent { path: agent, why: "it is not there".into() })
-}
-
 /// The agent with its libraries.
 struct Agent {
     path: PathBuf,
@@ -195,7 +182,7 @@ struct Agent {
 impl Agent {
     fn read(path: &Path) -> Result<Self, VmError> {
         let content =
-            fs::read(path).map_err(|error| VmError::Agent { path: path.into(), why: error.to_string() })?;
+            fs::read(path).map_err(|error| VmError::Program { path: path.into(), why: error.to_string() })?;
         libraries::check(path, &content)?;
         let libraries = libraries::of(path)?;
         let mut digests = BTreeMap::from([("lumina-agent".to_owned(), digest_of_bytes(&content))]);

@@ -1,0 +1,185 @@
+//! One test over the agents of two hosts and a switch: the steps that the VM testbed and the physical one share.
+
+mod deadline;
+
+use std::time::Duration;
+
+use corpus::{Role, TestConfig};
+use dumper::{Connection, HostCounters, Observation};
+use p4::TranslateError;
+use p4::client::{Captured, SwitchClient, SwitchError};
+use tokio::time::sleep;
+
+use crate::agent::{AgentClient, AgentError, Finished, Prepare, PreparedHost, RunningTest, Settled};
+
+/// How long after the last completion packets may still be on their way: an ACK that crosses an emulated host.
+const DRAIN: Duration = Duration::from_millis(5);
+
+/// The agents of both hosts (the requester's first) and the switch between them.
+#[derive(Debug)]
+pub struct Remote {
+    /// The hosts.
+    pub agents: [AgentClient; 2],
+    /// The switch, of which this is the primary client.
+    pub switch: SwitchClient,
+}
+
+/// Why a test did not run to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// A host.
+    #[error("the {} host: {source}", role.name())]
+    Agent {
+        /// Which.
+        role: Role,
+        /// What it did not do.
+        source: AgentError,
+    },
+    /// The switch.
+    #[error(transparent)]
+    Switch(#[from] SwitchError),
+    /// The events have no entries.
+    #[error(transparent)]
+    Translate(#[from] TranslateError),
+    /// The switch lost what it should not have.
+    #[error("the switch lost what it should not have: {0}")]
+    Losses(String),
+}
+
+/// A test that did not run to its end, and what was observed of it by then.
+#[derive(Debug)]
+pub struct Failed {
+    /// Why.
+    pub error: RemoteError,
+    /// Whatever could still be collected.
+    pub observed: Box<Observation>,
+}
+
+impl Remote {
+    /// Runs a test. Its hosts' addresses are those that the hosts have.
+    ///
+    /// # Errors
+    /// See [`Failed`].
+    pub async fn run(&mut self, config: &TestConfig) -> Result<Observation, Failed> {
+        let mut observed = Observation::default();
+        match self.steps(config, &mut observed).await {
+            Ok(()) => Ok(observed),
+            Err(error) => {
+                // What the hosts had done until one of them was lost; nothing if the switch is what was.
+                if !observed.connections.is_empty()
+                    && observed.switch.is_none()
+                    && let Ok(captured) = self.switch.collect().await
+                {
+                    put_capture(captured, &mut observed);
+                }
+                Err(Failed { error, observed: Box::new(observed) })
+            }
+        }
+    }
+
+    async fn steps(&mut self, config: &TestConfig, observed: &mut Observation) -> Result<(), RemoteError> {
+        let [requester, responder] = &mut self.agents;
+        let (requester, responder) =
+            both(prepare(requester, config, Role::Requester), prepare(responder, config, Role::Responder))
+                .await?;
+        let (mut requester, requester_end) = requester;
+        let (mut responder, responder_end) = responder;
+        observed.connections = requester_end
+            .endpoints
+            .iter()
+            .zip(&responder_end.endpoints)
+            .map(|(requester, responder)| Connection { requester: *requester, responder: *responder })
+            .collect();
+
+        // No packet before the injector has its entries.
+        let tables = p4::translate(config, &observed.connections)?;
+        self.switch.program(&tables).await?;
+        both(
+            of(Role::Requester, requester.connect(&responder_end)),
+            of(Role::Responder, responder.connect(&requester_end)),
+        )
+        .await?;
+        let deadline = deadline::of(config, tables.len());
+        of(Role::Responder, responder.start(deadline)).await?;
+        of(Role::Requester, requester.start(deadline)).await?;
+        let settled = of(Role::Requester, requester.settled()).await?;
+        sleep(DRAIN + deadline::longest_delay(config)).await;
+
+        let (at_requester, at_responder) =
+            both(of(Role::Requester, requester.finish()), of(Role::Responder, responder.finish())).await?;
+        put_hosts(settled, [(requester_end, at_requester), (responder_end, at_responder)], observed);
+        let captured = self.switch.collect().await?;
+        let losses = losses_of(&captured);
+        put_capture(captured, observed);
+        losses.map_or(Ok(()), |losses| Err(RemoteError::Losses(losses)))
+    }
+}
+
+/// Opens a test at a host and has it make its QPs.
+async fn prepare(
+    agent: &mut AgentClient,
+    config: &TestConfig,
+    role: Role,
+) -> Result<(RunningTest, PreparedHost), RemoteError> {
+    let physical = &config.host(role).physical;
+    let asked =
+        Prepare { config, role, device: physical.ib_device.clone(), port: physical.ib_port, gid_index: None };
+    let mut test = of(role, agent.test()).await?;
+    let prepared = of(role, test.prepare(&asked)).await?;
+    Ok((test, prepared))
+}
+
+/// Says which host it was.
+async fn of<T>(role: Role, step: impl Future<Output = Result<T, AgentError>>) -> Result<T, RemoteError> {
+    step.await.map_err(|source| RemoteError::Agent { role, source })
+}
+
+/// Both at the same time; the first error of either.
+async fn both<A, B>(
+    first: impl Future<Output = Result<A, RemoteError>>,
+    second: impl Future<Output = Result<B, RemoteError>>,
+) -> Result<(A, B), RemoteError> {
+    tokio::try_join!(first, second)
+}
+
+fn put_hosts(settled: Settled, hosts: [(PreparedHost, Finished); 2], observed: &mut Observation) {
+    observed.completions = settled.completions;
+    for ((prepared, finished), role) in hosts.into_iter().zip(Role::ALL) {
+        let counters = HostCounters { start: prepared.counters, finish: finished.counters };
+        match role {
+            Role::Requester => observed.requester = Some(counters),
+            Role::Responder => observed.responder = Some(counters),
+        }
+        observed.completions.extend(finished.late);
+        observed.deliveries.extend(finished.deliveries);
+    }
+    observed
+        .completions
+        .sort_by_key(|completion| (completion.completed_ns, completion.connection, completion.message));
+    observed.deliveries.sort_by_key(|delivery| (delivery.connection, delivery.message));
+}
+
+fn put_capture(captured: Captured, observed: &mut Observation) {
+    observed.trace = captured.trace;
+    observed.switch = Some(captured.counters);
+}
+
+/// What the switch lost of its own accord, in words: a test with such losses says nothing about its hosts.
+fn losses_of(captured: &Captured) -> Option<String> {
+    let Captured { losses, not_captured, .. } = captured;
+    let mut lost: Vec<String> = losses
+        .iter()
+        .filter(|port| port.overflow + port.absent + port.refused > 0)
+        .map(|port| {
+            let (overflow, absent, refused) = (port.overflow, port.absent, port.refused);
+            format!(
+                "at port {}, {overflow} frames to a full queue, {absent} to nobody, {refused} refused",
+                port.port
+            )
+        })
+        .collect();
+    if *not_captured > 0 {
+        lost.push(format!("{not_captured} packets are not in the capture, which was full"));
+    }
+    (!lost.is_empty()).then(|| lost.join("; "))
+}

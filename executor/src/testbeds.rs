@@ -1,0 +1,109 @@
+//! The testbeds by name, and which of them a pair of NICs belongs to.
+
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+
+use corpus::Role;
+use serde::{Deserialize, Serialize};
+
+use crate::sim::Sim;
+use crate::vm::Pairs;
+use crate::{Nic, Testbed};
+
+/// Where a test is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TestbedName {
+    /// On simulated NICs.
+    Sim,
+    /// On `rdma_rxe` in two virtual machines.
+    Vm,
+}
+
+impl FromStr for TestbedName {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "sim" => Ok(Self::Sim),
+            "vm" => Ok(Self::Vm),
+            _ => Err("testbeds of real NICs, named by a file, are not built yet; there are sim and vm"),
+        }
+    }
+}
+
+impl fmt::Display for TestbedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sim => "the simulated testbed",
+            Self::Vm => "the VM testbed",
+        })
+    }
+}
+
+/// Makes the testbeds of a campaign or of a single test: one for each job.
+#[derive(Debug, Clone)]
+pub enum Testbeds {
+    /// Simulations of two NICs.
+    Sim(Sim),
+    /// Pairs of guests.
+    Vm(Pairs),
+}
+
+/// A NIC that is not of the testbed that was asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("the {} has {nic}, which {testbed} does not have; {}", role.name(), match testbed {
+    TestbedName::Sim => "guests run with --testbed vm",
+    TestbedName::Vm => "name a kernel with --requester-kernel and --responder-kernel, or --nic rxe-6.1",
+})]
+pub struct WrongTestbed {
+    /// The host.
+    pub role: Role,
+    /// What it has.
+    pub nic: String,
+    /// The testbed.
+    pub testbed: TestbedName,
+}
+
+impl Testbeds {
+    /// Testbeds for the requester's and the responder's NIC, which tests call so. Profiles that a test names besides are
+    /// looked for relative to a folder.
+    ///
+    /// # Errors
+    /// A NIC is none of the testbed's.
+    pub fn new(
+        testbed: TestbedName,
+        folder: &Path,
+        [requester, responder]: [(&str, &Nic); 2],
+    ) -> Result<Self, WrongTestbed> {
+        match (testbed, requester.1, responder.1) {
+            (TestbedName::Sim, Nic::Model(first), Nic::Model(second)) => Ok(Self::Sim(
+                Sim::new(folder)
+                    .with_profile(requester.0, (**first).clone())
+                    .with_profile(responder.0, (**second).clone()),
+            )),
+            (TestbedName::Vm, Nic::Guest(first), Nic::Guest(second)) => {
+                Ok(Self::Vm(Pairs::new([*first, *second])))
+            }
+            (_, first, _) => {
+                let is_first = matches!(
+                    (testbed, first),
+                    (TestbedName::Sim, Nic::Guest(_)) | (TestbedName::Vm, Nic::Model(_))
+                );
+                let (role, (nic, _)) =
+                    if is_first { (Role::Requester, requester) } else { (Role::Responder, responder) };
+                Err(WrongTestbed { role, nic: nic.to_owned(), testbed })
+            }
+        }
+    }
+
+    /// A testbed: one of its own, or the next pair of guests that is free.
+    #[must_use]
+    pub fn testbed(&self) -> Box<dyn Testbed> {
+        match self {
+            Self::Sim(sim) => Box::new(sim.clone()),
+            Self::Vm(pairs) => pairs.lease(),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What `rdma_rxe` in emulated guests can do.
+
+use std::collections::BTreeSet;
+
+use corpus::{Capabilities, ControlPacket, RoceParameters};
+
+use super::qemu::ADDRESSES;
+
+/// Message bytes of a test: each host has 256 MB of memory for all that it runs.
+const MAX_BYTES: u64 = 32 << 20;
+
+/// Connections of a test: more would share an emulated processor.
+const MAX_CONNECTIONS: u32 = 64;
+
+/// Exponents of the ACK timer: shorter than 67 ms expires on its own in an emulated host, and retries that are longer than
+/// a second make a test longer than what else it could find is worth.
+const TIMEOUTS: std::ops::RangeInclusive<u8> = 14..=18;
+
+/// Longest that a packet is held, for the same reason.
+const MAX_DELAY_NS: u64 = 100_000_000;
+
+/// What the VM testbed can do.
+#[must_use]
+pub fn capabilities() -> Capabilities {
+    let all = Capabilities::all();
+    Capabilities {
+        // rdma_rxe answers no ECN mark with a CNP.
+        control_packets: all
+            .control_packets
+            .iter()
+            .copied()
+            .filter(|packet| *packet != ControlPacket::Cnp)
+            .collect(),
+        max_delay_ns: MAX_DELAY_NS,
+        max_connections: MAX_CONNECTIONS,
+        max_bytes: MAX_BYTES,
+        timeouts: TIMEOUTS,
+        max_addresses: ADDRESSES.into(),
+        // It has neither DCQCN nor traffic classes, and no vendor's parameters.
+        settings: BTreeSet::new(),
+        fixed: RoceParameters {
+            dcqcn_np_enable: false,
+            dcqcn_rp_enable: false,
+            adaptive_retrans: false,
+            slow_restart: false,
+            ..RoceParameters::default()
+        },
+        swaps_nics: false,
+        deterministic: false,
+        ..all
+    }
+}

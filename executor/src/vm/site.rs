@@ -1,0 +1,178 @@
+//! A running VM testbed: two guests, the switch between them, and the connections to all three.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::process::ChildStdout;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use corpus::config::Cidr;
+use corpus::{Role, TestConfig};
+use dumper::{Clock, LogLine, Observation};
+use p4::Address;
+use p4::client::SwitchClient;
+use tokio::runtime::Runtime;
+
+use super::child::Child;
+use super::pair::{Pair, Wiring, guest_socket, switch_socket};
+use super::programs::{SWITCH, beside_this};
+use super::qemu::{ADDRESSES, Qemu};
+use super::{Cache, Guest, Kernel, RunFolder, VmError};
+use crate::agent::{AgentClient, Timeouts};
+use crate::remote::{Failed, Remote};
+
+/// How long the switch may take to say where it listens.
+const SWITCH_START: Duration = Duration::from_secs(20);
+
+/// How long after a host is lost its kernel may still be saying why.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Prefix lengths of the guests' addresses.
+const PREFIXES: [u8; 2] = [16, 64];
+
+/// Everything that runs for one testbed. It all ends when this is dropped, and with this process.
+#[derive(Debug)]
+pub(super) struct Site {
+    remote: Remote,
+    runtime: Runtime,
+    pair: Pair,
+    _switch: Child,
+    // Last, as the others have their sockets in it.
+    _folder: RunFolder,
+}
+
+/// What became of a test.
+pub(super) enum Outcome {
+    /// It ran to its end.
+    Ran(Box<Observation>),
+    /// A host's kernel went wrong: this is what was observed until then.
+    KernelTrouble(Box<Observation>),
+    /// It did not run to its end, and no kernel says why.
+    Failed(Failed),
+}
+
+impl Site {
+    /// Starts everything: guests from a snapshot where there is one.
+    ///
+    /// # Errors
+    /// See [`VmError`].
+    pub(super) fn start(kernels: [Kernel; 2]) -> Result<Self, VmError> {
+        let cache = Cache::open(None)?;
+        let qemu = Qemu::find()?;
+        let [requester, responder] = kernels.map(|kernel| cache.image(kernel));
+        let (requester, responder) = (requester?, responder?);
+        let folder = RunFolder::make()?;
+        let (switch, address) = start_switch(&folder)?;
+        let pair = Pair::start(&qemu, [&requester, &responder], &folder, Wiring::Switch)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime =
+            runtime.map_err(|error| VmError::Folder(format!("no thread for connections: {error}")))?;
+        let remote = runtime.block_on(connect(&pair, &address))?;
+        Ok(Self { remote, runtime, pair, _switch: switch, _folder: folder })
+    }
+
+    /// Runs a test, whose hosts get the addresses of the guests.
+    pub(super) fn run(&mut self, config: &TestConfig) -> Outcome {
+        let config = with_guests(config);
+        let marks = self.guests().map(|guest| guest.console().mark());
+        let troubles = self.troubles();
+        let ran = self.runtime.block_on(self.remote.run(&config));
+        if ran.is_err() {
+            for guest in self.guests() {
+                guest.console().wait_end(LAST_WORDS);
+            }
+        }
+        let is_troubled = self.troubles() != troubles;
+        let mut observed = match ran {
+            Ok(observed) => Box::new(observed),
+            Err(Failed { observed, .. }) if is_troubled => observed,
+            Err(failed) => return Outcome::Failed(failed),
+        };
+        observed.clock = Clock::Emulated;
+        let [requester, responder] = self.guests();
+        observed.requester_log = log_since(requester, marks[0]);
+        observed.responder_log = log_since(responder, marks[1]);
+        if is_troubled { Outcome::KernelTrouble(observed) } else { Outcome::Ran(observed) }
+    }
+
+    fn guests(&self) -> [&Guest; 2] {
+        [&self.pair.requester, &self.pair.responder]
+    }
+
+    fn troubles(&self) -> usize {
+        self.guests().map(|guest| guest.console().troubles().len()).iter().sum()
+    }
+}
+
+async fn connect(pair: &Pair, switch: &Address) -> Result<Remote, VmError> {
+    let agent = |host: u8, guest: &Guest| {
+        let address = guest.agent().to_string();
+        async move {
+            AgentClient::connect(&address, Timeouts::default()).await.map_err(|error| VmError::Guest {
+                host,
+                why: error.to_string(),
+                said: String::new(),
+            })
+        }
+    };
+    let agents = [agent(1, &pair.requester).await?, agent(2, &pair.responder).await?];
+    let switch = SwitchClient::connect(switch).await.map_err(|error| VmError::Switch(error.to_string()))?;
+    Ok(Remote { agents, switch })
+}
+
+/// Starts the switch between the sockets of the two guests; its process and where it listens.
+fn start_switch(folder: &RunFolder) -> Result<(Child, Address), VmError> {
+    let program = beside_this(SWITCH)?;
+    let port = |host| {
+        let (ours, guests) = (switch_socket(folder.path(), host), guest_socket(folder.path(), host));
+        format!("unix:{}:{}", ours.display(), guests.display())
+    };
+    let control = format!("unix:{}", folder.path().join("control").display());
+    let arguments = ["--port", &port(1), "--port", &port(2), "--listen", &control].map(str::to_owned);
+    let (child, _, stdout) = Child::spawn(&program.to_string_lossy(), arguments.into())?;
+    let said = first_line(stdout)
+        .ok_or_else(|| VmError::Switch(format!("it does not start: {}", child.stderr())))?;
+    let address =
+        said.parse().map_err(|error| VmError::Switch(format!("it listens at {said:?}: {error}")))?;
+    Ok((child, address))
+}
+
+/// The first line of what a process says, if it comes in time. What it says later is read and dropped.
+fn first_line(stdout: ChildStdout) -> Option<String> {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            // Only the first one is waited for.
+            let _ = tell.send(line);
+        }
+    });
+    told.recv_timeout(SWITCH_START).ok()
+}
+
+/// A test with the addresses of the guests in the place of its own.
+fn with_guests(config: &TestConfig) -> TestConfig {
+    let mut config = config.clone();
+    for (role, host) in Role::ALL.into_iter().zip(1..) {
+        let addresses = &mut config.host_mut(role).ip_list;
+        for (index, address) in (0..ADDRESSES).zip(addresses.iter_mut()) {
+            *address = address_of(index, host, address.addr.is_ipv6());
+        }
+    }
+    config
+}
+
+/// The address that a guest's first process gave it: 10.0.INDEX.HOST or fd00::INDEX:HOST.
+fn address_of(index: u8, host: u8, ipv6: bool) -> Cidr {
+    let addr = if ipv6 {
+        IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, index.into(), host.into()))
+    } else {
+        IpAddr::V4(Ipv4Addr::new(10, 0, index, host))
+    };
+    Cidr { addr, prefix: PREFIXES[usize::from(ipv6)] }
+}
+
+/// What a guest's kernel logged since a mark.
+fn log_since(guest: &Guest, mark: u64) -> Vec<LogLine> {
+    guest.console().since(mark).iter().filter_map(|line| LogLine::parse(line)).collect()
+}
