@@ -1,0 +1,69 @@
+//! What the injector does to packets, and how `rdma_rxe` gets over it.
+
+use dumper::Event;
+use dumper::observation::CompletionStatus;
+
+use crate::pair::{Ran, run};
+
+const WRITES: &str = "rdma-verb = \"write\"\nnum-msgs-per-qp = 3\nmessage-size = 4096";
+const SENDS: &str = "rdma-verb = \"send\"\nnum-msgs-per-qp = 3\nmessage-size = 4096";
+const READS: &str = "rdma-verb = \"read\"\nnum-msgs-per-qp = 3\nmessage-size = 4096";
+
+/// Three messages of four packets, and one event that hits one packet: they arrive all the same.
+fn recovers(traffic: &str, event: &str, hit: Event) -> Ran {
+    run(traffic, &format!("[[event]]\nqpn = 1\n{event}")).is_whole().completes().hits(hit, 1)
+}
+
+/// A Read that is asked for again in its middle is answered as if it went on (docs/findings-rxe.md).
+const GOES_ON: &[&str] = &["response-position"];
+
+#[test]
+fn dropped_data_is_repeated() {
+    // First, middle and last packet of all.
+    for psn in [1, 6, 12] {
+        let event = format!("psn = {psn}\ntype = \"drop\"");
+        recovers(WRITES, &event, Event::Drop).conforms();
+        recovers(SENDS, &event, Event::Drop).conforms();
+        let begins = psn == 1;
+        recovers(READS, &event, Event::Drop).breaks(if begins { &[] } else { GOES_ON });
+    }
+}
+
+#[test]
+fn dropped_control_packets_are_made_up_for() {
+    recovers(WRITES, "packet = \"ack\"\nnth = 1\ntype = \"drop\"", Event::Drop);
+    recovers(READS, "packet = \"read-request\"\nnth = 2\ntype = \"drop\"", Event::Drop);
+    let lost_nak = "psn = 2\ntype = \"drop\"\n[[event]]\nqpn = 1\npacket = \"nak\"\nnth = 1\ntype = \"drop\"";
+    run(WRITES, &format!("[[event]]\nqpn = 1\n{lost_nak}")).is_whole().completes().hits(Event::Drop, 2);
+}
+
+#[test]
+fn a_corrupt_packet_is_discarded() {
+    recovers(WRITES, "psn = 6\ntype = \"corrupt\"", Event::Corrupt).conforms();
+    recovers(READS, "psn = 6\ntype = \"corrupt\"", Event::Corrupt).breaks(GOES_ON);
+}
+
+#[test]
+fn a_marked_packet_is_delivered() {
+    recovers(WRITES, "psn = 6\ntype = \"ecn\"", Event::Ecn);
+}
+
+#[test]
+fn delayed_reordered_and_doubled_packets_are_taken() {
+    recovers(WRITES, "psn = 6\ntype = \"delay\"\ndelay-us = 5000", Event::Delay);
+    recovers(SENDS, "psn = 6\ntype = \"reorder\"\nby = 2", Event::Reorder);
+    recovers(WRITES, "psn = 6\ntype = \"duplicate\"\ncopies = 1", Event::Duplicate);
+}
+
+#[test]
+fn retries_are_exhausted() {
+    let ran = run(
+        "rdma-verb = \"write\"\nnum-msgs-per-qp = 1\nmessage-size = 1024\nmax-retransmit-retry = 2",
+        "[[event]]\nqpn = 1\npsn = 1\ntype = \"drop\"\n[[event]]\nqpn = 1\npsn = 1\niter = 2\ntype = \"drop\"\n\
+         [[event]]\nqpn = 1\npsn = 1\niter = 3\ntype = \"drop\"\n[[event]]\nqpn = 1\npsn = 1\niter = 4\ntype = \"drop\"",
+    )
+    .is_whole();
+    let statuses: Vec<_> = ran.observation.completions.iter().map(|one| one.status).collect();
+    assert_eq!(statuses, [CompletionStatus::RetryExceeded]);
+    assert!(ran.observation.deliveries.is_empty(), "{:?}", ran.observation.deliveries);
+}

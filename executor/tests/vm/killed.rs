@@ -1,0 +1,55 @@
+//! What runs beside a test is killed in its middle: it is run again, and nothing is left.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::pair::run;
+
+/// Some seconds of traffic.
+const LONG: &str = "rdma-verb = \"write\"\nnum-msgs-per-qp = 300\nmessage-size = 65536\ntx-depth = 4";
+
+/// Processes that this one started, whose program has a name.
+fn children(program: &str) -> Vec<Pid> {
+    let ours = std::process::id();
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_it = |pid: &i32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let Some((before, after)) = stat.rsplit_once(") ") else { return false };
+        let parent: Option<u32> = after.split(' ').nth(1).and_then(|parent| parent.parse().ok());
+        // The kernel cuts names at fifteen bytes.
+        before.ends_with(&program[..program.len().min(15)]) && parent == Some(ours)
+    };
+    pids.filter(is_it).map(Pid::from_raw).collect()
+}
+
+/// Kills the first such process while a long test runs, which comes to its end all the same.
+fn survives_the_end_of(program: &'static str) {
+    // Started, whichever test is the first.
+    run("num-msgs-per-qp = 1", "").is_whole();
+    let killer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(700));
+        let victims = children(program);
+        kill(victims[0], Signal::SIGKILL).unwrap();
+        victims[0]
+    });
+    run(LONG, "").is_whole().completes();
+    let victim = killer.join().unwrap();
+    assert!(!children(program).contains(&victim));
+    assert_eq!(children("qemu-system-x86_64").len(), 2, "one pair runs");
+    assert_eq!(children("lumina-switch").len(), 1, "one switch runs");
+}
+
+#[test]
+fn a_guest_that_is_killed_is_replaced() {
+    survives_the_end_of("qemu-system-x86_64");
+}
+
+#[test]
+fn a_switch_that_is_killed_is_replaced() {
+    survives_the_end_of("lumina-switch");
+}

@@ -1,0 +1,87 @@
+//! The pair of guests that all tests share, and what is asked of every observation.
+
+use std::sync::{LazyLock, Mutex};
+
+use corpus::{Role, TestConfig};
+use dumper::Observation;
+use dumper::integrity::{self, Verdict};
+use dumper::observation::CompletionStatus;
+use executor::vm::{Kernel, Pairs, capabilities};
+use scoring::{Analysis, Options};
+
+/// Guests are booted once.
+static PAIRS: LazyLock<Pairs> = LazyLock::new(|| Pairs::new([Kernel::V6_1; 2]));
+
+/// One test at a time, as there is one pair.
+static ONE: Mutex<()> = Mutex::new(());
+
+/// A test and what was observed of it.
+pub(crate) struct Ran {
+    pub(crate) config: TestConfig,
+    pub(crate) observation: Observation,
+}
+
+/// Runs `traffic` (keys of its section) with events (`[[event]]` sections).
+pub(crate) fn run(traffic: &str, events: &str) -> Ran {
+    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let text = format!("[traffic]\nmtu = 1024\nmin-retransmit-timeout = 17\n{traffic}\n{events}");
+    let mut config = corpus::from_toml("test.toml", &text).unwrap_or_else(|errors| panic!("{errors}"));
+    for role in Role::ALL {
+        config.host_mut(role).roce = capabilities().fixed;
+    }
+    let observation = PAIRS.lease().run(&config).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    Ran { config, observation }
+}
+
+impl Ran {
+    /// Every packet that the switch had is in the trace, and the hosts' counters say nothing else.
+    pub(crate) fn is_whole(self) -> Self {
+        let checked = integrity::check(&self.observation.trace, self.observation.switch.as_ref());
+        let failed: Vec<_> =
+            checked.conditions.iter().filter(|condition| condition.verdict == Verdict::Fail).collect();
+        assert!(failed.is_empty(), "{failed:?}");
+        self
+    }
+
+    /// All messages completed, with these bytes in memory.
+    pub(crate) fn completes(self) -> Self {
+        let traffic = &self.config.traffic;
+        let messages = (traffic.load.connections() * traffic.num_msgs_per_qp) as usize;
+        let observation = &self.observation;
+        let good = observation.completions.iter().filter(|one| one.status == CompletionStatus::Success);
+        assert_eq!(good.count(), messages, "{:?}", observation.completions);
+        assert_eq!(observation.deliveries.len(), messages, "{:?}", observation.deliveries);
+        let is_right = |one: &dumper::Delivery| one.intact && one.bytes == u64::from(traffic.message_size);
+        assert!(observation.deliveries.iter().all(is_right), "{:?}", observation.deliveries);
+        self
+    }
+
+    /// What the analyzers say.
+    pub(crate) fn analysis(&self) -> Analysis {
+        scoring::analyze(&self.observation, Options { config: Some(&self.config) })
+    }
+
+    /// Nothing is wrong with it.
+    pub(crate) fn conforms(self) -> Self {
+        self.breaks(&[])
+    }
+
+    /// It breaks these rules and no others: what `rdma_rxe` is known for (docs/findings-rxe.md).
+    pub(crate) fn breaks(self, rules: &[&str]) -> Self {
+        let analysis = self.analysis();
+        let said: Vec<_> =
+            analysis.anomalies.kept().iter().map(|anomaly| (anomaly.rule.name(), &anomaly.what)).collect();
+        let mut broken: Vec<_> = said.iter().map(|(rule, _)| *rule).collect();
+        broken.dedup();
+        assert_eq!(broken, rules, "{said:?}");
+        self
+    }
+
+    /// The event hit, and as many packets left as it says.
+    pub(crate) fn hits(self, event: dumper::Event, count: usize) -> Self {
+        let records = self.observation.trace.records();
+        let hit = records.iter().filter(|record| record.event() == event).count();
+        assert_eq!(hit, count, "packets that {event:?} hit");
+        self
+    }
+}
