@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::store::Store;
 use corpus::{FindingRecord, Host, Role, TestConfig};
-use executor::sim::Sim;
-use executor::{NicProfile, Testbed, profile};
+use executor::{Nic, Testbed, TestbedName, Testbeds};
 use mutators::{Target, Vocabulary};
 use scoring::Kind;
 use scoring::score::Objective;
@@ -19,14 +18,14 @@ use super::initial;
 use super::settings::{Copied, Limits, Settings, Strategy};
 use super::stop::{End, Stop};
 use super::summary::Summary;
-use crate::run::TestbedName;
+use crate::run::default_nic;
 
 /// What the user asks for. What is absent has its default in a new campaign, and stays as it was in a resumed one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Request {
     /// The target, by name or path.
     pub target: Option<String>,
-    /// Profiles of the requester's and the responder's NIC, by name or path.
+    /// The requester's and the responder's NIC, by name or path.
     pub nics: [Option<String>; 2],
     /// Seed of the search.
     pub seed: Option<u64>,
@@ -47,7 +46,7 @@ pub struct Campaign {
     folder: PathBuf,
     settings: Settings,
     target: Target,
-    profiles: [NicProfile; 2],
+    testbeds: Testbeds,
     initial: Vec<TestConfig>,
     store: Store,
     _lock: File,
@@ -99,10 +98,12 @@ impl Campaign {
         // Everything that the user gave is read before anything is made.
         let here = Path::new("");
         let target = Target::load(target_name, here, vocabulary()).map_err(|error| error.0)?;
-        let nics = [0, 1].map(|at| request.nics[at].clone().unwrap_or_else(|| Host::DEFAULT_NIC.into()));
-        let load = |nic: &str| profile::load(nic, here).map_err(|error| error.0);
-        let profiles = [load(&nics[0])?, load(&nics[1])?];
-        check_nics(&target, &nics, &profiles)?;
+        let testbed = request.testbed.unwrap_or(TestbedName::Sim);
+        let names = [0, 1].map(|at| request.nics[at].clone().unwrap_or_else(|| default_nic(testbed)));
+        let load = |nic: &str| Nic::load(nic, here).map_err(|error| error.0);
+        let nics = [load(&names[0])?, load(&names[1])?];
+        check_nics(&target, &names, &nics)?;
+        testbeds(testbed, path, [&names[0], &names[1]], &nics)?;
         let mut notes = Vec::new();
         let initial = match &request.initial {
             Some(folder) => initial::read(folder, &target, &mut notes)?,
@@ -116,11 +117,11 @@ impl Campaign {
         let is_file = !mutators::is_shipped(target_name);
         let target_copy = Copied::new(target_name, is_file.then(|| whole(target_name)), TARGET, &text);
         let mut copies = Vec::new();
-        for ((nic, profile), file) in nics.iter().zip(&profiles).zip(NICS) {
-            let text = profile.to_toml();
+        for ((name, nic), file) in names.iter().zip(&nics).zip(NICS) {
+            let text = nic.to_toml();
             folder::write_text(&path.join(file), &text)?;
-            let is_file = !profile::is_shipped(nic);
-            copies.push(Copied::new(nic, is_file.then(|| whole(nic)), file, &text));
+            let is_file = !Nic::is_shipped(name);
+            copies.push(Copied::new(name, is_file.then(|| whole(name)), file, &text));
         }
         let initial_copies = initial::write(path, &initial)?;
         let store = Store::create(&path.join(CORPUS))?;
@@ -131,7 +132,7 @@ impl Campaign {
             version: env!("CARGO_PKG_VERSION").into(),
             strategy: request.strategy.unwrap_or_default(),
             seed: request.seed.unwrap_or_else(random_seed),
-            testbed: request.testbed.unwrap_or(TestbedName::Sim),
+            testbed,
             batch,
             keep_probability,
             minimizer_budget,
@@ -147,7 +148,8 @@ impl Campaign {
         folder::write_settings(path, &settings)?;
         folder::begun(path)?;
         let initial = initial.into_iter().map(|(_, config)| config).collect();
-        Ok(Self { folder: path.into(), settings, target, profiles, initial, store, _lock: lock, notes }
+        let testbeds = testbeds(testbed, path, settings.nic_names(), &nics)?;
+        Ok(Self { folder: path.into(), settings, target, testbeds, initial, store, _lock: lock, notes }
             .with_hosts())
     }
 
@@ -184,15 +186,16 @@ impl Campaign {
         unchanged(&settings.target, &text, &mut notes, |given| {
             Target::load(given, Path::new(""), vocabulary()).map(|target| target.to_toml()).ok()
         })?;
-        let mut profiles = Vec::new();
+        let mut nics = Vec::new();
         for copy in [&settings.requester_nic, &settings.responder_nic] {
             let text = folder::read_copy(path, copy)?;
             unchanged(copy, &text, &mut notes, |given| {
-                profile::load(given, Path::new("")).map(|profile| profile.to_toml()).ok()
+                Nic::load(given, Path::new("")).map(|nic| nic.to_toml()).ok()
             })?;
-            profiles.push(profile::load(&copy.file, path).map_err(|error| error.0)?);
+            nics.push(Nic::load(&copy.file, path).map_err(|error| error.0)?);
         }
-        let profiles: [NicProfile; 2] = profiles.try_into().expect("there is one for each host");
+        let nics: [Nic; 2] = nics.try_into().expect("there is one for each host");
+        let testbeds = testbeds(settings.testbed, path, settings.nic_names(), &nics)?;
         let mut initial = Vec::new();
         for copy in &settings.initial {
             let text = folder::read_copy(path, copy)?;
@@ -206,25 +209,19 @@ impl Campaign {
             settings.limits = limits;
             folder::write_settings(path, &settings)?;
         }
-        Ok(Self { folder: path.into(), settings, target, profiles, initial, store, _lock: lock, notes }
+        Ok(Self { folder: path.into(), settings, target, testbeds, initial, store, _lock: lock, notes }
             .with_hosts())
     }
 
     /// Puts the campaign's NICs into the tests to start from.
     fn with_hosts(mut self) -> Self {
-        let names = self.nic_names();
+        let names = self.settings.nic_names();
         for config in &mut self.initial {
-            for (role, name) in Role::ALL.into_iter().zip(&names) {
-                config.host_mut(role).nic.clone_from(name);
+            for (role, name) in Role::ALL.into_iter().zip(names) {
+                name.clone_into(&mut config.host_mut(role).nic);
             }
         }
         self
-    }
-
-    /// What the tests of the campaign call its NICs: names that come with the program, or else the copies.
-    fn nic_names(&self) -> [String; 2] {
-        [&self.settings.requester_nic, &self.settings.responder_nic]
-            .map(|copy| copy.name_in_tests().to_owned())
     }
 
     /// What is run.
@@ -248,12 +245,7 @@ impl Campaign {
         stop: &Stop,
         watch: &(dyn Fn(Event<'_>) + Sync),
     ) -> Result<(End, Status), CampaignError> {
-        let sim = self
-            .nic_names()
-            .iter()
-            .zip(&self.profiles)
-            .fold(Sim::new(&self.folder), |sim, (name, profile)| sim.with_profile(name, profile.clone()));
-        self.run_on(&|| Box::new(sim.clone()), stop, watch)
+        self.run_on(&|| self.testbeds.testbed(), stop, watch)
     }
 
     /// [`Self::run`] on testbeds of one's own; each job has one.
@@ -266,7 +258,7 @@ impl Campaign {
         stop: &Stop,
         watch: &(dyn Fn(Event<'_>) + Sync),
     ) -> Result<(End, Status), CampaignError> {
-        let [requester, responder] = self.nic_names();
+        let [requester, responder] = self.settings.nic_names().map(str::to_owned);
         let target = self.target.within(&testbed().capabilities()).map_err(CampaignError::Usage)?;
         let defaults = TestConfig::default();
         let engine = Engine::new(Setup {
@@ -298,6 +290,17 @@ impl Campaign {
     pub fn summary<'a>(&'a self, status: &Status, findings: &'a [FindingRecord]) -> Summary<'a> {
         Summary::new(&self.settings, status.progress, status.corpus_size, findings)
     }
+}
+
+/// The testbeds of a campaign in a folder, whose tests call the NICs so.
+fn testbeds(
+    testbed: TestbedName,
+    folder: &Path,
+    [first, second]: [&str; 2],
+    nics: &[Nic; 2],
+) -> Result<Testbeds, CampaignError> {
+    Testbeds::new(testbed, folder, [(first, &nics[0]), (second, &nics[1])])
+        .map_err(|wrong| CampaignError::Usage(wrong.to_string()))
 }
 
 /// A seed for a campaign that was given none: short enough to be written down, and one that may be given again.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use corpus::store::Store;
-use executor::{NicProfile, profile};
+use executor::Nic;
 use mutators::Target;
 use scoring::Kind;
 
@@ -13,14 +13,10 @@ use super::settings::{Copied, Settings};
 use crate::finding;
 
 /// Refuses one NIC where a target needs two.
-pub(super) fn check_nics(
-    target: &Target,
-    names: &[String; 2],
-    profiles: &[NicProfile; 2],
-) -> Result<(), CampaignError> {
+pub(super) fn check_nics(target: &Target, names: &[String; 2], nics: &[Nic; 2]) -> Result<(), CampaignError> {
     let [requester, responder] = names;
     // A file and its copy are one NIC.
-    if !target.space.swaps_nics() || profiles[0] != profiles[1] {
+    if !target.space.swaps_nics() || nics[0] != nics[1] {
         return Ok(());
     }
     let both = if requester == responder {
@@ -59,7 +55,7 @@ pub(super) fn check_request(
     ] {
         // The file may have been moved, as long as it is what was copied.
         if let Some(wants) = other(wants, &has.given)
-            && !profile::load(wants, Path::new("")).is_ok_and(|profile| has.is(&profile.to_toml()))
+            && !Nic::load(wants, Path::new("")).is_ok_and(|nic| has.is(&nic.to_toml()))
         {
             return differs(what, &has.given, wants);
         }

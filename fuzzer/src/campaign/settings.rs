@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use corpus::TestConfig;
+use executor::TestbedName;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::schedule::BATCH;
-use crate::run::TestbedName;
 
 /// Probability with which a test that does not score above the median is kept all the same (001, Algorithm 1, line 12:
 /// `p`, whose value the paper does not give).
@@ -58,6 +58,11 @@ impl Settings {
     /// Whether a signature is known and no finding.
     pub(super) fn ignores(&self, signature: &str) -> bool {
         self.ignore.iter().any(|ignored| ignored == signature)
+    }
+
+    /// What the tests of the campaign call its NICs: names that come with the program, or else the copies.
+    pub(super) fn nic_names(&self) -> [&str; 2] {
+        [&self.requester_nic, &self.responder_nic].map(Copied::name_in_tests)
     }
 
     /// The NICs of a test's hosts: the campaign's, which may have changed places.
@@ -188,7 +193,7 @@ impl Copied {
     }
 
     /// What tests call it: its name if it comes with the program, or else the copy.
-    pub(super) fn name_in_tests(&self) -> &str {
+    fn name_in_tests(&self) -> &str {
         if self.path.is_none() { &self.given } else { &self.file }
     }
 

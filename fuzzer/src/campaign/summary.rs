@@ -2,10 +2,10 @@
 
 use corpus::store::Progress;
 use corpus::{FindingRecord, Minimized};
+use executor::TestbedName;
 use serde::Serialize;
 
 use super::settings::{Settings, Strategy};
-use crate::run::TestbedName;
 
 /// The document. Two runs of the same campaign differ in nothing but the fields whose names end in `_s` or `_at`.
 #[derive(Debug, Serialize)]

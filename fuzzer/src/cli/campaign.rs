@@ -8,13 +8,13 @@ use crate::campaign::{Campaign, CampaignError, End, FINDINGS, Limits, Request, S
 use crate::finding;
 use bytesize::ByteSize;
 use corpus::FindingRecord;
+use executor::TestbedName;
 
 use super::nic_args::NicArgs;
 use super::output::{bad_file, bad_message, complain, print, print_json};
 use super::progress::CampaignProgress;
 use super::{Exit, Format};
 use crate::report;
-use crate::run::TestbedName;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -40,7 +40,7 @@ pub(super) struct Args {
     /// What to look for: the name of a target (`targets list`) or a TOML file. May be left out with --resume.
     #[arg(value_name = "TARGET", required_unless_present = "resume")]
     target: Option<String>,
-    /// Where to run tests [default: sim].
+    /// Where to run tests: sim, on models of NICs, or vm, on Linux guests with rdma_rxe [default: sim].
     #[arg(long, value_name = "TESTBED")]
     testbed: Option<TestbedName>,
     #[command(flatten)]

@@ -59,10 +59,11 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
     };
     let instead = args.instead.load(args.format)?;
     let kept = finding::read(&args.finding).map_err(bad)?.with_seed(instead.seed);
-    let mut testbed = kept.testbed(&instead).map_err(bad)?;
+    let mut testbed = kept.testbeds(&instead).map_err(bad)?.testbed();
     // The corpus is opened before the work: while a campaign runs on it, nothing is changed. On other NICs this is
     // another finding than the campaign's.
-    let is_the_campaigns = instead.seed.is_none() && instead.nics.iter().all(Option::is_none);
+    let is_the_campaigns =
+        instead.seed.is_none() && instead.testbed.is_none() && instead.nics.iter().all(Option::is_none);
     let campaign = match campaign_of(&kept).filter(|_| is_the_campaigns) {
         Some(folder) => Some(Idle::open(&folder).map_err(|error| fail(error, args.format))?),
         None => None,
@@ -75,14 +76,14 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
 
     let mut record = kept.record();
     let before = record.minimizer_executions;
-    if finding::reproduce(&record, &mut testbed).map_err(|error| failed(&error))?.is_none() {
+    if finding::reproduce(&record, &mut *testbed).map_err(|error| failed(&error))?.is_none() {
         return Err(failed(&format!("{}: its test does not show it", kept.folder.display())));
     }
     let is_small = is_the_campaigns && record.minimized == Minimized::Full;
     let worked = if is_small {
         Ok(())
     } else {
-        with_spinner("minimising", || finding::minimise(&mut record, false, &mut testbed, None, &stop))
+        with_spinner("minimising", || finding::minimise(&mut record, false, &mut *testbed, None, &stop))
     };
     let interrupted = match worked {
         Ok(()) => false,
@@ -90,7 +91,7 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         Err(WorkError::Judge(error)) => return Err(failed(&error)),
     };
     if !is_small {
-        let judged = finding::reproduce(&record, &mut testbed).map_err(|error| failed(&error))?;
+        let judged = finding::reproduce(&record, &mut *testbed).map_err(|error| failed(&error))?;
         let Some(judged) = judged else {
             return Err(failed(&"the smallest test does not show it twice"));
         };

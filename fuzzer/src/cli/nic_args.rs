@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use executor::profile;
+use executor::vm::Kernel;
+use executor::{Nic, TestbedName};
 
 use super::output::bad_file;
 use super::{Exit, Format};
 use crate::finding::Instead;
-use crate::run::TestbedName;
 
 /// Which NICs.
 #[derive(clap::Args)]
@@ -21,16 +21,26 @@ pub(super) struct NicArgs {
     /// NIC profile of the responder.
     #[arg(long, value_name = "NIC")]
     responder_nic: Option<String>,
+    /// On the VM testbed, the kernel of the requester's guest: 6.1 or 6.12.
+    #[arg(long, value_name = "KERNEL", conflicts_with_all = ["nic", "requester_nic"])]
+    requester_kernel: Option<Kernel>,
+    /// On the VM testbed, the kernel of the responder's guest.
+    #[arg(long, value_name = "KERNEL", conflicts_with_all = ["nic", "responder_nic"])]
+    responder_kernel: Option<Kernel>,
 }
 
 impl NicArgs {
     /// The requester's and the responder's NIC where they were named, each with the flag that did.
     pub(super) fn named(&self) -> [Option<(&'static str, String)>; 2] {
-        let named = |flag, own: &Option<String>| match (own, &self.nic) {
-            (Some(nic), _) => Some((flag, nic.clone())),
-            (None, both) => both.clone().map(|nic| ("--nic", nic)),
+        let named = |flag, own: &Option<String>, kernel_flag, kernel: Option<Kernel>| {
+            let own = own.clone().map(|nic| (flag, nic));
+            let both = || self.nic.clone().map(|nic| ("--nic", nic));
+            own.or_else(|| kernel.map(|kernel| (kernel_flag, Nic::guest_name(kernel)))).or_else(both)
         };
-        [named("--requester-nic", &self.requester_nic), named("--responder-nic", &self.responder_nic)]
+        [
+            named("--requester-nic", &self.requester_nic, "--requester-kernel", self.requester_kernel),
+            named("--responder-nic", &self.responder_nic, "--responder-kernel", self.responder_kernel),
+        ]
     }
 
     /// The same without the flags.
@@ -53,18 +63,16 @@ pub(super) struct InsteadArgs {
 }
 
 impl InsteadArgs {
-    /// The same with its profiles loaded; what is wrong with one is said.
+    /// The same with its NICs loaded; what is wrong with one is said.
     pub(super) fn load(&self, format: Format) -> Result<Instead, Exit> {
-        // There is one testbed so far; its parser refuses the others.
-        let TestbedName::Sim = self.testbed.unwrap_or(TestbedName::Sim);
         let load = |nic: Option<String>| match nic {
             None => Ok(None),
-            Some(nic) => match profile::load(&nic, Path::new("")) {
-                Ok(profile) => Ok(Some((nic, profile))),
+            Some(nic) => match Nic::load(&nic, Path::new("")) {
+                Ok(loaded) => Ok(Some((nic, loaded))),
                 Err(error) => Err(bad_file("bad NIC profile", error.0, format)),
             },
         };
         let [requester, responder] = self.nics.names();
-        Ok(Instead { nics: [load(requester)?, load(responder)?], seed: self.seed })
+        Ok(Instead { testbed: self.testbed, nics: [load(requester)?, load(responder)?], seed: self.seed })
     }
 }

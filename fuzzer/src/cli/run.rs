@@ -3,8 +3,8 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use executor::TestbedError;
 use executor::profile::ProfileError;
+use executor::{TestbedError, TestbedName};
 use scoring::Options;
 
 use super::nic_args::NicArgs;
@@ -12,7 +12,7 @@ use super::output::{bad_file, bad_message, complain, complain_notes, print, prin
 use super::progress::with_spinner;
 use super::{Exit, Format};
 use crate::analyze::{Report, json, text};
-use crate::run::{self, Checked, KeepError, NoProfile, Overrides, PacketScript, Test, TestbedName};
+use crate::run::{self, Checked, KeepError, NoProfile, Overrides, PacketScript, Test};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -38,7 +38,7 @@ pub(super) struct Args {
     /// The test: TOML, Lumina's YAML, or a packet script (.rds).
     #[arg(value_name = "TEST")]
     test: PathBuf,
-    /// Where to run it.
+    /// Where to run it: sim or vm.
     #[arg(long, default_value = "sim", value_name = "TESTBED")]
     testbed: TestbedName,
     #[command(flatten)]

@@ -142,7 +142,7 @@ struct Built<'a> {
 
 fn build(args: &BuildArgs, format: Format) -> Result<Exit, VmError> {
     let cache = Cache::open(args.cache.cache.as_deref())?;
-    let agent = args.agent.clone().map_or_else(vm::default_agent, Ok)?;
+    let agent = args.agent.clone().map_or_else(|| vm::beside_this(vm::AGENT), Ok)?;
     let steps = Steps::default();
     let mut images = Vec::new();
     for kernel in args.kernel.map_or_else(|| Kernel::ALL.to_vec(), |kernel| vec![kernel]) {

@@ -6,12 +6,12 @@ mod work;
 mod write;
 
 use corpus::Minimized;
+use executor::TestbedName;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::campaign::{Copied, Strategy};
 use crate::measure::Measured;
-use crate::run::TestbedName;
 
 pub use read::{Kept, ReadError, find, read};
 pub use replay::{Instead, ReplayError, Replayed, replay};

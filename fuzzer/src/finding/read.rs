@@ -5,8 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use corpus::{ConfigErrors, FindingRecord, Role, TestConfig};
-use executor::NicProfile;
-use executor::profile;
+use executor::{Nic, WrongTestbed};
 
 use super::{DOCUMENT, Document, REPRODUCER};
 use crate::campaign::{Copied, FINDINGS};
@@ -79,6 +78,9 @@ pub enum ReadError {
     /// The test, or a NIC's profile.
     #[error(transparent)]
     Input(#[from] ConfigErrors),
+    /// A NIC that is named instead, or a testbed, does not fit the other.
+    #[error(transparent)]
+    Testbed(#[from] WrongTestbed),
 }
 
 /// The folders of findings at a path: the path itself, or those in a findings folder or in a campaign.
@@ -108,7 +110,7 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
     if findings.is_empty() { Err(ReadError::None(path.into())) } else { Ok(findings) }
 }
 
-/// Reads the folder of a finding, but for the copies of the NICs' profiles.
+/// Reads the folder of a finding, but for the copies of the NICs.
 ///
 /// # Errors
 /// A file is not there, or is wrong.
@@ -145,8 +147,8 @@ fn is_regular(path: &Path) -> Result<(), ReadError> {
     }
 }
 
-/// The profile in a copy, which must be what was copied.
-pub(super) fn profile_of(folder: &Path, copy: &Copied) -> Result<NicProfile, ReadError> {
+/// The NIC in a copy, which must be what was copied.
+pub(super) fn nic_of(folder: &Path, copy: &Copied) -> Result<Nic, ReadError> {
     let path = folder.join(&copy.file);
     // A document from somebody else must not have us read what is elsewhere.
     if Path::new(&copy.file).file_name() != Some(copy.file.as_ref()) {
@@ -158,5 +160,5 @@ pub(super) fn profile_of(folder: &Path, copy: &Copied) -> Result<NicProfile, Rea
     if !copy.is(&text) {
         return Err(ReadError::Changed(path));
     }
-    profile::load(&copy.file, folder).map_err(|error| ReadError::Input(error.0))
+    Nic::load(&copy.file, folder).map_err(|error| ReadError::Input(error.0))
 }

@@ -1,8 +1,8 @@
 //! A finding's test, run again.
 
-use executor::{NicProfile, sim::Sim};
+use executor::{Nic, TestbedName, Testbeds};
 
-use super::read::profile_of;
+use super::read::nic_of;
 use super::{Kept, ReadError};
 use crate::campaign::InMemory;
 use crate::judge::{JudgeError, Verdict, judge};
@@ -27,8 +27,10 @@ pub enum Replayed {
 /// What takes the place of what a finding keeps.
 #[derive(Debug, Clone, Default)]
 pub struct Instead {
-    /// Profiles of the requester's NIC and the responder's, with the name or path that the user gave.
-    pub nics: [Option<(String, NicProfile)>; 2],
+    /// Where to run it.
+    pub testbed: Option<TestbedName>,
+    /// The requester's NIC and the responder's, with the name or path that the user gave.
+    pub nics: [Option<(String, Nic)>; 2],
     /// Seed of the test.
     pub seed: Option<u64>,
 }
@@ -45,21 +47,19 @@ pub enum ReplayError {
 }
 
 impl Kept {
-    /// A simulated testbed with the NICs that the finding keeps, or others in their place.
+    /// Testbeds with the NICs that the finding keeps, or others in their place.
     ///
     /// # Errors
-    /// A copy that is used cannot be read, or was changed since.
-    pub fn testbed(&self, instead: &Instead) -> Result<Sim, ReadError> {
+    /// A copy that is used cannot be read, or was changed since; or a NIC is not of the testbed.
+    pub fn testbeds(&self, instead: &Instead) -> Result<Testbeds, ReadError> {
         let copies = [&self.document.requester_nic, &self.document.responder_nic];
-        let mut sim = Sim::new(&self.folder);
-        for (copy, other) in copies.into_iter().zip(&instead.nics) {
-            let profile = match other {
-                Some((_, profile)) => profile.clone(),
-                None => profile_of(&self.folder, copy)?,
-            };
-            sim = sim.with_profile(&copy.file, profile);
-        }
-        Ok(sim)
+        let nic = |at: usize| match &instead.nics[at] {
+            Some((_, nic)) => Ok(nic.clone()),
+            None => nic_of(&self.folder, copies[at]),
+        };
+        let (requester, responder) = (nic(0)?, nic(1)?);
+        let nics = [(&*copies[0].file, &requester), (&*copies[1].file, &responder)];
+        Ok(Testbeds::new(instead.testbed.unwrap_or(self.document.testbed), &self.folder, nics)?)
     }
 
     /// With another seed of its test, if one is given.
@@ -75,9 +75,9 @@ impl Kept {
 /// # Errors
 /// What the finding keeps is not as it was, or the testbed fails.
 pub fn replay(kept: &Kept, instead: &Instead) -> Result<Replayed, ReplayError> {
-    let mut testbed = kept.testbed(instead)?;
+    let mut testbed = kept.testbeds(instead)?.testbed();
     let config = kept.clone().with_seed(instead.seed).reproducer;
-    Ok(match judge(&mut testbed, &config, &InMemory::default())? {
+    Ok(match judge(&mut *testbed, &config, &InMemory::default())? {
         Verdict::Invalid { reason } => Replayed::Invalid { reason },
         Verdict::Judged(judged) => {
             let seen = judged.signatures();

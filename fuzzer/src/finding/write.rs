@@ -84,7 +84,7 @@ pub fn write(
     write_into(&folder, &document, finding, reproduced)
 }
 
-/// Writes a finding's folder anew, as its record has changed. The NICs' profiles stay, but for those that were replaced.
+/// Writes a finding's folder anew, as its record has changed. The copies of NICs stay, but for those that were replaced.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -106,8 +106,8 @@ pub fn rewrite(
     for (copy, other) in
         [&mut document.requester_nic, &mut document.responder_nic].into_iter().zip(&instead.nics)
     {
-        if let Some((given, profile)) = other {
-            let text = profile.to_toml();
+        if let Some((given, nic)) = other {
+            let text = nic.to_toml();
             put(&kept.folder.join(&copy.file), text.as_bytes())?;
             *copy = Copied::new(given, None, copy.file.clone(), &text);
         }

@@ -8,6 +8,7 @@ use corpus::Role;
 use dumper::Observation;
 use dumper::observation::folder::{self, WriteFolderError};
 use dumper::observation::write_whole;
+use executor::Nic;
 use serde::Serialize;
 
 use super::{Test, is_script};
@@ -96,8 +97,8 @@ pub fn keep(
     if let (Some(script), Some(name)) = (&test.script, test.file.file_name()) {
         write(&name.to_string_lossy(), &script.text)?;
     }
-    for (role, profile) in Role::ALL.into_iter().zip(&test.profiles) {
-        write(&copy_of(role), &profile.to_toml())?;
+    for (role, nic) in Role::ALL.into_iter().zip(&test.nics) {
+        write(&copy_of(role), &nic.to_toml())?;
     }
     let verdicts = serde_json::to_string_pretty(verdicts)
         .map_err(|error| KeepError::Io { path: path.join(VERDICTS), source: error.into() })?;
@@ -124,7 +125,7 @@ fn config_of(test: &Test) -> String {
     }
     for role in Role::ALL {
         let host = config.host_mut(role);
-        if !executor::profile::is_shipped(&host.nic) {
+        if !Nic::is_shipped(&host.nic) {
             let nic = std::mem::replace(&mut host.nic, copy_of(role));
             text += &format!("# {} is a copy of {}\n", host.nic, nic.escape_debug());
         }

@@ -5,14 +5,14 @@ mod script;
 
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
-use corpus::{Role, TestConfig};
+use corpus::{Host, RoceParameters, Role, TestConfig};
 use dumper::trace::Digest;
 use dumper::{Nanos, Observation};
-use executor::profile::{self, ProfileError};
-use executor::{NicProfile, TestbedError, sim};
-use serde::{Deserialize, Serialize};
+use executor::profile::ProfileError;
+use executor::vm::{self, Kernel};
+use executor::{Nic, TestbedError, TestbedName, Testbeds};
+use serde::Serialize;
 
 use crate::analyze::Report;
 use crate::analyze::json::duration;
@@ -22,34 +22,6 @@ pub use script::{Checked, PacketScript, is_script, write_script};
 
 use script::ScriptDocument;
 
-/// Where a test is run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum TestbedName {
-    /// On simulated NICs.
-    Sim,
-}
-
-impl FromStr for TestbedName {
-    type Err = &'static str;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        match name {
-            "sim" => Ok(Self::Sim),
-            "vm" => Err("the VM testbed is not built yet; there is sim"),
-            _ => Err("testbeds of real NICs, named by a file, are not built yet; there is sim"),
-        }
-    }
-}
-
-impl fmt::Display for TestbedName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sim => f.write_str("the simulated testbed"),
-        }
-    }
-}
-
 /// What takes the place of what a test's file says. Paths are relative to the current folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
@@ -57,6 +29,15 @@ pub struct Overrides {
     pub nics: [Option<(&'static str, String)>; 2],
     /// Seed.
     pub seed: Option<u64>,
+}
+
+/// The NIC of a host that names none.
+#[must_use]
+pub fn default_nic(testbed: TestbedName) -> String {
+    match testbed {
+        TestbedName::Sim => Host::DEFAULT_NIC.to_owned(),
+        TestbedName::Vm => Nic::guest_name(Kernel::default()),
+    }
 }
 
 /// An override that was made.
@@ -91,10 +72,10 @@ pub struct Test {
     pub config: TestConfig,
     /// The script that it comes from.
     pub script: Option<PacketScript>,
-    /// Profiles of the requester's NIC and the responder's.
-    pub profiles: [NicProfile; 2],
+    /// The requester's NIC and the responder's.
+    pub nics: [Nic; 2],
     /// Their files, where they did not come with the program.
-    pub profile_files: [Option<PathBuf>; 2],
+    pub nic_files: [Option<PathBuf>; 2],
     /// Where it is run.
     pub testbed: TestbedName,
     /// What the overrides changed.
@@ -113,10 +94,13 @@ impl Test {
         testbed: TestbedName,
     ) -> Result<Self, NoProfile> {
         let mut overridden = Vec::new();
+        let elsewhere = (testbed == TestbedName::Vm).then(|| ("--testbed", default_nic(testbed)));
         let beside = file.parent().unwrap_or(Path::new(""));
         let mut load = |role: Role| {
             let host = config.host_mut(role);
-            let folder = match &overrides.nics[role as usize] {
+            let is_elsewhere = elsewhere.is_some() && !Nic::is_guest(&host.nic);
+            let elsewhere = elsewhere.as_ref().filter(|_| is_elsewhere);
+            let folder = match overrides.nics[role as usize].as_ref().or(elsewhere) {
                 Some((flag, nic)) => {
                     let from = std::mem::replace(&mut host.nic, nic.clone());
                     let field = ["requester.nic", "responder.nic"][role as usize];
@@ -125,12 +109,26 @@ impl Test {
                 }
                 None => beside,
             };
-            let file = (!profile::is_shipped(&host.nic)).then(|| folder.join(&host.nic));
-            let profile = profile::load(&host.nic, folder).map_err(|profile| NoProfile { role, profile })?;
-            Ok((profile, file))
+            let file = (!Nic::is_shipped(&host.nic)).then(|| folder.join(&host.nic));
+            let nic = Nic::load(&host.nic, folder).map_err(|profile| NoProfile { role, profile })?;
+            Ok((nic, file))
         };
         let (requester, requester_file) = load(Role::Requester)?;
         let (responder, responder_file) = load(Role::Responder)?;
+        if testbed == TestbedName::Vm {
+            let fixed = vm::capabilities().fixed;
+            for (role, field) in
+                Role::ALL.into_iter().zip(["requester.roce-parameters", "responder.roce-parameters"])
+            {
+                // A test that says nothing of it does not ask for DCQCN; one that does is refused.
+                let roce = &mut config.host_mut(role).roce;
+                if *roce == RoceParameters::default() {
+                    *roce = fixed;
+                    let (from, to) = ("its defaults".to_owned(), "what rdma_rxe has".to_owned());
+                    overridden.push(Overridden { flag: "--testbed", field, from, to });
+                }
+            }
+        }
         if let Some(seed) = overrides.seed {
             let from = std::mem::replace(&mut config.traffic.seed, seed).to_string();
             overridden.push(Overridden { flag: "--seed", field: "traffic.seed", from, to: seed.to_string() });
@@ -139,8 +137,8 @@ impl Test {
             file: file.to_owned(),
             config,
             script,
-            profiles: [requester, responder],
-            profile_files: [requester_file, responder_file],
+            nics: [requester, responder],
+            nic_files: [requester_file, responder_file],
             testbed,
             overridden,
         })
@@ -151,9 +149,12 @@ impl Test {
     /// # Errors
     /// Those of the testbed.
     pub fn run(&self) -> Result<Observation, TestbedError> {
-        match self.testbed {
-            TestbedName::Sim => sim::run(&self.config, self.profiles.clone()),
-        }
+        let names = Role::ALL.map(|role| self.config.host(role).nic.as_str());
+        let [first, second] = &self.nics;
+        let nics = [(names[0], first), (names[1], second)];
+        let testbeds = Testbeds::new(self.testbed, Path::new(""), nics)
+            .map_err(|wrong| TestbedError::Config(wrong.to_string()))?;
+        testbeds.testbed().run(&self.config)
     }
 
     /// Holds what was observed to the script that the test comes from.
@@ -165,9 +166,9 @@ impl Test {
     pub fn header(&self, observation: &Observation, digest: Digest) -> String {
         let mut text =
             format!("Test {} on {}, seed {}\n", self.file.display(), self.testbed, self.config.traffic.seed);
-        for (role, profile) in Role::ALL.into_iter().zip(&self.profiles) {
-            let nic = &self.config.host(role).nic;
-            let called = if *nic == profile.name { String::new() } else { format!(" ({})", profile.name) };
+        for (role, nic) in Role::ALL.into_iter().zip(&self.nics) {
+            let (nic, name) = (&self.config.host(role).nic, nic.name());
+            let called = if *nic == name { String::new() } else { format!(" ({name})") };
             let _ = writeln!(text, "  {:<11}{nic}{called}", role.name());
         }
         for one in &self.overridden {

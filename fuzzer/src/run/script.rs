@@ -194,7 +194,7 @@ pub fn write_script(
 
 fn recorded(test: &Test, observation: &Observation, report: &Report, folder: &Path) -> Script {
     let mut config = test.config.clone();
-    for (role, file) in Role::ALL.into_iter().zip(&test.profile_files) {
+    for (role, file) in Role::ALL.into_iter().zip(&test.nic_files) {
         if let Some(file) = file {
             config.host_mut(role).nic = path_from(folder, file);
         }
