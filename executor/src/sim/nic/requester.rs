@@ -254,13 +254,13 @@ impl Requester {
             self.imply_nak(offset, cx);
             return true;
         }
-        let Some(read) = self.work.front().copied().filter(|request| request.verb == Verb::Read) else {
-            return false;
-        };
+        // Where PSNs are left out, a response may be for one that no request has.
+        let asked = |request: &Request| request.verb == Verb::Read && request.first <= offset;
+        let Some(read) = self.work.front().copied().filter(asked) else { return false };
         let before = (offset - read.first) * cx.attributes.mtu;
         let due = read.bytes.saturating_sub(before).min(cx.attributes.mtu);
-        // Of a surplus of nothing the QP takes no notice.
-        let is_surplus = packet.payload == 0 && packet.opcode == Opcode::ReadResponseLast;
+        // An empty packet that ends a response where the next one has to begin is more than was asked for, and no harm.
+        let is_surplus = before == 0 && packet.payload == 0 && packet.opcode == Opcode::ReadResponseLast;
         if u32::from(packet.payload) != due && !is_surplus {
             // IBA vol. 1, 9.9.2: a response of another length than was asked for ends the QP.
             self.fail(CompletionStatus::Error, cx);
