@@ -87,7 +87,7 @@ pub(crate) fn faults(log: &[LogLine]) -> Vec<Fault> {
     let begins: Vec<(usize, Rule)> = log
         .iter()
         .enumerate()
-        .filter_map(|(at, line)| Some((at, STARTS.iter().find(|(part, _)| line.text.contains(part))?.1)))
+        .filter_map(|(at, line)| Some((at, STARTS.iter().find(|(part, _)| has(&line.text, part))?.1)))
         .collect();
     let mut faults: Vec<Fault> = Vec::new();
     let mut last_end = 0;
@@ -107,6 +107,12 @@ pub(crate) fn faults(log: &[LogLine]) -> Vec<Fault> {
         faults.push(read(rule, &log[at..end]));
     }
     faults
+}
+
+/// Whether a text has a part that is not the end of a longer word (`DEBUG: ` is no `BUG: `).
+fn has(text: &str, part: &str) -> bool {
+    let is_word = part.starts_with(char::is_alphanumeric);
+    text.match_indices(part).any(|(at, _)| !(is_word && text[..at].ends_with(char::is_alphanumeric)))
 }
 
 /// One past the last line of a report: where the kernel says that it ends, or where the next one begins.
