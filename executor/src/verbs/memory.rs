@@ -130,7 +130,7 @@ impl Mr {
         assert!(self.holds(offset, bytes.len()), "bytes are read inside of the memory");
         // SAFETY: the place is inside of the allocation, which `bytes` is no part of.
         unsafe {
-            ptr::copy_nonoverlapping(self.memory.as_ptr().add(offset), bytes.as_mut_ptr(), bytes.len())
+            ptr::copy_nonoverlapping(self.memory.as_ptr().add(offset), bytes.as_mut_ptr(), bytes.len());
         };
     }
 

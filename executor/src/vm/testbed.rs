@@ -73,7 +73,7 @@ impl Testbed for Leased {
             // Taken out, so that it is only kept if all is well with it.
             let mut site = match self.site.take() {
                 Some(site) => site,
-                None => Site::start(self.shared.kernels).map_err(broken)?,
+                None => Site::start(self.shared.kernels).map_err(|error| broken(&error))?,
             };
             match site.run(config) {
                 Outcome::Ran(observed) => {
@@ -123,7 +123,7 @@ fn ours_or_theirs(error: &RemoteError) -> TestbedError {
     }
 }
 
-fn broken(error: VmError) -> TestbedError {
+fn broken(error: &VmError) -> TestbedError {
     let mend = error.mend().map(|mend| format!("; {mend}")).unwrap_or_default();
     TestbedError::Broken(format!("{error}{mend} (`lumina-fuzz testbed vm check` looks at everything)"))
 }

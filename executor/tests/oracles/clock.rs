@@ -9,12 +9,12 @@ use executor::NicProfile;
 use crate::{nic, signatures, support, test};
 
 /// Signatures of a test by the clock that its observation is said to have.
-fn by_clock(text: &str, nics: [NicProfile; 2]) -> [Vec<String>; 2] {
+fn by_clock(text: &str, nics: &[NicProfile; 2]) -> [Vec<String>; 2] {
     let config = test(text);
     [Clock::Exact, Clock::Emulated].map(|clock| {
         let observation = executor::sim::run(&config, nics.clone()).unwrap();
         let observation = dumper::Observation { clock, ..observation };
-        signatures(&support::assess(&config, &nics, &observation))
+        signatures(&support::assess(&config, nics, &observation))
     })
 }
 
@@ -23,7 +23,7 @@ const LOSS: &str = "event = [{ qpn = 1, psn = 5, type = \"drop\" }]";
 #[test]
 fn latencies_are_those_of_the_emulation() {
     let slow = || executor::profile::load("cx4-lx", Path::new(".")).unwrap();
-    let [exact, emulated] = by_clock(LOSS, [slow(), slow()]);
+    let [exact, emulated] = by_clock(LOSS, &[slow(), slow()]);
     assert!(exact.iter().any(|one| one.starts_with("slow-retransmission/")), "{exact:?}");
     assert!(!emulated.iter().any(|one| one.starts_with("slow-retransmission/")), "{emulated:?}");
 }
@@ -31,7 +31,7 @@ fn latencies_are_those_of_the_emulation() {
 #[test]
 fn rules_of_packets_hold_on_every_clock() {
     let again = || nic("[quirks]\nnak-repeats = 2\n");
-    let [exact, emulated] = by_clock(LOSS, [again(), again()]);
+    let [exact, emulated] = by_clock(LOSS, &[again(), again()]);
     assert_eq!(exact, ["gbn-violation/responder/nak-again"]);
     assert_eq!(emulated, exact);
 }

@@ -11,7 +11,7 @@ const READS: &str = "rdma-verb = \"read\"\nnum-msgs-per-qp = 3\nmessage-size = 4
 
 /// Three messages of four packets, and one event that hits one packet: they arrive all the same.
 fn recovers(traffic: &str, event: &str, hit: Event) -> Ran {
-    run(traffic, &format!("[[event]]\nqpn = 1\n{event}")).is_whole().completes().hits(hit, 1)
+    run(traffic, &format!("[[event]]\nqpn = 1\n{event}")).whole().completes().hits(hit, 1)
 }
 
 /// A Read that is asked for again in its middle is answered as if it went on (docs/findings-rxe.md).
@@ -34,7 +34,7 @@ fn dropped_control_packets_are_made_up_for() {
     recovers(WRITES, "packet = \"ack\"\nnth = 1\ntype = \"drop\"", Event::Drop);
     recovers(READS, "packet = \"read-request\"\nnth = 2\ntype = \"drop\"", Event::Drop);
     let lost_nak = "psn = 2\ntype = \"drop\"\n[[event]]\nqpn = 1\npacket = \"nak\"\nnth = 1\ntype = \"drop\"";
-    run(WRITES, &format!("[[event]]\nqpn = 1\n{lost_nak}")).is_whole().completes().hits(Event::Drop, 2);
+    run(WRITES, &format!("[[event]]\nqpn = 1\n{lost_nak}")).whole().completes().hits(Event::Drop, 2);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn retries_are_exhausted() {
         "[[event]]\nqpn = 1\npsn = 1\ntype = \"drop\"\n[[event]]\nqpn = 1\npsn = 1\niter = 2\ntype = \"drop\"\n\
          [[event]]\nqpn = 1\npsn = 1\niter = 3\ntype = \"drop\"\n[[event]]\nqpn = 1\npsn = 1\niter = 4\ntype = \"drop\"",
     )
-    .is_whole();
+    .whole();
     let statuses: Vec<_> = ran.observation.completions.iter().map(|one| one.status).collect();
     assert_eq!(statuses, [CompletionStatus::RetryExceeded]);
     assert!(ran.observation.deliveries.is_empty(), "{:?}", ran.observation.deliveries);

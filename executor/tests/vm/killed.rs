@@ -30,14 +30,14 @@ fn children(program: &str) -> Vec<Pid> {
 /// Kills the first such process while a long test runs, which comes to its end all the same.
 fn survives_the_end_of(program: &'static str) {
     // Started, whichever test is the first.
-    run("num-msgs-per-qp = 1", "").is_whole();
+    run("num-msgs-per-qp = 1", "").whole();
     let killer = thread::spawn(move || {
         thread::sleep(Duration::from_millis(700));
         let victims = children(program);
         kill(victims[0], Signal::SIGKILL).unwrap();
         victims[0]
     });
-    run(LONG, "").is_whole().completes();
+    run(LONG, "").whole().completes();
     let victim = killer.join().unwrap();
     assert!(!children(program).contains(&victim));
     assert_eq!(children("qemu-system-x86_64").len(), 2, "one pair runs");

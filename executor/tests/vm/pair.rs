@@ -35,7 +35,7 @@ pub(crate) fn run(traffic: &str, events: &str) -> Ran {
 
 impl Ran {
     /// Every packet that the switch had is in the trace, and the hosts' counters say nothing else.
-    pub(crate) fn is_whole(self) -> Self {
+    pub(crate) fn whole(self) -> Self {
         let checked = integrity::check(&self.observation.trace, self.observation.switch.as_ref());
         let failed: Vec<_> =
             checked.conditions.iter().filter(|condition| condition.verdict == Verdict::Fail).collect();

@@ -5,7 +5,7 @@ use crate::pair::run;
 #[test]
 fn writes_pass() {
     run("rdma-verb = \"write\"\nnum-msgs-per-qp = 10\nmessage-size = 10240", "")
-        .is_whole()
+        .whole()
         .completes()
         .conforms();
 }
@@ -13,7 +13,7 @@ fn writes_pass() {
 #[test]
 fn sends_pass() {
     run("rdma-verb = \"send\"\nnum-msgs-per-qp = 10\nmessage-size = 10240", "")
-        .is_whole()
+        .whole()
         .completes()
         .conforms();
 }
@@ -21,7 +21,7 @@ fn sends_pass() {
 #[test]
 fn reads_pass() {
     run("rdma-verb = \"read\"\nnum-msgs-per-qp = 10\nmessage-size = 10240", "")
-        .is_whole()
+        .whole()
         .completes()
         .conforms();
 }
@@ -32,7 +32,7 @@ fn many_connections_of_one_byte_pass() {
         "rdma-verb = \"write\"\nnum-connections = 16\nnum-msgs-per-qp = 4\nmessage-size = 1\ntx-depth = 4",
         "",
     )
-    .is_whole()
+    .whole()
     .completes()
     .conforms();
 }
@@ -40,7 +40,7 @@ fn many_connections_of_one_byte_pass() {
 #[test]
 fn psns_wrap() {
     run("rdma-verb = \"send\"\ninitial-psn = 16777213\nnum-msgs-per-qp = 3\nmessage-size = 3000", "")
-        .is_whole()
+        .whole()
         .completes()
         .conforms();
 }
