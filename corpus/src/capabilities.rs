@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use crate::check::{Check, Violation, plural};
+use crate::check::{Check, Violation};
 use crate::config::fields::{self, MAX_ADDRESSES};
 use crate::config::{
     Action, ActionKind, ControlPacket, HeaderField, Host, Mtu, RoceParameters, Role, SetField, Target,
@@ -203,7 +203,7 @@ impl Capabilities {
         }
         let addresses = host.ip_list.len();
         if addresses > self.max_addresses {
-            let message = format!("this testbed cannot give a host {}", plural(addresses as u64, "address"));
+            let message = format!("this testbed cannot give a host {addresses} addresses");
             check.fail(format!("{role}.ip-list"), message, format!("allowed: {}", self.max_addresses), &[]);
         }
         if !self.ipv6 && host.ip_list.iter().any(|address| address.addr.is_ipv6()) {
@@ -342,6 +342,7 @@ mod tests {
         insta::assert_snapshot!(lines.join("\n"));
 
         config = TestConfig::default();
+        config.traffic.max_rd_atomic = 8;
         for role in Role::ALL {
             config.host_mut(role).roce = narrow().fixed;
         }

@@ -53,6 +53,8 @@ pub(crate) fn config_of(world: &World) -> TestConfig {
     config.traffic.min_retransmit_timeout = world.timeout;
     let sizes = world.connections.iter().flat_map(|one| &one.messages).map(|message| message.bytes);
     config.traffic.message_size = sizes.max().unwrap_or(0);
+    let messages = world.connections.iter().map(|one| one.messages.len() as u32);
+    config.traffic.num_msgs_per_qp = messages.min().unwrap_or(0);
     let retries = world.connections.iter().map(|connection| connection.habits.requester.retry_count);
     config.traffic.max_retransmit_retry = retries.min().unwrap_or(7) as u8;
     let rnr_retries = world.connections.iter().filter_map(|one| one.habits.requester.rnr_retries);

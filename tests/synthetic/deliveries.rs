@@ -13,6 +13,7 @@ const WRITE: &str = "0 > WRITE_ONLY 1 ackreq
 /// A message of `length` bytes that ended so, and what was written of it; and another one that was written well.
 fn judge(length: u64, status: CompletionStatus, written: Option<(u64, bool)>) -> Judge {
     let mut judge = Judge::new().completing(length, status).completing(1_000, Success);
+    judge.config.traffic.num_msgs_per_qp = 2;
     let delivery = |message, (bytes, intact)| Delivery { connection: 1, message, bytes, intact };
     judge.deliveries.extend(written.map(|written| delivery(1, written)));
     judge.deliveries.push(delivery(2, (1_000, true)));
@@ -47,6 +48,7 @@ fn not_completed() {
     let unfinished = |bytes| {
         let mut judge = judge(0, Success, Some((bytes, true)));
         judge.completions.remove(0);
+        judge.config.traffic.num_msgs_per_qp = 1;
         judge.config.traffic.message_size = 2_000;
         judge
     };

@@ -211,7 +211,8 @@ fn cnps_withheld_by_scope() {
             .collect();
         world.notifications = Some(Notifications { interval_us: 50, scope, on_loss: false });
         let outcome = synthetic::run(&world);
-        let judge = Judge::new();
+        let mut judge = Judge::new();
+        judge.config.traffic.num_msgs_per_qp = 1;
         let analysis =
             scoring::analyze(&outcome.observation, scoring::Options { config: Some(&judge.config) });
         let found: Vec<&str> =

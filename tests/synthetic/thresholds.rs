@@ -135,12 +135,17 @@ fn a_stall() {
     };
     let remark = "stall/requester/request-never-answered/flowing c1 @1";
     let reported = |status| Judge::new().completing(1_024, status);
-    reported(CompletionStatus::Success).gives(&silence(limit + 1), &[remark]).gives(&silence(limit), &[]);
-    reported(CompletionStatus::RemoteError).gives(&silence(limit + 1), &[]);
+    // Nothing says what became of the other nine messages, and of those of the second connection.
+    let [first, second] = [1, 2].map(|at| format!("stall/requester/completion-missing c{at} @0"));
+    let missing = [&*first, &second];
+    reported(CompletionStatus::Success)
+        .gives(&silence(limit + 1), &[remark, &first, &second])
+        .gives(&silence(limit), &missing);
+    reported(CompletionStatus::RemoteError).gives(&silence(limit + 1), &[&second]);
     // Nobody reports anything; everything is acknowledged; the timer is off, so that waiting for ever is legal.
     Judge::new().gives(&silence(limit + 1), &[]);
     let answered = silence(limit + 5_001).replace("drop", "\n 5000 < ACK 1 msn=1");
-    reported(CompletionStatus::Success).gives(&answered, &[]);
+    reported(CompletionStatus::Success).gives(&answered, &missing);
     let mut never = reported(CompletionStatus::Success);
     never.config.traffic.min_retransmit_timeout = 0;
     never.gives(&silence(limit + 1), &[]);

@@ -52,6 +52,8 @@ fn what_a_kernel_says_is_found_and_a_crash_is_all_there_is() {
     assert_eq!(found, ["crash/responder/kernel-warns/rxe_pool_cleanup", "gbn-violation/responder/nak-again"]);
     let oops = "BUG: kernel NULL pointer dereference, address: 0000000000000010";
     assert_eq!(logged(&[oops, place]), ["crash/responder/kernel-crashes/rxe_pool_cleanup"]);
+    let hang = "INFO: task lumina-agent:77 blocked for more than 20 seconds.";
+    assert!(logged(&[hang]).iter().any(|one| one.starts_with("stall/responder/kernel-hangs")));
 }
 
 #[test]
