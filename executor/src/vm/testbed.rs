@@ -81,13 +81,11 @@ impl Testbed for Leased {
                     return Ok(*observed);
                 }
                 Outcome::KernelTrouble(observed) => return Ok(*observed),
-                Outcome::Failed(Failed { error, .. }) => match verdict(&error) {
-                    Verdict::Refused(reason) => {
-                        self.site = Some(site);
-                        return Err(TestbedError::Config(reason));
-                    }
-                    Verdict::Again => last = Some(error),
-                },
+                Outcome::Failed(Failed { error, .. }) if is_refusal(&error) => {
+                    self.site = Some(site);
+                    return Err(TestbedError::Config(error.to_string()));
+                }
+                Outcome::Failed(Failed { error, .. }) => last = Some(error),
             }
         }
         Err(last
@@ -95,21 +93,9 @@ impl Testbed for Leased {
     }
 }
 
-/// What an error says of a test.
-enum Verdict {
-    /// It is none that this testbed can run.
-    Refused(String),
-    /// It says nothing yet.
-    Again,
-}
-
-fn verdict(error: &RemoteError) -> Verdict {
-    match error {
-        RemoteError::Agent { source: AgentError::Refused { .. }, .. } | RemoteError::Translate(_) => {
-            Verdict::Refused(error.to_string())
-        }
-        RemoteError::Agent { .. } | RemoteError::Switch(_) | RemoteError::Losses(_) => Verdict::Again,
-    }
+/// Whether a test is none that this testbed can run; other errors say nothing of it yet.
+const fn is_refusal(error: &RemoteError) -> bool {
+    matches!(error, RemoteError::Agent { source: AgentError::Refused { .. }, .. } | RemoteError::Translate(_))
 }
 
 /// What it means that a test ended in the same error again and again. A host that is silent each time does so because of
