@@ -71,11 +71,11 @@ const fn mirrored_class(entered: u8, event: Event) -> u8 {
 }
 
 /// The traffic class that a packet entered with, from that of its mirrored copy: one that the injector marked was sent as
-/// ECT(0), which the copy does not tell from ECT(1).
+/// ECT(0), as RoCEv2 senders do. A copy with the mark does not tell it from ECT(1), so that one without is read likewise.
 #[inline]
 pub const fn entered_class(mirrored: u8, event: Event) -> u8 {
     match event {
-        Event::Ecn if mirrored & ECN_BITS == ECN_BITS => mirrored & !ECN_BITS | ECT0,
+        Event::Ecn if mirrored & ECN_BITS != 0 => mirrored & !ECN_BITS | ECT0,
         _ => mirrored,
     }
 }
@@ -141,6 +141,20 @@ mod tests {
         ] {
             assert_eq!(mirrored_class(entered, event), mirrored);
             assert_eq!(entered_class(mirrored, event), entered);
+        }
+    }
+
+    #[test]
+    fn what_a_copy_says_survives_writing_it_again() {
+        for mirrored in 0..=u8::MAX {
+            for event in [Event::None, Event::Drop, Event::Ecn] {
+                let entered = entered_class(mirrored, event);
+                assert_eq!(
+                    entered_class(mirrored_class(entered, event), event),
+                    entered,
+                    "{mirrored:#x} {event:?}"
+                );
+            }
         }
     }
 
