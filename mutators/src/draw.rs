@@ -201,9 +201,12 @@ pub(crate) fn progression(space: &Space, rng: &mut ChaCha8Rng) -> Option<Progres
     }
 }
 
-/// A random action.
+/// A random action: a drop more often than any other, as to recover from losses is most of what a transport does.
 pub(crate) fn action(space: &Space, rng: &mut ChaCha8Rng) -> Action {
-    match space[Axis::Action].draw(rng) {
+    let actions = &space[Axis::Action];
+    let action =
+        if actions.contains(words::DROP) && rng.random_ratio(1, 3) { words::DROP } else { actions.draw(rng) };
+    match action {
         words::DROP => Action::Drop,
         words::ECN => Action::Ecn,
         words::CORRUPT => Action::Corrupt,

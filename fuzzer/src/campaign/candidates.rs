@@ -54,7 +54,7 @@ impl Candidates<'_> {
             return Ok(of(given.clone(), None, &[INITIAL], false));
         }
         let parent = match self.strategy {
-            Strategy::Genetic if !self.schedule.is_initial(number) => self.parent(number, pool, store)?,
+            Strategy::Genetic if !self.is_fresh(number) => self.parent(number, pool, store)?,
             Strategy::Genetic | Strategy::Random => None,
         };
         if let Some((parent, config)) = &parent
@@ -65,6 +65,13 @@ impl Candidates<'_> {
         let fresh = self.target.random(self.hosts, &mut rng);
         let is_stuck = parent.is_some_and(|(_, config)| config == fresh);
         Ok(of(fresh, None, &[RANDOM], is_stuck))
+    }
+
+    /// Whether a genetic search draws the test of an execution afresh: those of the initial pool, and as many others as the
+    /// target says.
+    fn is_fresh(&self, number: u64) -> bool {
+        let draws = || stream(self.seed, number, Purpose::Fresh);
+        self.schedule.is_initial(number) || draws().random_ratio(self.target.fresh, 100)
     }
 
     /// A random entry of the pool as it was when the execution's batch began; none of an empty pool.

@@ -13,6 +13,8 @@ pub(super) enum Purpose {
     Test = 1,
     /// Whether a test below the median is kept all the same.
     Retention = 2,
+    /// Whether a test is drawn afresh.
+    Fresh = 3,
 }
 
 /// Bits of a stream's number that name its purpose.

@@ -14,6 +14,9 @@ pub(super) const POOL: IntField = IntField {
     unit: "tests",
     why: "beyond it a campaign would be a random one",
 };
+/// Tests that are drawn afresh after the start; none in Algorithm 1 of Lumina.
+pub(super) const FRESH: IntField =
+    IntField { key: "fresh", min: 0, max: 100, default: 0, unit: "percent", why: "there are no more" };
 pub(super) const PACKET_CAP: IntField = IntField {
     key: "packet-cap",
     min: 1,
@@ -69,6 +72,10 @@ pub fn fields() -> Vec<Field> {
             "One line for `targets list`.",
         ),
         int(&POOL, "Random tests that the search starts with."),
+        int(
+            &FRESH,
+            "How many of the tests after these are random ones too, and not mutated: a pool in a wide space grows alike.",
+        ),
         int(&PACKET_CAP, "Most data packets of a test over all connections, retransmissions not counted."),
         top(
             "oracles",

@@ -90,6 +90,7 @@ pub(super) fn empty(vocabulary: Vocabulary<'_>) -> Target {
         name: String::new(),
         description: String::new(),
         pool: fields::POOL.default as u32,
+        fresh: fields::FRESH.default as u32,
         weights: BTreeMap::new(),
         oracles: vocabulary.kinds.iter().map(|kind| (*kind).to_owned()).collect(),
         operators,

@@ -40,6 +40,8 @@ pub struct Target {
     pub description: String,
     /// Random tests that the search starts with.
     pub pool: u32,
+    /// Percent of the tests after these that are random ones too, and not mutated.
+    pub fresh: u32,
     /// Weight of each objective in the score, by name; those that are absent have 0.
     pub weights: BTreeMap<String, f64>,
     /// Kinds of anomaly that are findings; others are counted in the score only.

@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::contradictions::contradictions;
-use super::fields::{DESCRIPTION, MAX_WEIGHT, NAME, OBJECTIVES, OPERATORS, PACKET_CAP, POOL};
+use super::fields::{DESCRIPTION, FRESH, MAX_WEIGHT, NAME, OBJECTIVES, OPERATORS, PACKET_CAP, POOL};
 use super::load::{Loaded, SHIPPED, empty, from_text, others};
 use super::report::{Report, instead};
 use super::{Target, TargetError, Vocabulary};
@@ -22,6 +22,7 @@ const TOP: &[&str] = &[
     "name",
     "description",
     "pool",
+    "fresh",
     "packet-cap",
     "oracles",
     OBJECTIVES,
@@ -106,6 +107,7 @@ impl Reader<'_, '_> {
                     self.line("description", DESCRIPTION, value, |target, text| target.description = text);
                 }
                 "pool" => self.int(&POOL, value, |target, number| target.pool = number as u32),
+                "fresh" => self.int(&FRESH, value, |target, number| target.fresh = number as u32),
                 "packet-cap" => {
                     self.int(&PACKET_CAP, value, |target, number| target.space.packet_cap = number as u32);
                     self.spans.insert(PACKET_CAP.key, value.span());

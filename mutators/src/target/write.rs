@@ -69,6 +69,7 @@ impl Target {
             "name" => quote(&self.name),
             "description" => quote(&self.description),
             "pool" => self.pool.to_string(),
+            "fresh" => self.fresh.to_string(),
             "packet-cap" => self.space.packet_cap.to_string(),
             "oracles" => {
                 let kinds: Vec<String> = self.oracles.iter().map(|kind| quote(kind)).collect();
