@@ -1,6 +1,7 @@
 //! What runs beside a test is killed in its middle: it is run again, and nothing is left.
 
 use std::fs;
+use std::io::Write as _;
 use std::thread;
 use std::time::Duration;
 
@@ -27,14 +28,15 @@ fn children(program: &str) -> Vec<Pid> {
     pids.filter(is_it).map(Pid::from_raw).collect()
 }
 
-/// Kills the first such process while a long test runs, which comes to its end all the same.
-fn survives_the_end_of(program: &'static str) {
+/// Does something to the first such process while a long test runs, which comes to its end all the same; the processes of
+/// the testbed are others then, and as many.
+fn survives(program: &'static str, blow: fn(Pid)) {
     // Started, whichever test is the first.
     run("num-msgs-per-qp = 1", "").whole();
     let killer = thread::spawn(move || {
         thread::sleep(Duration::from_millis(700));
         let victims = children(program);
-        kill(victims[0], Signal::SIGKILL).unwrap();
+        blow(victims[0]);
         victims[0]
     });
     run(LONG, "").whole().completes();
@@ -44,12 +46,27 @@ fn survives_the_end_of(program: &'static str) {
     assert_eq!(children("lumina-switch").len(), 1, "one switch runs");
 }
 
+fn kill_it(pid: Pid) {
+    kill(pid, Signal::SIGKILL).unwrap();
+}
+
+/// Says a word on the console of a guest, which is QEMU's stdin.
+fn kill_agent(qemu: Pid) {
+    let mut console = fs::OpenOptions::new().write(true).open(format!("/proc/{qemu}/fd/0")).unwrap();
+    console.write_all(b"kill-agent\n").unwrap();
+}
+
 #[test]
 fn a_guest_that_is_killed_is_replaced() {
-    survives_the_end_of("qemu-system-x86_64");
+    survives("qemu-system-x86_64", kill_it);
 }
 
 #[test]
 fn a_switch_that_is_killed_is_replaced() {
-    survives_the_end_of("lumina-switch");
+    survives("lumina-switch", kill_it);
+}
+
+#[test]
+fn an_agent_that_is_killed_is_replaced() {
+    survives("qemu-system-x86_64", kill_agent);
 }
