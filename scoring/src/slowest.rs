@@ -12,6 +12,11 @@ pub(crate) fn takes(frame_len: u32) -> Nanos {
     SLOWEST_SENDER + on_the_slowest_link(frame_len)
 }
 
+/// The same where the sender can count on so many percent of the link only, and is held to them.
+pub(crate) fn takes_of(percent: f64, frame_len: u32) -> Nanos {
+    SLOWEST_SENDER + Nanos((on_the_slowest_link(frame_len).0 as f64 * 100.0 / percent).ceil() as u64)
+}
+
 /// What a packet takes on the slowest link.
 pub(crate) fn on_the_slowest_link(frame_len: u32) -> Nanos {
     link_time(1, u64::from(frame_len))

@@ -75,6 +75,30 @@ fn progress_refills_the_budget() {
     judge(2, 7).silent(&(lossy(1) + &lossy(2)));
 }
 
+/// A NAK and a response that comes late behind it: the implied NAK, and the NAK itself, were both paid for before the
+/// response made progress.
+#[test]
+fn two_reasons_from_before_the_last_progress() {
+    let then_time_outs = |times: usize| {
+        "0     > READ 1 bytes=1024
+         +300  > WRITE_ONLY 2 ackreq drop
+         +300  > WRITE_ONLY 3 ackreq
+         3000  < READ_RESPONSE_ONLY 1 msn=1 delay=2500
+         5000  < NAK 2 msn=1
+         9000  > WRITE_ONLY 2 ackreq drop
+         +300  > WRITE_ONLY 3 ackreq
+         +2000 > WRITE_ONLY 2 ackreq drop
+         +300  > WRITE_ONLY 3 ackreq\n"
+            .to_owned()
+            + &"+70000000 > WRITE_ONLY 2 ackreq drop
+                +300 > WRITE_ONLY 3 ackreq\n"
+                .repeat(times)
+    };
+    judge(1, 7)
+        .gives(&then_time_outs(1), &[])
+        .gives(&then_time_outs(2), &["retry-count/requester/retries-beyond-budget/repeating c1 @12"]);
+}
+
 #[test]
 fn retries_of_reads() {
     // The last response is lost each time: the first time its successor shows it, then only the timer.

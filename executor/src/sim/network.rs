@@ -30,11 +30,21 @@ pub(super) struct Cable {
     down: VecDeque<(Nanos, Packet)>,
     /// When the switch's end can send the next packet, in ps.
     down_free: u64,
+    /// When the last packet that others have overtaken leaves towards the host.
+    overtaken: Nanos,
 }
 
 impl Cable {
     pub(super) const fn new(link: Link, receive_latency: Span<u64>, rng: ChaCha8Rng) -> Self {
-        Self { link, receive_latency, rng, up: VecDeque::new(), down: VecDeque::new(), down_free: 0 }
+        Self {
+            link,
+            receive_latency,
+            rng,
+            up: VecDeque::new(),
+            down: VecDeque::new(),
+            down_free: 0,
+            overtaken: Nanos::ZERO,
+        }
     }
 
     /// Time that a packet takes.
@@ -188,12 +198,18 @@ impl Network {
     }
 
     /// Held packets leave right behind the one that lets them go, each a nanosecond after the one before: their order is to
-    /// be seen in the trace.
+    /// be seen in the trace, also among the packets that enter meanwhile.
     fn release_overtaken(&mut self, now: Nanos) {
         let tickets: Vec<Ticket> = self.pipeline.take_released().collect();
-        for (ticket, later) in tickets.into_iter().zip(0..) {
-            if let Some(held) = self.held.remove(&ticket) {
-                self.release(&held, now + Nanos(later));
+        for ticket in tickets {
+            let Some(held) = self.held.remove(&ticket) else { continue };
+            let overtaken = &mut self.cables[held.to as usize].overtaken;
+            let at = now.max(*overtaken + Nanos(1));
+            *overtaken = at;
+            if at == now {
+                self.release(&held, now);
+            } else {
+                self.later.note(at, Later::Depart(held));
             }
         }
     }

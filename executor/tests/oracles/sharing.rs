@@ -174,3 +174,18 @@ fn conforming_nics_keep_nothing_back() {
         }
     }
 }
+
+/// A Read response that is lost is repeated behind the rest of the first one, which takes as long as its class is held back;
+/// a responder that is slow besides is found.
+#[test]
+fn a_class_that_is_held_back_is_no_slow_retransmission() {
+    let config = test(
+        "[responder]\ntraffic-class = 1\nets = { weights = [50, 10, 50, 50], strict = [] }\n\
+         [traffic]\nrdma-verb = \"read\"\nnum-msgs-per-qp = 1\nmtu = 2048\nmessage-size = 83_685\n\
+         [[event]]\nqpn = 1\npsn = 1\ntype = \"drop\"\n",
+    );
+    assert_eq!(signatures(&judged(&config, &ceiling(100)).1), [""; 0]);
+    let slow = nic("[ets]\nceiling-percent = 100\n[retransmission.nack-reaction-ns]\nread = 250_000\n");
+    let (_, assessment) = judged(&config, &[slow.clone(), slow]);
+    assert_eq!(signatures(&assessment), ["slow-retransmission/responder/slow-nack/reaction-read"]);
+}

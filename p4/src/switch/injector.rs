@@ -47,6 +47,8 @@ pub(super) struct Injector {
     /// By time, and by number for those at one time.
     later: BTreeMap<(Nanos, u64), Later>,
     next_number: u64,
+    /// When the last packet that an event hit left.
+    left: Nanos,
 }
 
 impl Injector {
@@ -62,6 +64,7 @@ impl Injector {
             held: BTreeMap::new(),
             later: BTreeMap::new(),
             next_number: 0,
+            left: Nanos::ZERO,
         }
     }
 
@@ -92,6 +95,7 @@ impl Injector {
             _ => None,
         };
         let headers = Packet::new(packet.bth.opcode, syndrome, packet.bth.psn);
+        let now = self.behind_the_last(now);
         let since = now - self.began;
         let verdict = self.pipeline.process(from, flow, headers, since);
         let place = self.capture.push(self.limits, verdict.mirror, frame);
@@ -152,20 +156,27 @@ impl Injector {
         self.next_number += 1;
     }
 
-    /// Held packets leave right behind the one that lets them go, each a nanosecond after the one before: their order is
-    /// to be seen in the trace.
+    /// Held packets leave right behind the one that lets them go.
     fn release_overtaken(&mut self, now: Nanos, out: &mut Vec<Departure>) {
         let tickets: Vec<Ticket> = self.pipeline.take_released().collect();
-        for (ticket, later) in tickets.into_iter().zip(0..) {
+        for ticket in tickets {
             if let Some(held) = self.held.remove(&ticket) {
-                self.release(held, now + Nanos(later), out);
+                self.release(held, now, out);
             }
         }
+    }
+
+    /// A time at or after now: a nanosecond after the last packet left that an event hit, as the order of those that leave at
+    /// once, and of what enters behind them, is to be seen in the trace.
+    fn behind_the_last(&self, now: Nanos) -> Nanos {
+        now.max(self.left + Nanos(1))
     }
 
     /// A packet leaves, with its copies.
     fn release(&mut self, held: Held, now: Nanos, out: &mut Vec<Departure>) {
         let Held { to, frame, changed, copies, place } = held;
+        let now = self.behind_the_last(now);
+        self.left = now;
         out.extend((0..copies).map(|_| Departure { to, frame: frame.clone() }));
         if let Some(place) = place {
             let left = Left { time: now - self.began, copies, frame: changed.then_some(frame) };

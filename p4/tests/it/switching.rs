@@ -8,6 +8,7 @@ use dumper::wire::frame::{Frame, Parsed, UdpPorts};
 use dumper::wire::{Ecn, Opcode};
 use dumper::{Connection, Event, Nanos, Psn, integrity};
 use p4::client::Why;
+use p4::switch::{Limits, Switch};
 use p4::{Actions, Packet, Pipeline, Tables, translate};
 use tonic::Code;
 
@@ -100,6 +101,43 @@ fn every_action_is_done_to_the_packets_that_a_test_names() {
 }
 
 /// Everything that a real stack sent and answered, with the event of that test, gives what was captured then.
+/// Also where the clock stands still, a capture tells in which order packets leave: those that enter at a time, and behind them
+/// those that an event let go then.
+#[test]
+fn captures_have_packets_in_the_order_in_which_they_leave() {
+    let tables = tables_of(
+        r#"event = [
+            { qpn = 1, psn = 1, every = 1, count = 3, type = "reorder", by = 1 },
+            { qpn = 1, psn = 4, type = "reorder", by = 2 },
+            { qpn = 1, psn = 7, type = "delay", delay-us = 2 },
+            { qpn = 1, psn = 8, type = "delay", delay-us = 1 },
+        ]"#,
+    );
+    let (now, later) = (Nanos(1_000), Nanos(9_000));
+    let (mut switch, mut out) = (Switch::new(Limits::default()), Vec::new());
+    switch.begin(tables, Nanos::ZERO);
+    for psn in 1..=9 {
+        switch.receive(Role::Requester, &data(psn), now, &mut out);
+    }
+    switch.handle_timeout(later, &mut out);
+    let left: Vec<_> = out.iter().map(|departure| parse(&departure.frame).bth.psn.value()).collect();
+    assert_eq!(left, [5, 1, 2, 3, 6, 4, 9, 8, 7]);
+
+    let ended = switch.end().unwrap();
+    let mut captured: Vec<_> = ended
+        .capture
+        .packets()
+        .iter()
+        .map(|packet| {
+            let left = packet.left.as_ref().map(|left| left.time);
+            let psn = parse(&packet.frame).bth.psn.value();
+            (left.unwrap_or(packet.mirror.time), left.is_some(), psn)
+        })
+        .collect();
+    captured.sort_unstable();
+    assert_eq!(captured.iter().map(|(_, _, psn)| *psn).collect::<Vec<_>>(), left);
+}
+
 #[test]
 fn real_frames_give_the_verdicts_of_the_pipeline() {
     let rig = Rig::start();

@@ -1,5 +1,6 @@
 //! How odd a test was, for the search, and whether that is an anomaly, for people.
 
+mod at_work;
 mod baseline;
 pub mod calibration;
 pub mod consequences;

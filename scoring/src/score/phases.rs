@@ -7,6 +7,7 @@ use dumper::wire::{Class, Syndrome, Verb};
 use dumper::{Nanos, Observation, Record, Trace};
 use rustc_hash::FxHashMap;
 
+use super::at_work::AtWork;
 use super::baseline::discards;
 use super::passage::{Passage, departures};
 use crate::Analysis;
@@ -15,7 +16,7 @@ use crate::prompt::PromptAnswer;
 use crate::retransmission::Retransmission;
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
-use crate::slowest::{on_the_slowest_link, takes};
+use crate::slowest::on_the_slowest_link;
 
 /// Nothing odd: good NICs take 1 to 10 µs (001 §6.1).
 const GOOD_NIC: Nanos = Nanos::from_micros(10);
@@ -76,7 +77,8 @@ pub(super) fn phases(
             && !analysis.pairs[phase.connection - 1].answers.is_some_and(|flow| passage.refused[flow.index()])
     });
     if !phases.is_empty() {
-        leave_out_queues(trace, sides, analysis, &mut phases);
+        let at_work = AtWork::of(config, observation, analysis, sides);
+        leave_out_queues(trace, sides, analysis, at_work, &mut phases);
         count_at_once(trace, analysis, &mut phases);
     }
     phases
@@ -188,7 +190,13 @@ impl Phase {
 ///
 /// A phase that ends right behind a NAK of the same connection may have been over before: what a responder answers it answers
 /// in order, and that NAK has a phase of its own.
-fn leave_out_queues(trace: &Trace, sides: &Sides, analysis: &Analysis, phases: &mut Vec<Phase>) {
+fn leave_out_queues(
+    trace: &Trace,
+    sides: &Sides,
+    analysis: &Analysis,
+    mut at_work: AtWork,
+    phases: &mut Vec<Phase>,
+) {
     let records = trace.records();
     let mut concerns = vec![false; records.len()];
     for phase in phases.iter() {
@@ -208,18 +216,10 @@ fn leave_out_queues(trace: &Trace, sides: &Sides, analysis: &Analysis, phases: &
     }
     let side_of: Vec<Option<Side>> = trace.flows().iter().map(|flow| sides.of(flow.source)).collect();
     let mut ready: FxHashMap<usize, usize> = phases.iter().map(|phase| (phase.end, phase.end)).collect();
-    // Of each host, the packet since which it has been sending without a break, and when its last one was, and how long.
-    let mut at_work = [(0, Nanos::ZERO, 0); 2];
     for (at, record) in records.iter().enumerate() {
-        let Some(side) = side_of[record.flow.index()] else { continue };
-        let (since, last, length) = &mut at_work[side.index()];
-        // A switch may stamp packets when they begin or when they end.
-        if record.time - *last > takes(record.frame_len.max(*length)) {
-            *since = at;
-        }
-        (*last, *length) = (record.time, record.frame_len);
-        if concerns[at] {
-            ready.entry(at).and_modify(|ready| *ready = *since);
+        let since = at_work.sends(at, record);
+        if let Some(since) = since.filter(|_| concerns[at]) {
+            ready.entry(at).and_modify(|ready| *ready = since);
         }
     }
     let late = analysis.prompt.each_ref().map(|answers| {

@@ -98,7 +98,7 @@ impl<'a> Sharing<'a> {
 }
 
 /// The class that a host sends a connection's data in.
-fn class_of(host: &Host, connection: u32) -> u8 {
+pub(super) fn class_of(host: &Host, connection: u32) -> u8 {
     host.traffic_class.as_ref().and_then(|classes| classes.of(connection)).unwrap_or(0)
 }
 
@@ -124,7 +124,7 @@ fn is_idle(stretch: &[Gap], usual: u64) -> bool {
 }
 
 /// The part of the link that a class can count on, in percent: a strict one all of it.
-fn guaranteed_percent(ets: &Ets, class: u8) -> f64 {
+pub(super) fn guaranteed_percent(ets: &Ets, class: u8) -> f64 {
     if ets.strict.contains(&class) {
         return 100.0;
     }

@@ -82,10 +82,12 @@ impl Budget {
         self.exhausted |= limit.is_some_and(|most| self.now.rnr.possible > most);
     }
 
-    /// The requester has gone back for a NAK, an implied NAK or a time-out. Returns the budget, if this is the first
-    /// retry beyond it.
-    pub(super) fn retried(&mut self) -> Option<u32> {
-        if self.refused || std::mem::take(&mut self.paid_before) {
+    /// The requester has gone back for a NAK, an implied NAK or a time-out that has been there since a moment: one from
+    /// before the last progress was paid for then, whatever else was. Returns the budget, if this is the first retry
+    /// beyond it.
+    pub(super) fn retried(&mut self, since: Nanos) -> Option<u32> {
+        let paid_before = std::mem::take(&mut self.paid_before) || since < self.progressed;
+        if self.refused || paid_before {
             return None;
         }
         self.now.transport.certain += 1;

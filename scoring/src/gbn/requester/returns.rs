@@ -34,7 +34,8 @@ impl Requester {
                 event = Event::ResumeIgnoringNak;
             }
         }
-        let mut certain = false;
+        // Since when there has been what it certainly spends a retry on.
+        let mut certain = None;
         let mut beyond = None;
         let relative = ledger.relative(psn);
         let waited = self.window.waited_at_least(packet.time);
@@ -60,7 +61,7 @@ impl Requester {
                     self.budget.may_spend();
                 }
                 // In an RNR wait nothing is sent, and from where it then goes on may be what the NAK names.
-                certain = !nak.acted && nak.time >= self.rnr_until;
+                certain = (!nak.acted && nak.time >= self.rnr_until).then_some(nak.time);
                 entry.trigger = Trigger::Fast;
                 entry.nack = Some(nak.sequence);
                 // A NAK of what is acknowledged meanwhile may not be what it acts on.
@@ -81,7 +82,7 @@ impl Requester {
                 for _ in 0..u32::from(timer_due) + u32::from(gap.acted) {
                     self.budget.may_spend();
                 }
-                certain = !gap.acted;
+                certain = (!gap.acted).then_some(gap.time);
                 entry.trigger = Trigger::Fast;
                 entry.out_of_order = Some(gap.sequence);
                 entry.generation_ns = (gap.psn == psn).then_some(packet.time - gap.time);
@@ -132,14 +133,15 @@ impl Requester {
                 }
                 let too_soon =
                     psn == una && !waits && self.judge_timer(packet, ledger) == Some(Rule::RtoBelowMinimum);
-                certain = (timer_due || too_soon)
+                let expired = (timer_due || too_soon)
                     && matches!(event, Event::ResumeByTimer | Event::ResumeIgnoringNak)
                     && self.was_silent(ledger);
+                certain = expired.then_some(packet.time);
             }
             _ => self.budget.may_spend(),
         }
-        if certain && psn == una {
-            beyond = self.budget.retried().map(|most| (Rule::RetriesBeyondBudget, most));
+        if let Some(since) = certain.filter(|_| psn == una) {
+            beyond = self.budget.retried(since).map(|most| (Rule::RetriesBeyondBudget, most));
         }
         if let Some((rule, most)) = beyond {
             let what = format!("repeats from PSN {relative} once more than {most} times without progress");
