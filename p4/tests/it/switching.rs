@@ -100,7 +100,6 @@ fn every_action_is_done_to_the_packets_that_a_test_names() {
     assert_eq!((captured.held, captured.not_captured, captured.losses.len()), (0, 0, 0));
 }
 
-/// Everything that a real stack sent and answered, with the event of that test, gives what was captured then.
 /// Also where the clock stands still, a capture tells in which order packets leave: those that enter at a time, and behind them
 /// those that an event let go then.
 #[test]
@@ -138,6 +137,7 @@ fn captures_have_packets_in_the_order_in_which_they_leave() {
     assert_eq!(captured.iter().map(|(_, _, psn)| *psn).collect::<Vec<_>>(), left);
 }
 
+/// Everything that a real stack sent and answered, with the event of that test, gives what was captured then.
 #[test]
 fn real_frames_give_the_verdicts_of_the_pipeline() {
     let rig = Rig::start();
