@@ -1,10 +1,9 @@
 //! What arrived in memory against what was sent.
 
-use std::collections::BTreeMap;
-
 use corpus::{TestConfig, Verb};
 use dumper::Observation;
 use dumper::observation::CompletionStatus;
+use rustc_hash::FxHashMap;
 
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::rewritten;
@@ -20,12 +19,26 @@ struct Message {
     damaged: bool,
 }
 
+impl Message {
+    /// What is wrong with how much of it was written, if anything, where that can be told.
+    fn misses(&self) -> Option<&'static str> {
+        let bytes = self.bytes?;
+        if self.written > bytes {
+            Some("more")
+        } else if self.completed && self.written < bytes {
+            Some("less")
+        } else {
+            None
+        }
+    }
+}
+
 /// Judges every message, where somebody looked at the memory.
 pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anomalies: &mut Anomalies) {
     if observation.deliveries.is_empty() {
         return;
     }
-    let mut messages: BTreeMap<(u32, u32), Message> = BTreeMap::new();
+    let mut messages: FxHashMap<(u32, u32), Message> = FxHashMap::default();
     for completion in &observation.completions {
         let message = messages.entry((completion.connection, completion.message)).or_default();
         message.bytes = Some(completion.bytes);
@@ -37,23 +50,23 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
         message.damaged |= !delivery.intact;
     }
     let length = config.map(|config| u64::from(config.traffic.message_size));
-    for ((connection, number), message) in messages {
-        let mut wrong = |rule, state: &'static str, what| {
-            let who = receiver(observation, config, connection, number);
-            anomalies.push(Anomaly { rule, who, state: state.into(), what, evidence: Evidence::default() });
-        };
+    messages.values_mut().for_each(|message| message.bytes = message.bytes.or(length));
+    // Nearly all are as they should be: only the others are put in order.
+    let mut odd: Vec<_> =
+        messages.into_iter().filter(|(_, message)| message.damaged || message.misses().is_some()).collect();
+    odd.sort_unstable_by_key(|(name, _)| *name);
+    for ((connection, number), message) in odd {
         let verb = |config: &TestConfig| config.traffic.load.verb(connection, number.saturating_sub(1));
         if config.is_some_and(|config| rewritten::may_deceive(config, connection, verb(config))) {
             continue;
         }
+        let mut wrong = |rule, state: &'static str, what| {
+            let who = receiver(observation, config, connection, number);
+            anomalies.push(Anomaly { rule, who, state: state.into(), what, evidence: Evidence::default() });
+        };
         let (written, of) = (message.written, format!("message {number} of connection {connection}"));
-        if let Some(bytes) = message.bytes.or(length) {
-            let what = format!("wrote {written} bytes of the {bytes} of {of}");
-            if written > bytes {
-                wrong(Rule::DeliveredNotOnce, "more", what);
-            } else if message.completed && written < bytes {
-                wrong(Rule::DeliveredNotOnce, "less", what);
-            }
+        if let (Some(bytes), Some(state)) = (message.bytes, message.misses()) {
+            wrong(Rule::DeliveredNotOnce, state, format!("wrote {written} bytes of the {bytes} of {of}"));
         }
         if message.damaged {
             wrong(Rule::DeliveredWrong, "differs", format!("wrote something else than the data of {of}"));

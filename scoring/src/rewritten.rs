@@ -5,36 +5,34 @@
 //! packets. It must not crash, hang, or report success for data that is not there, unless what it was told was a
 //! valid lie.
 
-use corpus::{Action, HeaderField, SetField, TestConfig, Verb};
+use corpus::{Action, ConnectionSet, HeaderField, SetField, TestConfig, Verb};
 
-/// The fields that the test rewrites on a connection (from 1). MigReq means nothing to the transport.
-fn fields(config: &TestConfig, connection: u32) -> impl Iterator<Item = HeaderField> + '_ {
-    config.events.iter().filter(move |event| event.connections.contains(connection)).filter_map(|event| {
-        match event.action {
-            Action::SetField(SetField { field, .. }) if field != HeaderField::MigReq => Some(field),
-            _ => None,
+/// The fields that the test rewrites, and on which connections. MigReq means nothing to the transport.
+fn fields(config: &TestConfig) -> impl Iterator<Item = (HeaderField, &ConnectionSet)> {
+    config.events.iter().filter_map(|event| match event.action {
+        Action::SetField(SetField { field, .. }) if field != HeaderField::MigReq => {
+            Some((field, &event.connections))
         }
+        _ => None,
     })
 }
 
 /// Whether a test rewrites packets so that other connections than their own receive them.
 pub(crate) fn misdirects(config: &TestConfig) -> bool {
-    (1..=config.traffic.load.connections())
-        .any(|connection| fields(config, connection).any(|field| field == HeaderField::DestQpn))
+    let all = ConnectionSet::First(config.traffic.load.connections());
+    fields(config).any(|(field, connections)| field == HeaderField::DestQpn && connections.meets(&all))
 }
 
 /// Whether a test rewrites anything that matters to the transport.
 pub(crate) fn rewrites(config: &TestConfig) -> bool {
-    config.events.iter().any(|event| {
-        matches!(event.action, Action::SetField(SetField { field, .. }) if field != HeaderField::MigReq)
-    })
+    fields(config).next().is_some()
 }
 
 /// Whether a conforming receiver may report success of a message of this verb although its data is wrong or short: a
 /// packet was made to say something else that is valid, and nothing in it tells.
 pub(crate) fn may_deceive(config: &TestConfig, connection: u32, verb: Verb) -> bool {
     misdirects(config)
-        || fields(config, connection).any(|field| match field {
+        || fields(config).filter(|(_, on)| on.contains(connection)).any(|(field, _)| match field {
             // Another valid operation, another place in the sequence, another address; an ACK out of a NAK.
             HeaderField::Opcode
             | HeaderField::Psn

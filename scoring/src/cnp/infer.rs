@@ -40,7 +40,7 @@ impl CnpAnalyzer<'_> {
             // Of what it threw away, all may have been marked.
             let lost = known.discards.is_some_and(|discards| discards > 0);
             let marks = self.log.marks(|flow| {
-                let receiver = self.sides.of(self.trace.flows()[flow.index()].destination);
+                let [_, receiver] = self.hosts[flow.index()];
                 receiver == Some(side) && !lost && outcome(flow) != Outcome::Failed
             });
             let answers = &prompt[side.index()];

@@ -17,7 +17,7 @@ pub(crate) use self::infer::Outcome;
 use self::log::Log;
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::connections::Pair;
-use crate::known::{Host, Known};
+use crate::known::Known;
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
 use crate::thresholds::{CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT};
@@ -93,7 +93,8 @@ pub(crate) struct CnpAnalyzer<'a> {
     known: &'a Known,
     /// The other direction of each flow, and the connection's number.
     partner: Vec<Option<(FlowId, usize)>>,
-    sides: &'a Sides,
+    /// The hosts that each flow comes from and goes to.
+    hosts: Vec<[Option<Side>; 2]>,
     /// Time of the first packet, and whether the hosts say of a flow that it starts there.
     start: Nanos,
     from_start: Vec<bool>,
@@ -106,7 +107,7 @@ pub(crate) struct CnpAnalyzer<'a> {
 
 impl<'a> CnpAnalyzer<'a> {
     /// An analyzer of a trace whose connections are `pairs`.
-    pub(crate) fn new(trace: &'a Trace, pairs: &[Pair], sides: &'a Sides, known: &'a Known) -> Self {
+    pub(crate) fn new(trace: &'a Trace, pairs: &[Pair], sides: &Sides, known: &'a Known) -> Self {
         let mut partner = vec![None; trace.flows().len()];
         let mut from_start = vec![false; trace.flows().len()];
         for (pair, number) in pairs.iter().zip(1..) {
@@ -123,7 +124,9 @@ impl<'a> CnpAnalyzer<'a> {
         let counts = vec![CnpCounts::default(); partner.len()];
         let start = trace.records().first().map(|record| record.time).unwrap_or_default();
         let (last_cnp, log) = (BTreeMap::new(), Log::new(partner.len()));
-        Self { trace, known, partner, sides, start, from_start, flows, counts, last_cnp, log }
+        let hosts = |flow: &Flow| [flow.source, flow.destination].map(|address| sides.of(address));
+        let hosts = trace.flows().iter().map(hosts).collect();
+        Self { trace, known, partner, hosts, start, from_start, flows, counts, last_cnp, log }
     }
 
     /// Counts per flow.
@@ -138,7 +141,7 @@ impl<'a> CnpAnalyzer<'a> {
         if class == Class::Cnp {
             self.cnp(record, anomalies);
         } else {
-            self.log.enters(record, class, fate, self.sides.of(self.trace.flow(record).source));
+            self.log.enters(record, class, fate, self.sender(record.flow));
             if let (Some(from), Some((other, _))) =
                 (missing(record, class), self.partner[record.flow.index()])
             {
@@ -208,7 +211,7 @@ impl<'a> CnpAnalyzer<'a> {
             return;
         }
         let marked = self.trace.marked(record);
-        if let Some(receiver) = self.sides.of(self.trace.flow(record).destination) {
+        if let [_, Some(receiver)] = self.hosts[record.flow.index()] {
             self.log.leaves(record, left, marked, receiver);
         }
         let from_before = self.may_be_from_before(record.flow, record.time);
@@ -226,9 +229,15 @@ impl<'a> CnpAnalyzer<'a> {
         }
     }
 
-    fn host(&self, flow: &Flow) -> Option<(Side, &Host)> {
-        let side = self.sides.of(flow.source)?;
-        Some((side, self.known.host(side)))
+    /// The host that a flow comes from.
+    #[inline]
+    fn sender(&self, flow: FlowId) -> Option<Side> {
+        self.hosts[flow.index()][0]
+    }
+
+    /// What the host that a flow comes from says it threw away.
+    fn discards_of_sender(&self, flow: FlowId) -> Option<u64> {
+        self.known.host(self.sender(flow)?).discards
     }
 
     fn cnp(&mut self, record: &Record, anomalies: &mut Anomalies) {
@@ -256,7 +265,7 @@ impl<'a> CnpAnalyzer<'a> {
             *credits = credits.saturating_sub(1);
             // A loss that nobody saw, or a mark from before the capture, would explain it.
             let excused = self.flows[marked.index()].lossy
-                || self.host(&flow).is_some_and(|(_, host)| host.discards.is_some_and(|lost| lost > 0))
+                || self.discards_of_sender(record.flow).is_some_and(|lost| lost > 0)
                 || self.may_be_from_before(record.flow, record.time);
             if unexplained && !excused {
                 let anomaly = Anomaly {
@@ -274,7 +283,7 @@ impl<'a> CnpAnalyzer<'a> {
                 held.push(Held { sent: record.time, flow: record.flow, anomaly });
             }
         }
-        let Some(side) = self.sides.of(flow.source) else { return };
+        let Some(side) = self.sender(record.flow) else { return };
         let waited = self.log.cnp(record, reason.map(|(marked, _)| marked), side);
         let Some(interval) = self.known.host(side).cnp_interval else { return };
         let this = (record.time, record.sequence, waited);
@@ -303,9 +312,7 @@ impl<'a> CnpAnalyzer<'a> {
             self.flows.iter_mut().flat_map(|flow| std::mem::take(&mut flow.unexplained)).collect::<Vec<_>>()
         {
             // A QP that falls silent right after it may have lost the rest behind the switch, and given up.
-            let counts =
-                self.host(&self.trace.flows()[held.flow.index()]).and_then(|(_, host)| host.discards);
-            if counts.is_some()
+            if self.discards_of_sender(held.flow).is_some()
                 || self.flows[held.flow.index()].last_sent > held.sent + self.known.times.timer_slack
             {
                 anomalies.push(held.anomaly);
@@ -314,10 +321,11 @@ impl<'a> CnpAnalyzer<'a> {
         // A host may limit CNPs as a whole, so all of its addresses count together.
         let mut hosts = [HostTotals::default(); 2];
         for (at, flow) in self.trace.flows().iter().enumerate() {
-            if let Some(side) = self.sides.of(flow.source) {
+            let [sender, receiver] = self.hosts[at];
+            if let Some(side) = sender {
                 hosts[side.index()].cnps += self.counts[at].cnps;
             }
-            let Some(side) = self.sides.of(flow.destination) else { continue };
+            let Some(side) = receiver else { continue };
             let host = &mut hosts[side.index()];
             host.marked += self.counts[at].marked;
             if let (Some(Mark { sequence: mark, .. }), Some(answer), Some((_, connection))) =

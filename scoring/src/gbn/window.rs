@@ -139,7 +139,12 @@ impl Window {
     }
 
     fn index_of(&self, psn: Psn) -> Option<usize> {
-        let origin = self.sent.front()?.first;
+        let oldest = self.sent.front()?;
+        // What is asked for most often is the oldest unacknowledged PSN.
+        if oldest.covers(psn) {
+            return Some(0);
+        }
+        let origin = oldest.first;
         let at = self.sent.partition_point(|sent| sent.end().since(origin) <= psn.since(origin));
         self.sent.get(at).filter(|sent| sent.covers(psn)).map(|_| at)
     }
