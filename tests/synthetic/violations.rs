@@ -392,6 +392,29 @@ fn a_read_that_is_never_answered() {
     Judge { discards: [None; 2], ..judge() }.silent(&unanswered(""));
 }
 
+/// Reads are answered in order: one behind a response that takes 74 ms, as its sender is slowed down, is owed nothing before.
+#[test]
+fn a_read_behind_one_that_is_answered_slowly() {
+    let repeated_after = |ms: u64| {
+        format!(
+            "0        > READ 1 bytes=3072
+             5000     < READ_RESPONSE_FIRST 1 msn=1
+             +300     > READ 4 bytes=1024
+             40000000 < READ_RESPONSE_MIDDLE 2
+             74000000 < READ_RESPONSE_LAST 3 msn=1
+             +{ms}000000 > READ 4 bytes=1024
+             +5000    < READ_RESPONSE_ONLY 4 msn=2"
+        )
+    };
+    let judge = |timeout: u8| {
+        let mut judge = judge();
+        judge.config.traffic.min_retransmit_timeout = timeout;
+        judge
+    };
+    judge(10).silent(&repeated_after(6));
+    judge(14).gives(&repeated_after(80), &["protocol-violation/responder/response-gap/in-order c1 @3"]);
+}
+
 #[test]
 fn a_wrong_msn_in_a_response() {
     let responses = |first: u32, last: u32, then: u32| {

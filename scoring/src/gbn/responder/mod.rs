@@ -499,7 +499,10 @@ impl Responder {
     #[inline]
     pub(super) fn responds(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let end = packet.psn.add(1);
-        self.asked_read = self.asked_read.filter(|asked| packet.psn.is_before(asked.psn));
+        // Reads are answered in order: until the last packet of an earlier one a later one waits, however slowly they come.
+        let since = ledger.shared_path.at(packet.time);
+        let asked_read = self.asked_read.filter(|asked| packet.psn.is_before(asked.psn));
+        self.asked_read = asked_read.map(|asked| OwedAck { since, ..asked });
         if end.is_after(self.acknowledged) && !end.is_after(self.expected) {
             self.judge_response_msn(packet, ledger);
             self.has_everything_before(end, ledger);
