@@ -2,6 +2,7 @@
 
 mod counters;
 pub mod folder;
+pub mod kernel;
 mod log;
 mod whole;
 

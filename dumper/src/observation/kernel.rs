@@ -1,8 +1,9 @@
-//! The kernel's reports of its troubles, read from lines of its log.
-//!
-//! A line counts only with the kernel's time stamp in front (`[   12.345678]`): what programs print has none.
+//! The kernel's reports of its troubles, read from lines of its log. The log is that of whatever host is under test: every
+//! line is taken for hostile.
 
 use serde::{Deserialize, Serialize};
+
+use super::LogLine;
 
 /// Troubles that are kept, the first ones: what follows is told by how many.
 const TROUBLES: usize = 64;
@@ -52,12 +53,12 @@ pub struct Frame {
     pub certain: bool,
 }
 
-/// A trouble of a guest's kernel.
+/// A trouble of a host's kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trouble {
     /// Its kind.
     pub kind: Kind,
-    /// When, by the guest's clock since boot, in microseconds.
+    /// When, by the host's clock since boot, in microseconds.
     pub at_us: u64,
     /// The line that says it.
     pub headline: String,
@@ -74,34 +75,53 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// The function that it is about: where it happened, or else the last call that is not part of reporting.
+    /// The functions from where it happened to who called it, as far as the kernel is sure of them.
+    pub fn calls(&self) -> impl Iterator<Item = &Frame> {
+        self.place.iter().chain(self.trace.iter().filter(|frame| frame.certain))
+    }
+
+    /// The function that it is about: the first of [`Self::calls`] that neither reports trouble nor waits, or else the first.
     #[must_use]
     pub fn function(&self) -> Option<&str> {
-        let traced = || self.trace.iter().find(|frame| frame.certain && !reports(&frame.function));
-        self.place.as_ref().or_else(traced).map(|frame| frame.function.as_str())
+        let own = self.calls().find(|frame| !reports_or_waits(&frame.function));
+        own.or(self.calls().next()).map(|frame| frame.function.as_str())
     }
 }
 
-/// Whether a function reports trouble or lets others run, and is not what trouble is about.
-fn reports(function: &str) -> bool {
-    const REPORTERS: [&str; 15] = [
-        "dump_stack",
-        "show_stack",
-        "panic",
-        "__warn",
-        "report_bug",
-        "handle_bug",
-        "exc_",
-        "asm_exc_",
-        "oops_",
-        "die",
+/// Whether a function reports trouble, waits, or serves whoever calls it, and is not what trouble is about.
+fn reports_or_waits(function: &str) -> bool {
+    const BEGINNINGS: &[&str] = &[
         "__die",
-        "page_fault_oops",
+        "__flush_work",
+        "__might_",
+        "__mutex_lock",
         "__schedule",
-        "schedule",
+        "__wait_for_common",
+        "__warn",
         "_raw_spin_",
+        "asm_exc_",
+        "die",
+        "dump_stack",
+        "exc_",
+        "flush_work",
+        "handle_bug",
+        "io_schedule",
+        "kasan_report",
+        "memcpy",
+        "__memcpy",
+        "mutex_lock",
+        "native_queued_spin_lock_slowpath",
+        "oops_",
+        "page_fault_oops",
+        "panic",
+        "print_report",
+        "report_bug",
+        "schedule",
+        "show_stack",
+        "wait_for_completion",
+        "warn_slowpath_fmt",
     ];
-    REPORTERS.iter().any(|reporter| function.starts_with(reporter))
+    BEGINNINGS.iter().any(|beginning| function.starts_with(beginning))
 }
 
 /// Reads lines of a kernel's log one by one.
@@ -115,15 +135,15 @@ pub struct Reader {
 impl Reader {
     /// Troubles so far, in order.
     #[must_use]
-    pub fn troubles(&self) -> Vec<Trouble> {
-        self.troubles.clone()
+    pub fn troubles(&self) -> &[Trouble] {
+        &self.troubles
     }
 
     /// Reads the next line.
-    pub fn line(&mut self, line: &str) {
-        let Some((at_us, text)) = stamped(line) else { return };
+    pub fn line(&mut self, line: &LogLine) {
+        let text = without_caller(&line.text);
         if let Some(kind) = headline(text) {
-            self.begin(kind, at_us, text);
+            self.begin(kind, line.time_us, text);
             return;
         }
         let Some(lines) = &mut self.report else { return };
@@ -176,18 +196,11 @@ impl Reader {
     }
 }
 
-/// The time and the text of a line of the kernel. Behind the time there may be who said it (`[  T123]`).
-fn stamped(line: &str) -> Option<(u64, &str)> {
-    let (stamp, text) = line.strip_prefix('[')?.split_once(']')?;
-    let (seconds, micros) = stamp.trim().split_once('.')?;
-    if micros.len() != 6 {
-        return None;
-    }
-    let at_us = seconds.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(micros.parse().ok()?)?;
-    let caller =
-        text.strip_prefix('[').and_then(|rest| rest.split_once(']')).filter(|(caller, _)| is_caller(caller));
-    let text = caller.map_or(text, |(_, text)| text);
-    Some((at_us, text.strip_prefix(' ').unwrap_or(text)))
+/// The text of a line behind who said it (`[  T123] text`), where the kernel says that.
+fn without_caller(text: &str) -> &str {
+    let said = text.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    said.filter(|(caller, _)| is_caller(caller))
+        .map_or(text, |(_, text)| text.strip_prefix(' ').unwrap_or(text))
 }
 
 /// Whether this names a task (`T12`) or processor (`C0`).
@@ -211,7 +224,7 @@ fn headline(text: &str) -> Option<Kind> {
         _ if text.contains("hard LOCKUP") => Kind::HardLockup,
         _ if text.starts_with("BUG: ") || text.starts_with("UBSAN: ") => Kind::Bug,
         _ if text.starts_with("INFO: task ") && text.contains(" blocked for more than ") => Kind::HungTask,
-        _ if text.starts_with("rcu: INFO: ") && text.contains("stall") => Kind::RcuStall,
+        _ if begins(&["rcu: INFO: ", "INFO: rcu_"]) && text.contains("stall") => Kind::RcuStall,
         _ if text.starts_with("Out of memory: Killed process ") => Kind::OutOfMemory,
         _ => return None,
     })
@@ -297,8 +310,8 @@ mod tests {
 
     fn read(log: &str) -> Vec<Trouble> {
         let mut reader = Reader::default();
-        log.lines().for_each(|line| reader.line(line));
-        reader.troubles()
+        log.lines().filter_map(LogLine::parse).for_each(|line| reader.line(&line));
+        reader.troubles().to_vec()
     }
 
     const OOPS_6_1: &str = "\

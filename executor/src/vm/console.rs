@@ -1,14 +1,13 @@
 //! What a guest says on its console: its last lines, and the troubles of its kernel among them.
 
-mod reader;
-
 use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-pub use reader::{Frame, Kind, Reader, Trouble};
+use dumper::LogLine;
+use dumper::observation::kernel::{Reader, Trouble};
 
 /// Lines that are kept, the last ones.
 const LINES: usize = 2_000;
@@ -51,7 +50,7 @@ impl Console {
     /// Troubles of the kernel so far.
     #[must_use]
     pub fn troubles(&self) -> Vec<Trouble> {
-        self.0.log().reader.troubles()
+        self.0.log().reader.troubles().to_vec()
     }
 
     /// How many lines there were so far; [`Self::since`] takes it.
@@ -104,7 +103,10 @@ impl Shared {
 
     fn add(&self, line: String) {
         let mut log = self.log();
-        log.reader.line(&line);
+        // What programs print has no time in front.
+        if let Some(line) = LogLine::parse(&line) {
+            log.reader.line(&line);
+        }
         if log.lines.len() == LINES {
             log.lines.pop_front();
         }
