@@ -57,6 +57,7 @@ pub const ALL: &[Analyzer] = &[
             Rule::ResponseGap,
             Rule::ResponseUnrequested,
             Rule::ResponsePosition,
+            Rule::ResponseLength,
             Rule::RtoBelowMinimum,
             Rule::RtoAboveMaximum,
             Rule::RetriesBeyondBudget,

@@ -138,6 +138,10 @@ rules! {
     ResponsePosition = "response-position", ProtocolViolation,
         "a Read response is FIRST, MIDDLE..., LAST, or ONLY",
         "IBA vol. 1, 9.4";
+    /// A Read response with more or fewer bytes than were asked for.
+    ResponseLength = "response-length", ProtocolViolation,
+        "the packets of a Read response carry as many bytes as the request asks for",
+        "IBA vol. 1, 9.4 and 9.7.4";
     /// An expiry of the ACK timer before T.
     RtoBelowMinimum = "rto-below-minimum", UnexpectedTimeout,
         "the ACK timer expires no sooner than T = 4.096 µs x 2^timeout after its start",

@@ -726,6 +726,26 @@ fn a_response_packet_in_the_wrong_place() {
 }
 
 #[test]
+fn a_response_of_another_length() {
+    let response = |middle: u32, last: u32| {
+        format!(
+            "0    > READ 1 bytes=2500
+             3000 < READ_RESPONSE_FIRST 1 msn=1
+             +300 < READ_RESPONSE_MIDDLE 2 msn=1 bytes={middle}
+             +300 < READ_RESPONSE_LAST 3 msn=1 bytes={last}"
+        )
+    };
+    let found = ["protocol-violation/responder/response-length/idle c1 @4"];
+    judge()
+        .gives(&response(1024, 400), &found)
+        .gives(&response(512, 452), &found)
+        .gives(&response(1024, 1024), &found)
+        .silent(&response(1024, 452));
+    let only = |bytes: u32| format!("0 > READ 1 bytes=1000\n3000 < READ_RESPONSE_ONLY 1 msn=1 bytes={bytes}");
+    judge().gives(&only(0), &["protocol-violation/responder/response-length/idle c1 @2"]).silent(&only(1000));
+}
+
+#[test]
 fn a_packet_that_left_the_switch_and_is_missed() {
     let text = "0    > WRITE_FIRST 1
          +300 > WRITE_MIDDLE 2

@@ -12,8 +12,12 @@ use tokio::time::sleep;
 
 use crate::agent::{AgentClient, AgentError, Finished, Prepare, PreparedHost, RunningTest, Settled};
 
-/// How long after the last completion packets may still be on their way: an ACK that crosses an emulated host.
+/// How long no packet has to come before none is on its way: an ACK that crosses an emulated host.
 const DRAIN: Duration = Duration::from_millis(5);
+
+/// So many times that is waited for, at most: the answers to what timers of a busy host have repeated, and of no QP without
+/// end.
+const MAX_DRAINS: u32 = 200;
 
 /// The agents of both hosts (the requester's first) and the switch between them.
 #[derive(Debug)]
@@ -103,7 +107,8 @@ impl Remote {
         of(Role::Responder, responder.start(deadline)).await?;
         of(Role::Requester, requester.start(deadline)).await?;
         let settled = of(Role::Requester, requester.settled()).await?;
-        sleep(DRAIN + deadline::longest_delay(config)).await;
+        sleep(deadline::longest_delay(config)).await;
+        drain(&mut self.switch).await?;
 
         let (at_requester, at_responder) =
             both(of(Role::Requester, requester.finish()), of(Role::Responder, responder.finish())).await?;
@@ -113,6 +118,20 @@ impl Remote {
         put_capture(captured, observed);
         losses.map_or(Ok(()), |losses| Err(RemoteError::Losses(losses)))
     }
+}
+
+/// Waits until no packets come any more: those after the hosts have read their counters would not be in these.
+async fn drain(switch: &mut SwitchClient) -> Result<(), SwitchError> {
+    let mut before = switch.counters().await?;
+    for _ in 0..MAX_DRAINS {
+        sleep(DRAIN).await;
+        let now = switch.counters().await?;
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    Ok(())
 }
 
 /// Opens a test at a host and has it make its QPs.

@@ -4,6 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
 mod events;
+mod forged;
+mod forger;
 mod killed;
 mod pair;
+mod random;
+mod scripts;
 mod verbs;

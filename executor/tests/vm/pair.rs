@@ -1,6 +1,6 @@
 //! The pair of guests that all tests share, and what is asked of every observation.
 
-use std::sync::{LazyLock, Mutex};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use corpus::{Role, TestConfig};
 use dumper::Observation;
@@ -9,11 +9,16 @@ use dumper::observation::CompletionStatus;
 use executor::vm::{Kernel, Pairs, capabilities};
 use scoring::{Analysis, Options};
 
-/// Guests are booted once.
-static PAIRS: LazyLock<Pairs> = LazyLock::new(|| Pairs::new([Kernel::V6_1; 2]));
+/// Guests are booted once, for all tests but those that choose their kernels.
+pub(crate) static PAIRS: LazyLock<Pairs> = LazyLock::new(|| Pairs::new([Kernel::V6_1; 2]));
 
-/// One test at a time, as there is one pair.
+/// One test at a time, whichever guests it runs on, as they share the machine.
 static ONE: Mutex<()> = Mutex::new(());
+
+/// Nobody else runs a test meanwhile.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A test and what was observed of it.
 pub(crate) struct Ran {
@@ -21,19 +26,30 @@ pub(crate) struct Ran {
     pub(crate) observation: Observation,
 }
 
-/// Runs `traffic` (keys of its section) with events (`[[event]]` sections).
-pub(crate) fn run(traffic: &str, events: &str) -> Ran {
-    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+/// The test of `traffic` (keys of its section) with events (`[[event]]` sections).
+pub(crate) fn test(traffic: &str, events: &str) -> TestConfig {
     let text = format!("[traffic]\nmtu = 1024\nmin-retransmit-timeout = 17\n{traffic}\n{events}");
     let mut config = corpus::from_toml("test.toml", &text).unwrap_or_else(|errors| panic!("{errors}"));
     for role in Role::ALL {
         config.host_mut(role).roce = capabilities().fixed;
     }
-    let observation = PAIRS.lease().run(&config).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    Ran { config, observation }
+    config
+}
+
+/// Runs [`test`].
+pub(crate) fn run(traffic: &str, events: &str) -> Ran {
+    let _alone = alone();
+    Ran::of(&PAIRS, test(traffic, events))
 }
 
 impl Ran {
+    /// Runs a test on a pair.
+    pub(crate) fn of(pairs: &Pairs, config: TestConfig) -> Self {
+        let observation = pairs.lease().run(&config);
+        let observation = observation.unwrap_or_else(|error| panic!("{error}\n{}", config.to_toml()));
+        Self { config, observation }
+    }
+
     /// Every packet that the switch had is in the trace, and the hosts' counters say nothing else.
     pub(crate) fn whole(self) -> Self {
         let checked = integrity::check(&self.observation.trace, self.observation.switch.as_ref());
@@ -61,6 +77,19 @@ impl Ran {
         scoring::analyze(&self.observation, Options { config: Some(&self.config) })
     }
 
+    /// The rules that are broken, and by what.
+    pub(crate) fn said(&self) -> Vec<(&'static str, String)> {
+        let analysis = self.analysis();
+        let anomalies = analysis.anomalies.kept();
+        anomalies.iter().map(|anomaly| (anomaly.rule.name(), anomaly.what.clone())).collect()
+    }
+
+    /// It breaks a rule, and maybe others.
+    pub(crate) fn breaks_at_least(&self, rule: &str) {
+        let said = self.said();
+        assert!(said.iter().any(|(broken, _)| *broken == rule), "{rule} is not among {said:?}");
+    }
+
     /// Nothing is wrong with it.
     pub(crate) fn conforms(self) -> Self {
         self.breaks(&[])
@@ -68,9 +97,7 @@ impl Ran {
 
     /// It breaks these rules and no others: what `rdma_rxe` is known for (docs/findings-rxe.md).
     pub(crate) fn breaks(self, rules: &[&str]) -> Self {
-        let analysis = self.analysis();
-        let said: Vec<_> =
-            analysis.anomalies.kept().iter().map(|anomaly| (anomaly.rule.name(), &anomaly.what)).collect();
+        let said = self.said();
         let mut broken: Vec<_> = said.iter().map(|(rule, _)| *rule).collect();
         broken.dedup();
         assert_eq!(broken, rules, "{said:?}");

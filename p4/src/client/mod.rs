@@ -119,6 +119,14 @@ impl SwitchClient {
         answer(self.runtime.set_forwarding_pipeline_config(request)).await.map(|_| ())
     }
 
+    /// What the switch has counted since [`program`](Self::program).
+    ///
+    /// # Errors
+    /// When the switch refuses or is lost, or hands out what cannot be read.
+    pub async fn counters(&mut self) -> Result<dumper::SwitchCounters, SwitchError> {
+        self.read_counters().await.map_err(|why| self.error("reading counters", why))
+    }
+
     /// Ends the capture, and hands out what was captured and counted since [`program`](Self::program).
     ///
     /// # Errors

@@ -14,6 +14,8 @@ use crate::anomaly::Role;
 struct Request {
     first: Psn,
     end: Psn,
+    /// Bytes that it asks for, as a Read.
+    bytes: Option<u32>,
     /// It repeats an earlier one or part of it, or one before it was repeated since: the response is not owed
     /// before the next one's.
     repeated: bool,
@@ -28,6 +30,8 @@ const REMEMBERED_REQUESTS: usize = 4096;
 struct UnderWay {
     request: Request,
     next: Psn,
+    /// Bytes that are still to come, where none was left out.
+    left: Option<u32>,
 }
 
 /// What a responder still has to answer, and what it is answering.
@@ -54,7 +58,8 @@ impl Answers {
         if self.asked.len() == REMEMBERED_REQUESTS {
             self.asked.pop_front();
         }
-        self.asked.push_back(Request { first: packet.psn, end: packet.end(), repeated: !new });
+        let bytes = (packet.opcode.class() == Class::ReadRequest).then_some(packet.read.length);
+        self.asked.push_back(Request { first: packet.psn, end: packet.end(), bytes, repeated: !new });
     }
 
     /// First PSN at or before `psn` that an unanswered request still owes a response for.
@@ -84,6 +89,8 @@ impl Answers {
         {
             let last = psn.add(1) == now.request.end;
             now.next = psn.add(1);
+            let left = now.left;
+            now.left = left.map(|left| left.saturating_sub(packet.payload));
             let expected = if last { Position::Last } else { Position::Middle };
             let placed = position(packet).is_none_or(|position| position == expected);
             if last {
@@ -96,6 +103,9 @@ impl Answers {
             } else {
                 self.misplaced(packet, ledger);
                 self.state = if last { State::Idle } else { State::Answering };
+            }
+            if last {
+                self.ends_with(left, packet, ledger);
             }
             return;
         }
@@ -129,11 +139,15 @@ impl Answers {
                     format!("begins the response at PSN {relative} and leaves an earlier request unanswered")
                 }
             });
-            self.now = (!only).then_some(UnderWay { request, next: psn.add(1) });
+            let left = request.bytes.map(|bytes| bytes.saturating_sub(packet.payload));
+            self.now = (!only).then_some(UnderWay { request, next: psn.add(1), left });
             self.state = if only { State::Idle } else { State::Answering };
             let expected = if only { Position::Only } else { Position::First };
             if position(packet).is_some_and(|position| position != expected) {
                 self.misplaced(packet, ledger);
+            }
+            if only {
+                self.ends_with(request.bytes, packet, ledger);
             }
         } else if let Some(now) = self.now.filter(|now| covers(&now.request) && psn.is_after(now.next)) {
             let next = ledger.relative(now.next);
@@ -170,8 +184,17 @@ impl Answers {
     fn resume(&mut self, request: Request, psn: Psn) {
         let next = psn.add(1);
         let ended = next == request.end;
-        self.now = (!ended).then_some(UnderWay { request, next });
+        self.now = (!ended).then_some(UnderWay { request, next, left: None });
         self.state = if ended { State::Idle } else { State::Answering };
+    }
+
+    /// The last packet of a response has to bring what is left of it; none where that is not known.
+    fn ends_with(&mut self, left: Option<u32>, packet: &Packet, ledger: &mut Ledger<'_>) {
+        let Some(left) = left.filter(|left| *left != packet.payload) else { return };
+        let (relative, payload) = (ledger.relative(packet.psn), packet.payload);
+        self.step(Event::WrongLength, packet, ledger, || {
+            format!("ends the response at PSN {relative} with {payload} bytes, where {left} are left of it")
+        });
     }
 
     fn misplaced(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {

@@ -281,6 +281,8 @@ pub mod answers {
             Unrequested,
             /// FIRST, MIDDLE, LAST or ONLY in another place than its own.
             Misplaced,
+            /// More or fewer bytes than the request asks for.
+            WrongLength,
         }
 
         [Answering] Continue => Stay, "9.7.5.1 consecutive PSNs";
@@ -296,5 +298,7 @@ pub mod answers {
         [Idle | Answering] Skip => WrongGo(Rule::ResponseGap, Answering), "9.7.5.1";
         [Idle | Answering] Unrequested => Wrong(Rule::ResponseUnrequested), "9.7.5.1";
         [Idle | Answering] Misplaced => Wrong(Rule::ResponsePosition), "9.4 response packets";
+        [Idle] WrongLength => Wrong(Rule::ResponseLength), "9.4 RDMA Read";
+        [Answering] WrongLength => Never, "the response has ended";
     }
 }

@@ -29,6 +29,8 @@ pub(super) struct Packet {
     pub(super) psn: Psn,
     pub(super) opcode: Opcode,
     pub(super) ack_req: bool,
+    /// Bytes of payload.
+    pub(super) payload: u32,
     /// PSNs that a request takes.
     pub(super) count: u32,
     pub(super) aeth: u32,
@@ -434,6 +436,7 @@ impl ConnectionTracker {
             psn: record.psn,
             opcode: record.opcode(),
             ack_req: record.ack_req(),
+            payload: record.payload_len.into(),
             count,
             aeth: record.aeth,
             read: ReadOf { address: record.virtual_address, length: record.dma_length },

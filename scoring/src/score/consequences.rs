@@ -7,9 +7,9 @@ use crate::rules::Rule::{
     AckBeyondData, AckMissing, AckPassesRead, AckRegresses, CnpTooEarly, CnpWithheld, CnpWithoutEcn,
     CompletionMissing, DeliveredNotOnce, DeliveredWrong, DeliveredYetMissing, DiscardsUnexplained,
     InnocentSuffers, MsnWrong, NakAgain, NakIgnored, NakMissing, NakWithoutCause, NakWrongPsn, PairDiscards,
-    PsnSkipped, ReissueAddress, RequestNeverAnswered, ResponseGap, ResponsePosition, ResponseUnrequested,
-    ResumeEarly, ResumeLate, RetransmissionWithoutCause, RetryAfterFatalNak, RnrUndelivered, RnrWaitShort,
-    RtoBelowMinimum, SlowNack,
+    PsnSkipped, ReissueAddress, RequestNeverAnswered, ResponseGap, ResponseLength, ResponsePosition,
+    ResponseUnrequested, ResumeEarly, ResumeLate, RetransmissionWithoutCause, RetryAfterFatalNak,
+    RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
 };
 
 /// What a broken rule makes of a test besides.
@@ -113,6 +113,12 @@ pub const CONSEQUENCES: &[Consequence] = &[
         &[ResponseUnrequested, ResponseGap, MsnWrong, RequestNeverAnswered],
         &[],
         "a response that does not end where it should runs into the next one",
+    ),
+    row(
+        ResponseLength,
+        &[DeliveredNotOnce, DeliveredWrong],
+        &[],
+        "what is too short or too long in a response is so in memory",
     ),
     row(
         ResponseUnrequested,

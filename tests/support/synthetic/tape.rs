@@ -9,14 +9,15 @@
 //!
 //! Times are nanoseconds, absolute, or since the line before with a `+`. PSNs are relative, from 1. `>` is from
 //! requester to responder. `ACK`, `NAK`, `RNR`, `FATAL`, `READ` and `CNP` are short names; every other operation
-//! has the name that traces print. Events: `drop`, `corrupt`, `ecn`, `delay=NS`, `copies=N`. A Read
+//! has the name that traces print. Events: `drop`, `corrupt`, `ecn`, `delay=NS`, `copies=N`. A Read response has the payload
+//! that its Read asks for, or `bytes=N`. A Read
 //! reads from an address that goes with its PSN, as its rest does; `va=N` gives it that of another PSN. An RNR NAK asks
 //! for 480 µs, or names the timer code `timer=N`. A CNP can be made a wrong one with `psn=N` and `no-becn`.
 
 use std::net::{IpAddr, Ipv4Addr};
 
 use dumper::trace::{Extra, Flow, FlowId, Origin, flags};
-use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
+use dumper::wire::{AethRepr, Class, NakCode, Opcode, Syndrome};
 use dumper::{Connection, Endpoint, Event, Exit, Nanos, Observation, Psn, Record, Trace};
 
 use super::dice::Dice;
@@ -110,6 +111,9 @@ impl Tape {
         if opcode == Opcode::ReadRequest {
             record.virtual_address = READ_FROM + u64::from(psn.relative_to(initial)) * MTU;
         }
+        if let Class::ReadResponse(_) = opcode.class() {
+            record.payload_len = self.asked_for(connection, psn) as u16;
+        }
         let mut aeth = AethRepr { syndrome, msn: 0 };
         let mut extra = Extra::default();
         let exit = Exit { time, copies: 1, corrupt: false, ce: false, mig_req: None, rewritten: false };
@@ -121,7 +125,8 @@ impl Tape {
                 "psn" => record.psn = Psn::new(value as u32),
                 "ackreq" => record.flags |= flags::ACK_REQ,
                 "va" => record.virtual_address = READ_FROM + value * MTU,
-                "bytes" => record.dma_length = value as u32,
+                "bytes" if opcode == Opcode::ReadRequest => record.dma_length = value as u32,
+                "bytes" => record.payload_len = value as u16,
                 "msn" => aeth.msn = value as u32,
                 "timer" => aeth.syndrome = Syndrome::RnrNak(value as u8),
                 "drop" => record.set_event(Event::Drop),
@@ -143,6 +148,19 @@ impl Tape {
         }
         self.packets.push((record, extra));
         Some(now)
+    }
+
+    /// Payload of the response at a PSN: a whole packet where no Read asks for it.
+    fn asked_for(&self, connection: usize, psn: Psn) -> u64 {
+        let reads = self.packets.iter().rev().filter(|(record, _)| {
+            record.flow == flow_of(connection, false)
+                && record.class() == Class::ReadRequest
+                && !record.psn.is_after(psn)
+        });
+        let mut left = reads.filter_map(|(read, _)| {
+            u64::from(read.dma_length).checked_sub(u64::from(psn.since(read.psn).unsigned_abs()) * MTU)
+        });
+        left.next().map_or(MTU, |left| left.min(MTU))
     }
 
     /// The same packets in the same order at other times: every gap shorter than a millisecond is stretched or

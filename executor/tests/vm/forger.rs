@@ -1,0 +1,129 @@
+//! Somebody between a guest and the switch, who forges packets of the guest: to the switch and to the other host it is the
+//! guest that sends them.
+
+use std::fs;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use corpus::Role;
+use dumper::wire::frame::{Parsed, UdpPorts};
+use dumper::wire::{Frame, Opcode};
+use executor::vm::{run_folder, switch_socket};
+use p4::Actions;
+
+/// Longer than any frame of a guest, whose MTU is 4200.
+const MAX_FRAME: usize = 8192;
+
+/// How soon a forger sees that it is to end.
+const LOOK_UP: Duration = Duration::from_millis(20);
+
+/// What a forger does to the packets of an opcode.
+#[derive(Clone, Copy)]
+pub(crate) struct Forgery {
+    /// Packets of this opcode count.
+    pub(crate) opcode: Opcode,
+    /// The first one that is forged, from 1.
+    pub(crate) nth: usize,
+    /// So many.
+    pub(crate) count: usize,
+    /// What becomes of them, their ICRCs right.
+    pub(crate) actions: Actions,
+}
+
+/// A forger at work, until it is dropped: then the guest's frames come to the switch again as they are.
+pub(crate) struct Forger {
+    /// Where the guest sends to.
+    taken: PathBuf,
+    /// Where the switch receives meanwhile.
+    moved: PathBuf,
+    ends: Arc<AtomicBool>,
+    forged: Arc<AtomicUsize>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Forger {
+    /// Gets between the guest of a host and the switch of the only pair that this process runs. QEMU looks its peer up by
+    /// path for each frame.
+    pub(crate) fn between(role: Role, forgeries: Vec<Forgery>) -> Self {
+        let ours = run_folder::found().unwrap().into_iter().filter(|found| found.owner == std::process::id());
+        let folder = ours.map(|found| found.path).find(|path| switch_socket(path, 1).exists()).unwrap();
+        let taken = switch_socket(&folder, if role == Role::Requester { 1 } else { 2 });
+        let moved = taken.with_extension("moved");
+        fs::rename(&taken, &moved).unwrap();
+        let socket = UnixDatagram::bind(&taken).unwrap();
+        socket.set_read_timeout(Some(LOOK_UP)).unwrap();
+        let (ends, forged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let thread = thread::spawn({
+            let (moved, ends, forged) = (moved.clone(), Arc::clone(&ends), Arc::clone(&forged));
+            move || pass(&socket, &moved, &forgeries, &ends, &forged)
+        });
+        Self { taken, moved, ends, forged, thread: Some(thread) }
+    }
+
+    /// How many packets it has forged.
+    pub(crate) fn forged(&self) -> usize {
+        self.forged.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Forger {
+    fn drop(&mut self) {
+        // Takes the forger's place at once.
+        let renamed = fs::rename(&self.moved, &self.taken);
+        self.ends.store(true, Ordering::Relaxed);
+        let joined = self.thread.take().map(JoinHandle::join);
+        if !thread::panicking() {
+            renamed.unwrap();
+            joined.unwrap().unwrap();
+        }
+    }
+}
+
+/// Passes frames on, forged where they are to be, until it is to end and nothing is left.
+fn pass(
+    socket: &UnixDatagram,
+    switch: &Path,
+    forgeries: &[Forgery],
+    ends: &AtomicBool,
+    forged: &AtomicUsize,
+) {
+    let mut seen = vec![0; forgeries.len()];
+    let mut buffer = [0; MAX_FRAME];
+    loop {
+        let len = match socket.recv(&mut buffer) {
+            Ok(len) => len,
+            Err(_) if ends.load(Ordering::Relaxed) => return,
+            Err(_) => continue,
+        };
+        let frame = &buffer[..len];
+        let mut actions = Actions::default();
+        if let Some(opcode) = opcode_of(frame) {
+            for (forgery, seen) in forgeries.iter().zip(&mut seen) {
+                if forgery.opcode == opcode {
+                    *seen += 1;
+                    if (forgery.nth..forgery.nth + forgery.count).contains(seen) {
+                        actions = forgery.actions;
+                        forged.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            }
+        }
+        if !actions.drop {
+            let sent = p4::rewrite::rewrite(frame, &actions);
+            // A switch that is gone is what the test will say.
+            let _ = socket.send_to(sent.as_deref().unwrap_or(frame), switch);
+        }
+    }
+}
+
+/// The opcode of a RoCEv2 frame.
+fn opcode_of(frame: &[u8]) -> Option<Opcode> {
+    match Frame::parse(frame, UdpPorts::Roce) {
+        Ok(Parsed::Roce(frame)) => Some(frame.bth.opcode),
+        _ => None,
+    }
+}

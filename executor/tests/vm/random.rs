@@ -1,0 +1,96 @@
+//! Random tests without events, of all that the shipped target `general` has: a real stack, left in peace, breaks no rule but
+//! those of docs/findings-rxe.md.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::Path;
+
+use corpus::{Host, TestConfig};
+use executor::vm::{Kernel, Pairs, capabilities};
+use mutators::{Target, Vocabulary};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng as _;
+use scoring::score::{self, Objective, References};
+use scoring::{Kind, Rule};
+
+use crate::pair::{PAIRS, Ran, alone};
+
+/// What `rdma_rxe` does wrong without events, where timers expire on a busy machine: a Read is asked for again in its middle,
+/// and a Write is repeated with the PSNs of the next one.
+const KNOWN: [Rule; 2] = [Rule::ResponsePosition, Rule::RequestPosition];
+
+/// A finding shows in so many of so many runs, as campaigns confirm it: hosts on a busy machine stand still now and then.
+const SHOWN_BY: usize = 3;
+const RUNS: usize = 5;
+
+/// A test that the pair can run, the same for the same seed.
+fn draw(seed: u64) -> TestConfig {
+    let (objectives, kinds) = (Objective::ALL.map(Objective::name), Kind::ALL.map(Kind::name));
+    let vocabulary = Vocabulary { objectives: &objectives, kinds: &kinds };
+    let general = Target::load("general", Path::new(""), vocabulary).unwrap();
+    let target = general.within(&capabilities()).unwrap();
+    let host = Host { roce: capabilities().fixed, ..TestConfig::default().requester };
+    let responder = Host { roce: capabilities().fixed, ..TestConfig::default().responder };
+    let mut config = target.random(&[host, responder], &mut ChaCha8Rng::seed_from_u64(seed));
+    config.events.clear();
+    config
+}
+
+/// What is wrong with a test, as a campaign would say it, and is not known: signatures with what happened. Nothing, mostly.
+fn faults(pairs: &Pairs, config: &TestConfig) -> BTreeMap<String, String> {
+    let ran = Ran::of(pairs, config.clone()).whole();
+    let analysis = ran.analysis();
+    let assessment = score::score(&ran.config, &ran.observation, &analysis, &References::default());
+    let unknown = assessment.anomalies.into_iter().filter(|anomaly| !KNOWN.contains(&anomaly.rule));
+    unknown.map(|anomaly| (anomaly.signature(), anomaly.what)).collect()
+}
+
+/// What is wrong with a test in most of its runs.
+fn confirmed(pairs: &Pairs, config: &TestConfig) -> BTreeMap<String, String> {
+    let mut suspected = faults(pairs, config);
+    if suspected.is_empty() {
+        return suspected;
+    }
+    let again: Vec<_> = (1..RUNS).map(|_| faults(pairs, config)).collect();
+    suspected.retain(|signature, what| {
+        let shown = 1 + again.iter().filter(|faults| faults.contains_key(signature)).count();
+        eprintln!("{shown} of {RUNS} runs: {signature}: {what}");
+        shown >= SHOWN_BY
+    });
+    suspected
+}
+
+/// Runs so many random tests; panics with all that is wrong.
+fn nothing_is_found(pairs: &Pairs, tests: u64) {
+    let first = number("LUMINA_SEED", 0);
+    let mut wrong = Vec::new();
+    for seed in first..first + tests {
+        let _alone = alone();
+        let config = draw(seed);
+        let faults = confirmed(pairs, &config);
+        if !faults.is_empty() {
+            wrong.push(format!("seed {seed}: {faults:#?}\n{}", config.to_toml()));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {tests} tests:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+#[test]
+fn twenty_tests_without_events_are_clean() {
+    nothing_is_found(&PAIRS, 20);
+}
+
+/// `LUMINA_TESTS` says how many on a pairing, `LUMINA_SEED` the first one.
+#[test]
+#[ignore = "ci/long"]
+fn tests_without_events_are_clean_on_every_pairing() {
+    for requester in Kernel::ALL {
+        for responder in Kernel::ALL {
+            nothing_is_found(&Pairs::new([requester, responder]), number("LUMINA_TESTS", 200));
+        }
+    }
+}

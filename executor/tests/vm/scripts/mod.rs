@@ -1,0 +1,115 @@
+//! The packet scripts of `tests/scripts` on `rdma_rxe`, but for those that `scripts.toml` says cannot run there.
+
+mod adapt;
+mod list;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use corpus::{Role, TestConfig};
+use dumper::Observation;
+use dumper::script::Script;
+use executor::script::{FoundAnomaly, compare, to_config};
+use executor::vm::capabilities;
+use scoring::{Anomaly, Options};
+
+use crate::pair::{PAIRS, Ran, alone};
+use adapt::adapt;
+use list::List;
+
+/// How often a script is run before it is said not to hold: packets of two hosts that share a busy machine race, and a
+/// script names one of their orders.
+const TRIES: usize = 5;
+
+/// The folder of the scripts.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/scripts")
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// The scripts, by folder and name without its end.
+fn scripts() -> Vec<String> {
+    let root = root();
+    let folders = entries(&root).into_iter().filter(|path| path.is_dir());
+    let files = folders.flat_map(|folder| entries(&folder));
+    let scripts = files.filter(|path| path.extension().is_some_and(|extension| extension == "rds"));
+    let name =
+        |path: PathBuf| path.strip_prefix(&root).unwrap().with_extension("").to_str().unwrap().to_owned();
+    let mut names: Vec<String> = scripts.map(name).collect();
+    names.sort();
+    names
+}
+
+fn found(anomaly: &Anomaly) -> FoundAnomaly {
+    FoundAnomaly {
+        kind: anomaly.rule.kind().name().to_owned(),
+        rule: anomaly.rule.name().to_owned(),
+        text: anomaly.what.clone(),
+    }
+}
+
+fn judge(config: &TestConfig, observation: &Observation) -> Vec<FoundAnomaly> {
+    let analysis = scoring::analyze(observation, Options { config: Some(config) });
+    analysis.anomalies.kept().iter().map(found).collect()
+}
+
+/// Where what happens is not as a script says.
+fn differences(script: &Script, config: &TestConfig) -> Vec<String> {
+    let ran = Ran::of(&PAIRS, config.clone());
+    let found = judge(config, &ran.observation);
+    compare(script, config, &ran.observation, &found).iter().map(ToString::to_string).collect()
+}
+
+/// Runs a script until it holds, or often enough; what is wrong with it.
+fn check(name: &str) -> Vec<String> {
+    let path = root().join(name).with_extension("rds");
+    let script = dumper::script::parse(&format!("{name}.rds"), &fs::read_to_string(path).unwrap());
+    let script = adapt(script.unwrap_or_else(|errors| panic!("{errors}")));
+    let mut config = match to_config(&script) {
+        Ok(config) => config,
+        Err(errors) => return vec![errors.to_string()],
+    };
+    for role in Role::ALL {
+        let roce = &mut config.host_mut(role).roce;
+        if *roce == corpus::RoceParameters::default() {
+            *roce = capabilities().fixed;
+        }
+    }
+    let beyond = capabilities().violations(&config);
+    if !beyond.is_empty() {
+        return beyond.iter().map(|violation| format!("{name}: {violation}")).collect();
+    }
+    let mut wrong = Vec::new();
+    for _ in 0..TRIES {
+        let _alone = alone();
+        wrong = differences(&script, &config);
+        if wrong.is_empty() {
+            break;
+        }
+    }
+    wrong
+}
+
+/// `LUMINA_SCRIPTS` chooses among them by a part of their names.
+#[test]
+fn scripts_hold_but_those_that_are_listed() {
+    let list = List::read();
+    let names = scripts();
+    list.is_of(&names);
+    let only = std::env::var("LUMINA_SCRIPTS").unwrap_or_default();
+    let mut wrong = Vec::new();
+    for name in names.iter().filter(|name| name.contains(&only) && list.runs(name)) {
+        let differences = check(name);
+        match (list.fails(name), differences.is_empty()) {
+            (None, false) => wrong.push(differences.join("\n")),
+            (Some(finding), true) => {
+                wrong.push(format!("{name} holds: it is no longer a case of \"{finding}\""));
+            }
+            _ => {}
+        }
+    }
+    assert!(wrong.is_empty(), "{} scripts:\n{}", wrong.len(), wrong.join("\n\n"));
+}
