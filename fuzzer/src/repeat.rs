@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    const WARNS: &str = "crash/responder/kernel-warns";
+    const WARNS: &str = "crash/responder/kernel-warns/rxe_x";
 
     fn flaky(runs: &str) -> Flaky {
         let run = |letter| match letter {
