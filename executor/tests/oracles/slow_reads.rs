@@ -1,10 +1,11 @@
-//! A requester that takes 83 ms to ask for a Read again, longer than its ACK timer: what that makes of other rules.
+//! Slow Reads: a requester that takes 83 ms to ask for one again, longer than its ACK timer, a responder that takes long to
+//! answer one again. What that makes of other rules.
 
 use std::path::Path;
 
 use executor::profile;
 
-use super::{judged, signatures, test};
+use super::{judged, nic, signatures, test};
 
 /// What is found on a requester with slow Reads, e810's, and a responder with another NIC.
 fn found(text: &str) -> Vec<String> {
@@ -31,4 +32,17 @@ fn an_expiry_among_responses_beyond_a_gap_may_spend_two_retries() {
          [[event]]\nqpn = 5\npsn = 1\ntype = \"drop\"\n",
     );
     assert!(found.is_empty(), "{found:?}");
+}
+
+/// A responder that takes 300 µs to answer a Read that is asked for again: a NAK for what came behind that waits for the
+/// answer, and says nothing of how long NAKs take.
+#[test]
+fn a_nak_waits_for_the_answer_of_a_read_that_came_late() {
+    let slow = nic("[retransmission.nack-reaction-ns]\nread = 300_000\n");
+    let config = test(
+        "[traffic]\nrdma-verb = \"read\"\nnum-msgs-per-qp = 5\nmessage-size = 0\ntx-depth = 5\n\
+         [[event]]\nqpn = 1\npacket = \"read-request\"\nnth = 1\nevery = 3\ntype = \"reorder\"\nby = 8\n",
+    );
+    let found = signatures(&judged(&config, &[slow.clone(), slow]).1);
+    assert!(found.iter().all(|signature| signature.ends_with("/reaction-read")), "{found:?}");
 }

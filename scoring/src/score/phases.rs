@@ -188,8 +188,8 @@ impl Phase {
 /// one that ends it behind what its sender was sending without a break. While its host leaves unanswered what it answers at
 /// once on another connection, it is not the NACK that is slow.
 ///
-/// A phase that ends right behind a NAK of the same connection may have been over before: what a responder answers it answers
-/// in order, and that NAK has a phase of its own.
+/// A phase that ends right behind a NAK of the same connection, or with a NAK right behind a Read response, may have been over
+/// before: what a responder answers it answers in order, and what comes first has a phase of its own.
 fn leave_out_queues(
     trace: &Trace,
     sides: &Sides,
@@ -238,7 +238,9 @@ fn leave_out_queues(
             .filter(|answer| answer.flow != connection)
             .map(|answer| answer.answered.min(since.time) - answer.left.max(arrives));
         phase.net = since.time - arrives - unanswered.max().unwrap_or_default();
-        ready[&phase.end] == phase.end || since.flow != records[phase.end].flow || !is_nak(since)
+        let end = &records[phase.end];
+        let in_order = is_nak(since) || (is_nak(end) && matches!(since.class(), Class::ReadResponse(_)));
+        ready[&phase.end] == phase.end || since.flow != end.flow || !in_order
     });
 }
 
