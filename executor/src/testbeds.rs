@@ -21,6 +21,18 @@ pub enum TestbedName {
     Vm,
 }
 
+impl TestbedName {
+    /// Cores of this machine that one test keeps busy: a simulation has one thread, a pair of guests has two emulated
+    /// processors, and its switch does little.
+    #[must_use]
+    pub const fn cores_per_test(self) -> usize {
+        match self {
+            Self::Sim => 1,
+            Self::Vm => 2,
+        }
+    }
+}
+
 impl FromStr for TestbedName {
     type Err = &'static str;
 

@@ -79,3 +79,18 @@ fn one_nic_cannot_change_places_with_itself() {
         assert!(!folder.path().join("c").exists());
     }
 }
+
+#[test]
+fn nics_of_another_testbed_are_refused_by_the_names_that_the_user_gave() {
+    let folder = folder(&[("one.toml", SLOW)]);
+    for (nics, says) in [
+        (&["--nic", "./one.toml"][..], "the requester has ./one.toml"),
+        (&["--requester-kernel", "6.1", "--responder-nic", "./one.toml"], "the responder has ./one.toml"),
+    ] {
+        let args = [&["campaign", "general", "--testbed", "vm", "--out", "c"], nics].concat();
+        let ran = in_folder(folder.path(), &args);
+        assert_eq!((ran.code, &ran.stdout[..]), (2, ""), "{says}");
+        assert!(ran.stderr.contains(says), "{}", ran.stderr);
+        assert!(!folder.path().join("c").exists());
+    }
+}

@@ -27,7 +27,7 @@ pub(crate) fn lumina_fuzz<S: AsRef<OsStr>>(args: impl IntoIterator<Item = S>) ->
     ran(command().args(args))
 }
 
-fn ran(command: &mut Command) -> Ran {
+pub(crate) fn ran(command: &mut Command) -> Ran {
     let output = command.output().expect("the binary was built for this test");
     Ran {
         code: output.status.code().expect("it was not killed"),

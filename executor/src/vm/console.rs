@@ -4,13 +4,16 @@ use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use dumper::LogLine;
 use dumper::observation::kernel::{Reader, Trouble};
 
 /// Lines that are kept, the last ones.
 const LINES: usize = 2_000;
+
+/// How often it is looked whether one of several consoles has ended.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Bytes of a line that are kept; the kernel's own are shorter.
 const LINE: usize = 1_024;
@@ -88,10 +91,25 @@ impl Console {
         found(&waited.unwrap_or_else(PoisonError::into_inner).0)
     }
 
-    /// Waits until the console has ended, so that all that was said is read.
-    pub fn wait_end(&self, limit: Duration) {
+    /// Waits until the console has ended, so that all that was said is read; whether it has.
+    pub fn wait_end(&self, limit: Duration) -> bool {
         let log = self.0.log();
-        drop(self.0.changed.wait_timeout_while(log, limit, |log| !log.ended));
+        let waited = self.0.changed.wait_timeout_while(log, limit, |log| !log.ended);
+        waited.unwrap_or_else(PoisonError::into_inner).0.ended
+    }
+
+    /// Waits until one of several consoles has ended; whether one has.
+    pub fn wait_any_end(consoles: &[&Self], limit: Duration) -> bool {
+        let started = Instant::now();
+        loop {
+            if consoles.iter().any(|console| console.wait_end(Duration::ZERO)) {
+                return true;
+            }
+            if started.elapsed() >= limit {
+                return false;
+            }
+            thread::sleep(LOOK);
+        }
     }
 }
 
@@ -158,12 +176,22 @@ mod tests {
     fn the_last_lines_are_kept() {
         let text: String = (0..LINES + 10).map(|line| format!("line {line}\n")).collect();
         let console = Console::of(std::io::Cursor::new(text));
-        console.wait_end(Duration::from_secs(20));
+        assert!(console.wait_end(Duration::from_secs(20)));
         assert_eq!(console.tail(1), format!("line {}\n", LINES + 9));
         assert_eq!(console.since(console.mark() - 2).len(), 2);
         assert_eq!(console.since(0).len(), LINES);
         let found =
             console.wait_for(0, Duration::ZERO, |line| line.strip_prefix("line 20").map(str::to_owned));
         assert_eq!(found.as_deref(), Some(""));
+    }
+
+    #[test]
+    fn the_end_of_one_console_is_enough() {
+        let (stream, _words) = std::io::pipe().unwrap();
+        let goes_on = Console::of(stream);
+        assert!(!Console::wait_any_end(&[&goes_on], Duration::from_millis(50)));
+        let ends = Console::of(std::io::empty());
+        assert!(Console::wait_any_end(&[&goes_on, &ends], Duration::from_secs(20)));
+        assert!(!goes_on.wait_end(Duration::ZERO));
     }
 }

@@ -15,6 +15,7 @@ use p4::client::SwitchClient;
 use tokio::runtime::Runtime;
 
 use super::child::Child;
+use super::console::Console;
 use super::pair::{Pair, Wiring, guest_socket, switch_socket};
 use super::programs::{SWITCH, beside_this};
 use super::qemu::{ADDRESSES, Qemu};
@@ -27,6 +28,9 @@ const SWITCH_START: Duration = Duration::from_secs(20);
 
 /// How long after a host is lost its kernel may still be saying why.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How long the other host's may, once one has ended: both can have been lost to the same packet.
+const OTHERS_LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Prefix lengths of the guests' addresses.
 const PREFIXES: [u8; 2] = [16, 64];
@@ -79,9 +83,7 @@ impl Site {
         let troubles = self.troubles();
         let ran = self.runtime.block_on(self.remote.run(&config));
         if ran.is_err() {
-            for guest in self.guests() {
-                guest.console().wait_end(LAST_WORDS);
-            }
+            self.wait_last_words();
         }
         let is_troubled = self.troubles() != troubles;
         let mut observed = match ran {
@@ -94,6 +96,16 @@ impl Site {
         observed.requester_log = log_since(requester, marks[0]);
         observed.responder_log = log_since(responder, marks[1]);
         if is_troubled { Outcome::KernelTrouble(observed) } else { Outcome::Ran(observed) }
+    }
+
+    /// Waits for what the kernels say of the end of a test, so that it is all on the consoles.
+    fn wait_last_words(&self) {
+        let consoles = self.guests().map(Guest::console);
+        if Console::wait_any_end(&consoles, LAST_WORDS) {
+            for console in consoles {
+                console.wait_end(OTHERS_LAST_WORDS);
+            }
+        }
     }
 
     fn guests(&self) -> [&Guest; 2] {

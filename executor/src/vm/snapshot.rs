@@ -9,6 +9,9 @@ use super::Image;
 use super::image::{digest_of, digest_of_bytes};
 use super::qemu::Qemu;
 
+/// How the extension of a state begins that is being written; the number of the process follows.
+const UNFINISHED: &str = "new-";
+
 /// The snapshot of one host's guest: of one image, one version of QEMU, one command line.
 #[derive(Debug)]
 pub(super) struct Snapshot {
@@ -42,9 +45,10 @@ impl Snapshot {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let folder = self.state.parent().unwrap_or(&self.state);
         fs::create_dir_all(folder)?;
+        remove_unfinished(folder)?;
         // Several pairs may come to it at once: each writes its own, and the last one stays.
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let new = self.state.with_extension(format!("new-{}-{number}", std::process::id()));
+        let new = self.state.with_extension(format!("{UNFINISHED}{}-{number}", std::process::id()));
         let kept = write(&new).and_then(|()| {
             let digest = digest_of(&new).map_err(io::Error::other)?;
             fs::rename(&new, &self.state)?;
@@ -61,5 +65,43 @@ impl Snapshot {
     pub(super) fn discard(&self) {
         // Without its checksum it is not used.
         let _ = fs::remove_file(&self.digest);
+    }
+}
+
+/// Removes states that processes were writing when they were killed: each is as large as a guest's memory in use.
+fn remove_unfinished(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let extension = path.extension().unwrap_or_default().to_string_lossy();
+        let writer = extension.strip_prefix(UNFINISHED).and_then(|rest| rest.split('-').next());
+        if writer.is_some_and(|writer| !Path::new("/proc").join(writer).exists()) {
+            match fs::remove_file(&path) {
+                // Another process was faster.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_killed_processes_were_writing_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let snapshot =
+            Snapshot { state: folder.path().join("1-ab.state"), digest: folder.path().join("1-ab.sha256") };
+        // No process has this number: it is above the largest.
+        let dead = folder.path().join("2-cd.new-4194305-0");
+        let ours = folder.path().join(format!("2-cd.new-{}-0", std::process::id()));
+        fs::write(&dead, "half").unwrap();
+        fs::write(&ours, "half").unwrap();
+        snapshot.save(|path| fs::write(path, "whole")).unwrap();
+        assert!(!dead.exists());
+        assert!(ours.exists());
+        assert_eq!(fs::read_to_string(snapshot.usable().unwrap()).unwrap(), "whole");
     }
 }

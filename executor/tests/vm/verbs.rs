@@ -1,5 +1,7 @@
 //! Traffic without events.
 
+use dumper::Event;
+
 use crate::pair::run;
 
 #[test]
@@ -43,4 +45,17 @@ fn psns_wrap() {
         .whole()
         .completes()
         .conforms();
+}
+
+#[test]
+fn connections_over_ipv6_pass() {
+    let hosts = "[requester]\nip-list = [\"fd00::1/64\"]\n[responder]\nip-list = [\"fd00::2/64\"]";
+    for verb in ["write", "send", "read"] {
+        let traffic =
+            format!("rdma-verb = \"{verb}\"\nnum-connections = 2\nnum-msgs-per-qp = 3\nmessage-size = 4096");
+        let ran = run(&traffic, hosts).whole().completes().conforms();
+        assert!(ran.observation.trace.flows().iter().all(|flow| flow.source.is_ipv6()));
+        let event = format!("{hosts}\n[[event]]\nqpn = 2\npsn = 1\ntype = \"drop\"");
+        run(&traffic, &event).whole().completes().hits(Event::Drop, 1).conforms();
+    }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::store::Store;
 use corpus::{FindingRecord, Host, Role, TestConfig};
-use executor::{Nic, Testbed, TestbedName, Testbeds};
+use executor::{Nic, Testbed, TestbedName, Testbeds, WrongTestbed};
 use mutators::{Target, Vocabulary};
 use scoring::Kind;
 use scoring::score::Objective;
@@ -103,7 +103,12 @@ impl Campaign {
         let load = |nic: &str| Nic::load(nic, here).map_err(|error| error.0);
         let nics = [load(&names[0])?, load(&names[1])?];
         check_nics(&target, &names, &nics)?;
-        testbeds(testbed, path, [&names[0], &names[1]], &nics)?;
+        let nic_copies = [0, 1].map(|at| {
+            let is_file = !Nic::is_shipped(&names[at]);
+            let from = is_file.then(|| whole(&names[at]));
+            Copied::new(&names[at], from, NICS[at], &nics[at].to_toml())
+        });
+        let testbeds = testbeds(testbed, path, nic_copies.each_ref(), &nics)?;
         let mut notes = Vec::new();
         let initial = match &request.initial {
             Some(folder) => initial::read(folder, &target, &mut notes)?,
@@ -116,18 +121,13 @@ impl Campaign {
         folder::write_text(&path.join(TARGET), &text)?;
         let is_file = !mutators::is_shipped(target_name);
         let target_copy = Copied::new(target_name, is_file.then(|| whole(target_name)), TARGET, &text);
-        let mut copies = Vec::new();
-        for ((name, nic), file) in names.iter().zip(&nics).zip(NICS) {
-            let text = nic.to_toml();
-            folder::write_text(&path.join(file), &text)?;
-            let is_file = !Nic::is_shipped(name);
-            copies.push(Copied::new(name, is_file.then(|| whole(name)), file, &text));
+        for (nic, file) in nics.iter().zip(NICS) {
+            folder::write_text(&path.join(file), &nic.to_toml())?;
         }
         let initial_copies = initial::write(path, &initial)?;
         let store = Store::create(&path.join(CORPUS))?;
         let (batch, keep_probability, minimizer_budget) = Settings::constants();
-        let mut copies = copies.into_iter();
-        let mut nic = || copies.next().expect("there is one for each host");
+        let [requester_nic, responder_nic] = nic_copies;
         let settings = Settings {
             version: env!("CARGO_PKG_VERSION").into(),
             strategy: request.strategy.unwrap_or_default(),
@@ -139,8 +139,8 @@ impl Campaign {
             ignore: request.ignore.clone(),
             limits: request.limits,
             target: target_copy,
-            requester_nic: nic(),
-            responder_nic: nic(),
+            requester_nic,
+            responder_nic,
             initial: initial_copies,
             sha256: String::new(),
         }
@@ -148,7 +148,6 @@ impl Campaign {
         folder::write_settings(path, &settings)?;
         folder::begun(path)?;
         let initial = initial.into_iter().map(|(_, config)| config).collect();
-        let testbeds = testbeds(testbed, path, settings.nic_names(), &nics)?;
         Ok(Self { folder: path.into(), settings, target, testbeds, initial, store, _lock: lock, notes }
             .with_hosts())
     }
@@ -195,7 +194,8 @@ impl Campaign {
             nics.push(Nic::load(&copy.file, path).map_err(|error| error.0)?);
         }
         let nics: [Nic; 2] = nics.try_into().expect("there is one for each host");
-        let testbeds = testbeds(settings.testbed, path, settings.nic_names(), &nics)?;
+        let copies = [&settings.requester_nic, &settings.responder_nic];
+        let testbeds = testbeds(settings.testbed, path, copies, &nics)?;
         let mut initial = Vec::new();
         for copy in &settings.initial {
             let text = folder::read_copy(path, copy)?;
@@ -292,15 +292,19 @@ impl Campaign {
     }
 }
 
-/// The testbeds of a campaign in a folder, whose tests call the NICs so.
+/// The testbeds of a campaign in a folder, for NICs of which these are the copies.
 fn testbeds(
     testbed: TestbedName,
     folder: &Path,
-    [first, second]: [&str; 2],
+    copies: [&Copied; 2],
     nics: &[Nic; 2],
 ) -> Result<Testbeds, CampaignError> {
-    Testbeds::new(testbed, folder, [(first, &nics[0]), (second, &nics[1])])
-        .map_err(|wrong| CampaignError::Usage(wrong.to_string()))
+    let [first, second] = copies.map(Copied::name_in_tests);
+    Testbeds::new(testbed, folder, [(first, &nics[0]), (second, &nics[1])]).map_err(|wrong| {
+        // By the name that the user knows.
+        let at = usize::from(wrong.role == Role::Responder);
+        CampaignError::Usage(WrongTestbed { nic: copies[at].given.clone(), ..wrong }.to_string())
+    })
 }
 
 /// A seed for a campaign that was given none: short enough to be written down, and one that may be given again.

@@ -193,7 +193,7 @@ impl Copied {
     }
 
     /// What tests call it: its name if it comes with the program, or else the copy.
-    fn name_in_tests(&self) -> &str {
+    pub(super) fn name_in_tests(&self) -> &str {
         if self.path.is_none() { &self.given } else { &self.file }
     }
 

@@ -1,7 +1,9 @@
 //! `lumina-fuzz campaign`.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use crate::campaign::{Campaign, CampaignError, End, FINDINGS, Limits, Request, Stop, Strategy, random_seed};
@@ -60,7 +62,7 @@ pub(super) struct Args {
     /// How tests are chosen: genetic or random [default: genetic].
     #[arg(long, value_name = "STRATEGY")]
     strategy: Option<Strategy>,
-    /// Tests that run at a time [default: one for each core].
+    /// Tests that run at a time [default: one for each core; on the VM testbed, one pair of guests for every two cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// The campaign's folder, new or empty [default: campaign-TARGET-SEED].
@@ -140,7 +142,7 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
 
     let stop = Arc::new(Stop::new());
     hear_ctrl_c(&stop)?;
-    let jobs = args.jobs.map_or(0, usize::from);
+    let jobs = args.jobs.map_or_else(|| default_jobs(campaign.settings().testbed), usize::from);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| {
         complain(&format!("error: cannot start the jobs: {error}"));
         Exit::Failed
@@ -176,6 +178,13 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
         (Exit::Done, _) if args.fail_on_finding && !findings.is_empty() => Exit::Found,
         (printed, _) => printed,
     })
+}
+
+/// As many tests at a time as the machine has cores for.
+fn default_jobs(testbed: TestbedName) -> usize {
+    // A machine that does not say how many cores it has has one.
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    (cores / testbed.cores_per_test()).max(1)
 }
 
 /// The first Ctrl-C (or a request to terminate) lets the running tests end; the second one ends the program. What is

@@ -24,6 +24,8 @@ pub const DOCUMENT: &str = "finding.json";
 pub const REPRODUCER: &str = "reproducer.toml";
 /// Every packet of the reproducer's run.
 pub const TRACE: &str = "trace.pcapng";
+/// The result folder of the reproducer's run, where running it again is not the same run.
+pub const RESULT: &str = "result";
 /// One page for people.
 pub const REPORT: &str = "report.txt";
 

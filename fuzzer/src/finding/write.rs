@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use corpus::{FindingRecord, Role, TestConfig};
 use dumper::capture::{self, CaptureFormat};
+use dumper::observation::folder::{WriteFolderError, write as write_result};
 use dumper::observation::write_whole;
+use executor::TestbedName;
 
-use super::{DOCUMENT, Document, Instead, Kept, REPORT, REPRODUCER, Reproduced, TRACE};
+use super::{DOCUMENT, Document, Instead, Kept, REPORT, REPRODUCER, RESULT, Reproduced, TRACE};
 use crate::campaign::{Copied, FINDINGS, Settings};
 use crate::report::{self, Subject};
 
@@ -31,14 +33,19 @@ pub enum WriteError {
         /// Why not.
         source: capture::WriteError,
     },
+    /// The result folder.
+    #[error(transparent)]
+    Folder(#[from] WriteFolderError),
 }
 
 impl WriteError {
     /// Whether there is no room left on the disk.
     pub fn is_disk_full(&self) -> bool {
         match self {
-            Self::Io { source, .. } => crate::campaign::is_full(source),
-            Self::Capture { .. } => false,
+            Self::Io { source, .. } | Self::Folder(WriteFolderError::Io { source, .. }) => {
+                crate::campaign::is_full(source)
+            }
+            Self::Capture { .. } | Self::Folder(_) => false,
         }
     }
 }
@@ -129,6 +136,16 @@ fn write_into(
     capture::write(&observation.trace, &observation.connections, CaptureFormat::PcapNg, None, &mut frames)
         .map_err(|source| WriteError::Capture { path: trace.clone(), source })?;
     put(&trace, &frames)?;
+    if document.testbed != TestbedName::Sim {
+        let result = folder.join(RESULT);
+        // What an earlier run had and this one has not would seem to be of this one.
+        match fs::remove_dir_all(&result) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                return Err(WriteError::Io { path: result, source });
+            }
+            _ => write_result(observation, None, &result)?,
+        }
+    }
     if let Some(anomaly) = judged.anomaly(&finding.signature) {
         let nics = [&*document.requester_nic.given, &document.responder_nic.given];
         let subject = Subject { finding, anomaly, judged, measured: &measurements.measured, nics };

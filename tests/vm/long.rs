@@ -1,0 +1,81 @@
+//! Campaigns of minutes on every pairing of kernels: what they find is found again, and nothing is lost.
+
+use crate::held::{each_finding_replays, stored_traces_show_no_more};
+use crate::place::{Place, given};
+
+const MINUTES: u64 = 60;
+
+/// Runs a campaign on guests with these kernels for so many seconds, and holds what it says against what it stored.
+fn hunt(target: &str, [requester, responder]: [&str; 2], seconds: u64) {
+    let seconds = given("LUMINA_SECONDS").unwrap_or(seconds);
+    let place = Place::new();
+    let summary = place.run_campaign(&[
+        target,
+        "--requester-kernel",
+        requester,
+        "--responder-kernel",
+        responder,
+        "--seed",
+        "1",
+        "--duration",
+        &format!("{seconds}s"),
+    ]);
+    place.nothing_is_left();
+    let count = |field: &str| summary[field].as_u64().unwrap();
+    let (executions, invalid) = (count("executions"), count("invalid"));
+    println!(
+        "{target}, {requester} with {responder}: {executions} executions, {:.1}/s, {invalid} invalid, {} in reference runs, \
+         {} in the minimiser",
+        summary["executions_per_s"].as_f64().unwrap(),
+        count("reference_executions"),
+        count("minimizer_executions")
+    );
+    assert!(executions > 0 && invalid * 50 < executions, "{invalid} of {executions} tests are invalid");
+    stored_traces_show_no_more(&place, &summary);
+    each_finding_replays(&place, &summary);
+    place.nothing_is_left();
+    place.store_is_whole();
+}
+
+/// Three minutes on each pairing with the other kernel.
+fn hunt_on_others(target: &str) {
+    for pairing in [["6.1", "6.12"], ["6.12", "6.1"], ["6.12", "6.12"]] {
+        hunt(target, pairing, 3 * MINUTES);
+    }
+}
+
+#[test]
+#[ignore = "takes ten minutes: ci/long vm"]
+fn general_on_6_1() {
+    hunt("general", ["6.1", "6.1"], 10 * MINUTES);
+}
+
+#[test]
+#[ignore = "takes ten minutes: ci/long vm"]
+fn retransmission_on_6_1() {
+    hunt("retransmission", ["6.1", "6.1"], 10 * MINUTES);
+}
+
+#[test]
+#[ignore = "takes ten minutes: ci/long vm"]
+fn malformed_on_6_1() {
+    hunt("malformed", ["6.1", "6.1"], 10 * MINUTES);
+}
+
+#[test]
+#[ignore = "takes ten minutes: ci/long vm"]
+fn general_on_the_other_pairings() {
+    hunt_on_others("general");
+}
+
+#[test]
+#[ignore = "takes ten minutes: ci/long vm"]
+fn retransmission_on_the_other_pairings() {
+    hunt_on_others("retransmission");
+}
+
+#[test]
+#[ignore = "takes ten minutes: ci/long vm"]
+fn malformed_on_the_other_pairings() {
+    hunt_on_others("malformed");
+}

@@ -1,0 +1,15 @@
+//! Whole campaigns of the built binary on `rdma_rxe` in two guests. They need QEMU, images (docs/vm-testbed.md), and all
+//! programs of the workspace beside the binary, and so run only with the feature `vm`. Those that take long, or need the
+//! image of 6.12, are `#[ignore]`d here and run by `ci/long vm`.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
+
+mod ends;
+mod held;
+mod kills;
+mod long;
+mod orchestrator;
+mod place;
+#[path = "../cli/run.rs"]
+#[allow(dead_code, reason = "these tests need some of it")]
+mod run;
