@@ -86,7 +86,7 @@ fn twenty_tests_without_events_are_clean() {
 
 /// `LUMINA_TESTS` says how many on a pairing, `LUMINA_SEED` the first one.
 #[test]
-#[ignore = "ci/long"]
+#[ignore = "takes an hour: ci/long vm"]
 fn tests_without_events_are_clean_on_every_pairing() {
     for requester in Kernel::ALL {
         for responder in Kernel::ALL {
