@@ -42,7 +42,7 @@ pub(super) fn adapt(mut script: Script) -> Script {
             Step::Skip(_) => &mut [],
         };
         for packet in packets {
-            if !packet.time.ends().any(|end| end.counts_timeouts()) {
+            if !packet.time.ends().any(dumper::script::Span::counts_timeouts) {
                 packet.time = Window::ANY;
             }
         }
