@@ -104,7 +104,7 @@ impl Answers {
                 self.misplaced(packet, ledger);
                 self.state = if last { State::Idle } else { State::Answering };
             }
-            if last {
+            if last && placed {
                 self.ends_with(left, packet, ledger);
             }
             return;
@@ -145,8 +145,7 @@ impl Answers {
             let expected = if only { Position::Only } else { Position::First };
             if position(packet).is_some_and(|position| position != expected) {
                 self.misplaced(packet, ledger);
-            }
-            if only {
+            } else if only {
                 self.ends_with(request.bytes, packet, ledger);
             }
         } else if let Some(now) = self.now.filter(|now| covers(&now.request) && psn.is_after(now.next)) {
@@ -188,7 +187,7 @@ impl Answers {
         self.state = if ended { State::Idle } else { State::Answering };
     }
 
-    /// The last packet of a response has to bring what is left of it; none where that is not known.
+    /// The packet that ends a response, and says so, has to bring what is left of it; none where that is not known.
     fn ends_with(&mut self, left: Option<u32>, packet: &Packet, ledger: &mut Ledger<'_>) {
         let Some(left) = left.filter(|left| *left != packet.payload) else { return };
         let (relative, payload) = (ledger.relative(packet.psn), packet.payload);
