@@ -110,7 +110,7 @@ pub const CONSEQUENCES: &[Consequence] = &[
     ),
     row(
         ResponsePosition,
-        &[ResponseUnrequested, ResponseGap, MsnWrong, RequestNeverAnswered],
+        &[ResponseUnrequested, ResponseGap, ResponseLength, MsnWrong, RequestNeverAnswered],
         &[],
         "a response that does not end where it should runs into the next one",
     ),
