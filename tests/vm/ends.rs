@@ -4,22 +4,12 @@ use crate::held::stored_traces_show_no_more;
 use crate::place::{Place, SHORT};
 
 /// A campaign of so many executions between guests with these kernels, which ends as it should.
-fn ends(executions: u64, [requester, responder]: [&str; 2]) {
+fn ends(executions: u64, kernels: [&str; 2]) {
     let place = Place::new();
     let number = executions.to_string();
-    let summary = place.run_campaign(&[
-        SHORT,
-        "--requester-kernel",
-        requester,
-        "--responder-kernel",
-        responder,
-        "--seed",
-        "1",
-        "--executions",
-        &number,
-    ]);
+    let summary = place.run_between(kernels, &[SHORT, "--executions", &number]);
     assert_eq!((&summary["executions"], &summary["invalid"]), (&executions.into(), &0.into()));
-    let nics = [requester, responder].map(|kernel| format!("rxe-{kernel}"));
+    let nics = kernels.map(|kernel| format!("rxe-{kernel}"));
     assert_eq!([&summary["requester_nic"], &summary["responder_nic"]], nics.each_ref().map(String::as_str));
     assert!(summary["executions_per_s"].as_f64().unwrap() > 0.0);
     assert_eq!(place.executions(), executions);

@@ -6,23 +6,14 @@ use crate::place::{Place, given};
 const MINUTES: u64 = 60;
 
 /// Runs a campaign on guests with these kernels for so many seconds, and holds what it says against what it stored.
-fn hunt(target: &str, [requester, responder]: [&str; 2], seconds: u64) {
+fn hunt(target: &str, kernels: [&str; 2], seconds: u64) {
     let seconds = given("LUMINA_SECONDS").unwrap_or(seconds);
     let place = Place::new();
-    let summary = place.run_campaign(&[
-        target,
-        "--requester-kernel",
-        requester,
-        "--responder-kernel",
-        responder,
-        "--seed",
-        "1",
-        "--duration",
-        &format!("{seconds}s"),
-    ]);
+    let summary = place.run_between(kernels, &[target, "--duration", &format!("{seconds}s")]);
     place.nothing_is_left();
     let count = |field: &str| summary[field].as_u64().unwrap();
     let (executions, invalid) = (count("executions"), count("invalid"));
+    let [requester, responder] = kernels;
     println!(
         "{target}, {requester} with {responder}: {executions} executions, {:.1}/s, {invalid} invalid, {} in reference runs, \
          {} in the minimiser",

@@ -80,6 +80,12 @@ impl Place {
         ran.json()
     }
 
+    /// Runs a campaign with seed 1 between guests with these kernels to its good end; its summary.
+    pub(crate) fn run_between(&self, [requester, responder]: [&str; 2], args: &[&str]) -> Value {
+        let between = ["--requester-kernel", requester, "--responder-kernel", responder, "--seed", "1"];
+        self.run_campaign(&[args, &between].concat())
+    }
+
     /// Starts the campaign, or goes on with it; what it says on stderr is added to a file.
     pub(crate) fn start(&self, args: &[&str]) -> Child {
         let said = fs::File::options().create(true).append(true).open(self.stderr()).unwrap();
