@@ -2,6 +2,7 @@
 
 mod deadline;
 
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use corpus::{Role, TestConfig};
@@ -42,6 +43,9 @@ pub enum RemoteError {
     /// The switch.
     #[error(transparent)]
     Switch(#[from] SwitchError),
+    /// The process of the switch is gone.
+    #[error("the switch ended in the middle of a test ({0})")]
+    SwitchEnded(ExitStatus),
     /// The events have no entries.
     #[error(transparent)]
     Translate(#[from] TranslateError),

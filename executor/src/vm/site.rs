@@ -2,7 +2,7 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::process::ChildStdout;
+use std::process::{ChildStdout, ExitStatus};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use dumper::{Clock, LogLine, Observation};
 use p4::Address;
 use p4::client::SwitchClient;
 use tokio::runtime::Runtime;
+use tokio::time::sleep;
 
 use super::child::Child;
 use super::console::Console;
@@ -21,10 +22,13 @@ use super::programs::{SWITCH, beside_this};
 use super::qemu::{ADDRESSES, Qemu};
 use super::{Cache, Guest, Kernel, RunFolder, VmError};
 use crate::agent::{AgentClient, Timeouts};
-use crate::remote::{Failed, Remote};
+use crate::remote::{Failed, Remote, RemoteError};
 
 /// How long the switch may take to say where it listens.
 const SWITCH_START: Duration = Duration::from_secs(20);
+
+/// How often it is looked whether the switch still runs.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// How long after a host is lost its kernel may still be saying why.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -41,7 +45,7 @@ pub(super) struct Site {
     remote: Remote,
     runtime: Runtime,
     pair: Pair,
-    _switch: Child,
+    switch: Child,
     // Last, as the others have their sockets in it.
     _folder: RunFolder,
 }
@@ -73,7 +77,7 @@ impl Site {
         let runtime =
             runtime.map_err(|error| VmError::Folder(format!("no thread for connections: {error}")))?;
         let remote = runtime.block_on(connect(&pair, &address))?;
-        Ok(Self { remote, runtime, pair, _switch: switch, _folder: folder })
+        Ok(Self { remote, runtime, pair, switch, _folder: folder })
     }
 
     /// Runs a test, whose hosts get the addresses of the guests.
@@ -81,7 +85,15 @@ impl Site {
         let config = with_guests(config);
         let marks = self.guests().map(|guest| guest.console().mark());
         let troubles = self.troubles();
-        let ran = self.runtime.block_on(self.remote.run(&config));
+        // Hosts whose packets go nowhere find out only when their retries are exhausted.
+        let ran = self.runtime.block_on(async {
+            tokio::select! {
+                ran = self.remote.run(&config) => ran,
+                status = end_of(&self.switch) => {
+                    Err(Failed { error: RemoteError::SwitchEnded(status), observed: Box::default() })
+                }
+            }
+        });
         if ran.is_err() {
             self.wait_last_words();
         }
@@ -114,6 +126,16 @@ impl Site {
 
     fn troubles(&self) -> usize {
         self.guests().map(|guest| guest.console().troubles().len()).iter().sum()
+    }
+}
+
+/// Waits for the end of a process; how it ended.
+async fn end_of(child: &Child) -> ExitStatus {
+    loop {
+        match child.ended() {
+            Some(status) => return status,
+            None => sleep(LOOK).await,
+        }
     }
 }
 
