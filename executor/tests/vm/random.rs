@@ -80,8 +80,8 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 #[test]
-fn twenty_tests_without_events_are_clean() {
-    nothing_is_found(&PAIRS, 20);
+fn ten_tests_without_events_are_clean() {
+    nothing_is_found(&PAIRS, 10);
 }
 
 /// `LUMINA_TESTS` says how many on a pairing, `LUMINA_SEED` the first one.
