@@ -3,10 +3,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
+#[path = "support/environment.rs"]
+mod environment;
 #[path = "random/profiles.rs"]
 mod profiles;
-
-use std::env;
 
 use corpus::TestConfig;
 use dumper::Nanos;
@@ -16,13 +16,11 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use scoring::{Analysis, CnpLimiter, CnpScope, Options, Rule};
 
+use environment::number;
+
 const INTERVALS_US: [u64; 7] = [0, 4, 7, 20, 50, 130, 1_000];
 const SCOPES: [(&str, CnpScope); 3] =
     [("qp", CnpScope::Qp), ("destination-ip", CnpScope::DestinationIp), ("port", CnpScope::Port)];
-
-fn number(name: &str, default: u64) -> u64 {
-    env::var(name).map_or(default, |text| text.parse().unwrap())
-}
 
 /// A NIC with such a limiter, whatever is configured.
 fn limited(interval_us: u64, scope: &str, link: &str) -> NicProfile {

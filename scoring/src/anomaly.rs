@@ -6,6 +6,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use dumper::Nanos;
+use dumper::script::FoundAnomaly;
 use serde::Serialize;
 
 use crate::rules::Rule;
@@ -225,6 +226,16 @@ pub struct Anomaly {
     pub what: String,
     /// What it rests on.
     pub evidence: Evidence,
+}
+
+impl From<&Anomaly> for FoundAnomaly {
+    fn from(anomaly: &Anomaly) -> Self {
+        Self {
+            kind: anomaly.kind().name().to_owned(),
+            rule: anomaly.rule.name().to_owned(),
+            text: anomaly.what.clone(),
+        }
+    }
 }
 
 impl Anomaly {

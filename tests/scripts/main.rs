@@ -2,54 +2,32 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
+mod files;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use dumper::script::Script;
-use executor::script::{FoundAnomaly, run};
+use dumper::script::{FoundAnomaly, Script};
+use executor::script::run;
 use executor::sim::Sim;
-use scoring::{Anomaly, Options};
+use scoring::Options;
 
-/// The scripts, by feature.
-fn scripts() -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rds") {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
-    files
-}
-
-fn found(anomaly: &Anomaly) -> FoundAnomaly {
-    FoundAnomaly {
-        kind: anomaly.rule.kind().name().to_owned(),
-        rule: anomaly.rule.name().to_owned(),
-        text: anomaly.what.clone(),
-    }
-}
+use files::{root, scripts};
 
 /// What is wrong with a script, or not as it says.
 fn check(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let name = path.strip_prefix(root).unwrap();
+    let root = root();
+    let name = Path::new("tests/scripts").join(path.strip_prefix(&root).unwrap());
     let script: Script = match dumper::script::parse(&name.display().to_string(), &text) {
         Ok(script) => script,
         Err(errors) => return vec![errors.to_string()],
     };
-    // Paths in a script are relative to it, and so to the root with its name.
-    let mut testbed = Sim::new(root);
+    // Paths in a script are relative to it, and so to the project's folder with its name.
+    let mut testbed = Sim::new(&root.join("../.."));
     let outcome = run(&script, &mut testbed, |config, observation| {
         let analysis = scoring::analyze(observation, Options { config: Some(config) });
-        analysis.anomalies.kept().iter().map(found).collect()
+        analysis.anomalies.kept().iter().map(FoundAnomaly::from).collect()
     });
     match outcome {
         Ok(outcome) => outcome.mismatches.iter().map(ToString::to_string).collect(),

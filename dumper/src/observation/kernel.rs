@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::LogLine;
 
-/// Troubles that are kept, the first ones: what follows is told by how many.
+/// Troubles that are kept, the first ones.
 const TROUBLES: usize = 64;
 
 /// Calls of a trace that are kept.

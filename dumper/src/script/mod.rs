@@ -7,6 +7,7 @@
 
 mod ast;
 mod errors;
+mod found;
 mod name;
 mod parse;
 mod print;
@@ -18,6 +19,7 @@ pub use ast::{
     Injection, Messages, Packet, Post, PostVerb, SETTABLE, STATUSES, Scope, Script, Setting, Step, Target,
 };
 pub use errors::{At, MAX_PROBLEMS, Placed, Problem, ScriptErrors};
+pub use found::FoundAnomaly;
 pub use name::Name;
 pub use parse::{MAX_BYTES, MAX_GROUP, MAX_PACKETS, parse};
 pub use span::{Span, Unit, Window};

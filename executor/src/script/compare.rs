@@ -1,11 +1,11 @@
 //! The lines of a script against the packets of an observation, in order.
 
 use corpus::TestConfig;
-use dumper::script::{Action, At, Direction, Field, Packet, Placed, Script, Span, Step, Unit};
+use dumper::script::{Action, At, Direction, Field, FoundAnomaly, Packet, Placed, Script, Span, Step, Unit};
 use dumper::trace::Origin;
 use dumper::{Event, Nanos, Observation};
 
-use super::expect::{FoundAnomaly, expectations};
+use super::expect::expectations;
 use super::mismatch::Mismatch;
 use super::seen::Seen;
 use super::times::timeout;

@@ -4,24 +4,13 @@ use std::collections::BTreeMap;
 
 use corpus::TestConfig;
 use dumper::observation::CompletionStatus;
-use dumper::script::{Anomalies, Delivered, Expected, Host, Messages, STATUSES, Script};
+use dumper::script::{Anomalies, Delivered, Expected, FoundAnomaly, Host, Messages, STATUSES, Script};
 use dumper::{HostCounters, Observation};
 
 use super::mismatch::Mismatch;
 
 /// Most things that are listed in one message.
 const MAX_LISTED: usize = 5;
-
-/// Something that an analyzer found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FoundAnomaly {
-    /// Kind, such as `gbn-violation`.
-    pub kind: String,
-    /// The rule that it breaks, such as `nak-again`.
-    pub rule: String,
-    /// What happened, in a sentence.
-    pub text: String,
-}
 
 /// The expectations that do not hold.
 pub(super) fn expectations(

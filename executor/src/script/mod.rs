@@ -12,11 +12,10 @@ mod times;
 
 use corpus::TestConfig;
 use dumper::Observation;
-use dumper::script::{Script, ScriptErrors};
+use dumper::script::{FoundAnomaly, Script, ScriptErrors};
 
 pub use compare::compare;
 pub use config::to_config;
-pub use expect::FoundAnomaly;
 pub use mismatch::Mismatch;
 pub use record::record;
 

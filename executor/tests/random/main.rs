@@ -7,6 +7,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
+#[path = "../support/environment.rs"]
+mod environment;
 mod profiles;
 mod shrink;
 mod stress;
@@ -14,7 +16,6 @@ mod stress;
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::env;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -27,6 +28,8 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
 use scoring::score::{Assessment, Objective};
+
+use environment::number;
 
 /// A test and the NICs that it runs on.
 #[derive(Clone)]
@@ -124,10 +127,6 @@ fn delivery_faults(config: &TestConfig, observation: &Observation) -> Vec<String
         }
     }
     faults
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
 /// The cases with seeds from `first` on that have faults, in the order of their seeds.

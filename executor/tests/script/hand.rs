@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use corpus::TestConfig;
-use dumper::script::{Action, Direction, Field, Packet, Script, parse};
+use dumper::script::{Action, Direction, Field, FoundAnomaly, Packet, Script, parse};
 use dumper::trace::{Origin, flags};
 use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
 use dumper::{Connection, Endpoint, Event, Flow, FlowId, Nanos, Observation, Psn, Record, Trace};
-use executor::script::{FoundAnomaly, compare, to_config};
+use executor::script::{compare, to_config};
 
 /// The last PSN but one, so that PSNs wrap.
 pub(crate) const INITIAL: Psn = Psn::new(0xff_fffe);

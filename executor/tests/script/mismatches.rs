@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use dumper::observation::CompletionStatus;
-use dumper::script::Script;
+use dumper::script::{FoundAnomaly, Script};
 use dumper::{Completion, Counters, Delivery, HostCounters, Nanos, Observation};
-use executor::script::{FoundAnomaly, RunError, run};
+use executor::script::{RunError, run};
 use executor::{Testbed, TestbedError};
 
 use crate::hand::{differences, observe, script};

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -21,16 +21,12 @@ const MAX_FRAME: usize = 8192;
 /// How soon a forger sees that it is to end.
 const LOOK_UP: Duration = Duration::from_millis(20);
 
-/// What a forger does to the packets of an opcode.
+/// What a forger does.
 #[derive(Clone, Copy)]
 pub(crate) struct Forgery {
-    /// Packets of this opcode count.
+    /// To the first packet of this opcode.
     pub(crate) opcode: Opcode,
-    /// The first one that is forged, from 1.
-    pub(crate) nth: usize,
-    /// So many.
-    pub(crate) count: usize,
-    /// What becomes of them, their ICRCs right.
+    /// What becomes of it, its ICRC right.
     pub(crate) actions: Actions,
 }
 
@@ -41,14 +37,14 @@ pub(crate) struct Forger {
     /// Where the switch receives meanwhile.
     moved: PathBuf,
     ends: Arc<AtomicBool>,
-    forged: Arc<AtomicUsize>,
+    forged: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Forger {
     /// Gets between the guest of a host and the switch of the only pair that this process runs. QEMU looks its peer up by
     /// path for each frame.
-    pub(crate) fn between(role: Role, forgeries: Vec<Forgery>) -> Self {
+    pub(crate) fn between(role: Role, forgery: Forgery) -> Self {
         let ours = run_folder::found().unwrap().into_iter().filter(|found| found.owner == std::process::id());
         let folder = ours.map(|found| found.path).find(|path| switch_socket(path, 1).exists()).unwrap();
         let taken = switch_socket(&folder, if role == Role::Requester { 1 } else { 2 });
@@ -56,16 +52,16 @@ impl Forger {
         fs::rename(&taken, &moved).unwrap();
         let socket = UnixDatagram::bind(&taken).unwrap();
         socket.set_read_timeout(Some(LOOK_UP)).unwrap();
-        let (ends, forged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (ends, forged) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let thread = thread::spawn({
             let (moved, ends, forged) = (moved.clone(), Arc::clone(&ends), Arc::clone(&forged));
-            move || pass(&socket, &moved, &forgeries, &ends, &forged)
+            move || pass(&socket, &moved, forgery, &ends, &forged)
         });
         Self { taken, moved, ends, forged, thread: Some(thread) }
     }
 
-    /// How many packets it has forged.
-    pub(crate) fn forged(&self) -> usize {
+    /// Whether it has forged its packet.
+    pub(crate) fn has_forged(&self) -> bool {
         self.forged.load(Ordering::Relaxed)
     }
 }
@@ -83,15 +79,8 @@ impl Drop for Forger {
     }
 }
 
-/// Passes frames on, forged where they are to be, until it is to end and nothing is left.
-fn pass(
-    socket: &UnixDatagram,
-    switch: &Path,
-    forgeries: &[Forgery],
-    ends: &AtomicBool,
-    forged: &AtomicUsize,
-) {
-    let mut seen = vec![0; forgeries.len()];
+/// Passes frames on, one of them forged, until it is to end and nothing is left.
+fn pass(socket: &UnixDatagram, switch: &Path, forgery: Forgery, ends: &AtomicBool, forged: &AtomicBool) {
     let mut buffer = [0; MAX_FRAME];
     loop {
         let len = match socket.recv(&mut buffer) {
@@ -100,23 +89,11 @@ fn pass(
             Err(_) => continue,
         };
         let frame = &buffer[..len];
-        let mut actions = Actions::default();
-        if let Some(opcode) = opcode_of(frame) {
-            for (forgery, seen) in forgeries.iter().zip(&mut seen) {
-                if forgery.opcode == opcode {
-                    *seen += 1;
-                    if (forgery.nth..forgery.nth + forgery.count).contains(seen) {
-                        actions = forgery.actions;
-                        forged.fetch_add(1, Ordering::Relaxed);
-                    }
-                }
-            }
-        }
-        if !actions.drop {
-            let sent = p4::rewrite::rewrite(frame, &actions);
-            // A switch that is gone is what the test will say.
-            let _ = socket.send_to(sent.as_deref().unwrap_or(frame), switch);
-        }
+        let is_it = opcode_of(frame) == Some(forgery.opcode) && !forged.load(Ordering::Relaxed);
+        let sent = if is_it { p4::rewrite::rewrite(frame, &forgery.actions) } else { None };
+        forged.fetch_or(is_it, Ordering::Relaxed);
+        // A switch that is gone is what the test will say.
+        let _ = socket.send_to(sent.as_deref().unwrap_or(frame), switch);
     }
 }
 

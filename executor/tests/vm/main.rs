@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
+#[path = "../support/environment.rs"]
+mod environment;
 mod events;
 mod forged;
 mod forger;

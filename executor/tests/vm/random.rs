@@ -2,7 +2,6 @@
 //! those of docs/findings-rxe.md.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::path::Path;
 
 use corpus::{Host, TestConfig};
@@ -13,6 +12,7 @@ use rand_chacha::rand_core::SeedableRng as _;
 use scoring::score::{self, Objective, References};
 use scoring::{Kind, Rule};
 
+use crate::environment::number;
 use crate::pair::{PAIRS, Ran, alone};
 
 /// What `rdma_rxe` does wrong without events, where timers expire on a busy machine: a Read is asked for again in its middle,
@@ -73,10 +73,6 @@ fn nothing_is_found(pairs: &Pairs, tests: u64) {
         }
     }
     assert!(wrong.is_empty(), "{} of {tests} tests:\n{}", wrong.len(), wrong.join("\n"));
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
 #[test]

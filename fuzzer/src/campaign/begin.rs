@@ -103,10 +103,11 @@ impl Campaign {
         let load = |nic: &str| Nic::load(nic, here).map_err(|error| error.0);
         let nics = [load(&names[0])?, load(&names[1])?];
         check_nics(&target, &names, &nics)?;
+        let nic_texts = nics.each_ref().map(Nic::to_toml);
         let nic_copies = [0, 1].map(|at| {
             let is_file = !Nic::is_shipped(&names[at]);
             let from = is_file.then(|| whole(&names[at]));
-            Copied::new(&names[at], from, NICS[at], &nics[at].to_toml())
+            Copied::new(&names[at], from, NICS[at], &nic_texts[at])
         });
         let testbeds = testbeds(testbed, path, nic_copies.each_ref(), &nics)?;
         let mut notes = Vec::new();
@@ -121,8 +122,8 @@ impl Campaign {
         folder::write_text(&path.join(TARGET), &text)?;
         let is_file = !mutators::is_shipped(target_name);
         let target_copy = Copied::new(target_name, is_file.then(|| whole(target_name)), TARGET, &text);
-        for (nic, file) in nics.iter().zip(NICS) {
-            folder::write_text(&path.join(file), &nic.to_toml())?;
+        for (text, file) in nic_texts.iter().zip(NICS) {
+            folder::write_text(&path.join(file), text)?;
         }
         let initial_copies = initial::write(path, &initial)?;
         let store = Store::create(&path.join(CORPUS))?;

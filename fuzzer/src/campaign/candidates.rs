@@ -70,8 +70,8 @@ impl Candidates<'_> {
     /// Whether a genetic search draws the test of an execution afresh: those of the initial pool, and as many others as the
     /// target says.
     fn is_fresh(&self, number: u64) -> bool {
-        let draws = || stream(self.seed, number, Purpose::Fresh);
-        self.schedule.is_initial(number) || draws().random_ratio(self.target.fresh, 100)
+        self.schedule.is_initial(number)
+            || stream(self.seed, number, Purpose::Fresh).random_ratio(self.target.fresh, 100)
     }
 
     /// A random entry of the pool as it was when the execution's batch began; none of an empty pool.

@@ -11,8 +11,10 @@ use std::path::Path;
 use corpus::{ConfigErrors, Finding, Role, TestConfig};
 use dumper::Observation;
 use dumper::observation::write_whole;
-use dumper::script::{Anomalies, At, Expectation, Expected, MAX_BYTES, Script, ScriptErrors, parse};
-use executor::script::{FoundAnomaly, Mismatch, compare, record, to_config};
+use dumper::script::{
+    Anomalies, At, Expectation, Expected, FoundAnomaly, MAX_BYTES, Script, ScriptErrors, parse,
+};
+use executor::script::{Mismatch, compare, record, to_config};
 use serde::Serialize;
 
 use super::{KeepError, Test};
@@ -65,13 +67,7 @@ impl PacketScript {
     /// Holds what was observed of a test to the script.
     pub fn check(&self, config: &TestConfig, observation: &Observation, report: &Report) -> Checked {
         let anomalies = report.analysis.iter().flat_map(|analysis| analysis.anomalies.kept());
-        let found: Vec<FoundAnomaly> = anomalies
-            .map(|anomaly| FoundAnomaly {
-                kind: anomaly.kind().name().to_owned(),
-                rule: anomaly.rule.name().to_owned(),
-                text: anomaly.what.clone(),
-            })
-            .collect();
+        let found: Vec<FoundAnomaly> = anomalies.map(FoundAnomaly::from).collect();
         Checked {
             file: self.script.file.clone(),
             mismatches: compare(&self.script, config, observation, &found),

@@ -1,65 +1,39 @@
 //! The packet scripts of `tests/scripts` on `rdma_rxe`, but for those that `scripts.toml` says cannot run there.
 
 mod adapt;
+#[path = "../../../../tests/scripts/files.rs"]
+mod files;
 mod list;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use corpus::{Role, TestConfig};
-use dumper::Observation;
-use dumper::script::Script;
-use executor::script::{FoundAnomaly, compare, to_config};
+use dumper::script::{FoundAnomaly, Script};
+use executor::script::{compare, to_config};
 use executor::vm::capabilities;
-use scoring::{Anomaly, Options};
 
 use crate::pair::{PAIRS, Ran, alone};
 use adapt::adapt;
+use files::{root, scripts};
 use list::List;
 
 /// How often a script is run before it is said not to hold: packets of two hosts that share a busy machine race, and a
 /// script names one of their orders.
 const TRIES: usize = 5;
 
-/// The folder of the scripts.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/scripts")
-}
-
-fn entries(folder: &Path) -> Vec<PathBuf> {
-    fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
-}
-
-/// The scripts, by folder and name without its end.
-fn scripts() -> Vec<String> {
+/// The names of the scripts: folder and file, without its end.
+fn names() -> Vec<String> {
     let root = root();
-    let folders = entries(&root).into_iter().filter(|path| path.is_dir());
-    let files = folders.flat_map(|folder| entries(&folder));
-    let scripts = files.filter(|path| path.extension().is_some_and(|extension| extension == "rds"));
     let name =
         |path: PathBuf| path.strip_prefix(&root).unwrap().with_extension("").to_str().unwrap().to_owned();
-    let mut names: Vec<String> = scripts.map(name).collect();
-    names.sort();
-    names
-}
-
-fn found(anomaly: &Anomaly) -> FoundAnomaly {
-    FoundAnomaly {
-        kind: anomaly.rule.kind().name().to_owned(),
-        rule: anomaly.rule.name().to_owned(),
-        text: anomaly.what.clone(),
-    }
-}
-
-fn judge(config: &TestConfig, observation: &Observation) -> Vec<FoundAnomaly> {
-    let analysis = scoring::analyze(observation, Options { config: Some(config) });
-    analysis.anomalies.kept().iter().map(found).collect()
+    scripts().into_iter().map(name).collect()
 }
 
 /// Where what happens is not as a script says.
 fn differences(script: &Script, config: &TestConfig) -> Vec<String> {
     let ran = Ran::of(&PAIRS, config.clone());
-    let found = judge(config, &ran.observation);
+    let found: Vec<FoundAnomaly> = ran.analysis().anomalies.kept().iter().map(FoundAnomaly::from).collect();
     compare(script, config, &ran.observation, &found).iter().map(ToString::to_string).collect()
 }
 
@@ -97,7 +71,7 @@ fn check(name: &str) -> Vec<String> {
 #[test]
 fn scripts_hold_but_those_that_are_listed() {
     let list = List::read();
-    let names = scripts();
+    let names = names();
     list.is_of(&names);
     let only = std::env::var("LUMINA_SCRIPTS").unwrap_or_default();
     let mut wrong = Vec::new();

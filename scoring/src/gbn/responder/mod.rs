@@ -500,9 +500,9 @@ impl Responder {
     pub(super) fn responds(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let end = packet.psn.add(1);
         // Reads are answered in order: until the last packet of an earlier one a later one waits, however slowly they come.
-        let since = ledger.shared_path.at(packet.time);
         let asked_read = self.asked_read.filter(|asked| packet.psn.is_before(asked.psn));
-        self.asked_read = asked_read.map(|asked| OwedAck { since, ..asked });
+        let waits = |asked| OwedAck { since: ledger.shared_path.at(packet.time), ..asked };
+        self.asked_read = asked_read.map(waits);
         if end.is_after(self.acknowledged) && !end.is_after(self.expected) {
             self.judge_response_msn(packet, ledger);
             self.has_everything_before(end, ledger);
