@@ -38,7 +38,7 @@ mod suggest;
 pub mod testing;
 mod toml_form;
 
-pub use capabilities::{Capabilities, RoceSetting};
+pub use capabilities::{Capabilities, Quick, RoceSetting};
 pub use check::Violation;
 pub use config::{
     Action, ActionKind, Cidr, ConnectionSet, ControlPacket, Ets, Event, HeaderField, Host, IterMode, Load,

@@ -22,6 +22,17 @@ pub enum Verdict {
     },
 }
 
+impl Verdict {
+    /// Whether the test shows a signature.
+    #[must_use]
+    pub fn shows(&self, signature: &str) -> bool {
+        match self {
+            Self::Judged(judged) => judged.signatures().iter().any(|one| one == signature),
+            Self::Invalid { .. } => false,
+        }
+    }
+}
+
 /// A test that ran, and what is to be said of it.
 #[derive(Debug)]
 pub struct Judged {

@@ -3,8 +3,9 @@
 
 use corpus::TestConfig;
 use executor::Testbed;
+use serde::Serialize;
 
-use crate::judge::{Baselines, JudgeError, Judged, Verdict, judge};
+use crate::judge::{Baselines, JudgeError, Verdict, judge};
 
 /// Runs that say how often a test shows a finding.
 pub const RUNS: u32 = 5;
@@ -13,18 +14,18 @@ pub const RUNS: u32 = 5;
 /// twenty runs in one of 900.
 pub const CONFIRMED_BY: u32 = 3;
 
-/// Runs of a candidate of the minimiser, and how many of them must show the finding: a step that makes it rarer than
-/// that is none.
-const TRIES: u32 = 3;
-const SHOWN_BY: u32 = 2;
+/// Runs in a row by which a candidate of the minimiser must show the finding: a step that makes it rarer is none, and most
+/// candidates, which do not show it at all, cost one run.
+const IN_A_ROW: u64 = 2;
 
 /// Most runs of which two sets are compared exactly, by all ways to divide them.
 const MAX_COMPARED: usize = 8;
 
 /// How often a test showed something.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Frequency {
     /// In so many runs.
+    #[serde(rename = "seen_in")]
     pub seen: u32,
     /// Of so many.
     pub runs: u32,
@@ -44,7 +45,8 @@ impl std::fmt::Display for Frequency {
     }
 }
 
-/// How often a test shows a signature, and the first run that did. One run says all on a deterministic testbed.
+/// How often a test shows a signature, and what is to be said of the first run that does, or else of the last one: in
+/// [`RUNS`] runs, or until it is confirmed. One run says all on a deterministic testbed.
 ///
 /// # Errors
 /// The testbed fails.
@@ -53,18 +55,19 @@ pub fn frequency(
     config: &TestConfig,
     signature: &str,
     baselines: &dyn Baselines,
-) -> Result<(Option<Box<Judged>>, Frequency), JudgeError> {
-    let runs = if testbed.capabilities().deterministic { 1 } else { RUNS };
-    let (mut first, mut seen) = (None, 0);
-    for _ in 0..runs {
-        if let Verdict::Judged(judged) = judge(testbed, config, baselines)?
-            && judged.signatures().iter().any(|one| one == signature)
-        {
-            seen += 1;
-            first.get_or_insert(judged);
+) -> Result<(Verdict, Frequency), JudgeError> {
+    let most = if testbed.capabilities().deterministic { 1 } else { RUNS };
+    let mut said = judge(testbed, config, baselines)?;
+    let (mut seen, mut runs) = (u32::from(said.shows(signature)), 1);
+    while runs < most && seen < CONFIRMED_BY {
+        let verdict = judge(testbed, config, baselines)?;
+        let shows = verdict.shows(signature);
+        if seen == 0 {
+            said = verdict;
         }
+        (seen, runs) = (seen + u32::from(shows), runs + 1);
     }
-    Ok((first, Frequency { seen, runs }))
+    Ok((said, Frequency { seen, runs }))
 }
 
 /// Whether a test shows a signature often enough to take the place of a larger one, and how many runs it took to say so.
@@ -77,15 +80,13 @@ pub fn shows(
     signature: &str,
     baselines: &dyn Baselines,
 ) -> Result<(bool, u64), JudgeError> {
-    let (tries, needed) = if testbed.capabilities().deterministic { (1, 1) } else { (TRIES, SHOWN_BY) };
-    let (mut seen, mut runs) = (0, 0);
-    while seen < needed && seen + (tries - runs) >= needed {
-        runs += 1;
-        if let Verdict::Judged(judged) = judge(testbed, config, baselines)? {
-            seen += u32::from(judged.signatures().iter().any(|one| one == signature));
+    let needed = if testbed.capabilities().deterministic { 1 } else { IN_A_ROW };
+    for run in 1..=needed {
+        if !judge(testbed, config, baselines)?.shows(signature) {
+            return Ok((false, run));
         }
     }
-    Ok((seen >= needed, runs.into()))
+    Ok((true, needed))
 }
 
 /// The probability that values are as much larger than others by chance alone as these are: the exact one-sided test of Mann
@@ -165,26 +166,27 @@ mod tests {
     fn what_is_seen_now_and_then_is_counted() {
         let config = TestConfig::default();
         let seen = |runs: &str| {
-            let (judged, frequency) =
+            let (said, frequency) =
                 frequency(&mut flaky(runs), &config, WARNS, &InMemory::default()).unwrap();
-            assert_eq!(judged.is_some(), frequency.seen > 0);
+            assert_eq!(said.shows(WARNS), frequency.seen > 0);
             (frequency.to_string(), frequency.is_confirmed())
         };
         assert_eq!(seen("10010"), ("seen in 2 of 5 runs".into(), false));
         assert_eq!(seen("01101"), ("seen in 3 of 5 runs".into(), true));
         assert_eq!(seen("00000"), ("seen in 0 of 5 runs".into(), false));
+        assert_eq!(seen("11100"), ("seen in 3 of 3 runs".into(), true));
         // A run that broke is none.
         assert_eq!(seen("x1x01xx00"), ("seen in 2 of 5 runs".into(), false));
     }
 
     #[test]
-    fn a_candidate_of_the_minimiser_shows_it_twice_of_three_times() {
+    fn a_candidate_of_the_minimiser_shows_it_twice_in_a_row() {
         let shows = |runs: &str| {
             shows(&mut flaky(runs), &TestConfig::default(), WARNS, &InMemory::default()).unwrap()
         };
         assert_eq!(shows("11"), (true, 2));
-        assert_eq!(shows("101"), (true, 3));
-        assert_eq!(shows("00"), (false, 2));
+        assert_eq!(shows("101"), (false, 2));
+        assert_eq!(shows("01"), (false, 1));
     }
 
     #[test]

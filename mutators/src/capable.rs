@@ -43,8 +43,23 @@ impl Space {
             };
             space.set(entry.axis, left);
         }
+        let mut max_bytes = can.max_bytes;
+        if let Some(quick) = &can.quick {
+            let (least, most) = (*quick.timeouts.start(), *quick.timeouts.end());
+            let limits = [
+                (Axis::Connections, 1, quick.max_connections.into()),
+                (Axis::Timeout, least.into(), most.into()),
+            ];
+            for (axis, least, most) in limits {
+                // A target that has only others means them.
+                if let Some(left) = space[axis].between(least, most) {
+                    space.set(axis, left);
+                }
+            }
+            max_bytes = max_bytes.min(quick.max_bytes);
+        }
         // No packet carries more than the largest MTU.
-        let packets = can.max_bytes / space[Axis::Mtu].largest().max(1);
+        let packets = max_bytes / space[Axis::Mtu].largest().max(1);
         space.packet_cap = space.packet_cap.min(u32::try_from(packets).unwrap_or(u32::MAX)).max(1);
         Ok(space)
     }

@@ -95,7 +95,7 @@ pub(crate) fn complete(completions: &[Completion], config: Option<&TestConfig>) 
 ///
 /// Only where each QP is bound to come to an end by itself: its ACK timer runs, and it does not retry for ever after RNR
 /// NAKs. A connection of which a request failed posts no more; where all wait for each other (`barrier-sync`), that is so
-/// for all.
+/// for all, and those that wait for one that does not complete are not to blame.
 pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anomalies: &mut Anomalies) {
     let Some(config) = config.filter(|_| !observation.completions.is_empty()) else { return };
     let traffic = &config.traffic;
@@ -114,10 +114,15 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
     if traffic.barrier_sync && completed.values().any(|(_, failed)| *failed) {
         return;
     }
-    for (connection, ends) in (1..).zip(&observation.connections) {
-        let (count, failed) = completed.get(&connection).copied().unwrap_or_default();
+    let of = |connection: u32| completed.get(&connection).copied().unwrap_or_default();
+    let round = |count: u32| count / traffic.tx_depth;
+    let connections = || (1..).zip(&observation.connections);
+    let slowest = connections().map(|(connection, _)| round(of(connection).0)).min();
+    for (connection, ends) in connections() {
+        let (count, failed) = of(connection);
         let missing = traffic.num_msgs_per_qp.saturating_sub(count);
-        if missing > 0 && !failed {
+        let waits = traffic.barrier_sync && Some(round(count)) > slowest;
+        if missing > 0 && !failed && !waits {
             let who = Who {
                 role: Role::Requester,
                 address: Some(ends.requester.ip),

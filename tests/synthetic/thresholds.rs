@@ -149,4 +149,8 @@ fn a_stall() {
     let mut never = reported(CompletionStatus::Success);
     never.config.traffic.min_retransmit_timeout = 0;
     never.gives(&silence(limit + 1), &[]);
+    // The first connection has completed its message, and waits for the second one at the barrier.
+    let mut waits = reported(CompletionStatus::Success);
+    waits.config.traffic.barrier_sync = true;
+    waits.gives(&silence(limit), &[&second]);
 }

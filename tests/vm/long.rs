@@ -1,7 +1,7 @@
 //! Campaigns of minutes on every pairing of kernels: what they find is found again, and nothing is lost.
 
 use crate::held::{each_finding_replays, stored_traces_show_no_more};
-use crate::place::{Place, given};
+use crate::place::{Place, TEN, given};
 
 const MINUTES: u64 = 60;
 
@@ -15,9 +15,10 @@ fn hunt(target: &str, kernels: [&str; 2], seconds: u64) {
     let (executions, invalid) = (count("executions"), count("invalid"));
     let [requester, responder] = kernels;
     println!(
-        "{target}, {requester} with {responder}: {executions} executions, {:.1}/s, {invalid} invalid, {} in reference runs, \
-         {} in the minimiser",
+        "{target}, {requester} with {responder}: {executions} executions, {:.1}/s, {:.1} tests/s in all, {invalid} invalid, \
+         {} in reference runs, {} in the minimiser",
         summary["executions_per_s"].as_f64().unwrap(),
+        summary["tests_per_s"].as_f64().unwrap(),
         count("reference_executions"),
         count("minimizer_executions")
     );
@@ -32,6 +33,15 @@ fn hunt(target: &str, kernels: [&str; 2], seconds: u64) {
 fn hunt_on_others(target: &str) {
     for pairing in [["6.1", "6.12"], ["6.12", "6.1"], ["6.12", "6.12"]] {
         hunt(target, pairing, 3 * MINUTES);
+    }
+}
+
+/// The rate of a pair at 10 messages of 10 KB, some of which lose a packet.
+#[test]
+#[ignore = "takes minutes: ci/long vm"]
+fn ten_messages_of_10_kb() {
+    for pairing in [["6.1", "6.1"], ["6.1", "6.12"], ["6.12", "6.1"], ["6.12", "6.12"]] {
+        hunt(TEN, pairing, MINUTES);
     }
 }
 

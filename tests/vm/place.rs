@@ -23,6 +23,10 @@ pub(crate) const SHORT: &str = "./short.toml";
 /// The same that looks only for what a kill must not be taken for.
 pub(crate) const SHORT_FOR_KILLS: &str = "./kills.toml";
 
+/// 10 messages of 10 KB on one connection, of which up to two packets are lost or marked.
+pub(crate) const TEN: &str = "./ten.toml";
+
+const TEN_MESSAGES: &str = include_str!("ten.toml");
 const GENERAL: &str = "base = \"general\"\n";
 const ORACLES: &str = "oracles = [\"protocol-violation\"]\n";
 const ORACLES_FOR_KILLS: &str = "oracles = [\"crash\", \"stall\", \"data-corruption\"]\n";
@@ -54,6 +58,7 @@ impl Place {
         fs::write(folder.path().join(SHORT), format!("{GENERAL}{ORACLES}{TRAFFIC}")).unwrap();
         fs::write(folder.path().join(SHORT_FOR_KILLS), format!("{GENERAL}{ORACLES_FOR_KILLS}{TRAFFIC}"))
             .unwrap();
+        fs::write(folder.path().join(TEN), TEN_MESSAGES).unwrap();
         Self { folder }
     }
 

@@ -43,6 +43,8 @@ pub struct Progress {
     pub invalid: u64,
     /// Time spent, in milliseconds, over all resumptions.
     pub elapsed_ms: u64,
+    /// Tests that ran in that time, whatever for: executions, references, repetitions, those of minimisers.
+    pub runs: u64,
 }
 
 /// What is decided of one execution, written whole or not at all.

@@ -144,16 +144,16 @@ fn another_schema_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("corpus");
     drop(Store::create(&path).unwrap());
-    reseal(&path, "schema 1", "schema 2");
+    reseal(&path, "schema 2", "schema 3");
     let before = fs::read(path.join("db/db")).unwrap();
     for error in [Store::open(&path).unwrap_err(), Archive::read(&path).unwrap_err()] {
         let message = error.to_string();
-        assert!(message.contains("schema 2, this program reads schema 1; use the version"), "{message}");
+        assert!(message.contains("schema 3, this program reads schema 2; use the version"), "{message}");
     }
     // Its records say so too, if nothing else does.
     fs::remove_file(path.join("db/seal")).unwrap();
     let mut bytes = before.clone();
-    let magic = b"LuFzRec\x01";
+    let magic = b"LuFzRec\x02";
     let places = memchr::memmem::find_iter(&before, magic).collect::<Vec<_>>();
     assert!(!places.is_empty());
     for place in places {
@@ -161,7 +161,7 @@ fn another_schema_is_refused_and_left_alone() {
     }
     fs::write(path.join("db/db"), &bytes).unwrap();
     let message = Store::open(&path).unwrap_err().to_string();
-    assert!(message.contains("schema 7, this program reads schema 1"), "{message}");
+    assert!(message.contains("schema 7, this program reads schema 2"), "{message}");
     assert_eq!(fs::read(path.join("db/db")).unwrap(), bytes);
 }
 

@@ -84,6 +84,7 @@ pub(crate) fn progress(executions: u64) -> Progress {
         minimizer_executions: 0,
         invalid: executions / 5,
         elapsed_ms: executions * 3,
+        runs: executions + 7,
     }
 }
 

@@ -1,8 +1,10 @@
 //! How long a test may take.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use corpus::{Action, TestConfig};
+use p4::{Actions, Entry, Key, Tables};
 
 /// What every test has: posting, a few packets, emulated hosts.
 const BASE: Duration = Duration::from_secs(2);
@@ -14,7 +16,7 @@ const BYTES_PER_MS: u64 = 800;
 /// The longest that any test is waited for.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Time-outs that are waited for in a row, beyond those until a QP fails: each entry of the injector can cost one.
+/// Time-outs that are waited for in a row, beyond those until a QP fails: each packet that is touched can cost one.
 const MAX_TIMEOUTS: u64 = 64;
 
 /// The ACK timer of exponent 0: 4.096 us (IBA vol. 1, 9.7.6.1.3).
@@ -24,16 +26,33 @@ const TIMEOUT_UNIT_NS: u64 = 4_096;
 const LATEST: u64 = 4;
 
 /// After how long a requester is asked what has not completed, and the messages that have not are outstanding.
-/// `entries` are those of the injector.
-pub(super) fn of(config: &TestConfig, entries: usize) -> Duration {
+/// `tables` are those of the injector.
+pub(super) fn of(config: &TestConfig, tables: &Tables) -> Duration {
     let traffic = &config.traffic;
     let messages = u64::from(traffic.load.connections()) * u64::from(traffic.num_msgs_per_qp);
     let bytes = messages.saturating_mul(traffic.message_size.into());
     let timeout = Duration::from_nanos(TIMEOUT_UNIT_NS << traffic.min_retransmit_timeout.min(31));
-    let timeouts = u64::from(traffic.max_retransmit_retry) + 1 + (entries as u64).min(MAX_TIMEOUTS);
+    let timeouts = u64::from(traffic.max_retransmit_retry) + 1 + losses(tables).min(MAX_TIMEOUTS);
     let silent = timeout * u32::try_from(LATEST * timeouts).unwrap_or(u32::MAX);
     let moving = Duration::from_millis(bytes / BYTES_PER_MS);
     (BASE + moving).saturating_add(silent).saturating_add(longest_delay(config)).min(LONGEST)
+}
+
+/// Packets of one connection, of the one with most, that the injector does more to than to mark them. Timers of different
+/// connections run side by side.
+fn losses(tables: &Tables) -> u64 {
+    let mut losses: BTreeMap<u32, u64> = BTreeMap::new();
+    for Entry { key, actions } in tables.entries() {
+        if actions == (Actions { ecn: actions.ecn, ..Actions::default() }) {
+            continue;
+        }
+        let (flow, packets) = match key {
+            Key::Data { flow, .. } => (flow, 1),
+            Key::Control { flow, nth, .. } => (flow, nth.iter().take(MAX_TIMEOUTS as usize).count() as u64),
+        };
+        *losses.entry(flow.connection()).or_default() += packets;
+    }
+    losses.into_values().max().unwrap_or(0)
 }
 
 /// The longest that the injector holds a packet of the test.
@@ -48,19 +67,48 @@ pub(super) fn longest_delay(config: &TestConfig) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dumper::Psn;
+    use dumper::observation::{Connection, Endpoint};
 
     fn test(text: &str) -> TestConfig {
         corpus::from_toml("test.toml", text).unwrap_or_else(|errors| panic!("{errors}"))
     }
 
+    fn deadline(text: &str) -> Duration {
+        let config =
+            test(&format!("[traffic]\nmin-retransmit-timeout = 14\nmax-retransmit-retry = 7\n{text}"));
+        let end = |host: u8, qpn| Endpoint {
+            ip: [10, 0, 0, host].into(),
+            qpn: Some(qpn),
+            initial_psn: Some(Psn::new(0)),
+        };
+        let connections: Vec<Connection> = (1..=config.traffic.load.connections())
+            .map(|qpn| Connection { requester: end(1, qpn), responder: end(2, qpn) })
+            .collect();
+        of(&config, &p4::translate(&config, &connections).unwrap())
+    }
+
     #[test]
     fn a_test_that_exhausts_its_retries_is_waited_for() {
-        let exhausts = test("[traffic]\nmin-retransmit-timeout = 14\nmax-retransmit-retry = 7\n");
         // Eight times 67 ms, each at its latest.
-        assert!(of(&exhausts, 0) > BASE + Duration::from_micros(67_108 * 4 * 8));
-        assert!(of(&exhausts, 4) > of(&exhausts, 0));
+        let latest = Duration::from_micros(67_108 * 4);
+        let exhausts = deadline("");
+        assert!(exhausts > BASE + latest * 8);
+        let event =
+            |action: &str, packet: &str| format!("[[event]]\nqpn = [1, 2]\n{packet}\ntype = \"{action}\"\n");
+        let two = "num-connections = 2\nmessage-size = 4096\n";
+        let at = |events: &[String]| deadline(&format!("{two}{}", events.concat())) - deadline(two);
+        // Two packets of each connection, side by side with those of the other.
+        let lost = at(&[event("drop", "psn = 1"), event("corrupt", "psn = 2")]);
+        assert!(lost >= latest * 2 && lost < latest * 3, "{lost:?}");
+        // Marks cost no time; of control packets there may be any number.
+        assert!(
+            at(&[event("ecn", "psn = 1"), event("ecn", "packet = \"ack\"\nnth = 1\nevery = 1")]) < latest
+        );
+        let acks = at(&[event("drop", "packet = \"ack\"\nnth = 1\nevery = 1")]);
+        assert!(acks >= latest * 64 && acks < latest * 65, "{acks:?}");
         let endless = test("[traffic]\nmin-retransmit-timeout = 31\n");
-        assert_eq!(of(&endless, 0), LONGEST);
+        assert_eq!(of(&endless, &Tables::default()), LONGEST);
     }
 
     #[test]

@@ -107,7 +107,7 @@ impl Remote {
             of(Role::Responder, responder.connect(&requester_end)),
         )
         .await?;
-        let deadline = deadline::of(config, tables.len());
+        let deadline = deadline::of(config, &tables);
         of(Role::Responder, responder.start(deadline)).await?;
         of(Role::Requester, requester.start(deadline)).await?;
         let settled = of(Role::Requester, requester.settled()).await?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use corpus::{Capabilities, ControlPacket, RoceParameters};
+use corpus::{Capabilities, ControlPacket, Quick, RoceParameters};
 
 use super::qemu::ADDRESSES;
 
@@ -47,6 +47,7 @@ pub fn capabilities() -> Capabilities {
         },
         swaps_nics: false,
         deterministic: false,
+        quick: Some(Quick { max_connections: 16, max_bytes: 2 << 20, timeouts: 14..=14 }),
         ..all
     }
 }

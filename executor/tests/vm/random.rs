@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use corpus::{Host, TestConfig};
+use corpus::{Capabilities, Host, TestConfig};
 use executor::vm::{Kernel, Pairs, capabilities};
 use mutators::{Target, Vocabulary};
 use rand_chacha::ChaCha8Rng;
@@ -28,7 +28,8 @@ fn draw(seed: u64) -> TestConfig {
     let (objectives, kinds) = (Objective::ALL.map(Objective::name), Kind::ALL.map(Kind::name));
     let vocabulary = Vocabulary { objectives: &objectives, kinds: &kinds };
     let general = Target::load("general", Path::new(""), vocabulary).unwrap();
-    let target = general.within(&capabilities()).unwrap();
+    // Without losses long timers take no longer.
+    let target = general.within(&Capabilities { quick: None, ..capabilities() }).unwrap();
     let host = Host { roce: capabilities().fixed, ..TestConfig::default().requester };
     let responder = Host { roce: capabilities().fixed, ..TestConfig::default().responder };
     let mut config = target.random(&[host, responder], &mut ChaCha8Rng::seed_from_u64(seed));

@@ -23,6 +23,7 @@ pub struct Summary<'a> {
     corpus_size: u64,
     elapsed_s: f64,
     executions_per_s: f64,
+    tests_per_s: f64,
     findings: Vec<FindingSummary<'a>>,
 }
 
@@ -47,6 +48,7 @@ impl<'a> Summary<'a> {
         findings: impl IntoIterator<Item = &'a FindingRecord>,
     ) -> Self {
         let elapsed_s = progress.elapsed_ms as f64 / 1e3;
+        let per_second = |count: u64| if elapsed_s > 0.0 { count as f64 / elapsed_s } else { 0.0 };
         let mut findings: Vec<_> = findings.into_iter().collect();
         findings.sort_by_key(|finding| (finding.first_seen_execution, &finding.signature));
         Self {
@@ -62,7 +64,8 @@ impl<'a> Summary<'a> {
             invalid: progress.invalid,
             corpus_size,
             elapsed_s,
-            executions_per_s: if elapsed_s > 0.0 { progress.executions as f64 / elapsed_s } else { 0.0 },
+            executions_per_s: per_second(progress.executions),
+            tests_per_s: per_second(progress.runs),
             findings: findings.into_iter().map(FindingSummary::of).collect(),
         }
     }

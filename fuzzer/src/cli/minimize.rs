@@ -12,7 +12,7 @@ use super::output::{bad_message, complain, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
 use crate::campaign::{self, Idle, Stop};
-use crate::finding::{self, Kept, REPORT, REPRODUCER, WorkError};
+use crate::finding::{self, Answers, Kept, REPORT, REPRODUCER, WorkError};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -83,7 +83,10 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
     let worked = if is_small {
         Ok(())
     } else {
-        with_spinner("minimising", || finding::minimise(&mut record, false, &mut *testbed, None, &stop))
+        with_spinner("minimising", || {
+            let is_over = || stop.is_asked();
+            finding::minimise(&mut record, false, &mut *testbed, None, &is_over, &mut Answers::default())
+        })
     };
     let interrupted = match worked {
         Ok(()) => false,
@@ -116,7 +119,8 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
             record.title.escape_debug(),
             match record.minimized {
                 Minimized::Full => "nothing can be taken away",
-                Minimized::Partial | Minimized::Pending => "interrupted: a smaller test may show it too",
+                Minimized::Partial | Minimized::Pending | Minimized::Flaky =>
+                    "interrupted: a smaller test may show it too",
             },
             kept.folder.join(REPORT).display()
         )),

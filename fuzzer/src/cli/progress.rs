@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::complain;
 use crate::campaign::{BATCH, Event, Limits, Status};
+use crate::report;
 use crate::report::campaign::score;
 
 /// Bytes below which reading takes no time worth a bar.
@@ -128,8 +129,8 @@ struct Shown {
     /// None where stderr is no terminal.
     bar: Option<ProgressBar>,
     line_written: Instant,
-    /// Executions before this start, which say nothing of its rate.
-    executions_before: Option<u64>,
+    /// Executions, and tests in all, before this start: they say nothing of its rates.
+    before: Option<[u64; 2]>,
 }
 
 impl CampaignProgress {
@@ -146,7 +147,7 @@ impl CampaignProgress {
             bar
         });
         let started = Instant::now();
-        let state = Mutex::new(Shown { bar, line_written: started, executions_before: None });
+        let state = Mutex::new(Shown { bar, line_written: started, before: None });
         Self { limits, started, state }
     }
 
@@ -160,17 +161,20 @@ impl CampaignProgress {
                 .say(&format!("found {} at execution {}", finding.signature, finding.first_seen_execution)),
             Event::Minimised(finding) => shown
                 .say(&format!("minimised in {} executions: {}", finding.minimizer_executions, finding.title)),
+            Event::Flaky(finding) => shown.say(&format!("not there each time: {}", finding.title)),
             Event::Note(note) => shown.say(&format!("note: {note}")),
         }
     }
 
     fn show_status(&self, status: &Status, shown: &mut Shown) {
         let executions = status.progress.executions;
-        let before = *shown.executions_before.get_or_insert(executions.saturating_sub(BATCH));
+        let counts = [executions, status.progress.runs];
+        // The first status comes after the first batch.
+        let before = *shown.before.get_or_insert(counts.map(|count| count.saturating_sub(BATCH)));
         let seconds = self.started.elapsed().as_secs_f64();
-        let rate = if seconds > 0.0 { (executions - before) as f64 / seconds } else { 0.0 };
-        let left = self.time_left(status, rate);
-        let message = message(status, rate, left);
+        let rate = |at: usize| if seconds > 0.0 { (counts[at] - before[at]) as f64 / seconds } else { 0.0 };
+        let left = self.time_left(status, rate(0));
+        let message = message(status, rate(1), left);
         match &shown.bar {
             Some(bar) => {
                 let position = match (self.limits.executions, self.limits.duration_s) {
@@ -228,8 +232,9 @@ fn message(status: &Status, rate: f64, left: Option<Duration>) -> String {
     let pending = if status.pending > 0 { " (minimising)" } else { "" };
     let left = left.map(|left| format!(", {} left", humantime::format_duration(left))).unwrap_or_default();
     format!(
-        "{} executions, {rate:.0}/s, corpus {}, median {}, best {}, findings {}{pending}, invalid {}{left}",
+        "{} executions, {} tests/s, corpus {}, median {}, best {}, findings {}{pending}, invalid {}{left}",
         progress.executions,
+        report::campaign::rate(rate),
         status.corpus_size,
         score(status.median),
         score(status.best),

@@ -9,6 +9,7 @@ use super::output::{bad_message, complain, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
 use crate::finding::{self, Document, Instead, Kept, ReadError, ReplayError, Replayed};
+use crate::repeat::Frequency;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -17,7 +18,8 @@ Examples:
   lumina-fuzz replay night --nic ./new-firmware.toml          are they gone?
 
 A finding is run on the copies of the NIC profiles that it keeps, unless --nic names others. One line for each: \
-reproduced or not.
+reproduced or not. Where two runs of a test are not alike (--testbed vm), it is run five times, of which three have to \
+show it.
 
 Exit codes: 0 all are reproduced, 1 failed, 2 usage or bad input, 4 at least one is not reproduced.";
 
@@ -46,6 +48,9 @@ struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
     reproduced: bool,
+    /// In how many of how many runs.
+    #[serde(flatten)]
+    frequency: Option<Frequency>,
     /// Signatures that were seen instead.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     seen: Vec<String>,
@@ -100,8 +105,12 @@ fn replay_one(folder: &Path, instead: &Instead) -> (Line, Exit) {
     };
     let line = Line::of(&kept);
     match finding::replay(&kept, instead) {
-        Ok(Replayed::Reproduced) => (Line { reproduced: true, ..line }, Exit::Done),
-        Ok(Replayed::NotReproduced { seen }) => (Line { seen, ..line }, Exit::NotReproduced),
+        Ok(Replayed::Reproduced { frequency }) => {
+            (Line { reproduced: true, frequency: Some(frequency), ..line }, Exit::Done)
+        }
+        Ok(Replayed::NotReproduced { seen, frequency }) => {
+            (Line { seen, frequency: Some(frequency), ..line }, Exit::NotReproduced)
+        }
         Ok(Replayed::Invalid { reason }) => (Line { error: Some(reason), ..line }, Exit::NotReproduced),
         Err(ReplayError::Read(error)) => (Line::unreadable(folder, &error), Exit::Usage),
         Err(ReplayError::Judge(error)) => {
@@ -120,6 +129,7 @@ impl Line {
             signature: Some(signature),
             title: Some(title),
             reproduced: false,
+            frequency: None,
             seen: Vec::new(),
             error: None,
         }
@@ -133,6 +143,7 @@ impl Line {
             signature: None,
             title: None,
             reproduced: false,
+            frequency: None,
             seen: Vec::new(),
             error: Some(error.to_string()),
         }
@@ -146,11 +157,12 @@ impl Line {
         };
         // A finding from somebody else must not write on the terminal what it likes.
         let title = self.title.as_deref().unwrap_or_default().escape_debug();
-        let more = match (&self.error, self.seen.as_slice()) {
-            (Some(error), _) => format!(" ({error})"),
-            (None, []) => String::new(),
-            (None, seen) => format!(" (seen: {})", seen.join(", ")),
-        };
+        // One run of one goes without saying.
+        let often = self.frequency.filter(|frequency| frequency.runs > 1).map(|often| often.to_string());
+        let others =
+            (!self.reproduced && !self.seen.is_empty()).then(|| format!("seen: {}", self.seen.join(", ")));
+        let more: Vec<String> = self.error.clone().into_iter().chain(often).chain(others).collect();
+        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join("; ")) };
         format!("{verdict:<15} {}  {title}{more}\n", self.path)
     }
 }

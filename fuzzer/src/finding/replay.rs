@@ -5,17 +5,23 @@ use executor::{Nic, TestbedName, Testbeds};
 use super::read::nic_of;
 use super::{Kept, ReadError};
 use crate::campaign::InMemory;
-use crate::judge::{JudgeError, Verdict, judge};
+use crate::judge::{JudgeError, Verdict};
+use crate::repeat::{self, Frequency};
 
 /// What came of running a finding's test again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replayed {
-    /// The same signature.
-    Reproduced,
-    /// Others, or none.
+    /// The same signature, often enough.
+    Reproduced {
+        /// How often.
+        frequency: Frequency,
+    },
+    /// Others, or none, or not often enough.
     NotReproduced {
-        /// Signatures that the test showed instead.
+        /// Signatures that a run showed.
         seen: Vec<String>,
+        /// How often it was there.
+        frequency: Frequency,
     },
     /// The test could not be judged.
     Invalid {
@@ -70,22 +76,18 @@ impl Kept {
     }
 }
 
-/// Runs a finding's test again.
+/// Runs a finding's test again; several times, where one run does not say all.
 ///
 /// # Errors
 /// What the finding keeps is not as it was, or the testbed fails.
 pub fn replay(kept: &Kept, instead: &Instead) -> Result<Replayed, ReplayError> {
     let mut testbed = kept.testbeds(instead)?.testbed();
     let config = kept.clone().with_seed(instead.seed).reproducer;
-    Ok(match judge(&mut *testbed, &config, &InMemory::default())? {
+    let signature = &kept.document.signature;
+    let (said, frequency) = repeat::frequency(&mut *testbed, &config, signature, &InMemory::default())?;
+    Ok(match said {
+        Verdict::Judged(_) if frequency.is_confirmed() => Replayed::Reproduced { frequency },
+        Verdict::Judged(judged) => Replayed::NotReproduced { seen: judged.signatures(), frequency },
         Verdict::Invalid { reason } => Replayed::Invalid { reason },
-        Verdict::Judged(judged) => {
-            let seen = judged.signatures();
-            if seen.contains(&kept.document.signature) {
-                Replayed::Reproduced
-            } else {
-                Replayed::NotReproduced { seen }
-            }
-        }
     })
 }

@@ -1,16 +1,18 @@
 //! What is done with a finding: minimise its test, and say what that shows.
 
-use corpus::{FindingRecord, Minimized, TestConfig};
+use std::collections::HashMap;
+
+use corpus::{FindingRecord, Key, Minimized, TestConfig};
 use executor::Testbed;
 use mutators::swap_nics;
 use scoring::Kind;
 use scoring::score::Reference;
 
-use crate::campaign::{InMemory, Stop};
+use crate::campaign::InMemory;
 use crate::judge::{JudgeError, Judged, Verdict, judge};
 use crate::measure::{Measurements, measure};
 use crate::minimize::minimize;
-use crate::repeat;
+use crate::repeat::{self, Frequency};
 use crate::report;
 
 /// Why work on a finding ended early.
@@ -19,52 +21,73 @@ pub enum WorkError {
     /// The testbed, or what keeps reference runs.
     #[error(transparent)]
     Judge(#[from] JudgeError),
-    /// Somebody asked to stop; the finding is as it was.
+    /// It is to end before it is done.
     #[error("interrupted")]
     Interrupted,
 }
 
+/// What a minimiser has learnt, so that one that is interrupted can go on: with the same answers it asks the same questions,
+/// up to the first new one.
+#[derive(Debug, Default)]
+pub struct Answers {
+    /// The test that it began with.
+    start: Option<TestConfig>,
+    /// Whether a test shows the finding.
+    known: HashMap<Key, bool>,
+}
+
 /// Makes the reproducer of a finding smaller, by at most `budget` runs, references included. Without a budget it goes on
-/// to the end. NICs that have changed places come back to those that the campaign gave them, if it shows there too.
+/// to the end, unless it `is_over` before. NICs that have changed places come back to those that the campaign gave them, if it
+/// shows there too.
 ///
 /// # Errors
-/// See [`WorkError`]. The reproducer is then the smallest test so far.
+/// See [`WorkError`]. The reproducer is then the smallest test so far, and with the same answers another call goes on.
 pub fn minimise(
     finding: &mut FindingRecord,
     has_swapped_nics: bool,
     testbed: &mut dyn Testbed,
     budget: Option<u64>,
-    stop: &Stop,
+    is_over: &dyn Fn() -> bool,
+    answers: &mut Answers,
 ) -> Result<(), WorkError> {
     let baselines = InMemory::default();
+    let spent = finding.minimizer_executions;
     let mut runs = 0;
     let mut is_cut = false;
     let mut smallest = None;
+    let Answers { start, known } = answers;
+    let start = &*start.get_or_insert_with(|| finding.reproducer.clone());
     let mut shows = |config: &TestConfig| {
-        if stop.is_asked() {
-            return Err(WorkError::Interrupted);
-        }
-        // A test and its reference.
-        if budget.is_some_and(|budget| runs + baselines.runs() + 2 > budget) {
-            is_cut = true;
-            return Ok(false);
-        }
-        let (shows, tried) = repeat::shows(testbed, config, &finding.signature, &baselines)?;
-        runs += tried;
+        let key = Key::of(config);
+        let shows = match known.get(&key) {
+            Some(shows) => *shows,
+            None if is_over() => return Err(WorkError::Interrupted),
+            // A test and its reference.
+            None if budget.is_some_and(|budget| spent + runs + baselines.runs() + 2 > budget) => {
+                is_cut = true;
+                return Ok(false);
+            }
+            None => {
+                let (shows, tried) = repeat::shows(testbed, config, &finding.signature, &baselines)?;
+                runs += tried;
+                known.insert(key, shows);
+                shows
+            }
+        };
         if shows {
             smallest = Some(config.clone());
         }
         Ok(shows)
     };
     let minimised = if has_swapped_nics {
-        let mut as_given = finding.reproducer.clone();
+        let mut as_given = start.clone();
         swap_nics(&mut as_given);
-        shows(&as_given).map(|shows| if shows { as_given } else { finding.reproducer.clone() })
+        shows(&as_given).map(|shows| if shows { as_given } else { start.clone() })
     } else {
-        Ok(finding.reproducer.clone())
+        Ok(start.clone())
     }
     .and_then(|start| minimize(&start, budget, &mut shows));
-    finding.minimizer_executions = finding.minimizer_executions.saturating_add(runs + baselines.runs());
+    finding.minimizer_executions = spent.saturating_add(runs + baselines.runs());
     match minimised {
         Ok(minimised) => {
             finding.reproducer = minimised.config;
@@ -85,6 +108,8 @@ pub fn minimise(
 pub struct Reproduced {
     /// Its run.
     pub judged: Box<Judged>,
+    /// How often it shows.
+    pub frequency: Frequency,
     /// The numbers behind it, once the reproducer is minimised: before that there may be more than one thing in it.
     pub measurements: Measurements,
     /// How often it shows, where that is not always, and how sure it is that something is slow.
@@ -101,9 +126,11 @@ pub fn reproduce(
     testbed: &mut dyn Testbed,
 ) -> Result<Option<Reproduced>, JudgeError> {
     let baselines = InMemory::default();
-    let (judged, frequency) =
-        repeat::frequency(testbed, &finding.reproducer, &finding.signature, &baselines)?;
-    let Some(judged) = judged else { return Ok(None) };
+    let (said, frequency) = repeat::frequency(testbed, &finding.reproducer, &finding.signature, &baselines)?;
+    let Verdict::Judged(judged) = said else { return Ok(None) };
+    if frequency.seen == 0 {
+        return Ok(None);
+    }
     let mut notes = Vec::new();
     if !frequency.is_confirmed() {
         notes.push(frequency.to_string());
@@ -112,10 +139,10 @@ pub fn reproduce(
         notes.extend(slower_than_without_events(&finding.reproducer, testbed)?);
     }
     let measurements = match finding.minimized {
-        Minimized::Pending => Measurements::default(),
+        Minimized::Pending | Minimized::Flaky => Measurements::default(),
         Minimized::Partial | Minimized::Full => measure(finding, &judged, testbed)?,
     };
-    Ok(Some(Reproduced { judged, measurements, notes }))
+    Ok(Some(Reproduced { judged, frequency, measurements, notes }))
 }
 
 /// How sure it is that connections without events are slower than without anybody's, on a testbed whose times vary: their

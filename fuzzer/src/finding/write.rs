@@ -151,8 +151,21 @@ fn write_into(
         let subject = Subject { finding, anomaly, judged, measured: &measurements.measured, nics };
         put(&folder.join(REPORT), report::text(&subject).as_bytes())?;
     }
+    put_document(folder, document)
+}
+
+/// Says in a finding's folder how often its campaign has seen it.
+///
+/// # Errors
+/// The document cannot be written.
+pub fn count(mut kept: Kept, sightings: u64) -> Result<(), WriteError> {
+    kept.document.sightings = sightings;
+    put_document(&kept.folder, &kept.document)
+}
+
+fn put_document(folder: &Path, document: &Document) -> Result<(), WriteError> {
     let path = folder.join(DOCUMENT);
-    let json = serde_json::to_string_pretty(&document)
+    let json = serde_json::to_string_pretty(document)
         .map_err(|error| WriteError::Io { path: path.clone(), source: error.into() })?;
     put(&path, format!("{json}\n").as_bytes())
 }

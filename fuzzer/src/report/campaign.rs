@@ -36,12 +36,12 @@ pub fn text(
 ) -> String {
     let progress = status.progress;
     let seconds = progress.elapsed_ms as f64 / 1e3;
-    let rate = if seconds > 0.0 { progress.executions as f64 / seconds } else { 0.0 };
+    let rate = rate(if seconds > 0.0 { progress.runs as f64 / seconds } else { 0.0 });
     let mut text = header(settings, folder);
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "\n{} executions in {}, {rate:.0}/s ({} more of reference tests, {} of the minimiser), {} invalid\n\
+        "\n{} executions in {} ({} more of reference tests, {} of the minimiser; {rate} tests/s in all), {} invalid\n\
          corpus {}, median score {}, best {}\n{end}",
         progress.executions,
         humantime::format_duration(std::time::Duration::from_millis(progress.elapsed_ms)),
@@ -83,6 +83,7 @@ fn one(text: &mut String, finding: &FindingRecord, measured: &[Measured], folder
         Minimized::Pending => "not minimised yet",
         Minimized::Partial => "minimised as far as the budget went",
         Minimized::Full => "minimised",
+        Minimized::Flaky => "not minimised, as it does not show each time",
     };
     let _ = writeln!(text, "\n  {}", finding.title);
     for (what, value) in measure::lines(measured) {
@@ -96,6 +97,12 @@ fn one(text: &mut String, finding: &FindingRecord, measured: &[Measured], folder
         finding.first_seen_execution,
         folder.join(FINDINGS).join(&finding.id).join(REPORT).display(),
     );
+}
+
+/// Tests per second, for people: a simulated testbed runs hundreds, guests a few.
+#[must_use]
+pub fn rate(per_second: f64) -> String {
+    if per_second < 10.0 { format!("{per_second:.1}") } else { format!("{per_second:.0}") }
 }
 
 /// A score, for people.

@@ -75,13 +75,8 @@ pub fn text(subject: &Subject<'_>) -> String {
     prose(
         &mut text,
         &format!(
-            "Seen by {} of the campaign, first by number {}. `lumina-fuzz replay FOLDER` (the one of this file) runs \
-             reproducer.toml again; trace.pcapng has the packets of its run, for Wireshark.",
-            if finding.sightings == 1 {
-                "1 execution".into()
-            } else {
-                format!("{} executions", finding.sightings)
-            },
+            "Seen first by execution {} of the campaign; finding.json says by how many. `lumina-fuzz replay FOLDER` (the \
+             one of this file) runs reproducer.toml again; trace.pcapng has the packets of its run, for Wireshark.",
             finding.first_seen_execution
         ),
     );
@@ -160,6 +155,9 @@ fn what_was_measured(text: &mut String, measured: &[Measured]) {
 fn minimised(finding: &FindingRecord) -> String {
     let after = format!("after {} executions of the minimiser", finding.minimizer_executions);
     match finding.minimized {
+        Minimized::Flaky => "This is the test that showed it first; it is not minimised, as it does not show it often enough to \
+                             tell which smaller one does."
+            .into(),
         Minimized::Pending => "This is the test that showed it first; it is not minimised yet.".into(),
         Minimized::Partial => format!(
             "This is the smallest test that was found {after}, whose budget ended; `lumina-fuzz minimize FOLDER` \

@@ -8,8 +8,8 @@ use crate::rules::Rule::{
     CompletionMissing, DeliveredNotOnce, DeliveredWrong, DeliveredYetMissing, DiscardsUnexplained,
     InnocentSuffers, MsnWrong, NakAgain, NakIgnored, NakMissing, NakWithoutCause, NakWrongPsn, PairDiscards,
     PsnSkipped, ReissueAddress, RequestNeverAnswered, ResponseGap, ResponseLength, ResponsePosition,
-    ResponseUnrequested, ResumeEarly, ResumeLate, RetransmissionWithoutCause, RetryAfterFatalNak,
-    RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
+    ResponseUnrequested, ResumeEarly, ResumeLate, RetransmissionWithoutCause, RetriesBeyondBudget,
+    RetryAfterFatalNak, RnrRetriesBeyondBudget, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
 };
 
 /// What a broken rule makes of a test besides.
@@ -167,6 +167,8 @@ pub const CONSEQUENCES: &[Consequence] = &[
     ),
     row(RetryAfterFatalNak, &[], &[Cause::Timeouts], "what is refused for good is repeated until retries are spent"),
     row(RequestNeverAnswered, &[CompletionMissing], &[], "what is neither repeated nor reported to have failed never completes"),
+    row(RetriesBeyondBudget, &[CompletionMissing], &[], "what is repeated without end never completes"),
+    row(RnrRetriesBeyondBudget, &[CompletionMissing], &[], "what is repeated without end never completes"),
     row(RnrWaitShort, &[], &[Cause::Timeouts], "a retry that is too soon may look like an expiry"),
     shared(
         DeliveredYetMissing,

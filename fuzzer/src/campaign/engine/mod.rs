@@ -1,11 +1,13 @@
 //! The search: batches of tests, in parallel, and the decisions about them, one after the other.
 
+mod counted;
 mod findings;
 mod outcome;
 mod steady;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,6 +17,7 @@ use executor::Testbed;
 use mutators::Target;
 use rayon::prelude::*;
 
+use self::counted::Counted;
 use self::outcome::outcome_of;
 use crate::campaign::baselines::Stored;
 use crate::campaign::candidates::Candidates;
@@ -26,6 +29,7 @@ use crate::campaign::schedule::Schedule;
 use crate::campaign::settings::Settings;
 use crate::campaign::stop::{End, Stop};
 use crate::campaign::summary::Summary;
+use crate::finding::Answers;
 use crate::judge::judge;
 
 /// How often `summary.json` is written, at most.
@@ -69,6 +73,8 @@ pub enum Event<'a> {
     Found(&'a FindingRecord),
     /// A finding's test is as small as it gets in its budget.
     Minimised(&'a FindingRecord),
+    /// A finding is not there each time that its test runs.
+    Flaky(&'a FindingRecord),
     /// Something that the user should know.
     Note(&'a str),
 }
@@ -103,6 +109,14 @@ pub struct Engine<'a> {
     checkpoint_made: Instant,
     flushed: Mutex<Instant>,
     is_alarmed: bool,
+    /// Whether the testbed does the same with the same test.
+    is_deterministic: bool,
+    /// Time that minimising has taken since `started`.
+    minimised_for: Duration,
+    /// Tests that ran, in all resumptions.
+    runs: AtomicU64,
+    /// What interrupted minimisers have learnt, by signature.
+    answers: Mutex<HashMap<String, Answers>>,
 }
 
 /// Share of invalid tests, in percent, above which something is wrong with the testbed.
@@ -140,6 +154,10 @@ impl<'a> Engine<'a> {
             checkpoint_made: now,
             flushed: Mutex::new(now),
             is_alarmed: false,
+            is_deterministic: (setup.testbed)().capabilities().deterministic,
+            minimised_for: Duration::ZERO,
+            runs: AtomicU64::new(progress.runs),
+            answers: Mutex::default(),
             setup,
         })
     }
@@ -150,7 +168,7 @@ impl<'a> Engine<'a> {
     /// # Errors
     /// The testbed fails, or what is observed cannot be kept; a full disk is no error but an end.
     pub fn run(mut self) -> Result<(End, Status), CampaignError> {
-        let end = match self.search() {
+        let end = match self.search().and_then(|end| self.minimise_the_rest().map(|()| end)) {
             // Whatever limit was reached too: findings wait to be minimised.
             Ok(_) if self.setup.stop.is_asked() && self.pending().next().is_some() => End::Interrupted,
             Ok(end) => end,
@@ -211,6 +229,22 @@ impl<'a> Engine<'a> {
         self.elapsed_before + self.started.elapsed()
     }
 
+    /// Notes how long it has run, and how many tests.
+    fn clock(&mut self) {
+        self.progress.elapsed_ms = u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.progress.runs = self.runs.load(Ordering::Relaxed);
+    }
+
+    /// Whether nothing more is to be begun.
+    fn is_over(&self) -> bool {
+        self.setup.stop.is_asked() || self.is_time_over()
+    }
+
+    /// A testbed whose tests are counted.
+    fn testbed(&self) -> Counted<'_> {
+        Counted::new((self.setup.testbed)(), &self.runs)
+    }
+
     fn is_time_over(&self) -> bool {
         let limit = self.setup.settings.limits.duration_s;
         limit.is_some_and(|limit| self.elapsed() >= Duration::from_secs(limit))
@@ -226,7 +260,7 @@ impl<'a> Engine<'a> {
         let executed: Vec<Option<Executed>> = numbers
             .par_iter()
             .with_max_len(1)
-            .map_init(self.setup.testbed, |testbed, number| self.execute(*number, testbed, &baselines))
+            .map_init(|| self.testbed(), |testbed, number| self.execute(*number, testbed, &baselines))
             .collect::<Result<_, _>>()?;
         // What was interrupted leaves a gap; what is recorded behind it waits for the next start.
         let executed: Vec<Executed> = executed.into_iter().map_while(|one| one).collect();
@@ -300,12 +334,12 @@ impl<'a> Engine<'a> {
     fn execute(
         &self,
         number: u64,
-        testbed: &mut Box<dyn Testbed>,
+        testbed: &mut dyn Testbed,
         baselines: &Stored<'_>,
     ) -> Result<Option<Executed>, CampaignError> {
         let setup = &self.setup;
         let recorded = setup.store.evaluation(number)?;
-        if recorded.is_none() && (setup.stop.is_asked() || self.is_time_over()) {
+        if recorded.is_none() && self.is_over() {
             return Ok(None);
         }
         let candidate = self.candidates().draw(number, &self.pool, setup.store)?;
@@ -313,10 +347,10 @@ impl<'a> Engine<'a> {
         if let Some(evaluation) = recorded {
             return Ok(Some(Executed { evaluation, is_stuck }));
         }
-        let outcome = outcome_of(judge(testbed.as_mut(), &candidate.config, baselines)?);
+        let outcome = outcome_of(judge(testbed, &candidate.config, baselines)?);
         let outcome = match outcome {
-            Outcome::Scored(scores) if !testbed.capabilities().deterministic => {
-                let again = || Ok(outcome_of(judge(testbed.as_mut(), &candidate.config, baselines)?));
+            Outcome::Scored(scores) if !self.is_deterministic => {
+                let again = || Ok(outcome_of(judge(testbed, &candidate.config, baselines)?));
                 Outcome::Scored(self.steady(number, scores, again)?)
             }
             outcome => outcome,
@@ -360,7 +394,7 @@ impl<'a> Engine<'a> {
         }
         self.progress.executions = *number;
         self.progress.reference_executions += new_references.len() as u64;
-        self.progress.elapsed_ms = u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.clock();
         let findings: Vec<FindingRecord> =
             changed.iter().filter_map(|signature| self.findings.get(signature)).cloned().collect();
         self.setup.store.decide(&Decision {
@@ -416,7 +450,7 @@ impl<'a> Engine<'a> {
     /// Saves everything.
     fn finish(&mut self) -> Result<(), CampaignError> {
         self.setup.store.checkpoint()?;
-        self.write_findings()?;
+        self.count_sightings()?;
         self.write_summary()
     }
 

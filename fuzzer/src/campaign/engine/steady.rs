@@ -6,17 +6,15 @@ use super::Engine;
 use crate::campaign::error::CampaignError;
 use crate::campaign::retention::score;
 
-/// How often a test is run again that would be kept for its score: with the first run these have a median.
-const AGAIN: usize = 2;
-
 impl Engine<'_> {
     /// The scores that a test enters the corpus with: those of its only run if that is not above the median, so that
-    /// nobody keeps it for its score, else those of the run with the median score. What any run showed was seen.
+    /// nobody keeps it for its score, else the lower ones of two runs: what is kept has scored above the median twice. What
+    /// either run showed was seen.
     pub(super) fn steady(
         &self,
         number: u64,
         first: Scores,
-        mut again: impl FnMut() -> Result<Outcome, CampaignError>,
+        again: impl FnOnce() -> Result<Outcome, CampaignError>,
     ) -> Result<Scores, CampaignError> {
         let settings = self.setup.settings;
         let is_known = |signature: &str| self.findings.contains_key(signature) || settings.ignores(signature);
@@ -25,31 +23,23 @@ impl Engine<'_> {
         if self.schedule.is_initial(number) || !above {
             return Ok(first);
         }
-        let mut runs = vec![first];
-        for _ in 0..AGAIN {
-            if let Outcome::Scored(scores) = again()? {
-                runs.push(scores);
-            }
-        }
-        Ok(median_of(runs, value))
+        Ok(match again()? {
+            Outcome::Scored(second) => lower_of(first, second, value),
+            Outcome::Invalid { .. } => first,
+        })
     }
 }
 
-/// The run with the median score, of two the lower one, with the sightings and references of all.
-fn median_of(mut runs: Vec<Scores>, value: impl Fn(&Scores) -> f64) -> Scores {
-    let (mut sightings, mut references) = (Vec::new(), Vec::new());
-    for run in &runs {
-        for sighting in &run.sightings {
-            let is_new = |one: &&corpus::Sighting| one.signature == sighting.signature;
-            if sightings.iter().find(is_new).is_none() {
-                sightings.push(sighting.clone());
-            }
+/// The run with the lower score, with the sightings and references of both.
+fn lower_of(first: Scores, second: Scores, value: impl Fn(&Scores) -> f64) -> Scores {
+    let (mut lower, other) = if value(&second) < value(&first) { (second, first) } else { (first, second) };
+    for sighting in other.sightings {
+        if lower.sightings.iter().all(|known| known.signature != sighting.signature) {
+            lower.sightings.push(sighting);
         }
-        references.extend(run.references.iter().copied());
     }
-    runs.sort_by(|a, b| value(a).total_cmp(&value(b)));
-    let median = runs.swap_remove((runs.len() - 1) / 2);
-    Scores { sightings, references, ..median }
+    lower.references.extend(other.references);
+    lower
 }
 
 #[cfg(test)]
@@ -63,12 +53,16 @@ mod tests {
     }
 
     #[test]
-    fn the_median_run_stands_for_all_and_nothing_seen_is_lost() {
+    fn the_lower_run_stands_for_both_and_nothing_seen_is_lost() {
         let value = |scores: &Scores| scores.objectives["fsm"];
-        let median = median_of(vec![run(0.9, "a"), run(0.1, "b"), run(0.4, "a")], value);
-        assert!((value(&median) - 0.4).abs() < 1e-12);
-        let seen: Vec<&str> = median.sightings.iter().map(|one| one.signature.as_str()).collect();
-        assert_eq!(seen, ["a", "b"]);
-        assert!((value(&median_of(vec![run(0.9, "a"), run(0.2, "a")], value)) - 0.2).abs() < 1e-12);
+        let seen = |scores: &Scores| -> Vec<String> {
+            scores.sightings.iter().map(|one| one.signature.clone()).collect()
+        };
+        for (first, second, all) in [(0.9, 0.4, ["b", "a"]), (0.4, 0.9, ["a", "b"])] {
+            let lower = lower_of(run(first, "a"), run(second, "b"), value);
+            assert!((value(&lower) - 0.4).abs() < 1e-12);
+            assert_eq!(seen(&lower), all);
+        }
+        assert_eq!(seen(&lower_of(run(0.9, "a"), run(0.2, "a"), value)), ["a"]);
     }
 }
