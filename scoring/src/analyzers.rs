@@ -41,6 +41,7 @@ pub const ALL: &[Analyzer] = &[
             Rule::AckPassesRead,
             Rule::AckMissing,
             Rule::ReackMissing,
+            Rule::RereadMissing,
             Rule::RetransmissionWithoutCause,
             Rule::ResumeLate,
             Rule::ResumeEarly,

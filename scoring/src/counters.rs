@@ -76,6 +76,7 @@ impl Cause {
             Self::SequenceNaksHeard => (counted - doubts.sequence_naks_heard, counted),
             Self::RnrNaksHeard => (counted - doubts.rnr_naks_heard, counted),
             Self::ImpliedNaks => (counted - doubts.implied_naks, counted + doubts.more_implied_naks),
+            Self::Retransmissions => (counted - doubts.retransmissions, counted),
             _ => (counted, counted),
         }
     }

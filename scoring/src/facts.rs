@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cnp::CnpCounts;
 use crate::gbn::ConnectionTracker;
-use crate::retransmission::Retransmission;
+use crate::retransmission::{Retransmission, Trigger};
 use crate::sides::{Side, Sides};
 
 /// What the trace shows of one host: how often each cause of a counter happened.
@@ -61,6 +61,8 @@ pub struct Doubts {
     pub implied_naks: u64,
     /// Gaps in responses beside the certain implied NAKs: the requester was going back for another reason.
     pub more_implied_naks: u64,
+    /// Among the retransmissions: what it began again after an RNR NAK, which is counted by itself.
+    pub retransmissions: u64,
 }
 
 /// Packets sent by, delivered to and corrupted on their way to each host.
@@ -104,9 +106,11 @@ pub(crate) fn of_transport(
             facts[sender.other().index()].marked_delivered += count.marked;
         }
     }
-    let mut repeated: BTreeMap<usize, u64> = BTreeMap::new();
+    let mut repeated: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
     for entry in retransmissions {
-        *repeated.entry(entry.connection).or_default() += 1;
+        let (all, refused) = repeated.entry(entry.connection).or_default();
+        *all += 1;
+        *refused += u64::from(entry.trigger == Trigger::Rnr);
     }
     for tracker in trackers {
         let Some(asks) = sides.of(tracker.pair().connection.requester.ip) else { continue };
@@ -128,7 +132,9 @@ pub(crate) fn of_transport(
             asks.doubts.rnr_naks_heard += counts.rnr_naks_heard;
             asks.doubts.implied_naks += counts.implied_naks;
         }
-        asks.retransmissions += repeated.get(&tracker.number()).copied().unwrap_or(0);
+        let (all, refused) = repeated.get(&tracker.number()).copied().unwrap_or_default();
+        asks.retransmissions += all;
+        asks.doubts.retransmissions += refused;
     }
     facts
 }

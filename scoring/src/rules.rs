@@ -74,6 +74,10 @@ rules! {
     ReackMissing = "reack-missing", GbnViolation,
         "a duplicate Send or Write with AckReq is acknowledged again",
         "IBA vol. 1, 9.7.5.1";
+    /// A duplicate Read request that is never answered.
+    RereadMissing = "reread-missing", GbnViolation,
+        "a duplicate Read request is executed again, and answered from its PSN on",
+        "IBA vol. 1, 9.7.5.1.2";
     /// A retransmission that neither a NAK nor an expired timer explains.
     RetransmissionWithoutCause = "retransmission-without-cause", GbnViolation,
         "a retransmission follows a NAK, an implied NAK, or an expiry of the ACK timer",
@@ -261,6 +265,7 @@ impl Rule {
                 | Self::ResponseGap
                 | Self::NakMissing
                 | Self::ReackMissing
+                | Self::RereadMissing
                 | Self::AckMissing
                 | Self::ResponseMsn
                 | Self::RetriesBelowBudget

@@ -105,3 +105,24 @@ fn giving_up_counts_one_more_timeout() {
     assert_eq!(remarks(&outcome, 0, "local_ack_timeout_err", |moved| moved - 2), named);
     assert_eq!(remarks(&outcome, 0, "local_ack_timeout_err", |moved| moved + 1), named);
 }
+
+/// rdma_rxe counts RNR NAKs by themselves, and going back after one as nothing else (seen on Linux 6.1).
+#[test]
+fn what_an_rnr_nak_makes_it_repeat_may_be_counted_or_not() {
+    let remarks = |world: &World, moved| {
+        let requester = Some(counters::of(&[("completer_retry_err", moved)]));
+        let observation = dumper::Observation { requester, ..synthetic::run(world).observation };
+        let analysis = analyze(&observation, Options { config: Some(&config_of(world)) });
+        analysis.anomalies.kept().iter().map(scoring::Anomaly::signature).collect::<Vec<_>>()
+    };
+    let mut refused = World::with(vec![Message::new(Verb::Send, 100)]);
+    refused.connections[0].not_ready = vec![(0, 1)];
+    let mut lost = World::with(vec![Message::new(Verb::Send, 100)]);
+    lost.faults = vec![Fault { connection: 1, target: Target::Psn(1, 1), action: Action::Drop }];
+    let named = vec!["counter-mismatch/requester/counter-differs/completer_retry_err".to_owned()];
+    for (world, moved, expected) in
+        [(&refused, 0, &[][..]), (&refused, 1, &[]), (&lost, 1, &[]), (&lost, 0, &named)]
+    {
+        assert_eq!(remarks(world, moved), expected);
+    }
+}

@@ -332,6 +332,29 @@ fn a_lost_repeated_ack() {
     Judge { discards: [Some(0), Some(3)], ..judge() }.silent(&duplicate(""));
 }
 
+/// A Read whose response is lost, and asked for again twice.
+#[test]
+fn a_repeated_read_that_is_not_answered() {
+    let repeated = |answer: &str| {
+        format!(
+            "0    > READ 1 bytes=1000
+             5000 < READ_RESPONSE_ONLY 1 msn=1 drop
+             +100000000 > READ 1 bytes=1000
+             {answer}
+             +120000000 > READ 1 bytes=1000
+             +5000 < READ_RESPONSE_ONLY 1 msn=1"
+        )
+    };
+    judge().gives(&repeated(""), &["gbn-violation/responder/reread-missing/in-order c1 @3"]);
+    judge().silent(&repeated("+5000 < READ_RESPONSE_ONLY 1 msn=1 drop"));
+    Judge { discards: [Some(0), Some(3)], ..judge() }.silent(&repeated(""));
+    // The only repetition that is not answered may have been lost behind the switch, where nobody counts.
+    let uncounted = || Judge { discards: [None; 2], ..judge() };
+    uncounted().silent(&repeated(""));
+    let again = "+120000000 > READ 1 bytes=1000";
+    uncounted().gives(&repeated(again), &["gbn-violation/responder/reread-missing/in-order c1 @4"]);
+}
+
 /// An ACK that is asked for, `answer`, and long after it the repetition.
 fn asked(answer: &str) -> String {
     format!(

@@ -334,6 +334,7 @@ pub const FIELDS: &[Field] = &[
     offset("quirks.ack-psn-offset", "Responder: added to the PSN of ACKs that end a message."),
     fault("quirks.reack-own-psn", "Responder: duplicates are acknowledged with their own PSN, not with the latest."),
     fault("quirks.reack-missing", "Responder: duplicates are not acknowledged again."),
+    fault("quirks.reread-missing", "Responder: duplicate Reads are not answered."),
     every("quirks.ack-missing-every", "Responder: every n-th owed ACK is not sent."),
     fault("quirks.ack-passes-read", "Responder: ACKs overtake Read responses that wait."),
     offset("quirks.msn-offset", "Responder: added to the MSN of every ACK and response."),

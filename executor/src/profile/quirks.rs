@@ -21,6 +21,8 @@ pub struct Quirks {
     pub reack_own_psn: bool,
     /// Responder: duplicates are not acknowledged again.
     pub reack_missing: bool,
+    /// Responder: duplicate Reads are not answered.
+    pub reread_missing: bool,
     /// Responder: every n-th owed ACK is not sent.
     pub ack_missing_every: u32,
     /// Responder: ACKs overtake Read responses that wait.

@@ -104,6 +104,7 @@ pub(crate) const CASES: &[Case] = &[
     responder("ack-psn-offset = 1", WRITE, "ack-beyond-data"),
     responder("reack-own-psn = true", FOUR_ACKS_LOST, "ack-regresses"),
     responder("reack-missing = true", WRITE_ACK_LOSS, "reack-missing"),
+    responder("reread-missing = true", READ_LOSS, "reread-missing"),
     responder("ack-missing-every = 5", WRITE, "ack-missing"),
     on(
         "[responder]

@@ -271,6 +271,9 @@ impl Responder {
                 self.refuse_for_good(NakCode::RemoteAccessError);
                 return;
             }
+            if cx.profile.quirks.reread_missing {
+                return;
+            }
             let latency = cx.draw(cx.profile.retransmission.nack_reaction_ns.read);
             self.answer_read(packet, offset, latency, cx);
             return;

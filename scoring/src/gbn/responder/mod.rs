@@ -155,10 +155,8 @@ impl Responder {
             }
             // While nobody can say whether it takes anything, it owes nothing.
             if self.uncertain.is_none() {
-                let (psn, sequence, since) =
-                    (packet.psn, packet.sequence, ledger.shared_path.at(packet.time));
-                let owed = OwedAck { psn, sequence, since, unanswered: 0 };
-                if packet.opcode.class() == Class::ReadRequest {
+                let owed = OwedAck::of(packet, ledger);
+                if owed.is_read {
                     self.asked_read.get_or_insert(owed);
                 } else if packet.ack_req && packet.opcode.class().is_data() {
                     self.asked = Some(owed);
@@ -215,17 +213,16 @@ impl Responder {
             self.repeated = Some((from, to));
         }
         self.step(Event::TakeDuplicate, packet, ledger, String::new);
-        // Only what it has acknowledged is certainly a duplicate to the responder; the rest may have been lost
-        // behind the switch. Reads and atomics are answered by their responses.
+        // Only what it has acknowledged, or answered, is certainly a duplicate to the responder; the rest may have been lost
+        // behind the switch.
         let is_duplicate = !packet.end().is_after(self.acknowledged);
-        let asks = packet.ack_req && packet.opcode.class().is_data();
+        let owed = OwedAck::of(packet, ledger);
+        let asks = owed.is_read || (packet.ack_req && packet.opcode.class().is_data());
         if !asks || !is_duplicate || self.state == State::Failed {
             return;
         }
-        let since = ledger.shared_path.at(packet.time);
-        let owed = OwedAck { psn: packet.psn, sequence: packet.sequence, since, unanswered: 0 };
         match self.owed {
-            Some(earlier) if out_of_patience(earlier.since, since, ledger) => {
+            Some(earlier) if out_of_patience(earlier.since, owed.since, ledger) => {
                 let unanswered = earlier.unanswered + 1;
                 if self.judge_reack(OwedAck { unanswered, ..earlier }, packet.sequence, ledger) {
                     self.owed = None;

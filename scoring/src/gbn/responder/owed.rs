@@ -1,5 +1,6 @@
-//! Answers that are owed: NAKs, ACKs, and ACKs of duplicates that never came.
+//! Answers that are owed: NAKs, ACKs, and answers to duplicates that never came.
 
+use dumper::wire::Class;
 use dumper::{Nanos, Psn};
 
 use super::{Gap, Responder};
@@ -9,14 +10,28 @@ use crate::gbn::tables::responder::State;
 use crate::gbn::tracker::{Ledger, Packet};
 use crate::rules::Rule;
 
-/// A request with AckReq that was delivered and not answered.
+/// A request with AckReq, or for a Read, that was delivered and not answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OwedAck {
     pub(super) psn: Psn,
     pub(super) sequence: u32,
     pub(super) since: Moment,
+    pub(super) is_read: bool,
     /// Duplicates that asked and were not answered in time.
     pub(super) unanswered: u32,
+}
+
+impl OwedAck {
+    /// What is owed to a request from now on.
+    pub(super) fn of(packet: &Packet, ledger: &Ledger<'_>) -> Self {
+        Self {
+            psn: packet.psn,
+            sequence: packet.sequence,
+            since: ledger.shared_path.at(packet.time),
+            is_read: packet.opcode.class() == Class::ReadRequest,
+            unanswered: 0,
+        }
+    }
 }
 
 /// Whether an answer that was owed since a moment is missing at a later one: what waits behind other answers is not.
@@ -89,9 +104,14 @@ impl Responder {
         let certain = ledger.responder_discards == Some(0) || owed.unanswered > 1;
         if certain {
             let relative = ledger.relative(owed.psn);
-            let what = format!("did not acknowledge the duplicate of PSN {relative} that asked for it");
+            let (rule, what) = if owed.is_read {
+                (Rule::RereadMissing, format!("did not answer the duplicate Read request of PSN {relative}"))
+            } else {
+                let what = format!("did not acknowledge the duplicate of PSN {relative} that asked for it");
+                (Rule::ReackMissing, what)
+            };
             let evidence = Evidence::packets([owed.sequence, shown_by]);
-            self.judge_absence(Rule::ReackMissing, what, evidence, ledger);
+            self.judge_absence(rule, what, evidence, ledger);
         }
         certain
     }
