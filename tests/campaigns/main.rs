@@ -12,6 +12,7 @@ mod effectiveness;
 #[cfg(feature = "tmpfs")]
 mod full_disk;
 mod nic_pairs;
+mod noisy;
 mod noisy_neighbor;
 #[path = "../../executor/tests/random/profiles.rs"]
 mod profiles;
