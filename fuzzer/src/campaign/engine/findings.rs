@@ -60,7 +60,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Minimises all that is left when nothing is searched any more, unless the time is over.
+    /// Minimises all that is left when nothing is searched any more, until the time is over.
     pub(super) fn minimise_the_rest(&mut self) -> Result<(), CampaignError> {
         while !self.is_over() && self.minimise_some(&|engine, _| engine.is_over())? {}
         Ok(())
@@ -118,6 +118,9 @@ impl Engine<'_> {
     ) -> Result<bool, CampaignError> {
         let began = Instant::now();
         let before: Vec<FindingRecord> = self.pending().take(rayon::current_num_threads()).cloned().collect();
+        if before.is_empty() {
+            return Ok(false);
+        }
         let worked = self.with_testbeds(before.clone(), |engine, testbed, finding| {
             engine.minimise(testbed, finding, &|| is_over(engine, began.elapsed()))
         })?;

@@ -168,7 +168,7 @@ impl<'a> Engine<'a> {
     /// # Errors
     /// The testbed fails, or what is observed cannot be kept; a full disk is no error but an end.
     pub fn run(mut self) -> Result<(End, Status), CampaignError> {
-        let end = match self.search().and_then(|end| self.minimise_the_rest().map(|()| end)) {
+        let end = match self.search_and_minimise() {
             // Whatever limit was reached too: findings wait to be minimised.
             Ok(_) if self.setup.stop.is_asked() && self.pending().next().is_some() => End::Interrupted,
             Ok(end) => end,
@@ -186,6 +186,15 @@ impl<'a> Engine<'a> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Searches; minimises what is left then, unless it was stopped.
+    fn search_and_minimise(&mut self) -> Result<End, CampaignError> {
+        let end = self.search()?;
+        if end.is_done() {
+            self.minimise_the_rest()?;
+        }
+        Ok(end)
     }
 
     fn search(&mut self) -> Result<End, CampaignError> {
