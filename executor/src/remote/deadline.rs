@@ -6,8 +6,14 @@ use std::time::Duration;
 use corpus::{Action, TestConfig};
 use p4::{Actions, Entry, Key, Tables};
 
-/// What every test has: posting, a few packets, emulated hosts.
-const BASE: Duration = Duration::from_secs(2);
+/// How long hosts are waited for.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// What every test may take: posting, a few packets.
+    pub base: Duration,
+    /// An ACK timer expires after so many times its setting, at the latest; 4 at most (IBA vol. 1, 9.7.6.1.3).
+    pub latest: u32,
+}
 
 /// Goodput that an emulated host reaches at the least, in bytes a millisecond: a tenth of what was measured
 /// (docs/vm-testbed.md).
@@ -22,20 +28,17 @@ const MAX_TIMEOUTS: u64 = 64;
 /// The ACK timer of exponent 0: 4.096 us (IBA vol. 1, 9.7.6.1.3).
 const TIMEOUT_UNIT_NS: u64 = 4_096;
 
-/// An ACK timer may expire as late as after four times its setting (IBA vol. 1, 9.7.6.1.3).
-const LATEST: u64 = 4;
-
 /// After how long a requester is asked what has not completed, and the messages that have not are outstanding.
 /// `tables` are those of the injector.
-pub(super) fn of(config: &TestConfig, tables: &Tables) -> Duration {
+pub(super) fn of(config: &TestConfig, tables: &Tables, patience: Patience) -> Duration {
     let traffic = &config.traffic;
     let messages = u64::from(traffic.load.connections()) * u64::from(traffic.num_msgs_per_qp);
     let bytes = messages.saturating_mul(traffic.message_size.into());
     let timeout = Duration::from_nanos(TIMEOUT_UNIT_NS << traffic.min_retransmit_timeout.min(31));
     let timeouts = u64::from(traffic.max_retransmit_retry) + 1 + losses(tables).min(MAX_TIMEOUTS);
-    let silent = timeout * u32::try_from(LATEST * timeouts).unwrap_or(u32::MAX);
+    let silent = timeout.saturating_mul(u32::try_from(timeouts).unwrap_or(u32::MAX) * patience.latest);
     let moving = Duration::from_millis(bytes / BYTES_PER_MS);
-    (BASE + moving).saturating_add(silent).saturating_add(longest_delay(config)).min(LONGEST)
+    (patience.base + moving).saturating_add(silent).saturating_add(longest_delay(config)).min(LONGEST)
 }
 
 /// Packets of one connection, of the one with most, that the injector does more to than to mark them. Timers of different
@@ -70,6 +73,8 @@ mod tests {
     use dumper::Psn;
     use dumper::observation::{Connection, Endpoint};
 
+    const PATIENCE: Patience = Patience { base: Duration::from_secs(2), latest: 4 };
+
     fn test(text: &str) -> TestConfig {
         corpus::from_toml("test.toml", text).unwrap_or_else(|errors| panic!("{errors}"))
     }
@@ -85,7 +90,7 @@ mod tests {
         let connections: Vec<Connection> = (1..=config.traffic.load.connections())
             .map(|qpn| Connection { requester: end(1, qpn), responder: end(2, qpn) })
             .collect();
-        of(&config, &p4::translate(&config, &connections).unwrap())
+        of(&config, &p4::translate(&config, &connections).unwrap(), PATIENCE)
     }
 
     #[test]
@@ -93,7 +98,7 @@ mod tests {
         // Eight times 67 ms, each at its latest.
         let latest = Duration::from_micros(67_108 * 4);
         let exhausts = deadline("");
-        assert!(exhausts > BASE + latest * 8);
+        assert!(exhausts > PATIENCE.base + latest * 8);
         let event =
             |action: &str, packet: &str| format!("[[event]]\nqpn = [1, 2]\n{packet}\ntype = \"{action}\"\n");
         let two = "num-connections = 2\nmessage-size = 4096\n";
@@ -108,7 +113,7 @@ mod tests {
         let acks = at(&[event("drop", "packet = \"ack\"\nnth = 1\nevery = 1")]);
         assert!(acks >= latest * 64 && acks < latest * 65, "{acks:?}");
         let endless = test("[traffic]\nmin-retransmit-timeout = 31\n");
-        assert_eq!(of(&endless, &Tables::default()), LONGEST);
+        assert_eq!(of(&endless, &Tables::default(), PATIENCE), LONGEST);
     }
 
     #[test]

@@ -11,6 +11,7 @@ use p4::TranslateError;
 use p4::client::{Captured, SwitchClient, SwitchError};
 use tokio::time::sleep;
 
+pub use self::deadline::Patience;
 use crate::agent::{AgentClient, AgentError, Finished, Prepare, PreparedHost, RunningTest, Settled};
 
 /// How long no packet has to come before none is on its way: an ACK that crosses an emulated host.
@@ -27,6 +28,8 @@ pub struct Remote {
     pub agents: [AgentClient; 2],
     /// The switch, of which this is the primary client.
     pub switch: SwitchClient,
+    /// How long the hosts are waited for.
+    pub patience: Patience,
 }
 
 /// Why a test did not run to its end.
@@ -107,7 +110,7 @@ impl Remote {
             of(Role::Responder, responder.connect(&requester_end)),
         )
         .await?;
-        let deadline = deadline::of(config, &tables);
+        let deadline = deadline::of(config, &tables, self.patience);
         of(Role::Responder, responder.start(deadline)).await?;
         of(Role::Requester, requester.start(deadline)).await?;
         let settled = of(Role::Requester, requester.settled()).await?;

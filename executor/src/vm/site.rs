@@ -22,10 +22,14 @@ use super::programs::{SWITCH, beside_this};
 use super::qemu::{ADDRESSES, Qemu};
 use super::{Cache, Guest, Kernel, RunFolder, VmError};
 use crate::agent::{AgentClient, Timeouts};
-use crate::remote::{Failed, Remote, RemoteError};
+use crate::remote::{Failed, Patience, Remote, RemoteError};
 
 /// How long the switch may take to say where it listens.
 const SWITCH_START: Duration = Duration::from_secs(20);
+
+/// A QP of rdma_rxe that retries for ever (docs/findings-rxe.md) takes all of it. Linux's timers expire when they should; that
+/// an emulated host stands still for a while is in the base.
+const PATIENCE: Patience = Patience { base: Duration::from_millis(1_500), latest: 1 };
 
 /// How often it is looked whether the switch still runs.
 const LOOK: Duration = Duration::from_millis(100);
@@ -152,7 +156,7 @@ async fn connect(pair: &Pair, switch: &Address) -> Result<Remote, VmError> {
     };
     let agents = [agent(1, &pair.requester).await?, agent(2, &pair.responder).await?];
     let switch = SwitchClient::connect(switch).await.map_err(|error| VmError::Switch(error.to_string()))?;
-    Ok(Remote { agents, switch })
+    Ok(Remote { agents, switch, patience: PATIENCE })
 }
 
 /// Starts the switch between the sockets of the two guests; its process and where it listens.
