@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use corpus::{Evaluation, FindingRecord, Minimized};
+use corpus::{Evaluation, FindingRecord, Minimized, TestConfig};
 use executor::Testbed;
 use rayon::prelude::*;
 
 use super::{Engine, Event};
 use crate::campaign::error::CampaignError;
 use crate::campaign::folder::FINDINGS;
-use crate::finding::{self, Answers, WorkError};
+use crate::finding::{self, Answers, Reproduced, WorkError};
 
 /// How long findings are minimised in one go, at least, where tests take their time.
 const TURN: Duration = Duration::from_secs(20);
@@ -24,9 +24,7 @@ impl Engine<'_> {
         signature: &str,
         changed: &mut Vec<String>,
     ) -> bool {
-        let kind = signature.split('/').next().unwrap_or_default();
-        let is_sought = self.setup.target.oracles.iter().any(|oracle| oracle == kind);
-        if !is_sought || self.setup.settings.ignores(signature) {
+        if !self.is_sought(signature) {
             return false;
         }
         changed.push(signature.to_owned());
@@ -34,22 +32,37 @@ impl Engine<'_> {
             finding.sightings += 1;
             return false;
         }
-        let finding = FindingRecord {
-            id: finding::id_of(signature),
-            kind: kind.to_owned(),
-            signature: signature.to_owned(),
-            // Until its reproducer has been run again.
-            title: signature.to_owned(),
-            first_seen_execution: evaluation.number,
-            sightings: 1,
-            config: evaluation.config.clone(),
-            reproducer: evaluation.config.clone(),
-            minimized: Minimized::Pending,
-            minimizer_executions: 0,
-            evidence: String::new(),
-        };
+        let finding = found(signature, evaluation.number, &evaluation.config);
         self.findings.insert(signature.to_owned(), finding);
         true
+    }
+
+    fn is_sought(&self, signature: &str) -> bool {
+        let kind = signature.split('/').next().unwrap_or_default();
+        let is_sought = self.setup.target.oracles.iter().any(|oracle| oracle == kind);
+        is_sought && !self.setup.settings.ignores(signature)
+    }
+
+    /// Puts away a finding that was worked on, and what else its stored run shows. Where the same test does the same each time
+    /// that is nothing new.
+    fn put(&mut self, Worked { finding, seen }: Worked) -> Result<(), CampaignError> {
+        for signature in seen {
+            if !self.is_deterministic && self.is_sought(&signature) && !self.findings.contains_key(&signature)
+            {
+                let beside = found(&signature, finding.first_seen_execution, &finding.reproducer);
+                self.setup.store.put_finding(&beside, self.progress)?;
+                (self.setup.watch)(Event::Found(&beside));
+                self.findings.insert(signature, beside);
+            }
+        }
+        self.setup.store.put_finding(&finding, self.progress)?;
+        match finding.minimized {
+            Minimized::Flaky => (self.setup.watch)(Event::Flaky(&finding)),
+            Minimized::Partial | Minimized::Full => (self.setup.watch)(Event::Minimised(&finding)),
+            Minimized::Pending => {}
+        }
+        self.findings.insert(finding.signature.clone(), finding);
+        Ok(())
     }
 
     /// Looks again at findings that were seen once, and minimises those that are there: only between batches and with
@@ -81,34 +94,53 @@ impl Engine<'_> {
     /// Runs the tests of new findings again and writes them out, so that none is lost whatever happens to the campaign.
     /// What is not there each time cannot be minimised.
     fn confirm_findings(&mut self) -> Result<(), CampaignError> {
-        let new = self.pending().filter(|finding| finding.evidence.is_empty()).cloned().collect();
-        let confirmed = self.with_testbeds(new, |engine, testbed, mut finding| {
-            let setup = &engine.setup;
-            match finding::reproduce(&finding, testbed)? {
-                Some(reproduced) => {
-                    if !reproduced.frequency.is_confirmed() {
-                        finding.minimized = Minimized::Flaky;
-                    }
-                    finding::describe(&mut finding, &reproduced);
-                    finding::write(setup.folder, setup.settings, &finding, &reproduced)?;
-                }
-                // One that does the same each time shows it when the test is minimised, or else is at fault itself.
-                None if engine.is_deterministic => {}
-                None => {
-                    finding.minimized = Minimized::Flaky;
-                    finding.title = format!("{}; seen once, and not again", finding.signature);
-                }
+        loop {
+            let is_new = |finding: &&FindingRecord| finding.evidence.is_empty();
+            let new: Vec<FindingRecord> = self.pending().filter(is_new).cloned().collect();
+            if new.is_empty() {
+                return Ok(());
             }
-            Ok(finding)
-        })?;
-        for finding in confirmed {
-            self.setup.store.put_finding(&finding, self.progress)?;
-            if finding.minimized == Minimized::Flaky {
-                (self.setup.watch)(Event::Flaky(&finding));
+            for worked in self.with_testbeds(new, Self::confirm)? {
+                self.put(worked)?;
             }
-            self.findings.insert(finding.signature.clone(), finding);
+            // One that does the same each time shows it when the test is minimised, or else is at fault itself.
+            if self.is_deterministic {
+                return Ok(());
+            }
         }
-        Ok(())
+    }
+
+    fn confirm(
+        &self,
+        testbed: &mut dyn Testbed,
+        mut finding: FindingRecord,
+    ) -> Result<Worked, CampaignError> {
+        let seen = match finding::reproduce(&finding, testbed)? {
+            Some(reproduced) => {
+                if !reproduced.frequency.is_confirmed() {
+                    finding.minimized = Minimized::Flaky;
+                }
+                self.write(&mut finding, &reproduced)?
+            }
+            None if self.is_deterministic => Vec::new(),
+            None => {
+                finding.minimized = Minimized::Flaky;
+                finding.title = format!("{}; seen once, and not again", finding.signature);
+                Vec::new()
+            }
+        };
+        Ok(Worked { finding, seen })
+    }
+
+    /// Writes a finding's folder; what its run shows.
+    fn write(
+        &self,
+        finding: &mut FindingRecord,
+        reproduced: &Reproduced,
+    ) -> Result<Vec<String>, CampaignError> {
+        finding::describe(finding, reproduced);
+        finding::write(self.setup.folder, self.setup.settings, finding, reproduced)?;
+        Ok(reproduced.judged.signatures())
     }
 
     /// Minimises as many findings as there are jobs, until it is over after so long; whether any was minimised to the end.
@@ -127,15 +159,14 @@ impl Engine<'_> {
         self.minimised_for += began.elapsed();
         self.clock();
         let mut is_any_done = false;
-        for (before, finding) in before.iter().zip(worked) {
-            self.progress.minimizer_executions += finding.minimizer_executions - before.minimizer_executions;
-            self.setup.store.put_finding(&finding, self.progress)?;
-            if finding.minimized != Minimized::Pending {
-                is_any_done = true;
-                (self.setup.watch)(Event::Minimised(&finding));
-            }
-            self.findings.insert(finding.signature.clone(), finding);
+        for (before, worked) in before.iter().zip(worked) {
+            self.progress.minimizer_executions +=
+                worked.finding.minimizer_executions - before.minimizer_executions;
+            is_any_done |= worked.finding.minimized != Minimized::Pending;
+            self.put(worked)?;
         }
+        // What their runs showed beside them.
+        self.confirm_findings()?;
         (self.setup.watch)(Event::Status(&self.status()));
         Ok(is_any_done)
     }
@@ -145,7 +176,7 @@ impl Engine<'_> {
         testbed: &mut dyn Testbed,
         found: FindingRecord,
         is_over: &dyn Fn() -> bool,
-    ) -> Result<FindingRecord, CampaignError> {
+    ) -> Result<Worked, CampaignError> {
         let setup = &self.setup;
         let is_swapped = setup.settings.is_swapped(&found.reproducer);
         let budget = Some(setup.settings.minimizer_budget);
@@ -153,28 +184,28 @@ impl Engine<'_> {
         let mut answers = self.answers().remove(&found.signature).unwrap_or_default();
         match finding::minimise(&mut finding, is_swapped, testbed, budget, is_over, &mut answers) {
             // It begins anew with the next start, and ends as if nobody had interrupted it.
-            Err(WorkError::Interrupted) if self.is_deterministic || self.is_over() => return Ok(found),
+            Err(WorkError::Interrupted) if self.is_deterministic || self.is_over() => {
+                return Ok(Worked { finding: found, seen: Vec::new() });
+            }
             Err(WorkError::Interrupted) => {
                 self.answers().insert(found.signature.clone(), answers);
                 if finding.reproducer == found.reproducer {
-                    return Ok(finding);
+                    return Ok(Worked { finding, seen: Vec::new() });
                 }
             }
             Ok(()) => {}
             Err(error) => return Err(error.into()),
         }
-        match finding::reproduce(&finding, testbed)? {
-            Some(reproduced) => {
-                finding::describe(&mut finding, &reproduced);
-                finding::write(setup.folder, setup.settings, &finding, &reproduced)?;
-            }
+        let seen = match finding::reproduce(&finding, testbed)? {
+            Some(reproduced) => self.write(&mut finding, &reproduced)?,
             // The smallest test does not show it any more: the one that did is still in the finding's folder.
             None => {
                 finding.reproducer = found.reproducer;
                 finding.minimized = Minimized::Flaky;
+                Vec::new()
             }
-        }
-        Ok(finding)
+        };
+        Ok(Worked { finding, seen })
     }
 
     /// What interrupted minimisers have learnt, by signature.
@@ -183,11 +214,11 @@ impl Engine<'_> {
     }
 
     /// Does something with findings, each on a testbed of its own.
-    fn with_testbeds(
+    fn with_testbeds<T: Send>(
         &self,
         findings: Vec<FindingRecord>,
-        work: impl Fn(&Self, &mut dyn Testbed, FindingRecord) -> Result<FindingRecord, CampaignError> + Sync,
-    ) -> Result<Vec<FindingRecord>, CampaignError> {
+        work: impl Fn(&Self, &mut dyn Testbed, FindingRecord) -> Result<T, CampaignError> + Sync,
+    ) -> Result<Vec<T>, CampaignError> {
         findings
             .into_par_iter()
             .with_max_len(1)
@@ -210,16 +241,36 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Runs a finding's test again and writes its folder; as it was if the test does not show it.
-    fn write_out(
-        &self,
-        testbed: &mut dyn Testbed,
-        mut finding: FindingRecord,
-    ) -> Result<FindingRecord, CampaignError> {
+    /// Runs a finding's test again and writes its folder, if the test shows it.
+    fn write_out(&self, testbed: &mut dyn Testbed, mut finding: FindingRecord) -> Result<(), CampaignError> {
         if let Some(reproduced) = finding::reproduce(&finding, testbed)? {
-            finding::describe(&mut finding, &reproduced);
-            finding::write(self.setup.folder, self.setup.settings, &finding, &reproduced)?;
+            self.write(&mut finding, &reproduced)?;
         }
-        Ok(finding)
+        Ok(())
+    }
+}
+
+/// A finding that was worked on.
+struct Worked {
+    finding: FindingRecord,
+    /// Signatures that its stored run shows.
+    seen: Vec<String>,
+}
+
+/// A finding that was seen for the first time.
+fn found(signature: &str, execution: u64, config: &TestConfig) -> FindingRecord {
+    FindingRecord {
+        id: finding::id_of(signature),
+        kind: signature.split('/').next().unwrap_or_default().to_owned(),
+        signature: signature.to_owned(),
+        // Until its reproducer has been run again.
+        title: signature.to_owned(),
+        first_seen_execution: execution,
+        sightings: 1,
+        config: config.clone(),
+        reproducer: config.clone(),
+        minimized: Minimized::Pending,
+        minimizer_executions: 0,
+        evidence: String::new(),
     }
 }
