@@ -33,12 +33,11 @@ pub(crate) fn rewrites(config: &TestConfig) -> bool {
 pub(crate) fn may_deceive(config: &TestConfig, connection: u32, verb: Verb) -> bool {
     misdirects(config)
         || fields(config).filter(|(_, on)| on.contains(connection)).any(|(field, _)| match field {
-            // Another valid operation, another place in the sequence, another address; an ACK out of a NAK.
-            HeaderField::Opcode
-            | HeaderField::Psn
-            | HeaderField::DestQpn
-            | HeaderField::RethAddress
-            | HeaderField::AethSyndrome => true,
+            // Another valid operation, another place in the sequence, another address.
+            HeaderField::Opcode | HeaderField::Psn | HeaderField::DestQpn | HeaderField::RethAddress => true,
+            // An ACK out of a NAK says that a Send or Write has arrived. Only its data completes a Read: no syndrome
+            // stands for that.
+            HeaderField::AethSyndrome => verb != Verb::Read,
             // A Send is as long as its packets are; the length of Writes and Reads is in the RETH (9.7.4.1).
             HeaderField::PadCount | HeaderField::UdpLength | HeaderField::IpLength | HeaderField::Payload => {
                 verb == Verb::Send
@@ -71,6 +70,8 @@ mod tests {
         assert!(!may_deceive(&length, 2, Verb::Send), "the other connection's packets are untouched");
         assert!(!may_deceive(&test("reth-key", 1), 1, Verb::Write));
         assert!(may_deceive(&test("reth-address", 1), 1, Verb::Write));
+        assert!(may_deceive(&test("aeth-syndrome", 1), 1, Verb::Write));
+        assert!(!may_deceive(&test("aeth-syndrome", 1), 1, Verb::Read));
         let elsewhere = test("dest-qpn", 1);
         assert!(misdirects(&elsewhere) && may_deceive(&elsewhere, 2, Verb::Read));
         assert!(rewrites(&elsewhere) && !rewrites(&test("mig-req", 1)));
