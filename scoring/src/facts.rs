@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cnp::CnpCounts;
 use crate::gbn::ConnectionTracker;
-use crate::retransmission::{Retransmission, Trigger};
+use crate::retransmission::Retransmission;
 use crate::sides::{Side, Sides};
 
 /// What the trace shows of one host: how often each cause of a counter happened.
@@ -61,7 +61,8 @@ pub struct Doubts {
     pub implied_naks: u64,
     /// Gaps in responses beside the certain implied NAKs: the requester was going back for another reason.
     pub more_implied_naks: u64,
-    /// Among the retransmissions: what it began again after an RNR NAK, which is counted by itself.
+    /// Among the retransmissions: those of connections with RNR NAKs, which are counted by themselves, with the sequence NAKs
+    /// for what came behind them.
     pub retransmissions: u64,
 }
 
@@ -106,11 +107,9 @@ pub(crate) fn of_transport(
             facts[sender.other().index()].marked_delivered += count.marked;
         }
     }
-    let mut repeated: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
+    let mut repeated: BTreeMap<usize, u64> = BTreeMap::new();
     for entry in retransmissions {
-        let (all, refused) = repeated.entry(entry.connection).or_default();
-        *all += 1;
-        *refused += u64::from(entry.trigger == Trigger::Rnr);
+        *repeated.entry(entry.connection).or_default() += 1;
     }
     for tracker in trackers {
         let Some(asks) = sides.of(tracker.pair().connection.requester.ip) else { continue };
@@ -132,9 +131,11 @@ pub(crate) fn of_transport(
             asks.doubts.rnr_naks_heard += counts.rnr_naks_heard;
             asks.doubts.implied_naks += counts.implied_naks;
         }
-        let (all, refused) = repeated.get(&tracker.number()).copied().unwrap_or_default();
-        asks.retransmissions += all;
-        asks.doubts.retransmissions += refused;
+        let repeated = repeated.get(&tracker.number()).copied().unwrap_or(0);
+        asks.retransmissions += repeated;
+        if counts.rnr_naks_heard > 0 {
+            asks.doubts.retransmissions += repeated;
+        }
     }
     facts
 }
