@@ -389,9 +389,7 @@ impl<'a> Engine<'a> {
         match outcome {
             Outcome::Invalid { .. } => self.progress.invalid += 1,
             Outcome::Scored(scores) => {
-                let is_known =
-                    |signature: &str| self.findings.contains_key(signature) || settings.ignores(signature);
-                let score = score(scores, &self.setup.target.weights, is_known);
+                let score = self.value(scores);
                 let keeps = self.schedule.is_initial(*number)
                     || keeps(score, &self.pool, settings.keep_probability, settings.seed, *number);
                 kept = keeps.then_some(score);
@@ -417,6 +415,13 @@ impl<'a> Engine<'a> {
             self.pool.keep(*number, score);
         }
         Ok(is_found)
+    }
+
+    /// What scores are worth to the search, which knows the findings so far.
+    fn value(&self, scores: &Scores) -> f64 {
+        let settings = self.setup.settings;
+        let is_known = |signature: &str| self.findings.contains_key(signature) || settings.ignores(signature);
+        score(scores, &self.setup.target.weights, is_known)
     }
 
     /// References of a test that no execution before it needed.

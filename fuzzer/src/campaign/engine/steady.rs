@@ -4,7 +4,6 @@ use corpus::{Outcome, Scores};
 
 use super::Engine;
 use crate::campaign::error::CampaignError;
-use crate::campaign::retention::score;
 
 impl Engine<'_> {
     /// The scores that a test enters the corpus with: those of its only run if that is not above the median, so that
@@ -16,15 +15,12 @@ impl Engine<'_> {
         first: Scores,
         again: impl FnOnce() -> Result<Outcome, CampaignError>,
     ) -> Result<Scores, CampaignError> {
-        let settings = self.setup.settings;
-        let is_known = |signature: &str| self.findings.contains_key(signature) || settings.ignores(signature);
-        let value = |scores: &Scores| score(scores, &self.setup.target.weights, is_known);
-        let above = self.pool.median().is_some_and(|median| value(&first) > median);
+        let above = self.pool.median().is_some_and(|median| self.value(&first) > median);
         if self.schedule.is_initial(number) || !above {
             return Ok(first);
         }
         Ok(match again()? {
-            Outcome::Scored(second) => lower_of(first, second, value),
+            Outcome::Scored(second) => lower_of(first, second, |scores| self.value(scores)),
             Outcome::Invalid { .. } => first,
         })
     }

@@ -154,11 +154,12 @@ impl Responder {
                 *to = packet.end();
             }
             // While nobody can say whether it takes anything, it owes nothing.
-            if self.uncertain.is_none() {
-                let owed = OwedAck::of(packet, ledger);
+            if self.uncertain.is_none()
+                && let Some(owed) = OwedAck::to(packet, ledger)
+            {
                 if owed.is_read {
                     self.asked_read.get_or_insert(owed);
-                } else if packet.ack_req && packet.opcode.class().is_data() {
+                } else {
                     self.asked = Some(owed);
                 }
             }
@@ -216,11 +217,10 @@ impl Responder {
         // Only what it has acknowledged, or answered, is certainly a duplicate to the responder; the rest may have been lost
         // behind the switch.
         let is_duplicate = !packet.end().is_after(self.acknowledged);
-        let owed = OwedAck::of(packet, ledger);
-        let asks = owed.is_read || (packet.ack_req && packet.opcode.class().is_data());
-        if !asks || !is_duplicate || self.state == State::Failed {
+        if !is_duplicate || self.state == State::Failed {
             return;
         }
+        let Some(owed) = OwedAck::to(packet, ledger) else { return };
         match self.owed {
             Some(earlier) if out_of_patience(earlier.since, owed.since, ledger) => {
                 let unanswered = earlier.unanswered + 1;

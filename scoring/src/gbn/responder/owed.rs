@@ -22,15 +22,17 @@ pub(super) struct OwedAck {
 }
 
 impl OwedAck {
-    /// What is owed to a request from now on.
-    pub(super) fn of(packet: &Packet, ledger: &Ledger<'_>) -> Self {
-        Self {
+    /// What is owed to a request from now on, if it asks for an answer.
+    pub(super) fn to(packet: &Packet, ledger: &Ledger<'_>) -> Option<Self> {
+        let class = packet.opcode.class();
+        let is_read = class == Class::ReadRequest;
+        (is_read || (packet.ack_req && class.is_data())).then(|| Self {
             psn: packet.psn,
             sequence: packet.sequence,
             since: ledger.shared_path.at(packet.time),
-            is_read: packet.opcode.class() == Class::ReadRequest,
+            is_read,
             unanswered: 0,
-        }
+        })
     }
 }
 
