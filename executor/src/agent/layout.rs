@@ -24,7 +24,7 @@ pub(super) struct Layout {
 /// What the memory of a message holds, as against what it held at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Content {
-    /// Bytes that changed.
+    /// Bytes that changed, with those behind it that are no message's.
     pub(super) bytes: u64,
     /// Whether each of these is the sender's.
     pub(super) intact: bool,
@@ -76,9 +76,11 @@ impl Layout {
         self.fill(memory, connection, message, u64::MAX);
     }
 
+    /// Fills a message, and what lies between it and the next one.
     fn fill(&self, memory: &mut Mr, connection: u32, message: u32, flip: u64) {
-        let (range, pattern) =
-            (self.message(connection, message), Pattern::new(self.seed, connection, message));
+        let (start, pattern) =
+            (self.message(connection, message).start, Pattern::new(self.seed, connection, message));
+        let range = start..start + self.stride();
         let mut chunk = [0; CHUNK];
         for start in range.clone().step_by(CHUNK) {
             let bytes = &mut chunk[..CHUNK.min(range.end - start)];
@@ -100,6 +102,13 @@ impl Layout {
             memory.read(start, found);
             content.add(expected, found);
         }
+        let behind = self.size % WORD;
+        if behind > 0 {
+            let (mut untouched, mut found) = ([0; WORD], [0; WORD]);
+            pattern.write(self.size / WORD, u64::MAX, &mut untouched);
+            memory.read(range.end - behind, &mut found);
+            content.add_foreign(&untouched[behind..], &found[behind..]);
+        }
         content
     }
 }
@@ -117,6 +126,13 @@ impl Content {
                 self.intact &= found == expected;
             }
         }
+    }
+
+    /// Compares bytes that nobody has anything to write to with what was there.
+    fn add_foreign(&mut self, untouched: &[u8], found: &[u8]) {
+        let written = untouched.iter().zip(found).filter(|(untouched, found)| untouched != found).count();
+        self.bytes += written as u64;
+        self.intact &= written == 0;
     }
 }
 
@@ -192,6 +208,14 @@ mod tests {
         assert_eq!(content(&half), (50, true));
         half[10] ^= 1;
         assert_eq!(content(&half), (50, false));
+        // Bytes behind the message.
+        let behind = |found: &[u8]| {
+            let mut content = Content { bytes: 100, intact: true };
+            content.add_foreign(&untouched[..4], found);
+            (content.bytes, content.intact)
+        };
+        assert_eq!(behind(&untouched[..4]), (100, true));
+        assert_eq!(behind(&[0, untouched[1], 0, untouched[3]]), (102, false));
         // Another message's bytes, and another connection's.
         assert!(!content(&pattern(0, 1, 100)).1);
         assert!(!content(&pattern(1, 0, 100)).1);

@@ -52,9 +52,8 @@ impl Poster {
 
     /// Connection and message to post now, if any may be.
     pub(super) fn next(&mut self, now: impl FnOnce() -> Nanos) -> Option<(u32, u32)> {
-        let connection = self.ready.pop_front()?;
+        let connection = self.next_ready()?;
         let progress = &mut self.connections[connection as usize];
-        progress.waits = false;
         let message = progress.posted;
         progress.posted += 1;
         progress.outstanding.push_back((message, now()));
@@ -107,6 +106,17 @@ impl Poster {
         !progress.failed
             && progress.posted < self.released
             && progress.outstanding.len() < self.depth as usize
+    }
+
+    /// The connection whose turn it is. One that has failed since it was given its turn has none any more.
+    fn next_ready(&mut self) -> Option<u32> {
+        loop {
+            let connection = self.ready.pop_front()?;
+            self.connections[connection as usize].waits = false;
+            if self.may_post(&self.connections[connection as usize]) {
+                return Some(connection);
+            }
+        }
     }
 
     /// Gives a connection a turn to post, if it may.
@@ -183,5 +193,13 @@ mod tests {
         assert!(!poster.is_settled());
         poster.complete(0, 0, true);
         assert!(poster.is_settled());
+    }
+
+    #[test]
+    fn a_connection_that_fails_before_its_turn_has_none() {
+        let mut poster = poster(2, 3, 2, false);
+        assert_eq!(poster.next(|| Nanos(7)), Some((0, 0)));
+        assert!(poster.complete(0, 0, false).is_some());
+        assert_eq!(post_all(&mut poster), [(1, 0), (1, 1)]);
     }
 }

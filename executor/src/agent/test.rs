@@ -74,7 +74,9 @@ impl Test {
     /// Makes everything that a test needs on its host, and says what the peer is to know.
     pub(super) fn prepare(host: &Host, prepare: &proto::Prepare) -> Result<(Self, proto::Prepared), Status> {
         let config = corpus::from_toml(TEST, &prepare.test).map_err(invalid)?;
-        let role = Role::from(prepare.role());
+        let role = proto::Role::try_from(prepare.role)
+            .map_err(|_| invalid(format!("role: {} is neither requester nor responder", prepare.role)))?
+            .into();
         let (verbs, device) = host.device(&prepare.device)?;
         let context = Context::open(verbs, &device).map_err(cannot)?;
         let port = match prepare.port {
