@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use corpus::{Action, TestConfig};
+use corpus::{Action, TestConfig, Traffic, Verb};
+use dumper::timers::rnr_wait;
 use p4::{Actions, Entry, Key, Tables};
 
 /// How long hosts are waited for.
@@ -19,8 +20,8 @@ pub struct Patience {
 /// (docs/vm-testbed.md).
 const BYTES_PER_MS: u64 = 800;
 
-/// The longest that any test is waited for.
-const LONGEST: Duration = Duration::from_secs(60);
+/// The longest that any test is waited for: longer than what tests within the limits of a testbed ask for.
+const LONGEST: Duration = Duration::from_secs(120);
 
 /// Time-outs that are waited for in a row, beyond those until a QP fails: each packet that is touched can cost one.
 const MAX_TIMEOUTS: u64 = 64;
@@ -38,7 +39,22 @@ pub(super) fn of(config: &TestConfig, tables: &Tables, patience: Patience) -> Du
     let timeouts = u64::from(traffic.max_retransmit_retry) + 1 + losses(tables).min(MAX_TIMEOUTS);
     let silent = timeout.saturating_mul(u32::try_from(timeouts).unwrap_or(u32::MAX) * patience.latest);
     let moving = Duration::from_millis(bytes / BYTES_PER_MS);
-    (patience.base + moving).saturating_add(silent).saturating_add(longest_delay(config)).min(LONGEST)
+    let waits = [silent, not_ready(traffic), longest_delay(config)];
+    waits.into_iter().fold(patience.base + moving, Duration::saturating_add).min(LONGEST)
+}
+
+/// What RNR NAKs may cost: a wait for each Send of a connection for which no Receive is there yet, and those until its QP
+/// fails.
+fn not_ready(traffic: &Traffic) -> Duration {
+    if traffic.recv_depth >= traffic.tx_depth {
+        return Duration::ZERO;
+    }
+    // Where any connection carries Sends the first one does, and none carries more.
+    let verbs = (0..traffic.num_msgs_per_qp).map(|message| traffic.load.verb(1, message));
+    let sends = verbs.filter(|verb| *verb == Verb::Send).count();
+    let waits = if sends == 0 { 0 } else { sends + usize::from(traffic.rnr_retry) };
+    let wait = Duration::from_nanos(rnr_wait(traffic.min_rnr_timer).0);
+    wait.saturating_mul(u32::try_from(waits).unwrap_or(u32::MAX))
 }
 
 /// Packets of one connection, of the one with most, that the injector does more to than to mark them. Timers of different
@@ -114,6 +130,18 @@ mod tests {
         assert!(acks >= latest * 64 && acks < latest * 65, "{acks:?}");
         let endless = test("[traffic]\nmin-retransmit-timeout = 31\n");
         assert_eq!(of(&endless, &Tables::default(), PATIENCE), LONGEST);
+    }
+
+    #[test]
+    fn receives_that_come_late_are_waited_for() {
+        let sends = |receives: u32| {
+            deadline(&format!(
+                "rdma-verb = \"send\"\nnum-msgs-per-qp = 10\ntx-depth = 4\nrecv-depth = {receives}\n\
+                 min-rnr-timer = 0\nrnr-retry = 6\n"
+            ))
+        };
+        // A wait for each Send, and those until the QP fails.
+        assert_eq!(sends(1) - sends(4), Duration::from_micros(655_360 * 16));
     }
 
     #[test]
