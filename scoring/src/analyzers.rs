@@ -120,12 +120,19 @@ pub const ALL: &[Analyzer] = &[
     },
     Analyzer {
         name: "host-log",
-        summary: "reads the kernels' logs for what they say of their own faults",
+        summary: "reads the hosts' logs for what they say of their own faults",
         needs: "a result folder of a testbed that reads them",
         explanation: "Oops, BUG, panic and WARN; hung task, soft lockup and RCU stall. A fault is named by the function \
             that it happened in, without offsets: the instruction's, or else the innermost caller that is no way of \
-            waiting. Of a test whose host crashed nothing else is judged.",
-        rules: &[Rule::KernelCrashes, Rule::KernelWarns, Rule::KernelHangs],
+            waiting. Of a test whose host crashed nothing else is judged. A program or host that is lost each time that \
+            the test is run is so because of it.",
+        rules: &[
+            Rule::KernelCrashes,
+            Rule::KernelWarns,
+            Rule::KernelHangs,
+            Rule::AgentEnds,
+            Rule::HostSilent,
+        ],
     },
     Analyzer {
         name: "latency",

@@ -35,6 +35,8 @@ const fn broken_by(kind: Kind) -> Option<Rule> {
         Kind::Oops | Kind::Panic | Kind::Bug => Some(Rule::KernelCrashes),
         Kind::Warning => Some(Rule::KernelWarns),
         Kind::HungTask | Kind::RcuStall | Kind::SoftLockup | Kind::HardLockup => Some(Rule::KernelHangs),
+        Kind::AgentEnded => Some(Rule::AgentEnds),
+        Kind::Silent => Some(Rule::HostSilent),
         Kind::OutOfMemory => None,
     }
 }
@@ -70,7 +72,7 @@ fn name(function: &str) -> Option<String> {
     is_name.then(|| name.to_owned())
 }
 
-/// Judges the logs of both hosts; whether a kernel crashed, so that nothing after it says anything of its NIC.
+/// Judges the logs of both hosts; whether one was lost, so that nothing after it says anything of its NIC.
 pub(crate) fn judge(observation: &Observation, anomalies: &mut Anomalies) -> bool {
     let ends: Option<&Connection> = observation.connections.first();
     let hosts = [
@@ -80,7 +82,7 @@ pub(crate) fn judge(observation: &Observation, anomalies: &mut Anomalies) -> boo
     let mut crashed = false;
     for (role, address, log) in hosts {
         for fault in faults(log) {
-            crashed |= fault.rule == Rule::KernelCrashes;
+            crashed |= matches!(fault.rule, Rule::KernelCrashes | Rule::AgentEnds | Rule::HostSilent);
             let who = Who { role, address, connection: None };
             let what = words(&fault);
             let evidence = Evidence::default();
@@ -95,7 +97,11 @@ fn words(fault: &Fault) -> String {
     let calls = &trace[..trace.len().min(MAX_NAMED)];
     let more = if trace.len() > calls.len() { " < ..." } else { "" };
     let called = if calls.is_empty() { String::new() } else { format!(" in {}{more}", calls.join(" < ")) };
-    format!("has its kernel say `{headline}`{called}")
+    match fault.rule {
+        Rule::AgentEnds => format!("loses the program that drives its NIC: `{headline}`"),
+        Rule::HostSilent => format!("does not answer any more: `{headline}`"),
+        _ => format!("has its kernel say `{headline}`{called}"),
+    }
 }
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ rules! {
     /// A duplicate Read request that is never answered.
     RereadMissing = "reread-missing", GbnViolation,
         "a duplicate Read request is executed again, and answered from its PSN on",
-        "IBA vol. 1, 9.7.5.1.2";
+        "IBA vol. 1, 9.7.5.1";
     /// A retransmission that neither a NAK nor an expired timer explains.
     RetransmissionWithoutCause = "retransmission-without-cause", GbnViolation,
         "a retransmission follows a NAK, an implied NAK, or an expiry of the ACK timer",
@@ -246,6 +246,14 @@ rules! {
     KernelHangs = "kernel-hangs", Stall,
         "whatever a packet says, tasks and processors of the host go on",
         "hung task, soft lockup or RCU stall of the kernel's log";
+    /// A program that ended over what its NIC did.
+    AgentEnds = "agent-ends", Crash,
+        "whatever a packet says, the program that uses the QP goes on",
+        "IBA vol. 1, 9.9.2 and 9.9.3";
+    /// A host of which nobody hears again.
+    HostSilent = "host-silent", Stall,
+        "whatever a packet says, the host answers, and QPs can be destroyed",
+        "IBA vol. 1, 9.9.2 and 9.9.3";
     /// A test whose QPs never come to an end.
     NeverEnds = "never-ends", Stall,
         "a QP completes its messages, or fails when its retries are spent",

@@ -1,4 +1,4 @@
-//! The kernel's reports of its troubles, read from lines of its log. The log is that of whatever host is under test: every
+//! The kernel's reports of its troubles, and those of the host's other parts, read from lines of its log. The log is that of whatever host is under test: every
 //! line is taken for hostile.
 
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,24 @@ pub enum Kind {
     HardLockup,
     /// A program was killed for want of memory.
     OutOfMemory,
+    /// The program that drives the host's NIC ended ([`AGENT_ENDED`]).
+    AgentEnded,
+    /// The host did not answer any more ([`SILENT`]).
+    Silent,
+}
+
+/// Begins the line that the first process of a guest has in the kernel's log when the agent ends.
+pub const AGENT_ENDED: &str = "guest: agent ended with status ";
+
+/// Begins the line that a testbed adds to the log of a host which does not answer.
+pub const SILENT: &str = "testbed: no answer: ";
+
+impl Kind {
+    /// Whether it is the kernel's own; others can have been done to the host from outside.
+    #[must_use]
+    pub const fn is_of_kernel(self) -> bool {
+        !matches!(self, Self::AgentEnded | Self::Silent)
+    }
 }
 
 /// One call of a trace.
@@ -192,7 +210,7 @@ impl Reader {
             trouble.place = text.match_indices(' ').find_map(|(at, _)| frame(&text[at + 1..]));
         }
         self.troubles.push(trouble);
-        self.report = Some(0);
+        self.report = kind.is_of_kernel().then_some(0);
     }
 }
 
@@ -226,6 +244,8 @@ fn headline(text: &str) -> Option<Kind> {
         _ if text.starts_with("INFO: task ") && text.contains(" blocked for more than ") => Kind::HungTask,
         _ if begins(&["rcu: INFO: ", "INFO: rcu_"]) && text.contains("stall") => Kind::RcuStall,
         _ if text.starts_with("Out of memory: Killed process ") => Kind::OutOfMemory,
+        _ if text.starts_with(AGENT_ENDED) => Kind::AgentEnded,
+        _ if text.starts_with(SILENT) => Kind::Silent,
         _ => return None,
     })
 }

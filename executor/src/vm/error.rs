@@ -107,7 +107,7 @@ impl VmError {
     pub fn mend(&self) -> Option<String> {
         Some(match self {
             Self::Missing { package, .. } => format!("apt-get install {package}"),
-            Self::Io { .. } => "look at its permissions, or name another folder with --cache".into(),
+            Self::Io { .. } => "look at its permissions, or have XDG_CACHE_HOME name another folder".into(),
             Self::Tool { said, .. }
                 if ["resolv", "onnect", "etwork", "imed out"].iter().any(|w| said.contains(w)) =>
             {
@@ -123,7 +123,7 @@ impl VmError {
             Self::NoArchive => "name a Debian archive with --mirror URI".into(),
             Self::NoKeys(_) => "apt-get install debian-archive-keyring".into(),
             Self::Package { .. } => "name another archive with --mirror URI, or update this program".into(),
-            Self::Space { .. } => "make room, or name a folder on another disk with --cache".into(),
+            Self::Space { .. } => "make room, or have XDG_CACHE_HOME name a folder on another disk".into(),
             Self::Program { .. } => {
                 "build everything (cargo build --release); --agent PATH names another agent".into()
             }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::process::{ChildStdout, ExitStatus};
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use corpus::config::Cidr;
 use corpus::{Role, TestConfig};
@@ -37,6 +37,9 @@ const LOOK: Duration = Duration::from_millis(100);
 /// How long after a host is lost its kernel may still be saying why.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
+/// How long a kernel says nothing more before its report is taken for whole.
+const QUIET: Duration = Duration::from_millis(100);
+
 /// How long the other host's may, once one has ended: both can have been lost to the same packet.
 const OTHERS_LAST_WORDS: Duration = Duration::from_millis(500);
 
@@ -49,6 +52,10 @@ pub(super) struct Site {
     remote: Remote,
     runtime: Runtime,
     pair: Pair,
+    /// How far the consoles of the guests had been read when the last test ended, and the kernels' troubles by then: what a
+    /// kernel says between two tests belongs to the next one, rather than to none.
+    read: [u64; 2],
+    troubles: usize,
     switch: Child,
     // Last, as the others have their sockets in it.
     _folder: RunFolder,
@@ -81,14 +88,15 @@ impl Site {
         let runtime =
             runtime.map_err(|error| VmError::Folder(format!("no thread for connections: {error}")))?;
         let remote = runtime.block_on(connect(&pair, &address))?;
-        Ok(Self { remote, runtime, pair, switch, _folder: folder })
+        let mut site = Self { remote, runtime, pair, read: [0; 2], troubles: 0, switch, _folder: folder };
+        site.read = site.lines();
+        site.troubles = site.count_troubles();
+        Ok(site)
     }
 
     /// Runs a test, whose hosts get the addresses of the guests.
     pub(super) fn run(&mut self, config: &TestConfig) -> Outcome {
         let config = with_guests(config);
-        let marks = self.guests().map(|guest| guest.console().mark());
-        let troubles = self.troubles();
         // Hosts whose packets go nowhere find out only when their retries are exhausted.
         let ran = self.runtime.block_on(async {
             tokio::select! {
@@ -101,17 +109,29 @@ impl Site {
         if ran.is_err() {
             self.wait_last_words();
         }
-        let is_troubled = self.troubles() != troubles;
-        let mut observed = match ran {
-            Ok(observed) => Box::new(observed),
-            Err(Failed { observed, .. }) if is_troubled => observed,
-            Err(failed) => return Outcome::Failed(failed),
-        };
+        let is_troubled = self.count_troubles() != self.troubles;
+        if is_troubled {
+            self.wait_quiet();
+        }
+        match ran {
+            Ok(observed) if !is_troubled => Outcome::Ran(self.with_logs(observed.into())),
+            Ok(observed) => Outcome::KernelTrouble(self.with_logs(observed.into())),
+            Err(Failed { observed, .. }) if is_troubled => Outcome::KernelTrouble(self.with_logs(observed)),
+            Err(Failed { error, observed }) => {
+                Outcome::Failed(Failed { error, observed: self.with_logs(observed) })
+            }
+        }
+    }
+
+    /// What was observed, with what the kernels have said since the last test.
+    fn with_logs(&mut self, mut observed: Box<Observation>) -> Box<Observation> {
         observed.clock = Clock::Emulated;
         let [requester, responder] = self.guests();
-        observed.requester_log = log_since(requester, marks[0]);
-        observed.responder_log = log_since(responder, marks[1]);
-        if is_troubled { Outcome::KernelTrouble(observed) } else { Outcome::Ran(observed) }
+        observed.requester_log = log_since(requester, self.read[0]);
+        observed.responder_log = log_since(responder, self.read[1]);
+        self.read = self.lines();
+        self.troubles = self.count_troubles();
+        observed
     }
 
     /// Waits for what the kernels say of the end of a test, so that it is all on the consoles.
@@ -128,8 +148,30 @@ impl Site {
         [&self.pair.requester, &self.pair.responder]
     }
 
-    fn troubles(&self) -> usize {
-        self.guests().map(|guest| guest.console().troubles().len()).iter().sum()
+    /// Waits until the kernels have nothing more to say, so that a report is read to its end.
+    fn wait_quiet(&self) {
+        let started = Instant::now();
+        let mut before = self.lines();
+        while started.elapsed() < LAST_WORDS {
+            thread::sleep(QUIET);
+            let now = self.lines();
+            if now == before {
+                break;
+            }
+            before = now;
+        }
+    }
+
+    fn lines(&self) -> [u64; 2] {
+        self.guests().map(|guest| guest.console().mark())
+    }
+
+    /// Troubles of both kernels; an agent that ends may have been killed from outside.
+    fn count_troubles(&self) -> usize {
+        let of = |guest: &Guest| {
+            guest.console().troubles().iter().filter(|trouble| trouble.kind.is_of_kernel()).count()
+        };
+        self.guests().map(of).iter().sum()
     }
 }
 

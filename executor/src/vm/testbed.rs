@@ -3,8 +3,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use corpus::{Capabilities, TestConfig};
-use dumper::Observation;
+use corpus::{Capabilities, Role, TestConfig};
+use dumper::observation::kernel::{AGENT_ENDED, SILENT};
+use dumper::{LogLine, Observation};
 
 use super::capabilities::capabilities;
 use super::site::{Outcome, Site};
@@ -68,8 +69,9 @@ impl Testbed for Leased {
 
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
         TestbedError::unless_capable(&capabilities(), config)?;
-        let mut last = None;
+        let mut failures = Vec::new();
         for _ in 0..TRIES {
+            let is_new = self.site.is_none();
             // Taken out, so that it is only kept if all is well with it.
             let mut site = match self.site.take() {
                 Some(site) => site,
@@ -81,15 +83,15 @@ impl Testbed for Leased {
                     return Ok(*observed);
                 }
                 Outcome::KernelTrouble(observed) => return Ok(*observed),
-                Outcome::Failed(Failed { error, .. }) if is_refusal(&error) => {
+                // A host that has run tests may have been left without what this one needs.
+                Outcome::Failed(Failed { error, .. }) if is_new && is_refusal(&error) => {
                     self.site = Some(site);
                     return Err(TestbedError::Config(error.to_string()));
                 }
-                Outcome::Failed(Failed { error, .. }) => last = Some(error),
+                Outcome::Failed(failed) => failures.push(failed),
             }
         }
-        Err(last
-            .map_or_else(|| TestbedError::Broken("no test was begun".into()), |error| ours_or_theirs(&error)))
+        after_all(failures)
     }
 }
 
@@ -98,18 +100,108 @@ const fn is_refusal(error: &RemoteError) -> bool {
     matches!(error, RemoteError::Agent { source: AgentError::Refused { .. }, .. } | RemoteError::Translate(_))
 }
 
-/// What it means that a test ended in the same error again and again. A host that is silent each time does so because of
-/// the test: its kernel hangs.
-fn ours_or_theirs(error: &RemoteError) -> TestbedError {
-    match error {
-        RemoteError::Agent { source: AgentError::TimedOut { .. }, .. } => {
-            TestbedError::Target(error.to_string())
+/// What a host was lost to, beside its kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Loss {
+    /// Its agent ended.
+    AgentEnded(Role),
+    /// It did not answer.
+    Silent(Role),
+}
+
+impl Loss {
+    fn of(failed: &Failed) -> Option<Self> {
+        let RemoteError::Agent { role, source } = &failed.error else { return None };
+        let log = log_of(&failed.observed, *role);
+        match source {
+            AgentError::TimedOut { .. } => Some(Self::Silent(*role)),
+            _ if log.iter().any(|line| line.text.starts_with(AGENT_ENDED)) => Some(Self::AgentEnded(*role)),
+            _ => None,
         }
-        _ => TestbedError::Broken(error.to_string()),
+    }
+}
+
+const fn log_of(observed: &Observation, role: Role) -> &Vec<LogLine> {
+    match role {
+        Role::Requester => &observed.requester_log,
+        Role::Responder => &observed.responder_log,
+    }
+}
+
+/// What it means that a test did not run to its end, however often. Where a host was lost in the same way each time, on
+/// guests that were started anew, the test does that: it is what was observed.
+fn after_all(mut failures: Vec<Failed>) -> Result<Observation, TestbedError> {
+    let losses: Vec<_> = failures.iter().map(Loss::of).collect();
+    let Some(Failed { error, mut observed }) = failures.pop() else {
+        return Err(TestbedError::Broken("no test was begun".into()));
+    };
+    match losses[0].filter(|first| losses.iter().all(|loss| *loss == Some(*first))) {
+        Some(Loss::AgentEnded(_)) => Ok(*observed),
+        Some(Loss::Silent(role)) => {
+            let log = match role {
+                Role::Requester => &mut observed.requester_log,
+                Role::Responder => &mut observed.responder_log,
+            };
+            let last_us = log.last().map_or(0, |line| line.time_us);
+            log.push(LogLine::new(last_us, &format!("{SILENT}{error}")));
+            Ok(*observed)
+        }
+        None => Err(match error {
+            RemoteError::Agent {
+                source: AgentError::Failed { .. } | AgentError::TimedOut { .. }, ..
+            } => TestbedError::Target(error.to_string()),
+            _ => TestbedError::Broken(error.to_string()),
+        }),
     }
 }
 
 fn broken(error: &VmError) -> TestbedError {
     let mend = error.mend().map(|mend| format!("; {mend}")).unwrap_or_default();
     TestbedError::Broken(format!("{error}{mend} (`lumina-fuzz testbed vm check` looks at everything)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn lost(role: Role, log: &str) -> Failed {
+        let source = AgentError::Lost { agent: "guest".into(), reason: "gone".into() };
+        let log = log.lines().map(|line| LogLine::new(1, line)).collect();
+        let observed = Box::new(Observation { responder_log: log, ..Observation::default() });
+        Failed { error: RemoteError::Agent { role, source }, observed }
+    }
+
+    fn silent(role: Role) -> Failed {
+        let source =
+            AgentError::TimedOut { agent: "guest".into(), asked: "Finish", after: Duration::from_secs(30) };
+        Failed { error: RemoteError::Agent { role, source }, observed: Box::default() }
+    }
+
+    const ENDED: &str = "guest: agent ended with status 139";
+
+    #[test]
+    fn what_a_host_is_lost_to_each_time_is_the_tests_doing() {
+        let ends = || lost(Role::Responder, ENDED);
+        let seen = after_all(vec![ends(), ends(), ends()]).unwrap();
+        assert_eq!(seen.responder_log[0].text, ENDED);
+        let seen = after_all(vec![silent(Role::Requester), silent(Role::Requester)]).unwrap();
+        assert_eq!(
+            seen.requester_log[0].text,
+            "testbed: no answer: the requester host: the agent at guest did not answer to Finish within 30s"
+        );
+    }
+
+    #[test]
+    fn what_happens_now_and_then_is_the_testbeds() {
+        let ends = || lost(Role::Responder, ENDED);
+        let of = |failures| after_all(failures).unwrap_err();
+        assert!(matches!(of(vec![ends(), lost(Role::Responder, ""), ends()]), TestbedError::Broken(_)));
+        assert!(matches!(
+            of(vec![silent(Role::Requester), silent(Role::Responder)]),
+            TestbedError::Target(_)
+        ));
+        assert!(matches!(of(vec![ends(), silent(Role::Responder)]), TestbedError::Target(_)));
+    }
 }

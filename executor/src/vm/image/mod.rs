@@ -165,7 +165,7 @@ fn default_folder() -> Result<PathBuf, VmError> {
     let set = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")));
     let base = base.ok_or_else(|| {
-        VmError::Folder("neither XDG_CACHE_HOME nor HOME names a folder; name one with --cache DIR".into())
+        VmError::Folder("neither XDG_CACHE_HOME nor HOME names a folder; set XDG_CACHE_HOME".into())
     })?;
     Ok(base.join("lumina-fuzz/vm"))
 }
