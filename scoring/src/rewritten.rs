@@ -5,14 +5,21 @@
 //! packets. It must not crash, hang, or report success for data that is not there, unless what it was told was a
 //! valid lie.
 
-use corpus::{Action, ConnectionSet, HeaderField, SetField, TestConfig, Verb};
+use corpus::{Action, ConnectionSet, ControlPacket, Event, HeaderField, SetField, Target, TestConfig, Verb};
 
-/// The fields that the test rewrites, and on which connections. MigReq means nothing to the transport.
-fn fields(config: &TestConfig) -> impl Iterator<Item = (HeaderField, &ConnectionSet)> {
+/// What a conforming receiver may believe of a message, as packets were made to say something else that is valid.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Deception {
+    /// That its data is what the sender has, and as long: it may be other data, and more or less of it.
+    pub(crate) of_data: bool,
+    /// That it has arrived, though it has not, or not all of it.
+    pub(crate) of_arrival: bool,
+}
+
+/// The fields that the test rewrites, and by which events. MigReq means nothing to the transport.
+fn fields(config: &TestConfig) -> impl Iterator<Item = (HeaderField, &Event)> {
     config.events.iter().filter_map(|event| match event.action {
-        Action::SetField(SetField { field, .. }) if field != HeaderField::MigReq => {
-            Some((field, &event.connections))
-        }
+        Action::SetField(SetField { field, .. }) if field != HeaderField::MigReq => Some((field, event)),
         _ => None,
     })
 }
@@ -20,7 +27,7 @@ fn fields(config: &TestConfig) -> impl Iterator<Item = (HeaderField, &Connection
 /// Whether a test rewrites packets so that other connections than their own receive them.
 pub(crate) fn misdirects(config: &TestConfig) -> bool {
     let all = ConnectionSet::First(config.traffic.load.connections());
-    fields(config).any(|(field, connections)| field == HeaderField::DestQpn && connections.meets(&all))
+    fields(config).any(|(field, event)| field == HeaderField::DestQpn && event.connections.meets(&all))
 }
 
 /// Whether a test rewrites anything that matters to the transport.
@@ -28,52 +35,102 @@ pub(crate) fn rewrites(config: &TestConfig) -> bool {
     fields(config).next().is_some()
 }
 
-/// Whether a conforming receiver may report success of a message of this verb although its data is wrong or short: a
-/// packet was made to say something else that is valid, and nothing in it tells.
-pub(crate) fn may_deceive(config: &TestConfig, connection: u32, verb: Verb) -> bool {
-    misdirects(config)
-        || fields(config).filter(|(_, on)| on.contains(connection)).any(|(field, _)| match field {
-            // Another valid operation, another place in the sequence, another address.
-            HeaderField::Opcode | HeaderField::Psn | HeaderField::DestQpn | HeaderField::RethAddress => true,
-            // An ACK out of a NAK says that a Send or Write has arrived. Only its data completes a Read: no syndrome
-            // stands for that.
-            HeaderField::AethSyndrome => verb != Verb::Read,
-            // A Send is as long as its packets are; the length of Writes and Reads is in the RETH (9.7.4.1).
-            HeaderField::PadCount | HeaderField::UdpLength | HeaderField::IpLength | HeaderField::Payload => {
-                verb == Verb::Send
+/// What a conforming receiver may believe of a message of this verb, although nothing in any packet tells that it is so.
+pub(crate) fn deception(config: &TestConfig, connection: u32, verb: Verb) -> Deception {
+    if misdirects(config) {
+        return Deception { of_data: true, of_arrival: true };
+    }
+    let mut deception = Deception::default();
+    for (field, event) in fields(config).filter(|(_, event)| event.connections.contains(connection)) {
+        match event.target {
+            Target::Data { .. } => deception.of_data |= in_data(field, verb),
+            // A request for other data, of which the responses say nothing.
+            Target::Control { packet: ControlPacket::ReadRequest, .. } => {
+                deception.of_data |= verb == Verb::Read && is_other_request(field);
             }
-            HeaderField::MigReq
-            | HeaderField::AckReq
-            | HeaderField::PartitionKey
-            | HeaderField::RethKey
-            | HeaderField::RethLength
-            | HeaderField::Msn => false,
-        })
+            // Of a message of its own an ACK says only that it has arrived. Only its data completes a Read: no
+            // acknowledgement stands for that.
+            Target::Control { packet: ControlPacket::Ack | ControlPacket::Nak, .. } => {
+                deception.of_arrival |= verb != Verb::Read && is_other_acknowledgement(field);
+            }
+            Target::Control { packet: ControlPacket::Cnp, .. } => {}
+        }
+    }
+    deception.of_arrival |= deception.of_data;
+    deception
+}
+
+/// Whether a data packet can be made to carry other data by a field. A Send is as long as its packets are; the length of
+/// Writes and Reads is in the RETH (IBA vol. 1, 9.7.4.1).
+const fn in_data(field: HeaderField, verb: Verb) -> bool {
+    match field {
+        HeaderField::Opcode | HeaderField::Psn | HeaderField::DestQpn => true,
+        HeaderField::RethAddress => matches!(verb, Verb::Write),
+        HeaderField::PadCount | HeaderField::UdpLength | HeaderField::IpLength | HeaderField::Payload => {
+            matches!(verb, Verb::Send)
+        }
+        HeaderField::AethSyndrome
+        | HeaderField::MigReq
+        | HeaderField::AckReq
+        | HeaderField::PartitionKey
+        | HeaderField::RethKey
+        | HeaderField::RethLength
+        | HeaderField::Msn => false,
+    }
+}
+
+/// Whether a Read request can be made to ask for something else by a field, or to be another request.
+const fn is_other_request(field: HeaderField) -> bool {
+    matches!(field, HeaderField::Opcode | HeaderField::Psn | HeaderField::DestQpn | HeaderField::RethAddress)
+}
+
+/// Whether an acknowledgement can be made to acknowledge something else by a field.
+const fn is_other_acknowledgement(field: HeaderField) -> bool {
+    matches!(field, HeaderField::Opcode | HeaderField::Psn | HeaderField::DestQpn | HeaderField::AethSyndrome)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn test(field: &str, qpn: u32) -> TestConfig {
+    fn test(field: &str, packet: &str, qpn: u32) -> TestConfig {
+        let verb = if packet == READ_REQUEST { "read" } else { "write" };
         let text = format!(
-            "event = [{{ qpn = {qpn}, psn = 1, type = \"set-field\", field = \"{field}\", value = 1 }}]\n\
-             traffic = {{ num-connections = 2 }}"
+            "event = [{{ qpn = {qpn}, {packet}, type = \"set-field\", field = \"{field}\", value = 1 }}]\n\
+             traffic = {{ num-connections = 2, rdma-verb = \"{verb}\" }}"
         );
         corpus::from_toml("rewritten.toml", &text).unwrap()
     }
 
+    const DATA: &str = "psn = 1";
+    const ACK: &str = "packet = \"ack\", nth = 1";
+    const READ_REQUEST: &str = "packet = \"read-request\", nth = 1";
+
+    const ALL: Deception = Deception { of_data: true, of_arrival: true };
+    const NONE: Deception = Deception { of_data: false, of_arrival: false };
+
     #[test]
     fn what_a_receiver_can_tell_is_no_excuse() {
-        let length = test("payload", 1);
-        assert!(!may_deceive(&length, 1, Verb::Write) && may_deceive(&length, 1, Verb::Send));
-        assert!(!may_deceive(&length, 2, Verb::Send), "the other connection's packets are untouched");
-        assert!(!may_deceive(&test("reth-key", 1), 1, Verb::Write));
-        assert!(may_deceive(&test("reth-address", 1), 1, Verb::Write));
-        assert!(may_deceive(&test("aeth-syndrome", 1), 1, Verb::Write));
-        assert!(!may_deceive(&test("aeth-syndrome", 1), 1, Verb::Read));
-        let elsewhere = test("dest-qpn", 1);
-        assert!(misdirects(&elsewhere) && may_deceive(&elsewhere, 2, Verb::Read));
-        assert!(rewrites(&elsewhere) && !rewrites(&test("mig-req", 1)));
+        let length = test("payload", DATA, 1);
+        assert_eq!([Verb::Write, Verb::Send].map(|verb| deception(&length, 1, verb)), [NONE, ALL]);
+        assert_eq!(deception(&length, 2, Verb::Send), NONE, "the other connection's packets are untouched");
+        assert_eq!(deception(&test("reth-key", DATA, 1), 1, Verb::Write), NONE);
+        let place = test("reth-address", DATA, 1);
+        assert_eq!([Verb::Write, Verb::Send].map(|verb| deception(&place, 1, verb)), [ALL, NONE]);
+        assert_eq!(deception(&test("reth-address", READ_REQUEST, 1), 1, Verb::Read), ALL);
+        let elsewhere = test("dest-qpn", DATA, 1);
+        assert!(misdirects(&elsewhere));
+        assert_eq!(deception(&elsewhere, 2, Verb::Read), ALL);
+        assert!(rewrites(&elsewhere) && !rewrites(&test("mig-req", DATA, 1)));
+    }
+
+    #[test]
+    fn an_acknowledgement_changes_no_data() {
+        let arrived = Deception { of_data: false, of_arrival: true };
+        for field in ["aeth-syndrome", "psn", "opcode"] {
+            assert_eq!(deception(&test(field, ACK, 1), 1, Verb::Write), arrived, "{field}");
+            assert_eq!(deception(&test(field, ACK, 1), 1, Verb::Read), NONE, "{field}");
+        }
+        assert_eq!(deception(&test("msn", ACK, 1), 1, Verb::Write), NONE);
     }
 }
