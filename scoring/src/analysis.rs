@@ -182,14 +182,14 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     let mut prompt = PromptAnswers::new(trace, &pairs, &sides);
     pass(trace, &routes, &mut trackers, &mut cnp, &mut prompt, &mut events, &mut findings);
     let end = trace.records().last().map(|record| record.time).unwrap_or_default();
-    let failures = messages::first_failures(&observation.completions);
+    let failures = messages::first_failures(observation.completions());
     let numbers: BTreeMap<_, u32> = observation.connections.iter().map(key_of).zip(1..).collect();
     let report = |tracker: &ConnectionTracker| {
         // Connections that sent nothing are not tracked: the numbers of the hosts' log may be others.
         let number = numbers.get(&key_of(&tracker.pair().connection));
         match number.and_then(|number| failures.get(number)) {
             Some(status) => Report::Failed(*status),
-            None if number.is_none() || observation.completions.is_empty() => Report::None,
+            None if number.is_none() || observation.completions.is_none() => Report::None,
             None => Report::NoFailure,
         }
     };
@@ -197,7 +197,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         tracker.ends(end, report(tracker), &mut findings);
     }
     cnp.ends(findings.anomalies);
-    let complete = messages::complete(&observation.completions, options.config);
+    let complete = messages::complete(observation.completions(), options.config);
     let outcome = |connection: usize| {
         let number = numbers.get(&key_of(&pairs[connection - 1].connection));
         match number {
@@ -252,8 +252,8 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         half_rtt,
         retransmissions,
         counters,
-        messages: messages::per_qp(&observation.completions),
-        message_times: messages::per_message(&observation.completions),
+        messages: messages::per_qp(observation.completions()),
+        message_times: messages::per_message(observation.completions()),
         anomalies,
         host_crashed,
         pairs,

@@ -97,7 +97,7 @@ pub(crate) fn complete(completions: &[Completion], config: Option<&TestConfig>) 
 /// NAKs. A connection of which a request failed posts no more; where all wait for each other (`barrier-sync`), that is so
 /// for all, and those that wait for one that does not complete are not to blame.
 pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anomalies: &mut Anomalies) {
-    let Some(config) = config.filter(|_| !observation.completions.is_empty()) else { return };
+    let Some(config) = config.filter(|_| observation.completions.is_some()) else { return };
     let traffic = &config.traffic;
     let sends = (1..=traffic.load.connections())
         .any(|connection| traffic.load.carries(connection, traffic.num_msgs_per_qp, Verb::Send));
@@ -106,7 +106,7 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
         return;
     }
     let mut completed: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
-    for completion in &observation.completions {
+    for completion in observation.completions() {
         let (count, failed) = completed.entry(completion.connection).or_default();
         *count += 1;
         *failed |= completion.status != CompletionStatus::Success;

@@ -4,7 +4,7 @@ use corpus::{Load, Verb};
 use dumper::observation::CompletionStatus::{self, Flushed, RemoteError, Success};
 use dumper::observation::Delivery;
 
-use crate::violations::Judge;
+use crate::judge::Judge;
 
 /// A message that completes; what the hosts say of it is another matter.
 const WRITE: &str = "0 > WRITE_ONLY 1 ackreq
@@ -15,8 +15,9 @@ fn judge(length: u64, status: CompletionStatus, written: Option<(u64, bool)>) ->
     let mut judge = Judge::new().completing(length, status).completing(1_000, Success);
     judge.config.traffic.num_msgs_per_qp = 2;
     let delivery = |message, (bytes, intact)| Delivery { connection: 1, message, bytes, intact };
-    judge.deliveries.extend(written.map(|written| delivery(1, written)));
-    judge.deliveries.push(delivery(2, (1_000, true)));
+    let second = delivery(2, (1_000, true));
+    judge.deliveries =
+        Some(written.map(|written| delivery(1, written)).into_iter().chain([second]).collect());
     judge
 }
 
@@ -38,8 +39,13 @@ fn not_once() {
     judge(0, Success, None).silent(WRITE);
     // Nobody looked.
     let mut blind = judge(3_000, Success, None);
-    blind.deliveries.clear();
+    blind.deliveries = None;
     blind.silent(WRITE);
+    // All hosts looked, and there was nothing anywhere.
+    let mut nothing = judge(3_000, Success, None);
+    nothing.deliveries = Some(Vec::new());
+    let second = "data-corruption/responder/delivered-not-once/less c1 @0";
+    nothing.gives(WRITE, &[less[0], second]);
 }
 
 /// Without a completion the configuration says how long a message is.
@@ -47,7 +53,7 @@ fn not_once() {
 fn not_completed() {
     let unfinished = |bytes| {
         let mut judge = judge(0, Success, Some((bytes, true)));
-        judge.completions.remove(0);
+        judge.completions.as_mut().unwrap().remove(0);
         judge.config.traffic.num_msgs_per_qp = 1;
         judge.config.traffic.message_size = 2_000;
         judge

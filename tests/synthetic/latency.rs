@@ -3,7 +3,7 @@
 use scoring::{Options, Retransmission, Trigger, analyze};
 use tests::synthetic::Tape;
 
-use crate::violations::Judge;
+use crate::judge::Judge;
 
 /// The retransmissions of a tape that breaks no rule.
 #[track_caller]

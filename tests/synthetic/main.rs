@@ -6,6 +6,7 @@ mod common;
 mod conforming;
 mod counters;
 mod deliveries;
+mod judge;
 mod latency;
 mod notifications;
 mod regressions;

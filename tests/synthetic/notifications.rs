@@ -4,7 +4,7 @@ use scoring::thresholds::{
     CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT, CNP_PATIENCE, CNP_WITHHELD_PERCENT, RECEIVER_JITTER,
 };
 
-use crate::violations::Judge;
+use crate::judge::Judge;
 
 const TOO_EARLY: &str = "cnp-generation/notification-point/cnp-too-early";
 

@@ -2,7 +2,7 @@
 
 use dumper::observation::CompletionStatus::RnrRetryExceeded;
 
-use crate::violations::Judge;
+use crate::judge::Judge;
 
 /// The NAK for an overtaken Read is still on its way when the Read arrives and is answered.
 #[test]

@@ -2,7 +2,7 @@
 
 use scoring::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE, RNR_WAIT_PERCENT};
 
-use crate::violations::Judge;
+use crate::judge::Judge;
 
 /// A loss whose NAK is delivered, and what the requester does then.
 fn naked(and_then: &str) -> String {

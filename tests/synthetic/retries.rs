@@ -2,7 +2,7 @@
 
 use dumper::observation::CompletionStatus::{self, RetryExceeded, RnrRetryExceeded};
 
-use crate::violations::Judge;
+use crate::judge::Judge;
 
 /// A requester with so many transport and RNR retries.
 fn judge(retries: u8, rnr_retries: u8) -> Judge {

@@ -5,7 +5,7 @@ use scoring::thresholds::{
     ACK_IN_FLIGHT, ANSWER_PATIENCE, LATEST_EXPIRY, SHORTEST_TIMEOUT, STALL_EXPIRIES, TIMER_SLACK,
 };
 
-use crate::violations::Judge;
+use crate::judge::Judge;
 
 /// T of the configured exponent 14.
 const T: u64 = 4_096 << 14;

@@ -1,90 +1,9 @@
 //! Every rule: the nearest trace that breaks it, with exactly that remark, and its conforming twin, silent
 //! whatever the delays. Tapes cross the PSN wrap: see [`tests::synthetic::tape`].
 
-use corpus::TestConfig;
-use dumper::observation::{CompletionStatus, Delivery};
-use dumper::{Completion, HostCounters, Nanos, Observation};
-use scoring::{Options, Rule, analyze};
-use tests::synthetic::{self, Dice, Tape, counters};
+use scoring::Rule;
 
-/// Random delays under which a conforming twin stays silent.
-const STRETCHES: u64 = 100;
-
-/// How a tape is judged.
-pub(crate) struct Judge {
-    pub(crate) config: TestConfig,
-    /// Packets that the requester's and the responder's host count as thrown away.
-    pub(crate) discards: [Option<u64>; 2],
-    /// What the hosts say of the messages.
-    pub(crate) completions: Vec<Completion>,
-    pub(crate) deliveries: Vec<Delivery>,
-}
-
-impl Judge {
-    /// MTU 1024, timeout 14 (T = 67.1 ms), CNPs 50 µs apart by QP, hosts that throw nothing away.
-    pub(crate) fn new() -> Self {
-        let mut config = TestConfig::default();
-        config.traffic.min_retransmit_timeout = 14;
-        for host in [&mut config.requester, &mut config.responder] {
-            host.roce.min_time_between_cnps = 50;
-        }
-        Self { config, discards: [Some(0); 2], completions: Vec::new(), deliveries: Vec::new() }
-    }
-
-    /// With the completion of the next message of the first connection.
-    #[must_use]
-    pub(crate) fn completing(mut self, bytes: u64, status: CompletionStatus) -> Self {
-        let message = self.completions.len() as u32 + 1;
-        let (posted_ns, completed_ns) = (Nanos(0), Nanos(1));
-        self.completions.push(Completion { connection: 1, message, posted_ns, completed_ns, bytes, status });
-        self
-    }
-
-    pub(crate) fn observed(&self, tape: &Tape) -> Observation {
-        let [requester, responder] = self
-            .discards
-            .map(|count| count.map(|count| -> HostCounters { counters::of(&[("rx_discards_phy", count)]) }));
-        let (completions, deliveries) = (self.completions.clone(), self.deliveries.clone());
-        Observation { requester, responder, completions, deliveries, ..tape.observation() }
-    }
-
-    /// Remarks as `signature cN @packet`.
-    pub(crate) fn remarks(&self, tape: &Tape) -> Vec<String> {
-        let options = Options { config: Some(&self.config) };
-        analyze(&self.observed(tape), options)
-            .anomalies
-            .kept()
-            .iter()
-            .map(|anomaly| {
-                let connection = anomaly.who.connection.unwrap_or(0);
-                let packet = anomaly.evidence.packets.first().copied().unwrap_or(0);
-                format!("{} c{connection} @{packet}", anomaly.signature())
-            })
-            .collect()
-    }
-
-    /// The tape gives exactly these remarks.
-    #[track_caller]
-    pub(crate) fn gives(&self, text: &str, remarks: &[&str]) -> &Self {
-        let tape = Tape::new(text);
-        let trace = synthetic::trace(&tape.observation());
-        assert_eq!(self.remarks(&tape), remarks, "\n{trace}");
-        self
-    }
-
-    /// The tape is silent, also with other delays.
-    #[track_caller]
-    pub(crate) fn silent(&self, text: &str) -> &Self {
-        self.gives(text, &[]);
-        let mut dice = Dice::new(7);
-        for _ in 0..STRETCHES {
-            let tape = Tape::new(text).stretched(&mut dice);
-            let trace = synthetic::trace(&tape.observation());
-            assert_eq!(self.remarks(&tape), Vec::<String>::new(), "\n{trace}");
-        }
-        self
-    }
-}
+use crate::judge::Judge;
 
 fn judge() -> Judge {
     Judge::new()

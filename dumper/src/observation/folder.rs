@@ -27,9 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use write::{WriteFolderError, write};
 
-use super::{
-    Completion, Connection, Delivery, Endpoint, HostCounters, LogLine, Observation, SwitchCounters, log,
-};
+use super::{Connection, Endpoint, HostCounters, LogLine, Observation, SwitchCounters, log};
 use crate::Psn;
 use crate::capture::{self, Progress, ReadError, ReadOptions};
 use crate::trace::{Trace, Traced};
@@ -157,8 +155,8 @@ pub fn read(
         Ok(start.zip(finish).map(|(start, finish)| HostCounters { start, finish }))
     };
     let (requester, responder) = (host("requester")?, host("responder")?);
-    let completions: Option<Vec<Completion>> = yaml(&optional(COMPLETIONS))?;
-    let deliveries: Option<Vec<Delivery>> = yaml(&optional(DELIVERIES))?;
+    let completions = yaml(&optional(COMPLETIONS))?;
+    let deliveries = yaml(&optional(DELIVERIES))?;
 
     let (connections, host_ports) = match snapshots {
         Some(snapshots) => connections_of(&snapshots, &trace)
@@ -177,8 +175,8 @@ pub fn read(
         requester,
         responder,
         switch,
-        completions: completions.unwrap_or_default(),
-        deliveries: deliveries.unwrap_or_default(),
+        completions,
+        deliveries,
         clock: yaml(&root.join(CLOCK))?.unwrap_or_default(),
         requester_log: kernel_log(&root.join(log_of("requester")))?,
         responder_log: kernel_log(&root.join(log_of("responder")))?,

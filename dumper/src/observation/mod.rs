@@ -120,10 +120,10 @@ pub struct Observation {
     pub responder: Option<HostCounters>,
     /// Counters of the switch, where they were read.
     pub switch: Option<SwitchCounters>,
-    /// Completions, where they were reported.
-    pub completions: Vec<Completion>,
-    /// What arrived in memory, for each message of which something did; empty where nobody looked.
-    pub deliveries: Vec<Delivery>,
+    /// Every completion, where the requester's host reports them.
+    pub completions: Option<Vec<Completion>>,
+    /// What arrived in memory, for each message of which something did, where the hosts have looked.
+    pub deliveries: Option<Vec<Delivery>>,
     /// What the times mean.
     pub clock: Clock,
     /// What the kernel of the requester's host logged during the test, where it was read.
@@ -136,5 +136,17 @@ impl Observation {
     /// An observation of a trace alone.
     pub fn of_trace(trace: Trace, connections: Vec<Connection>) -> Self {
         Self { trace, connections, ..Self::default() }
+    }
+
+    /// Completions that are known of: none where nobody reports them either.
+    #[must_use]
+    pub fn completions(&self) -> &[Completion] {
+        self.completions.as_deref().unwrap_or_default()
+    }
+
+    /// What is known to have arrived in memory: nothing where nobody has looked either.
+    #[must_use]
+    pub fn deliveries(&self) -> &[Delivery] {
+        self.deliveries.as_deref().unwrap_or_default()
     }
 }

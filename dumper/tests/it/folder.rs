@@ -339,7 +339,7 @@ fn a_hundred_thousand_completions_are_read() {
         );
     }
     change(&folder, "rdma-result/completions.yml", &text);
-    let completions = read(folder.path()).unwrap().observation.completions;
+    let completions = read(folder.path()).unwrap().observation.completions.unwrap();
     assert_eq!(completions.len(), 100_000);
     assert_eq!(
         completions[99_999],

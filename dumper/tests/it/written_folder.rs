@@ -18,6 +18,7 @@ use dumper::{
     Psn, Record, SwitchCounters, Trace,
 };
 use proptest::collection::{btree_map, vec};
+use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -70,7 +71,7 @@ fn host_counters() -> impl Strategy<Value = Option<HostCounters>> {
             ethtool_counters,
         })
     };
-    proptest::option::of((counters(), counters()).prop_map(|(start, finish)| HostCounters { start, finish }))
+    option::of((counters(), counters()).prop_map(|(start, finish)| HostCounters { start, finish }))
 }
 
 /// The switch's counters of so many packets; `split` of them came from the requester and went to the first dumper.
@@ -123,8 +124,8 @@ fn observations() -> impl Strategy<Value = Observation> {
         host_counters(),
         host_counters(),
         any::<(bool, u64)>(),
-        completions(),
-        deliveries(),
+        option::of(completions()),
+        option::of(deliveries()),
         (clock(), log(), log()),
     )
         .prop_map(
@@ -270,8 +271,13 @@ fn the_files_are_the_published_layout() {
     let connections = vec![connection_of(1, false, (1000, 77))];
     let trace = trace_of(&connections, &[(0, Opcode::WriteOnly, 1)]);
     let switch = Some(switch_of(1, 1));
-    let observation =
-        Observation { requester: Some(host), switch, ..Observation::of_trace(trace, connections) };
+    let observation = Observation {
+        requester: Some(host),
+        switch,
+        completions: Some(Vec::new()),
+        deliveries: Some(Vec::new()),
+        ..Observation::of_trace(trace, connections)
+    };
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("new/0");
     folder::write(&observation, None, &root).unwrap();

@@ -169,20 +169,20 @@ async fn both<A, B>(
 }
 
 fn put_hosts(settled: Settled, hosts: [(PreparedHost, Finished); 2], observed: &mut Observation) {
-    observed.completions = settled.completions;
+    let (mut completions, mut deliveries) = (settled.completions, Vec::new());
     for ((prepared, finished), role) in hosts.into_iter().zip(Role::ALL) {
         let counters = HostCounters { start: prepared.counters, finish: finished.counters };
         match role {
             Role::Requester => observed.requester = Some(counters),
             Role::Responder => observed.responder = Some(counters),
         }
-        observed.completions.extend(finished.late);
-        observed.deliveries.extend(finished.deliveries);
+        completions.extend(finished.late);
+        deliveries.extend(finished.deliveries);
     }
-    observed
-        .completions
+    completions
         .sort_by_key(|completion| (completion.completed_ns, completion.connection, completion.message));
-    observed.deliveries.sort_by_key(|delivery| (delivery.connection, delivery.message));
+    deliveries.sort_by_key(|delivery| (delivery.connection, delivery.message));
+    (observed.completions, observed.deliveries) = (Some(completions), Some(deliveries));
 }
 
 fn put_capture(captured: Captured, observed: &mut Observation) {

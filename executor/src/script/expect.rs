@@ -104,7 +104,7 @@ fn completions(
     config: &TestConfig,
     observation: &Observation,
 ) -> Option<String> {
-    if observation.completions.is_empty() {
+    if observation.completions.is_none() {
         return Some("no completions were reported".to_owned());
     }
     let connections = match qp {
@@ -114,7 +114,7 @@ fn completions(
     let Messages { first, last } =
         messages.unwrap_or(Messages { first: 1, last: config.traffic.num_msgs_per_qp });
     let ends: BTreeMap<(u32, u32), _> =
-        observation.completions.iter().map(|one| ((one.connection, one.message), one.status)).collect();
+        observation.completions().iter().map(|one| ((one.connection, one.message), one.status)).collect();
     let mut broken = Vec::new();
     let mut more = 0;
     for (qp, message) in connections.flat_map(|qp| (first..=last).map(move |message| (qp, message))) {
@@ -140,8 +140,8 @@ fn completions(
 pub(super) fn arrivals(config: &TestConfig, observation: &Observation) -> (u64, u64) {
     let size = u64::from(config.traffic.message_size);
     let all = u64::from(config.traffic.load.connections()) * u64::from(config.traffic.num_msgs_per_qp);
-    let whole = observation.deliveries.iter().filter(|one| one.bytes == size && one.intact).count() as u64;
-    let silent = if size == 0 { all.saturating_sub(observation.deliveries.len() as u64) } else { 0 };
+    let whole = observation.deliveries().iter().filter(|one| one.bytes == size && one.intact).count() as u64;
+    let silent = if size == 0 { all.saturating_sub(observation.deliveries().len() as u64) } else { 0 };
     (whole + silent, all)
 }
 
@@ -155,7 +155,7 @@ fn delivered(expected: &Delivered, config: &TestConfig, observation: &Observatio
         return None;
     }
     let size = u64::from(config.traffic.message_size);
-    let odd = observation.deliveries.iter().filter(|one| one.bytes != size || !one.intact);
+    let odd = observation.deliveries().iter().filter(|one| one.bytes != size || !one.intact);
     let odd = listed(odd.map(|one| {
         let state = if one.intact { "intact" } else { "damaged" };
         format!("qp {} message {} {} bytes {state}", one.connection, one.message, one.bytes)

@@ -247,7 +247,7 @@ fn expectations(config: &TestConfig, observation: &Observation) -> Vec<Expectati
         expected.extend(known.map(|(name, moved)| Expected::Counter { host, name: name.clone(), moved }));
     }
     expected.extend(completions(config, observation));
-    if !observation.deliveries.is_empty() {
+    if observation.deliveries.is_some() {
         let (arrived, of) = arrivals(config, observation);
         expected.push(Expected::Delivered(match arrived == of {
             true => Delivered::All,
@@ -267,7 +267,7 @@ fn is_word(name: &str) -> bool {
 fn completions(config: &TestConfig, observation: &Observation) -> Vec<Expected> {
     let (connections, messages) = (config.traffic.load.connections(), config.traffic.num_msgs_per_qp);
     let ends: BTreeMap<(u32, u32), _> = observation
-        .completions
+        .completions()
         .iter()
         .filter(|one| (1..=connections).contains(&one.connection) && (1..=messages).contains(&one.message))
         .map(|one| ((one.connection, one.message), one.status))

@@ -151,8 +151,8 @@ impl World {
             requester,
             responder,
             switch: Some(switch),
-            completions,
-            deliveries,
+            completions: Some(completions),
+            deliveries: Some(deliveries),
             // Simulated hosts have no kernel that could log.
             ..Observation::default()
         }

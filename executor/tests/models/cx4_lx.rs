@@ -72,7 +72,7 @@ fn neighbours(verb: &str, noisy: u32, nics: Option<[NicProfile; 2]>) -> (f64, Ob
         None => run(&config),
     };
     let innocent: Vec<f64> = observation
-        .completions
+        .completions()
         .iter()
         .filter(|completion| completion.connection > noisy)
         .map(|completion| (completion.completed_ns - completion.posted_ns).0 as f64 / 1e3)

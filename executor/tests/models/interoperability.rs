@@ -39,7 +39,7 @@ fn with_drops(observation: &Observation) -> BTreeSet<(u32, u32)> {
 fn completion_times(observation: &Observation) -> [f64; 2] {
     let hit = with_drops(observation);
     [true, false].map(|dropped| {
-        let of = observation.completions.iter();
+        let of = observation.completions().iter();
         let of = of.filter(|one| hit.contains(&(one.connection, one.message)) == dropped);
         mean(of.map(|one| (one.completed_ns - one.posted_ns).0 as f64 / 1e3))
     })

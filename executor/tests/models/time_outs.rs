@@ -34,7 +34,7 @@ fn tail_drops(nic: &str, adaptive: bool, drops: &[u32]) -> Observation {
 /// Expiries of the timer on each message, in seconds, each message losing its tail seven times.
 pub(crate) fn expiries(nic: &str, adaptive: bool) -> Vec<Vec<f64>> {
     let observation = tail_drops(nic, adaptive, &[DROPS; 5]);
-    let completed = &observation.completions;
+    let completed = observation.completions();
     assert!(completed.iter().all(|completion| completion.status == CompletionStatus::Success));
     (1..=5)
         .map(|message| {
@@ -52,7 +52,7 @@ pub(crate) fn retries(nic: &str, adaptive: bool) -> Vec<usize> {
             // More than any NIC was seen to retry.
             drops[message - 1] = 15;
             let observation = tail_drops(nic, adaptive, &drops);
-            assert_eq!(observation.completions[message - 1].status, CompletionStatus::RetryExceeded);
+            assert_eq!(observation.completions()[message - 1].status, CompletionStatus::RetryExceeded);
             passes(&observation, message as u32 * PACKETS).len() - 1
         })
         .collect()

@@ -60,8 +60,8 @@ fn what_a_kernel_says_is_found_and_a_crash_is_all_there_is() {
 fn a_request_that_never_completes_is_found() {
     let (config, nics) = (test("traffic = { num-connections = 2 }"), [nic(""), nic("")]);
     let mut observation = executor::sim::run(&config, nics.clone()).unwrap();
-    let last = observation.completions.iter().rposition(|one| one.connection == 2).unwrap();
-    observation.completions.remove(last);
+    let last = observation.completions().iter().rposition(|one| one.connection == 2).unwrap();
+    observation.completions.as_mut().unwrap().remove(last);
     let found = signatures(&support::assess(&config, &nics, &observation));
     assert_eq!(found, ["stall/requester/completion-missing"]);
 }

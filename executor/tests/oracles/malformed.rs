@@ -21,7 +21,7 @@ fn ends(config: &TestConfig) -> Vec<CompletionStatus> {
     let observation = executor::sim::run(config, nics.clone()).unwrap();
     let (_, assessment) = judged(config, &nics);
     assert_eq!(signatures(&assessment), [""; 0], "{}", config.to_toml());
-    let first = observation.completions.iter().filter(|one| one.connection == 1);
+    let first = observation.completions().iter().filter(|one| one.connection == 1);
     first.map(|one| one.status).filter(|status| *status != CompletionStatus::Flushed).collect()
 }
 

@@ -88,7 +88,7 @@ fn delivery_faults(config: &TestConfig, observation: &Observation) -> Vec<String
     let connections = traffic.load.connections();
     let mut succeeded = vec![0; connections as usize];
     let mut failed = vec![false; connections as usize];
-    for completion in &observation.completions {
+    for completion in observation.completions() {
         let at = completion.connection as usize - 1;
         if completion.status == CompletionStatus::Success {
             succeeded[at] += 1;
@@ -108,7 +108,7 @@ fn delivery_faults(config: &TestConfig, observation: &Observation) -> Vec<String
         }
     }
     let mut delivered = vec![0; connections as usize];
-    for delivery in &observation.deliveries {
+    for delivery in observation.deliveries() {
         let at = delivery.connection as usize - 1;
         let whole = delivery.bytes == u64::from(traffic.message_size);
         delivered[at] += u32::from(whole);

@@ -123,9 +123,9 @@ pub(crate) fn describe(case: &Case) -> String {
     let _ = writeln!(
         text,
         "{:#?}\n{:?}\n{:?}",
-        observation.completions.iter().take(20).collect::<Vec<_>>(),
-        observation.requester.map(|counters| counters.finish),
-        observation.responder.map(|counters| counters.finish)
+        observation.completions().iter().take(20).collect::<Vec<_>>(),
+        observation.requester.as_ref().map(|counters| &counters.finish),
+        observation.responder.as_ref().map(|counters| &counters.finish)
     );
     text
 }

@@ -211,19 +211,21 @@ fn expectations_say_what_they_met() {
     let good = Observation {
         requester: counters("packet_seq_err", 1),
         responder: counters("out_of_sequence", 1),
-        completions: ended(|_, _| CompletionStatus::Success),
-        deliveries: arrived(|_, _| 100),
+        completions: Some(ended(|_, _| CompletionStatus::Success)),
+        deliveries: Some(arrived(|_, _| 100)),
         ..Observation::default()
     };
     let bad = Observation {
         requester: counters("packet_seq_er", 1),
         responder: counters("out_of_sequence", 2),
-        completions: ended(|qp, message| match (qp, message) {
+        completions: Some(ended(|qp, message| match (qp, message) {
             (1, 1) => CompletionStatus::RetryExceeded,
             (1, _) => CompletionStatus::Flushed,
             _ => CompletionStatus::Success,
-        }),
-        deliveries: arrived(|qp, message| if (qp, message) == (1, 3) { 200 } else { 100 })[..5].to_vec(),
+        })),
+        deliveries: Some(
+            arrived(|qp, message| if (qp, message) == (1, 3) { 200 } else { 100 })[..5].to_vec(),
+        ),
         ..observe(&script("+0 post send 10\n+0 > SEND_ONLY psn 1\n"))
     };
     let answers = format!(

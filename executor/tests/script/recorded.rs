@@ -63,8 +63,8 @@ fn observation(config: &TestConfig) -> impl Strategy<Value = Observation> + use<
             bytes: u64::from(*message),
             intact: *status == CompletionStatus::Success,
         });
-        let deliveries = deliveries.collect();
-        let completions = ends.into_iter().map(completion).collect();
+        let deliveries = Some(deliveries.collect());
+        let completions = Some(ends.into_iter().map(completion).collect());
         Observation { completions, deliveries, ..Observation::of_trace(trace, connections) }
     })
 }

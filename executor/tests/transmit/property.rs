@@ -92,12 +92,12 @@ proptest! {
         prop_assert_eq!(config.violations(), vec![]);
         let observation = run(&config, &profile);
         let messages = u64::from(config.traffic.load.connections()) * u64::from(config.traffic.num_msgs_per_qp);
-        prop_assert_eq!(observation.completions.len() as u64, messages);
-        prop_assert!(observation.completions.iter().all(|done| done.status == CompletionStatus::Success));
+        prop_assert_eq!(observation.completions().len() as u64, messages);
+        prop_assert!(observation.completions().iter().all(|done| done.status == CompletionStatus::Success));
         if config.traffic.message_size > 0 {
-            prop_assert_eq!(observation.deliveries.len() as u64, messages);
+            prop_assert_eq!(observation.deliveries().len() as u64, messages);
             let bytes = u64::from(config.traffic.message_size);
-            prop_assert!(observation.deliveries.iter().all(|got| got.intact && got.bytes == bytes));
+            prop_assert!(observation.deliveries().iter().all(|got| got.intact && got.bytes == bytes));
         }
         let packets = u64::from(config.traffic.load.connections()) * config.traffic.shape().packets();
         let data = observation.trace.records().iter().filter(|record| record.class().is_data()).count();

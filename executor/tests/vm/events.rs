@@ -63,7 +63,7 @@ fn retries_are_exhausted() {
          [[event]]\nqpn = 1\npsn = 1\niter = 3\ntype = \"drop\"\n[[event]]\nqpn = 1\npsn = 1\niter = 4\ntype = \"drop\"",
     )
     .whole();
-    let statuses: Vec<_> = ran.observation.completions.iter().map(|one| one.status).collect();
+    let statuses: Vec<_> = ran.observation.completions().iter().map(|one| one.status).collect();
     assert_eq!(statuses, [CompletionStatus::RetryExceeded]);
-    assert!(ran.observation.deliveries.is_empty(), "{:?}", ran.observation.deliveries);
+    assert!(ran.observation.deliveries().is_empty(), "{:?}", ran.observation.deliveries);
 }

@@ -64,11 +64,11 @@ impl Ran {
         let traffic = &self.config.traffic;
         let messages = (traffic.load.connections() * traffic.num_msgs_per_qp) as usize;
         let observation = &self.observation;
-        let good = observation.completions.iter().filter(|one| one.status == CompletionStatus::Success);
+        let good = observation.completions().iter().filter(|one| one.status == CompletionStatus::Success);
         assert_eq!(good.count(), messages, "{:?}", observation.completions);
-        assert_eq!(observation.deliveries.len(), messages, "{:?}", observation.deliveries);
+        assert_eq!(observation.deliveries().len(), messages, "{:?}", observation.deliveries);
         let is_right = |one: &dumper::Delivery| one.intact && one.bytes == u64::from(traffic.message_size);
-        assert!(observation.deliveries.iter().all(is_right), "{:?}", observation.deliveries);
+        assert!(observation.deliveries().iter().all(is_right), "{:?}", observation.deliveries);
         self
     }
 

@@ -91,7 +91,7 @@ impl<'a> Seen<'a> {
 
     /// Completion times in µs of the messages that were sent successfully and are asked for.
     pub fn completion_times(&self, which: impl Fn(&Completion) -> bool) -> Vec<f64> {
-        let completions = self.observation.completions.iter();
+        let completions = self.observation.completions().iter();
         let done = completions.filter(|one| one.status == CompletionStatus::Success && which(one));
         done.map(|one| micros(one.completed_ns - one.posted_ns)).collect()
     }

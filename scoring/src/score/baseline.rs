@@ -51,7 +51,7 @@ impl Baseline {
     pub fn of(observation: &Observation, analysis: &Analysis) -> Self {
         let sides = Sides::of_pairs(&analysis.pairs);
         let records = observation.trace.records();
-        let (duration, goodput_bps) = goodput(&observation.completions);
+        let (duration, goodput_bps) = goodput(observation.completions());
         Self {
             connections: per_connection(&analysis.message_times),
             discards: [&observation.requester, &observation.responder]

@@ -118,7 +118,7 @@ fn counter_difference(analysis: &Analysis) -> f64 {
 
 /// How many times the goodput of the test the reference's is; as many as there are where nothing completed.
 fn goodput_lost(usual: &Baseline, observation: &Observation) -> f64 {
-    let (_, goodput) = goodput(&observation.completions);
+    let (_, goodput) = goodput(observation.completions());
     if usual.goodput_bps <= 0.0 { 1.0 } else { usual.goodput_bps / goodput.max(1.0) }
 }
 

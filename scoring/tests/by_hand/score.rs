@@ -112,10 +112,10 @@ impl Neighbours {
                     responder: end(2, answers, psn),
                 })
                 .to_vec(),
-            completions: vec![
+            completions: Some(vec![
                 completion(1, 10_000, CompletionStatus::Success),
                 completion(2, self.mct, self.status),
-            ],
+            ]),
             requester: counted(0),
             responder: counted(self.discards),
             ..hand.observation()

@@ -481,11 +481,12 @@ impl Runner<'_> {
 impl Runner<'_> {
     /// Writes what the hosts say of each message; its times are the world's.
     fn log(&self, observation: &mut Observation) {
+        let (mut completions, mut deliveries) = (Vec::new(), Vec::new());
         for (at, connection) in self.spec.connections.iter().enumerate() {
             let number = at as u32 + 1;
             let (requester, responder) = (&self.requesters[at], &self.responders[at]);
             for ((message, spec), status) in (1..).zip(&connection.messages).zip(requester.statuses()) {
-                observation.completions.push(Completion {
+                completions.push(Completion {
                     connection: number,
                     message,
                     posted_ns: Nanos(START),
@@ -497,15 +498,11 @@ impl Runner<'_> {
             for ((message, there), back) in (1..).zip(responder.taken()).zip(requester.taken()) {
                 let bytes = there + back;
                 if bytes > 0 {
-                    observation.deliveries.push(Delivery {
-                        connection: number,
-                        message,
-                        bytes,
-                        intact: true,
-                    });
+                    deliveries.push(Delivery { connection: number, message, bytes, intact: true });
                 }
             }
         }
+        (observation.completions, observation.deliveries) = (Some(completions), Some(deliveries));
     }
 }
 

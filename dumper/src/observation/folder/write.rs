@@ -79,8 +79,12 @@ pub fn write(observation: &Observation, snap_len: Option<u32>, path: &Path) -> R
             yaml(&path.join(counters_of(role, "finish")), &counters.finish)?;
         }
     }
-    yaml(&path.join(COMPLETIONS), &observation.completions)?;
-    yaml(&path.join(DELIVERIES), &observation.deliveries)?;
+    if let Some(completions) = &observation.completions {
+        yaml(&path.join(COMPLETIONS), completions)?;
+    }
+    if let Some(deliveries) = &observation.deliveries {
+        yaml(&path.join(DELIVERIES), deliveries)?;
+    }
     if observation.clock != Clock::default() {
         yaml(&path.join(CLOCK), &observation.clock)?;
     }

@@ -263,7 +263,7 @@ impl Responder {
     }
 
     /// A packet before the expected PSN: Sends and Writes are acknowledged again and not executed, Reads are
-    /// executed again (IBA vol. 1, 9.7.5.1 and 9.7.5.1.2).
+    /// executed again (IBA vol. 1, 9.7.5.1).
     fn on_duplicate(&mut self, packet: &Packet, verb: Verb, offset: u32, cx: &mut Context<'_>) {
         cx.count(Stat::DuplicateRequests);
         if verb == Verb::Read {
