@@ -47,6 +47,20 @@ pub struct Progress {
     pub runs: u64,
 }
 
+impl Progress {
+    /// So many of whatever it counts, a second; 0 before any time has passed.
+    #[must_use]
+    pub fn per_second(&self, count: u64) -> f64 {
+        if self.elapsed_ms == 0 { 0.0 } else { count as f64 / self.elapsed_s() }
+    }
+
+    /// Time spent, in seconds.
+    #[must_use]
+    pub fn elapsed_s(&self) -> f64 {
+        self.elapsed_ms as f64 / 1e3
+    }
+}
+
 /// What is decided of one execution, written whole or not at all.
 #[derive(Debug)]
 pub struct Decision<'a> {

@@ -6,6 +6,7 @@ use executor::TestbedName;
 use serde::Serialize;
 
 use super::settings::{Settings, Strategy};
+use crate::finding::is_reproduced;
 
 /// The document. Two runs of the same campaign differ in nothing but the fields whose names end in `_s` or `_at`.
 #[derive(Debug, Serialize)]
@@ -36,7 +37,9 @@ struct FindingSummary<'a> {
     first_seen_execution: u64,
     sightings: u64,
     minimized: Minimized,
-    path: String,
+    /// None of one that was not seen again: it has no folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<String>,
 }
 
 impl<'a> Summary<'a> {
@@ -47,8 +50,6 @@ impl<'a> Summary<'a> {
         corpus_size: u64,
         findings: impl IntoIterator<Item = &'a FindingRecord>,
     ) -> Self {
-        let elapsed_s = progress.elapsed_ms as f64 / 1e3;
-        let per_second = |count: u64| if elapsed_s > 0.0 { count as f64 / elapsed_s } else { 0.0 };
         let mut findings: Vec<_> = findings.into_iter().collect();
         findings.sort_by_key(|finding| (finding.first_seen_execution, &finding.signature));
         Self {
@@ -63,9 +64,9 @@ impl<'a> Summary<'a> {
             minimizer_executions: progress.minimizer_executions,
             invalid: progress.invalid,
             corpus_size,
-            elapsed_s,
-            executions_per_s: per_second(progress.executions),
-            tests_per_s: per_second(progress.runs),
+            elapsed_s: progress.elapsed_s(),
+            executions_per_s: progress.per_second(progress.executions),
+            tests_per_s: progress.per_second(progress.runs),
             findings: findings.into_iter().map(FindingSummary::of).collect(),
         }
     }
@@ -81,7 +82,7 @@ impl<'a> FindingSummary<'a> {
             first_seen_execution: finding.first_seen_execution,
             sightings: finding.sightings,
             minimized: finding.minimized,
-            path: format!("{}/{}", super::folder::FINDINGS, finding.id),
+            path: is_reproduced(finding).then(|| format!("{}/{}", super::folder::FINDINGS, finding.id)),
         }
     }
 }

@@ -199,10 +199,7 @@ impl CampaignProgress {
             .executions
             .filter(|_| rate > 0.0)
             .map(|goal| goal.saturating_sub(status.progress.executions) as f64 / rate);
-        let by_time = self
-            .limits
-            .duration_s
-            .map(|goal| (goal as f64 - status.progress.elapsed_ms as f64 / 1e3).max(0.0));
+        let by_time = self.limits.duration_s.map(|goal| (goal as f64 - status.progress.elapsed_s()).max(0.0));
         let left = [by_count, by_time].into_iter().flatten().min_by(f64::total_cmp)?;
         Duration::try_from_secs_f64(left.round()).ok()
     }

@@ -7,7 +7,7 @@ use corpus::{FindingRecord, Minimized};
 use scoring::Kind;
 
 use crate::campaign::{End, FINDINGS, Settings, Status};
-use crate::finding::REPORT;
+use crate::finding::{REPORT, is_reproduced};
 use crate::measure::{self, Measured};
 
 /// What is run, before it begins.
@@ -35,8 +35,7 @@ pub fn text(
     findings: &[(FindingRecord, Vec<Measured>)],
 ) -> String {
     let progress = status.progress;
-    let seconds = progress.elapsed_ms as f64 / 1e3;
-    let rate = rate(if seconds > 0.0 { progress.runs as f64 / seconds } else { 0.0 });
+    let rate = rate(progress.per_second(progress.runs));
     let mut text = header(settings, folder);
     // Writing to a String cannot fail.
     let _ = writeln!(
@@ -73,7 +72,9 @@ pub fn text(
             one(&mut text, finding, measured, folder);
         }
     }
-    let _ = writeln!(text, "\n`lumina-fuzz replay {}` runs them again.", folder.display());
+    if findings.iter().any(|(finding, _)| is_reproduced(finding)) {
+        let _ = writeln!(text, "\n`lumina-fuzz replay {}` runs them again.", folder.display());
+    }
     text
 }
 
@@ -81,7 +82,7 @@ pub fn text(
 fn one(text: &mut String, finding: &FindingRecord, measured: &[Measured], folder: &Path) {
     let minimised = match finding.minimized {
         Minimized::Pending => "not minimised yet",
-        Minimized::Partial => "minimised as far as the budget went",
+        Minimized::Partial => "minimised in part",
         Minimized::Full => "minimised",
         Minimized::Flaky => "not minimised, as it does not show each time",
     };
@@ -91,12 +92,13 @@ fn one(text: &mut String, finding: &FindingRecord, measured: &[Measured], folder
     }
     let _ = writeln!(
         text,
-        "    {}\n    seen {}x, first by execution {}, {minimised}\n    {}",
-        finding.signature,
-        finding.sightings,
-        finding.first_seen_execution,
-        folder.join(FINDINGS).join(&finding.id).join(REPORT).display(),
+        "    {}\n    seen {}x, first by execution {}, {minimised}",
+        finding.signature, finding.sightings, finding.first_seen_execution,
     );
+    if is_reproduced(finding) {
+        let report = folder.join(FINDINGS).join(&finding.id).join(REPORT);
+        let _ = writeln!(text, "    {}", report.display());
+    }
 }
 
 /// Tests per second, for people: a simulated testbed runs hundreds, guests a few.
