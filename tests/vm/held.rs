@@ -54,11 +54,11 @@ pub(crate) fn stored_traces_show_no_more(place: &Place, summary: &Value) {
     let is_sought = |anomaly: &&Anomaly| target.oracles.contains(&anomaly.kind().to_string());
     let mut analysed = 0;
     for finding in summary["findings"].as_array().unwrap() {
-        let folder = place.campaign().join(finding["path"].as_str().unwrap());
-        if !folder.exists() {
+        let Some(path) = finding["path"].as_str() else {
             assert!(is_flaky(finding["title"].as_str().unwrap()), "{finding:#}");
             continue;
-        }
+        };
+        let folder = place.campaign().join(path);
         let stored = match Input::load(&[folder.join(RESULT)], ReadOptions::default(), &mut |_| ()) {
             Ok(stored) => stored,
             // Of a host that crashed nothing may have come.

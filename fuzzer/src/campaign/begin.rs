@@ -204,7 +204,8 @@ impl Campaign {
         }
         let (store, mended) = Store::open(&path.join(CORPUS))?;
         notes.extend(mended);
-        take_back_findings(path, &store, &mut notes)?;
+        let is_deterministic = settings.testbed == TestbedName::Sim;
+        take_back_findings(path, &store, is_deterministic, &mut notes)?;
         let limits = request.limits.or(settings.limits);
         if limits != settings.limits {
             settings.limits = limits;

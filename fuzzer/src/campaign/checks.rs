@@ -117,10 +117,11 @@ fn listed(signatures: &[String]) -> String {
 }
 
 /// Findings that a damaged corpus has lost and whose folders are whole. Those that the search has not come to yet it will
-/// find again.
+/// find again, if the testbed does the same with the same test.
 pub(super) fn take_back_findings(
     path: &Path,
     store: &Store,
+    is_deterministic: bool,
     notes: &mut Vec<String>,
 ) -> Result<(), CampaignError> {
     let Ok(folders) = finding::find(path) else { return Ok(()) };
@@ -130,7 +131,8 @@ pub(super) fn take_back_findings(
         let Ok(kept) = finding::read(&folder) else { continue };
         let record = kept.record();
         let is_known = known.iter().any(|known| known.signature == record.signature);
-        if !is_known && record.first_seen_execution <= progress.executions {
+        let is_found_again = is_deterministic && record.first_seen_execution > progress.executions;
+        if !is_known && !is_found_again {
             store.put_finding(&record, progress)?;
             notes.push(format!("the corpus had lost a finding; it is back from {}", folder.display()));
         }

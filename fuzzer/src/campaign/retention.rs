@@ -29,12 +29,19 @@ pub(super) fn score(
         .fold(0.0, |sum, part| sum + part)
 }
 
-/// Whether an execution is kept: always in the initial pool, else if its score is above the median, and with a small
-/// probability if it is not.
-pub(super) fn keeps(score: f64, pool: &Pool, probability: f64, seed: u64, number: u64) -> bool {
+/// Whether an execution is kept: if its score is above the median, and above the `least` that there may be besides, and with a
+/// small probability if it is not.
+pub(super) fn keeps(
+    score: f64,
+    pool: &Pool,
+    least: Option<f64>,
+    probability: f64,
+    seed: u64,
+    number: u64,
+) -> bool {
     // Drawn from a stream of its own, so that the draw does not depend on the score.
     let lucky = stream(seed, number, Purpose::Retention).random_bool(probability);
-    pool.median().is_none_or(|median| score > median) || lucky
+    [pool.median(), least].into_iter().flatten().all(|least| score > least) || lucky
 }
 
 #[cfg(test)]
@@ -68,11 +75,13 @@ mod tests {
     #[test]
     fn above_the_median_is_kept_and_a_tenth_of_the_rest() {
         let mut pool = Pool::default();
-        assert!(keeps(0.0, &pool, 0.0, 1, 1), "an empty pool takes anything");
+        assert!(keeps(0.0, &pool, None, 0.0, 1, 1), "an empty pool takes anything");
         [1.0, 2.0, 3.0].into_iter().zip(1..).for_each(|(score, number)| pool.keep(number, score));
-        assert!(keeps(2.5, &pool, 0.0, 1, 4));
-        assert!(!keeps(2.0, &pool, 0.0, 1, 4), "a tie is not above");
-        let kept = (0..10_000).filter(|number| keeps(2.0, &pool, 0.1, 1, *number)).count();
+        assert!(keeps(2.5, &pool, None, 0.0, 1, 4));
+        assert!(!keeps(2.0, &pool, None, 0.0, 1, 4), "a tie is not above");
+        assert!(!keeps(2.5, &pool, Some(2.5), 0.0, 1, 4), "nor if the median was higher before");
+        assert!(keeps(2.6, &pool, Some(2.5), 0.0, 1, 4));
+        let kept = (0..10_000).filter(|number| keeps(2.0, &pool, None, 0.1, 1, *number)).count();
         assert!((900..1100).contains(&kept), "{kept}");
     }
 }

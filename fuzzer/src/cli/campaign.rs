@@ -175,7 +175,7 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
             complain(&format!("error: {end}"));
             Exit::Failed
         }
-        (Exit::Done, _) if args.fail_on_finding && !findings.is_empty() => Exit::Found,
+        (Exit::Done, _) if args.fail_on_finding && findings.iter().any(finding::is_reproduced) => Exit::Found,
         (printed, _) => printed,
     })
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use corpus::Minimized;
+use corpus::{FindingRecord, Minimized};
 use serde::Serialize;
 
 use super::campaign::{fail, hear_ctrl_c};
@@ -12,7 +12,7 @@ use super::output::{bad_message, complain, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
 use crate::campaign::{self, Idle, Stop};
-use crate::finding::{self, Answers, Kept, REPORT, REPRODUCER, WorkError};
+use crate::finding::{self, Answers, Kept, REPORT, REPRODUCER, Reproduced, WorkError};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -93,16 +93,32 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         Err(WorkError::Interrupted) => true,
         Err(WorkError::Judge(error)) => return Err(failed(&error)),
     };
+    let is_deterministic = testbed.capabilities().deterministic;
+    let mut is_back = false;
     if !is_small {
         let judged = finding::reproduce(&record, &mut *testbed).map_err(|error| failed(&error))?;
-        let Some(judged) = judged else {
-            return Err(failed(&"the smallest test does not show it twice"));
-        };
-        finding::describe(&mut record, &judged);
+        let confirmed = judged.filter(Reproduced::is_confirmed);
+        is_back = confirmed.is_none() && !is_deterministic;
+        match &confirmed {
+            Some(judged) => {
+                finding::describe(&mut record, judged);
+                if !is_deterministic {
+                    note_what_is_beside(&record, judged);
+                }
+            }
+            None if is_deterministic => return Err(failed(&"the smallest test does not show it twice")),
+            None => go_back(&mut record, &kept),
+        }
         if let Some(campaign) = &campaign {
             campaign.replace(&record).map_err(|error| fail(error, args.format))?;
         }
-        finding::rewrite(&kept, &record, &judged, &instead).map_err(|error| failed(&error))?;
+        match confirmed {
+            Some(judged) => finding::rewrite(&kept, &record, &judged, &instead),
+            None if is_the_campaigns => finding::reached(kept.clone(), &record),
+            // What the folder says is of other NICs.
+            None => Ok(()),
+        }
+        .map_err(|error| failed(&error))?;
     }
 
     let executions = record.minimizer_executions - before;
@@ -119,6 +135,7 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
             record.title.escape_debug(),
             match record.minimized {
                 Minimized::Full => "nothing can be taken away",
+                _ if is_back => "what is smaller does not show it often enough: the test is as it was",
                 Minimized::Partial | Minimized::Pending | Minimized::Flaky =>
                     "interrupted: a smaller test may show it too",
             },
@@ -126,6 +143,24 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         )),
     };
     Ok(if interrupted && printed == Exit::Done { Exit::Interrupted } else { printed })
+}
+
+/// Goes back to the test that was there, as the smaller one does not show it often enough.
+fn go_back(record: &mut FindingRecord, kept: &Kept) {
+    record.reproducer.clone_from(&kept.reproducer);
+    record.minimized = match kept.document.minimized {
+        Minimized::Flaky => Minimized::Flaky,
+        _ => Minimized::Partial,
+    };
+}
+
+/// Says what else the run shows that the finding's folder keeps: minimising makes no findings of it.
+fn note_what_is_beside(record: &FindingRecord, reproduced: &Reproduced) {
+    for other in reproduced.judged.signatures() {
+        if other != record.signature {
+            complain(&format!("note: the run that is kept shows {other} too"));
+        }
+    }
 }
 
 /// The campaign that a finding is in: `<campaign>/findings/<id>`.

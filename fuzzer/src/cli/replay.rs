@@ -51,7 +51,7 @@ struct Line {
     /// In how many of how many runs.
     #[serde(flatten)]
     frequency: Option<Frequency>,
-    /// Signatures that were seen instead.
+    /// Other signatures that were seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     seen: Vec<String>,
     /// Why it could not be run or judged.

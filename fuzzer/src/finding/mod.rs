@@ -15,8 +15,8 @@ use crate::measure::Measured;
 
 pub use read::{Kept, ReadError, find, read};
 pub use replay::{Instead, ReplayError, Replayed, replay};
-pub use work::{Answers, Reproduced, WorkError, describe, minimise, reproduce};
-pub use write::{WriteError, count, rewrite, write};
+pub use work::{Answers, Reproduced, WorkError, describe, is_reproduced, minimise, reproduce};
+pub use write::{WriteError, count, reached, rewrite, write};
 
 /// The document.
 pub const DOCUMENT: &str = "finding.json";

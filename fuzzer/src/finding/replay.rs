@@ -18,7 +18,7 @@ pub enum Replayed {
     },
     /// Others, or none, or not often enough.
     NotReproduced {
-        /// Signatures that a run showed.
+        /// Other signatures that a run showed.
         seen: Vec<String>,
         /// How often it was there.
         frequency: Frequency,
@@ -84,10 +84,14 @@ pub fn replay(kept: &Kept, instead: &Instead) -> Result<Replayed, ReplayError> {
     let mut testbed = kept.testbeds(instead)?.testbed();
     let config = kept.clone().with_seed(instead.seed).reproducer;
     let signature = &kept.document.signature;
-    let (said, frequency) = repeat::frequency(&mut *testbed, &config, signature, &InMemory::default())?;
+    let baselines = InMemory::on(&*testbed);
+    let (said, frequency) = repeat::frequency(&mut *testbed, &config, signature, &baselines)?;
     Ok(match said {
         Verdict::Judged(_) if frequency.is_confirmed() => Replayed::Reproduced { frequency },
-        Verdict::Judged(judged) => Replayed::NotReproduced { seen: judged.signatures(), frequency },
+        Verdict::Judged(judged) => {
+            let seen = judged.signatures().into_iter().filter(|other| other != signature).collect();
+            Replayed::NotReproduced { seen, frequency }
+        }
         Verdict::Invalid { reason } => Replayed::Invalid { reason },
     })
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use corpus::{FindingRecord, Role, TestConfig};
+use dumper::Observation;
 use dumper::capture::{self, CaptureFormat};
 use dumper::observation::folder::{WriteFolderError, write as write_result};
 use dumper::observation::write_whole;
@@ -136,22 +137,56 @@ fn write_into(
     capture::write(&observation.trace, &observation.connections, CaptureFormat::PcapNg, None, &mut frames)
         .map_err(|source| WriteError::Capture { path: trace.clone(), source })?;
     put(&trace, &frames)?;
-    if document.testbed != TestbedName::Sim {
-        let result = folder.join(RESULT);
-        // What an earlier run had and this one has not would seem to be of this one.
-        match fs::remove_dir_all(&result) {
-            Err(source) if source.kind() != io::ErrorKind::NotFound => {
-                return Err(WriteError::Io { path: result, source });
-            }
-            _ => write_result(observation, None, &result)?,
-        }
+    let is_deterministic = document.testbed == TestbedName::Sim;
+    if !is_deterministic {
+        put_result(folder, observation)?;
     }
     if let Some(anomaly) = judged.anomaly(&finding.signature) {
         let nics = [&*document.requester_nic.given, &document.responder_nic.given];
-        let subject = Subject { finding, anomaly, judged, measured: &measurements.measured, nics };
+        let subject =
+            Subject { finding, anomaly, judged, measured: &measurements.measured, nics, is_deterministic };
         put(&folder.join(REPORT), report::text(&subject).as_bytes())?;
     }
     put_document(folder, document)
+}
+
+/// Writes the result folder of a run in the place of an earlier one's, whose files must not seem to be of this run. The
+/// earlier one goes only when the new one is whole.
+fn put_result(folder: &Path, observation: &Observation) -> Result<(), WriteError> {
+    let result = folder.join(RESULT);
+    let [new, old] = [".tmp-new", ".tmp-old"].map(|suffix| folder.join(format!("{suffix}-{RESULT}")));
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| WriteError::Io { path, source }
+    };
+    // A process that was killed here may have left them.
+    remove(&new).map_err(failed(&new))?;
+    remove(&old).map_err(failed(&old))?;
+    write_result(observation, None, &new)?;
+    match fs::rename(&result, &old) {
+        Err(source) if source.kind() != io::ErrorKind::NotFound => return Err(failed(&result)(source)),
+        _ => {}
+    }
+    fs::rename(&new, &result).map_err(failed(&result))?;
+    remove(&old).map_err(failed(&old))
+}
+
+/// Removes a folder, if it is there.
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Says in a finding's folder how far minimising came, where the test that it keeps stays.
+///
+/// # Errors
+/// The document cannot be written.
+pub fn reached(mut kept: Kept, finding: &FindingRecord) -> Result<(), WriteError> {
+    kept.document.minimized = finding.minimized;
+    kept.document.minimizer_executions = finding.minimizer_executions;
+    put_document(&kept.folder, &kept.document)
 }
 
 /// Says in a finding's folder how often its campaign has seen it.
@@ -159,6 +194,9 @@ fn write_into(
 /// # Errors
 /// The document cannot be written.
 pub fn count(mut kept: Kept, sightings: u64) -> Result<(), WriteError> {
+    if kept.document.sightings == sightings {
+        return Ok(());
+    }
     kept.document.sightings = sightings;
     put_document(&kept.folder, &kept.document)
 }
@@ -181,4 +219,25 @@ fn reproducer(document: &Document, config: &TestConfig) -> String {
 fn put(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
     write_whole(path, |out| out.write_all(bytes))
         .map_err(|source| WriteError::Io { path: path.into(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_takes_the_place_of_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = folder.path().join(".tmp-new-result");
+        for _ in 0..2 {
+            // What a killed process left, and what only the run before had.
+            fs::create_dir_all(&left).unwrap();
+            fs::write(left.join("half"), "").unwrap();
+            put_result(folder.path(), &Observation::default()).unwrap();
+            let result = folder.path().join(RESULT);
+            assert!(!result.join("half").exists() && !result.join("earlier").exists());
+            fs::write(result.join("earlier"), "").unwrap();
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

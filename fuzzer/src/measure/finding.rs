@@ -104,7 +104,7 @@ impl Probe<'_> {
             // A reaction point would only slow the test down.
             host.roce = RoceParameters { dcqcn_rp_enable: false, ..self.of.host(role).roce };
         }
-        let baselines = InMemory::default();
+        let baselines = InMemory::on(self.testbed);
         let verdict = judge(self.testbed, &config, &baselines)?;
         self.executions += 1 + baselines.runs();
         Ok(match verdict {

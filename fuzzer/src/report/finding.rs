@@ -31,12 +31,15 @@ pub struct Subject<'a> {
     pub measured: &'a [Measured],
     /// The requester's and the responder's NIC, as the user named them.
     pub nics: [&'a str; 2],
+    /// Whether the testbed does the same with the same test.
+    pub is_deterministic: bool,
 }
 
 /// The report: what was found, what should have been, the smallest test, its packets, and how to see it again.
 #[must_use]
 pub fn text(subject: &Subject<'_>) -> String {
-    let Subject { finding, anomaly, judged, measured, nics: [requester, responder] } = *subject;
+    let Subject { finding, anomaly, judged, measured, nics: [requester, responder], is_deterministic } =
+        *subject;
     let mut text = format!("{}\n\n", finding.title);
     // Writing to a String cannot fail.
     let _ = writeln!(text, "  kind       {}", finding.kind);
@@ -56,7 +59,7 @@ pub fn text(subject: &Subject<'_>) -> String {
 
     heading(&mut text, "The test");
     prose(&mut text, &words::sentences(&finding.reproducer));
-    prose(&mut text, &minimised(finding));
+    prose(&mut text, &minimised(finding, is_deterministic));
     let mut config = finding.reproducer.clone();
     for (role, nic) in Role::ALL.into_iter().zip([requester, responder]) {
         nic.clone_into(&mut config.host_mut(role).nic);
@@ -152,12 +155,17 @@ fn what_was_measured(text: &mut String, measured: &[Measured]) {
     }
 }
 
-fn minimised(finding: &FindingRecord) -> String {
+/// How far the test is minimised. On a testbed that does not do the same thing twice nobody is sure that a smaller test never
+/// shows it.
+fn minimised(finding: &FindingRecord, is_deterministic: bool) -> String {
     let after = format!("after {} executions of the minimiser", finding.minimizer_executions);
     match finding.minimized {
-        Minimized::Flaky => "This is the test that showed it first; it is not minimised, as it does not show it often enough to \
-                             tell which smaller one does."
+        Minimized::Flaky => "This is a test that showed it; it is not minimised, as it does not show it often or clearly enough \
+                             to tell which smaller one does."
             .into(),
+        Minimized::Pending if finding.reproducer != finding.config => {
+            "This is not the test that showed it first, and it is not minimised to the end yet.".into()
+        }
         Minimized::Pending => "This is the test that showed it first; it is not minimised yet.".into(),
         Minimized::Partial => format!(
             "This is the smallest test that was found {after}, whose budget ended; `lumina-fuzz minimize FOLDER` \
@@ -165,7 +173,8 @@ fn minimised(finding: &FindingRecord) -> String {
         ),
         Minimized::Full => format!(
             "This is the smallest test {after}: with one connection, message, byte or event less, or a parameter \
-             nearer to its default, it does not show."
+             nearer to its default, it {}.",
+            if is_deterministic { "does not show" } else { "did not show in a run" }
         ),
     }
 }

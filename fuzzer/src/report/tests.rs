@@ -71,6 +71,7 @@ fn report_of(judged: &Judged, kind: &str, minimized: Minimized, config: TestConf
         judged,
         measured: &[],
         nics: ["first-nic", "second.toml"],
+        is_deterministic: true,
     });
     // Lines of a printed page.
     assert!(text.lines().count() <= 66, "{text}");

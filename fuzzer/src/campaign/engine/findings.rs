@@ -1,6 +1,7 @@
 //! What a campaign does with the signatures that it sees.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,11 +14,12 @@ use crate::campaign::error::CampaignError;
 use crate::campaign::folder::FINDINGS;
 use crate::finding::{self, Answers, Reproduced, WorkError};
 
-/// How long findings are minimised in one go, at least, where tests take their time.
+/// How long findings are minimised in one go, at most, where tests take their time. What is reached in a turn is kept.
 const TURN: Duration = Duration::from_secs(20);
 
 impl Engine<'_> {
-    /// Counts a sighting, if its kind is one that the target looks for; whether it is the first.
+    /// Counts a sighting, if its kind is one that the target looks for; whether it is the first. A finding that was not there
+    /// each time may be in another test: that is tried as often as its sightings have doubled.
     pub(super) fn sight(
         &mut self,
         evaluation: &Evaluation,
@@ -30,6 +32,13 @@ impl Engine<'_> {
         changed.push(signature.to_owned());
         if let Some(finding) = self.findings.get_mut(signature) {
             finding.sightings += 1;
+            let is_flaky = !self.is_deterministic && finding.minimized == Minimized::Flaky;
+            if is_flaky && finding.sightings.is_power_of_two() {
+                finding.reproducer = evaluation.config.clone();
+                finding.minimized = Minimized::Pending;
+                // That of another test, whose folder is still there.
+                finding.evidence.clear();
+            }
             return false;
         }
         let finding = found(signature, evaluation.number, &evaluation.config);
@@ -43,39 +52,57 @@ impl Engine<'_> {
         is_sought && !self.setup.settings.ignores(signature)
     }
 
-    /// Puts away a finding that was worked on, and what else its stored run shows. Where the same test does the same each time
-    /// that is nothing new.
-    fn put(&mut self, Worked { finding, seen }: Worked) -> Result<(), CampaignError> {
-        for signature in seen {
-            if !self.is_deterministic && self.is_sought(&signature) && !self.findings.contains_key(&signature)
-            {
-                let beside = found(&signature, finding.first_seen_execution, &finding.reproducer);
-                self.setup.store.put_finding(&beside, self.progress)?;
-                (self.setup.watch)(Event::Found(&beside));
-                self.findings.insert(signature, beside);
-            }
-        }
-        self.setup.store.put_finding(&finding, self.progress)?;
+    /// Puts away a finding that was worked on, and announces it and what else its stored run shows: not before they are
+    /// safe.
+    fn put(&mut self, worked: Worked) -> Result<(), CampaignError> {
+        let (finding, beside) = self.keep(worked)?;
+        beside.iter().for_each(|beside| (self.setup.watch)(Event::Found(beside)));
         match finding.minimized {
             Minimized::Flaky => (self.setup.watch)(Event::Flaky(&finding)),
             Minimized::Partial | Minimized::Full => (self.setup.watch)(Event::Minimised(&finding)),
             Minimized::Pending => {}
         }
-        self.findings.insert(finding.signature.clone(), finding);
         Ok(())
+    }
+
+    /// Keeps a finding that was worked on, and as findings of their own what else its stored run shows. Where the same test
+    /// does the same each time that is nothing new.
+    fn keep(
+        &mut self,
+        Worked { finding, seen }: Worked,
+    ) -> Result<(FindingRecord, Vec<FindingRecord>), CampaignError> {
+        let is_new = |signature: &String| {
+            !self.is_deterministic && self.is_sought(signature) && !self.findings.contains_key(signature)
+        };
+        let new: BTreeSet<String> = seen.into_iter().filter(is_new).collect();
+        let beside: Vec<FindingRecord> = new
+            .into_iter()
+            .map(|signature| found(&signature, finding.first_seen_execution, &finding.reproducer))
+            .collect();
+        for kept in beside.iter().chain([&finding]) {
+            self.setup.store.put_finding(kept, self.progress)?;
+            self.findings.insert(kept.signature.clone(), kept.clone());
+        }
+        self.setup.store.flush()?;
+        Ok((finding, beside))
     }
 
     /// Looks again at findings that were seen once, and minimises those that are there: only between batches and with
     /// streams of its own, so that retention does not see it.
     pub(super) fn work_on_findings(&mut self) -> Result<(), CampaignError> {
         self.confirm_findings()?;
-        while self.has_turn() && self.minimise_some(&|engine, turn| engine.is_turn_over(turn))? {}
+        let turn = Instant::now();
+        while self.has_turn() && !self.is_turn_over(turn) && self.minimise_some(turn)? {}
         Ok(())
     }
 
-    /// Minimises all that is left when nothing is searched any more, until the time is over.
+    /// Minimises all that is left when nothing is searched any more, until the time is over: by turns, so that most of it is
+    /// kept whenever that is.
     pub(super) fn minimise_the_rest(&mut self) -> Result<(), CampaignError> {
-        while !self.is_over() && self.minimise_some(&|engine, _| engine.is_over())? {}
+        while !self.is_over() && self.pending().next().is_some() {
+            self.minimise_some(Instant::now())?;
+            self.write_summary()?;
+        }
         Ok(())
     }
 
@@ -85,10 +112,9 @@ impl Engine<'_> {
         !self.is_over() && (self.is_deterministic || self.minimised_for * 2 <= self.started.elapsed())
     }
 
-    /// Whether the search has its turn, after minimising has for so long.
-    fn is_turn_over(&self, turn: Duration) -> bool {
-        let used = (self.minimised_for + turn).saturating_sub(TURN);
-        self.is_over() || (!self.is_deterministic && used * 2 > self.started.elapsed())
+    /// Whether a turn of minimising is over that began then.
+    fn is_turn_over(&self, began: Instant) -> bool {
+        self.is_over() || (!self.is_deterministic && began.elapsed() >= TURN)
     }
 
     /// Runs the tests of new findings again and writes them out, so that none is lost whatever happens to the campaign.
@@ -100,7 +126,9 @@ impl Engine<'_> {
             if new.is_empty() {
                 return Ok(());
             }
-            for worked in self.with_testbeds(new, Self::confirm)? {
+            let confirmed = self.with_testbeds(new, Self::confirm)?;
+            self.clock();
+            for worked in confirmed {
                 self.put(worked)?;
             }
             // One that does the same each time shows it when the test is minimised, or else is at fault itself.
@@ -117,19 +145,38 @@ impl Engine<'_> {
     ) -> Result<Worked, CampaignError> {
         let seen = match finding::reproduce(&finding, testbed)? {
             Some(reproduced) => {
-                if !reproduced.frequency.is_confirmed() {
+                if !reproduced.is_confirmed() {
                     finding.minimized = Minimized::Flaky;
                 }
                 self.write(&mut finding, &reproduced)?
             }
             None if self.is_deterministic => Vec::new(),
             None => {
-                finding.minimized = Minimized::Flaky;
-                finding.title = format!("{}; seen once, and not again", finding.signature);
+                self.give_up(&mut finding);
                 Vec::new()
             }
         };
         Ok(Worked { finding, seen })
+    }
+
+    /// Says of a finding that its test does not show it again. One of which an earlier run has left a folder is what that
+    /// says.
+    fn give_up(&self, finding: &mut FindingRecord) {
+        if let Ok(kept) = finding::read(&self.folder_of(finding)) {
+            let FindingRecord { title, reproducer, minimized, evidence, .. } = kept.record();
+            *finding = FindingRecord { title, reproducer, minimized, evidence, ..finding.clone() };
+            return;
+        }
+        let often = match finding.sightings {
+            1 => "once".to_owned(),
+            times => format!("in {times} tests"),
+        };
+        finding.minimized = Minimized::Flaky;
+        finding.title = format!("{}; seen {often}, and not again", finding.signature);
+    }
+
+    fn folder_of(&self, finding: &FindingRecord) -> PathBuf {
+        self.setup.folder.join(FINDINGS).join(&finding.id)
     }
 
     /// Writes a finding's folder; what its run shows.
@@ -143,18 +190,16 @@ impl Engine<'_> {
         Ok(reproduced.judged.signatures())
     }
 
-    /// Minimises as many findings as there are jobs, until it is over after so long; whether any was minimised to the end.
-    fn minimise_some(
-        &mut self,
-        is_over: &(dyn Fn(&Self, Duration) -> bool + Sync),
-    ) -> Result<bool, CampaignError> {
+    /// Minimises as many findings as there are jobs, until a turn is over that began then; whether any was minimised to the
+    /// end.
+    fn minimise_some(&mut self, turn: Instant) -> Result<bool, CampaignError> {
         let began = Instant::now();
         let before: Vec<FindingRecord> = self.pending().take(rayon::current_num_threads()).cloned().collect();
         if before.is_empty() {
             return Ok(false);
         }
         let worked = self.with_testbeds(before.clone(), |engine, testbed, finding| {
-            engine.minimise(testbed, finding, &|| is_over(engine, began.elapsed()))
+            engine.minimise(testbed, finding, &|| engine.is_turn_over(turn))
         })?;
         self.minimised_for += began.elapsed();
         self.clock();
@@ -182,30 +227,56 @@ impl Engine<'_> {
         let budget = Some(setup.settings.minimizer_budget);
         let mut finding = found.clone();
         let mut answers = self.answers().remove(&found.signature).unwrap_or_default();
-        match finding::minimise(&mut finding, is_swapped, testbed, budget, is_over, &mut answers) {
-            // It begins anew with the next start, and ends as if nobody had interrupted it.
-            Err(WorkError::Interrupted) if self.is_deterministic || self.is_over() => {
-                return Ok(Worked { finding: found, seen: Vec::new() });
-            }
-            Err(WorkError::Interrupted) => {
-                self.answers().insert(found.signature.clone(), answers);
-                if finding.reproducer == found.reproducer {
-                    return Ok(Worked { finding, seen: Vec::new() });
+        let is_done =
+            match finding::minimise(&mut finding, is_swapped, testbed, budget, is_over, &mut answers) {
+                // It begins anew with the next start, and ends as if nobody had interrupted it.
+                Err(WorkError::Interrupted) if self.is_deterministic || self.is_over() => {
+                    return Ok(Worked { finding: found, seen: Vec::new() });
+                }
+                Err(WorkError::Interrupted) => false,
+                Ok(()) => true,
+                Err(error) => return Err(error.into()),
+            };
+        let seen = if is_done || finding.reproducer != found.reproducer {
+            self.settle(testbed, &mut finding, found.reproducer, &mut answers)?
+        } else {
+            Vec::new()
+        };
+        if !is_done {
+            self.answers().insert(found.signature, answers);
+        }
+        Ok(Worked { finding, seen })
+    }
+
+    /// Writes a finding out with its smaller test, if that shows it as surely as the one `before`; what its run shows. Else
+    /// that one stays, which is confirmed, and so does its folder.
+    fn settle(
+        &self,
+        testbed: &mut dyn Testbed,
+        finding: &mut FindingRecord,
+        before: TestConfig,
+        answers: &mut Answers,
+    ) -> Result<Vec<String>, CampaignError> {
+        if let Some(reproduced) = finding::reproduce(finding, testbed)?
+            && reproduced.is_confirmed()
+        {
+            return self.write(finding, &reproduced);
+        }
+        answers.reject(&finding.reproducer);
+        finding.reproducer = before;
+        match finding.minimized {
+            // Another turn goes on, without that test.
+            Minimized::Pending => {}
+            _ if self.is_deterministic => finding.minimized = Minimized::Flaky,
+            _ => {
+                finding.minimized = Minimized::Partial;
+                // One that was lost is written anew in the end.
+                if let Ok(kept) = finding::read(&self.folder_of(finding)) {
+                    finding::reached(kept, finding)?;
                 }
             }
-            Ok(()) => {}
-            Err(error) => return Err(error.into()),
         }
-        let seen = match finding::reproduce(&finding, testbed)? {
-            Some(reproduced) => self.write(&mut finding, &reproduced)?,
-            // The smallest test does not show it any more: the one that did is still in the finding's folder.
-            None => {
-                finding.reproducer = found.reproducer;
-                finding.minimized = Minimized::Flaky;
-                Vec::new()
-            }
-        };
-        Ok(Worked { finding, seen })
+        Ok(Vec::new())
     }
 
     /// What interrupted minimisers have learnt, by signature.
@@ -228,25 +299,37 @@ impl Engine<'_> {
 
     /// Says in the folders of findings how often they were seen by now. A folder that somebody took away or damaged is
     /// written anew.
-    pub(super) fn count_sightings(&self) -> Result<(), CampaignError> {
-        let folders = self.setup.folder.join(FINDINGS);
+    pub(super) fn count_sightings(&mut self) -> Result<(), CampaignError> {
         let mut lost = Vec::new();
-        for finding in self.findings.values().filter(|finding| !finding.evidence.is_empty()) {
-            match finding::read(&folders.join(&finding.id)) {
+        for finding in self.findings.values().filter(|finding| finding::is_reproduced(finding)) {
+            match finding::read(&self.folder_of(finding)) {
                 Ok(kept) => finding::count(kept, finding.sightings)?,
                 Err(_) => lost.push(finding.clone()),
             }
         }
-        self.with_testbeds(lost, Self::write_out)?;
-        Ok(())
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let written = self.with_testbeds(lost, Self::write_out)?;
+        self.clock();
+        for worked in written {
+            self.keep(worked)?;
+        }
+        // What their runs showed beside them.
+        self.confirm_findings()
     }
 
     /// Runs a finding's test again and writes its folder, if the test shows it.
-    fn write_out(&self, testbed: &mut dyn Testbed, mut finding: FindingRecord) -> Result<(), CampaignError> {
-        if let Some(reproduced) = finding::reproduce(&finding, testbed)? {
-            self.write(&mut finding, &reproduced)?;
-        }
-        Ok(())
+    fn write_out(
+        &self,
+        testbed: &mut dyn Testbed,
+        mut finding: FindingRecord,
+    ) -> Result<Worked, CampaignError> {
+        let seen = match finding::reproduce(&finding, testbed)? {
+            Some(reproduced) => self.write(&mut finding, &reproduced)?,
+            None => Vec::new(),
+        };
+        Ok(Worked { finding, seen })
     }
 }
 

@@ -5,7 +5,7 @@ mod findings;
 mod outcome;
 mod steady;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -29,7 +29,7 @@ use crate::campaign::schedule::Schedule;
 use crate::campaign::settings::Settings;
 use crate::campaign::stop::{End, Stop};
 use crate::campaign::summary::Summary;
-use crate::finding::Answers;
+use crate::finding::{Answers, is_reproduced};
 use crate::judge::judge;
 
 /// How often `summary.json` is written, at most.
@@ -221,7 +221,7 @@ impl<'a> Engine<'a> {
             Some(End::Executions)
         } else if self.is_time_over() {
             Some(End::Duration)
-        } else if limits.stop_on_first == Some(true) && !self.findings.is_empty() {
+        } else if limits.stop_on_first == Some(true) && self.findings.values().any(is_reproduced) {
             Some(End::Found)
         } else if self.setup.stop.is_asked() {
             Some(End::Interrupted)
@@ -265,7 +265,8 @@ impl<'a> Engine<'a> {
         let last = *self.schedule.batch_of(next).end();
         let last = self.setup.settings.limits.executions.map_or(last, |limit| last.min(limit));
         let numbers: Vec<u64> = (next..=last).collect();
-        let baselines = Stored::new(self.setup.store);
+        let baselines = Stored::new(self.setup.store, self.is_deterministic);
+        let median = self.pool.median();
         let executed: Vec<Option<Executed>> = numbers
             .par_iter()
             .with_max_len(1)
@@ -277,25 +278,24 @@ impl<'a> Engine<'a> {
         let all_stuck = executed.iter().all(|one| one.is_stuck);
 
         let mut last_invalid = None;
-        let decided_before = self.progress.executions;
+        let mut new = BTreeSet::new();
         for Executed { evaluation, .. } in executed {
-            let found = self.decide(&evaluation)?;
+            new.extend(self.decide(&evaluation, median)?);
             if let Outcome::Invalid { reason } = evaluation.outcome {
                 last_invalid = Some(reason);
             }
-            if found && self.setup.settings.limits.stop_on_first == Some(true) {
+            if !new.is_empty() && self.setup.settings.limits.stop_on_first == Some(true) {
                 break;
             }
         }
-        let new: Vec<&FindingRecord> =
-            self.findings.values().filter(|finding| finding.first_seen_execution > decided_before).collect();
         if new.is_empty() {
             self.flush_now_and_then()?;
         } else {
             // A finding is not announced before it is safe.
             self.setup.store.flush()?;
         }
-        new.into_iter().for_each(|finding| (self.setup.watch)(Event::Found(finding)));
+        let new = new.iter().filter_map(|signature| self.findings.get(signature));
+        new.for_each(|finding| (self.setup.watch)(Event::Found(finding)));
         (self.setup.watch)(Event::Status(&self.status()));
         self.alarm();
         self.work_on_findings()?;
@@ -380,22 +380,28 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Decides about an execution, the next one in order; whether it shows something for the first time.
-    fn decide(&mut self, evaluation: &Evaluation) -> Result<bool, CampaignError> {
+    /// Decides about an execution, the next one in order, of a batch that began with a median score; the signatures that it
+    /// shows for the first time.
+    fn decide(&mut self, evaluation: &Evaluation, median: Option<f64>) -> Result<Vec<String>, CampaignError> {
         let Evaluation { number, outcome, .. } = evaluation;
         let settings = self.setup.settings;
         let (mut kept, mut changed, mut new_references) = (None, Vec::new(), Vec::new());
-        let mut is_found = false;
+        let mut new = Vec::new();
         match outcome {
             Outcome::Invalid { .. } => self.progress.invalid += 1,
             Outcome::Scored(scores) => {
                 let score = self.value(scores);
+                // What was not above that median was not repeated. It is not kept for its only score, should the median have
+                // fallen since.
+                let least = median.filter(|_| !self.is_deterministic);
                 let keeps = self.schedule.is_initial(*number)
-                    || keeps(score, &self.pool, settings.keep_probability, settings.seed, *number);
+                    || keeps(score, &self.pool, least, settings.keep_probability, settings.seed, *number);
                 kept = keeps.then_some(score);
                 new_references = self.new_references(scores)?;
                 for Sighting { signature, .. } in &scores.sightings {
-                    is_found |= self.sight(evaluation, signature, &mut changed);
+                    if self.sight(evaluation, signature, &mut changed) {
+                        new.push(signature.clone());
+                    }
                 }
             }
         }
@@ -414,7 +420,7 @@ impl<'a> Engine<'a> {
         if let Some(score) = kept {
             self.pool.keep(*number, score);
         }
-        Ok(is_found)
+        Ok(new)
     }
 
     /// What scores are worth to the search, which knows the findings so far.

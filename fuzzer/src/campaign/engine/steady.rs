@@ -8,7 +8,7 @@ use crate::campaign::error::CampaignError;
 impl Engine<'_> {
     /// The scores that a test enters the corpus with: those of its only run if that is not above the median, so that
     /// nobody keeps it for its score, else the lower ones of two runs: what is kept has scored above the median twice. What
-    /// either run showed was seen.
+    /// either run showed was seen. What cannot be judged again has scored above it once only: that counts for nothing.
     pub(super) fn steady(
         &self,
         number: u64,
@@ -21,9 +21,15 @@ impl Engine<'_> {
         }
         Ok(match again()? {
             Outcome::Scored(second) => lower_of(first, second, |scores| self.value(scores)),
-            Outcome::Invalid { .. } => first,
+            Outcome::Invalid { .. } => without_score(first),
         })
     }
+}
+
+/// What a run showed, with no objective reached.
+fn without_score(mut scores: Scores) -> Scores {
+    scores.objectives.values_mut().for_each(|score| *score = 0.0);
+    scores
 }
 
 /// The run with the lower score, with the sightings and references of both.
@@ -60,5 +66,8 @@ mod tests {
             assert_eq!(seen(&lower), all);
         }
         assert_eq!(seen(&lower_of(run(0.9, "a"), run(0.2, "a"), value)), ["a"]);
+        let unrepeated = without_score(run(0.9, "a"));
+        assert!(value(&unrepeated) < 1e-12);
+        assert_eq!(seen(&unrepeated), ["a"]);
     }
 }
