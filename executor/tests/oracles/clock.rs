@@ -57,6 +57,18 @@ fn what_a_kernel_says_is_found_and_a_crash_is_all_there_is() {
 }
 
 #[test]
+fn a_host_that_is_lost_is_all_there_is() {
+    let (config, nics) = (test(LOSS), [nic("[quirks]\nnak-repeats = 2\n"), nic("")]);
+    let logged = |line: &str| {
+        let mut observation = executor::sim::run(&config, nics.clone()).unwrap();
+        observation.requester_log = vec![LogLine::new(1, line)];
+        signatures(&support::assess(&config, &nics, &observation))
+    };
+    assert_eq!(logged("guest: agent ended with status 139"), ["crash/requester/agent-ends"]);
+    assert_eq!(logged("testbed: no answer: to Finish within 30s"), ["stall/requester/host-silent"]);
+}
+
+#[test]
 fn a_request_that_never_completes_is_found() {
     let (config, nics) = (test("traffic = { num-connections = 2 }"), [nic(""), nic("")]);
     let mut observation = executor::sim::run(&config, nics.clone()).unwrap();
