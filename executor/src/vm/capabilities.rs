@@ -20,8 +20,8 @@ const TIMEOUTS: std::ops::RangeInclusive<u8> = 14..=18;
 const MAX_DELAY_NS: u64 = 100_000_000;
 
 /// Tests that run in some tenths of a second, so that a campaign gets through several of them each second: a QP takes each
-/// host about 1 ms to make, connect and destroy, a MB of messages half a second to fill, send and check, and a loss at the
-/// end of a message the shortest timer.
+/// host about 1 ms to make, connect and destroy, 2 MB of messages a quarter of a second to send, and a loss at the end of
+/// a message the shortest timer.
 const QUICK: Quick = Quick { max_connections: 16, max_bytes: 2 << 20, timeouts: 14..=14 };
 
 /// What the VM testbed can do.

@@ -113,13 +113,15 @@ impl Site {
         if is_troubled {
             self.wait_quiet();
         }
-        match ran {
-            Ok(observed) if !is_troubled => Outcome::Ran(self.with_logs(observed.into())),
-            Ok(observed) => Outcome::KernelTrouble(self.with_logs(observed.into())),
-            Err(Failed { observed, .. }) if is_troubled => Outcome::KernelTrouble(self.with_logs(observed)),
-            Err(Failed { error, observed }) => {
-                Outcome::Failed(Failed { error, observed: self.with_logs(observed) })
-            }
+        let (observed, error) = match ran {
+            Ok(observed) => (observed.into(), None),
+            Err(Failed { error, observed }) => (observed, Some(error)),
+        };
+        let observed = self.with_logs(observed);
+        match error {
+            _ if is_troubled => Outcome::KernelTrouble(observed),
+            None => Outcome::Ran(observed),
+            Some(error) => Outcome::Failed(Failed { error, observed }),
         }
     }
 

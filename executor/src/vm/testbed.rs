@@ -110,9 +110,9 @@ enum Loss {
 }
 
 impl Loss {
-    fn of(failed: &Failed) -> Option<Self> {
+    fn of(failed: &mut Failed) -> Option<Self> {
         let RemoteError::Agent { role, source } = &failed.error else { return None };
-        let log = log_of(&failed.observed, *role);
+        let log = log_of(&mut failed.observed, *role);
         match source {
             AgentError::TimedOut { .. } => Some(Self::Silent(*role)),
             _ if log.iter().any(|line| line.text.starts_with(AGENT_ENDED)) => Some(Self::AgentEnded(*role)),
@@ -121,27 +121,24 @@ impl Loss {
     }
 }
 
-const fn log_of(observed: &Observation, role: Role) -> &Vec<LogLine> {
+const fn log_of(observed: &mut Observation, role: Role) -> &mut Vec<LogLine> {
     match role {
-        Role::Requester => &observed.requester_log,
-        Role::Responder => &observed.responder_log,
+        Role::Requester => &mut observed.requester_log,
+        Role::Responder => &mut observed.responder_log,
     }
 }
 
 /// What it means that a test did not run to its end, however often. Where a host was lost in the same way each time, on
 /// guests that were started anew, the test does that: it is what was observed.
 fn after_all(mut failures: Vec<Failed>) -> Result<Observation, TestbedError> {
-    let losses: Vec<_> = failures.iter().map(Loss::of).collect();
+    let losses: Vec<_> = failures.iter_mut().map(Loss::of).collect();
     let Some(Failed { error, mut observed }) = failures.pop() else {
         return Err(TestbedError::Broken("no test was begun".into()));
     };
     match losses[0].filter(|first| losses.iter().all(|loss| *loss == Some(*first))) {
         Some(Loss::AgentEnded(_)) => Ok(*observed),
         Some(Loss::Silent(role)) => {
-            let log = match role {
-                Role::Requester => &mut observed.requester_log,
-                Role::Responder => &mut observed.responder_log,
-            };
+            let log = log_of(&mut observed, role);
             let last_us = log.last().map_or(0, |line| line.time_us);
             log.push(LogLine::new(last_us, &format!("{SILENT}{error}")));
             Ok(*observed)
