@@ -259,6 +259,7 @@ mod tests {
     use executor::TestbedError;
 
     use super::*;
+    use crate::report::tests::NOISY;
 
     /// NICs that discard what arrives for others while they recover, on a testbed that becomes so slow that they suffer
     /// without it too.
@@ -280,18 +281,6 @@ mod tests {
             executor::sim::run(if is_slow { &self.noisy } else { config }, [nic.clone(), nic])
         }
     }
-
-    const NOISY: &str = r#"
-        [traffic]
-        num-connections = 41
-        rdma-verb = "read"
-        num-msgs-per-qp = 1
-        message-size = 16384
-        [[event]]
-        qpn = { first = 11 }
-        psn = 1
-        type = "drop"
-    "#;
 
     /// What is said of a test whose reference is fast for so many runs.
     fn reproduced(fast: u32) -> Reproduced {

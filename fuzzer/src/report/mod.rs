@@ -4,7 +4,7 @@ mod brief;
 pub mod campaign;
 mod finding;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod title;
 mod words;
 

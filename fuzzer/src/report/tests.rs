@@ -78,7 +78,8 @@ fn report_of(judged: &Judged, kind: &str, minimized: Minimized, config: TestConf
     text
 }
 
-const NOISY: &str = r#"
+/// Losses of eleven Reads, one more than cx4-lx has contexts for.
+pub(crate) const NOISY: &str = r#"
     [traffic]
     num-connections = 41
     rdma-verb = "read"
