@@ -53,6 +53,12 @@ fn refusal<T: std::fmt::Debug>(answer: Result<T, AgentError>) -> String {
     }
 }
 
+/// A test that has the host.
+async fn taken(client: &AgentClient) -> Result<RunningTest, AgentError> {
+    let mut test = client.test();
+    test.taken().await.map(|()| test)
+}
+
 async fn prepare(test: &mut RunningTest, config: &TestConfig) -> String {
     let role = Role::Requester;
     refusal(test.prepare(&Prepare { config, role, device: None, port: None, gid_index: None }).await)
@@ -65,7 +71,7 @@ async fn a_host_without_devices_says_so_and_refuses_tests() {
     let description = client.describe().await.unwrap();
     assert_eq!(description.devices, []);
     assert!(!description.kernel_release.is_empty() && description.max_memory_bytes > 0);
-    let mut test = client.test().await.unwrap();
+    let mut test = client.test();
     assert_eq!(prepare(&mut test, &TestConfig::default()).await, description.no_devices);
 }
 
@@ -74,7 +80,7 @@ async fn a_bad_test_is_refused_with_the_field() {
     let agent = Agent::start().await;
     let mut config = TestConfig::default();
     config.traffic.message_size = u32::MAX;
-    let mut test = agent.client().await.test().await.unwrap();
+    let mut test = agent.client().await.test();
     let reason = prepare(&mut test, &config).await;
     assert!(reason.contains("traffic.message-size: 4294967295"), "{reason}");
 }
@@ -85,7 +91,7 @@ async fn a_refusal_of_everything_is_no_longer_than_a_header_may_be() {
     let mut config = TestConfig::default();
     config.requester.ip_list = (0..5_000).map(|_| "0.0.0.0/99".parse()).filter_map(Result::ok).collect();
     config.requester.nic = "\u{1f980}".repeat(5_000);
-    let mut test = agent.client().await.test().await.unwrap();
+    let mut test = agent.client().await.test();
     let reason = prepare(&mut test, &config).await;
     assert!(reason.len() <= 1024 && reason.contains("requester."), "{reason}");
 }
@@ -93,11 +99,11 @@ async fn a_refusal_of_everything_is_no_longer_than_a_header_may_be() {
 #[tokio::test]
 async fn steps_out_of_order_are_refused() {
     let agent = Agent::start().await;
-    let mut client = agent.client().await;
-    let mut test = client.test().await.unwrap();
+    let client = agent.client().await;
+    let mut test = client.test();
     let reason = refusal(test.start(Duration::from_secs(1)).await);
     assert!(reason.starts_with("expected the step Prepare, got Start"), "{reason}");
-    let test = client.test().await.unwrap();
+    let test = client.test();
     let reason = refusal(test.finish().await);
     assert!(reason.starts_with("expected the step Prepare, got Finish"), "{reason}");
 }
@@ -105,24 +111,23 @@ async fn steps_out_of_order_are_refused() {
 #[tokio::test]
 async fn one_test_at_a_time() {
     let agent = Agent::start().await;
-    let (mut one, mut other) = (agent.client().await, agent.client().await);
+    let (one, other) = (agent.client().await, agent.client().await);
     for _ in 0..3 {
-        let first = one.test().await.unwrap();
-        assert!(refusal(other.test().await).starts_with("another test is running"));
+        let first = taken(&one).await.unwrap();
+        assert!(refusal(taken(&other).await.map(drop)).starts_with("another test is running"));
         drop(first);
         // The stream has ended: that is all that it takes.
-        drop(other.test().await.unwrap());
+        drop(taken(&other).await.unwrap());
     }
-    let lost = one.test().await.unwrap();
+    let lost = taken(&one).await.unwrap();
     drop((one, lost));
-    other.test().await.unwrap();
+    taken(&other).await.unwrap();
 }
 
 #[tokio::test]
 async fn an_agent_that_ends_is_lost_and_one_that_was_never_there_too() {
     let agent = Agent::start().await;
-    let mut client = agent.client().await;
-    let mut test = client.test().await.unwrap();
+    let mut test = taken(&agent.client().await).await.unwrap();
     agent.stop.send(()).unwrap();
     // A test that is running does not keep it.
     tokio::time::timeout(TIMEOUTS.answer, agent.served).await.unwrap().unwrap();
@@ -158,8 +163,8 @@ async fn the_program_says_where_it_listens_and_ends_when_asked_to() {
     let mut line = String::new();
     BufReader::new(agent.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("lumina-agent listens on ").expect(&line).to_owned();
-    let mut client = AgentClient::connect(&address, TIMEOUTS).await.unwrap();
-    let _running = client.test().await.unwrap();
+    let client = AgentClient::connect(&address, TIMEOUTS).await.unwrap();
+    let _running = taken(&client).await.unwrap();
     let second =
         Command::new(env!("CARGO_BIN_EXE_lumina-agent")).args(["--listen", &address]).output().unwrap();
     assert_eq!(second.status.code(), Some(1));

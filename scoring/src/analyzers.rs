@@ -125,13 +125,15 @@ pub const ALL: &[Analyzer] = &[
         explanation: "Oops, BUG, panic and WARN; hung task, soft lockup and RCU stall. A fault is named by the function \
             that it happened in, without offsets: the instruction's, or else the innermost caller that is no way of \
             waiting. Of a test whose host crashed nothing else is judged. A program or host that is lost each time that \
-            the test is run is so because of it.",
+            the test is run is so because of it. What agents report stands there too, such as completions of what was not \
+            posted.",
         rules: &[
             Rule::KernelCrashes,
             Rule::KernelWarns,
             Rule::KernelHangs,
             Rule::AgentEnds,
             Rule::HostSilent,
+            Rule::CompletionUnfounded,
         ],
     },
     Analyzer {

@@ -37,6 +37,7 @@ const fn broken_by(kind: Kind) -> Option<Rule> {
         Kind::HungTask | Kind::RcuStall | Kind::SoftLockup | Kind::HardLockup => Some(Rule::KernelHangs),
         Kind::AgentEnded => Some(Rule::AgentEnds),
         Kind::Silent => Some(Rule::HostSilent),
+        Kind::UnfoundedCompletion => Some(Rule::CompletionUnfounded),
         Kind::OutOfMemory => None,
     }
 }
@@ -100,6 +101,7 @@ fn words(fault: &Fault) -> String {
     match fault.rule {
         Rule::AgentEnds => format!("loses the program that drives its NIC: `{headline}`"),
         Rule::HostSilent => format!("does not answer any more: `{headline}`"),
+        Rule::CompletionUnfounded => format!("completes what was not posted: `{headline}`"),
         _ => format!("has its kernel say `{headline}`{called}"),
     }
 }

@@ -234,6 +234,10 @@ rules! {
     CompletionMissing = "completion-missing", Stall,
         "a request that was posted completes, with success or with an error",
         "IBA vol. 1, 9.9.2.1 and 10.8.5";
+    /// A completion of nothing that was posted, of what had completed before, or out of its turn.
+    CompletionUnfounded = "completion-unfounded", DataCorruption,
+        "what was posted completes once, Receives in the order of their posting",
+        "IBA vol. 1, 10.8.5 and 10.8.5.1";
     /// A kernel that crashed.
     KernelCrashes = "kernel-crashes", Crash,
         "whatever a packet says, the host goes on: it drops the packet, NAKs it or ends the QP",

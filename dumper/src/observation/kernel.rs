@@ -40,6 +40,8 @@ pub enum Kind {
     AgentEnded,
     /// The host did not answer any more ([`SILENT`]).
     Silent,
+    /// The host's stack completed what was not posted ([`UNFOUNDED_COMPLETION`]).
+    UnfoundedCompletion,
 }
 
 /// Begins the line that the first process of a guest has in the kernel's log when the agent ends.
@@ -48,11 +50,17 @@ pub const AGENT_ENDED: &str = "guest: agent ended with status ";
 /// Begins the line that a testbed adds to the log of a host which does not answer.
 pub const SILENT: &str = "testbed: no answer: ";
 
+/// Begins the lines that a testbed adds of what a host's agent reports.
+pub const AGENT: &str = "agent: ";
+
+/// Begins those of completions of nothing that was posted, of what had completed before, or out of their turn.
+pub const UNFOUNDED_COMPLETION: &str = "agent: unfounded completion: ";
+
 impl Kind {
     /// Whether it is the kernel's own; others can have been done to the host from outside.
     #[must_use]
     pub const fn is_of_kernel(self) -> bool {
-        !matches!(self, Self::AgentEnded | Self::Silent)
+        !matches!(self, Self::AgentEnded | Self::Silent | Self::UnfoundedCompletion)
     }
 }
 
@@ -246,6 +254,7 @@ fn headline(text: &str) -> Option<Kind> {
         _ if text.starts_with("Out of memory: Killed process ") => Kind::OutOfMemory,
         _ if text.starts_with(AGENT_ENDED) => Kind::AgentEnded,
         _ if text.starts_with(SILENT) => Kind::Silent,
+        _ if text.starts_with(UNFOUNDED_COMPLETION) => Kind::UnfoundedCompletion,
         _ => return None,
     })
 }

@@ -1,5 +1,6 @@
 //! The orchestrator's side of an agent.
 
+use std::pin::Pin;
 use std::time::Duration;
 
 use corpus::{Role, TestConfig};
@@ -8,8 +9,8 @@ use dumper::{Completion, Delivery, Endpoint, Nanos};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::Streaming;
 use tonic::transport::{Channel, Endpoint as Address};
+use tonic::{Response, Status, Streaming};
 
 use super::peer::{AgentError, Peer, Timeouts, all_of};
 use super::proto::{
@@ -46,7 +47,7 @@ pub struct Prepare<'a> {
 }
 
 /// A host that has prepared a test.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PreparedHost {
     /// Its ends of the connections, in their order.
     pub endpoints: Vec<Endpoint>,
@@ -133,16 +134,19 @@ impl AgentClient {
         Ok(KernelLog { lines, peer: self.peer.clone() })
     }
 
-    /// Begins a test. The host is ours until the test is dropped.
-    ///
-    /// # Errors
-    /// See [`AgentError`]; it refuses while another test runs.
-    pub async fn test(&mut self) -> Result<RunningTest, AgentError> {
+    /// A test, for which the host is asked with its first step, in one round trip.
+    #[must_use]
+    pub fn test(&self) -> RunningTest {
         // Each step waits for the answer to the one before.
         let (steps, stream) = mpsc::channel(1);
-        let answer = self.agent.test(ReceiverStream::new(stream));
-        let events = self.peer.within("Test", answer).await?.into_inner();
-        Ok(RunningTest { steps, events, peer: self.peer.clone(), deadline: Duration::ZERO })
+        let mut agent = self.agent.clone();
+        let asked = async move { agent.test(ReceiverStream::new(stream)).await.map(Response::into_inner) };
+        RunningTest {
+            steps,
+            events: Events::Asked(Box::pin(asked)),
+            peer: self.peer.clone(),
+            deadline: Duration::ZERO,
+        }
     }
 }
 
@@ -165,15 +169,47 @@ impl KernelLog {
 
 /// A test on a host. Its steps are called in their order: prepare, connect, start, settled (of a requester), finish.
 /// Whichever way it is dropped, the host destroys everything.
-#[derive(Debug)]
 pub struct RunningTest {
     steps: mpsc::Sender<Step>,
-    events: Streaming<Event>,
+    events: Events,
     peer: Peer,
     deadline: Duration,
 }
 
+/// What a host says of a test.
+enum Events {
+    /// It has been asked for one; nothing is sent before this is polled.
+    Asked(Pin<Box<dyn Future<Output = Result<Streaming<Event>, Status>> + Send>>),
+    /// It has taken it, or has refused.
+    Answered(Box<Result<Streaming<Event>, Status>>),
+}
+
+impl Events {
+    /// The next one; none at the end.
+    async fn next(&mut self) -> Result<Option<Event>, Status> {
+        self.taken().await?.message().await
+    }
+
+    async fn taken(&mut self) -> Result<&mut Streaming<Event>, Status> {
+        if let Self::Asked(asked) = self {
+            *self = Self::Answered(Box::new(asked.await));
+        }
+        match self {
+            Self::Answered(answer) => answer.as_mut().as_mut().map_err(|status| status.clone()),
+            Self::Asked(_) => unreachable!("it was answered right above"),
+        }
+    }
+}
+
 impl RunningTest {
+    /// Waits until the host is ours, as the first step does too: it is until this is dropped.
+    ///
+    /// # Errors
+    /// See [`AgentError`]; it refuses while another test runs.
+    pub async fn taken(&mut self) -> Result<(), AgentError> {
+        self.peer.within("Test", self.events.taken()).await.map(|_| ())
+    }
+
     /// Makes QPs and memory.
     ///
     /// # Errors
@@ -303,7 +339,7 @@ impl RunningTest {
             }
         }
         // The stream ends when everything is destroyed.
-        match self.peer.within(ASKED, self.events.message()).await? {
+        match self.peer.within(ASKED, self.events.next()).await? {
             None => Ok(finished),
             Some(event) => Err(self.peer.nonsense(ASKED, format!("{event:?}"))),
         }
@@ -321,7 +357,7 @@ impl RunningTest {
     }
 
     async fn next(&mut self, asked: &'static str) -> Result<Said, AgentError> {
-        match self.events.message().await {
+        match self.events.next().await {
             Ok(Some(Event { event: Some(said) })) => Ok(said),
             Ok(Some(Event { event: None })) => Err(self.peer.nonsense(asked, "nothing".to_owned())),
             Ok(None) => Err(self.peer.lost(format!("its stream ended before it answered to {asked}"))),

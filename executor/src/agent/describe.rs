@@ -2,13 +2,14 @@
 
 use super::host::{Host, kernel_release};
 use super::proto::{Description, Device, Gid, GidType, Limits, Port};
+use super::sysfs::CounterFiles;
 use super::{parameters, sysfs};
-use crate::verbs::{self, Context, DeviceLimits, Verbs, VerbsError};
+use crate::verbs::{self, Context, DeviceLimits, DeviceList, VerbsError};
 
 /// Looks at everything. A device that cannot be opened is told in the place of devices.
 pub(super) fn describe(host: &Host) -> Description {
-    let found = host.devices().and_then(|(verbs, names)| {
-        let devices: Result<Vec<_>, _> = names.iter().map(|name| device(verbs, name)).collect();
+    let found = host.devices().and_then(|(list, names)| {
+        let devices: Result<Vec<_>, _> = names.iter().map(|name| device(&list, name)).collect();
         devices.map_err(|error| error.to_string())
     });
     let (devices, no_devices) = match found {
@@ -24,8 +25,8 @@ pub(super) fn describe(host: &Host) -> Description {
     }
 }
 
-fn device(verbs: &Verbs, name: &str) -> Result<Device, VerbsError> {
-    let context = Context::open(verbs, name)?;
+fn device(list: &DeviceList, name: &str) -> Result<Device, VerbsError> {
+    let context = list.open(name)?;
     let limits = context.limits()?;
     let ports: Result<Vec<_>, _> = (1..=limits.ports).map(|number| port(&context, name, number)).collect();
     Ok(Device {
@@ -43,10 +44,8 @@ fn port(context: &Context, device: &str, number: u8) -> Result<Port, VerbsError>
     let state = context.port(number)?;
     let gids = context.gids(number)?;
     let netdev = gids.iter().find_map(|gid| sysfs::interface_name(gid.interface)).unwrap_or_default();
-    let counters = sysfs::counters(
-        &sysfs::port(device, number),
-        Some(&netdev).filter(|name| !name.is_empty()).map(String::as_str),
-    );
+    let interface = Some(netdev.clone()).filter(|name| !name.is_empty());
+    let (_, counters) = CounterFiles::open(&sysfs::port(device, number), interface);
     Ok(Port {
         number: number.into(),
         active: state.active,

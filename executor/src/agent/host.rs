@@ -1,10 +1,12 @@
 //! The host that an agent runs on.
 
 use std::fs;
+use std::rc::Rc;
 
+use nix::sys::sysinfo::sysinfo;
 use tonic::Status;
 
-use crate::verbs::Verbs;
+use crate::verbs::{Context, DeviceList, Verbs};
 
 /// Memory of messages that a test may have by default, if the host has twice as much.
 pub(super) const DEFAULT_MAX_MEMORY: u64 = 1 << 30;
@@ -39,9 +41,10 @@ impl Host {
     }
 
     /// Devices that tests may use, or why there is none and what to do.
-    pub(super) fn devices(&self) -> Result<(&Verbs, Vec<String>), String> {
+    pub(super) fn devices(&self) -> Result<(DeviceList, Vec<String>), String> {
         let verbs = self.verbs.as_ref().map_err(Clone::clone)?;
-        let all = verbs.device_names().map_err(|error| error.to_string())?;
+        let list = verbs.devices().map_err(|error| error.to_string())?;
+        let all: Vec<_> = list.names().collect();
         if all.is_empty() {
             return Err("the host has no RDMA device; load its driver, or make one with \
                         `modprobe rdma_rxe; rdma link add rxe0 type rxe netdev IF`"
@@ -56,22 +59,31 @@ impl Host {
                 others.join(", ")
             ));
         }
-        Ok((verbs, usable))
+        Ok((list, usable))
     }
 
-    /// The device that a test names, or the only one.
-    pub(super) fn device(&self, name: &str) -> Result<(&Verbs, String), Status> {
-        let (verbs, mut names) = self.devices().map_err(Status::failed_precondition)?;
-        let list = names.join(", ");
+    /// Opens the device that a test names, or the only one; its name, and the device.
+    pub(super) fn open(&self, name: &str) -> Result<(String, Rc<Context>), Status> {
+        let (list, mut names) = self.devices().map_err(Status::failed_precondition)?;
+        let all = names.join(", ");
         let refuse = |what: String| Err(Status::failed_precondition(what));
-        match (names.iter().position(|known| known == name), names.len()) {
-            (Some(at), _) => Ok((verbs, names.swap_remove(at))),
-            (None, 1) if name.is_empty() => Ok((verbs, names.swap_remove(0))),
+        let device = match (names.iter().position(|known| known == name), names.len()) {
+            (Some(at), _) => names.swap_remove(at),
+            (None, 1) if name.is_empty() => names.swap_remove(0),
             (None, _) if name.is_empty() => {
-                refuse(format!("the host has several RDMA devices; name one of them: {list}"))
+                return refuse(format!("the host has several RDMA devices; name one of them: {all}"));
             }
-            (None, _) => refuse(format!("the host has no RDMA device {name}; it has {list}")),
-        }
+            (None, _) => return refuse(format!("the host has no RDMA device {name}; it has {all}")),
+        };
+        let context = list.open(&device).map_err(|error| Status::failed_precondition(error.to_string()))?;
+        Ok((device, context))
+    }
+
+    /// Most bytes of message memory that a test may have now that asks for so many. What is unused is told at once; the kernel
+    /// takes longer to say what it could free.
+    pub(super) fn max_memory_for(&self, asked: u64) -> u64 {
+        let unused = sysinfo().map_or(0, |memory| memory.ram_unused());
+        if asked <= unused / 2 { self.options.max_memory } else { self.max_memory() }
     }
 
     /// Most bytes of message memory that a test may have now: no more than half of what is free.

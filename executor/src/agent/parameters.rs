@@ -50,7 +50,9 @@ const KNOBS: [Knob; 5] = [
 impl Knob {
     /// The files that set it, as far as they are there.
     fn files(&self, netdev: &Path) -> Vec<PathBuf> {
-        let Some(path) = self.path.map(|path| netdev.join(path)) else { return Vec::new() };
+        let Some(path) = self.path.map(|path| netdev.join(path)).filter(|path| path.exists()) else {
+            return Vec::new();
+        };
         let all = if self.per_priority {
             (0..PRIORITIES).map(|priority| path.join(priority.to_string())).collect()
         } else {

@@ -135,7 +135,7 @@ impl Agent for Serving {
         let (lease, abandoned) = self.agent.lease.take().await?;
         let (out, events) = mpsc::channel(EVENTS_AHEAD);
         let mut thread = session::spawn(Arc::clone(&self.agent.host), out, lease)
-            .map_err(|error| Status::internal(format!("no thread for the test: {error}")))?;
+            .map_err(|error| Status::internal(format!("no room for the test: {error}")))?;
         let (mut steps, mut stopped) = (request.into_inner(), self.stopped.clone());
         tokio::spawn(async move {
             loop {

@@ -1,4 +1,4 @@
-//! One test from its first step to its end, on a thread of its own.
+//! One test from its first step to its end.
 
 use std::any::Any;
 use std::io::{Read, Write};
@@ -6,7 +6,6 @@ use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
-use std::thread;
 use std::time::Duration;
 
 use tokio::sync::OwnedMutexGuard;
@@ -114,10 +113,11 @@ pub(super) fn out_of_order(expected: &str, step: &Asked) -> Status {
     ))
 }
 
-/// Starts the thread of a test. It keeps the lease until everything is destroyed, and says how it ended after that.
+/// Starts a test on a thread of its own, which waits for the next test when it is over. It keeps the lease until
+/// everything is destroyed, and says how it ended after that.
 ///
 /// # Errors
-/// The system has no room for a thread.
+/// The system has no room for a pair of sockets.
 pub(super) fn spawn(
     host: Arc<Host>,
     out: mpsc::Sender<Result<Event, Status>>,
@@ -128,7 +128,7 @@ pub(super) fn spawn(
     wake.set_nonblocking(true)?;
     woken.set_nonblocking(true)?;
     let mut steps_taken = Steps { steps: receiver, wake: woken };
-    thread::Builder::new().name("test".to_owned()).spawn(move || {
+    tokio::task::spawn_blocking(move || {
         let out = Out(out);
         let ended = catch_unwind(AssertUnwindSafe(|| run(&host, &mut steps_taken, &out)));
         drop(lease);
@@ -139,7 +139,7 @@ pub(super) fn spawn(
         };
         // If nobody is there to be told, nobody needs to be.
         let _ = out.0.blocking_send(Err(status));
-    })?;
+    });
     Ok(StepSender { steps, wake })
 }
 

@@ -1,10 +1,12 @@
 //! What the kernel shows of RDMA and network devices in files.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use dumper::observation::Counters;
+use nix::net::if_::if_indextoname;
 
 use crate::verbs::ethtool;
 
@@ -15,6 +17,9 @@ const NET: &str = "/sys/class/net";
 
 /// Files among counters that are settings: how long values are kept before the device is asked again.
 const LIFESPAN: &str = "lifespan";
+
+/// Room for the text of a counter: twenty digits and the end of the line.
+const NUMBER_BYTES: usize = 32;
 
 /// Folder of a port of an RDMA device.
 pub(super) fn port(device: &str, port: u8) -> PathBuf {
@@ -34,11 +39,8 @@ pub(super) fn netdev(interface: &str) -> PathBuf {
 
 /// Name of the network device with this number; 0 is none.
 pub(super) fn interface_name(number: u32) -> Option<String> {
-    let entries = fs::read_dir(NET).ok().filter(|_| number != 0)?;
-    entries.flatten().find_map(|entry| {
-        let index = fs::read_to_string(entry.path().join("ifindex")).ok()?;
-        (index.trim().parse() == Ok(number)).then(|| entry.file_name().to_string_lossy().into_owned())
-    })
+    // Of a number that is nobody's, nix (0.31) returns an empty name.
+    if_indextoname(number).ok()?.into_string().ok().filter(|name| !name.is_empty())
 }
 
 /// Has the counters of a port read afresh each time, where the kernel lets this be set.
@@ -47,24 +49,64 @@ pub(super) fn read_afresh(port: &Path) {
     let _ = fs::write(port.join("hw_counters").join(LIFESPAN), "0");
 }
 
-/// All counters of a port of an RDMA device and of its network device.
-pub(super) fn counters(port: &Path, interface: Option<&str>) -> Counters {
-    Counters {
-        port_counters: numbers(&port.join("counters")),
-        hw_counters: numbers(&port.join("hw_counters")),
-        // A network device that goes away in the middle of a test has no counters any more.
-        ethtool_counters: interface.and_then(|name| ethtool::statistics(name).ok()).unwrap_or_default(),
+/// The counters of a port of an RDMA device and of its network device. Their files stay open: finding one takes several
+/// times as long as reading it.
+pub(super) struct CounterFiles {
+    port: Vec<CounterFile>,
+    hw: Vec<CounterFile>,
+    interface: Option<String>,
+}
+
+/// A counter's name, and the file that holds it.
+type CounterFile = (String, File);
+
+impl CounterFiles {
+    /// Those of a port's folder and of a network device, and what they hold.
+    pub(super) fn open(port: &Path, interface: Option<String>) -> (Self, Counters) {
+        let (port_files, port_counters) = open(&port.join("counters"));
+        let (hw, hw_counters) = open(&port.join("hw_counters"));
+        let files = Self { port: port_files, hw, interface };
+        let counters = Counters { port_counters, hw_counters, ethtool_counters: files.ethtool() };
+        (files, counters)
+    }
+
+    /// What they hold now.
+    pub(super) fn read(&self) -> Counters {
+        let numbers = |files: &[CounterFile]| {
+            files.iter().filter_map(|(name, file)| Some((name.clone(), number_in(file)?))).collect()
+        };
+        Counters {
+            port_counters: numbers(&self.port),
+            hw_counters: numbers(&self.hw),
+            ethtool_counters: self.ethtool(),
+        }
+    }
+
+    /// A network device that goes away in the middle of a test has no counters any more.
+    fn ethtool(&self) -> BTreeMap<String, u64> {
+        self.interface.as_ref().and_then(|name| ethtool::statistics(name).ok()).unwrap_or_default()
     }
 }
 
-/// The files of a folder that hold a number; none where there is no such folder.
-fn numbers(folder: &Path) -> BTreeMap<String, u64> {
+/// The files of a folder that hold a number, and these numbers; none where there is no such folder.
+fn open(folder: &Path) -> (Vec<CounterFile>, BTreeMap<String, u64>) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let named = entries.map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()));
     named
         .filter(|(name, _)| name != LIFESPAN)
-        .filter_map(|(name, path)| Some((name, fs::read_to_string(path).ok()?.trim().parse().ok()?)))
-        .collect()
+        .filter_map(|(name, path)| {
+            let file = File::open(path).ok()?;
+            let number = number_in(&file)?;
+            Some(((name.clone(), file), (name, number)))
+        })
+        .unzip()
+}
+
+/// The number that a file begins with, if it holds nothing else. The kernel makes its text anew for each reading.
+fn number_in(file: &File) -> Option<u64> {
+    let mut text = [0; NUMBER_BYTES];
+    let length = file.read_at(&mut text, 0).ok()?;
+    str::from_utf8(&text[..length]).ok()?.trim().parse().ok()
 }
 
 #[cfg(test)]
@@ -84,9 +126,12 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         }
-        let counters = counters(port.path(), None);
+        let (files, counters) = CounterFiles::open(port.path(), None);
         assert_eq!(counters.port_counters, BTreeMap::from([("port_xmit_data".to_owned(), 12)]));
         assert_eq!(counters.hw_counters, BTreeMap::from([("sent_pkts".to_owned(), u64::MAX)]));
+        assert_eq!(files.read(), counters);
+        fs::write(port.path().join("counters/port_xmit_data"), "7\n").unwrap();
+        assert_eq!(files.read().port_counters, BTreeMap::from([("port_xmit_data".to_owned(), 7)]));
         read_afresh(port.path());
         assert_eq!(fs::read_to_string(port.path().join("hw_counters/lifespan")).unwrap(), "0");
     }

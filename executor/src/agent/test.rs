@@ -1,7 +1,6 @@
 //! What a test has on its host: QPs, memory, parameters. Everything is destroyed when it is dropped.
 
 use std::fmt::Display;
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use corpus::{Role, TestConfig, Verb};
@@ -14,6 +13,7 @@ use super::layout::Layout;
 use super::parameters::Applied;
 use super::proto::{self, HostError};
 use super::resources::{gids_of, initial_psn, memory_of, queues_of};
+use super::sysfs::CounterFiles;
 use super::{limits, sysfs};
 use crate::verbs::{
     Channel, Context, Cq, Gid, Mr, Operation, Pd, Qp, RTS, Receive, Remote, Request, ToRtr, ToRts,
@@ -48,8 +48,7 @@ pub(super) struct Test {
     gids: Vec<Gid>,
     peers: Vec<(Endpoint, Remote)>,
     port: u8,
-    port_folder: PathBuf,
-    interface: Option<String>,
+    counter_files: CounterFiles,
     errors: Vec<HostError>,
     _parameters: Applied,
 }
@@ -77,8 +76,7 @@ impl Test {
         let role = proto::Role::try_from(prepare.role)
             .map_err(|_| invalid(format!("role: {} is neither requester nor responder", prepare.role)))?
             .into();
-        let (verbs, device) = host.device(&prepare.device)?;
-        let context = Context::open(verbs, &device).map_err(cannot)?;
+        let (device, context) = host.open(&prepare.device)?;
         let port = match prepare.port {
             0 => 1,
             port => u8::try_from(port).map_err(|_| invalid(format!("port: {port} is no port number")))?,
@@ -86,7 +84,8 @@ impl Test {
         let device_limits = context.limits().map_err(cannot)?;
         let port_state =
             context.port(port).map_err(|error| cannot(format!("port {port} of {device}: {error}")))?;
-        limits::check(&config, role, &device_limits, &port_state, host.max_memory())
+        let layout = Layout::of(&config.traffic);
+        limits::check(&config, role, &device_limits, &port_state, host.max_memory_for(layout.bytes()))
             .map_err(|reason| cannot(format!("{device}: {reason}")))?;
         let gids = gids_of(&config, role, prepare.gid_index, &context.gids(port).map_err(cannot)?)
             .map_err(|reason| cannot(format!("{device}: {reason}")))?;
@@ -96,7 +95,6 @@ impl Test {
             Some(name) => Applied::new(config.host(role), &sysfs::netdev(name)),
             None => (Applied::default(), Vec::new()),
         };
-        let layout = Layout::of(&config.traffic);
         let pd = Pd::new(&context).map_err(cannot)?;
         let memory = memory_of(&config, role, &layout, &pd)?;
         let channel = Channel::new(&context).map_err(cannot)?;
@@ -111,7 +109,7 @@ impl Test {
         let ends: Vec<_> = ends.collect();
         let port_folder = sysfs::port(&device, port);
         sysfs::read_afresh(&port_folder);
-        let counters = sysfs::counters(&port_folder, interface.as_deref());
+        let (counter_files, counters) = CounterFiles::open(&port_folder, interface);
         let prepared =
             proto::Prepared { ends: ends.clone(), counters: Some(counters.into()), parameters: report };
         let test = Self {
@@ -127,8 +125,7 @@ impl Test {
             gids,
             peers: Vec::new(),
             port,
-            port_folder,
-            interface,
+            counter_files,
             errors: Vec::new(),
             _parameters: parameters,
         };
@@ -235,7 +232,15 @@ impl Test {
     /// Notes an error of a connection (from 1; 0 is the device).
     pub(super) fn note(&mut self, connection: u32, what: String) {
         if self.errors.len() < MAX_ERRORS {
-            self.errors.push(HostError { connection, what });
+            self.errors.push(HostError { connection, what, unfounded_completion: false });
+        }
+    }
+
+    /// Notes a completion of a connection (from 1; 0 is none that there is) that no request of it explains.
+    pub(super) fn note_unfounded(&mut self, connection: u32, what: String) {
+        // The first of them are told whatever else was.
+        if self.errors.len() < 2 * MAX_ERRORS {
+            self.errors.push(HostError { connection, what, unfounded_completion: true });
         }
     }
 
@@ -258,7 +263,7 @@ impl Test {
 
     /// The host's counters.
     pub(super) fn counters(&self) -> Counters {
-        sysfs::counters(&self.port_folder, self.interface.as_deref())
+        self.counter_files.read()
     }
 
     /// What the memory of a message (both from 0) holds, if this host is the one that receives it.

@@ -143,8 +143,9 @@ impl Requester {
         let (connection, message) = message_of(completion.id);
         let success = completion.status == 0;
         let Some(posted) = self.poster.complete(connection, message, success) else {
-            let what = format!("a completion (status {}) names no outstanding message", completion.status);
-            return test.note(connection.saturating_add(1), what);
+            let (number, status) = (message.saturating_add(1), completion.status);
+            let what = format!("message {number} is not outstanding (status {status})");
+            return test.note_unfounded(connection.saturating_add(1), what);
         };
         if success {
             self.bytes += self.message_bytes;
@@ -162,9 +163,9 @@ impl Requester {
         });
     }
 
-    /// Tells of completions: when there are many, or when there is nothing else to do.
-    fn report(&mut self, out: &Out, busy: bool) -> Result<(), End> {
-        if self.completions.len() >= REPORTED_AT_ONCE || (!busy && !self.completions.is_empty()) {
+    /// Tells of completions when there are so many: to tell of one takes about as long as a message.
+    fn report(&mut self, out: &Out, at_least: usize) -> Result<(), End> {
+        if self.completions.len() >= at_least {
             out.say(Said::Completions(Completions { completions: std::mem::take(&mut self.completions) }))?;
         }
         Ok(())
@@ -177,7 +178,7 @@ impl Requester {
         }
         self.settled = true;
         self.poster.stop();
-        self.report(out, false)?;
+        self.report(out, 1)?;
         let outstanding = self.poster.outstanding().map(|(connection, message, posted)| Outstanding {
             connection: connection + 1,
             message: message + 1,
@@ -204,7 +205,7 @@ impl Responder {
         let (connection, message) = message_of(completion.id);
         let number = connection.saturating_add(1);
         let Some(receives) = self.connections.get_mut(connection as usize) else {
-            return test.note(0, format!("a completion of a Receive has the number {:#x}", completion.id));
+            return test.note_unfounded(0, format!("no Receive has the number {:#x}", completion.id));
         };
         match completion.status {
             0 => {}
@@ -216,9 +217,8 @@ impl Responder {
         }
         // Receives complete in the order in which they were posted (IBA vol. 1, 10.8.5.1).
         if receives.sends.get(receives.received.len()) != Some(&message) {
-            let what =
-                format!("the Receive of message {} completed out of its turn", message.saturating_add(1));
-            return test.note(number, what);
+            let what = format!("the Receive of message {} is not the next one", message.saturating_add(1));
+            return test.note_unfounded(number, what);
         }
         receives.received.push(completion.bytes);
         if let Err(error) = self.post_next(test, connection) {
@@ -253,7 +253,7 @@ pub(super) fn drive(
             busy = traffic.work(test, &mut taken)?;
         }
         if let Traffic::Requester(requester) = traffic {
-            requester.report(out, busy)?;
+            requester.report(out, REPORTED_AT_ONCE)?;
             requester.settle(out, deadline)?;
         }
         if !busy {
@@ -267,7 +267,7 @@ pub(super) fn drive(
     }
     while traffic.work(test, &mut taken)? {}
     match traffic {
-        Traffic::Requester(requester) => requester.report(out, false),
+        Traffic::Requester(requester) => requester.report(out, 1),
         Traffic::Responder(_) => Ok(()),
     }
 }

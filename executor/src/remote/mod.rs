@@ -1,6 +1,7 @@
 //! One test over the agents of two hosts and a switch: the steps that the VM testbed and the physical one share.
 
 mod deadline;
+mod remarks;
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -150,7 +151,7 @@ async fn prepare(
     let physical = &config.host(role).physical;
     let asked =
         Prepare { config, role, device: physical.ib_device.clone(), port: physical.ib_port, gid_index: None };
-    let mut test = of(role, agent.test()).await?;
+    let mut test = agent.test();
     let prepared = of(role, test.prepare(&asked)).await?;
     Ok((test, prepared))
 }
@@ -169,13 +170,15 @@ async fn both<A, B>(
 }
 
 fn put_hosts(settled: Settled, hosts: [(PreparedHost, Finished); 2], observed: &mut Observation) {
+    observed.requester_log = remarks::of_traffic(&settled);
     let (mut completions, mut deliveries) = (settled.completions, Vec::new());
     for ((prepared, finished), role) in hosts.into_iter().zip(Role::ALL) {
-        let counters = HostCounters { start: prepared.counters, finish: finished.counters };
-        match role {
-            Role::Requester => observed.requester = Some(counters),
-            Role::Responder => observed.responder = Some(counters),
-        }
+        let (counters, log) = match role {
+            Role::Requester => (&mut observed.requester, &mut observed.requester_log),
+            Role::Responder => (&mut observed.responder, &mut observed.responder_log),
+        };
+        log.extend(remarks::of_host(&prepared.parameters, &finished.errors));
+        *counters = Some(HostCounters { start: prepared.counters, finish: finished.counters });
         completions.extend(finished.late);
         deliveries.extend(finished.deliveries);
     }

@@ -13,9 +13,12 @@ use super::library::text_of;
 use super::sys::{self, GidEntry};
 use super::{Verbs, VerbsError};
 
-/// GIDs that are asked for at once: what the kernel's interface takes, whose answers have 16 bits for their length. The
+/// GIDs that are asked for at most: what the kernel's interface takes, whose answers have 16 bits for their length. The
 /// largest tables of common devices have 1024.
 const MAX_GIDS: usize = u16::MAX as usize / size_of::<GidEntry>();
+
+/// GIDs that are asked for first: each address of a host makes two.
+const FEW_GIDS: usize = 32;
 
 /// An open device.
 pub struct Context {
@@ -119,20 +122,15 @@ pub struct AsyncEvent {
 impl Context {
     /// Opens a device.
     ///
-    /// # Errors
-    /// There is none of this name, or it cannot be opened.
-    pub fn open(verbs: &Verbs, name: &str) -> Result<Rc<Self>, VerbsError> {
-        let list = verbs.devices()?;
-        let (_, device) = list
-            .named()
-            .find(|(known, _)| known == name)
-            .ok_or_else(|| VerbsError::NoDevice { name: name.to_owned() })?;
-        // SAFETY: the device is on a list that has not been freed.
+    /// # Safety
+    /// The device is on a list that has not been freed.
+    pub(super) unsafe fn open(verbs: Verbs, device: *mut sys::Device) -> Result<Rc<Self>, VerbsError> {
+        // SAFETY: as the caller promises.
         let raw = unsafe { (verbs.functions.open_device)(device) };
         if raw.is_null() {
             return Err(VerbsError::last_of("ibv_open_device"));
         }
-        let context = Rc::new(Self { verbs: verbs.clone(), raw });
+        let context = Rc::new(Self { verbs, raw });
         // Asking for an event shall not wait for one.
         set_nonblocking(context.as_fd()).map_err(|source| VerbsError::Call { call: "fcntl", source })?;
         Ok(context)
@@ -200,7 +198,28 @@ impl Context {
     /// # Errors
     /// The device does not answer.
     pub fn gids(&self, port: u8) -> Result<Vec<Gid>, VerbsError> {
-        let mut entries = vec![GidEntry::default(); MAX_GIDS];
+        // Room for all takes the kernel longer than everything else of a test's beginning; it refuses what is too little.
+        let entries = self.gid_table(FEW_GIDS).or_else(|_| self.gid_table(MAX_GIDS))?;
+        let of_port = entries.iter().filter(|entry| entry.port_num == u32::from(port));
+        let mut gids: Vec<_> = of_port
+            .filter_map(|entry| {
+                let kind = match entry.gid_type {
+                    0 => GidType::Infiniband,
+                    1 => GidType::RoceV1,
+                    2 => GidType::RoceV2,
+                    _ => return None,
+                };
+                let (index, raw, interface) = (entry.gid_index, entry.gid, entry.ndev_ifindex);
+                Some(Gid { index, kind, raw, interface })
+            })
+            .collect();
+        gids.sort_by_key(|gid| gid.index);
+        Ok(gids)
+    }
+
+    /// The entries of all ports, of which there are no more than `most`.
+    fn gid_table(&self, most: usize) -> Result<Vec<GidEntry>, VerbsError> {
+        let mut entries = vec![GidEntry::default(); most];
         // SAFETY: the context is open, and there is room for as many entries, of the size that is told.
         let found = unsafe {
             (self.verbs.functions.query_gid_table)(
@@ -216,21 +235,8 @@ impl Context {
             call: "ibv_query_gid_table",
             source: std::io::Error::from_raw_os_error(i32::try_from(-found).unwrap_or(0)),
         })?;
-        let of_port = entries.iter().take(found).filter(|entry| entry.port_num == u32::from(port));
-        let mut gids: Vec<_> = of_port
-            .filter_map(|entry| {
-                let kind = match entry.gid_type {
-                    0 => GidType::Infiniband,
-                    1 => GidType::RoceV1,
-                    2 => GidType::RoceV2,
-                    _ => return None,
-                };
-                let (index, raw, interface) = (entry.gid_index, entry.gid, entry.ndev_ifindex);
-                Some(Gid { index, kind, raw, interface })
-            })
-            .collect();
-        gids.sort_by_key(|gid| gid.index);
-        Ok(gids)
+        entries.truncate(found);
+        Ok(entries)
     }
 
     /// What the device has reported and nobody has taken yet.

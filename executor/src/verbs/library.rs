@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use libloading::Library;
@@ -87,16 +88,11 @@ impl Verbs {
         Ok(Self { functions: Arc::new(Functions::load(library)?) })
     }
 
-    /// Names of the host's RDMA devices. None where the kernel has no RDMA module.
+    /// The host's RDMA devices. None where the kernel has no RDMA module.
     ///
     /// # Errors
     /// The system refused to tell.
-    pub fn device_names(&self) -> Result<Vec<String>, VerbsError> {
-        Ok(self.devices()?.named().map(|(name, _)| name).collect())
-    }
-
-    /// Devices as the library lists them.
-    pub(super) fn devices(&self) -> Result<DeviceList, VerbsError> {
+    pub fn devices(&self) -> Result<DeviceList, VerbsError> {
         let mut count = 0;
         // SAFETY: the argument is a valid place for an int.
         let list = unsafe { (self.functions.get_device_list)(&raw mut count) };
@@ -114,16 +110,34 @@ impl Verbs {
     }
 }
 
-/// Devices, until the list is dropped; a context that was opened lives on.
-pub(super) struct DeviceList {
+/// Devices as the library lists them; one that was opened lives on when this is dropped.
+pub struct DeviceList {
     verbs: Verbs,
     list: *mut *mut Device,
     count: usize,
 }
 
 impl DeviceList {
+    /// Their names.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.named().map(|(name, _)| name)
+    }
+
+    /// Opens a device.
+    ///
+    /// # Errors
+    /// There is none of this name, or it cannot be opened.
+    pub fn open(&self, name: &str) -> Result<Rc<super::Context>, VerbsError> {
+        let (_, device) = self
+            .named()
+            .find(|(known, _)| known == name)
+            .ok_or_else(|| VerbsError::NoDevice { name: name.to_owned() })?;
+        // SAFETY: the device is on the list, which has not been freed.
+        unsafe { super::Context::open(self.verbs.clone(), device) }
+    }
+
     /// Names and devices.
-    pub(super) fn named(&self) -> impl Iterator<Item = (String, *mut Device)> {
+    fn named(&self) -> impl Iterator<Item = (String, *mut Device)> {
         let count = if self.list.is_null() { 0 } else { self.count };
         (0..count).map(|at| {
             // SAFETY: the library says that the list has this many entries, each a device.

@@ -20,7 +20,7 @@ use std::io;
 
 pub use completion::{Channel, Cq, WorkCompletion};
 pub use context::{AsyncEvent, Context, DeviceLimits, Gid, GidType, PortState};
-pub use library::Verbs;
+pub use library::{DeviceList, Verbs};
 pub use memory::{Access, Mr, Pd};
 pub use queue_pair::{Operation, Qp, QpCapacity, RTS, Receive, Remote, Request, ToRtr, ToRts};
 

@@ -129,8 +129,8 @@ impl Site {
     fn with_logs(&mut self, mut observed: Box<Observation>) -> Box<Observation> {
         observed.clock = Clock::Emulated;
         let [requester, responder] = self.guests();
-        observed.requester_log = log_since(requester, self.read[0]);
-        observed.responder_log = log_since(responder, self.read[1]);
+        put_log_since(requester, self.read[0], &mut observed.requester_log);
+        put_log_since(responder, self.read[1], &mut observed.responder_log);
         self.read = self.lines();
         self.troubles = self.count_troubles();
         observed
@@ -254,7 +254,10 @@ fn address_of(index: u8, host: u8, ipv6: bool) -> Cidr {
     Cidr { addr, prefix: PREFIXES[usize::from(ipv6)] }
 }
 
-/// What a guest's kernel logged since a mark.
-fn log_since(guest: &Guest, mark: u64) -> Vec<LogLine> {
-    guest.console().since(mark).iter().filter_map(|line| LogLine::parse(line)).collect()
+/// Puts what a guest's kernel logged since a mark before the lines of its agent, which have no times of their own.
+fn put_log_since(guest: &Guest, mark: u64, log: &mut Vec<LogLine>) {
+    let logged: Vec<_> = guest.console().since(mark).iter().filter_map(|line| LogLine::parse(line)).collect();
+    let last_us = logged.last().map_or(0, |line| line.time_us);
+    log.iter_mut().for_each(|line| line.time_us = last_us);
+    log.splice(..0, logged);
 }

@@ -69,6 +69,20 @@ fn a_host_that_is_lost_is_all_there_is() {
 }
 
 #[test]
+fn a_completion_of_nothing_is_found_and_other_words_of_an_agent_are_none() {
+    let (config, nics) = (test(LOSS), [nic(""), nic("")]);
+    let logged = |line: &str| {
+        let mut observation = executor::sim::run(&config, nics.clone()).unwrap();
+        observation.requester_log = vec![LogLine::new(1, line)];
+        signatures(&support::assess(&config, &nics, &observation))
+    };
+    let again = "agent: unfounded completion: message 3 is not outstanding (status 0) (connection 1)";
+    assert_eq!(logged(again), ["data-corruption/requester/completion-unfounded"]);
+    let failed = "agent: message 3 of connection 1 ended with status 12, vendor error 0x81";
+    assert_eq!(logged(failed), Vec::<String>::new());
+}
+
+#[test]
 fn a_request_that_never_completes_is_found() {
     let (config, nics) = (test("traffic = { num-connections = 2 }"), [nic(""), nic("")]);
     let mut observation = executor::sim::run(&config, nics.clone()).unwrap();

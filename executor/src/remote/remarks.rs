@@ -1,0 +1,103 @@
+//! What agents say beside completions and counters, as lines of their hosts' logs: for who reads a result, and for the
+//! analyzer of logs.
+
+use dumper::LogLine;
+use dumper::observation::kernel::{AGENT, UNFOUNDED_COMPLETION};
+
+use crate::agent::Settled;
+use crate::agent::proto::{HostError, Parameter, ParameterState};
+
+/// Lines of one kind that are kept: a test can leave a million messages outstanding.
+const MOST: usize = 64;
+
+/// Of a requester's traffic: requests that failed, and those that had not completed by the deadline.
+pub(super) fn of_traffic(settled: &Settled) -> Vec<LogLine> {
+    let failures = settled.failures.iter().map(|(connection, message, status, vendor)| {
+        format!(
+            "message {message} of connection {connection} ended with status {status}, vendor error {vendor:#x}"
+        )
+    });
+    let outstanding = settled.outstanding.iter().map(|one| {
+        format!("message {} of connection {} had not completed by the deadline", one.message, one.connection)
+    });
+    bounded(failures).into_iter().chain(bounded(outstanding)).collect()
+}
+
+/// Of a host: parameters that could not be set, and what its stack reported.
+pub(super) fn of_host(parameters: &[Parameter], errors: &[HostError]) -> Vec<LogLine> {
+    let failed = parameters.iter().filter(|one| one.state() == ParameterState::Failed);
+    let failed = failed.map(|one| format!("{} could not be set: {}", one.name, one.detail));
+    bounded(failed).into_iter().chain(errors.iter().map(error)).collect()
+}
+
+fn error(error: &HostError) -> LogLine {
+    let begin = if error.unfounded_completion { UNFOUNDED_COMPLETION } else { AGENT };
+    let of = match error.connection {
+        0 => "the device".to_owned(),
+        connection => format!("connection {connection}"),
+    };
+    LogLine::new(0, &format!("{begin}{} ({of})", error.what))
+}
+
+/// The first lines of many, and how many are left out.
+fn bounded(lines: impl Iterator<Item = String>) -> Vec<LogLine> {
+    let mut lines = lines;
+    let mut kept: Vec<_> =
+        lines.by_ref().take(MOST).map(|text| LogLine::new(0, &format!("{AGENT}{text}"))).collect();
+    let more = lines.count();
+    if more > 0 {
+        kept.push(LogLine::new(0, &format!("{AGENT}... and {more} more")));
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use dumper::Nanos;
+
+    use super::*;
+    use crate::agent::Outstanding;
+
+    fn texts(lines: &[LogLine]) -> Vec<&str> {
+        lines.iter().map(|line| line.text.as_str()).collect()
+    }
+
+    #[test]
+    fn what_became_of_requests_is_said_within_bounds() {
+        let outstanding = |message| Outstanding { connection: 2, message, posted_ns: Nanos(0) };
+        let settled = Settled {
+            failures: vec![(1, 3, 12, 0x81)],
+            outstanding: (1..=100).map(outstanding).collect(),
+            ..Settled::default()
+        };
+        let lines = of_traffic(&settled);
+        let texts = texts(&lines);
+        assert_eq!(texts[0], "agent: message 3 of connection 1 ended with status 12, vendor error 0x81");
+        assert_eq!(texts[1], "agent: message 1 of connection 2 had not completed by the deadline");
+        assert_eq!((texts.len(), texts[MOST + 1]), (MOST + 2, "agent: ... and 36 more"));
+    }
+
+    #[test]
+    fn what_a_stack_reports_is_said_and_what_is_never_right_can_be_told_from_it() {
+        let parameter = |state: ParameterState| Parameter {
+            name: "slow-restart".into(),
+            state: state.into(),
+            detail: "read-only".into(),
+        };
+        let parameters = [parameter(ParameterState::Absent), parameter(ParameterState::Failed)];
+        let error = |connection, what: &str, unfounded_completion| HostError {
+            connection,
+            what: what.into(),
+            unfounded_completion,
+        };
+        let errors = [error(0, "port error", false), error(3, "status 0", true)];
+        assert_eq!(
+            texts(&of_host(&parameters, &errors)),
+            [
+                "agent: slow-restart could not be set: read-only",
+                "agent: port error (the device)",
+                "agent: unfounded completion: status 0 (connection 3)",
+            ]
+        );
+    }
+}
