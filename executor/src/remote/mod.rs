@@ -9,7 +9,7 @@ use std::time::Duration;
 use corpus::{Role, TestConfig};
 use dumper::{Connection, HostCounters, Observation};
 use p4::TranslateError;
-use p4::client::{Captured, SwitchClient, SwitchError};
+use p4::client::{Captured, PortLosses, SwitchClient, SwitchError};
 use tokio::time::sleep;
 
 pub use self::deadline::Patience;
@@ -198,12 +198,12 @@ fn losses_of(captured: &Captured) -> Option<String> {
     let Captured { losses, not_captured, .. } = captured;
     let mut lost: Vec<String> = losses
         .iter()
-        .filter(|port| port.overflow + port.absent + port.refused > 0)
+        .filter(|port| port.overflow + port.absent + port.refused + port.missed > 0)
         .map(|port| {
-            let (overflow, absent, refused) = (port.overflow, port.absent, port.refused);
+            let PortLosses { port, overflow, absent, refused, missed } = port;
             format!(
-                "at port {}, {overflow} frames to a full queue, {absent} to nobody, {refused} refused",
-                port.port
+                "at port {port}, {overflow} frames to a full queue, {absent} to nobody, {refused} refused, {missed} before \
+                 they were taken in"
             )
         })
         .collect();

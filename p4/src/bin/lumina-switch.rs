@@ -24,7 +24,8 @@ struct Arguments {
     /// unix:LOCAL:REMOTE is a pair of datagram sockets, one frame a datagram: the switch receives at LOCAL and sends to
     /// REMOTE. REMOTE need not be there yet, and may go and come back. if:NAME is a network interface; it must be
     /// promiscuous (`ip link set NAME promisc on`), must not merge frames (`ethtool -K NAME gro off lro off tso off gso
-    /// off`), and takes the capability CAP_NET_RAW.
+    /// off`), and takes the capability CAP_NET_RAW. The system takes VLAN tags off what comes in there, so it leaves
+    /// without them.
     #[arg(long = "port", value_name = "PORT", required = true)]
     ports: Vec<PortSpec>,
 
@@ -113,11 +114,12 @@ fn tell(totals: &Totals) {
         let (received, sent, lost) = (totals.received[at], totals.sent[at], totals.lost[at]);
         eprintln!(
             "lumina-switch: {name}'s port: {received} frames received, {sent} sent, {} lost ({} for want of room, {} as \
-             nobody was there, {} refused)",
+             nobody was there, {} refused, {} before they were taken in)",
             lost.total(),
             lost.overflow,
             lost.absent,
-            lost.refused
+            lost.refused,
+            lost.missed
         );
     }
 }

@@ -46,6 +46,8 @@ pub struct PortLosses {
     pub absent: u64,
     /// Refused by the system, or longer than the switch takes.
     pub refused: u64,
+    /// Dropped by the system before the switch could take them in.
+    pub missed: u64,
 }
 
 /// Puts the packets of a capture together: 64 bytes are kept of each.
@@ -91,6 +93,7 @@ impl Collector {
             overflow: losses.overflow,
             absent: losses.absent,
             refused: losses.refused,
+            missed: losses.missed,
         });
         Ok(Captured {
             trace,

@@ -94,6 +94,7 @@ fn summary(ended: &Ended) -> Summary {
         overflow: losses.overflow,
         absent: losses.absent,
         refused: losses.refused,
+        missed: losses.missed,
     });
     let (unreadable, first_unreadable) = ended.unreadable.clone();
     Summary {

@@ -58,19 +58,22 @@ pub struct Losses {
     pub absent: u64,
     /// Refused by the system, or longer than the switch takes.
     pub refused: u64,
+    /// Dropped by the system before the switch could take them in.
+    pub missed: u64,
 }
 
 impl Losses {
     /// All of them.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        self.overflow + self.absent + self.refused
+        self.overflow + self.absent + self.refused + self.missed
     }
 
     fn add(&mut self, more: Self) {
         self.overflow += more.overflow;
         self.absent += more.absent;
         self.refused += more.refused;
+        self.missed += more.missed;
     }
 }
 

@@ -6,6 +6,8 @@ mod actions;
 mod control;
 mod entries;
 mod frames;
+#[cfg(feature = "interfaces")]
+mod interfaces;
 mod mirroring;
 mod model;
 mod packets;

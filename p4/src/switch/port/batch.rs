@@ -3,8 +3,11 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use nix::cmsg_space;
 use nix::errno::Errno;
-use nix::sys::socket::{ControlMessage, MsgFlags, MultiHeaders, SockaddrLike, recvmmsg, sendmmsg};
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, MultiHeaders, SockaddrLike, recvmmsg, sendmmsg,
+};
 
 use super::{Losses, Sent};
 
@@ -24,15 +27,17 @@ impl Batch {
         Self { buffers: vec![vec![0; MAX_FRAME]; BATCH] }
     }
 
-    /// Takes in the frames that are there, up to a batch; those whose sender is not `wanted` are left out.
+    /// Takes in the frames that are there, up to a batch; those whose sender is not `wanted` are left out. Of a socket that
+    /// tells how many frames it has dropped (`SO_RXQ_OVFL`), `dropped` is how many these were.
     pub(super) fn receive<S: SockaddrLike + Copy>(
         &mut self,
         socket: BorrowedFd<'_>,
         wanted: impl Fn(&S) -> bool,
+        mut dropped: Option<&mut u32>,
         mut each: impl FnMut(&[u8]),
     ) -> io::Result<Losses> {
         let mut losses = Losses::default();
-        let mut headers = MultiHeaders::<S>::preallocate(BATCH, None);
+        let mut headers = MultiHeaders::<S>::preallocate(BATCH, dropped.is_some().then(|| cmsg_space!(u32)));
         let mut slices: Vec<_> = self.buffers.iter_mut().map(|buffer| [IoSliceMut::new(buffer)]).collect();
         let messages =
             match recvmmsg(socket.as_raw_fd(), &mut headers, &mut slices, MsgFlags::MSG_DONTWAIT, None) {
@@ -42,6 +47,14 @@ impl Batch {
                 Err(error) => return Err(error.into()),
             };
         for message in messages {
+            if let Some(dropped) = dropped.as_deref_mut() {
+                for told in message.cmsgs()? {
+                    if let ControlMessageOwned::RxqOvfl(in_all) = told {
+                        losses.missed += u64::from(in_all.wrapping_sub(*dropped));
+                        *dropped = in_all;
+                    }
+                }
+            }
             if !message.address.as_ref().is_none_or(&wanted) {
                 continue;
             }

@@ -182,9 +182,9 @@ impl Port {
 
     /// Takes in the frames that are there, up to a batch. Frames that are too long are counted as refused.
     pub(super) fn receive(&mut self, batch: &mut Batch, each: impl FnMut(&[u8])) -> io::Result<Losses> {
-        match &self.link {
-            Link::Unix(link) => batch.receive(link.receiver(), |()| true, each),
-            Link::Packet(link) => batch.receive(link.socket(), |from| link.is_incoming(from), each),
+        match &mut self.link {
+            Link::Unix(link) => batch.receive(link.receiver(), |()| true, None, each),
+            Link::Packet(link) => link.receive(batch, each),
         }
     }
 

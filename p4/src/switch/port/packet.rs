@@ -1,13 +1,14 @@
 //! A port on a network interface, through AF_PACKET.
 
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::ifaddrs::getifaddrs;
 use nix::libc;
-use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce};
+use nix::sys::socket::sockopt::{RcvBuf, RcvBufForce, RxqOvfl};
 use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType, bind, setsockopt, socket};
 
-use super::{OpenError, PortSpec, Sent, batch};
+use super::{Batch, Losses, OpenError, PortSpec, Sent, batch};
 
 /// Bytes of frames that may wait to be taken in: what 10 Gbit/s bring in 50 ms.
 const WAITING: usize = 64 << 20;
@@ -15,6 +16,8 @@ const WAITING: usize = 64 << 20;
 pub(super) struct PacketLink {
     socket: OwnedFd,
     interface: usize,
+    /// Frames that the system has dropped so far, as there was no room for them.
+    dropped: u32,
 }
 
 impl PacketLink {
@@ -36,18 +39,22 @@ impl PacketLink {
         setsockopt(&socket, RcvBufForce, &WAITING)
             .or_else(|_| setsockopt(&socket, RcvBuf, &WAITING))
             .map_err(system("the packet socket cannot be given room for frames"))?;
+        setsockopt(&socket, RxqOvfl, &1)
+            .map_err(system("the packet socket cannot be made to tell what it drops"))?;
         bind(socket.as_raw_fd(), &address).map_err(system("the packet socket cannot be bound"))?;
-        Ok(Self { socket, interface: address.ifindex() })
+        Ok(Self { socket, interface: address.ifindex(), dropped: 0 })
     }
 
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 
-    /// Whether a frame came in at the interface: the socket also shows what leaves there, and before it was bound it
+    /// Takes in frames that came in at the interface: the socket also shows what leaves there, and before it was bound it
     /// showed all interfaces.
-    pub(super) fn is_incoming(&self, from: &LinkAddr) -> bool {
-        from.ifindex() == self.interface && from.pkttype() != libc::PACKET_OUTGOING
+    pub(super) fn receive(&mut self, batch: &mut Batch, each: impl FnMut(&[u8])) -> io::Result<Losses> {
+        let is_incoming =
+            |from: &LinkAddr| from.ifindex() == self.interface && from.pkttype() != libc::PACKET_OUTGOING;
+        batch.receive(self.socket.as_fd(), is_incoming, Some(&mut self.dropped), each)
     }
 
     pub(super) fn send(&self, frames: &[&[u8]]) -> Sent {
