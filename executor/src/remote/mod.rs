@@ -7,7 +7,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use corpus::{Role, TestConfig};
-use dumper::{Connection, HostCounters, Observation};
+use dumper::{Connection, HostCounters, LogLine, Observation};
 use p4::TranslateError;
 use p4::client::{Captured, PortLosses, SwitchClient, SwitchError};
 use tokio::time::sleep;
@@ -170,15 +170,15 @@ async fn both<A, B>(
 }
 
 fn put_hosts(settled: Settled, hosts: [(PreparedHost, Finished); 2], observed: &mut Observation) {
-    observed.requester_log = remarks::of_traffic(&settled);
+    observed.requester_log.extend(remarks::of_traffic(&settled));
     let (mut completions, mut deliveries) = (settled.completions, Vec::new());
     for ((prepared, finished), role) in hosts.into_iter().zip(Role::ALL) {
-        let (counters, log) = match role {
-            Role::Requester => (&mut observed.requester, &mut observed.requester_log),
-            Role::Responder => (&mut observed.responder, &mut observed.responder_log),
-        };
-        log.extend(remarks::of_host(&prepared.parameters, &finished.errors));
-        *counters = Some(HostCounters { start: prepared.counters, finish: finished.counters });
+        log_of(observed, role).extend(remarks::of_host(&prepared.parameters, &finished.errors));
+        let counters = Some(HostCounters { start: prepared.counters, finish: finished.counters });
+        match role {
+            Role::Requester => observed.requester = counters,
+            Role::Responder => observed.responder = counters,
+        }
         completions.extend(finished.late);
         deliveries.extend(finished.deliveries);
     }
@@ -188,7 +188,19 @@ fn put_hosts(settled: Settled, hosts: [(PreparedHost, Finished); 2], observed: &
     (observed.completions, observed.deliveries) = (Some(completions), Some(deliveries));
 }
 
+/// The log of a host.
+pub(crate) const fn log_of(observed: &mut Observation, role: Role) -> &mut Vec<LogLine> {
+    match role {
+        Role::Requester => &mut observed.requester_log,
+        Role::Responder => &mut observed.responder_log,
+    }
+}
+
 fn put_capture(captured: Captured, observed: &mut Observation) {
+    for (role, port) in Role::ALL.into_iter().zip(&captured.counters.host_ports) {
+        let unreadable = captured.unreadable.iter().filter(|unreadable| unreadable.port == *port);
+        log_of(observed, role).extend(unreadable.map(remarks::of_unreadable));
+    }
     observed.trace = captured.trace;
     observed.switch = Some(captured.counters);
 }

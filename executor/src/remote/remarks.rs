@@ -1,8 +1,9 @@
-//! What agents say beside completions and counters, as lines of their hosts' logs: for who reads a result, and for the
-//! analyzer of logs.
+//! What agents say beside completions and counters, and the switch beside its trace, as lines of the hosts' logs: for who
+//! reads a result, and for the analyzer of logs.
 
 use dumper::LogLine;
 use dumper::observation::kernel::{AGENT, UNFOUNDED_COMPLETION};
+use p4::client::PortUnreadable;
 
 use crate::agent::Settled;
 use crate::agent::proto::{HostError, Parameter, ParameterState};
@@ -28,6 +29,16 @@ pub(super) fn of_host(parameters: &[Parameter], errors: &[HostError]) -> Vec<Log
     let failed = parameters.iter().filter(|one| one.state() == ParameterState::Failed);
     let failed = failed.map(|one| format!("{} could not be set: {}", one.name, one.detail));
     bounded(failed).into_iter().chain(errors.iter().map(error)).collect()
+}
+
+/// Of a host's packets that are not in the trace.
+pub(super) fn of_unreadable(unreadable: &PortUnreadable) -> LogLine {
+    let PortUnreadable { packets, first, .. } = unreadable;
+    let text = format!(
+        "switch: {packets} packets came from this host whose headers cannot be read; they passed, and are not in the trace. \
+         The first: {first}"
+    );
+    LogLine::new(0, &text)
 }
 
 fn error(error: &HostError) -> LogLine {

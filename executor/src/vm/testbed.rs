@@ -11,7 +11,7 @@ use super::capabilities::capabilities;
 use super::site::{Outcome, Site};
 use super::{Kernel, VmError};
 use crate::agent::AgentError;
-use crate::remote::{Failed, RemoteError};
+use crate::remote::{Failed, RemoteError, log_of};
 use crate::{Testbed, TestbedError};
 
 /// How often a test is begun before its testbed is called broken: a guest, the switch or an agent may have been killed
@@ -118,13 +118,6 @@ impl Loss {
             _ if log.iter().any(|line| line.text.starts_with(AGENT_ENDED)) => Some(Self::AgentEnded(*role)),
             _ => None,
         }
-    }
-}
-
-const fn log_of(observed: &mut Observation, role: Role) -> &mut Vec<LogLine> {
-    match role {
-        Role::Requester => &mut observed.requester_log,
-        Role::Responder => &mut observed.responder_log,
     }
 }
 

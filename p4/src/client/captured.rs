@@ -28,11 +28,20 @@ pub struct Captured {
     /// Packets that were still held when the capture ended; how they left is not known.
     pub held: u64,
     /// RoCE packets whose headers could not be read: they passed, and are not in the trace.
-    pub unreadable: u64,
-    /// What was wrong with the first of them.
-    pub first_unreadable: String,
+    pub unreadable: Vec<PortUnreadable>,
     /// Frames that the switch lost against its will; none on a testbed in order.
     pub losses: Vec<PortLosses>,
+}
+
+/// RoCE packets that came in at a port and whose headers could not be read.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PortUnreadable {
+    /// The port's number.
+    pub port: u32,
+    /// How many.
+    pub packets: u64,
+    /// What was wrong with the first of them.
+    pub first: String,
 }
 
 /// Frames that were lost at a port.
@@ -95,14 +104,18 @@ impl Collector {
             refused: losses.refused,
             missed: losses.missed,
         });
+        let unreadable = summary.unreadable.into_iter().map(|unreadable| PortUnreadable {
+            port: unreadable.port,
+            packets: unreadable.packets,
+            first: unreadable.first,
+        });
         Ok(Captured {
             trace,
             icrc,
             counters,
             not_captured: summary.not_captured,
             held: summary.held,
-            unreadable: summary.unreadable,
-            first_unreadable: summary.first_unreadable,
+            unreadable: unreadable.collect(),
             losses: losses.collect(),
         })
     }

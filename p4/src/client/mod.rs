@@ -12,7 +12,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
-pub use captured::{Captured, PortLosses};
+pub use captured::{Captured, PortLosses, PortUnreadable};
 pub use error::{SwitchError, Why};
 
 use crate::entries::{self, p4info};

@@ -96,13 +96,17 @@ fn summary(ended: &Ended) -> Summary {
         refused: losses.refused,
         missed: losses.missed,
     });
-    let (unreadable, first_unreadable) = ended.unreadable.clone();
+    let unreadable = Role::ALL.into_iter().zip(&ended.unreadable).filter(|(_, of_port)| of_port.packets > 0);
+    let unreadable = unreadable.map(|(role, of_port)| capture::Unreadable {
+        port: port_number(role),
+        packets: of_port.packets,
+        first: of_port.first.clone(),
+    });
     Summary {
         captured: ended.capture.packets().len() as u64,
         not_captured: ended.capture.missed(),
         held: ended.held,
-        unreadable,
-        first_unreadable,
+        unreadable: unreadable.collect(),
         losses: losses.collect(),
     }
 }

@@ -11,6 +11,7 @@ mod port;
 mod process;
 mod queue;
 
+use std::fmt;
 use std::sync::Arc;
 
 use corpus::Role;
@@ -77,6 +78,24 @@ impl Losses {
     }
 }
 
+/// RoCE packets whose headers could not be read: they pass, and are not captured.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Unreadable {
+    /// How many.
+    pub packets: u64,
+    /// What was wrong with the first of them.
+    pub first: String,
+}
+
+impl Unreadable {
+    fn add(&mut self, error: &impl fmt::Display) {
+        if self.packets == 0 {
+            self.first = error.to_string();
+        }
+        self.packets += 1;
+    }
+}
+
 /// What a capture ended with.
 #[derive(Clone, Debug)]
 pub struct Ended {
@@ -84,8 +103,8 @@ pub struct Ended {
     pub capture: Capture,
     /// Packets that were still held.
     pub held: u64,
-    /// RoCE packets whose headers could not be read, and what was wrong with the first.
-    pub unreadable: (u64, String),
+    /// RoCE packets that came in at the ports and whose headers could not be read, by [`Role`].
+    pub unreadable: [Unreadable; 2],
     /// Frames lost at the ports, by [`Role`].
     pub losses: [Losses; 2],
 }
@@ -100,7 +119,7 @@ pub struct Switch {
     injector: Option<Injector>,
     ended: Option<Arc<Ended>>,
     limits: Limits,
-    unreadable: (u64, String),
+    unreadable: [Unreadable; 2],
     losses: [Losses; 2],
 }
 
@@ -163,12 +182,7 @@ impl Switch {
                     return;
                 }
                 Ok(Parsed::Other(_)) => {}
-                Err(error) => {
-                    if self.unreadable.0 == 0 {
-                        self.unreadable.1 = format!("at the {}'s port: {error}", port.name());
-                    }
-                    self.unreadable.0 += 1;
-                }
+                Err(error) => self.unreadable[port as usize].add(&error),
             }
         }
         out.push(Departure { to: port.peer(), frame: frame_bytes });
