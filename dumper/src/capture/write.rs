@@ -1,7 +1,8 @@
 //! Traces written as captures: every packet with full valid headers, checksums and ICRC, payloads as zeros.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::error::Error;
+use std::io::{self, Write};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -41,9 +42,9 @@ pub enum CaptureFormat {
 /// A trace that could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The file could not be written.
+    /// The file could not be written; the kind is the system's.
     #[error("capture cannot be written: {0}")]
-    Io(String),
+    Io(io::Error),
     /// A packet has no wire form.
     #[error("packet {sequence} cannot be written: {reason}")]
     Packet {
@@ -54,10 +55,17 @@ pub enum WriteError {
     },
 }
 
-impl From<std::io::Error> for WriteError {
-    fn from(error: std::io::Error) -> Self {
-        Self::Io(error.to_string())
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
     }
+}
+
+/// An error of the capture library, of the kind of what the system said.
+fn io(error: &(dyn Error + 'static)) -> WriteError {
+    let mut causes = std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
+    let system = causes.find_map(|error| error.downcast_ref::<io::Error>());
+    WriteError::Io(io::Error::new(system.map_or(io::ErrorKind::Other, io::Error::kind), chain(error)))
 }
 
 /// Writes a trace as a capture. Frames are cut to `snap_len` bytes where given (the published dumper: 128).
@@ -71,7 +79,6 @@ pub fn write(
     snap_len: Option<u32>,
     out: impl Write,
 ) -> Result<(), WriteError> {
-    let io = |error: &dyn std::error::Error| WriteError::Io(chain(error));
     let mut frame = Vec::new();
     let mut sink = Sink::open(format, connections, snap_len, out)?;
     for record in trace.records() {
@@ -89,7 +96,7 @@ pub fn write(
             comment::of_packet(record.event(), trace.exit(record)),
         )?;
     }
-    sink.into_inner().flush().map_err(|error| io(&error))
+    Ok(sink.into_inner().flush()?)
 }
 
 enum Sink<W: Write> {
@@ -105,7 +112,6 @@ impl<W: Write> Sink<W> {
         out: W,
     ) -> Result<Self, WriteError> {
         let snaplen = snap_len.unwrap_or(WHOLE_FRAME);
-        let io = |error: &dyn std::error::Error| WriteError::Io(chain(error));
         let ts_resolution = match format {
             CaptureFormat::PcapMicros => PcapTsResolution::MicroSecond,
             CaptureFormat::PcapNanos => PcapTsResolution::NanoSecond,
@@ -148,7 +154,6 @@ impl<W: Write> Sink<W> {
         bytes: &[u8],
         note: Option<String>,
     ) -> Result<(), WriteError> {
-        let io = |error: &dyn std::error::Error| WriteError::Io(chain(error));
         match self {
             Self::Pcap(writer) => {
                 // Classic pcap counts seconds in 32 bits; mirrored packets have the time in the MAC as well.

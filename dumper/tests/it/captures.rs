@@ -1,10 +1,11 @@
 //! Captures: what is written reads back, in every format and byte order, and plain captures are told apart.
 
 use std::borrow::Cow;
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use dumper::capture::{self, CaptureFormat, ReadOptions};
+use dumper::capture::{self, CaptureFormat, ReadOptions, WriteError};
 use dumper::trace::{Origin, Traced};
 use dumper::wire::frame::UdpPorts;
 use dumper::wire::{FrameRepr, Mac, Opcode};
@@ -409,10 +410,32 @@ fn what_cannot_be_written_says_which_packet() {
         error.to_string(),
         "packet 77 cannot be written: its source and destination are of different IP versions"
     );
-    let full = |format| capture::write(&two_way(9), &[], format, None, &mut [0u8; 100][..]).unwrap_err();
-    for format in FORMATS {
-        let text = full(format).to_string();
+}
+
+/// A disk with room for so many more bytes.
+struct Disk(usize);
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = bytes.len().min(self.0);
+        self.0 -= written;
+        if written == 0 { Err(ErrorKind::StorageFull.into()) } else { Ok(written) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_as_one() {
+    for (format, room) in FORMATS.into_iter().flat_map(|format| [10, 100, 300].map(|room| (format, room))) {
+        let error = capture::write(&two_way(9), &[], format, None, Disk(room)).unwrap_err();
+        let text = error.to_string();
         assert!(text.starts_with("capture cannot be written: "), "{text}");
-        assert!(text.ends_with("failed to write whole buffer"), "{text}");
+        assert!(
+            matches!(&error, WriteError::Io(source) if source.kind() == ErrorKind::StorageFull),
+            "{format:?} with {room}: {error:?}"
+        );
     }
 }

@@ -43,9 +43,12 @@ impl WriteError {
     /// Whether there is no room left on the disk.
     pub fn is_disk_full(&self) -> bool {
         match self {
-            Self::Io { source, .. } | Self::Folder(WriteFolderError::Io { source, .. }) => {
-                crate::campaign::is_full(source)
-            }
+            Self::Io { source, .. }
+            | Self::Capture { source: capture::WriteError::Io(source), .. }
+            | Self::Folder(
+                WriteFolderError::Io { source, .. }
+                | WriteFolderError::Capture { source: capture::WriteError::Io(source), .. },
+            ) => crate::campaign::is_full(source),
             Self::Capture { .. } | Self::Folder(_) => false,
         }
     }
