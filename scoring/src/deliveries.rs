@@ -19,14 +19,31 @@ struct Message {
     damaged: bool,
 }
 
+/// How much of a message was written, where that is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Amount {
+    Less,
+    More,
+}
+
+impl Amount {
+    /// The state in signatures.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Less => "less",
+            Self::More => "more",
+        }
+    }
+}
+
 impl Message {
     /// What is wrong with how much of it was written, if anything, where that can be told.
-    fn misses(&self) -> Option<&'static str> {
+    fn misses(&self) -> Option<Amount> {
         let bytes = self.bytes?;
         if self.written > bytes {
-            Some("more")
+            Some(Amount::More)
         } else if self.completed && self.written < bytes {
-            Some("less")
+            Some(Amount::Less)
         } else {
             None
         }
@@ -64,10 +81,17 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
             anomalies.push(Anomaly { rule, who, state: state.into(), what, evidence: Evidence::default() });
         };
         let (written, of) = (message.written, format!("message {number} of connection {connection}"));
-        let excused = |state| if state == "less" { deception.of_arrival } else { deception.of_data };
-        if let (Some(bytes), Some(state)) = (message.bytes, message.misses().filter(|state| !excused(*state)))
-        {
-            wrong(Rule::DeliveredNotOnce, state, format!("wrote {written} bytes of the {bytes} of {of}"));
+        let excused = |amount| match amount {
+            Amount::Less => deception.of_arrival,
+            Amount::More => deception.of_data,
+        };
+        let misses = message.misses().filter(|amount| !excused(*amount));
+        if let (Some(bytes), Some(amount)) = (message.bytes, misses) {
+            wrong(
+                Rule::DeliveredNotOnce,
+                amount.name(),
+                format!("wrote {written} bytes of the {bytes} of {of}"),
+            );
         }
         if message.damaged && !deception.of_data {
             wrong(Rule::DeliveredWrong, "differs", format!("wrote something else than the data of {of}"));
