@@ -21,12 +21,12 @@ fn findings(summary: &Value) -> BTreeMap<String, String> {
     findings.iter().map(|finding| (text(finding, "signature"), text(finding, "title"))).collect()
 }
 
-/// A finding that was not there in three of five runs says so in its title.
+/// A finding that was not there in every run says so in its title.
 fn is_flaky(title: &str) -> bool {
     title.contains("; seen ")
 }
 
-/// Each finding of a campaign that does not say it is flaky shows again, in three of five runs.
+/// Each finding of a campaign that does not say it is flaky shows again.
 pub(crate) fn each_finding_replays(place: &Place, summary: &Value) {
     let findings = findings(summary);
     if findings.values().all(|title| is_flaky(title)) {

@@ -85,7 +85,7 @@ impl Victim {
 }
 
 #[test]
-#[ignore = "takes an hour: ci/long vm"]
+#[ignore = "takes half an hour: ci/long vm"]
 fn kills_at_any_moment_end_in_a_clear_state() {
     let kills = given("LUMINA_KILLS").unwrap_or(100);
     let seed = given("LUMINA_SEED").unwrap_or_else(|| rand::random::<u32>().into());

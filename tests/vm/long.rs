@@ -10,9 +10,14 @@ const PAIRINGS: [[&str; 2]; 4] = [["6.1", "6.1"], ["6.1", "6.12"], ["6.12", "6.1
 
 /// Runs a campaign on guests with these kernels for so many seconds, and holds what it says against what it stored.
 fn hunt(target: &str, kernels: [&str; 2], seconds: u64) {
+    hunt_with(target, kernels, seconds, &[]);
+}
+
+fn hunt_with(target: &str, kernels: [&str; 2], seconds: u64, more: &[&str]) {
     let seconds = given("LUMINA_SECONDS").unwrap_or(seconds);
     let place = Place::new();
-    let summary = place.run_between(kernels, &[target, "--duration", &format!("{seconds}s")]);
+    let duration = format!("{seconds}s");
+    let summary = place.run_between(kernels, &[&[target, "--duration", &duration], more].concat());
     place.nothing_is_left();
     let count = |field: &str| summary[field].as_u64().unwrap();
     let (executions, invalid) = (count("executions"), count("invalid"));
@@ -30,6 +35,13 @@ fn hunt(target: &str, kernels: [&str; 2], seconds: u64) {
     each_finding_replays(&place, &summary);
     place.nothing_is_left();
     place.store_is_whole();
+}
+
+/// Two pairs of guests at a time, on two cores.
+#[test]
+#[ignore = "takes minutes: ci/long vm"]
+fn two_pairs_at_a_time() {
+    hunt_with("general", PAIRINGS[0], MINUTES, &["--jobs", "2"]);
 }
 
 /// Three minutes on each of the other pairings.

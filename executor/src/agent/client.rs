@@ -70,13 +70,26 @@ pub struct Outstanding {
     pub posted_ns: Nanos,
 }
 
+/// The status of a completion that is no success, in numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Connection, from 1.
+    pub connection: u32,
+    /// Message on that connection, from 1.
+    pub message: u32,
+    /// `enum ibv_wc_status`.
+    pub status: u32,
+    /// The driver's own code.
+    pub vendor_error: u32,
+}
+
 /// The traffic of a requester, when nothing more will complete or the deadline has passed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settled {
     /// In the order in which the host saw them.
     pub completions: Vec<Completion>,
-    /// The statuses of failures in the numbers and the driver's own codes: connection, message, `ibv_wc_status`, code.
-    pub failures: Vec<(u32, u32, u32, u32)>,
+    /// The statuses of failures.
+    pub failures: Vec<Failure>,
     /// What had not completed by the deadline.
     pub outstanding: Vec<Outstanding>,
     /// Messages that were never posted.
@@ -96,6 +109,17 @@ pub struct Finished {
     pub goodput: Option<f64>,
     /// Completions that came after the deadline.
     pub late: Vec<Completion>,
+    /// The statuses of failures among them.
+    pub late_failures: Vec<Failure>,
+}
+
+fn failures_of(batch: &proto::Completions) -> impl Iterator<Item = Failure> {
+    batch.completions.iter().filter(|completion| completion.wc_status != 0).map(|completion| Failure {
+        connection: completion.connection,
+        message: completion.message,
+        status: completion.wc_status,
+        vendor_error: completion.vendor_error,
+    })
 }
 
 impl AgentClient {
@@ -283,15 +307,8 @@ impl RunningTest {
             loop {
                 match self.next(ASKED).await? {
                     Said::Completions(batch) => {
-                        for completion in &batch.completions {
-                            settled.completions.push(Completion::from(completion));
-                            if completion.wc_status != 0 {
-                                let proto::Completion {
-                                    connection, message, wc_status, vendor_error, ..
-                                } = *completion;
-                                settled.failures.push((connection, message, wc_status, vendor_error));
-                            }
-                        }
+                        settled.failures.extend(failures_of(&batch));
+                        settled.completions.extend(batch.completions.iter().map(Completion::from));
                     }
                     Said::StillOutstanding(batch) => {
                         settled.outstanding.extend(batch.messages.iter().map(|message| Outstanding {
@@ -322,6 +339,7 @@ impl RunningTest {
         loop {
             match self.answer(ASKED).await? {
                 Said::Completions(batch) => {
+                    finished.late_failures.extend(failures_of(&batch));
                     finished.late.extend(batch.completions.iter().map(Completion::from));
                 }
                 // A requester that is finished before it has settled says both.
@@ -346,8 +364,8 @@ impl RunningTest {
     }
 
     async fn ask(&mut self, step: Asked) {
-        // Where nobody takes it, the stream has ended, and the answer says why.
-        let _ = self.steps.send(Step { step: Some(step) }).await;
+        // Where nobody takes it, the stream has ended, or never began, and the answer says why.
+        let _ = timeout(self.peer.timeouts.answer, self.steps.send(Step { step: Some(step) })).await;
     }
 
     /// The next event within the time of an answer.

@@ -29,7 +29,7 @@ pub mod proto {
 }
 
 pub use client::{
-    AgentClient, Finished, KernelLog, Outstanding, Prepare, PreparedHost, RunningTest, Settled,
+    AgentClient, Failure, Finished, KernelLog, Outstanding, Prepare, PreparedHost, RunningTest, Settled,
 };
 pub use host::{Host, HostOptions};
 pub use peer::{AgentError, Timeouts};

@@ -230,6 +230,9 @@ impl Responder {
 /// `IBV_WC_WR_FLUSH_ERR`: what becomes of requests that an error of their QP leaves behind.
 const FLUSHED: u32 = 5;
 
+/// How long completions are taken that are there when the test ends: a stack under test may well have no end of them.
+const LAST_COMPLETIONS: Duration = Duration::from_secs(1);
+
 /// Runs a test's traffic until the client asks for its end.
 pub(super) fn drive(
     test: &mut Test,
@@ -265,7 +268,8 @@ pub(super) fn drive(
     if let Traffic::Requester(requester) = traffic {
         requester.poster.stop();
     }
-    while traffic.work(test, &mut taken)? {}
+    let end = Instant::now() + LAST_COMPLETIONS;
+    while traffic.work(test, &mut taken)? && Instant::now() < end {}
     match traffic {
         Traffic::Requester(requester) => requester.report(out, 1),
         Traffic::Responder(_) => Ok(()),

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use executor::agent::{AgentService, DEFAULT_ADDRESS, Host, HostOptions};
 use tokio::net::TcpListener;
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tonic::transport::server::TcpIncoming;
 
@@ -39,7 +40,17 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match serve(cli) {
+    // One thread answers; a test has one of its own.
+    let served = match Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => {
+            let served = runtime.block_on(serve(cli));
+            // A test whose driver does not let go has been waited for.
+            runtime.shutdown_background();
+            served
+        }
+        Err(error) => Err(format!("cannot wait for clients: {error}")),
+    };
+    match served {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("lumina-agent: {reason}");
@@ -48,8 +59,6 @@ fn main() -> ExitCode {
     }
 }
 
-// One thread answers; a test has one of its own.
-#[tokio::main(flavor = "current_thread")]
 async fn serve(cli: Cli) -> Result<(), String> {
     let handler = |kind| signal(kind).map_err(|error| format!("signals: {error}"));
     let (mut terminate, mut interrupt) =

@@ -16,8 +16,8 @@ pub struct Patience {
     pub latest: u32,
 }
 
-/// Goodput that an emulated host reaches at the least, in bytes a millisecond: a tenth of what was measured
-/// (docs/vm-testbed.md).
+/// Goodput that an emulated host reaches at the least, in bytes a millisecond: less than a tenth of what was measured at an
+/// MTU of 1024 (docs/vm-testbed.md).
 const BYTES_PER_MS: u64 = 800;
 
 /// The longest that any test is waited for: longer than what tests within the limits of a testbed ask for.

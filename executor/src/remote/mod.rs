@@ -170,7 +170,7 @@ async fn both<A, B>(
 }
 
 fn put_hosts(settled: Settled, hosts: [(PreparedHost, Finished); 2], observed: &mut Observation) {
-    observed.requester_log.extend(remarks::of_traffic(&settled));
+    observed.requester_log.extend(remarks::of_traffic(&settled, &hosts[0].1));
     let (mut completions, mut deliveries) = (settled.completions, Vec::new());
     for ((prepared, finished), role) in hosts.into_iter().zip(Role::ALL) {
         log_of(observed, role).extend(remarks::of_host(&prepared.parameters, &finished.errors));

@@ -5,23 +5,25 @@ use dumper::LogLine;
 use dumper::observation::kernel::{AGENT, UNFOUNDED_COMPLETION};
 use p4::client::PortUnreadable;
 
-use crate::agent::Settled;
 use crate::agent::proto::{HostError, Parameter, ParameterState};
+use crate::agent::{Failure, Finished, Settled};
 
 /// Lines of one kind that are kept: a test can leave a million messages outstanding.
 const MOST: usize = 64;
 
-/// Of a requester's traffic: requests that failed, and those that had not completed by the deadline.
-pub(super) fn of_traffic(settled: &Settled) -> Vec<LogLine> {
-    let failures = settled.failures.iter().map(|(connection, message, status, vendor)| {
+/// Of a requester's traffic: its goodput, requests that failed, and those that had not completed by the deadline.
+pub(super) fn of_traffic(settled: &Settled, finished: &Finished) -> Vec<LogLine> {
+    let goodput = finished.goodput.map(|bits| format!("goodput {:.1} Mbit/s", bits / 1e6));
+    let failures = settled.failures.iter().chain(&finished.late_failures).map(|failure| {
+        let Failure { connection, message, status, vendor_error } = failure;
         format!(
-            "message {message} of connection {connection} ended with status {status}, vendor error {vendor:#x}"
+            "message {message} of connection {connection} ended with status {status}, vendor error {vendor_error:#x}"
         )
     });
     let outstanding = settled.outstanding.iter().map(|one| {
         format!("message {} of connection {} had not completed by the deadline", one.message, one.connection)
     });
-    bounded(failures).into_iter().chain(bounded(outstanding)).collect()
+    [bounded(goodput.into_iter()), bounded(failures), bounded(outstanding)].concat()
 }
 
 /// Of a host: parameters that could not be set, and what its stack reported.
@@ -77,15 +79,24 @@ mod tests {
     fn what_became_of_requests_is_said_within_bounds() {
         let outstanding = |message| Outstanding { connection: 2, message, posted_ns: Nanos(0) };
         let settled = Settled {
-            failures: vec![(1, 3, 12, 0x81)],
+            failures: vec![Failure { connection: 1, message: 3, status: 12, vendor_error: 0x81 }],
             outstanding: (1..=100).map(outstanding).collect(),
             ..Settled::default()
         };
-        let lines = of_traffic(&settled);
+        let late = Failure { connection: 2, message: 100, status: 5, vendor_error: 0 };
+        let finished = Finished { goodput: Some(8e6), late_failures: vec![late], ..Finished::default() };
+        let lines = of_traffic(&settled, &finished);
         let texts = texts(&lines);
-        assert_eq!(texts[0], "agent: message 3 of connection 1 ended with status 12, vendor error 0x81");
-        assert_eq!(texts[1], "agent: message 1 of connection 2 had not completed by the deadline");
-        assert_eq!((texts.len(), texts[MOST + 1]), (MOST + 2, "agent: ... and 36 more"));
+        assert_eq!(
+            texts[..4],
+            [
+                "agent: goodput 8.0 Mbit/s",
+                "agent: message 3 of connection 1 ended with status 12, vendor error 0x81",
+                "agent: message 100 of connection 2 ended with status 5, vendor error 0x0",
+                "agent: message 1 of connection 2 had not completed by the deadline",
+            ]
+        );
+        assert_eq!((texts.len(), texts[MOST + 3]), (MOST + 4, "agent: ... and 36 more"));
     }
 
     #[test]

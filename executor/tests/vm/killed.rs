@@ -11,7 +11,8 @@ use nix::unistd::Pid;
 use crate::pair::run;
 
 /// Some seconds of traffic.
-const LONG: &str = "rdma-verb = \"write\"\nnum-msgs-per-qp = 300\nmessage-size = 65536\ntx-depth = 4";
+pub(crate) const LONG: &str =
+    "rdma-verb = \"write\"\nnum-msgs-per-qp = 300\nmessage-size = 65536\ntx-depth = 4";
 
 /// Processes that this one started, whose program has a name.
 fn children(program: &str) -> Vec<Pid> {
@@ -51,9 +52,13 @@ fn kill_it(pid: Pid) {
 }
 
 /// Says a word on the console of a guest, which is QEMU's stdin.
-fn kill_agent(qemu: Pid) {
+fn say(qemu: Pid, word: &str) {
     let mut console = fs::OpenOptions::new().write(true).open(format!("/proc/{qemu}/fd/0")).unwrap();
-    console.write_all(b"kill-agent\n").unwrap();
+    console.write_all(format!("{word}\n").as_bytes()).unwrap();
+}
+
+fn kill_agent(qemu: Pid) {
+    say(qemu, "kill-agent");
 }
 
 #[test]
@@ -69,4 +74,21 @@ fn a_switch_that_is_killed_is_replaced() {
 #[test]
 fn an_agent_that_is_killed_is_replaced() {
     survives("qemu-system-x86_64", kill_agent);
+}
+
+#[test]
+fn a_kernel_that_crashes_is_what_was_observed_with_its_call_trace_and_the_guest_is_replaced() {
+    run("num-msgs-per-qp = 1", "").whole();
+    let killer = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(700));
+        say(children("qemu-system-x86_64")[0], "crash");
+    });
+    let crashed = run(LONG, "");
+    killer.join().unwrap();
+    let analysis = crashed.analysis();
+    let signatures: Vec<_> = analysis.anomalies.kept().iter().map(scoring::Anomaly::signature).collect();
+    assert_eq!(signatures.len(), 1, "{signatures:?}");
+    assert!(signatures[0].contains("/kernel-crashes/sysrq_handle_crash"), "{signatures:?}");
+    assert!(!crashed.observation.trace.records().is_empty(), "what the switch had by then");
+    run("num-msgs-per-qp = 1", "").whole().completes();
 }

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
+mod agents;
 #[path = "../support/environment.rs"]
 mod environment;
 mod events;

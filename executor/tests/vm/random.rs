@@ -10,7 +10,7 @@ use mutators::{Target, Vocabulary};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 use scoring::score::{self, Objective, References};
-use scoring::{Kind, Rule};
+use scoring::{Kind, Role, Rule};
 
 use crate::environment::number;
 use crate::pair::{PAIRS, Ran, alone};
@@ -18,7 +18,11 @@ use crate::pair::{PAIRS, Ran, alone};
 /// What `rdma_rxe` does wrong without events, where timers expire on a busy machine, or a Receive is not there in time: a Read
 /// is asked for again in its middle, a Write is repeated with the PSNs of the next one, and a duplicate Send is acknowledged
 /// as if the Reads behind it had not been answered.
-const KNOWN: [Rule; 3] = [Rule::ResponsePosition, Rule::RequestPosition, Rule::AckRegresses];
+const KNOWN: [(Rule, Role); 3] = [
+    (Rule::ResponsePosition, Role::Responder),
+    (Rule::RequestPosition, Role::Requester),
+    (Rule::AckRegresses, Role::Responder),
+];
 
 /// A finding shows in so many of so many runs, as campaigns confirm it: hosts on a busy machine stand still now and then.
 const SHOWN_BY: usize = 3;
@@ -43,8 +47,14 @@ fn faults(pairs: &Pairs, config: &TestConfig) -> BTreeMap<String, String> {
     let ran = Ran::of(pairs, config.clone()).whole();
     let analysis = ran.analysis();
     let assessment = score::score(&ran.config, &ran.observation, &analysis, &References::default());
-    let unknown = assessment.anomalies.into_iter().filter(|anomaly| !KNOWN.contains(&anomaly.rule));
-    unknown.map(|anomaly| (anomaly.signature(), anomaly.what)).collect()
+    let (known, unknown): (Vec<_>, Vec<_>) = assessment
+        .anomalies
+        .into_iter()
+        .partition(|anomaly| KNOWN.contains(&(anomaly.rule, anomaly.who.role)));
+    for anomaly in known {
+        eprintln!("known: {}: {}", anomaly.signature(), anomaly.what);
+    }
+    unknown.into_iter().map(|anomaly| (anomaly.signature(), anomaly.what)).collect()
 }
 
 /// What is wrong with a test in most of its runs.
@@ -84,7 +94,7 @@ fn ten_tests_without_events_are_clean() {
 
 /// `LUMINA_TESTS` says how many on a pairing, `LUMINA_SEED` the first one.
 #[test]
-#[ignore = "takes an hour: ci/long vm"]
+#[ignore = "takes minutes: ci/long vm"]
 fn tests_without_events_are_clean_on_every_pairing() {
     for requester in Kernel::ALL {
         for responder in Kernel::ALL {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::ifaddrs::getifaddrs;
 use nix::sys::signal::{Signal, kill};
@@ -125,8 +125,9 @@ fn in_a_namespace() {
     }
     kill(process, Signal::SIGCONT).unwrap();
     // The system tells of what it dropped with a later frame. The host's own socket drops as well while it is full.
-    let (mut more, last) = (0, of(8, 64));
+    let (mut more, last, started) = (0, of(8, 64), Instant::now());
     loop {
+        assert!(started.elapsed() < PATIENCE, "nothing comes any more");
         hosts[0].send(&last);
         more += 1;
         if std::iter::from_fn(|| hosts[1].receive_within(Duration::from_millis(50))).any(|one| one == last) {

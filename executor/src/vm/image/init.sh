@@ -58,6 +58,7 @@ rdma link add rxe0 type rxe netdev eth0 || say "no RDMA device: rdma link add fa
 while read -r word; do
     case $word in
     kill-agent) killall -9 lumina-agent ;;
+    crash) echo c >/proc/sysrq-trigger ;;
     ping) ping -c 3 -W 2 "$(address 0 "$peer")" >/tmp/ping && say "ping answered" || say "ping unanswered" ;;
     esac
 done </dev/console &
