@@ -161,7 +161,7 @@ pub fn reproduce(
         Minimized::Partial | Minimized::Full => measure(finding, &judged, testbed)?,
     };
     let mut reproduced = Reproduced { judged, frequency, measurements, notes: Vec::new(), slowness };
-    if !reproduced.is_confirmed() {
+    if !reproduced.is_confirmed() || frequency.seen < frequency.runs {
         reproduced.notes.push(frequency.to_string());
     }
     reproduced.notes.extend(slowness.map(|slowness| slowness.to_string()));
