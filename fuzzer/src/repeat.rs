@@ -46,7 +46,8 @@ impl std::fmt::Display for Frequency {
 }
 
 /// How often a test shows a signature, and what is to be said of the first run that does, or else of the last one: in
-/// [`RUNS`] runs, or until it is confirmed. One run says all on a deterministic testbed.
+/// [`RUNS`] runs, also where fewer confirm it, so that what is not always there is known for it. One run says all on a
+/// deterministic testbed.
 ///
 /// # Errors
 /// The testbed fails.
@@ -59,7 +60,7 @@ pub fn frequency(
     let most = if testbed.capabilities().deterministic { 1 } else { RUNS };
     let mut said = judge(testbed, config, baselines)?;
     let (mut seen, mut runs) = (u32::from(said.shows(signature)), 1);
-    while runs < most && seen < CONFIRMED_BY {
+    while runs < most {
         let verdict = judge(testbed, config, baselines)?;
         let shows = verdict.shows(signature);
         if seen == 0 {
@@ -173,8 +174,9 @@ mod tests {
         };
         assert_eq!(seen("10010"), ("seen in 2 of 5 runs".into(), false));
         assert_eq!(seen("01101"), ("seen in 3 of 5 runs".into(), true));
+        assert_eq!(seen("11110"), ("seen in 4 of 5 runs".into(), true));
         assert_eq!(seen("00000"), ("seen in 0 of 5 runs".into(), false));
-        assert_eq!(seen("11100"), ("seen in 3 of 3 runs".into(), true));
+        assert_eq!(seen("11111"), ("seen in 5 of 5 runs".into(), true));
         // A run that broke is none.
         assert_eq!(seen("x1x01xx00"), ("seen in 2 of 5 runs".into(), false));
     }

@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(sure.notes, ["slower in 5 runs than in 5 without events with p = 0.004"]);
         let unsure = reproduced(1);
         assert!(unsure.frequency.is_confirmed() && !unsure.is_confirmed());
-        let notes = ["seen in 3 of 3 runs", "slower in 5 runs than in 5 without events with p = 1.000"];
+        let notes = ["seen in 5 of 5 runs", "slower in 5 runs than in 5 without events with p = 1.000"];
         assert_eq!(unsure.notes, notes);
     }
 }
