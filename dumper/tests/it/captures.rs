@@ -410,6 +410,12 @@ fn what_cannot_be_written_says_which_packet() {
         error.to_string(),
         "packet 77 cannot be written: its source and destination are of different IP versions"
     );
+    let full = |format| capture::write(&two_way(9), &[], format, None, &mut [0u8; 100][..]).unwrap_err();
+    for format in FORMATS {
+        let text = full(format).to_string();
+        assert!(text.starts_with("capture cannot be written: "), "{text}");
+        assert!(text.ends_with("failed to write whole buffer"), "{text}");
+    }
 }
 
 /// A disk with room for so many more bytes.
@@ -433,6 +439,7 @@ fn a_full_disk_is_told_as_one() {
         let error = capture::write(&two_way(9), &[], format, None, Disk(room)).unwrap_err();
         let text = error.to_string();
         assert!(text.starts_with("capture cannot be written: "), "{text}");
+        assert!(text.ends_with("no storage space"), "{text}");
         assert!(
             matches!(&error, WriteError::Io(source) if source.kind() == ErrorKind::StorageFull),
             "{format:?} with {room}: {error:?}"
