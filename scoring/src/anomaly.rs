@@ -86,12 +86,6 @@ impl Kind {
 }
 
 impl Kind {
-    /// Whether it is about how fast something is, which chance makes faster and slower on an emulated machine.
-    #[must_use]
-    pub const fn is_of_speed(self) -> bool {
-        matches!(self, Self::NoisyNeighbor | Self::SlowRetransmission | Self::NonWorkConserving)
-    }
-
     /// What it is, in a few words for the reader of a summary.
     pub const fn meaning(self) -> &'static str {
         match self {

@@ -26,7 +26,7 @@ fn is_flaky(title: &str) -> bool {
     title.contains("; seen ")
 }
 
-/// Each finding of a campaign that does not say it is flaky shows again.
+/// Each finding of a campaign that does not say it is flaky shows again, in three of five runs.
 pub(crate) fn each_finding_replays(place: &Place, summary: &Value) {
     let findings = findings(summary);
     if findings.values().all(|title| is_flaky(title)) {

@@ -5,13 +5,13 @@ use executor::{Nic, TestbedName, Testbeds};
 use super::read::nic_of;
 use super::{Kept, ReadError};
 use crate::campaign::InMemory;
-use crate::judge::{JudgeError, Judged, Verdict};
+use crate::judge::{JudgeError, Verdict};
 use crate::repeat::{self, Frequency};
 
 /// What came of running a finding's test again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replayed {
-    /// The same signature: once, or of what may have been chance in most runs.
+    /// The same signature, often enough.
     Reproduced {
         /// How often.
         frequency: Frequency,
@@ -87,19 +87,11 @@ pub fn replay(kept: &Kept, instead: &Instead) -> Result<Replayed, ReplayError> {
     let baselines = InMemory::on(&*testbed);
     let (said, frequency) = repeat::frequency(&mut *testbed, &config, signature, &baselines)?;
     Ok(match said {
-        Verdict::Judged(judged) if is_there(&judged, signature, frequency) => {
-            Replayed::Reproduced { frequency }
-        }
+        Verdict::Judged(_) if frequency.is_confirmed() => Replayed::Reproduced { frequency },
         Verdict::Judged(judged) => {
             let seen = judged.signatures().into_iter().filter(|other| other != signature).collect();
             Replayed::NotReproduced { seen, frequency }
         }
         Verdict::Invalid { reason } => Replayed::Invalid { reason },
     })
-}
-
-/// Whether what was confirmed once is still there. A rule that is broken in one of five runs is; what was slow may have been
-/// so by chance.
-fn is_there(judged: &Judged, signature: &str, frequency: Frequency) -> bool {
-    judged.anomaly(signature).is_some_and(|anomaly| !anomaly.kind().is_of_speed() || frequency.is_confirmed())
 }
