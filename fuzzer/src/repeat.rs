@@ -57,16 +57,16 @@ pub fn frequency(
     signature: &str,
     baselines: &dyn Baselines,
 ) -> Result<(Verdict, Frequency), JudgeError> {
-    let most = if testbed.capabilities().deterministic { 1 } else { RUNS };
+    let runs = if testbed.capabilities().deterministic { 1 } else { RUNS };
     let mut said = judge(testbed, config, baselines)?;
-    let (mut seen, mut runs) = (u32::from(said.shows(signature)), 1);
-    while runs < most {
+    let mut seen = u32::from(said.shows(signature));
+    for _ in 1..runs {
         let verdict = judge(testbed, config, baselines)?;
         let shows = verdict.shows(signature);
         if seen == 0 {
             said = verdict;
         }
-        (seen, runs) = (seen + u32::from(shows), runs + 1);
+        seen += u32::from(shows);
     }
     Ok((said, Frequency { seen, runs }))
 }
