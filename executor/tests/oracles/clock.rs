@@ -1,5 +1,6 @@
 //! The same packets, said to be stamped by an emulated machine: functional rules judge alike, latencies are not judged.
 
+use corpus::Role;
 use std::path::Path;
 
 use dumper::Clock;
@@ -36,15 +37,23 @@ fn rules_of_packets_hold_on_every_clock() {
     assert_eq!(emulated, exact);
 }
 
+/// What is found where a host's log has these lines, with NICs of these profiles.
+fn logged(profiles: [&str; 2], role: Role, lines: &[&str]) -> Vec<String> {
+    let (config, nics) = (test(LOSS), profiles.map(nic));
+    let mut observation = executor::sim::run(&config, nics.clone()).unwrap();
+    let log = match role {
+        Role::Requester => &mut observation.requester_log,
+        Role::Responder => &mut observation.responder_log,
+    };
+    log.extend(lines.iter().map(|line| LogLine::new(1, line)));
+    signatures(&support::assess(&config, &nics, &observation))
+}
+
+const REPEATS_NAKS: &str = "[quirks]\nnak-repeats = 2\n";
+
 #[test]
 fn what_a_kernel_says_is_found_and_a_crash_is_all_there_is() {
-    let (config, nics) =
-        (test(LOSS), [nic("[quirks]\nnak-repeats = 2\n"), nic("[quirks]\nnak-repeats = 2\n")]);
-    let logged = |lines: &[&str]| {
-        let mut observation = executor::sim::run(&config, nics.clone()).unwrap();
-        observation.responder_log = lines.iter().map(|line| LogLine::new(1, line)).collect();
-        signatures(&support::assess(&config, &nics, &observation))
-    };
+    let logged = |lines: &[&str]| logged([REPEATS_NAKS; 2], Role::Responder, lines);
     let warning = "WARNING: CPU: 1 PID: 9 at rxe_pool.c:116 rxe_pool_cleanup+0x3a/0x40 [rdma_rxe]";
     let place = "RIP: 0010:rxe_pool_cleanup+0x3a/0x40 [rdma_rxe]";
     let mut found = logged(&[warning, place]);
@@ -58,24 +67,14 @@ fn what_a_kernel_says_is_found_and_a_crash_is_all_there_is() {
 
 #[test]
 fn a_host_that_is_lost_is_all_there_is() {
-    let (config, nics) = (test(LOSS), [nic("[quirks]\nnak-repeats = 2\n"), nic("")]);
-    let logged = |line: &str| {
-        let mut observation = executor::sim::run(&config, nics.clone()).unwrap();
-        observation.requester_log = vec![LogLine::new(1, line)];
-        signatures(&support::assess(&config, &nics, &observation))
-    };
+    let logged = |line| logged([REPEATS_NAKS, ""], Role::Requester, &[line]);
     assert_eq!(logged("guest: agent ended with status 139"), ["crash/requester/agent-ends"]);
     assert_eq!(logged("testbed: no answer: to Finish within 30s"), ["stall/requester/host-silent"]);
 }
 
 #[test]
 fn a_completion_of_nothing_is_found_and_other_words_of_an_agent_are_none() {
-    let (config, nics) = (test(LOSS), [nic(""), nic("")]);
-    let logged = |line: &str| {
-        let mut observation = executor::sim::run(&config, nics.clone()).unwrap();
-        observation.requester_log = vec![LogLine::new(1, line)];
-        signatures(&support::assess(&config, &nics, &observation))
-    };
+    let logged = |line| logged([""; 2], Role::Requester, &[line]);
     let again = "agent: unfounded completion: message 3 is not outstanding (status 0) (connection 1)";
     assert_eq!(logged(again), ["data-corruption/requester/completion-unfounded"]);
     let failed = "agent: message 3 of connection 1 ended with status 12, vendor error 0x81";
