@@ -47,7 +47,7 @@ pub struct Prepare<'a> {
 }
 
 /// A host that has prepared a test.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PreparedHost {
     /// Its ends of the connections, in their order.
     pub endpoints: Vec<Endpoint>,

@@ -53,8 +53,7 @@ fn error(error: &HostError) -> LogLine {
 }
 
 /// The first lines of many, and how many are left out.
-fn bounded(lines: impl Iterator<Item = String>) -> Vec<LogLine> {
-    let mut lines = lines;
+fn bounded(mut lines: impl Iterator<Item = String>) -> Vec<LogLine> {
     let mut kept: Vec<_> =
         lines.by_ref().take(MOST).map(|text| LogLine::new(0, &format!("{AGENT}{text}"))).collect();
     let more = lines.count();

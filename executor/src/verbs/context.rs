@@ -198,7 +198,7 @@ impl Context {
     /// # Errors
     /// The device does not answer.
     pub fn gids(&self, port: u8) -> Result<Vec<Gid>, VerbsError> {
-        // Room for all takes the kernel longer than everything else of a test's beginning; it refuses what is too little.
+        // The kernel clears all the room that it is offered, and refuses what is too little.
         let entries = self.gid_table(FEW_GIDS).or_else(|_| self.gid_table(MAX_GIDS))?;
         let of_port = entries.iter().filter(|entry| entry.port_num == u32::from(port));
         let mut gids: Vec<_> = of_port

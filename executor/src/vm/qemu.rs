@@ -174,7 +174,9 @@ fn try_kvm() -> Result<(), String> {
         .write(true)
         .open("/dev/kvm")
         .map_err(|error| format!("/dev/kvm: {error}"))?;
-    let arguments = ["-accel", "kvm", "-cpu", "max", "-nodefaults", "-display", "none", "-qmp", "stdio"];
+    let kvm = Accelerator::Kvm;
+    let arguments =
+        ["-accel", kvm.option(), "-cpu", kvm.processor(), "-nodefaults", "-display", "none", "-qmp", "stdio"];
     let (child, mut stdin, _stdout) =
         Child::spawn(QEMU.program, arguments.map(Into::into).into()).map_err(|error| error.to_string())?;
     // It may have died by now, which its status tells.
