@@ -1,22 +1,13 @@
 //! The orchestrator's side of an agent.
 
-use std::pin::Pin;
 use std::time::Duration;
 
-use corpus::{Role, TestConfig};
-use dumper::observation::Counters;
-use dumper::{Completion, Delivery, Endpoint, Nanos};
-use tokio::sync::mpsc;
-use tokio::time::timeout;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::{Channel, Endpoint as Address};
-use tonic::{Response, Status, Streaming};
+use tonic::Streaming;
+use tonic::transport::{Channel, Endpoint};
 
 use super::peer::{AgentError, Peer, Timeouts, all_of};
-use super::proto::{
-    self, Connect, DescribeRequest, Description, Event, Finish, HostError, KernelLogLine, KernelLogRequest,
-    Parameter, Start, Step, event::Event as Said, step::Step as Asked,
-};
+use super::proto::{self, DescribeRequest, Description, KernelLogLine, KernelLogRequest};
+use super::running::RunningTest;
 
 /// How often a silent connection is asked whether the agent still lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
@@ -31,97 +22,6 @@ pub struct AgentClient {
     peer: Peer,
 }
 
-/// What a host is to prepare for a test.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prepare<'a> {
-    /// The test.
-    pub config: &'a TestConfig,
-    /// The host's part in it.
-    pub role: Role,
-    /// RDMA device; none for the host's only one.
-    pub device: Option<String>,
-    /// Port of the device; none for the first.
-    pub port: Option<u8>,
-    /// GID of all connections; by their addresses if there is none.
-    pub gid_index: Option<u32>,
-}
-
-/// A host that has prepared a test.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PreparedHost {
-    /// Its ends of the connections, in their order.
-    pub endpoints: Vec<Endpoint>,
-    /// Its counters at the start.
-    pub counters: Counters,
-    /// What became of the RoCE parameters of the test.
-    pub parameters: Vec<Parameter>,
-    /// The ends with their memory, as the peer is told.
-    ends: Vec<proto::End>,
-}
-
-/// A message that was posted and had not completed when the deadline passed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outstanding {
-    /// Connection, from 1.
-    pub connection: u32,
-    /// Message on that connection, from 1.
-    pub message: u32,
-    /// When it was posted, by the host's clock.
-    pub posted_ns: Nanos,
-}
-
-/// The status of a completion that is no success, in numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// Connection, from 1.
-    pub connection: u32,
-    /// Message on that connection, from 1.
-    pub message: u32,
-    /// `enum ibv_wc_status`.
-    pub status: u32,
-    /// The driver's own code.
-    pub vendor_error: u32,
-}
-
-/// The traffic of a requester, when nothing more will complete or the deadline has passed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Settled {
-    /// In the order in which the host saw them.
-    pub completions: Vec<Completion>,
-    /// The statuses of failures.
-    pub failures: Vec<Failure>,
-    /// What had not completed by the deadline.
-    pub outstanding: Vec<Outstanding>,
-    /// Messages that were never posted.
-    pub unposted: u64,
-}
-
-/// What a host found when a test was over.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Finished {
-    /// What is in the memory of each message that this host receives, if anything.
-    pub deliveries: Vec<Delivery>,
-    /// Its counters at the finish.
-    pub counters: Counters,
-    /// What its stack reported beside completions.
-    pub errors: Vec<HostError>,
-    /// Goodput of what it posted, in bits per second; none where nothing completed.
-    pub goodput: Option<f64>,
-    /// Completions that came after the deadline.
-    pub late: Vec<Completion>,
-    /// The statuses of failures among them.
-    pub late_failures: Vec<Failure>,
-}
-
-fn failures_of(batch: &proto::Completions) -> impl Iterator<Item = Failure> {
-    batch.completions.iter().filter(|completion| completion.wc_status != 0).map(|completion| Failure {
-        connection: completion.connection,
-        message: completion.message,
-        status: completion.wc_status,
-        vendor_error: completion.vendor_error,
-    })
-}
-
 impl AgentClient {
     /// Connects to an agent, at `HOST:PORT`.
     ///
@@ -129,7 +29,7 @@ impl AgentClient {
     /// There is none.
     pub async fn connect(address: &str, timeouts: Timeouts) -> Result<Self, AgentError> {
         let peer = Peer { address: address.to_owned(), timeouts };
-        let endpoint = Address::from_shared(format!("http://{address}"))
+        let endpoint = Endpoint::from_shared(format!("http://{address}"))
             .map_err(|error| peer.lost(format!("{address:?} is no address: {error}")))?
             .connect_timeout(timeouts.connect)
             .tcp_nodelay(true)
@@ -161,16 +61,7 @@ impl AgentClient {
     /// A test, for which the host is asked with its first step, in one round trip.
     #[must_use]
     pub fn test(&self) -> RunningTest {
-        // Each step waits for the answer to the one before.
-        let (steps, stream) = mpsc::channel(1);
-        let mut agent = self.agent.clone();
-        let asked = async move { agent.test(ReceiverStream::new(stream)).await.map(Response::into_inner) };
-        RunningTest {
-            steps,
-            events: Events::Asked(Box::pin(asked)),
-            peer: self.peer.clone(),
-            deadline: Duration::ZERO,
-        }
+        RunningTest::on(self.agent.clone(), self.peer.clone())
     }
 }
 
@@ -188,198 +79,5 @@ impl KernelLog {
     /// See [`AgentError`].
     pub async fn next(&mut self) -> Result<Option<KernelLogLine>, AgentError> {
         self.lines.message().await.map_err(|status| self.peer.error(&status))
-    }
-}
-
-/// A test on a host. Its steps are called in their order: prepare, connect, start, settled (of a requester), finish.
-/// Whichever way it is dropped, the host destroys everything.
-pub struct RunningTest {
-    steps: mpsc::Sender<Step>,
-    events: Events,
-    peer: Peer,
-    deadline: Duration,
-}
-
-/// What a host says of a test.
-enum Events {
-    /// It has been asked for one; nothing is sent before this is polled.
-    Asked(Pin<Box<dyn Future<Output = Result<Streaming<Event>, Status>> + Send>>),
-    /// It has taken it, or has refused.
-    Answered(Box<Result<Streaming<Event>, Status>>),
-}
-
-impl Events {
-    /// The next one; none at the end.
-    async fn next(&mut self) -> Result<Option<Event>, Status> {
-        self.taken().await?.message().await
-    }
-
-    async fn taken(&mut self) -> Result<&mut Streaming<Event>, Status> {
-        if let Self::Asked(asked) = self {
-            *self = Self::Answered(Box::new(asked.await));
-        }
-        match self {
-            Self::Answered(answer) => answer.as_mut().as_mut().map_err(|status| status.clone()),
-            Self::Asked(_) => unreachable!("it was answered right above"),
-        }
-    }
-}
-
-impl RunningTest {
-    /// Waits until the host is ours, as the first step does too: it is until this is dropped.
-    ///
-    /// # Errors
-    /// See [`AgentError`]; it refuses while another test runs.
-    pub async fn taken(&mut self) -> Result<(), AgentError> {
-        self.peer.within("Test", self.events.taken()).await.map(|_| ())
-    }
-
-    /// Makes QPs and memory.
-    ///
-    /// # Errors
-    /// See [`AgentError`].
-    pub async fn prepare(&mut self, prepare: &Prepare<'_>) -> Result<PreparedHost, AgentError> {
-        const ASKED: &str = "Prepare";
-        self.ask(Asked::Prepare(proto::Prepare {
-            test: prepare.config.to_toml(),
-            role: proto::Role::from(prepare.role).into(),
-            device: prepare.device.clone().unwrap_or_default(),
-            port: prepare.port.map_or(0, u32::from),
-            gid_index: prepare.gid_index,
-        }))
-        .await;
-        let prepared = match self.answer(ASKED).await? {
-            Said::Prepared(prepared) => prepared,
-            other => return Err(self.peer.unexpected(ASKED, &other)),
-        };
-        let connections = prepare.config.traffic.load.connections() as usize;
-        let endpoints: Result<Vec<_>, String> = prepared.ends.iter().map(Endpoint::try_from).collect();
-        let endpoints = endpoints.and_then(|ends| match ends.len() {
-            count if count == connections => Ok(ends),
-            count => Err(format!("{count} ends of {connections} connections")),
-        });
-        Ok(PreparedHost {
-            endpoints: endpoints.map_err(|what| self.peer.nonsense(ASKED, what))?,
-            counters: prepared.counters.unwrap_or_default().into(),
-            parameters: prepared.parameters,
-            ends: prepared.ends,
-        })
-    }
-
-    /// Tells the host about its peer: QPs are brought to RTS, first Receives are posted.
-    ///
-    /// # Errors
-    /// See [`AgentError`].
-    pub async fn connect(&mut self, peer: &PreparedHost) -> Result<(), AgentError> {
-        const ASKED: &str = "Connect";
-        self.ask(Asked::Connect(Connect { peers: peer.ends.clone() })).await;
-        match self.answer(ASKED).await? {
-            Said::Connected(_) => Ok(()),
-            other => Err(self.peer.unexpected(ASKED, &other)),
-        }
-    }
-
-    /// Starts the traffic: the responder's side first. After the deadline a requester says what is outstanding.
-    ///
-    /// # Errors
-    /// See [`AgentError`].
-    pub async fn start(&mut self, deadline: Duration) -> Result<(), AgentError> {
-        const ASKED: &str = "Start";
-        let deadline_ms = u32::try_from(deadline.as_millis()).unwrap_or(u32::MAX);
-        self.deadline = deadline;
-        self.ask(Asked::Start(Start { deadline_ms })).await;
-        match self.answer(ASKED).await? {
-            Said::Started(_) => Ok(()),
-            other => Err(self.peer.unexpected(ASKED, &other)),
-        }
-    }
-
-    /// Waits until every message of a requester has completed or failed, or the deadline has passed.
-    ///
-    /// # Errors
-    /// See [`AgentError`].
-    pub async fn settled(&mut self) -> Result<Settled, AgentError> {
-        const ASKED: &str = "Start";
-        let peer = self.peer.clone();
-        let after = self.deadline + peer.timeouts.answer;
-        let collect = async {
-            let mut settled = Settled::default();
-            loop {
-                match self.next(ASKED).await? {
-                    Said::Completions(batch) => {
-                        settled.failures.extend(failures_of(&batch));
-                        settled.completions.extend(batch.completions.iter().map(Completion::from));
-                    }
-                    Said::StillOutstanding(batch) => {
-                        settled.outstanding.extend(batch.messages.iter().map(|message| Outstanding {
-                            connection: message.connection,
-                            message: message.message,
-                            posted_ns: Nanos(message.posted_ns),
-                        }));
-                    }
-                    Said::Settled(end) => {
-                        settled.unposted = end.unposted;
-                        return Ok(settled);
-                    }
-                    other => return Err(self.peer.unexpected(ASKED, &other)),
-                }
-            }
-        };
-        timeout(after, collect).await.unwrap_or_else(|_| Err(peer.timed_out("the traffic", after)))
-    }
-
-    /// Verifies memory and reads counters; when this returns, the host has destroyed everything.
-    ///
-    /// # Errors
-    /// See [`AgentError`].
-    pub async fn finish(mut self) -> Result<Finished, AgentError> {
-        const ASKED: &str = "Finish";
-        self.ask(Asked::Finish(Finish {})).await;
-        let mut finished = Finished::default();
-        loop {
-            match self.answer(ASKED).await? {
-                Said::Completions(batch) => {
-                    finished.late_failures.extend(failures_of(&batch));
-                    finished.late.extend(batch.completions.iter().map(Completion::from));
-                }
-                // A requester that is finished before it has settled says both.
-                Said::StillOutstanding(_) | Said::Settled(_) => {}
-                Said::Deliveries(batch) => {
-                    finished.deliveries.extend(batch.deliveries.iter().map(Delivery::from));
-                }
-                Said::Finished(end) => {
-                    finished.counters = end.counters.unwrap_or_default().into();
-                    finished.errors = end.errors;
-                    finished.goodput = end.goodput_bits_per_second;
-                    break;
-                }
-                other => return Err(self.peer.unexpected(ASKED, &other)),
-            }
-        }
-        // The stream ends when everything is destroyed.
-        match self.peer.within(ASKED, self.events.next()).await? {
-            None => Ok(finished),
-            Some(event) => Err(self.peer.nonsense(ASKED, format!("{event:?}"))),
-        }
-    }
-
-    async fn ask(&mut self, step: Asked) {
-        // Where nobody takes it, the stream has ended, or never began, and the answer says why.
-        let _ = timeout(self.peer.timeouts.answer, self.steps.send(Step { step: Some(step) })).await;
-    }
-
-    /// The next event within the time of an answer.
-    async fn answer(&mut self, asked: &'static str) -> Result<Said, AgentError> {
-        let (peer, after) = (self.peer.clone(), self.peer.timeouts.answer);
-        timeout(after, self.next(asked)).await.unwrap_or_else(|_| Err(peer.timed_out(asked, after)))
-    }
-
-    async fn next(&mut self, asked: &'static str) -> Result<Said, AgentError> {
-        match self.events.next().await {
-            Ok(Some(Event { event: Some(said) })) => Ok(said),
-            Ok(Some(Event { event: None })) => Err(self.peer.nonsense(asked, "nothing".to_owned())),
-            Ok(None) => Err(self.peer.lost(format!("its stream ended before it answered to {asked}"))),
-            Err(status) => Err(self.peer.error(&status)),
-        }
     }
 }

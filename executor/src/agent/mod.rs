@@ -5,6 +5,7 @@
 //! of its own (module `session`) owns everything that the test makes, takes the stream's steps, and destroys it all when the
 //! stream ends, whichever way.
 
+mod bounds;
 mod client;
 mod convert;
 mod describe;
@@ -16,6 +17,7 @@ mod parameters;
 mod peer;
 mod poster;
 mod resources;
+mod running;
 mod service;
 mod session;
 mod sysfs;
@@ -28,9 +30,8 @@ pub mod proto {
     tonic::include_proto!("lumina.agent.v1");
 }
 
-pub use client::{
-    AgentClient, Failure, Finished, KernelLog, Outstanding, Prepare, PreparedHost, RunningTest, Settled,
-};
+pub use client::{AgentClient, KernelLog};
 pub use host::{Host, HostOptions};
 pub use peer::{AgentError, Timeouts};
+pub use running::{Failure, Finished, Outstanding, Prepare, PreparedHost, RunningTest, Settled};
 pub use service::{AgentService, DEFAULT_ADDRESS};
