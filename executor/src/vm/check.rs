@@ -5,6 +5,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::programs::{AGENT, beside_this};
+use super::switch::Switch;
 use super::tool::{APT_GET, SETPRIV, Tool};
 use super::{Accelerator, Cache, Kernel, Pair, Qemu, RunFolder, Start, VmError, Wiring};
 
@@ -49,15 +51,25 @@ pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&S
         let name = format!("image of Linux {kernel}");
         images[at] = checkup.needing(&name, cache.as_ref(), |cache| {
             let image = cache.image(kernel)?;
-            Ok((format!("{}, whole", image.manifest.release), image))
+            let mut seen = format!("{}, whole", image.manifest.release);
+            // Not wrong: --agent can have named another.
+            if let Some(agent) = beside_this(AGENT).ok().filter(|agent| !image.has_agent(agent)) {
+                let agent = agent.display();
+                seen.push_str(&format!("; its agent is not {agent}, which testbed vm build would pack"));
+            }
+            Ok((seen, image))
         });
     }
     let [of_requester, of_responder] = images;
-    let ready = qemu.zip(of_requester).zip(of_responder);
-    let pair = checkup.needing("guests", ready, |((qemu, of_requester), of_responder)| {
+    let switch = checkup.step("switch", || {
         let folder = RunFolder::make()?;
+        let switch = Switch::start(&folder)?;
+        Ok((format!("listens at {}", switch.address), (switch, folder)))
+    });
+    let ready = qemu.zip(of_requester.zip(of_responder)).zip(switch);
+    let pair = checkup.needing("guests", ready, |((qemu, images), (switch, folder))| {
         let started = Instant::now();
-        let pair = Pair::start(&qemu, [&of_requester, &of_responder], &folder, Wiring::Direct)?;
+        let pair = Pair::start(&qemu, [&images.0, &images.1], &folder, Wiring::Switch)?;
         let how = match (pair.requester.start_kind(), pair.responder.start_kind()) {
             (Start::Restored, Start::Restored) => "from snapshots",
             (Start::Booted, Start::Booted) => "booted",
@@ -65,10 +77,10 @@ pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&S
         };
         Ok((
             format!("both agents answer after {:.1} s ({how})", started.elapsed().as_secs_f64()),
-            (pair, folder),
+            (pair, switch, folder),
         ))
     });
-    checkup.needing("ping", pair, |(mut pair, _folder)| {
+    checkup.needing("ping", pair, |(mut pair, _switch, _folder)| {
         for (guest, host) in [(&mut pair.requester, 1), (&mut pair.responder, 2)] {
             if !guest.ping()? {
                 let why = "its pings are not answered".to_owned();
@@ -82,7 +94,7 @@ pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&S
                 });
             }
         }
-        Ok(("each guest answers the other".into(), ()))
+        Ok(("each guest answers the other, through the switch".into(), ()))
     });
     checkup.well
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Kernel;
+use super::programs::AGENT;
 
 /// Why guests or their images cannot be had. All of these are the testbed's fault: what a guest's kernel does under
 /// test is no error but something to observe.
@@ -124,11 +125,14 @@ impl VmError {
             Self::NoKeys(_) => "apt-get install debian-archive-keyring".into(),
             Self::Package { .. } => "name another archive with --mirror URI, or update this program".into(),
             Self::Space { .. } => "make room, or have XDG_CACHE_HOME name a folder on another disk".into(),
-            Self::Program { .. } => {
-                "build everything (cargo build --release); --agent PATH names another agent".into()
+            Self::Program { path, .. } if path.ends_with(AGENT) => {
+                "build all programs (cargo build --release --workspace); --agent PATH names another agent"
+                    .into()
             }
+            Self::Program { .. } => "build all programs (cargo build --release --workspace)".into(),
             Self::Image { kernel, .. } => format!("lumina-fuzz testbed vm build --kernel {kernel}"),
-            Self::Folder(_) | Self::Switch(_) => return None,
+            Self::Switch(_) => "build all programs anew (cargo build --release --workspace)".into(),
+            Self::Folder(_) => return None,
             Self::Guest { .. } => "lumina-fuzz testbed vm check tells which step fails".into(),
         })
     }

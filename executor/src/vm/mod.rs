@@ -15,6 +15,7 @@ mod qemu;
 pub mod run_folder;
 mod site;
 mod snapshot;
+mod switch;
 mod testbed;
 mod tool;
 

@@ -1,38 +1,27 @@
 //! A running VM testbed: two guests, the switch between them, and the connections to all three.
 
-use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::process::{ChildStdout, ExitStatus};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use corpus::config::Cidr;
 use corpus::{Role, TestConfig};
+use dumper::observation::kernel::AGENT_ENDED;
 use dumper::{Clock, LogLine, Observation};
-use p4::Address;
 use p4::client::SwitchClient;
 use tokio::runtime::Runtime;
-use tokio::time::sleep;
 
-use super::child::Child;
 use super::console::Console;
-use super::pair::{Pair, Wiring, guest_socket, switch_socket};
-use super::programs::{SWITCH, beside_this};
+use super::pair::{Pair, Wiring};
 use super::qemu::{ADDRESSES, Qemu};
+use super::switch::Switch;
 use super::{Cache, Guest, Kernel, RunFolder, VmError};
 use crate::agent::{AgentClient, Timeouts};
-use crate::remote::{Failed, Patience, Remote, RemoteError};
-
-/// How long the switch may take to say where it listens.
-const SWITCH_START: Duration = Duration::from_secs(20);
+use crate::remote::{Failed, Patience, Remote, RemoteError, log_of};
 
 /// A QP of rdma_rxe that retries for ever (docs/findings-rxe.md) takes all of it. Linux's timers expire when they should; that
 /// an emulated host stands still for a while is in the base.
 const PATIENCE: Patience = Patience { base: Duration::from_millis(1_500), latest: 1 };
-
-/// How often it is looked whether the switch still runs.
-const LOOK: Duration = Duration::from_millis(100);
 
 /// How long after a host is lost its kernel may still be saying why.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -56,7 +45,7 @@ pub(super) struct Site {
     /// kernel says between two tests belongs to the next one, rather than to none.
     read: [u64; 2],
     troubles: usize,
-    switch: Child,
+    switch: Switch,
     // Last, as the others have their sockets in it.
     _folder: RunFolder,
 }
@@ -82,12 +71,12 @@ impl Site {
         let [requester, responder] = kernels.map(|kernel| cache.image(kernel));
         let (requester, responder) = (requester?, responder?);
         let folder = RunFolder::make()?;
-        let (switch, address) = start_switch(&folder)?;
+        let switch = Switch::start(&folder)?;
         let pair = Pair::start(&qemu, [&requester, &responder], &folder, Wiring::Switch)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime =
             runtime.map_err(|error| VmError::Folder(format!("no thread for connections: {error}")))?;
-        let remote = runtime.block_on(connect(&pair, &address))?;
+        let remote = runtime.block_on(connect(&pair, &switch))?;
         let mut site = Self { remote, runtime, pair, read: [0; 2], troubles: 0, switch, _folder: folder };
         site.read = site.lines();
         site.troubles = site.count_troubles();
@@ -101,7 +90,7 @@ impl Site {
         let ran = self.runtime.block_on(async {
             tokio::select! {
                 ran = self.remote.run(&config) => ran,
-                status = end_of(&self.switch) => {
+                status = self.switch.end() => {
                     Err(Failed { error: RemoteError::SwitchEnded(status), observed: Box::default() })
                 }
             }
@@ -120,7 +109,7 @@ impl Site {
         let observed = self.with_logs(observed);
         match error {
             _ if is_troubled => Outcome::KernelTrouble(observed),
-            None => Outcome::Ran(observed),
+            None => Outcome::Ran(without_ends_of_agents(observed)),
             Some(error) => Outcome::Failed(Failed { error, observed }),
         }
     }
@@ -177,17 +166,7 @@ impl Site {
     }
 }
 
-/// Waits for the end of a process; how it ended.
-async fn end_of(child: &Child) -> ExitStatus {
-    loop {
-        match child.ended() {
-            Some(status) => return status,
-            None => sleep(LOOK).await,
-        }
-    }
-}
-
-async fn connect(pair: &Pair, switch: &Address) -> Result<Remote, VmError> {
+async fn connect(pair: &Pair, switch: &Switch) -> Result<Remote, VmError> {
     let agent = |host: u8, guest: &Guest| {
         let address = guest.agent().to_string();
         async move {
@@ -199,37 +178,9 @@ async fn connect(pair: &Pair, switch: &Address) -> Result<Remote, VmError> {
         }
     };
     let agents = [agent(1, &pair.requester).await?, agent(2, &pair.responder).await?];
-    let switch = SwitchClient::connect(switch).await.map_err(|error| VmError::Switch(error.to_string()))?;
+    let switch = SwitchClient::connect(&switch.address).await;
+    let switch = switch.map_err(|error| VmError::Switch(error.to_string()))?;
     Ok(Remote { agents, switch, patience: PATIENCE })
-}
-
-/// Starts the switch between the sockets of the two guests; its process and where it listens.
-fn start_switch(folder: &RunFolder) -> Result<(Child, Address), VmError> {
-    let program = beside_this(SWITCH)?;
-    let port = |host| {
-        let (ours, guests) = (switch_socket(folder.path(), host), guest_socket(folder.path(), host));
-        format!("unix:{}:{}", ours.display(), guests.display())
-    };
-    let control = format!("unix:{}", folder.path().join("control").display());
-    let arguments = ["--port", &port(1), "--port", &port(2), "--listen", &control].map(str::to_owned);
-    let (child, _, stdout) = Child::spawn(&program.to_string_lossy(), arguments.into())?;
-    let said = first_line(stdout)
-        .ok_or_else(|| VmError::Switch(format!("it does not start: {}", child.stderr())))?;
-    let address =
-        said.parse().map_err(|error| VmError::Switch(format!("it listens at {said:?}: {error}")))?;
-    Ok((child, address))
-}
-
-/// The first line of what a process says, if it comes in time. What it says later is read and dropped.
-fn first_line(stdout: ChildStdout) -> Option<String> {
-    let (tell, told) = mpsc::channel();
-    thread::spawn(move || {
-        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            // Only the first one is waited for.
-            let _ = tell.send(line);
-        }
-    });
-    told.recv_timeout(SWITCH_START).ok()
 }
 
 /// A test with the addresses of the guests in the place of its own.
@@ -252,6 +203,15 @@ fn address_of(index: u8, host: u8, ipv6: bool) -> Cidr {
         IpAddr::V4(Ipv4Addr::new(10, 0, index, host))
     };
     Cidr { addr, prefix: PREFIXES[usize::from(ipv6)] }
+}
+
+/// What was observed of a test that ran to its end: it was no end of its agents. One that was killed before, while nobody
+/// used it, had been started again by then.
+fn without_ends_of_agents(mut observed: Box<Observation>) -> Box<Observation> {
+    for role in Role::ALL {
+        log_of(&mut observed, role).retain(|line| !line.text.starts_with(AGENT_ENDED));
+    }
+    observed
 }
 
 /// Puts what a guest's kernel logged since a mark before the lines of its agent, which have no times of their own.

@@ -64,7 +64,15 @@ pub struct Image {
     pub(super) snapshots: PathBuf,
 }
 
+/// The agent's name among what an image is made from.
+const AGENT_INPUT: &str = "lumina-agent";
+
 impl Image {
+    /// Whether its agent is the program of that path.
+    pub(super) fn has_agent(&self, agent: &Path) -> bool {
+        digest_of(agent).is_ok_and(|digest| self.manifest.inputs.get(AGENT_INPUT) == Some(&digest))
+    }
+
     pub(super) fn vmlinuz(&self) -> PathBuf {
         self.folder.join(parts::VMLINUZ)
     }
@@ -185,7 +193,7 @@ impl Agent {
             fs::read(path).map_err(|error| VmError::Program { path: path.into(), why: error.to_string() })?;
         libraries::check(path, &content)?;
         let libraries = libraries::of(path)?;
-        let mut digests = BTreeMap::from([("lumina-agent".to_owned(), digest_of_bytes(&content))]);
+        let mut digests = BTreeMap::from([(AGENT_INPUT.to_owned(), digest_of_bytes(&content))]);
         for library in &libraries {
             digests.insert(library.display().to_string(), digest_of(library)?);
         }

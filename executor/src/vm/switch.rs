@@ -1,0 +1,73 @@
+//! The switch between the guests of a pair: a process of its own.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{ChildStdout, ExitStatus};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use p4::Address;
+use tokio::time::sleep;
+
+use super::child::Child;
+use super::pair::{guest_socket, switch_socket};
+use super::programs::{SWITCH, beside_this};
+use super::{RunFolder, VmError};
+
+/// How long it may take to say where it listens.
+const START: Duration = Duration::from_secs(20);
+
+/// How often it is looked whether it still runs.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// A switch that runs. It ends when this is dropped, and with this process.
+#[derive(Debug)]
+pub(super) struct Switch {
+    process: Child,
+    /// Where it is controlled.
+    pub(super) address: Address,
+}
+
+impl Switch {
+    /// Starts a switch between the sockets of two guests, with its own sockets in the folder too.
+    ///
+    /// # Errors
+    /// The program is not there or does not start.
+    pub(super) fn start(folder: &RunFolder) -> Result<Self, VmError> {
+        let program = beside_this(SWITCH)?;
+        let port = |host| {
+            let (ours, guests) = (switch_socket(folder.path(), host), guest_socket(folder.path(), host));
+            format!("unix:{}:{}", ours.display(), guests.display())
+        };
+        let control = format!("unix:{}", folder.path().join("control").display());
+        let arguments = ["--port", &port(1), "--port", &port(2), "--listen", &control].map(str::to_owned);
+        let (process, _, stdout) = Child::spawn(&program.to_string_lossy(), arguments.into())?;
+        let said = first_line(stdout)
+            .ok_or_else(|| VmError::Switch(format!("it does not start: {}", process.stderr())))?;
+        let address =
+            said.parse().map_err(|error| VmError::Switch(format!("it listens at {said:?}: {error}")))?;
+        Ok(Self { process, address })
+    }
+
+    /// Waits for its end; how it ended.
+    pub(super) async fn end(&self) -> ExitStatus {
+        loop {
+            match self.process.ended() {
+                Some(status) => return status,
+                None => sleep(LOOK).await,
+            }
+        }
+    }
+}
+
+/// The first line of what a process says, if it comes in time. What it says later is read and dropped.
+fn first_line(stdout: ChildStdout) -> Option<String> {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            // Only the first one is waited for.
+            let _ = tell.send(line);
+        }
+    });
+    told.recv_timeout(START).ok()
+}
