@@ -25,6 +25,10 @@ use crate::proto::runtime::{
 const API_VERSION: &str = "1.3.0";
 /// Entities of a message of a Read: some 200 KB.
 const READ_CHUNK: usize = 2_000;
+/// Entities that one Read may ask for: each is answered by itself, and may be as small as four bytes.
+const MAX_READ: usize = 1_000;
+/// Bytes of what a refused Write says of each update: it travels in a header, for which clients have 16 KB, half as long again.
+const MAX_DETAILS: usize = 6 * 1024;
 /// Messages that wait for a client to read them.
 const STREAM_ROOM: usize = 16;
 
@@ -45,6 +49,11 @@ impl P4Runtime for Control {
     async fn read(&self, request: Request<ReadRequest>) -> Responses<Self::ReadStream> {
         let request = request.into_inner();
         let pipeline = self.committed(request.device_id)?;
+        let asked = request.entities.len();
+        if asked > MAX_READ {
+            let message = format!("{asked} entities are asked for, of at most {MAX_READ}: leave keys out");
+            return Err(Refusal::new(Code::ResourceExhausted, message).into());
+        }
         let parts = request.entities.into_iter().map(|entity| self.read_entity(&pipeline, entity));
         let parts = parts.collect::<Result<Vec<_>, _>>()?;
         let messages: ReadMessages =
@@ -182,7 +191,8 @@ fn read_entries(pipeline: &Pipeline, wanted: &TableEntry) -> Result<Parts, Refus
     })))
 }
 
-/// The status of a Write of which updates failed: it says what became of each (specification, clause 12.3).
+/// The status of a Write of which updates failed: it says what became of each (specification, clause 12.3), or, where that
+/// has no room, of the first that failed.
 fn failed_updates(results: &[Result<(), Refusal>]) -> Status {
     let errors = results.iter().map(|result| match result {
         Ok(()) => Error { canonical_code: Code::Ok.into(), ..Error::default() },
@@ -196,6 +206,10 @@ fn failed_updates(results: &[Result<(), Refusal>]) -> Status {
         type_url: "type.googleapis.com/p4.v1.Error".to_owned(),
         value: error.encode_to_vec(),
     });
+    let mut details: Vec<_> = details.collect();
+    if details.iter().map(Message::encoded_len).sum::<usize>() > MAX_DETAILS {
+        details.clear();
+    }
     let failed: Vec<_> =
         (1..).zip(results).filter_map(|(at, result)| Some((at, result.as_ref().err()?))).collect();
     // That of the batch being aborted says nothing, if another says why.
@@ -204,6 +218,6 @@ fn failed_updates(results: &[Result<(), Refusal>]) -> Status {
         format!("{} of {} updates failed; update {at}: {refusal}", failed.len(), results.len())
     });
     let code = Code::Unknown;
-    let status = rpc::Status { code: code.into(), message: message.clone(), details: details.collect() };
+    let status = rpc::Status { code: code.into(), message: message.clone(), details };
     Status::with_details(code, message, Bytes::from(status.encode_to_vec()))
 }

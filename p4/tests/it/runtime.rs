@@ -323,3 +323,39 @@ async fn clients_that_come_and_go_leave_room_for_others() {
         assert_eq!(stream.told().await.unwrap(), Code::Ok);
     }
 }
+
+/// What a Write of many updates says of each has no room in a header; what was wrong is said all the same.
+#[tokio::test]
+async fn a_refusal_of_many_updates_arrives() {
+    let mut controller = Controller::new().await;
+    let mut stream = controller.stream().await;
+    stream.ask(1, 7).await;
+    stream.told().await.unwrap();
+    controller.set(Action::VerifyAndCommit, pipeline()).await.unwrap();
+    let entries = entries();
+    let twice = inserts(&[&entries[..], &entries[..1]].concat());
+    assert!(twice.len() > 1_000, "{}", twice.len());
+    let status = controller.write(twice, Atomicity::DataplaneAtomic, 7).await.unwrap_err();
+    assert_eq!(codes(&status), []);
+    let last = format!("update {}: table ingress.flows: the entry is there already", entries.len() + 1);
+    assert!(status.message().contains(&last), "{status}");
+    // Nothing has happened to the connection.
+    assert_eq!(controller.entries(0).await, []);
+}
+
+#[tokio::test]
+async fn a_read_of_too_much_is_refused() {
+    let mut controller = Controller::new().await;
+    let mut stream = controller.stream().await;
+    stream.ask(1, 7).await;
+    stream.told().await.unwrap();
+    controller.set(Action::VerifyAndCommit, pipeline()).await.unwrap();
+    let counters = Entity { entity: Some(entity::Entity::CounterEntry(CounterEntry::default())) };
+    let mut ask = async |entities| {
+        let request =
+            ReadRequest { device_id: 1, entities: vec![counters.clone(); entities], ..Default::default() };
+        controller.client.read(request).await.map(drop)
+    };
+    assert_eq!(code(ask(1_000).await), Code::Ok);
+    assert_eq!(code(ask(1_001).await), Code::ResourceExhausted);
+}
