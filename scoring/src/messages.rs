@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::known::RnrRetries;
+use crate::rewritten::feigns_rnr_for_ever;
 use crate::rules::Rule;
 
 /// Messages of one QP.
@@ -101,7 +102,8 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
     let traffic = &config.traffic;
     let sends = (1..=traffic.load.connections())
         .any(|connection| traffic.load.carries(connection, traffic.num_msgs_per_qp, Verb::Send));
-    let retries_for_ever = sends && RnrRetries::from_attribute(traffic.rnr_retry) == RnrRetries::Unlimited;
+    let retries_for_ever = (sends && RnrRetries::from_attribute(traffic.rnr_retry) == RnrRetries::Unlimited)
+        || feigns_rnr_for_ever(config);
     if traffic.min_retransmit_timeout == 0 || retries_for_ever {
         return;
     }

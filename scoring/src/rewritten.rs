@@ -7,6 +7,8 @@
 
 use corpus::{Action, ConnectionSet, ControlPacket, Event, HeaderField, SetField, Target, TestConfig, Verb};
 
+use crate::known::RnrRetries;
+
 /// What a conforming receiver may believe of a message, as packets were made to say something else that is valid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Deception {
@@ -30,6 +32,30 @@ pub(crate) fn misdirects(config: &TestConfig) -> bool {
     fields(config).any(|(field, event)| field == HeaderField::DestQpn && event.connections.meets(&all))
 }
 
+/// Whether a test rewrites where the data of a Write goes. The memory of all connections has one key, so it may go to another
+/// one's, and whatever lies there is then lost.
+fn overwrites(config: &TestConfig) -> bool {
+    let traffic = &config.traffic;
+    let writes = |connection| traffic.load.carries(connection, traffic.num_msgs_per_qp, Verb::Write);
+    fields(config).any(|(field, event)| {
+        field == HeaderField::RethAddress
+            && matches!(event.target, Target::Data { .. })
+            && (1..=traffic.load.connections())
+                .any(|connection| event.connections.contains(connection) && writes(connection))
+    })
+}
+
+/// Syndromes of RNR NAKs: their upper three bits are these (IBA vol. 1, table of AETH syndromes).
+const RNR: u64 = 1;
+
+/// Whether a test makes acknowledgements say that the responder is not ready, of requests of any kind, to requesters that
+/// retry after that without end.
+pub(crate) fn feigns_rnr_for_ever(config: &TestConfig) -> bool {
+    let said = |set: SetField| set.field == HeaderField::AethSyndrome && set.apply(0) >> 5 == RNR;
+    RnrRetries::from_attribute(config.traffic.rnr_retry) == RnrRetries::Unlimited
+        && config.events.iter().any(|event| matches!(event.action, Action::SetField(set) if said(set)))
+}
+
 /// Whether a test rewrites anything that matters to the transport.
 pub(crate) fn rewrites(config: &TestConfig) -> bool {
     fields(config).next().is_some()
@@ -37,16 +63,18 @@ pub(crate) fn rewrites(config: &TestConfig) -> bool {
 
 /// What a conforming receiver may believe of a message of this verb, although nothing in any packet tells that it is so.
 pub(crate) fn deception(config: &TestConfig, connection: u32, verb: Verb) -> Deception {
-    if misdirects(config) {
+    if misdirects(config) || overwrites(config) {
         return Deception { of_data: true, of_arrival: true };
     }
     let mut deception = Deception::default();
     for (field, event) in fields(config).filter(|(_, event)| event.connections.contains(connection)) {
         match event.target {
             Target::Data { .. } => deception.of_data |= in_data(field, verb),
-            // A request for other data, of which the responses say nothing.
+            // A request for other data, of which the responses say nothing; or none for data at all: its RETH can be the
+            // payload of a Send, and what is sent after it is then in another message's buffer.
             Target::Control { packet: ControlPacket::ReadRequest, .. } => {
-                deception.of_data |= verb == Verb::Read && is_other_request(field);
+                deception.of_data |=
+                    field == HeaderField::Opcode || (verb == Verb::Read && is_other_request(field));
             }
             // Of a message of its own an ACK says only that it has arrived. Only its data completes a Read: no
             // acknowledgement stands for that.
@@ -65,11 +93,12 @@ pub(crate) fn deception(config: &TestConfig, connection: u32, verb: Verb) -> Dec
 const fn in_data(field: HeaderField, verb: Verb) -> bool {
     match field {
         HeaderField::Opcode | HeaderField::Psn | HeaderField::DestQpn => true,
-        HeaderField::RethAddress => matches!(verb, Verb::Write),
         HeaderField::PadCount | HeaderField::UdpLength | HeaderField::IpLength | HeaderField::Payload => {
             matches!(verb, Verb::Send)
         }
-        HeaderField::AethSyndrome
+        // Where the data of Writes goes is every connection's matter.
+        HeaderField::RethAddress
+        | HeaderField::AethSyndrome
         | HeaderField::MigReq
         | HeaderField::AckReq
         | HeaderField::PartitionKey
@@ -115,13 +144,47 @@ mod tests {
         assert_eq!([Verb::Write, Verb::Send].map(|verb| deception(&length, 1, verb)), [NONE, ALL]);
         assert_eq!(deception(&length, 2, Verb::Send), NONE, "the other connection's packets are untouched");
         assert_eq!(deception(&test("reth-key", DATA, 1), 1, Verb::Write), NONE);
-        let place = test("reth-address", DATA, 1);
-        assert_eq!([Verb::Write, Verb::Send].map(|verb| deception(&place, 1, verb)), [ALL, NONE]);
         assert_eq!(deception(&test("reth-address", READ_REQUEST, 1), 1, Verb::Read), ALL);
+        assert_eq!(deception(&test("reth-address", READ_REQUEST, 1), 2, Verb::Read), NONE);
         let elsewhere = test("dest-qpn", DATA, 1);
         assert!(misdirects(&elsewhere));
         assert_eq!(deception(&elsewhere, 2, Verb::Read), ALL);
         assert!(rewrites(&elsewhere) && !rewrites(&test("mig-req", DATA, 1)));
+    }
+
+    #[test]
+    fn a_write_can_go_to_the_memory_of_any_connection() {
+        let place = test("reth-address", DATA, 1);
+        for (connection, verb) in [(1, Verb::Write), (2, Verb::Write), (2, Verb::Send), (2, Verb::Read)] {
+            assert_eq!(deception(&place, connection, verb), ALL, "{connection}, {verb:?}");
+        }
+        // Sends have no address, and nobody writes.
+        let mut sends = place;
+        sends.traffic.load = corpus::Load::Same { verb: Verb::Send, connections: 2 };
+        assert_eq!(deception(&sends, 1, Verb::Send), NONE);
+    }
+
+    #[test]
+    fn a_read_request_can_become_a_send() {
+        let opcode = test("opcode", READ_REQUEST, 1);
+        assert_eq!(deception(&opcode, 1, Verb::Send), ALL);
+        assert_eq!(deception(&test("psn", READ_REQUEST, 1), 1, Verb::Send), NONE);
+        assert_eq!(deception(&opcode, 2, Verb::Send), NONE);
+    }
+
+    #[test]
+    fn what_an_acknowledgement_is_made_to_say_of_readiness() {
+        let feigned = |value: u64| {
+            let text = format!(
+                "event = [{{ qpn = 1, {ACK}, type = \"set-field\", field = \"aeth-syndrome\", value = {value} }}]"
+            );
+            let mut config = corpus::from_toml("rnr.toml", &text).unwrap();
+            let unlimited = feigns_rnr_for_ever(&config);
+            config.traffic.rnr_retry = 6;
+            assert!(!feigns_rnr_for_ever(&config), "{value}");
+            unlimited
+        };
+        assert_eq!([0x1f, 0x20, 0x3f, 0x40, 0x60].map(feigned), [false, true, true, false, false]);
     }
 
     #[test]

@@ -146,6 +146,14 @@ fn a_stall() {
     Judge::new().gives(&silence(limit + 1), &[]);
     let answered = silence(limit + 5_001).replace("drop", "\n 5000 < ACK 1 msn=1");
     reported(CompletionStatus::Success).gives(&answered, &missing);
+    // Or ACKs are made to say that the responder is not ready, to who asks again without end.
+    let feigned = "event = [{ qpn = 1, packet = \"ack\", nth = 1, type = \"set-field\", field = \"aeth-syndrome\", value = 44 }]";
+    let mut refused = reported(CompletionStatus::Success);
+    refused.config.events = corpus::from_toml("feigned.toml", feigned).unwrap().events;
+    refused.config.traffic.rnr_retry = 7;
+    refused.gives(&answered, &[]);
+    refused.config.traffic.rnr_retry = 6;
+    refused.gives(&answered, &missing);
     let mut never = reported(CompletionStatus::Success);
     never.config.traffic.min_retransmit_timeout = 0;
     never.gives(&silence(limit + 1), &[]);

@@ -2,7 +2,9 @@
 //! and nothing of that is an anomaly.
 
 use corpus::{HeaderField, TestConfig};
-use dumper::observation::CompletionStatus::{self, Error, RemoteError, RetryExceeded, Success};
+use dumper::observation::CompletionStatus::{
+    self, Error, RemoteError, RetryExceeded, RnrRetryExceeded, Success,
+};
 
 use crate::{judged, nic, signatures, test};
 
@@ -75,4 +77,11 @@ fn whatever_is_rewritten_nothing_is_found() {
             }
         }
     }
+}
+
+/// An ACK that is made an RNR NAK is answered with retries, of a Write as of a Send.
+#[test]
+fn retries_that_rewritten_acks_ask_for() {
+    let refused = rewritten("write", "packet = \"ack\", nth = 1, every = 1", "aeth-syndrome", 0x2c);
+    assert_eq!(ends(&refused), [RnrRetryExceeded]);
 }

@@ -460,6 +460,8 @@ impl Responder {
         });
         if delivered {
             self.refused = Some(psn);
+            // The one that it had NAKed has arrived: once refused it may be NAKed anew.
+            self.naked = self.naked.filter(|(naked, _)| *naked != psn);
             let more_followed = psn.add(1).is_before(self.expected) || self.gap.is_some();
             self.rewind(psn);
             // What was delivered behind the refused request is out of order to the responder: it may NAK it, and
