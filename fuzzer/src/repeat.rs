@@ -3,7 +3,7 @@
 
 use corpus::TestConfig;
 use executor::Testbed;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::judge::{Baselines, JudgeError, Verdict, judge};
 
@@ -14,15 +14,11 @@ pub const RUNS: u32 = 5;
 /// twenty runs in one of 900.
 pub const CONFIRMED_BY: u32 = 3;
 
-/// Runs in a row by which a candidate of the minimiser must show the finding: a step that makes it rarer is none, and most
-/// candidates, which do not show it at all, cost one run.
-const IN_A_ROW: u64 = 2;
-
 /// Most runs of which two sets are compared exactly, by all ways to divide them.
 const MAX_COMPARED: usize = 8;
 
 /// How often a test showed something.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Frequency {
     /// In so many runs.
     #[serde(rename = "seen_in")]
@@ -32,10 +28,24 @@ pub struct Frequency {
 }
 
 impl Frequency {
+    /// In every run, of as many as tell on a testbed.
+    #[must_use]
+    pub fn always(testbed: &dyn Testbed) -> Self {
+        let runs = if testbed.capabilities().deterministic { 1 } else { RUNS };
+        Self { seen: runs, runs }
+    }
+
     /// Whether it is there whenever one looks, or nearly.
     #[must_use]
     pub const fn is_confirmed(self) -> bool {
         self.seen >= CONFIRMED_BY || self.seen == self.runs
+    }
+
+    /// Whether it is there as often as something else, or more often.
+    #[must_use]
+    pub fn is_no_rarer_than(self, other: Self) -> bool {
+        let product = |seen: u32, runs: u32| u64::from(seen) * u64::from(runs);
+        product(self.seen, other.runs) >= product(other.seen, self.runs)
     }
 }
 
@@ -57,7 +67,7 @@ pub fn frequency(
     signature: &str,
     baselines: &dyn Baselines,
 ) -> Result<(Verdict, Frequency), JudgeError> {
-    let runs = if testbed.capabilities().deterministic { 1 } else { RUNS };
+    let Frequency { runs, .. } = Frequency::always(testbed);
     let mut said = judge(testbed, config, baselines)?;
     let mut seen = u32::from(said.shows(signature));
     for _ in 1..runs {
@@ -71,7 +81,8 @@ pub fn frequency(
     Ok((said, Frequency { seen, runs }))
 }
 
-/// Whether a test shows a signature often enough to take the place of a larger one, and how many runs it took to say so.
+/// Whether a test shows a signature as often as a larger one, whose place it may then take, and how many runs it took to say
+/// so: a step that makes a finding rarer is none. Most tests that do not show it at all cost one run.
 ///
 /// # Errors
 /// The testbed fails.
@@ -80,14 +91,16 @@ pub fn shows(
     config: &TestConfig,
     signature: &str,
     baselines: &dyn Baselines,
+    larger: Frequency,
 ) -> Result<(bool, u64), JudgeError> {
-    let needed = if testbed.capabilities().deterministic { 1 } else { IN_A_ROW };
-    for run in 1..=needed {
-        if !judge(testbed, config, baselines)?.shows(signature) {
-            return Ok((false, run));
+    let mut misses = 0;
+    for run in 1..=larger.runs {
+        misses += u32::from(!judge(testbed, config, baselines)?.shows(signature));
+        if larger.seen + misses > larger.runs {
+            return Ok((false, run.into()));
         }
     }
-    Ok((true, needed))
+    Ok((true, larger.runs.into()))
 }
 
 /// The probability that values are as much larger than others by chance alone as these are: the exact one-sided test of Mann
@@ -182,13 +195,25 @@ mod tests {
     }
 
     #[test]
-    fn a_candidate_of_the_minimiser_shows_it_twice_in_a_row() {
-        let shows = |runs: &str| {
-            shows(&mut flaky(runs), &TestConfig::default(), WARNS, &InMemory::default()).unwrap()
+    fn a_smaller_test_shows_it_as_often_as_the_larger_one() {
+        let shows = |runs: &str, seen| {
+            let larger = Frequency { seen, runs: RUNS };
+            shows(&mut flaky(runs), &TestConfig::default(), WARNS, &InMemory::default(), larger).unwrap()
         };
-        assert_eq!(shows("11"), (true, 2));
-        assert_eq!(shows("101"), (false, 2));
-        assert_eq!(shows("01"), (false, 1));
+        assert_eq!(shows("11111", 5), (true, 5));
+        assert_eq!(shows("10111", 5), (false, 2));
+        assert_eq!(shows("01111", 5), (false, 1));
+        assert_eq!(shows("10111", 4), (true, 5));
+        assert_eq!(shows("10101", 4), (false, 4));
+        assert_eq!(shows("10101", 3), (true, 5));
+        assert_eq!(shows("00011", 3), (false, 3));
+    }
+
+    #[test]
+    fn what_is_rarer_is_known_however_many_runs_say_so() {
+        let of = |seen, runs| Frequency { seen, runs };
+        assert!(of(4, 5).is_no_rarer_than(of(4, 5)) && of(1, 1).is_no_rarer_than(of(5, 5)));
+        assert!(!of(4, 5).is_no_rarer_than(of(5, 5)) && !of(4, 5).is_no_rarer_than(of(1, 1)));
     }
 
     #[test]

@@ -76,16 +76,18 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
 
     let mut record = kept.record();
     let before = record.minimizer_executions;
-    if finding::reproduce(&record, &mut *testbed).map_err(|error| failed(&error))?.is_none() {
+    let Some(shown) = finding::reproduce(&record, &mut *testbed).map_err(|error| failed(&error))? else {
         return Err(failed(&format!("{}: its test does not show it", kept.folder.display())));
-    }
+    };
     let is_small = is_the_campaigns && record.minimized == Minimized::Full;
     let worked = if is_small {
         Ok(())
     } else {
         with_spinner("minimising", || {
             let is_over = || stop.is_asked();
-            finding::minimise(&mut record, false, &mut *testbed, None, &is_over, &mut Answers::default())
+            let mut answers = Answers::default();
+            let often = shown.frequency;
+            finding::minimise(&mut record, often, false, &mut *testbed, None, &is_over, &mut answers)
         })
     };
     let interrupted = match worked {
@@ -97,7 +99,13 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
     let mut is_back = false;
     if !is_small {
         let judged = finding::reproduce(&record, &mut *testbed).map_err(|error| failed(&error))?;
-        let confirmed = judged.filter(Reproduced::is_confirmed);
+        let is_smaller = record.reproducer != kept.reproducer;
+        let confirmed =
+            judged.filter(
+                |judged| {
+                    if is_smaller { judged.replaces(shown.frequency) } else { judged.is_confirmed() }
+                },
+            );
         is_back = confirmed.is_none() && !is_deterministic;
         match &confirmed {
             Some(judged) => {

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::campaign::{Copied, Strategy};
 use crate::measure::Measured;
+use crate::repeat::Frequency;
 
 pub use read::{Kept, ReadError, find, read};
 pub use replay::{Instead, ReplayError, Replayed, replay};
@@ -79,4 +80,7 @@ pub struct Document {
     /// Executions that measuring took, references included; neither the campaign's nor the minimiser's.
     #[serde(default)]
     pub measuring_executions: u64,
+    /// How often the reproducer showed it when it was run for this folder; none where one run says all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency: Option<Frequency>,
 }

@@ -45,14 +45,15 @@ impl Answers {
     }
 }
 
-/// Makes the reproducer of a finding smaller, by at most `budget` runs, references included. Without a budget it goes on
-/// to the end, unless it `is_over` before. NICs that have changed places come back to those that the campaign gave them, if it
+/// Makes the reproducer of a finding smaller, which shows it so `often`, by at most `budget` runs, references included.
+/// Without a budget it goes on to the end, unless it `is_over` before. NICs that have changed places come back to those that the campaign gave them, if it
 /// shows there too.
 ///
 /// # Errors
 /// See [`WorkError`]. The reproducer is then the smallest test so far, and with the same answers another call goes on.
 pub fn minimise(
     finding: &mut FindingRecord,
+    often: Frequency,
     has_swapped_nics: bool,
     testbed: &mut dyn Testbed,
     budget: Option<u64>,
@@ -77,7 +78,7 @@ pub fn minimise(
                 return Ok(false);
             }
             None => {
-                let (shows, tried) = repeat::shows(testbed, config, &finding.signature, &baselines)?;
+                let (shows, tried) = repeat::shows(testbed, config, &finding.signature, &baselines, often)?;
                 runs += tried;
                 known.insert(key, shows);
                 shows
@@ -132,6 +133,18 @@ impl Reproduced {
     #[must_use]
     pub fn is_confirmed(&self) -> bool {
         self.frequency.is_confirmed() && self.slowness.is_none_or(Slowness::is_sure)
+    }
+
+    /// Whether its test may take the place of a larger one that shows it so often: what can be relied on is worth more than
+    /// what is small.
+    #[must_use]
+    pub fn replaces(&self, larger: Frequency) -> bool {
+        self.is_confirmed() && self.frequency.is_no_rarer_than(larger)
+    }
+
+    /// How often it shows, where one run does not say all.
+    pub(super) fn told_frequency(&self) -> Option<Frequency> {
+        Some(self.frequency).filter(|frequency| frequency.runs > 1)
     }
 }
 

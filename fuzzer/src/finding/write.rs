@@ -85,6 +85,7 @@ pub fn write(
         anomaly: serde_json::from_str(&finding.evidence).unwrap_or_default(),
         measured: reproduced.measurements.measured.clone(),
         measuring_executions: reproduced.measurements.executions,
+        frequency: reproduced.told_frequency(),
     };
     fs::create_dir_all(&folder).map_err(|source| WriteError::Io { path: folder.clone(), source })?;
     for nic in [&document.requester_nic, &document.responder_nic] {
@@ -112,6 +113,7 @@ pub fn rewrite(
         anomaly: serde_json::from_str(&finding.evidence).unwrap_or_default(),
         measured: reproduced.measurements.measured.clone(),
         measuring_executions: reproduced.measurements.executions,
+        frequency: reproduced.told_frequency(),
         ..kept.document.clone()
     };
     for (copy, other) in

@@ -12,7 +12,8 @@ use rayon::prelude::*;
 use super::{Engine, Event};
 use crate::campaign::error::CampaignError;
 use crate::campaign::folder::FINDINGS;
-use crate::finding::{self, Answers, Reproduced, WorkError};
+use crate::finding::{self, Answers, Kept, Reproduced, WorkError};
+use crate::repeat::Frequency;
 
 /// How long findings are minimised in one go, at most, where tests take their time. What is reached in a turn is kept.
 const TURN: Duration = Duration::from_secs(20);
@@ -226,54 +227,65 @@ impl Engine<'_> {
         let is_swapped = setup.settings.is_swapped(&found.reproducer);
         let budget = Some(setup.settings.minimizer_budget);
         let mut finding = found.clone();
+        // A folder that was lost is written anew in the end.
+        let kept = finding::read(&self.folder_of(&found)).ok();
+        let often = kept.as_ref().and_then(|kept| kept.document.frequency);
+        let often = often.unwrap_or_else(|| Frequency::always(testbed));
         let mut answers = self.answers().remove(&found.signature).unwrap_or_default();
-        let is_done =
-            match finding::minimise(&mut finding, is_swapped, testbed, budget, is_over, &mut answers) {
-                // It begins anew with the next start, and ends as if nobody had interrupted it.
-                Err(WorkError::Interrupted) if self.is_deterministic || self.is_over() => {
-                    return Ok(Worked { finding: found, seen: Vec::new() });
-                }
-                Err(WorkError::Interrupted) => false,
-                Ok(()) => true,
-                Err(error) => return Err(error.into()),
-            };
+        let is_done = match finding::minimise(
+            &mut finding,
+            often,
+            is_swapped,
+            testbed,
+            budget,
+            is_over,
+            &mut answers,
+        ) {
+            // It begins anew with the next start, and ends as if nobody had interrupted it.
+            Err(WorkError::Interrupted) if self.is_deterministic || self.is_over() => {
+                return Ok(Worked { finding: found, seen: Vec::new() });
+            }
+            Err(WorkError::Interrupted) => false,
+            Ok(()) => true,
+            Err(error) => return Err(error.into()),
+        };
         let seen = if is_done || finding.reproducer != found.reproducer {
-            self.settle(testbed, &mut finding, found.reproducer, &mut answers)?
+            self.settle(testbed, &mut finding, (found.reproducer, often), kept, &mut answers)?
         } else {
             Vec::new()
         };
-        if !is_done {
+        if finding.minimized == Minimized::Pending {
             self.answers().insert(found.signature, answers);
         }
         Ok(Worked { finding, seen })
     }
 
-    /// Writes a finding out with its smaller test, if that shows it as surely as the one `before`; what its run shows. Else
-    /// that one stays, which is confirmed, and so does its folder.
+    /// Writes a finding out with its smaller test, if that shows it as often as the one before; what its run shows. Else that
+    /// one stays, which is confirmed, and so does its folder, which is `kept`; another turn looks for another smaller one.
     fn settle(
         &self,
         testbed: &mut dyn Testbed,
         finding: &mut FindingRecord,
-        before: TestConfig,
+        (before, often): (TestConfig, Frequency),
+        kept: Option<Kept>,
         answers: &mut Answers,
     ) -> Result<Vec<String>, CampaignError> {
+        let is_smaller = finding.reproducer != before;
         if let Some(reproduced) = finding::reproduce(finding, testbed)?
-            && reproduced.is_confirmed()
+            && if is_smaller { reproduced.replaces(often) } else { reproduced.is_confirmed() }
         {
             return self.write(finding, &reproduced);
         }
         answers.reject(&finding.reproducer);
         finding.reproducer = before;
-        match finding.minimized {
-            // Another turn goes on, without that test.
-            Minimized::Pending => {}
-            _ if self.is_deterministic => finding.minimized = Minimized::Flaky,
-            _ => {
-                finding.minimized = Minimized::Partial;
-                // One that was lost is written anew in the end.
-                if let Ok(kept) = finding::read(&self.folder_of(finding)) {
-                    finding::reached(kept, finding)?;
-                }
+        if self.is_deterministic {
+            finding.minimized = Minimized::Flaky;
+        } else if is_smaller {
+            finding.minimized = Minimized::Pending;
+        } else {
+            finding.minimized = Minimized::Partial;
+            if let Some(kept) = kept {
+                finding::reached(kept, finding)?;
             }
         }
         Ok(Vec::new())
