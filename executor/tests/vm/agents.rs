@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use corpus::{Role, TestConfig};
 use dumper::observation::CompletionStatus;
+use executor::agent::proto::{GidType, Parameter, ParameterState};
 use executor::agent::{AgentClient, Prepare, RunningTest, Timeouts};
 use executor::vm::{Cache, Kernel, Pair, Qemu, RunFolder, Wiring};
+use tokio::runtime::Runtime;
 use tokio::time::sleep;
 
 use crate::killed::LONG;
@@ -32,16 +34,24 @@ async fn connected(address: SocketAddr) -> AgentClient {
     AgentClient::connect(&address.to_string(), Timeouts::default()).await.unwrap()
 }
 
+/// A pair of guests whose NICs lead to each other.
+fn pair(folder: &RunFolder) -> Pair {
+    let image = Cache::open(None).unwrap().image(Kernel::V6_1).unwrap();
+    Pair::start(&Qemu::find().unwrap(), [&image, &image], folder, Wiring::Direct).unwrap()
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
+}
+
 /// What an orchestrator that is lost leaves: both streams of its test end while packets are on their way.
 #[test]
 fn a_test_that_is_lost_in_its_middle_leaves_nothing_in_the_way_of_the_next() {
     const MESSAGES: u32 = 20;
     let _alone = alone();
-    let image = Cache::open(None).unwrap().image(Kernel::V6_1).unwrap();
     let folder = RunFolder::make().unwrap();
-    let pair = Pair::start(&Qemu::find().unwrap(), [&image, &image], &folder, Wiring::Direct).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
+    let pair = pair(&folder);
+    runtime().block_on(async {
         let agents = [connected(pair.requester.agent()).await, connected(pair.responder.agent()).await];
         let lost = started(&agents, &test(LONG, "")).await;
         sleep(Duration::from_millis(300)).await;
@@ -58,4 +68,31 @@ fn a_test_that_is_lost_in_its_middle_leaves_nothing_in_the_way_of_the_next() {
         assert!(at_responder.deliveries.iter().all(|delivery| delivery.intact));
         assert_eq!((at_requester.errors, at_responder.errors), (vec![], vec![]));
     });
+}
+
+/// What a host says of itself, with a device that tests can use.
+#[test]
+fn a_guest_describes_its_device() {
+    let _alone = alone();
+    let folder = RunFolder::make().unwrap();
+    let pair = pair(&folder);
+    let description =
+        runtime().block_on(async { connected(pair.requester.agent()).await.describe().await }).unwrap();
+    assert!(description.kernel_release.starts_with("6.1."), "{}", description.kernel_release);
+    assert_eq!((&*description.no_devices, description.devices.len()), ("", 1));
+    let device = &description.devices[0];
+    assert_eq!(device.name, "rxe0");
+    assert!(device.limits.as_ref().unwrap().max_qp > 0);
+    let [port] = &device.ports[..] else { panic!("{:?}", device.ports) };
+    assert!(port.active && port.ethernet && port.max_mtu == 4096, "{port:?}");
+    let v2 = port.gids.iter().filter(|gid| gid.r#type() == GidType::RoceV2).map(|gid| &*gid.ip);
+    let v2: Vec<_> = v2.collect();
+    for ip in ["10.0.0.1", "10.0.3.1", "fd00::1"] {
+        assert!(v2.contains(&ip), "{ip}: {v2:?}");
+    }
+    assert!(port.counters.as_ref().unwrap().hw.contains_key("sent_pkts"), "{:?}", port.counters);
+    // It has neither DCQCN nor traffic classes, and says so of each of their parameters.
+    let has = |parameter: &&Parameter| parameter.state() != ParameterState::Absent;
+    let had: Vec<_> = port.roce_parameters.iter().filter(has).collect();
+    assert!(!port.roce_parameters.is_empty() && had.is_empty(), "{had:?}");
 }

@@ -77,6 +77,15 @@ fn an_agent_that_is_killed_is_replaced() {
 }
 
 #[test]
+fn an_agent_that_is_killed_between_two_tests_is_nothing_of_the_next_one() {
+    run("num-msgs-per-qp = 1", "").whole();
+    kill_agent(children("qemu-system-x86_64")[0]);
+    // It is started again long before that.
+    thread::sleep(Duration::from_secs(2));
+    run("num-msgs-per-qp = 1", "").whole().completes().conforms();
+}
+
+#[test]
 fn a_kernel_that_crashes_is_what_was_observed_with_its_call_trace_and_the_guest_is_replaced() {
     run("num-msgs-per-qp = 1", "").whole();
     let killer = thread::spawn(move || {
