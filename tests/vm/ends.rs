@@ -24,13 +24,12 @@ fn a_campaign_ends() {
 }
 
 #[test]
-#[ignore = "needs the image of 6.12: ci/long vm"]
+#[ignore = "takes a minute more: ci/long vm"]
 fn a_campaign_between_two_kernels_ends() {
     ends(20, ["6.1", "6.12"]);
 }
 
 #[test]
-#[ignore = "needs the image of 6.12: ci/long vm"]
 fn a_campaign_on_the_other_kernel_ends() {
     ends(20, ["6.12", "6.12"]);
 }
