@@ -17,8 +17,7 @@ use crate::pair::{PAIRS, Ran, alone};
 
 /// What `rdma_rxe` does wrong without events, where timers expire on a busy machine, or a Receive is not there in time: a Read
 /// is asked for again in its middle, a Write is repeated with the PSNs of the next one, and a duplicate Send is acknowledged
-/// as if the Reads behind it had not been answered.
-/// The kernels are those of the host that does it.
+/// as if the Reads behind it had not been answered. The kernels are those of the host that does it.
 const KNOWN: [(Rule, Role, &[Kernel]); 3] = [
     (Rule::ResponsePosition, Role::Responder, &Kernel::ALL),
     (Rule::RequestPosition, Role::Requester, &[Kernel::V6_1]),

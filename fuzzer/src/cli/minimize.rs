@@ -100,12 +100,11 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
     if !is_small {
         let judged = finding::reproduce(&record, &mut *testbed).map_err(|error| failed(&error))?;
         let is_smaller = record.reproducer != kept.reproducer;
-        let confirmed =
-            judged.filter(
-                |judged| {
-                    if is_smaller { judged.replaces(shown.frequency) } else { judged.is_confirmed() }
-                },
-            );
+        let stands = |judged: &Reproduced| match is_smaller {
+            true => judged.replaces(shown.frequency),
+            false => judged.is_confirmed(),
+        };
+        let confirmed = judged.filter(stands);
         is_back = confirmed.is_none() && !is_deterministic;
         match &confirmed {
             Some(judged) => {

@@ -46,8 +46,8 @@ impl Answers {
 }
 
 /// Makes the reproducer of a finding smaller, which shows it so `often`, by at most `budget` runs, references included.
-/// Without a budget it goes on to the end, unless it `is_over` before. NICs that have changed places come back to those that the campaign gave them, if it
-/// shows there too.
+/// Without a budget it goes on to the end, unless it `is_over` before. NICs that have changed places come back to those that
+/// the campaign gave them, if it shows there too.
 ///
 /// # Errors
 /// See [`WorkError`]. The reproducer is then the smallest test so far, and with the same answers another call goes on.
