@@ -1,4 +1,4 @@
-//! The integrity check: is the trace complete? (000 §3.6, conditions 1 to 4; 001 §3.5)
+//! The integrity check: is the trace complete? (Lumina (preprint) §3.6, conditions 1 to 4; Lumina §3.5)
 
 use std::net::IpAddr;
 
@@ -10,11 +10,11 @@ use crate::mirror::{MAX_SEQUENCE, steps_forward};
 use crate::observation::SwitchCounters;
 use crate::trace::{Origin, Trace};
 
-/// How far switch time may step back between packets of different directions: the two ingress pipelines
+/// Largest step back of the switch time between packets of different directions: the two ingress pipelines
 /// stamp before they take a sequence number (the published tool's tolerance).
 pub const TIME_STEP_BACK: Nanos = Nanos(50);
 
-/// Whether a condition holds.
+/// Outcome of a condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
@@ -22,7 +22,7 @@ pub enum Verdict {
     Pass,
     /// It does not: the trace is not complete.
     Fail,
-    /// What was captured cannot tell.
+    /// The capture cannot tell.
     Unknown,
 }
 
@@ -31,13 +31,13 @@ pub enum Verdict {
 pub struct Condition {
     /// Short name.
     pub name: &'static str,
-    /// Whether it holds.
+    /// Outcome.
     pub verdict: Verdict,
     /// The packet or the count that decided.
     pub detail: String,
 }
 
-/// The four conditions, in the order of 000 §3.6.
+/// The four conditions, in the order of Lumina (preprint) §3.6.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Integrity {
     /// Consecutive sequence numbers; increasing time; mirrored count; received count.
@@ -45,7 +45,7 @@ pub struct Integrity {
 }
 
 impl Integrity {
-    /// Whether a condition failed, so that no analysis of the trace means anything.
+    /// Returns true if a condition failed: the trace is then not analyzed.
     pub fn is_invalid(&self) -> bool {
         self.conditions.iter().any(|condition| condition.verdict == Verdict::Fail)
     }

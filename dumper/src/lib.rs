@@ -1,5 +1,5 @@
-//! What was seen: RoCEv2 wire formats, mirror metadata, capture files, traces, the integrity check and the
-//! [`Observation`] that every testbed hands to the analyzers.
+//! Observations of a test: RoCEv2 wire formats, mirror metadata, capture files, traces, the integrity check
+//! and the [`Observation`] that every testbed hands to the analyzers.
 //!
 //! Imports no other room. A capture becomes a [`Trace`] through [`capture::read`]; a folder of results becomes
 //! an [`Observation`] through [`observation::folder`].

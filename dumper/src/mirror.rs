@@ -1,4 +1,5 @@
-//! Mirror metadata: what the switch writes into unused header fields of a mirrored packet (001 §3.4).
+//! Mirror metadata: values that the switch writes into unused header fields of a mirrored packet (Lumina
+//! §3.4).
 //!
 //! | field | carries |
 //! |---|---|
@@ -25,7 +26,7 @@ pub struct MirrorMeta {
     pub sequence: u32,
     /// Switch time modulo [`TIME_SPAN`].
     pub time: Nanos,
-    /// What the injector did to the packet.
+    /// Action of the injector on the packet.
     pub event: Event,
 }
 

@@ -51,13 +51,13 @@ impl Psn {
         ((self.0.wrapping_sub(earlier.0) << 8) as i32) >> 8
     }
 
-    /// Whether `self` comes before `other`.
+    /// Returns true if `self` comes before `other`.
     #[inline]
     pub const fn is_before(self, other: Self) -> bool {
         self.since(other) < 0
     }
 
-    /// Whether `self` comes after `other`.
+    /// Returns true if `self` comes after `other`.
     #[inline]
     pub const fn is_after(self, other: Self) -> bool {
         self.since(other) > 0

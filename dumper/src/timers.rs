@@ -1,4 +1,4 @@
-//! What the codes of timers mean: of the ACK timeout and of RNR NAKs.
+//! Timer codes: of the ACK timeout and of RNR NAKs.
 
 use crate::Nanos;
 

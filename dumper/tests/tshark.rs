@@ -1,4 +1,4 @@
-//! What Wireshark makes of the captures that we write. Needs `tshark` and `capinfos`:
+//! Wireshark's reading of the captures that we write. Needs `tshark` and `capinfos`:
 //! `cargo test -p dumper --features tshark`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]

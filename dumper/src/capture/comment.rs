@@ -1,4 +1,4 @@
-//! What pcapng comments say: a packet's event and how it left, an interface's connections.
+//! Contents of pcapng comments: a packet's event and exit from the switch, an interface's connections.
 //!
 //! The comments are for people first (they show in Wireshark's packet details), so they are words; they are
 //! also read back, so their form is fixed:
@@ -39,7 +39,8 @@ pub(super) fn of_packet(event: Event, exit: Option<Exit>) -> Option<String> {
     Some(text)
 }
 
-/// How a packet left, from its comment; `None` where the comment does not say, or is somebody else's.
+/// Exit of a packet from the switch, from its comment; `None` if the comment has none or was written by
+/// another program.
 pub(super) fn parse_exit(text: &str) -> Option<Exit> {
     let mut words = text.split_ascii_whitespace();
     Event::from_name(words.next()?.strip_prefix("event=")?)?;

@@ -18,7 +18,7 @@ use crate::Connection;
 use crate::trace::{Origin, TraceBuilder, Traced};
 use crate::wire::frame::UdpPorts;
 
-/// How to read captures.
+/// Options for reading captures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReadOptions {
     /// Mirrored or plain; `None` finds out from the packets.
@@ -35,7 +35,7 @@ pub enum ReadError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// Not a regular file.
@@ -57,7 +57,7 @@ pub enum ReadError {
     Header {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Reason why the file is not a capture.
         reason: String,
     },
     /// The capture is of another link layer.
@@ -79,7 +79,7 @@ pub struct Captured {
     pub connections: Vec<Connection>,
 }
 
-/// What reading has reached, for a progress bar.
+/// Progress of reading, for a progress bar.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
     /// Bytes read of all files.
@@ -90,7 +90,7 @@ pub struct Progress {
     pub packets: usize,
 }
 
-/// How many packets pass between two progress reports.
+/// Packets between two progress reports.
 const PROGRESS_EVERY: u64 = 1 << 18;
 
 /// Reads any number of capture files into one trace, ordered by mirror sequence number (plain captures: by

@@ -1,4 +1,4 @@
-//! Whether a capture carries mirror metadata, found out from its packets.
+//! Detects from a capture's packets whether they carry mirror metadata.
 
 use pcap_file::pcap::PcapParser;
 use pcap_file::pcapng::{Block, PcapNgParser};

@@ -44,7 +44,7 @@ pub(super) fn read(
     Ok(())
 }
 
-/// What the reader of records has to know of the file.
+/// File data that the reader of records needs.
 struct Source<'a> {
     bytes: &'a [u8],
     file: usize,

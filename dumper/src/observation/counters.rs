@@ -42,8 +42,8 @@ pub struct HostCounters {
 }
 
 impl HostCounters {
-    /// How far a counter moved; `None` unless it was read both times. Counters of 64 bits do not wrap in a
-    /// test; one that went back was reset, and moved by an unknown amount.
+    /// Increase of a counter; `None` unless it was read at both times. Counters of 64 bits do not wrap in a
+    /// test; one that decreased was reset, and its increase is unknown.
     pub fn moved(&self, name: &str) -> Option<u64> {
         self.finish.value(name)?.checked_sub(self.start.value(name)?)
     }
@@ -54,7 +54,7 @@ impl HostCounters {
     }
 }
 
-/// What the switch counted, per port.
+/// Port counters of the switch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SwitchCounters {
     /// RDMA packets received, by port.

@@ -49,10 +49,10 @@ const CONNECTIONS: &str = "switch-result/switch_message_snapshot.yml";
 const STATE: &str = "switch-result/switch_state_snapshot.yml";
 /// The completion of each message.
 const COMPLETIONS: &str = "rdma-result/completions.yml";
-/// What arrived in memory of each message.
+/// Data found in memory, for each message.
 const DELIVERIES: &str = "rdma-result/deliveries.yml";
 
-/// What the times mean.
+/// Kind of clock behind the times.
 const CLOCK: &str = "rdma-result/clock.yml";
 
 /// The kernel log of a host.
@@ -73,7 +73,7 @@ pub enum FolderError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// No captures where they should be.
@@ -97,7 +97,7 @@ pub enum FolderError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with line and column.
+        /// Error in the file, with line and column.
         reason: String,
     },
     /// The captures could not be read.
@@ -114,9 +114,9 @@ fn some_of(names: &[String]) -> String {
 /// A result folder as read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Folder {
-    /// What was observed. Its trace is complete only as far as the integrity check says.
+    /// The observation. Its trace is complete only as far as the integrity check says.
     pub observation: Observation,
-    /// What was left out of the trace, and damage; its own trace is empty.
+    /// Packets left out of the trace, and damage; its own trace is empty.
     pub traced: Traced,
     /// The captures that were read.
     pub captures: Vec<PathBuf>,

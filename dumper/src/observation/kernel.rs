@@ -57,7 +57,7 @@ pub const AGENT: &str = "agent: ";
 pub const UNFOUNDED_COMPLETION: &str = "agent: unfounded completion: ";
 
 impl Kind {
-    /// Whether it is the kernel's own; others can have been done to the host from outside.
+    /// Returns true if the kernel itself reports it; other kinds can have an outside cause.
     #[must_use]
     pub const fn is_of_kernel(self) -> bool {
         !matches!(self, Self::AgentEnded | Self::Silent | Self::UnfoundedCompletion)
@@ -75,7 +75,7 @@ pub struct Frame {
     pub size: u64,
     /// The module that it is in; none of the kernel itself.
     pub module: Option<String>,
-    /// Whether the kernel is sure of it (no `?` before it).
+    /// True if the kernel is sure of it (no `?` before the line).
     pub certain: bool,
 }
 
@@ -96,7 +96,7 @@ pub struct Trouble {
     pub place: Option<Frame>,
     /// The calls that led there, the last one first.
     pub trace: Vec<Frame>,
-    /// Whether the kernel ended over it.
+    /// True if the kernel stopped because of it.
     pub fatal: bool,
 }
 
@@ -114,7 +114,8 @@ impl Trouble {
     }
 }
 
-/// Whether a function reports trouble, waits, or serves whoever calls it, and is not what trouble is about.
+/// Returns true for functions that report trouble, wait, or serve any caller, and so are not the cause of the
+/// trouble.
 fn reports_or_waits(function: &str) -> bool {
     const BEGINNINGS: &[&str] = &[
         "__die",
@@ -229,7 +230,7 @@ fn without_caller(text: &str) -> &str {
         .map_or(text, |(_, text)| text.strip_prefix(' ').unwrap_or(text))
 }
 
-/// Whether this names a task (`T12`) or processor (`C0`).
+/// Returns true if this names a task (`T12`) or processor (`C0`).
 fn is_caller(caller: &str) -> bool {
     let number = caller.trim_start().strip_prefix(['T', 'C']);
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))

@@ -1,4 +1,4 @@
-//! What one test left behind: the trace, both hosts' counters, the switch's, completions (001 Table 1).
+//! Results of one test: the trace, both hosts' counters, the switch's, completions (Lumina Table 1).
 
 mod counters;
 pub mod folder;
@@ -44,7 +44,7 @@ pub struct Connection {
     pub responder: Endpoint,
 }
 
-/// How a message ended, in the names of `ibv_wc_status`.
+/// Status of a completed message, in the names of `ibv_wc_status`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CompletionStatus {
@@ -76,12 +76,12 @@ pub struct Completion {
     pub completed_ns: Nanos,
     /// Length of the message in bytes.
     pub bytes: u64,
-    /// How it ended.
+    /// Status.
     pub status: CompletionStatus,
 }
 
-/// What the host that receives a message found in its memory: the responder of a Send or Write, the requester of
-/// a Read.
+/// Data found in memory by the host that receives a message: the responder of a Send or Write, the requester
+/// of a Read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Delivery {
@@ -91,11 +91,11 @@ pub struct Delivery {
     pub message: u32,
     /// Bytes that were written to the message's memory, repeated ones counted again.
     pub bytes: u64,
-    /// Whether every byte that was written is the one that the sender has at that place.
+    /// True if every byte that was written equals the sender's byte at that place.
     pub intact: bool,
 }
 
-/// What the times of an observation mean.
+/// Meaning of the times of an observation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Clock {
@@ -122,13 +122,13 @@ pub struct Observation {
     pub switch: Option<SwitchCounters>,
     /// Every completion, where the requester's host reports them.
     pub completions: Option<Vec<Completion>>,
-    /// What arrived in memory, for each message of which something did, where the hosts have looked.
+    /// Data found in memory, for each message of which some arrived; `None` if the hosts have not looked.
     pub deliveries: Option<Vec<Delivery>>,
-    /// What the times mean.
+    /// Meaning of the times.
     pub clock: Clock,
-    /// What the kernel of the requester's host logged during the test, where it was read.
+    /// Lines that the kernel of the requester's host logged during the test, where they were read.
     pub requester_log: Vec<LogLine>,
-    /// What the kernel of the responder's host logged during the test, where it was read.
+    /// Lines that the kernel of the responder's host logged during the test, where they were read.
     pub responder_log: Vec<LogLine>,
 }
 
@@ -144,7 +144,7 @@ impl Observation {
         self.completions.as_deref().unwrap_or_default()
     }
 
-    /// What is known to have arrived in memory: nothing where nobody has looked either.
+    /// Deliveries into memory that are known; none if the hosts have not looked.
     #[must_use]
     pub fn deliveries(&self) -> &[Delivery] {
         self.deliveries.as_deref().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What a script says, as data.
+//! A parsed script, as data.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct Script {
     pub injections: Vec<Injection>,
     /// Packets, in order.
     pub steps: Vec<Step>,
-    /// What must hold in the end.
+    /// Expectations for the end of the test.
     pub expectations: Vec<Expectation>,
 }
 
@@ -36,7 +36,7 @@ impl Script {
 pub struct Setting {
     /// Where the line begins.
     pub at: At,
-    /// What it is a key of.
+    /// Scope of the key.
     pub scope: Scope,
     /// The key, `nic` in the scope of both hosts.
     pub key: Placed<String>,
@@ -44,7 +44,7 @@ pub struct Setting {
     pub value: Placed<String>,
 }
 
-/// What a setting is about.
+/// Scope of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Scope {
     /// Both hosts; only `nic`.
@@ -62,7 +62,7 @@ pub enum Scope {
 pub struct Post {
     /// Where the line begins.
     pub at: At,
-    /// What is posted.
+    /// Verb that is posted.
     pub verb: Placed<PostVerb>,
     /// Bytes of each message.
     pub size: Placed<u32>,
@@ -104,7 +104,7 @@ pub struct Injection {
     pub every: Option<u32>,
     /// So many packets in all; only with `every`.
     pub count: Option<u32>,
-    /// What happens to them, at least one.
+    /// Actions on them, at least one.
     pub actions: Vec<Placed<Action>>,
 }
 
@@ -121,7 +121,7 @@ pub enum Connections {
     All,
 }
 
-/// How an `inject` line names its first packet.
+/// First packet of an `inject` line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
     /// `psn 7 iter 2`: a data packet by relative PSN and round of transmission.
@@ -133,7 +133,7 @@ pub enum Target {
     },
     /// `nak nth 1`: a control packet by its occurrence.
     Control {
-        /// Which kind.
+        /// Kind of control packet.
         kind: ControlKind,
         /// Occurrence on its connection, from 1.
         nth: u32,
@@ -159,7 +159,7 @@ impl ControlKind {
         [("nak", Self::Nak), ("ack", Self::Ack), ("cnp", Self::Cnp), ("read-request", Self::ReadRequest)];
 }
 
-/// What the injector does to a packet.
+/// Action of the injector on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Loses it.
@@ -232,19 +232,19 @@ pub struct Packet {
     pub at: At,
     /// When it enters the switch, from the packet of the line before.
     pub time: Window,
-    /// Which way it goes.
+    /// Direction of the packet.
     pub direction: Direction,
-    /// What it is.
+    /// Name of the packet.
     pub name: Name,
     /// Its connection, from 1.
     pub qp: u32,
     /// Fields that are checked, all of which its name has.
     pub fields: BTreeMap<Field, i64>,
-    /// What the injector does to it.
+    /// Actions of the injector on the packet.
     pub actions: Vec<Placed<Action>>,
 }
 
-/// Which way a packet goes.
+/// Direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// `>`: from requester to responder.
@@ -276,7 +276,7 @@ pub enum Field {
     Timer,
     /// MigReq of the BTH, as it entered.
     MigReq,
-    /// Whether it entered marked Congestion Experienced.
+    /// 1 if the packet entered marked Congestion Experienced, else 0.
     Ce,
 }
 
@@ -315,14 +315,14 @@ impl Field {
 pub struct Expectation {
     /// Where the line begins.
     pub at: At,
-    /// What must hold.
+    /// The expectation.
     pub expected: Expected,
 }
 
-/// What must hold in the end.
+/// Expectation for the end of the test.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Expected {
-    /// What the analyzers find.
+    /// Anomalies that the analyzers find.
     Anomaly(Anomalies),
     /// A counter of a host moved by exactly so much.
     Counter {
@@ -330,16 +330,16 @@ pub enum Expected {
         host: Host,
         /// Its vendor's name.
         name: String,
-        /// How far it moved.
+        /// Increase of the counter.
         moved: u64,
     },
     /// The messages ended in this way.
     Completion {
         /// On one connection; on all if absent.
         qp: Option<u32>,
-        /// Which of its messages; all if absent.
+        /// The messages meant; all if absent.
         messages: Option<Messages>,
-        /// How.
+        /// Status of their completions.
         status: CompletionStatus,
     },
     /// Messages that arrived exactly once and intact.
@@ -348,7 +348,7 @@ pub enum Expected {
     Packets(u64),
 }
 
-/// What the analyzers find.
+/// Anomalies that the analyzers find.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Anomalies {
     /// Nothing.
@@ -385,7 +385,7 @@ pub struct Messages {
     pub last: u32,
 }
 
-/// How many messages arrived.
+/// Number of messages that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delivered {
     /// All.

@@ -27,7 +27,7 @@ impl Eq for At {}
 pub struct Placed<T> {
     /// Where it stands.
     pub at: At,
-    /// What it is.
+    /// The value.
     pub value: T,
 }
 
@@ -43,9 +43,9 @@ impl<T> Placed<T> {
 pub struct Problem {
     /// Where.
     pub at: At,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What is allowed, or what to do; may be empty.
+    /// Allowed values or remedy; may be empty.
     pub help: String,
 }
 
@@ -62,9 +62,9 @@ impl Problem {
 pub struct ScriptErrors {
     /// Name of the file, as the caller gave it.
     pub file: String,
-    /// What is wrong: at least one problem, at most [`MAX_PROBLEMS`].
+    /// Problems: at least one, at most [`MAX_PROBLEMS`].
     pub problems: Vec<Problem>,
-    /// How many more there are.
+    /// Number of further problems.
     pub omitted: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What an analyzer found, as the expectations of a script name it.
+//! Findings of the analyzers, as the expectations of a script name them.
 
 /// Something that an analyzer found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -7,6 +7,6 @@ pub struct FoundAnomaly {
     pub kind: String,
     /// The rule that it breaks, such as `nak-again`.
     pub rule: String,
-    /// What happened, in a sentence.
+    /// Description, in a sentence.
     pub text: String,
 }

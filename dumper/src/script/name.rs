@@ -6,7 +6,7 @@ use super::{ControlKind, Field, nearest};
 use crate::Record;
 use crate::wire::{Class, Layer, NakCode, Opcode, Syndrome};
 
-/// What kind of packet a line names.
+/// Kind of packet that a line names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Name(Kind);
 
@@ -63,12 +63,12 @@ impl Name {
         }
     }
 
-    /// What the packet is to a reliable connection.
+    /// Class of the packet in a reliable connection.
     pub fn class(self) -> Class {
         self.to_opcode().class()
     }
 
-    /// Which kind of control packet it is to the injector, if it is one.
+    /// Kind of control packet to the injector; `None` for data packets.
     pub fn control(self) -> Option<ControlKind> {
         match self.0 {
             Kind::Answer(Syndrome::Ack(_)) => Some(ControlKind::Ack),
@@ -79,7 +79,7 @@ impl Name {
         }
     }
 
-    /// Whether packets of this name have a field that lines can check.
+    /// Returns true if packets of this name have a field that lines can check.
     pub fn has(self, field: Field) -> bool {
         let carries = |layer| self.to_opcode().extension_layers().any(|(carried, _)| carried == layer);
         match field {

@@ -73,7 +73,7 @@ impl Span {
         Nanos(u64::try_from(product / 1000).unwrap_or(u64::MAX))
     }
 
-    /// Whether it is counted in T.
+    /// Returns true if the span is counted in T.
     pub fn counts_timeouts(self) -> bool {
         self.unit == Unit::Timeout
     }
@@ -134,7 +134,7 @@ impl Window {
     /// Any time later: `+0`.
     pub const ANY: Self = Self { least: Span::ZERO, most: None };
 
-    /// Whether a span, in nanoseconds, lies in the window; both ends belong to it.
+    /// Returns true if a span, in nanoseconds, lies in the window; both ends belong to it.
     pub fn holds(&self, span: Nanos, timeout: Nanos) -> bool {
         self.least.nanos(timeout) <= span && self.most.is_none_or(|most| span <= most.nanos(timeout))
     }

@@ -25,11 +25,11 @@ pub struct PacketError {
     pub file: usize,
     /// Position of the packet in its file, from 1.
     pub packet: u64,
-    /// What was wrong.
+    /// Fault of the packet.
     pub error: PacketFault,
 }
 
-/// What was wrong with a packet.
+/// Fault of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PacketFault {
     /// A header is cut short or contradicts itself.
@@ -58,7 +58,7 @@ pub struct Damage {
     pub file: usize,
     /// Byte offset in the file.
     pub offset: u64,
-    /// What is wrong there.
+    /// Description of the damage.
     pub reason: String,
 }
 
@@ -87,7 +87,7 @@ pub struct IcrcTally {
     pub first_wrong: Option<u32>,
 }
 
-/// What tells flows apart, as it stands in the packet: cheap to make, and to compare.
+/// Fields that distinguish flows, as they stand in the packet: cheap to make and to compare.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct FlowKey {
     addresses: AddressBytes,
@@ -104,7 +104,7 @@ impl FlowKey {
     }
 }
 
-/// Whether packets came in the order that the trace will have.
+/// Tells if packets came in the order that the trace will have.
 struct Arrival {
     /// Sequence number and time of the last packet.
     last: Option<(u32, Nanos)>,
@@ -132,8 +132,8 @@ impl Arrival {
         self.last = Some((sequence, time));
     }
 
-    /// Whether mirrored packets are in order. Steps forward that add up to more than half of the ring have more
-    /// than one order.
+    /// Returns true if mirrored packets are in order. Steps forward that add up to more than half of the ring
+    /// have more than one order.
     fn in_mirror_order(&self) -> bool {
         self.sequence_ascends && self.span <= u64::from(HALF_RING)
     }

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::{Exit, Extra, Flow, Origin, Record, Trace};
 use crate::wire::{AtomicAckEthRepr, AtomicEthRepr, DethRepr};
 
-/// What is hashed first. Its number changes whenever the bytes of a trace do.
+/// First bytes of the hashed input. The number in them changes whenever the bytes of a trace do.
 const HEADLINE: &[u8] = b"lumina-fuzz trace 1\n";
 
 /// SHA-256 over what a trace says. `Display` is hexadecimal, all of it or (`{:.16}`) the first digits.

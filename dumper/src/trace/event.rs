@@ -1,4 +1,5 @@
-//! What the injector did to a packet, and what left the switch where that differs from what entered.
+//! Actions of the injector on a packet, and the packet as it left the switch where it differs from the one
+//! that entered.
 
 use std::fmt;
 
@@ -98,24 +99,24 @@ impl fmt::Display for Event {
     }
 }
 
-/// How a packet left the switch, kept only where that differs from how it entered.
+/// Exit of a packet from the switch, kept only where the packet left otherwise than it entered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Exit {
     /// When it left.
     pub time: Nanos,
-    /// How many left: 0 for a dropped packet, 2 and more for a duplicated one.
+    /// Copies that left: 0 for a dropped packet, 2 and more for a duplicated one.
     pub copies: u8,
-    /// Whether the ICRC was left wrong.
+    /// True if the packet left with a wrong ICRC.
     pub corrupt: bool,
-    /// Whether its ECN bits were set to congestion experienced.
+    /// True if the packet left marked Congestion Experienced.
     pub ce: bool,
     /// The MigReq bit as it left, where the injector set it.
     pub mig_req: Option<bool>,
-    /// Whether another field was rewritten, so that the receiver has seen another packet than the one that entered.
+    /// True if another field was rewritten: the receiver sees another packet than the one that entered.
     pub rewritten: bool,
 }
 
-/// What became of a packet after the switch, as far as the trace tells.
+/// Fate of a packet after the switch, as far as the trace shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// `copies` intact packets left towards the receiver at `left`.

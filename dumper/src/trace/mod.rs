@@ -27,10 +27,10 @@ pub struct Flow {
     pub vlan: Option<u16>,
 }
 
-/// What few packets have, kept beside the records.
+/// Data of few packets, kept beside the records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Extra {
-    /// How the packet left, where that differs.
+    /// Exit of the packet, where it left otherwise than it entered.
     pub exit: Option<Exit>,
     /// Atomic request header.
     pub atomic: Option<AtomicEthRepr>,
@@ -92,13 +92,13 @@ impl Trace {
         self.extras.get((record.extra as usize).checked_sub(1)?)
     }
 
-    /// How a packet left, where that differs from how it entered and is known.
+    /// Exit of a packet, where it left otherwise than it entered and the trace shows it.
     #[inline]
     pub fn exit(&self, record: &Record) -> Option<Exit> {
         self.extra(record)?.exit
     }
 
-    /// What became of a packet after the switch.
+    /// Fate of a packet after the switch.
     #[inline]
     pub fn fate(&self, record: &Record) -> Fate {
         let unchanged = Fate::Delivered { left: record.time, copies: 1 };
@@ -122,7 +122,7 @@ impl Trace {
         }
     }
 
-    /// Whether the packet carried congestion experienced when it left the switch.
+    /// Returns true if the packet carried Congestion Experienced when it left the switch.
     pub fn marked(&self, record: &Record) -> bool {
         record.event() == Event::Ecn
             || record.ecn() == Ecn::Ce

@@ -112,13 +112,13 @@ impl Record {
         Opcode::from(self.opcode)
     }
 
-    /// What the operation is to a reliable connection.
+    /// Class of the operation in a reliable connection.
     #[inline]
     pub fn class(&self) -> Class {
         self.opcode().class()
     }
 
-    /// What the injector did.
+    /// Action of the injector on the packet.
     #[inline]
     pub fn event(&self) -> Event {
         Event::from_code(self.event)
@@ -129,7 +129,7 @@ impl Record {
         self.event = event.code();
     }
 
-    /// Whether the sender asks for an acknowledgement.
+    /// AckReq bit: the sender requests an acknowledgement.
     #[inline]
     pub const fn ack_req(&self) -> bool {
         self.flags & flags::ACK_REQ != 0

@@ -19,7 +19,7 @@ view! {
 }
 
 impl<T: AsRef<[u8]>> Aeth<T> {
-    /// What kind of acknowledgement this is.
+    /// Kind of acknowledgement.
     pub fn syndrome(&self) -> Syndrome {
         Syndrome::from(self.bytes()[field::SYNDROME])
     }

@@ -86,7 +86,7 @@ impl<T: AsRef<[u8]>> Bth<T> {
         be(self.bytes(), field::DEST_QP) as u32
     }
 
-    /// Whether the sender asks for an acknowledgement.
+    /// AckReq bit: the sender requests an acknowledgement.
     #[inline]
     pub fn ack_req(&self) -> bool {
         self.bytes()[field::ACK] & ACK_REQ != 0

@@ -43,7 +43,7 @@ impl fmt::Display for Layer {
     }
 }
 
-/// What was wrong with a header.
+/// Fault of a header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, thiserror::Error)]
 pub enum Reason {
     /// The bytes end before the header does.
@@ -79,7 +79,7 @@ pub struct WireError {
     pub layer: Layer,
     /// Byte offset of the header in the bytes that were parsed.
     pub offset: usize,
-    /// What is wrong.
+    /// Fault of the header.
     pub reason: Reason,
 }
 

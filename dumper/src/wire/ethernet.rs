@@ -32,7 +32,7 @@ impl fmt::Debug for Mac {
     }
 }
 
-/// What an Ethernet frame or a VLAN tag carries.
+/// Payload protocol of an Ethernet frame or a VLAN tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum EtherType {
     /// 0x0800.
@@ -89,7 +89,7 @@ pub struct EthernetRepr {
     pub destination: Mac,
     /// Source address.
     pub source: Mac,
-    /// What follows.
+    /// Type of the next header.
     pub ether_type: EtherType,
 }
 
@@ -122,7 +122,7 @@ impl EthernetRepr {
 pub struct VlanTagRepr {
     /// Tag control information: priority (3 bits), drop eligible (1), VLAN identifier (12).
     pub tci: u16,
-    /// What follows.
+    /// Type of the next header.
     pub ether_type: EtherType,
 }
 

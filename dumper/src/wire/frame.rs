@@ -113,7 +113,7 @@ pub struct Frame<'a> {
     pub whole_packet: Option<&'a [u8]>,
 }
 
-/// What a captured frame turned out to be.
+/// Result of parsing a captured frame.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)] // the large variant is the usual one, and it is consumed at once
 pub enum Parsed<'a> {
@@ -123,13 +123,13 @@ pub enum Parsed<'a> {
     Other(NotRoce),
 }
 
-/// Which UDP destination ports are RoCEv2.
+/// UDP destination ports that count as RoCEv2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum UdpPorts {
     /// 4791 only.
     #[default]
     Roce,
-    /// Any: packets as on the mirror wire, where the injector has rewritten the port (001 §3.4).
+    /// Any: packets as on the mirror wire, where the injector has rewritten the port (Lumina §3.4).
     Any,
 }
 
@@ -162,7 +162,7 @@ impl<'a> Frame<'a> {
 }
 
 impl Frame<'_> {
-    /// Whether the ICRC is right: `None` for a trimmed frame, whose ICRC is not there, and for one as on the
+    /// Result of the ICRC check: `None` for a trimmed frame, whose ICRC is missing, and for one as on the
     /// mirror wire, whose rewritten port the ICRC covers.
     pub fn icrc_ok(&self) -> Option<bool> {
         icrc::verify_unless_rewritten(self.udp.dst_port, self.whole_packet)

@@ -56,15 +56,15 @@ pub fn stored(packet: &[u8]) -> Option<u32> {
     packet.last_chunk().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// Whether a whole packet, from its IP header to its last byte, ends in its own ICRC. `None` where [`compute`]
-/// has no answer.
+/// Returns true if a whole packet, from its IP header to its last byte, ends in its own ICRC. `None` where
+/// [`compute`] has no answer.
 pub fn verify(packet: &[u8]) -> Option<bool> {
     let body = packet.get(..packet.len().checked_sub(LEN)?)?;
     Some(compute(body)? == stored(packet)?)
 }
 
-/// Whether the ICRC of a captured packet is right: `None` where the packet is not all there, and where its
-/// destination port is not the one that it was made with.
+/// Result of the ICRC check of a captured packet: `None` where the packet is trimmed, and where its
+/// destination port was rewritten after the ICRC was computed.
 #[inline]
 pub(super) fn verify_unless_rewritten(dst_port: u16, whole_packet: Option<&[u8]>) -> Option<bool> {
     if dst_port != ROCE_PORT {

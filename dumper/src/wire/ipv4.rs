@@ -93,7 +93,7 @@ impl Ipv4Repr {
     }
 }
 
-/// What tells how to go on after an IPv4 header.
+/// Fields that tell how to parse beyond an IPv4 header.
 pub(super) struct Shape {
     /// Length of the header in bytes, options included.
     pub(super) header_len: usize,

@@ -82,7 +82,7 @@ impl Ipv6Repr {
     }
 }
 
-/// What tells how to go on after an IPv6 header.
+/// Fields that tell how to parse beyond an IPv6 header.
 pub(super) struct Shape {
     /// Length of header and data in bytes.
     pub(super) total_len: usize,

@@ -43,7 +43,7 @@ pub(crate) struct Layout<'a> {
     pub(crate) whole_packet: Option<&'a [u8]>,
 }
 
-/// What a frame turned out to be.
+/// Result of locating the headers of a frame.
 pub(crate) enum Located<'a> {
     Roce(Layout<'a>),
     Other(NotRoce),
@@ -138,7 +138,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// Whether there are extension headers besides RETH and AETH.
+    /// Returns true if there are extension headers besides RETH and AETH.
     #[inline]
     pub(crate) fn has_rare_extensions(&self) -> bool {
         self.extension_bits() & !(Extensions::RETH | Extensions::AETH) != 0
@@ -149,7 +149,7 @@ impl<'a> Layout<'a> {
         Opcode::extensions_of(self.bth[0])
     }
 
-    /// Whether the ICRC is right; see [`super::Frame::icrc_ok`].
+    /// Result of the ICRC check; see [`super::Frame::icrc_ok`].
     #[inline]
     pub(crate) fn icrc_ok(&self) -> Option<bool> {
         icrc::verify_unless_rewritten(self.dst_port(), self.whole_packet)
@@ -233,7 +233,7 @@ fn truncated(layer: Layer, at: usize, needed: usize, frame_len: usize) -> WireEr
     WireError::truncated(layer, at, needed, frame_len.saturating_sub(at))
 }
 
-/// Which of an opcode's extension headers, the first of them at `at`, is not all there.
+/// Error for the first of an opcode's extension headers (the first of them at `at`) that is cut off.
 #[cold]
 fn cut_extension(opcode: Opcode, mut at: usize, frame_len: usize) -> WireError {
     for (layer, len) in opcode.extension_layers() {

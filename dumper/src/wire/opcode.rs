@@ -18,13 +18,13 @@ pub enum Position {
 }
 
 impl Position {
-    /// Whether a message or response starts with this packet.
+    /// Returns true if a message or response starts with this packet.
     #[inline]
     pub const fn starts(self) -> bool {
         matches!(self, Self::First | Self::Only)
     }
 
-    /// Whether a message or response ends with this packet.
+    /// Returns true if a message or response ends with this packet.
     #[inline]
     pub const fn ends(self) -> bool {
         matches!(self, Self::Last | Self::Only)
@@ -40,7 +40,7 @@ pub enum Verb {
     Write,
 }
 
-/// What an opcode is to a reliable connection.
+/// Class of an opcode in a reliable connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Class {
     /// Packet of a Send or Write request.
@@ -64,19 +64,20 @@ pub enum Class {
 }
 
 impl Class {
-    /// Whether packets of this class flow from requester to responder and take PSNs.
+    /// Returns true if packets of this class flow from requester to responder and take PSNs.
     #[inline]
     pub const fn is_request(self) -> bool {
         matches!(self, Self::Request(..) | Self::ReadRequest | Self::AtomicRequest)
     }
 
-    /// Whether packets of this class answer requests, from responder to requester.
+    /// Returns true if packets of this class answer requests, from responder to requester.
     #[inline]
     pub const fn is_response(self) -> bool {
         matches!(self, Self::ReadResponse(_) | Self::Acknowledge | Self::AtomicAcknowledge)
     }
 
-    /// Whether this is a *data* packet to the injector: Send and Write requests, Read responses (001 §3.3).
+    /// Returns true if this is a *data* packet to the injector: Send and Write requests, Read responses
+    /// (Lumina §3.3).
     #[inline]
     pub const fn is_data(self) -> bool {
         matches!(self, Self::Request(..) | Self::ReadResponse(_))
@@ -148,7 +149,7 @@ impl Info {
     }
 }
 
-/// Which extension headers follow the BTH, as bits; they stand in the order of the constants.
+/// Extension headers behind the BTH, as bits; they stand in the order of the constants.
 pub(crate) struct Extensions;
 
 impl Extensions {
@@ -243,7 +244,7 @@ opcodes! {
 }
 
 impl Opcode {
-    /// What the operation is to a reliable connection.
+    /// Class of the operation in a reliable connection.
     #[inline]
     pub fn class(self) -> Class {
         Self::INFO[usize::from(self.code())].class

@@ -1,4 +1,4 @@
-//! What all views share: the length check, and big-endian access to a range that the check has covered.
+//! Shared parts of all views: the length check, and big-endian access to a range that the check has covered.
 
 use std::ops::Range;
 

@@ -19,7 +19,7 @@ pub(crate) const FORMATS: [CaptureFormat; 3] =
 /// Snap length of the published dumper.
 pub(crate) const SNAP_LEN: u32 = 128;
 
-/// Which extension headers follow the BTH of an opcode, in wire order: IBA vol. 1, 9.2 to 9.5, written down a
+/// Extension headers behind the BTH of an opcode, in wire order: IBA vol. 1, 9.2 to 9.5, written down a
 /// second time so that the table of the code is not checked against itself.
 pub(crate) fn headers_of(opcode: Opcode) -> &'static [&'static str] {
     use Opcode as O;

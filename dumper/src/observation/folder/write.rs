@@ -25,7 +25,7 @@ pub enum WriteFolderError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The trace has no capture.
@@ -41,13 +41,13 @@ pub enum WriteFolderError {
     Unknown {
         /// Number of the connection, from 1.
         connection: usize,
-        /// What is not known.
+        /// Name of the missing datum.
         what: &'static str,
     },
     /// The layout has one port for each host.
     #[error("a result folder has one switch port for each host, and there are {count}")]
     Ports {
-        /// How many there are.
+        /// Number of items.
         count: usize,
     },
 }
@@ -157,7 +157,8 @@ fn known(end: &Endpoint) -> Result<KnownEnd, &'static str> {
     Ok(KnownEnd { ip: end.ip, qpn, psn: psn.value() })
 }
 
-/// Which ends of connections requests go to: by address and QPN, whether any of them is something other than a Read.
+/// Ends of connections that requests are addressed to, by address and QPN; true if any of the requests is not
+/// a Read.
 struct Requests(FxHashMap<(IpAddr, u32), bool>);
 
 impl Requests {
@@ -171,8 +172,8 @@ impl Requests {
         Self(ends)
     }
 
-    /// Whether the responder is the one that sends data: it is asked for Reads, and for nothing else. Where Sends and
-    /// Reads are mixed, the layout has the requester as the sender.
+    /// Returns true if the responder sends the data: it receives Read requests and nothing else. Where Sends
+    /// and Reads are mixed, the layout has the requester as the sender.
     fn only_reads_of(&self, ends: &Connection) -> bool {
         let to = |end: &Endpoint| end.qpn.and_then(|qpn| self.0.get(&(end.ip, qpn)));
         to(&ends.responder) == Some(&false) && to(&ends.requester).is_none()

@@ -91,7 +91,7 @@ pub(super) fn packet(time: Window, words: &mut Words<'_>) -> Result<Packet, Prob
     Ok(packet)
 }
 
-/// What can happen to a packet at all.
+/// Checks the actions on a packet for combinations that cannot happen.
 fn check_actions(packet: &Packet) -> Result<(), Problem> {
     let Some(first) = packet.actions.first() else { return Ok(()) };
     if !packet.name.class().is_data() && packet.name.control().is_none() {
@@ -105,7 +105,7 @@ fn check_actions(packet: &Packet) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Which packets have a field.
+/// Packets that have a field, in words.
 fn belongs(field: Field) -> &'static str {
     match field {
         Field::Psn => "a CNP carries PSN 0, whatever it answers",
