@@ -1,4 +1,4 @@
-//! What a testbed can do. Tests for it are drawn from what it can, and a test that asks for more is refused by name.
+//! Capabilities of a testbed. Tests for it are drawn within them; a test beyond them is refused by name.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use crate::config::{
     TestConfig, Verb,
 };
 
-/// What a testbed can do.
+/// Capabilities of a testbed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capabilities {
     /// Verbs that its hosts post.
@@ -39,22 +39,22 @@ pub struct Capabilities {
     pub max_rd_atomic: u8,
     /// Most addresses of a host.
     pub max_addresses: usize,
-    /// Whether hosts may have IPv6 addresses.
+    /// True if hosts may have IPv6 addresses.
     pub ipv6: bool,
     /// Settings of the RoCE stack that can be made.
     pub settings: BTreeSet<RoceSetting>,
-    /// What both hosts have of the settings that cannot be made.
+    /// Values on both hosts of the settings that the testbed cannot make.
     pub fixed: RoceParameters,
-    /// Whether a test chooses NICs, by the names or paths of their profiles.
+    /// True if a test chooses NICs, by the names or paths of their profiles.
     pub nic_profiles: bool,
-    /// Whether the hosts' NICs can change places from test to test.
+    /// True if the hosts' NICs can change places from test to test.
     pub swaps_nics: bool,
-    /// Whether a test may give initial PSNs.
+    /// True if a test may give initial PSNs.
     pub initial_psn: bool,
-    /// Whether the same test gives the same observation, bit for bit: then one run says all.
+    /// True if the same test gives the same observation, bit for bit: one run is then enough.
     pub deterministic: bool,
-    /// What a search leaves out, of what the testbed can do, where its target gives it the choice: of two tests that show as
-    /// much, the one that takes a tenth of the time is the better one to try.
+    /// Values that a search leaves out although the testbed has them, where its target leaves the choice: of
+    /// two tests that show equally much, the one that takes a tenth of the time is the better one to try.
     pub quick: Option<Quick>,
 }
 
@@ -162,7 +162,7 @@ impl Capabilities {
         }
     }
 
-    /// What a test asks for that the testbed cannot do. The test itself is taken to be valid.
+    /// Settings of a test that the testbed does not have. The test itself must be valid.
     #[must_use]
     pub fn violations(&self, config: &TestConfig) -> Vec<Violation> {
         let mut check = Check::default();
@@ -258,7 +258,7 @@ impl Capabilities {
 }
 
 impl RoceSetting {
-    /// Whether a host has one of those that may be absent.
+    /// Returns true if a host has this parameter, of those that may be absent.
     const fn is_given(self, host: &Host) -> bool {
         match self {
             Self::TrafficClass => host.traffic_class.is_some(),

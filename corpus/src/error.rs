@@ -1,4 +1,4 @@
-//! What is wrong with a file: all problems of it at once, each with its place.
+//! Errors of a file: all problems of it at once, each with its place.
 
 use std::{fmt, ops::Range};
 
@@ -44,9 +44,9 @@ pub struct Problem {
     /// Path of the field (`traffic.mtu`, `event[2].psn`; entries count from 1), empty if the file
     /// as a whole or its syntax is meant.
     pub field: String,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What is allowed, or what to do.
+    /// Allowed values or remedy.
     pub help: String,
 }
 
@@ -84,16 +84,16 @@ pub struct Finding {
 pub struct ConfigErrors {
     /// Name of the file, as the caller gave it.
     pub file: String,
-    /// What is wrong: at least one, at most [`MAX_PROBLEMS`].
+    /// Problems: at least one, at most [`MAX_PROBLEMS`].
     pub problems: Vec<Problem>,
-    /// How many more problems there are.
+    /// Number of further problems.
     pub omitted: usize,
     #[serde(skip)]
     text: String,
 }
 
 impl ConfigErrors {
-    /// What was found in the text of a file, at least one finding; `unkept` counts further ones that nobody has
+    /// Errors found in the text of a file, at least one finding; `unkept` counts further ones that were not
     /// kept.
     #[must_use]
     pub fn new(file: &str, source: &str, mut findings: Vec<Finding>, unkept: usize) -> Self {

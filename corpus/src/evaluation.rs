@@ -1,4 +1,4 @@
-//! What the search remembers of a test that it ran: the test, where it came from, and what became of it.
+//! The search's record of an executed test: the test, its origin and its outcome.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ pub struct Evaluation {
     pub config: TestConfig,
     /// Where it came from.
     pub lineage: Lineage,
-    /// What became of it.
+    /// Outcome of the test.
     pub outcome: Outcome,
 }
 
@@ -31,7 +31,7 @@ pub struct Lineage {
     pub seed: u64,
 }
 
-/// What became of a test.
+/// Outcome of a test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Outcome {
     /// It ran, and its trace is complete.
@@ -43,12 +43,12 @@ pub enum Outcome {
     },
 }
 
-/// How odd a test was.
+/// Scores of a test: higher is odder.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Scores {
     /// The objectives, by name, each in [0, 1].
     pub objectives: BTreeMap<String, f64>,
-    /// What was anomalous.
+    /// Anomalies of the test.
     pub sightings: Vec<Sighting>,
     /// Keys of the reference runs that it was compared with.
     pub references: Vec<Key>,
@@ -91,7 +91,7 @@ pub struct FindingRecord {
     pub id: String,
     /// Kind of anomaly, as reports name it.
     pub kind: String,
-    /// What findings are told apart by.
+    /// Signature that distinguishes findings.
     pub signature: String,
     /// One line for people.
     pub title: String,
@@ -103,15 +103,15 @@ pub struct FindingRecord {
     pub config: TestConfig,
     /// The smallest test so far that shows it; the first one's until it is minimised.
     pub reproducer: TestConfig,
-    /// How far the reproducer has been minimised.
+    /// Degree to which the reproducer has been minimised.
     pub minimized: Minimized,
     /// Executions that minimising took.
     pub minimizer_executions: u64,
-    /// What `scoring` said of the reproducer, as a JSON document that only it reads.
+    /// Verdict of `scoring` on the reproducer, as a JSON document that only `scoring` reads.
     pub evidence: String,
 }
 
-/// How far a finding's test has been minimised.
+/// Degree to which a finding's test has been minimised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Minimized {

@@ -1,4 +1,4 @@
-//! What the readers of both file formats begin and end with.
+//! First and last steps that the readers of both file formats share.
 
 use crate::{
     check::Violation,

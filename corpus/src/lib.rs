@@ -1,4 +1,4 @@
-//! What is tested and kept: the test configuration (the genome), its TOML form, its rules, and
+//! Test configurations and their store: the test configuration (the genome), its TOML form, its rules, and
 //! Lumina YAML in and out.
 //!
 //! ```

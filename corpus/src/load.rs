@@ -20,7 +20,7 @@ pub struct Loaded {
     pub format: Format,
     /// The dialect, if it is Lumina's YAML.
     pub dialect: Option<Dialect>,
-    /// What of a Lumina file the configuration does not hold as it stands; empty for TOML.
+    /// Parts of a Lumina file that the configuration does not hold as they stand; empty for TOML.
     pub notes: Vec<ImportNote>,
 }
 

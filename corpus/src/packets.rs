@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use crate::config::{Load, Mtu, Role, Traffic, Verb};
 
-/// What every connection of a test carries: equal messages, cut into packets.
+/// Traffic of every connection of a test: equal messages, cut into packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     mtu: u32,
@@ -107,7 +107,7 @@ impl Traffic {
         self.shape().packets().saturating_mul(self.load.connections() as u64)
     }
 
-    /// Whether both hosts send data on a connection (relative QPN): Sends and Reads take turns on it.
+    /// Returns true if both hosts send data on a connection (relative QPN): Sends and Reads take turns on it.
     #[must_use]
     pub fn has_data_both_ways(&self, qpn: u32) -> bool {
         Role::ALL.into_iter().all(|role| self.load.sends_data(qpn, self.num_msgs_per_qp, role))
@@ -136,7 +136,7 @@ impl Verb {
 }
 
 impl Load {
-    /// Whether a host sends data on a connection (relative QPN) that has `messages` messages.
+    /// Returns true if a host sends data on a connection (relative QPN) that has `messages` messages.
     #[must_use]
     pub fn sends_data(self, qpn: u32, messages: u32, role: Role) -> bool {
         [Verb::Write, Verb::Read, Verb::Send]

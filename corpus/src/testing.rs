@@ -318,7 +318,7 @@ mod tests {
             let _ = config.to_lumina();
         }
 
-        /// What Lumina can say survives the way out and in again.
+        /// A configuration that Lumina can express survives the export and the import.
         #[test]
         fn lumina_gives_back_what_it_can_say(config in lumina_configs()) {
             let text = config.to_lumina().map_err(|refusals| TestCaseError::fail(refusals.to_string()))?;
@@ -335,7 +335,8 @@ mod tests {
             prop_assert_eq!(read.to_lumina(), Ok(text));
         }
 
-        /// What Lumina cannot say is refused by name; what it can say means the same packets.
+        /// A configuration that Lumina cannot express is refused by name; one that it can express means the
+        /// same packets.
         #[test]
         fn export_refuses_or_keeps_the_packets(config in configs()) {
             match config.to_lumina() {

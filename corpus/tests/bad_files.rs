@@ -10,7 +10,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/bad")
 }
 
-/// What is wrong with a file, under its bare name: the folder differs between machines.
+/// Errors of a file, under its bare name: the folder differs between machines.
 fn errors(name: &str) -> ConfigErrors {
     let mut errors = load(folder().join(name)).expect_err(name);
     name.clone_into(&mut errors.file);

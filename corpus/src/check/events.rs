@@ -36,7 +36,7 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
     overlap::check(config, check);
 }
 
-/// Whether all members of the set exist.
+/// Returns true if all members of the set exist.
 fn connections(set: &ConnectionSet, connections: u32, path: &str, check: &mut Check) -> bool {
     let path = format!("{path}.qpn");
     let mut exists = |qpn: u32, path: &str| {
@@ -137,9 +137,9 @@ fn data(event: &Event, psn: u32, iter: u32, traffic: &Traffic, path: &str, check
     }
 }
 
-/// How often a window may be retransmitted before the connection either gets on or breaks; none if
-/// there is no limit. Every packet that gets through refills the budget, so packet n can be sent
-/// at most 1 + n times this.
+/// Largest number of retransmissions of a window before the connection either advances or breaks; `None` if
+/// there is no limit. Every packet that arrives refills the budget, so packet n can be sent at most 1 + n
+/// times this.
 fn retransmissions(set: &ConnectionSet, traffic: &Traffic) -> Option<u64> {
     let retries = match u64::from(traffic.max_retransmit_retry) {
         0 => 0,
@@ -212,7 +212,7 @@ fn control(
     }
 }
 
-/// Whether any CNP can be on the wire of these connections.
+/// Returns true if any CNP can be on the wire of these connections.
 fn cnp(event: &Event, config: &TestConfig, path: &str, check: &mut Check) -> bool {
     let traffic = &config.traffic;
     let receivers: Vec<Role> = Role::ALL

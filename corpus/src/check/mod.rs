@@ -1,5 +1,5 @@
-//! What a configuration must not say. Works on the plain data, so that files and mutants are held
-//! to the same rules; whoever reads a file puts positions to the paths.
+//! Rules that a valid configuration keeps. They work on the plain data, so that files and mutants are held to
+//! the same rules; the reader of a file adds positions to the paths.
 
 mod events;
 mod hosts;
@@ -14,9 +14,9 @@ use crate::config::{TestConfig, fields::IntField};
 pub struct Violation {
     /// Path of the field (`traffic.tx-depth`, `event[2].psn`; entries count from 1).
     pub field: String,
-    /// What is wrong.
+    /// Description of the error.
     pub message: String,
-    /// What is allowed, or what to do.
+    /// Allowed values or remedy.
     pub help: String,
     /// Paths of other fields that the judgement rests on.
     pub rests_on: Vec<String>,
@@ -34,7 +34,7 @@ impl TestConfig {
         check.violations
     }
 
-    /// Whether there are no [`violations`](Self::violations).
+    /// Returns true if there are no [`violations`](Self::violations).
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.violations().is_empty()
@@ -62,7 +62,7 @@ impl Check {
         });
     }
 
-    /// Whether a number is inside the bounds of its field.
+    /// Returns true if a number is inside the bounds of its field.
     fn bounds(&mut self, path: &str, value: impl Into<u64>, field: &IntField) -> bool {
         let value = value.into();
         let allowed = field.allows(value);

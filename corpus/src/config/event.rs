@@ -1,4 +1,4 @@
-//! What the injector does to which packets.
+//! Events: the packets that the injector matches, and its actions on them.
 
 use super::{SetField, fields};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ pub struct Event {
     pub target: Target,
     /// Further packets at a fixed distance (`every`, `count`).
     pub progression: Option<Progression>,
-    /// What happens to them.
+    /// Action on them.
     pub action: Action,
 }
 
@@ -30,7 +30,7 @@ pub enum ConnectionSet {
 }
 
 impl ConnectionSet {
-    /// Whether the set holds a connection.
+    /// Returns true if the set contains a connection.
     #[must_use]
     pub fn contains(&self, qpn: u32) -> bool {
         match self {
@@ -52,7 +52,7 @@ impl ConnectionSet {
         listed.iter().copied().chain(range)
     }
 
-    /// Whether two sets share a connection.
+    /// Returns true if two sets share a connection.
     #[must_use]
     pub fn meets(&self, other: &Self) -> bool {
         match (self, other) {
@@ -63,7 +63,7 @@ impl ConnectionSet {
     }
 }
 
-/// How an event names its first packet.
+/// First packet of an event, by number or by progression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Target {
     /// A data packet (`packet = "data"`, the default): Sends and Writes of the requester, Read
@@ -76,7 +76,7 @@ pub enum Target {
     },
     /// A control packet, by its n-th occurrence on the connection.
     Control {
-        /// Which kind.
+        /// Kind of control packet.
         packet: ControlPacket,
         /// Occurrence, from 1.
         nth: u32,
@@ -122,7 +122,7 @@ pub struct Progression {
     pub count: Option<u32>,
 }
 
-/// What the injector does to a packet.
+/// Action of the injector on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Action {
     /// Lose it.
@@ -265,7 +265,7 @@ impl Points {
         (self.first..=self.last).step_by(self.step as usize)
     }
 
-    /// How many there are.
+    /// Number of members.
     #[must_use]
     pub const fn count(self) -> u32 {
         (self.last - self.first) / self.step + 1

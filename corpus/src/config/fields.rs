@@ -19,7 +19,7 @@ pub struct IntField {
 }
 
 impl IntField {
-    /// Whether `value` is inside the bounds.
+    /// Returns true if `value` is inside the bounds.
     #[must_use]
     pub const fn allows(&self, value: u64) -> bool {
         self.min <= value && value <= self.max
@@ -49,9 +49,8 @@ pub const MAX_ADDRESSES: usize = 256;
 /// Upper bound, in bytes, on names and paths (NIC, interface, workspace): Linux's `PATH_MAX`.
 pub const MAX_NAME_LEN: usize = 4096;
 
-/// How many more retransmissions than `max-retransmit-retry` an event may still name. Adaptive
-/// retransmission was measured at 13 tries where 7 were configured (Lumina §6.3), and a test
-/// must be able to point beyond that.
+/// Retransmissions beyond `max-retransmit-retry` that an event may still name. Adaptive retransmission was
+/// measured at 13 tries where 7 were configured (Lumina §6.3), and a test must be able to point beyond that.
 pub const RETRY_SLACK: u64 = 8;
 
 macro_rules! int_fields {
@@ -120,7 +119,7 @@ int_fields! {
     /// Delay of the `delay` action, in nanoseconds.
     DELAY_NS = "delay-ns", 1, 10_000_000_000, 1, "ns",
         "10 s is beyond every retransmission timeout that a test waits for";
-    /// How many later packets of its connection overtake a reordered one.
+    /// Later packets of its connection that overtake a reordered one.
     BY = "by", 1, 1024, 1, "packets", "a switch holds the packet meanwhile; buffers are finite";
     /// Extra copies that `duplicate` sends.
     COPIES = "copies", 1, 16, 1, "copies", "more would measure the link, not the NIC";

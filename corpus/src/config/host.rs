@@ -86,7 +86,7 @@ impl Default for RoceParameters {
     }
 }
 
-/// Which traffic class (0 to 7) a host's data goes out in.
+/// Traffic class (0 to 7) of a host's data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TrafficClass {
     /// One class for all connections.
@@ -125,7 +125,7 @@ pub struct Ets {
 }
 
 impl Ets {
-    /// Whether a class is served at all.
+    /// Returns true if a class has a strict priority or a weight.
     #[must_use]
     pub fn serves(&self, class: u8) -> bool {
         self.strict.contains(&class) || self.weights.get(usize::from(class)).is_some_and(|w| *w > 0)

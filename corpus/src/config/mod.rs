@@ -28,9 +28,9 @@ pub struct TestConfig {
     pub requester: Host,
     /// The host that answers them.
     pub responder: Host,
-    /// What they send.
+    /// Traffic between them.
     pub traffic: Traffic,
-    /// What happens on the way.
+    /// Events that the injector causes.
     pub events: Vec<Event>,
 }
 
@@ -55,13 +55,13 @@ impl TestConfig {
         }
     }
 
-    /// Whether some event names a connection (relative QPN).
+    /// Returns true if some event names a connection (relative QPN).
     #[must_use]
     pub fn has_events_on(&self, qpn: u32) -> bool {
         self.events.iter().any(|event| event.connections.contains(qpn))
     }
 
-    /// How many connections some event names.
+    /// Number of connections that some event names.
     #[must_use]
     pub fn connections_with_events(&self) -> usize {
         (1..=self.traffic.load.connections()).filter(|qpn| self.has_events_on(*qpn)).count()

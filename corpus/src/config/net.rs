@@ -35,10 +35,10 @@ pub enum CidrError {
     /// There is no `/`.
     #[error("has no prefix length")]
     NoPrefix,
-    /// What stands before the `/` is no IP address.
+    /// The text before the `/` is not an IP address.
     #[error("is not an IPv4 or IPv6 address")]
     Address,
-    /// What stands after the `/` is no length of the family.
+    /// The text after the `/` is not a prefix length of the address family.
     #[error("has a prefix length that is not 0 to {max}")]
     Prefix {
         /// The longest prefix of the family.

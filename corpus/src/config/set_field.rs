@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 /// A packet that does not have the field (a RETH address on an ACK) passes as it came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SetField {
-    /// Which field.
+    /// Field that is rewritten.
     pub field: HeaderField,
     /// The new value, or what is added to the old one; see [`HeaderField::is_added`] and [`HeaderField::largest`].
     pub value: u64,
 }
 
 impl SetField {
-    /// What the field becomes that had the value `old`: both are numbers of [`HeaderField::bits`] bits.
+    /// New value of a field that had the value `old`: both are numbers of [`HeaderField::bits`] bits.
     #[must_use]
     pub const fn apply(self, old: u64) -> u64 {
         let new = if self.field.is_added() { old.wrapping_add(self.value) } else { self.value };
@@ -103,8 +103,8 @@ impl HeaderField {
         u64::MAX >> (u64::BITS - self.bits())
     }
 
-    /// Whether the operand is added to what the packet has, modulo the width, as the value itself is only known when
-    /// the test runs.
+    /// Returns true if the operand is added to the packet's value, modulo the width, as the value itself is
+    /// known only when the test runs.
     #[must_use]
     pub const fn is_added(self) -> bool {
         matches!(self, Self::Psn | Self::DestQpn | Self::RethAddress | Self::RethKey | Self::Msn)

@@ -1,4 +1,4 @@
-//! What the traffic generators send.
+//! Traffic of the generators.
 
 use super::fields;
 use serde::{Deserialize, Serialize};
@@ -36,7 +36,7 @@ pub struct Traffic {
     pub initial_psn: Option<u32>,
     /// Seed of QPNs, PSNs and payload; see [`fields::SEED`].
     pub seed: u64,
-    /// How the injector counts rounds of transmission.
+    /// Counting of rounds of transmission in the injector.
     pub iter_mode: IterMode,
 }
 
@@ -86,7 +86,7 @@ impl Verb {
     }
 }
 
-/// Which verbs run on how many connections.
+/// Verbs, with the number of connections that use each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Load {
     /// `write`, `read` or `send` on every connection.
@@ -133,8 +133,8 @@ impl Load {
         }
     }
 
-    /// Whether some message of a connection (relative QPN, from 1) with `messages` messages has
-    /// the verb.
+    /// Returns true if some message of a connection (relative QPN, from 1) with `messages` messages has the
+    /// verb.
     #[must_use]
     pub fn carries(self, qpn: u32, messages: u32, verb: Verb) -> bool {
         // The pattern has a period of two messages.
@@ -170,7 +170,7 @@ impl Mtu {
     }
 }
 
-/// How the injector counts ITER, the round of transmission (Lumina §3.3).
+/// Counting of ITER, the round of transmission, in the injector (Lumina §3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum IterMode {
     /// The paper: +1 whenever a PSN is not larger than the last one; never back.

@@ -18,7 +18,7 @@ pub(super) struct LuminaEvent {
     pub(super) iter: u32,
 }
 
-/// What tells apart packets of one connection that are folded separately.
+/// Key of packets of one connection that are folded together.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
 struct Group {
     qpn: u32,

@@ -11,7 +11,7 @@ use crate::{
     source::{Format, Reader, Section},
 };
 
-/// What came out of a Lumina file.
+/// Result of importing a Lumina file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Imported {
     /// The test.
@@ -119,7 +119,7 @@ fn read(
     root.finish(&mut importer.r, &[]);
 }
 
-/// How the file calls what our paths name.
+/// Names that the file has for fields that our paths name.
 struct Names {
     num_qps: bool,
     dcqcn_enable: [bool; 2],

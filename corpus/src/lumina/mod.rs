@@ -27,7 +27,7 @@ use serde::Serialize;
 
 use crate::error::Location;
 
-/// Which of Lumina's two ways of counting a file uses.
+/// Lumina's two ways of counting, of which a file uses one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
@@ -37,14 +37,14 @@ pub enum Dialect {
     Published,
 }
 
-/// What an import did with something that our configuration does not hold as it stands.
+/// Note on a part of the file that our configuration does not hold as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImportNote {
     /// Where; none if the file does not have the field.
     pub location: Option<Location>,
     /// Path of the field in the file (`traffic.listen-port`).
     pub field: String,
-    /// What was done.
+    /// Kind of change that the import made.
     pub kind: NoteKind,
     /// Why.
     pub text: String,

@@ -19,12 +19,12 @@ pub(crate) type Names<T> = [(&'static str, T)];
 /// than a hostile file can have.
 const MAX_FINDINGS: usize = 10_000;
 
-/// What has been found out about a file so far.
+/// Fields and problems found in a file so far.
 pub(crate) struct Reader<'t> {
     text: &'t str,
     format: Format,
     findings: Vec<Finding>,
-    /// How many problems there are, those that are not kept included.
+    /// Number of problems, those that are not kept included.
     problems: usize,
     /// Where each field stands, by path.
     places: BTreeMap<String, Range<usize>>,
@@ -101,7 +101,7 @@ impl<'t> Reader<'t> {
         numbered
     }
 
-    /// Whether a field, or one that contains it, was refused.
+    /// Returns true if a field, or one that contains it, was refused.
     pub(crate) fn is_refused(&self, path: &str) -> bool {
         self.refused.contains(path) || ancestors(path).any(|path| self.refused.contains(path))
     }
@@ -111,7 +111,7 @@ impl<'t> Reader<'t> {
         self.places.get(path).or_else(|| ancestors(path).find_map(|path| self.places.get(path))).cloned()
     }
 
-    /// Whether the file has the field.
+    /// Returns true if the file has the field.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.places.contains_key(path)
     }

@@ -46,7 +46,7 @@ impl<'n> Section<'n> {
         self.entry(r, key).map(|entry| &entry.node)
     }
 
-    /// Whether some key of the table, none of `keys`, looks like a slip for `key`.
+    /// Returns true if some key of the table, none of `keys`, looks like a slip for `key`.
     pub(crate) fn has_slip_for(&self, key: &str, keys: &[&str]) -> bool {
         self.entries
             .iter()

@@ -60,7 +60,7 @@ fn finding(text: &str, error: &Error) -> Finding {
     Finding { span, field: String::new(), message, help: help.to_owned() }
 }
 
-/// Which of the limits a text is beyond.
+/// Description of the limit that a text exceeds, and the remedy.
 fn too_much(breach: &BudgetBreach) -> (String, &'static str) {
     match breach {
         BudgetBreach::Documents { .. } => {

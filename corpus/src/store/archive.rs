@@ -11,7 +11,7 @@ use super::scan::{Found, read, scan};
 use super::seal::{Seal, digest, files};
 use crate::evaluation::{Evaluation, FindingRecord};
 
-/// What can be read of a corpus, whole or damaged. Reading changes nothing.
+/// Readable contents of a corpus, whole or damaged. Reading changes nothing.
 #[derive(Debug)]
 pub struct Archive {
     files: Vec<PathBuf>,
@@ -31,7 +31,7 @@ struct Place {
     len: usize,
 }
 
-/// How the files of a corpus were found.
+/// Condition of a corpus's files when they were opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Condition {
     /// Closed, and unchanged since.
@@ -51,12 +51,12 @@ pub struct Lost {
     pub findings: u64,
     /// Summaries of reference runs; they are run again when they are needed.
     pub references: u64,
-    /// How often the newest state could not be read, so that an older one, or none, had to do: 0 or 1.
+    /// Number of times that the newest state was unreadable and an older one, or none, was used: 0 or 1.
     pub state: u64,
 }
 
 impl Lost {
-    /// Whether anything is lost.
+    /// Returns true if anything is lost.
     #[must_use]
     pub fn any(&self) -> bool {
         *self != Self::default()
@@ -172,25 +172,25 @@ impl Archive {
             was.references.saturating_sub(references) + was.counted.saturating_sub(counted);
     }
 
-    /// How its files were found.
+    /// Condition of its files when they were opened.
     #[must_use]
     pub fn condition(&self) -> Condition {
         self.condition
     }
 
-    /// What is lost.
+    /// Counts of lost records.
     #[must_use]
     pub fn lost(&self) -> Lost {
         self.lost
     }
 
-    /// Whether nothing is wrong: a corpus whose process died is whole too.
+    /// Returns true if nothing is wrong: a corpus whose process died is whole too.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.condition != Condition::Changed && !self.lost.any()
     }
 
-    /// How far the campaign is.
+    /// Progress of the campaign.
     #[must_use]
     pub fn progress(&self) -> Progress {
         self.state.progress
@@ -210,7 +210,7 @@ impl Archive {
         })
     }
 
-    /// How many reference runs are summed up.
+    /// Number of reference runs with a summary.
     #[must_use]
     pub fn references(&self) -> u64 {
         self.state.references
@@ -270,7 +270,7 @@ impl Archive {
     }
 }
 
-/// What had to be mended, for the user.
+/// Description of the repairs, for the user.
 pub(super) fn summary(path: &Path, archive: &Archive, aside: Option<&Path>) -> String {
     let (path, executions, kept) = (path.display(), archive.progress().executions, archive.kept.len());
     let Some(aside) = aside else {
@@ -288,7 +288,7 @@ pub(super) fn summary(path: &Path, archive: &Archive, aside: Option<&Path>) -> S
     )
 }
 
-/// Which steps were written whole.
+/// Steps that were written whole.
 #[derive(Debug, Default)]
 struct Steps {
     any: bool,

@@ -18,7 +18,7 @@ const ROOM: u64 = 4 << 20;
 const MAX_UNFLUSHED: usize = 256 << 10;
 /// Bytes of pages that sled holds in memory.
 const CACHE: u64 = 32 << 20;
-/// How long closing waits for sled's threads to let go of the files. They do within milliseconds.
+/// Longest wait, at closing, for sled's threads to release the files. They do within milliseconds.
 const CLOSING: Duration = Duration::from_secs(30);
 
 /// An open database.
@@ -123,7 +123,7 @@ impl Database {
         Ok(())
     }
 
-    /// Whether so much waits in memory that it has to be flushed.
+    /// Returns true if so much waits in memory that it must be flushed.
     pub(super) fn should_flush(&self) -> bool {
         self.unflushed > MAX_UNFLUSHED
     }

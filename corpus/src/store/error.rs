@@ -13,9 +13,9 @@ pub enum StoreError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What could not be done.
+        /// Operation that failed.
         what: &'static str,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The file system is full, or a quota is used up. Nothing was written; what was written before is whole.
@@ -72,7 +72,7 @@ pub enum StoreError {
     Damaged {
         /// The file or folder.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
     /// An execution was decided that was not recorded.
@@ -92,7 +92,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the disk is full, so that stopping and going on later is what to do.
+    /// Returns true if the disk is full: the remedy is to stop, and to resume later.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match self {

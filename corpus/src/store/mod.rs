@@ -30,7 +30,7 @@ pub use self::database::free_space;
 pub use self::error::StoreError;
 use crate::evaluation::{Evaluation, FindingRecord, Key};
 
-/// How far a campaign is. Written together with what it counts.
+/// Progress of a campaign. Written together with the records that it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Progress {
     /// Executions whose retention is decided: 1 to this number. Later ones may be recorded, and are not run again.
@@ -61,7 +61,7 @@ impl Progress {
     }
 }
 
-/// What is decided of one execution, written whole or not at all.
+/// Decision on one execution, written whole or not at all.
 #[derive(Debug)]
 pub struct Decision<'a> {
     /// Number of the execution; its evaluation is recorded already.
@@ -72,7 +72,7 @@ pub struct Decision<'a> {
     pub new_references: &'a [Key],
     /// Findings that are new or whose counts changed.
     pub findings: &'a [FindingRecord],
-    /// How far the campaign is with this.
+    /// Progress of the campaign with this decision.
     pub progress: Progress,
 }
 
@@ -177,7 +177,7 @@ impl Store {
         Ok(())
     }
 
-    /// How far the campaign is.
+    /// Progress of the campaign.
     ///
     /// # Errors
     /// None so far: it is held in memory.
@@ -245,7 +245,7 @@ impl Store {
         self.lock().write(&[Record::Finding(Cow::Borrowed(finding))], progress)
     }
 
-    /// What a reference run was summed up to, if it was run.
+    /// Summary of a reference run, if it was run.
     ///
     /// # Errors
     /// It cannot be read.
@@ -266,7 +266,7 @@ impl Store {
         writer.write(&[Record::Reference { key, summary: Cow::Borrowed(summary) }], progress)
     }
 
-    /// Whether a decided execution needed the reference: it is counted.
+    /// Returns true if a decided execution needed the reference, so that it is counted.
     ///
     /// # Errors
     /// The database cannot be read.

@@ -1,4 +1,4 @@
-//! What is written: records, each in a frame that can be found and trusted without the database around it.
+//! Records as written: each in a frame that can be found and trusted without the database around it.
 //!
 //! A frame is [`MAGIC`], the schema, the length and the CRC-32 of what follows, and a [`Framed`] in postcard. The
 //! database holds frames as its values, unchanged and in one piece, so that a scan of its files finds every record
@@ -40,7 +40,7 @@ pub(super) enum Record<'a> {
     Counted(Key),
 }
 
-/// How far the campaign is, and how many records of each kind there must be.
+/// Progress of the campaign, and the number of records of each kind that must exist.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct State {
     pub(super) progress: Progress,
@@ -95,7 +95,7 @@ impl Record<'_> {
 pub(super) struct Framed<'a> {
     /// Number of the step, from 1.
     pub(super) step: u64,
-    /// Which of the step's records it is, from 0 ...
+    /// Number of the record within the step, from 0 ...
     pub(super) part: u32,
     /// ... and how many there are: a step counts if all are there.
     pub(super) parts: u32,

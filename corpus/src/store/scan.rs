@@ -12,7 +12,7 @@ use super::record::{FrameError, Framed, HEADER, MAGIC};
 /// Bytes that are read at once.
 const CHUNK: usize = 1 << 20;
 
-/// What a scan comes across.
+/// Result of a scan at one place.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "what is found lives for a moment, and nobody has many")]
 pub(super) enum Found {

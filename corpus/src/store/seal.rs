@@ -17,7 +17,7 @@ const PROGRAM: &str = "lumina-fuzz corpus";
 /// The file has this size from the beginning: closing must not need room on a full disk.
 const SIZE: usize = 128;
 
-/// What a seal says.
+/// Contents of a seal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Seal {
     /// The database is in use, or was when its process died.
@@ -27,7 +27,7 @@ pub(super) enum Seal {
 }
 
 impl Seal {
-    /// Whether a folder has one, of whatever content.
+    /// Returns true if a folder has a seal, whatever its contents.
     pub(super) fn is_in(folder: &Path) -> bool {
         folder.join(NAME).is_file()
     }

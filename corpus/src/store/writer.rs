@@ -32,7 +32,7 @@ impl Writer {
         Self { database: Some(database), state, step, flushed: step, broken: false }
     }
 
-    /// How far the campaign is.
+    /// Progress of the campaign.
     pub(super) fn progress(&self) -> Progress {
         self.state.progress
     }

@@ -18,7 +18,7 @@ pub(crate) struct Contents {
 }
 
 impl Contents {
-    /// What a store says of the executions up to a number, and of their references.
+    /// Contents of a store for the executions up to a number, and for their references.
     pub(crate) fn of(store: &Store, numbers: u64) -> Self {
         let mut contents = Self {
             progress: store.progress().unwrap(),
@@ -42,7 +42,7 @@ impl Contents {
         contents
     }
 
-    /// What a corpus of so many executions holds that nobody has interrupted.
+    /// Contents of a corpus of so many executions that was never interrupted.
     pub(crate) fn uninterrupted(executions: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::create(&folder.path().join("corpus")).unwrap();

@@ -165,7 +165,7 @@ fn another_schema_is_refused_and_left_alone() {
     assert_eq!(fs::read(path.join("db/db")).unwrap(), bytes);
 }
 
-/// What an archive says of a whole corpus is what the store says; reading it changes nothing.
+/// The archive of a whole corpus has the same contents as the store; reading it changes nothing.
 #[test]
 fn an_archive_is_the_store_on_paper() {
     let folder = tempfile::tempdir().unwrap();

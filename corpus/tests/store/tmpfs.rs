@@ -17,7 +17,7 @@ use crate::samples::{evaluation, fill, write};
 /// Says in the child where its small disk is.
 const DISK: &str = "LUMINA_FUZZ_TEST_DISK";
 const DISK_SIZE: u64 = 24 << 20;
-/// What is given back when the disk is full.
+/// Space that is freed when the disk is full.
 const BALLAST: usize = 12 << 20;
 
 /// Runs the test of this name again, on a disk of [`DISK_SIZE`]. Whatever it says on stderr is an error: a thread of sled that
