@@ -1,4 +1,4 @@
-//! What is done to one packet: the actions of all events that hit it, combined.
+//! Actions on one packet: those of all events that match it, combined.
 
 use corpus::{Action, SetField};
 use dumper::{Event, Nanos};
@@ -63,13 +63,13 @@ impl Actions {
         }
     }
 
-    /// How many packets leave: 0 for a dropped one, else it and its copies.
+    /// Number of packets that leave: 0 for a dropped one, else the packet and its copies.
     #[must_use]
     pub const fn leaving(&self) -> u8 {
         if self.drop { 0 } else { 1 + self.extra_copies }
     }
 
-    /// What the mirrored packet says of them.
+    /// Event code of the mirrored packet for these actions.
     #[must_use]
     pub fn event(&self) -> Event {
         let timing = match self.timing {

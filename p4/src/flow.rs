@@ -13,7 +13,7 @@ const NEVER: u32 = u32::MAX;
 pub(crate) struct Registers {
     /// ITER.
     pub(crate) rounds: Rounds,
-    /// Whether any entry names data packets of the flow.
+    /// True if any entry names data packets of the flow.
     pub(crate) armed: bool,
     /// By [`ControlPacket`].
     control: [Occurrences; ControlPacket::NAMES.len()],

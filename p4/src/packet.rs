@@ -1,4 +1,4 @@
-//! What the pipeline looks at in a packet.
+//! Fields of a packet that the pipeline reads.
 
 use corpus::ControlPacket;
 use dumper::Psn;
@@ -7,7 +7,7 @@ use dumper::wire::{Class, Opcode, Syndrome};
 /// The headers of a packet, as far as the pipeline matches on them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// What kind of packet it is.
+    /// Kind of packet.
     pub kind: Kind,
     /// Its PSN.
     pub psn: Psn,
@@ -18,7 +18,7 @@ pub struct Packet {
 pub enum Kind {
     /// Packet of a Send or Write request, or of a Read response.
     Data {
-        /// Whether a message or response starts with it (FIRST, ONLY).
+        /// True if a message or response starts with it (FIRST, ONLY).
         starts: bool,
     },
     /// Matched by its n-th occurrence.

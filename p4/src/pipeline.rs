@@ -1,4 +1,4 @@
-//! The pipeline: a packet in, a verdict out (001 §3.3, §3.4).
+//! The pipeline: a packet in, a verdict out (Lumina §3.3, §3.4).
 
 use std::net::IpAddr;
 
@@ -25,20 +25,20 @@ pub struct Pipeline {
     released: Vec<Ticket>,
 }
 
-/// What becomes of a packet.
+/// Verdict of the pipeline on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Verdict {
-    /// What its mirrored copy carries. Every packet is mirrored as it entered.
+    /// Metadata of its mirrored copy. Every packet is mirrored as it entered.
     pub mirror: MirrorMeta,
     /// The dumper's port that the mirrored copy goes to.
     pub dumper: u32,
     /// The port that the packet itself goes to, unless it is dropped.
     pub egress: u32,
-    /// What is done to it before it leaves.
+    /// Actions on it before it leaves.
     pub actions: Actions,
     /// Given if it is held: it leaves when the ticket is handed out by [`Pipeline::take_released`] or expires.
     pub hold: Option<Ticket>,
-    /// Whether held packets leave right after it: [`Pipeline::take_released`] names them.
+    /// True if held packets leave right after it: [`Pipeline::take_released`] names them.
     pub releases: bool,
 }
 
@@ -110,8 +110,8 @@ impl Pipeline {
         expired.is_some()
     }
 
-    /// What the ports have counted: packets that entered, packets that left (copies are counted, dropped packets
-    /// are not, held ones when they are released, delayed ones at once, since nothing can stop them), and mirrored
+    /// Port counters: packets that entered, packets that left (copies are counted, dropped packets are not;
+    /// held packets when they are released, delayed ones at once, since nothing can stop them), and mirrored
     /// packets at the dumpers' ports.
     #[must_use]
     pub fn counters(&self) -> SwitchCounters {
@@ -165,7 +165,7 @@ impl Pipeline {
     }
 }
 
-/// What is done with a held packet that leaves.
+/// Verdict on a held packet that leaves.
 fn release<'a>(
     flow: FlowIndex,
     ports: &'a mut Ports,

@@ -29,12 +29,12 @@ pub struct Dumper {
 #[derive(Clone, Debug)]
 struct Turn {
     dumper: Dumper,
-    /// How much it is behind its share; all of them add up to 0 between packets.
+    /// Packets that it is behind its share; the sum over all dumpers is 0 between packets.
     credit: i64,
     mirrored: u64,
 }
 
-/// What is wrong with a list of ports.
+/// Error in a list of ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PortError {
     /// Nobody would get the mirrored packets.
@@ -107,7 +107,7 @@ impl Ports {
         turn.dumper.port
     }
 
-    /// What was counted, in the form of result folders: every port in both directions.
+    /// Counters in the form of result folders: every port in both directions.
     pub(crate) fn counters(&self) -> SwitchCounters {
         let mirrored = || self.dumpers.iter().map(|turn| (turn.dumper.port, turn.mirrored));
         let hosts = |counts: [u64; 2]| self.hosts.into_iter().zip(counts);

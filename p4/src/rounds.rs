@@ -1,4 +1,4 @@
-//! ITER, the round of transmission that a data packet belongs to (001 §3.3).
+//! ITER, the round of transmission that a data packet belongs to (Lumina §3.3).
 
 use corpus::{IterMode, Traffic};
 use dumper::Psn;
@@ -15,7 +15,7 @@ pub struct Rounds {
     /// Round of transmission, 1 to [`MAX_ITER`] + 1.
     iter: u16,
     mode: IterMode,
-    /// Whether data of the other direction takes PSNs between this one's messages.
+    /// True if data of the other direction takes PSNs between the messages of this one.
     shares_psns: bool,
 }
 
@@ -33,7 +33,7 @@ impl Rounds {
         Self { last: initial.sub(1), iter: 1, mode, shares_psns }
     }
 
-    /// What [`start`](Self::start) was told, before the first packet.
+    /// Arguments of [`start`](Self::start), before the first packet.
     pub(crate) const fn started(&self) -> (Psn, IterMode, bool) {
         (self.last.add(1), self.mode, self.shares_psns)
     }
@@ -44,10 +44,10 @@ impl Rounds {
         Self { last, iter, ..self }
     }
 
-    /// Takes the next data packet and says which round it belongs to; `starts` tells whether a message or response
-    /// starts with it. [`IterMode::Paper`] is 001 §3.3, [`IterMode::PerMessage`] the published switch program. That
-    /// program never has Sends and Reads on one connection; there, a message that starts after the last PSN is the
-    /// expected one too.
+    /// Takes the next data packet and returns its round; `starts` is true if a message or response starts
+    /// with it. [`IterMode::Paper`] is Lumina §3.3, [`IterMode::PerMessage`] the published switch program.
+    /// That program never has Sends and Reads on one connection; there, a message that starts after the last
+    /// PSN counts as the expected one too.
     #[inline]
     pub fn take(&mut self, psn: Psn, starts: bool) -> u16 {
         let again = match self.mode {

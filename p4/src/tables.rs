@@ -58,7 +58,7 @@ impl FlowIndex {
     }
 }
 
-/// What an entry matches.
+/// Match key of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Key {
     /// A data packet.
@@ -87,7 +87,7 @@ pub enum Key {
 pub struct Entry {
     /// The packets.
     pub key: Key,
-    /// What happens to them.
+    /// Actions on them.
     pub actions: Actions,
 }
 
@@ -141,7 +141,7 @@ impl Tables {
         self.data.len() + self.control_entries
     }
 
-    /// Whether there are no entries.
+    /// Returns true if there are no entries.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

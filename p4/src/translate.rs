@@ -1,5 +1,5 @@
-//! From what a test says to what the pipeline matches (001 §3.3, Figure 2): relative QPNs and PSNs become
-//! flows and PSNs of the wire, once the hosts have said what QPNs and initial PSNs they chose.
+//! Translates a test into the entries of the pipeline (Lumina §3.3, Figure 2): relative QPNs and PSNs become
+//! flows and PSNs of the wire, once both hosts have reported their QPNs and initial PSNs.
 
 use std::net::IpAddr;
 

@@ -1,4 +1,4 @@
-//! What a switch captured, as a trace.
+//! The capture of a switch, as a trace.
 
 use dumper::mirror::MirrorMeta;
 use dumper::trace::{IcrcTally, Origin, TraceBuilder, Traced};
@@ -14,14 +14,15 @@ use crate::proto::capture::{Exit as ExitMessage, Packet, Packets, Summary};
 use crate::proto::runtime::{CounterEntry, Entity, Index, entity};
 use crate::{Actions, rewrite};
 
-/// What a switch captured and counted of a test.
+/// Packets and counters of a test, as captured by a switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Captured {
     /// Every packet as it entered, and how it left where that differs.
     pub trace: Trace,
-    /// How many packets entered with the right ICRC, and with a wrong one.
+    /// Packets that entered with the right ICRC, and with a wrong one.
     pub icrc: IcrcTally,
-    /// What the ports counted. Where the capture was not complete, these numbers say so too, and the trace is invalid.
+    /// Port counters. Where the capture was not complete, these numbers show it too, and the trace is
+    /// invalid.
     pub counters: SwitchCounters,
     /// Packets that are not in the trace, as the capture was full.
     pub not_captured: u64,
@@ -38,9 +39,9 @@ pub struct Captured {
 pub struct PortUnreadable {
     /// The port's number.
     pub port: u32,
-    /// How many.
+    /// Number of such packets.
     pub packets: u64,
-    /// What was wrong with the first of them.
+    /// Fault of the first of them.
     pub first: String,
 }
 
@@ -121,7 +122,7 @@ impl Collector {
     }
 }
 
-/// How a packet left, from its bytes before and after.
+/// Exit of a packet, from its bytes before and after the switch.
 fn exit_of(packet: &Packet, exit: &ExitMessage) -> Result<Exit, Why> {
     let copies = exit.copies.try_into();
     let copies = copies.map_err(|_| Why::Protocol(format!("{} copies of a packet left", exit.copies)))?;

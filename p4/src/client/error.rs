@@ -12,7 +12,7 @@ use crate::Address;
 pub struct SwitchError {
     /// Its address.
     pub address: Address,
-    /// What was being done.
+    /// Operation that failed.
     pub doing: &'static str,
     /// Why it was not.
     pub why: Why,
@@ -29,7 +29,7 @@ pub enum Why {
     Refused {
         /// Kind of refusal, in gRPC's terms.
         code: Code,
-        /// What it said.
+        /// Message of the switch.
         message: String,
     },
     /// The switch did not answer.

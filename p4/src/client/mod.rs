@@ -30,8 +30,8 @@ use crate::switch::PORT_NUMBERS;
 use crate::{Address, Tables};
 use captured::Collector;
 
-/// How long a call may take, and the next message of a stream. Calls take milliseconds; those with a million entries
-/// take seconds on a busy machine.
+/// Longest wait for a call, and for the next message of a stream. Calls take milliseconds; those with a
+/// million entries take seconds on a busy machine.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Updates of one Write: some 300 KB.
@@ -119,7 +119,7 @@ impl SwitchClient {
         answer(self.runtime.set_forwarding_pipeline_config(request)).await.map(|_| ())
     }
 
-    /// What the switch has counted since [`program`](Self::program).
+    /// Counters of the switch since [`program`](Self::program).
     ///
     /// # Errors
     /// When the switch refuses or is lost, or hands out what cannot be read.

@@ -1,4 +1,4 @@
-//! What entries mean: flows, and events on data and control packets.
+//! Meaning of entries: flows, and events on data and control packets.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -12,7 +12,7 @@ use super::schema::{CONTROL_EVENTS, DATA_EVENTS, FLOWS, Table};
 use crate::proto::runtime::{Entity, TableEntry, Update, entity, update::Type};
 use crate::{Actions, FlowIndex, Key, Rounds, Tables, Timing};
 
-/// What tells entries apart, in the order in which they are read.
+/// Key of an entry, in the order in which entries are read.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum ItemKey {
     /// Destination address and QPN of a flow.
@@ -23,14 +23,14 @@ pub(crate) enum ItemKey {
     Control(FlowIndex, ControlPacket, u32),
 }
 
-/// What an entry says of its key.
+/// Value of an entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ItemValue {
     /// The flow, with its register of rounds before the first packet.
     Flow(FlowIndex, Rounds),
-    /// What is done to a data packet.
+    /// Actions on a data packet.
     Data(Actions),
-    /// Which control packets, and what is done to them.
+    /// Control packets that are matched, and the actions on them.
     Control(Points, Actions),
 }
 
@@ -140,7 +140,7 @@ fn encode_actions(actions: &Actions) -> Numbers {
     [&flags[..], &[u128::from(actions.extra_copies), timing, amount, field, value]].concat()
 }
 
-/// What is done to a packet: each action inside its bounds, and none contradicting another.
+/// Decodes the actions on a packet: each action inside its bounds, and none contradicting another.
 fn decode_actions(params: &[u128]) -> Result<Actions, Refusal> {
     let &[drop, ecn, corrupt, copies, timing, amount, field, value, ..] = params else {
         unreachable!("every action of events begins with these parameters, and a row has all of them");

@@ -8,13 +8,13 @@ use crate::proto::runtime::{
     field_match::FieldMatchType, table_action::Type,
 };
 
-/// What was asked for and is not done, with gRPC's code for it.
+/// Refusal of a request, with its gRPC code.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
     /// Kind of refusal, in gRPC's terms.
     pub code: Code,
-    /// What was wrong and what is allowed.
+    /// Description of the error, and the allowed values.
     pub message: String,
 }
 

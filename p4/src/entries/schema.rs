@@ -10,7 +10,7 @@ pub struct Field {
     pub name: &'static str,
     /// Its width.
     pub bits: u32,
-    /// What it says.
+    /// Description of the parameter or field.
     pub doc: &'static str,
 }
 
@@ -23,7 +23,7 @@ pub struct Action {
     pub name: &'static str,
     /// Its parameters.
     pub params: &'static [Field],
-    /// What it does.
+    /// Description of the action.
     pub doc: &'static str,
 }
 
@@ -40,7 +40,7 @@ pub struct Table {
     pub action: &'static Action,
     /// Most entries.
     pub size: usize,
-    /// What its entries are.
+    /// Description of the entries.
     pub doc: &'static str,
 }
 
@@ -51,7 +51,7 @@ pub struct Counter {
     pub id: u32,
     /// Its name.
     pub name: &'static str,
-    /// What it counts.
+    /// Description of the count.
     pub doc: &'static str,
 }
 

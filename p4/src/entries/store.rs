@@ -20,7 +20,7 @@ pub struct Store {
     lengths: [usize; TABLES.len()],
 }
 
-/// How to take an update back: what was there before.
+/// Record for undoing an update: the key, and the value before the update.
 type Undo = (ItemKey, Option<ItemValue>);
 
 impl Store {

@@ -1,4 +1,4 @@
-//! What actions do to the bytes of a real RoCEv2 frame, and how a mirrored copy is made of one.
+//! Effect of actions on the bytes of a real RoCEv2 frame, and the making of its mirrored copy.
 //!
 //! Frames come from hosts under test and may be anything: every access is checked, and a frame that does not have what
 //! is to be changed passes as it came.
@@ -56,7 +56,7 @@ fn seal(frame: &mut [u8], layout: &Layout, icrc_at: usize) {
     }
 }
 
-/// Writes mirror metadata into a frame, as a switch does to the copy for the dumpers (001 §3.4); see
+/// Writes mirror metadata into a frame, as a switch does to the copy for the dumpers (Lumina §3.4); see
 /// [`dumper::mirror`]. A frame without a whole IP header gets the addresses only.
 pub fn mirror(frame: &mut [u8], meta: MirrorMeta) {
     if let Ok(mut ethernet) = Ethernet::new_checked(&mut *frame) {

@@ -23,7 +23,7 @@ pub(super) struct Arbitration {
     highest: Option<u128>,
 }
 
-/// What is to be told to a client.
+/// Arbitration update to send to a client.
 pub(super) type Notice = (ClientId, MasterArbitrationUpdate);
 
 impl Arbitration {

@@ -1,4 +1,5 @@
-//! What controllers have asked of a switch: who is primary, which pipeline is committed, which is saved.
+//! State that controllers set on a switch: the primary controller, the committed pipeline, the saved
+//! pipeline.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -15,7 +15,7 @@ use tonic::transport::server::{Router, Server};
 /// P4Runtime's number of the one device behind a switch's address.
 pub const DEVICE_ID: u64 = 1;
 
-/// How often a client that says nothing is asked whether it is there: one whose host vanished must not stay primary.
+/// Interval of keepalives to a silent client: a client whose host vanished must not stay primary.
 const KEEPALIVE: std::time::Duration = std::time::Duration::from_secs(10);
 
 /// Both services over the state of one switch.

@@ -1,4 +1,4 @@
-//! Which frames go to the other port, as a learning bridge knows it (IEEE 802.1D).
+//! Forwarding decision for the other port, as in a learning bridge (IEEE 802.1D).
 
 use corpus::Role;
 use dumper::wire::{Ethernet, EthernetRepr, Mac};

@@ -5,7 +5,7 @@ use dumper::mirror::MirrorMeta;
 
 use super::Frame;
 
-/// How much is captured of a test. Packets beyond it pass, and are counted.
+/// Limits of the capture of a test. Packets beyond them pass, and are counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Packets.
@@ -28,16 +28,16 @@ pub struct Captured {
     pub mirror: MirrorMeta,
     /// The frame as it entered.
     pub frame: Frame,
-    /// How it left, where that is known and differs.
+    /// Exit of the packet, where it is known and differs from the entry.
     pub left: Option<Left>,
 }
 
-/// How a packet left.
+/// Exit of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Left {
     /// When, since the test began.
     pub time: Nanos,
-    /// How many.
+    /// Number of copies.
     pub copies: u8,
     /// The frame, where it differs from what entered.
     pub frame: Option<Frame>,
@@ -76,7 +76,7 @@ impl Capture {
         &self.packets
     }
 
-    /// How many packets are not there, as the capture was full.
+    /// Packets missing because the capture was full.
     #[must_use]
     pub const fn missed(&self) -> u64 {
         self.missed

@@ -41,7 +41,7 @@ impl Shared {
     }
 }
 
-/// What the ports have seen in all.
+/// Totals of the ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// Frames that came in, by [`Role`].

@@ -22,7 +22,7 @@ struct Held {
     to: Role,
     /// As it leaves.
     frame: Frame,
-    /// Whether that differs from how it entered.
+    /// True if the packet leaves otherwise than it entered.
     changed: bool,
     copies: u8,
     /// Its place in the capture, if its way out is to be noted there.
@@ -185,7 +185,7 @@ impl Injector {
     }
 }
 
-/// Whether the event's name alone does not say how the packet left.
+/// Returns true if the event's name alone does not tell how the packet left.
 const fn leaves_otherwise(mirror: MirrorMeta) -> bool {
     matches!(
         mirror.event,

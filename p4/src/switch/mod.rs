@@ -81,9 +81,9 @@ impl Losses {
 /// RoCE packets whose headers could not be read: they pass, and are not captured.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Unreadable {
-    /// How many.
+    /// Number of such packets.
     pub packets: u64,
-    /// What was wrong with the first of them.
+    /// Fault of the first of them.
     pub first: String,
 }
 
@@ -96,7 +96,7 @@ impl Unreadable {
     }
 }
 
-/// What a capture ended with.
+/// Result of a capture.
 #[derive(Clone, Debug)]
 pub struct Ended {
     /// The packets.
@@ -157,7 +157,7 @@ impl Switch {
         self.ended.clone()
     }
 
-    /// What the ports have counted since the test began.
+    /// Port counters since the test began.
     #[must_use]
     pub fn counters(&self) -> Option<SwitchCounters> {
         self.injector.as_ref().map(Injector::counters)

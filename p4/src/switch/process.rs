@@ -13,14 +13,14 @@ use super::{Limits, OpenError, Port, PortSpec, Switch};
 use crate::Address;
 use crate::server::{Control, services};
 
-/// What a switch is run with.
+/// Options of a running switch.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The requester's port, and the responder's.
     pub ports: [PortSpec; 2],
     /// Where the services are. With port 0 the system chooses one.
     pub listen: Address,
-    /// How much is captured of a test.
+    /// Limits of the capture of a test.
     pub limits: Limits,
 }
 
@@ -35,7 +35,7 @@ pub enum ProcessError {
     Listen {
         /// The address.
         address: Address,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// Another process listens there.
@@ -85,7 +85,7 @@ pub async fn run(
     ended_early.unwrap_or(Ok(())).and(totals)
 }
 
-/// What the thread ended with.
+/// Result of the thread.
 fn finished(joined: Result<io::Result<Totals>, tokio::task::JoinError>) -> Result<Totals, ProcessError> {
     Ok(joined.map_err(io::Error::other)??)
 }

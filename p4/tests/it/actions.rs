@@ -1,4 +1,4 @@
-//! What is done to a packet, and what its mirrored copy says of it.
+//! Actions on a packet, and the event in its mirrored copy.
 
 use corpus::{HeaderField, SetField};
 use dumper::{Event, Nanos};

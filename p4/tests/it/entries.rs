@@ -48,7 +48,7 @@ fn refusal(updates: &[Update]) -> (Code, String) {
     (refusal.code, refusal.message)
 }
 
-/// What is said of an insert after `change`.
+/// Refusal of an insert after `change`.
 fn refused(at: usize, change: impl FnOnce(&mut TableEntry)) -> (Code, String) {
     let mut entry = small()[at].clone();
     change(&mut entry);

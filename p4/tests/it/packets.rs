@@ -1,4 +1,4 @@
-//! Which packets are data, which are control packets.
+//! Classification of packets into data packets and control packets.
 
 use corpus::ControlPacket;
 use dumper::Psn;

@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 
 /// Longer than anything takes here, on a machine that is busy with other things.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// How long nothing is to come where nothing should.
+/// Time in which no frame may come where none should.
 const SILENCE: Duration = Duration::from_millis(100);
 
 /// A switch with two guests, requester's first. Everything ends with it.

@@ -1,4 +1,4 @@
-//! What actions do to the bytes of frames.
+//! Effect of actions on the bytes of frames.
 
 use corpus::{HeaderField, SetField};
 use dumper::mirror::MirrorMeta;

@@ -267,7 +267,7 @@ async fn writes_to_a_committed_pipeline_begin_it_anew() {
     assert_eq!(begin(&controller), 1);
 }
 
-/// What a failed Write says of each update.
+/// Codes that a failed Write gives for each update.
 fn codes(status: &Status) -> Vec<Code> {
     assert_eq!(status.code(), Code::Unknown);
     let details = rpc::Status::decode(status.details()).unwrap().details;
@@ -324,7 +324,8 @@ async fn clients_that_come_and_go_leave_room_for_others() {
     }
 }
 
-/// What a Write of many updates says of each has no room in a header; what was wrong is said all the same.
+/// The codes of a Write of many updates have no room in a header; the reason of the refusal arrives all the
+/// same.
 #[tokio::test]
 async fn a_refusal_of_many_updates_arrives() {
     let mut controller = Controller::new().await;

@@ -76,7 +76,7 @@ impl Switch {
         self.pipeline.take_released().collect()
     }
 
-    /// Which of these data packets the actions of events hit.
+    /// Data packets, of those given, that the actions of events match.
     pub(crate) fn hit(&mut self, psns: &[u32]) -> Vec<bool> {
         psns.iter().map(|psn| self.data(*psn).mirror.event != dumper::Event::None).collect()
     }

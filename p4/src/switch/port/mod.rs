@@ -20,7 +20,7 @@ pub(super) use batch::Batch;
 use packet::PacketLink;
 use unix::UnixLink;
 
-/// How long a full device queue, which does not say when it has room, is left alone.
+/// Pause before the next attempt on a full device queue, which does not report when it has room.
 const RETRY_AFTER: Nanos = Nanos::from_micros(200);
 
 /// Where a port is.
@@ -88,9 +88,9 @@ pub enum OpenError {
     System {
         /// The port.
         spec: PortSpec,
-        /// What was being done.
+        /// Operation that failed.
         what: &'static str,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
@@ -100,7 +100,7 @@ enum Link {
     Packet(PacketLink),
 }
 
-/// How far sending came.
+/// Result of a send.
 enum Sent {
     /// So many frames have gone.
     Frames(usize),
@@ -115,7 +115,7 @@ enum Sent {
 }
 
 impl Sent {
-    /// What an error of a send means.
+    /// Meaning of an error of a send.
     fn of(error: Errno) -> Self {
         match error {
             Errno::EAGAIN => Self::Full,
@@ -132,11 +132,11 @@ impl Sent {
 pub struct Port {
     link: Link,
     queue: Queue,
-    /// What holds up the queue.
+    /// Cause that holds up the queue.
     waits: Option<Waits>,
 }
 
-/// What a queue waits for.
+/// Condition that a queue waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waits {
     Writable,
