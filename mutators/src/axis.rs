@@ -6,7 +6,7 @@ use corpus::{HeaderField, Host, IterMode, Load, Mtu, TestConfig};
 
 use crate::words;
 
-/// What values of an axis are in a file, and which numbers ([`crate::Values`]) stand for them.
+/// Form of the values of an axis in a file, and the numbers ([`crate::Values`]) that stand for them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// Whole numbers: one, a list, or a range.
@@ -25,7 +25,7 @@ pub enum Kind {
     Switch,
 }
 
-/// What the values of an axis are values of.
+/// Part of a test that the values of an axis set.
 #[derive(Clone, Copy)]
 pub(crate) enum Of {
     /// A field of the test.
@@ -39,15 +39,15 @@ pub(crate) enum Of {
 /// One axis.
 #[derive(Clone, Copy)]
 pub struct Entry {
-    /// Which one.
+    /// The axis.
     pub axis: Axis,
     /// Section and key.
     pub path: &'static str,
-    /// What its values are.
+    /// Form of its values.
     pub kind: Kind,
     /// The only value, where a target lists none.
     pub default: u64,
-    /// What it means.
+    /// Meaning of the field.
     pub meaning: &'static str,
     pub(crate) of: Of,
 }

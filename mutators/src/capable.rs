@@ -9,7 +9,7 @@ use crate::space::Space;
 use crate::values::Values;
 use crate::words;
 
-/// What a testbed leaves of the values of an axis.
+/// Limit that a testbed sets to the values of an axis.
 enum Limit {
     Between(u64, u64),
     OneOf(Vec<u64>),

@@ -10,7 +10,7 @@ use crate::axis::Axis;
 use crate::show::allowed;
 use crate::space::Space;
 
-/// What a class gets of the link.
+/// Share of a class in the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Share {
     /// 0 to 7.

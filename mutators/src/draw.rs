@@ -13,9 +13,9 @@ use crate::settle::{give_addresses, operands, settle};
 use crate::space::Space;
 use crate::words;
 
-/// How often traffic is drawn that is over the cap, before it is cut down: cut tests would crowd below the cap.
+/// Draws of traffic above the cap before it is cut down: cut tests would crowd below the cap.
 const DRAWS: u32 = 8;
-/// How often an event is drawn that contradicts the others.
+/// Draws of an event that contradicts the others, before it is left out.
 const EVENT_DRAWS: u32 = 8;
 /// Most members of a list of connections.
 const LONGEST_LIST: u32 = 64;

@@ -36,7 +36,7 @@ pub struct Mutant {
     pub operators: Vec<&'static str>,
 }
 
-/// What mutation made of a test.
+/// Result of mutating a test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mutation {
     /// A different one.

@@ -38,7 +38,7 @@ pub(crate) fn allowed(kind: Kind, values: &Values) -> String {
     }
 }
 
-/// What a target may list for an axis, as a phrase.
+/// Values that a target may list for an axis, as a phrase.
 pub(crate) fn allowed_by(kind: Kind) -> String {
     match kind {
         Kind::Number(field) => format!("{}; one, a list, or {{ min = .., max = .. }}", field.range()),

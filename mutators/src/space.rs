@@ -45,12 +45,13 @@ impl Space {
         self.values[axis as usize] = values;
     }
 
-    /// Whether every test has a connection without events.
+    /// Returns true if every test has a connection without events.
     pub(crate) fn innocent(&self) -> bool {
         self[Axis::Innocent].contains(1)
     }
 
-    /// Whether the NICs of the two hosts change places from test to test, which takes two different ones.
+    /// Returns true if the NICs of the two hosts change places from test to test, which takes two different
+    /// ones.
     #[must_use]
     pub fn swaps_nics(&self) -> bool {
         self[Axis::SwapNics].contains(1)

@@ -27,7 +27,7 @@ impl Values {
         Self::List(vec![value])
     }
 
-    /// Whether `value` is one of them.
+    /// Returns true if `value` is one of them.
     #[must_use]
     pub fn contains(&self, value: u64) -> bool {
         match self {

@@ -128,7 +128,7 @@ const SMALL: &str = r#"
     value = [0, 1]
 "#;
 
-/// What a host says of traffic classes, under the names of the axes; of the weights one.
+/// Traffic classes of a host, under the names of the axes; of the weights one.
 fn classes(host: &Host) -> toml::Table {
     let ets = host.ets.clone().unwrap_or_default();
     let weights: Vec<u8> = ets.weights.iter().copied().filter(|weight| *weight > 0).collect();

@@ -90,7 +90,7 @@ fn targets_are_found_by_name_and_by_path() {
     insta::assert_snapshot!([error("noisy-neighbour"), error("mine"), error("none.toml")].join("\n"));
 }
 
-/// What other rooms do not have (any more) is said, not ignored.
+/// Words that other crates do not have (any more) are reported, not ignored.
 #[test]
 fn words_of_other_rooms_are_checked() {
     let poor = Vocabulary { kinds: &["stall"], ..VOCABULARY };

@@ -15,9 +15,9 @@ use crate::settle::{drop_faulty, fit, settle};
 use crate::space::Space;
 use crate::{Mutant, Mutation};
 
-/// How often an operator is drawn before all are tried in turn.
+/// Draws of an operator before all are tried in turn.
 const DRAWS: u32 = 16;
-/// How often each is tried in turn: what it does to a test is random.
+/// Tries of each operator in turn: its effect on a test is random.
 const TRIES: u32 = 4;
 /// One child in so many is changed by two operators, and one in so many of these by three.
 const FURTHER: u32 = 4;
@@ -28,9 +28,9 @@ const MOST: usize = 3;
 pub struct Operator {
     /// Its name, in targets and in the lineage of tests.
     pub name: &'static str,
-    /// How often it is drawn, against the others.
+    /// Weight of the operator in the draw, against the others.
     pub weight: f64,
-    /// What it does.
+    /// Description of its effect.
     pub what: &'static str,
     apply: fn(&mut Bench<'_>) -> Applied,
 }
@@ -42,7 +42,7 @@ impl PartialEq for Operator {
     }
 }
 
-/// Whether an operator has done something. What it has done is mended afterwards, and may come out as nothing.
+/// Result of an operator. A change is repaired afterwards, and the repair may undo it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Applied {
     Changed,
@@ -55,7 +55,7 @@ impl From<bool> for Applied {
     }
 }
 
-/// What operators work on.
+/// Data that operators work on.
 struct Bench<'a> {
     space: &'a Space,
     test: &'a mut TestConfig,
@@ -137,7 +137,8 @@ impl Wheel {
     }
 }
 
-/// What an operator makes of a test: valid, inside of the space, and neither that test nor the first one again.
+/// The test that an operator makes of a test: valid, inside the space, and different from that test and from
+/// the first one.
 fn try_on(
     operator: &Operator,
     space: &Space,

@@ -7,7 +7,7 @@ use corpus::{Cidr, Role, TestConfig};
 use crate::axis::Axis;
 use crate::space::Space;
 
-/// How far from the first address of a host others are looked for, in either direction.
+/// Largest distance from the first address of a host at which others are sought, in either direction.
 const REACH: u128 = 1024;
 
 pub(super) fn fit(space: &Space, test: &mut TestConfig) {

@@ -59,7 +59,7 @@ fn fit_operand(space: &Space, action: Action) -> Action {
     }
 }
 
-/// What the space has for a header field.
+/// Operands in the space for a header field.
 pub(crate) fn operands(space: &Space, field: HeaderField) -> Values {
     space[Axis::Value].cut(field.largest())
 }

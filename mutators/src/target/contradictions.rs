@@ -1,4 +1,4 @@
-//! What the values of a space must not say together.
+//! Combinations of values that a space must not have.
 
 use corpus::TestConfig;
 
@@ -24,7 +24,7 @@ struct Contradiction {
     help: &'static str,
 }
 
-/// Whether it is the only value.
+/// Returns true if it is the only value.
 fn only(space: &Space, axis: Axis, value: u64) -> bool {
     space[axis].smallest() == value && space[axis].largest() == value
 }
@@ -37,7 +37,7 @@ fn any(space: &Space, axis: Axis, values: &[u64]) -> bool {
     values.iter().any(|value| space[axis].contains(*value))
 }
 
-/// Whether some event of the space can be part of a valid test.
+/// Returns true if some event of the space can be part of a valid test.
 fn has_events(space: &Space) -> bool {
     let packets = &space[Axis::Packet];
     (0..=packets.largest()).filter(|packet| packets.contains(*packet)).any(|packet| match packet {

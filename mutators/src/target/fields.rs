@@ -41,9 +41,9 @@ pub struct Field {
     pub path: &'static str,
     /// Value of a target without a base that does not list it, as in a file.
     pub default: String,
-    /// What is allowed, as a phrase.
+    /// Allowed values, as a phrase.
     pub allowed: String,
-    /// What it means.
+    /// Meaning of the field.
     pub meaning: &'static str,
 }
 

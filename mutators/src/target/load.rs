@@ -42,7 +42,7 @@ pub struct Loaded {
     pub base: Option<Target>,
 }
 
-/// Whether this is the name of a target that comes with the program, not a path.
+/// Returns true if this is the name of a target that comes with the program, not a path.
 #[must_use]
 pub fn is_shipped(name: &str) -> bool {
     SHIPPED.iter().any(|shipped| shipped.name == name)
@@ -68,7 +68,7 @@ pub fn load_with_base(name: &str, folder: &Path, vocabulary: Vocabulary<'_>) -> 
     }
 }
 
-/// What to write in the place of a name that no target has.
+/// Help for a name that no target has: the nearest name, if any, and all shipped ones.
 pub(super) fn others(name: &str) -> String {
     let names: Vec<&str> = SHIPPED.iter().map(|shipped| shipped.name).collect();
     let meant = nearest(name, names.iter().copied()).map(|name| format!("did you mean `{name}`? "));

@@ -22,7 +22,7 @@ use crate::operators::Wheel;
 use crate::space::Space;
 use crate::{Mutation, admit, draw};
 
-/// What other rooms have, and a target may name.
+/// Words of other crates that a target may name.
 #[derive(Debug, Clone, Copy)]
 pub struct Vocabulary<'a> {
     /// Objectives (`scoring`).
@@ -31,7 +31,7 @@ pub struct Vocabulary<'a> {
     pub kinds: &'a [&'a str],
 }
 
-/// What a campaign looks for, and where.
+/// Purpose of a campaign: the anomalies it looks for, and the space it searches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     /// Name in reports.
@@ -88,10 +88,10 @@ impl Target {
         self.wheel.mutate(&self.space, parent, rng)
     }
 
-    /// The target on a testbed that cannot do everything: tests of it ask for nothing that the testbed has not.
+    /// The target on a testbed with these capabilities: its tests stay within them.
     ///
     /// # Errors
-    /// What the target asks for and the testbed cannot do at all.
+    /// Needs of the target that the testbed cannot meet at all.
     pub fn within(&self, can: &Capabilities) -> Result<Self, String> {
         Ok(Self { space: self.space.within(can)?, ..self.clone() })
     }

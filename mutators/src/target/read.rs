@@ -31,7 +31,7 @@ const TOP: &[&str] = &[
     "hosts",
     "events",
 ];
-/// What an `oracles` that means every kind says.
+/// Word in `oracles` that means every kind.
 const ALL: &str = "all";
 
 /// Reads a target that is called `stem` where its text does not say.

@@ -1,4 +1,4 @@
-//! What is wrong with the text of a target.
+//! Errors in the text of a target.
 
 use std::ops::Range;
 
@@ -69,7 +69,7 @@ impl<'t> Report<'t> {
     }
 }
 
-/// What to write for an unknown word.
+/// Help for an unknown word: the nearest known one, or the list of all.
 pub(super) fn instead(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(word) => format!("did you mean `{word}`?"),

@@ -15,7 +15,7 @@ pub struct Line {
     pub path: String,
     /// Value, as in a file.
     pub value: String,
-    /// What the field means.
+    /// Meaning of the field.
     pub meaning: &'static str,
 }
 

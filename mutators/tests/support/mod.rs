@@ -1,4 +1,4 @@
-//! What the tests of targets share.
+//! Shared parts of the tests of targets.
 
 use std::path::Path;
 
