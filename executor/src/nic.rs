@@ -1,4 +1,4 @@
-//! What stands behind the `nic` of a host: the model of a NIC, or a guest that runs a real stack.
+//! Meaning of the `nic` of a host: the model of a NIC, or a guest that runs a real stack.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::profile::{self, NicProfile, ProfileError};
 use crate::vm::Kernel;
 
-/// What a host of a test sends and receives with.
+/// NIC of a host in a test.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Nic {
     /// A simulated NIC.
@@ -33,20 +33,20 @@ impl Nic {
         format!("{GUEST}{kernel}")
     }
 
-    /// Whether this is the name of something that comes with the program, not a path.
+    /// Returns true if this is the name of a NIC that comes with the program, not a path.
     #[must_use]
     pub fn is_shipped(nic: &str) -> bool {
         guest_named(nic).is_some() || profile::is_shipped(nic)
     }
 
-    /// Whether this is the name of a guest.
+    /// Returns true if this is the name of a guest.
     #[must_use]
     pub fn is_guest(nic: &str) -> bool {
         guest_named(nic).is_some()
     }
 
-    /// What `nic` names: a guest (`rxe-6.1`), a profile that comes with the program, or (with a `/`, or ending in `.toml`)
-    /// a file that holds either, relative to `folder`.
+    /// Loads the NIC named by `nic`: a guest (`rxe-6.1`), a profile that comes with the program, or (with a
+    /// `/`, or ending in `.toml`) a file that holds either, relative to `folder`.
     ///
     /// # Errors
     /// There is no such NIC, or its file cannot be read or is wrong.
@@ -68,7 +68,7 @@ impl Nic {
         }
     }
 
-    /// What people call it.
+    /// Name in reports.
     #[must_use]
     pub fn name(&self) -> String {
         match self {

@@ -1,11 +1,11 @@
-//! What every testbed can do.
+//! Interface of every testbed.
 
 use corpus::{Capabilities, TestConfig};
 use dumper::Observation;
 
 /// Where tests are run: simulated, virtual machines, or real NICs.
 pub trait Testbed {
-    /// What it can do. A test that asks for more is refused ([`TestbedError::Config`]).
+    /// Capabilities of the testbed. A test beyond them is refused ([`TestbedError::Config`]).
     fn capabilities(&self) -> Capabilities;
 
     /// Runs one test and hands out everything that was observed of it.
@@ -38,7 +38,7 @@ pub enum TestbedError {
     /// The test did not end in its time.
     #[error("the test had not ended after {seconds} s")]
     TimedOut {
-        /// How long it was given.
+        /// Time limit of the test.
         seconds: u64,
     },
     /// The testbed itself is broken: a switch that died, an agent that cannot be reached, a full disk. The test says

@@ -72,7 +72,7 @@ pub enum Testbeds {
 pub struct WrongTestbed {
     /// The host.
     pub role: Role,
-    /// What it has.
+    /// NIC of the host.
     pub nic: String,
     /// The testbed.
     pub testbed: TestbedName,

@@ -23,7 +23,7 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// What is said of a file `nic.toml`, without its folder.
+/// Errors of a file `nic.toml`, without its folder.
 fn answer(text: &str) -> String {
     let folder = folder(&[("nic.toml", text)]);
     answer_in(&folder, "nic.toml")

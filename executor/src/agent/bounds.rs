@@ -1,4 +1,4 @@
-//! What a host may say of the messages of a test: it is somebody else's program on somebody else's machine.
+//! Limits on a host's report about the messages of a test: the agent is another program on another machine.
 
 use corpus::Traffic;
 
@@ -28,7 +28,7 @@ impl Bounds {
     /// Takes a list of messages, each by its connection and its number on it, both from 1.
     ///
     /// # Errors
-    /// What is wrong with it: the test has no such message, or not as many.
+    /// Description of the error: the test has no such message, or not as many.
     pub(super) fn take(&mut self, named: impl ExactSizeIterator<Item = (u32, u32)>) -> Result<(), String> {
         let cost = (named.len() as u64).max(1);
         self.left = self.left.checked_sub(cost).ok_or("more than there are messages")?;

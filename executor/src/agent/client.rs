@@ -9,10 +9,10 @@ use super::peer::{AgentError, Peer, Timeouts, all_of};
 use super::proto::{self, DescribeRequest, Description, KernelLogLine, KernelLogRequest};
 use super::running::RunningTest;
 
-/// How often a silent connection is asked whether the agent still lives.
+/// Interval of keepalives on a silent connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// How long the answer may take: an emulated guest on a busy machine stands still for seconds at times.
+/// Longest wait for the answer: an emulated guest on a busy machine stands still for seconds at times.
 const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(30);
 
 /// A connection to the agent of a host.
@@ -39,7 +39,7 @@ impl AgentClient {
         Ok(Self { agent: proto::agent_client::AgentClient::new(channel), peer })
     }
 
-    /// What the host has and can do.
+    /// Devices and capabilities of the host.
     ///
     /// # Errors
     /// See [`AgentError`].

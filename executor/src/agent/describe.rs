@@ -1,4 +1,4 @@
-//! What a host has and can do.
+//! Description of a host: its devices and capabilities.
 
 use super::host::{Host, kernel_release};
 use super::proto::{Description, Device, Gid, GidType, Limits, Port};

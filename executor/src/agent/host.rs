@@ -11,7 +11,7 @@ use crate::verbs::{Context, DeviceList, Verbs};
 /// Memory of messages that a test may have by default, if the host has twice as much.
 pub(super) const DEFAULT_MAX_MEMORY: u64 = 1 << 30;
 
-/// What an agent is told about its host.
+/// Options of an agent for its host.
 #[derive(Clone, Debug)]
 pub struct HostOptions {
     /// The devices that tests may use; all if there is none.

@@ -21,12 +21,12 @@ pub(super) struct Layout {
     seed: u64,
 }
 
-/// What the memory of a message holds, as against what it held at the start.
+/// Contents of a message's memory, compared with those at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Content {
     /// Bytes that changed, with those behind it that are no message's.
     pub(super) bytes: u64,
-    /// Whether each of these is the sender's.
+    /// True if each of these bytes is the sender's.
     pub(super) intact: bool,
 }
 

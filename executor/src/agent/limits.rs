@@ -1,4 +1,4 @@
-//! Whether a host can run a test: a comparison of the test with the limits of the device.
+//! Compares a test with the limits of the device, so that a host refuses a test that it cannot run.
 
 use corpus::{Role, TestConfig, Verb};
 

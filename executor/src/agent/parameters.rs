@@ -70,7 +70,7 @@ impl Knob {
     }
 }
 
-/// Which parameters a network device has.
+/// Parameters that a network device has.
 pub(super) fn available(netdev: &Path) -> Vec<Parameter> {
     let look = |knob: &Knob| match knob.files(netdev).first() {
         None => knob.absent(),
@@ -82,7 +82,7 @@ pub(super) fn available(netdev: &Path) -> Vec<Parameter> {
     KNOBS.iter().map(look).collect()
 }
 
-/// What was set, to be put back when this is dropped.
+/// Former values of the parameters that were set, restored on drop.
 #[derive(Debug, Default)]
 pub(super) struct Applied {
     /// Files and what they held, in the order in which they were written.

@@ -7,7 +7,7 @@ use tonic::{Code, Status};
 
 use super::proto::event::Event as Said;
 
-/// How long an agent may take.
+/// Time limits for an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     /// To take a connection.
@@ -23,7 +23,7 @@ impl Default for Timeouts {
     }
 }
 
-/// What an agent did not do.
+/// Failure of an agent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AgentError {
     /// It is not there, or not any more: the connection ended.
@@ -31,7 +31,7 @@ pub enum AgentError {
     Lost {
         /// Its address.
         agent: String,
-        /// What was seen.
+        /// Reason.
         reason: String,
     },
     /// It will not do what it was asked.
@@ -55,9 +55,9 @@ pub enum AgentError {
     TimedOut {
         /// Its address.
         agent: String,
-        /// What it was asked.
+        /// The request.
         asked: &'static str,
-        /// How long it was waited for.
+        /// Time until the caller gave up.
         after: Duration,
     },
     /// It says what makes no sense at this moment: it is of another version, or no agent.
@@ -65,9 +65,9 @@ pub enum AgentError {
     Unexpected {
         /// Its address.
         agent: String,
-        /// What it was asked.
+        /// The request.
         asked: &'static str,
-        /// What it said.
+        /// Reason that the agent gave.
         what: String,
     },
 }
@@ -111,8 +111,8 @@ impl Peer {
         AgentError::Unexpected { agent: self.address.clone(), asked, what }
     }
 
-    /// What a status means. One that was made here, of a broken connection, has a source; one that the agent sent has
-    /// none.
+    /// Error behind a status. A status that was made on this side, of a broken connection, has a source; one
+    /// that the agent sent has none.
     pub(super) fn error(&self, status: &Status) -> AgentError {
         let (agent, reason) = (self.address.clone(), status.message().to_owned());
         if let Some(source) = std::error::Error::source(status) {

@@ -1,4 +1,4 @@
-//! Which request is posted next: the requester's side of a test, without the requests.
+//! Order in which requests are posted: the requester's side of a test, without the requests themselves.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ struct Progress {
     /// Messages that have not completed, with the time of their posting.
     outstanding: VecDeque<(u32, Nanos)>,
     failed: bool,
-    /// Whether it waits for its turn to post.
+    /// True while the connection waits for its turn to post.
     waits: bool,
 }
 
@@ -79,7 +79,7 @@ impl Poster {
         Some(posted)
     }
 
-    /// Whether nothing is outstanding and nothing more will be posted.
+    /// Returns true if no request is outstanding and no more will be posted.
     pub(super) fn is_settled(&self) -> bool {
         self.outstanding == 0 && self.connections.iter().all(|progress| !self.may_post(progress))
     }

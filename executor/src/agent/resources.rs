@@ -1,4 +1,4 @@
-//! What a test is made of: GIDs, memory, queues and first PSNs, as it asks for them.
+//! Resources of a test: GIDs, memory, queues and first PSNs, as the test configures them.
 
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -67,7 +67,7 @@ pub(super) fn memory_of(config: &TestConfig, role: Role, layout: &Layout, pd: &R
     Ok(memory)
 }
 
-/// What the peer may do with a host's memory: what the test asks it to, and nothing else.
+/// Access rights of the peer to a host's memory: those that the test needs, and no others.
 fn access_of(config: &TestConfig, role: Role) -> Access {
     let traffic = &config.traffic;
     let carries = |verb| {

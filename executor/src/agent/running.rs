@@ -20,7 +20,7 @@ use super::proto::{
     step::Step as Asked,
 };
 
-/// What a host is to prepare for a test.
+/// Preparation of a host for a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepare<'a> {
     /// The test.
@@ -42,7 +42,7 @@ pub struct PreparedHost {
     pub endpoints: Vec<Endpoint>,
     /// Its counters at the start.
     pub counters: Counters,
-    /// What became of the RoCE parameters of the test.
+    /// Outcome of each RoCE parameter of the test.
     pub parameters: Vec<Parameter>,
     /// The ends with their memory, as the peer is told.
     ends: Vec<proto::End>,
@@ -79,20 +79,20 @@ pub struct Settled {
     pub completions: Vec<Completion>,
     /// The statuses of failures.
     pub failures: Vec<Failure>,
-    /// What had not completed by the deadline.
+    /// Requests that had not completed by the deadline.
     pub outstanding: Vec<Outstanding>,
     /// Messages that were never posted.
     pub unposted: u64,
 }
 
-/// What a host found when a test was over.
+/// Results of a host after a test.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Finished {
-    /// What is in the memory of each message that this host receives, if anything.
+    /// Data found in the memory of each message that this host receives, if any.
     pub deliveries: Vec<Delivery>,
     /// Its counters at the finish.
     pub counters: Counters,
-    /// What its stack reported beside completions.
+    /// Errors that its stack reported beside completions.
     pub errors: Vec<HostError>,
     /// Goodput of what it posted, in bits per second; none where nothing completed.
     pub goodput: Option<f64>,
@@ -121,7 +121,7 @@ pub struct RunningTest {
     deadline: Duration,
 }
 
-/// What a host says of a test.
+/// Stream of a host's reports on a test.
 enum Events {
     /// It has been asked for one; nothing is sent before this is polled.
     Asked(Pin<Box<dyn Future<Output = Result<Streaming<Event>, Status>> + Send>>),

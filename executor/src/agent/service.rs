@@ -25,17 +25,17 @@ pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Add
 /// Events of a test, and lines of the log, that may wait for the client.
 const EVENTS_AHEAD: usize = 64;
 
-/// How long the next test waits before it looks whether the client of the last one is still there: a client may end one
-/// and begin the next at once, and then the latter can be seen first.
+/// Pause of the next test before it checks that the client of the last one is still connected: a client may
+/// end one test and begin the next at once, and the agent may see the latter first.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// How long a test whose client has gone may take to be destroyed before the next one is refused.
+/// Longest time for the destruction of a test whose client has gone, before the next test is refused.
 const DESTRUCTION: Duration = Duration::from_secs(30);
 
-/// How often a silent connection is asked whether its client still lives.
+/// Interval of keepalives on a silent connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// How long the answer may take: an emulated guest on a busy machine stands still for seconds at times.
+/// Longest wait for the answer: an emulated guest on a busy machine stands still for seconds at times.
 const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(30);
 
 /// The agent of a host.
@@ -48,7 +48,7 @@ pub struct AgentService {
 #[derive(Default)]
 struct Lease {
     held: Arc<tokio::sync::Mutex<()>>,
-    /// Whether the client of the test that holds it has gone.
+    /// True once the client of the test that holds it has gone.
     abandoned: Mutex<Arc<AtomicBool>>,
 }
 

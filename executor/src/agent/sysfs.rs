@@ -1,4 +1,4 @@
-//! What the kernel shows of RDMA and network devices in files.
+//! Values of RDMA and network devices in the kernel's files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -70,7 +70,7 @@ impl CounterFiles {
         (files, counters)
     }
 
-    /// What they hold now.
+    /// Current values of the counters.
     pub(super) fn read(&self) -> Counters {
         let numbers = |files: &[CounterFile]| {
             files.iter().filter_map(|(name, file)| Some((name.clone(), number_in(file)?))).collect()

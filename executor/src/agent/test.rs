@@ -1,4 +1,4 @@
-//! What a test has on its host: QPs, memory, parameters. Everything is destroyed when it is dropped.
+//! Resources of a test on its host: QPs, memory, parameters. All are destroyed when it is dropped.
 
 use std::fmt::Display;
 use std::rc::Rc;
@@ -266,7 +266,7 @@ impl Test {
         self.counter_files.read()
     }
 
-    /// What the memory of a message (both from 0) holds, if this host is the one that receives it.
+    /// Data found in the memory of a message (both numbers from 0), if this host is the one that receives it.
     pub(super) fn delivery(&self, connection: u32, message: u32) -> Option<proto::Delivery> {
         let verb = self.config.traffic.load.verb(connection + 1, message);
         if verb.data_sender() == self.role {

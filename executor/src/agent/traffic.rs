@@ -25,11 +25,11 @@ const POSTED_AT_ONCE: usize = 64;
 /// Completions, or outstanding messages, in one message to the client.
 const REPORTED_AT_ONCE: usize = 512;
 
-/// How long nothing may happen before the thread looks around by itself, in case a wake-up was lost: a driver under
-/// test may well lose one.
+/// Longest idle time before the thread polls, in case a wake-up was lost: a driver under test may well lose
+/// one.
 const LOOK_AROUND: Duration = Duration::from_millis(500);
 
-/// What a host does in a test.
+/// Role of a host in a test.
 pub(super) enum Traffic {
     Requester(Requester),
     Responder(Responder),
@@ -88,7 +88,7 @@ impl Traffic {
         Ok(Self::Responder(responder))
     }
 
-    /// What arrived of a message, as the application was told: a Send is there when its Receive has completed.
+    /// Delivery of a message as the application sees it: a Send has arrived when its Receive has completed.
     pub(super) fn told(&self, found: proto::Delivery) -> proto::Delivery {
         let Self::Responder(responder) = self else { return found };
         let receives = &responder.connections[found.connection as usize - 1];
@@ -230,7 +230,8 @@ impl Responder {
 /// `IBV_WC_WR_FLUSH_ERR`: what becomes of requests that an error of their QP leaves behind.
 const FLUSHED: u32 = 5;
 
-/// How long completions are taken that are there when the test ends: a stack under test may well have no end of them.
+/// Longest time for taking the completions that are there when the test ends: a stack under test may deliver
+/// them without end.
 const LAST_COMPLETIONS: Duration = Duration::from_secs(1);
 
 /// Runs a test's traffic until the client asks for its end.

@@ -12,7 +12,7 @@ use super::fields::{Bounds, FIELDS, Field, Kind, LONGEST_LIST};
 pub(super) struct Checked {
     /// The fields that it lists.
     pub(super) table: Table,
-    /// What its key `base` says, and where.
+    /// Value of the profile's key `base`, with its place.
     pub(super) base: Option<(String, Range<usize>)>,
 }
 
@@ -265,7 +265,7 @@ fn keys_of(section: &str) -> Vec<&'static str> {
     keys
 }
 
-/// What to write for an unknown key.
+/// Help for an unknown key: the nearest known one, or the list of all.
 fn instead(section: &str, key: &str) -> String {
     let keys = keys_of(section);
     if let Some(key) = nearest(key, keys.iter().copied()) {

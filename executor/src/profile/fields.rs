@@ -42,7 +42,7 @@ pub struct Bounds<T> {
 }
 
 impl<T: Copy + PartialOrd + Display> Bounds<T> {
-    /// Whether `value` is inside; not a number is outside.
+    /// Returns true if `value` is inside the bounds; NaN is outside.
     pub fn allows(&self, value: T) -> bool {
         self.min <= value && value <= self.max
     }
@@ -52,7 +52,7 @@ impl<T: Copy + PartialOrd + Display> Bounds<T> {
     }
 }
 
-/// What a field holds.
+/// Type and bounds of a field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Kind {
     /// One line of text of at most so many characters.
@@ -84,11 +84,11 @@ pub enum Kind {
 pub struct Field {
     /// Its sections and key, as in `link.rate-gbps`.
     pub path: &'static str,
-    /// What it holds.
+    /// Type and bounds.
     pub kind: Kind,
     /// Unit, empty for plain counts.
     pub unit: &'static str,
-    /// What it means.
+    /// Meaning of the field.
     pub meaning: &'static str,
     /// Where the bounds come from; empty where there are none.
     pub why: &'static str,
@@ -121,7 +121,7 @@ impl Field {
         FIELDS.iter().find(|field| field.path == path)
     }
 
-    /// What is allowed, as a phrase: `1 to 800 Gb/s`.
+    /// Allowed values, as a phrase: `1 to 800 Gb/s`.
     pub fn allowed(&self) -> String {
         let unit = if self.unit.is_empty() { String::new() } else { format!(" {}", self.unit) };
         match self.kind {
@@ -149,7 +149,7 @@ impl Field {
         }
     }
 
-    /// What a conforming NIC may have, as a phrase; empty where all that is allowed is.
+    /// Values of a conforming NIC, as a phrase; empty if every allowed value conforms.
     pub fn conformant(&self) -> String {
         fn range<T: Copy + PartialOrd + Display>(bounds: Bounds<T>) -> String {
             match bounds.conformant {
@@ -169,7 +169,7 @@ impl Field {
         }
     }
 
-    /// Whether a value that is allowed is also one that a conforming NIC may have.
+    /// Returns true if an allowed value is also one of a conforming NIC.
     pub(super) fn conforms(&self, value: &Value) -> bool {
         match self.kind {
             Kind::Int(bounds) | Kind::IntSpan(bounds) => {

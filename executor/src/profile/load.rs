@@ -12,7 +12,7 @@ use super::check::{Checked, check};
 /// Profiles that a base may be away from the one that names it, so that a chain of files ends.
 const MAX_DEPTH: usize = 8;
 
-/// What a profile starts from that does not say.
+/// Base of a profile that names none.
 const ROOT: &str = "reference";
 
 /// A profile that comes with the program.
@@ -43,11 +43,11 @@ pub struct ProfileError(pub ConfigErrors);
 pub struct Loaded {
     /// The profile, every field of it.
     pub profile: NicProfile,
-    /// What it starts from; none of `reference`.
+    /// Base of the profile; `None` for `reference`.
     pub base: Option<Base>,
 }
 
-/// What a profile starts from.
+/// Base of a profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Base {
     /// Name or path, as the profile's text has it.
@@ -56,7 +56,7 @@ pub struct Base {
     pub profile: NicProfile,
 }
 
-/// Whether this is the name of a profile that comes with the program, not a path.
+/// Returns true if this is the name of a profile that comes with the program, not a path.
 #[must_use]
 pub fn is_shipped(nic: &str) -> bool {
     SHIPPED.iter().any(|shipped| shipped.name == nic)
@@ -129,7 +129,7 @@ impl Source {
         })
     }
 
-    /// Whether both are the same text, whatever way their paths go.
+    /// Returns true if both have the same text, by whichever path they were found.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::File(one), Self::File(other)) => {

@@ -108,7 +108,7 @@ impl Default for PerVerb {
 pub struct NicProfile {
     /// Name in reports.
     pub name: String,
-    /// What it models, for `nics list`.
+    /// The NIC that the profile models, for `nics list`.
     pub description: String,
     /// Where its figures come from, and which of them are assumptions.
     pub source: String,
@@ -116,9 +116,9 @@ pub struct NicProfile {
     pub link: Link,
     /// The software that drives it.
     pub host: HostSoftware,
-    /// How it sends.
+    /// Behaviour in sending.
     pub transmit: Transmit,
-    /// How it receives.
+    /// Behaviour in receiving.
     pub receive: Receive,
     /// The part that posts requests.
     pub requester: RequesterProfile,
@@ -132,7 +132,7 @@ pub struct NicProfile {
     pub adaptive: Adaptive,
     /// Loss recovery that takes a scarce context of the receive pipeline.
     pub slow_path: SlowPath,
-    /// What packets of new QPs cost that have MigReq clear.
+    /// Cost of packets of new QPs that have MigReq clear.
     pub apm: Apm,
     /// Notification point of DCQCN.
     pub notification: Notification,
@@ -188,7 +188,7 @@ impl Default for HostSoftware {
     }
 }
 
-/// How a NIC sends.
+/// Behaviour of a NIC in sending.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Transmit {
@@ -209,7 +209,7 @@ impl Default for Transmit {
     }
 }
 
-/// How a NIC receives.
+/// Behaviour of a NIC in receiving.
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Receive {
@@ -241,11 +241,11 @@ pub struct RequesterProfile {
 pub struct ResponderProfile {
     /// From a request to its ACK, in ns.
     pub ack_ns: Span<u64>,
-    /// Whether ACKs that wait to be sent are merged into one for the latest PSN (coalescing).
+    /// True if ACKs that wait to be sent are merged into one for the latest PSN (coalescing).
     pub merge_acks: bool,
     /// An ACK after so many packets even without AckReq; 0 for never.
     pub ack_every: u32,
-    /// Whether duplicates without AckReq are acknowledged again too.
+    /// True if duplicates without AckReq are acknowledged again too.
     pub reack_all: bool,
 }
 
@@ -255,7 +255,7 @@ impl Default for ResponderProfile {
     }
 }
 
-/// How fast losses are made up for, as the Lumina paper takes it apart (001 §6.1).
+/// Speed of retransmission, in the phases of the Lumina paper (Lumina §6.1).
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Retransmission {
@@ -265,7 +265,7 @@ pub struct Retransmission {
     pub nack_reaction_ns: PerVerb,
     /// Further packets out of order that a NAK waits for before it is made; 0 for none.
     pub confirmation_packets: u32,
-    /// How long it waits for them.
+    /// Longest wait for them, in ns.
     pub confirmation_ns: Span<u64>,
 }
 
@@ -289,7 +289,7 @@ pub struct TimeoutProfile {
     pub first: Span<f64>,
     /// Every further one.
     pub further: Span<f64>,
-    /// Whether a retransmission that a NAK asked for starts the timer again.
+    /// True if a retransmission that a NAK requested restarts the timer.
     pub restart_on_nak: bool,
 }
 
@@ -299,9 +299,9 @@ impl Default for TimeoutProfile {
     }
 }
 
-/// Adaptive retransmission (001 §6.3): the ACK timer follows a schedule and not its configuration, and requests are
-/// retried more often than configured. In force where the host's `adaptive-retrans` is on; a NIC without schedules does not
-/// have it.
+/// Adaptive retransmission (Lumina §6.3): the ACK timer follows a schedule and not its configuration, and
+/// requests are retried more often than configured. In force where the host's `adaptive-retrans` is on; a NIC
+/// without schedules does not have it.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Adaptive {
@@ -312,14 +312,14 @@ pub struct Adaptive {
     pub extra_retries: Vec<u32>,
 }
 
-/// Path migration of packets with MigReq clear (001 §6.2.3): the first packet of a QP that has it takes a context for a
-/// while. A packet that finds none free stops all that arrive behind it.
+/// Path migration of packets with MigReq clear (Lumina §6.2.3): the first packet of a QP that has it takes a
+/// context for a while. A packet that finds none free stops all that arrive behind it.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Apm {
     /// Contexts; 0 where MigReq means nothing.
     pub contexts: u32,
-    /// How long a QP keeps its context, in ns.
+    /// Time for which a QP keeps its context, in ns.
     pub resolve_ns: Span<u64>,
 }
 
@@ -356,7 +356,7 @@ impl From<Verb> for corpus::Verb {
     }
 }
 
-/// What shares one CNP interval.
+/// Scope of one CNP interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CnpScope {
@@ -369,17 +369,18 @@ pub enum CnpScope {
     Port,
 }
 
-/// Notification point: ECN-marked packets in, CNPs out (annex A17.9.3; 001 §6.3).
+/// Notification point: ECN-marked packets in, CNPs out (annex A17.9.3; Lumina §6.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Notification {
     /// Shortest time between two CNPs that the NIC keeps whatever is configured, in µs.
     pub hidden_interval_us: u64,
-    /// Whether `min-time-between-cnps` of the host is obeyed.
+    /// True if the NIC obeys the host's `min-time-between-cnps`.
     pub configurable: bool,
-    /// What shares one interval.
+    /// Scope of one interval.
     pub scope: CnpScope,
-    /// Whether packets out of order make CNPs like marked ones, where the host's `slow-restart` is on (lossy RoCE).
+    /// True if packets out of order cause CNPs like marked ones, where the host's `slow-restart` is on (lossy
+    /// RoCE).
     pub on_loss: bool,
 }
 

@@ -74,7 +74,7 @@ pub struct Quirks {
 }
 
 impl Quirks {
-    /// Whether there are none, so that the NIC conforms.
+    /// Returns true if there are none, so that the NIC conforms.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()

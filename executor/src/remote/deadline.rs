@@ -1,4 +1,4 @@
-//! How long a test may take.
+//! Time limits of a test.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,10 +7,10 @@ use corpus::{Action, TestConfig, Traffic, Verb};
 use dumper::timers::rnr_wait;
 use p4::{Actions, Entry, Key, Tables};
 
-/// How long hosts are waited for.
+/// Time limits for hosts.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// What every test may take: posting, a few packets.
+    /// Part of the limit that every test gets: posting, a few packets.
     pub base: Duration,
     /// An ACK timer expires after so many times its setting, at the latest; 4 at most (IBA vol. 1, 9.7.6.1.3).
     pub latest: u32,
@@ -43,8 +43,8 @@ pub(super) fn of(config: &TestConfig, tables: &Tables, patience: Patience) -> Du
     waits.into_iter().fold(patience.base + moving, Duration::saturating_add).min(LONGEST)
 }
 
-/// What RNR NAKs may cost: a wait for each Send of a connection for which no Receive is there yet, and those until its QP
-/// fails.
+/// Longest delay that RNR NAKs may cause: a wait for each Send of a connection for which no Receive is posted
+/// yet, and the waits until its QP fails.
 fn not_ready(traffic: &Traffic) -> Duration {
     if traffic.recv_depth >= traffic.tx_depth {
         return Duration::ZERO;

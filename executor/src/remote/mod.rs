@@ -15,7 +15,7 @@ use tokio::time::sleep;
 pub use self::deadline::Patience;
 use crate::agent::{AgentClient, AgentError, Finished, Prepare, PreparedHost, RunningTest, Settled};
 
-/// How long no packet has to come before none is on its way: an ACK that crosses an emulated host.
+/// Silence after which no packet is taken to be under way: longer than an ACK takes across an emulated host.
 const DRAIN: Duration = Duration::from_millis(5);
 
 /// So many times that is waited for, at most: the answers to what timers of a busy host have repeated, and of no QP without
@@ -29,7 +29,7 @@ pub struct Remote {
     pub agents: [AgentClient; 2],
     /// The switch, of which this is the primary client.
     pub switch: SwitchClient,
-    /// How long the hosts are waited for.
+    /// Time limits for the hosts.
     pub patience: Patience,
 }
 
@@ -39,9 +39,9 @@ pub enum RemoteError {
     /// A host.
     #[error("the {} host: {source}", role.name())]
     Agent {
-        /// Which.
+        /// The host.
         role: Role,
-        /// What it did not do.
+        /// Failure of its agent.
         source: AgentError,
     },
     /// The switch.
@@ -205,7 +205,7 @@ fn put_capture(captured: Captured, observed: &mut Observation) {
     observed.switch = Some(captured.counters);
 }
 
-/// What the switch lost of its own accord, in words: a test with such losses says nothing about its hosts.
+/// Losses of the switch's own, in words: a test with such losses tells nothing of its hosts.
 fn losses_of(captured: &Captured) -> Option<String> {
     let Captured { losses, not_captured, .. } = captured;
     let mut lost: Vec<String> = losses

@@ -1,5 +1,5 @@
-//! What agents say beside completions and counters, and the switch beside its trace, as lines of the hosts' logs: for who
-//! reads a result, and for the analyzer of logs.
+//! Reports of agents beside completions and counters, and of the switch beside its trace, as lines of the
+//! hosts' logs: for the reader of a result, and for the analyzer of logs.
 
 use dumper::LogLine;
 use dumper::observation::kernel::{AGENT, UNFOUNDED_COMPLETION};

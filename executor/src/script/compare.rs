@@ -49,7 +49,7 @@ struct Matcher<'a> {
     script: &'a Script,
     seen: Seen<'a>,
     timeout: Nanos,
-    /// Whether the trace tells what the injector did.
+    /// True if the trace shows the injector's actions.
     shows_events: bool,
     /// The next packet of the trace.
     next: usize,
@@ -181,7 +181,7 @@ impl Matcher<'_> {
         self.note(line.at, what, Some(line), Some(self.next));
     }
 
-    /// What may differ without its being another packet.
+    /// Compares the fields in which a packet may differ from its line and still be the packet of that line.
     fn check(&mut self, line: &Packet, seen: &Packet, since: Option<usize>) {
         let at = self.next;
         for (field, expected) in &line.fields {
@@ -233,19 +233,19 @@ pub(super) fn event_of(actions: &[Placed<Action>]) -> Event {
     }
 }
 
-/// Whether the packet is the line's, whatever its other fields.
+/// Returns true if the packet is the line's, whatever its other fields.
 fn is(line: &Packet, seen: &Packet) -> bool {
     let psn = line.fields.get(&Field::Psn);
     (line.direction, line.name, line.qp) == (seen.direction, seen.name, seen.qp)
         && psn.is_none_or(|psn| seen.fields.get(&Field::Psn) == Some(psn))
 }
 
-/// Whether the packet is the line's in all fields.
+/// Returns true if the packet is the line's in all fields.
 fn fits(line: &Packet, seen: &Packet) -> bool {
     is(line, seen) && line.fields.iter().all(|(field, value)| seen.fields.get(field) == Some(value))
 }
 
-/// What makes it another packet.
+/// Difference that makes it another packet.
 fn difference(line: &Packet, seen: &Packet) -> String {
     let way = |direction| match direction {
         Direction::ToResponder => "to the responder (>)",

@@ -228,7 +228,7 @@ fn value(value: &Placed<String>) -> Result<(String, usize), Problem> {
     Ok((format!("\"{text}\""), 1))
 }
 
-/// Whether a text may stand in a setting without quotes.
+/// Returns true if a text may stand in a setting without quotes.
 pub(super) fn needs_no_quotes(text: &str) -> bool {
     is_plain(text) && !text.is_empty() && !text.starts_with('#') && !is_toml(text)
 }

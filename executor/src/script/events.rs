@@ -92,11 +92,11 @@ pub(super) fn to_packet(kind: ControlKind) -> ControlPacket {
     }
 }
 
-/// What the injector counts together: a connection, whether towards the responder, and which kind of control
-/// packet (none for data).
+/// Key of packets that the injector counts together: the connection, true if towards the responder, and the
+/// kind of control packet (`None` for data).
 pub(super) type Key = (u32, bool, Option<ControlKind>);
 
-/// What a packet is counted with, if the injector counts it.
+/// Key that a packet is counted under, if the injector counts it.
 pub(super) fn key(packet: &Packet) -> Option<Key> {
     let counted = packet.name.class().is_data() || packet.name.control().is_some();
     counted.then(|| counted_at(packet.qp, packet.direction == Direction::ToResponder, packet.name.control()))
@@ -107,7 +107,7 @@ pub(super) fn counted_at(qp: u32, forth: bool, control: Option<ControlKind>) -> 
     (qp, forth || control == Some(ControlKind::Cnp), control)
 }
 
-/// How many lines of a step are counted together: more than one in a group come in an order that is not known.
+/// Number of a step's lines with the same key: two or more of one key come in an unknown order.
 fn racing(packets: &[Packet]) -> BTreeMap<Key, usize> {
     let mut lines = BTreeMap::new();
     for key in packets.iter().filter_map(key) {
@@ -116,12 +116,12 @@ fn racing(packets: &[Packet]) -> BTreeMap<Key, usize> {
     lines
 }
 
-/// Whether a packet is the first of a message.
+/// Returns true if a packet is the first of a message.
 pub(super) const fn starts(class: Class) -> bool {
     matches!(class, Class::Request(_, position) | Class::ReadResponse(position) if position.starts())
 }
 
-/// What has been counted by a line of the script.
+/// Count up to a line of the script.
 #[derive(Clone, Copy)]
 enum Count {
     /// Data packets.

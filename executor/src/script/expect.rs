@@ -96,7 +96,7 @@ fn status_name(status: CompletionStatus) -> &'static str {
     STATUSES.iter().find(|(_, known)| *known == status).map_or("", |(name, _)| *name)
 }
 
-/// What is wrong with the messages that are named: none of them may be without completion.
+/// Mismatch of the completions of the named messages: none of the messages may be without one.
 fn completions(
     qp: Option<u32>,
     messages: Option<Messages>,

@@ -19,7 +19,7 @@ pub struct Mismatch {
     pub file: String,
     /// The line that does not hold.
     pub at: At,
-    /// What differs: the field, what was expected, what was seen.
+    /// The difference: the field, the expected value, the observed one.
     pub what: String,
     /// The packet that the script says, in its words.
     pub expected: Option<String>,

@@ -26,7 +26,7 @@ use crate::{Testbed, TestbedError};
 pub struct Outcome {
     /// The test that it describes.
     pub config: TestConfig,
-    /// What was observed.
+    /// Observation of the test.
     pub observation: Observation,
     /// Where that is not what the script says; empty if the script passed.
     pub mismatches: Vec<Mismatch>,

@@ -96,7 +96,7 @@ impl<'a> Events<'a> {
         Self { all: &config.events, single, beside: vec![false; config.events.len()] }
     }
 
-    /// What the test does to this packet alone, if that is what was `seen` to be done to it.
+    /// Actions of the test on this packet alone, if `seen` confirms that they happened to it.
     fn of_packet(
         &mut self,
         packet: &Packet,
@@ -170,8 +170,8 @@ fn injection(event: &Event) -> Injection {
     }
 }
 
-/// What differs from a test file that says nothing, besides what the post line says: the canonical text has one
-/// key a line.
+/// Settings that differ from the defaults of a test file, besides those of the post line: the canonical text
+/// has one key a line. key a line.
 fn settings(config: &TestConfig) -> Vec<Setting> {
     let plain = TestConfig::default();
     let (requester, responder) = (&config.requester.nic, &config.responder.nic);
@@ -258,12 +258,12 @@ fn expectations(config: &TestConfig, observation: &Observation) -> Vec<Expectati
     expected.into_iter().map(|expected| Expectation { at: Default::default(), expected }).collect()
 }
 
-/// Whether a name stands in a script as it is.
+/// Returns true if a name stands in a script without quotes.
 fn is_word(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('#') && !name.contains(|c: char| c.is_whitespace() || c == '"')
 }
 
-/// How messages ended: in one line if all ended alike, else in ranges.
+/// Completions of messages: one line if all have the same status, else ranges.
 fn completions(config: &TestConfig, observation: &Observation) -> Vec<Expected> {
     let (connections, messages) = (config.traffic.load.connections(), config.traffic.num_msgs_per_qp);
     let ends: BTreeMap<(u32, u32), _> = observation

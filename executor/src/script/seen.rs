@@ -1,4 +1,5 @@
-//! What was seen, in the words of scripts: connections and PSNs are relative, rounds and occurrences counted.
+//! Observed packets in the words of scripts: connections and PSNs are relative, rounds and occurrences
+//! counted.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -82,7 +83,7 @@ impl<'a> Seen<'a> {
         self.shape.locate(record.psn.relative_to(flow.initial)).map(|place| place.message)
     }
 
-    /// How many packets there are.
+    /// Number of packets.
     pub(super) fn len(&self) -> usize {
         self.packets.len()
     }
@@ -101,7 +102,7 @@ impl<'a> Seen<'a> {
         self.record(at).time
     }
 
-    /// What the injector did to the packet.
+    /// Action of the injector on the packet.
     pub(super) fn event(&self, at: usize) -> Event {
         self.record(at).event()
     }
@@ -191,7 +192,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Which direction of which connection each flow of the trace is.
+/// Connection and direction of each flow of the trace.
 fn flows(observation: &Observation) -> Vec<Option<Flow>> {
     let trace = &observation.trace;
     let mut ends: BTreeMap<(IpAddr, IpAddr, u32), (u32, Direction)> = BTreeMap::new();

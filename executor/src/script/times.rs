@@ -11,7 +11,7 @@ pub(super) fn timeout(traffic: &Traffic) -> Nanos {
     ack_timeout(traffic.min_retransmit_timeout).unwrap_or(Nanos::ZERO)
 }
 
-/// What is wrong with the times of a script.
+/// Errors in the times of a script.
 pub(super) fn problems(script: &Script, traffic: &Traffic) -> Vec<Problem> {
     let timeout = timeout(traffic);
     let mut problems = Vec::new();

@@ -1,4 +1,5 @@
-//! What is to happen later, by time; things of the same time in the order in which they were noted.
+//! Calendar of what will happen, by time; entries of the same time come in the order in which they were
+//! added.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

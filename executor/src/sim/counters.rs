@@ -1,4 +1,4 @@
-//! What NICs count, under their vendors' names.
+//! Counters of NICs, under their vendors' names.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -16,7 +16,7 @@ use super::random::draw;
 use super::rewrite::rewrite;
 use crate::profile::{Link, Span};
 
-/// What the event injector adds to the way of a packet: under 0.4 µs (001 §5).
+/// Latency that the event injector adds to the way of a packet: under 0.4 µs (Lumina §5).
 const SWITCH_LATENCY: Nanos = Nanos(300);
 
 /// One host's cable, and the way from it into the host.
@@ -80,7 +80,7 @@ struct Held {
     record: usize,
 }
 
-/// What the switch does later.
+/// Later action of the switch.
 enum Later {
     Depart(Held),
     Expire(Ticket),

@@ -14,7 +14,7 @@ pub(super) struct Packet {
     pub(super) opcode: Opcode,
     /// Packet sequence number.
     pub(super) psn: Psn,
-    /// Whether an acknowledgement is asked for.
+    /// True if the sender requests an acknowledgement (AckReq).
     pub(super) ack_req: bool,
     /// Backward congestion notification, of CNPs.
     pub(super) becn: bool,
@@ -28,12 +28,12 @@ pub(super) struct Packet {
     pub(super) aeth: AethRepr,
     /// RDMA header.
     pub(super) reth: RethRepr,
-    /// What the payload is: the address, in the memory of the side that has the data, of its first byte. Every byte
-    /// of a test is told apart by its address, so that nothing need be filled and compared.
+    /// Identity of the payload: the address, in the memory of the side that has the data, of its first byte.
+    /// The address of a byte identifies it, so that nothing need be filled and compared.
     pub(super) content: u64,
-    /// Whether the ICRC is wrong.
+    /// True if the ICRC is wrong.
     pub(super) corrupt: bool,
-    /// Whether its receiver throws it away for what its headers say, before any QP sees it (IBA vol. 1, 9.6.1.1 and
+    /// True if the receiver discards it for its headers before any QP sees it (IBA vol. 1, 9.6.1.1 and
     /// 10.9.3).
     pub(super) undeliverable: bool,
     /// Length of its frame without FCS, in bytes; 0 until it is sent.
@@ -46,7 +46,7 @@ const HEADERS: u32 = 14 + 20 + 8 + 12 + 4;
 /// Ethernet, IPv6, UDP, BTH and ICRC, in bytes.
 const HEADERS_V6: u32 = HEADERS + 20;
 
-/// What a frame takes on the cable besides its bytes: preamble, FCS and the gap between frames (IEEE 802.3).
+/// Bytes of a frame on the cable besides its own: preamble, FCS and the gap between frames (IEEE 802.3).
 const CABLE_OVERHEAD: u32 = 8 + 4 + 12;
 
 impl Packet {
@@ -55,7 +55,7 @@ impl Packet {
         let headers = if ipv6 { HEADERS_V6 } else { HEADERS };
         headers + self.opcode.extensions_len() as u32 + u32::from(self.payload).next_multiple_of(4)
     }
-    /// What its frame takes on the cable, in bytes.
+    /// Bytes of its frame on the cable.
     pub(super) const fn cable_len(&self) -> u32 {
         self.frame_len + CABLE_OVERHEAD
     }

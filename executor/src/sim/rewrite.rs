@@ -1,5 +1,5 @@
-//! What the injector makes of a packet whose header field it rewrites: here packets are structs, so what a receiver would
-//! read from the bytes is worked out.
+//! Effect of the injector's rewriting of a header field: here packets are structs, so the receiver's reading
+//! of the bytes is computed.
 
 use corpus::{HeaderField, SetField};
 use dumper::wire::{AethRepr, Class, Opcode, Syndrome};
@@ -13,7 +13,8 @@ const ALIEN: u64 = 0;
 const ETHERNET: u32 = 14;
 const IP: [u32; 2] = [20, 40];
 
-/// What the low 15 bits of a partition key must be (IBA vol. 1, 10.9.3): all packets here have the default partition's.
+/// Required value of the low 15 bits of a partition key (IBA vol. 1, 10.9.3): all packets here have the
+/// default partition's.
 const PARTITION: u64 = 0x7fff;
 
 /// Rewrites a field; false if the packet has none, or has that value already.

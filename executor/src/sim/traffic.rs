@@ -12,7 +12,7 @@ use super::nic::{HostEvent, Input};
 use super::random::draw;
 use crate::profile::HostSoftware;
 
-/// What the hosts' software does later.
+/// Later action of the hosts' software.
 #[derive(Clone, Copy, Debug)]
 enum Later {
     /// The requester's processor can post the next request.
@@ -33,7 +33,7 @@ struct Progress {
     /// When each message that has not completed was posted, in order.
     outstanding: VecDeque<Nanos>,
     failed: bool,
-    /// Whether it waits for its turn to post.
+    /// True while it waits for its turn to post.
     waits: bool,
 }
 
@@ -45,7 +45,7 @@ pub(super) struct TrafficGenerators {
     connections: Vec<Progress>,
     /// Connections that may post, in turn.
     ready: VecDeque<u32>,
-    /// Whether the requester's processor is at work.
+    /// True while the requester's processor is at work.
     busy: bool,
     /// Messages of every connection that may be posted by now: all, or up to the barrier.
     released: u32,

@@ -22,14 +22,14 @@ pub(super) struct World {
     pub(super) cable_free: [u64; 2],
     /// When each host's NIC can schedule the next packet.
     pub(super) scheduler_free: [Nanos; 2],
-    /// How far ahead of that each host's NIC schedules packets, in ps.
+    /// Length of each host's transmit pipeline, in ps: its NIC schedules packets so far ahead of its cable.
     pub(super) pipeline_ps: [u64; 2],
     pub(super) now: Nanos,
     /// Kept to save allocations.
     pub(super) events: Vec<HostEvent>,
 }
 
-/// What can happen, in the order in which things of the same time do.
+/// Possible steps, in the order in which steps of the same time happen.
 #[derive(Clone, Copy)]
 enum Step {
     Software,
@@ -133,7 +133,7 @@ impl World {
         }
     }
 
-    /// What was observed.
+    /// Observation of the test.
     pub(super) fn finish(
         self,
         config: &corpus::TestConfig,
@@ -159,7 +159,7 @@ impl World {
     }
 }
 
-/// What arrived of each message at the host that receives its data.
+/// Data written of each message at the host that receives it.
 fn deliveries(config: &corpus::TestConfig, requester: &Nic, responder: &Nic) -> Vec<Delivery> {
     let load = config.traffic.load;
     let ends = requester.qps().iter().zip(responder.qps()).zip(1..);

@@ -56,9 +56,9 @@ pub struct DeviceLimits {
 /// A port (`ibv_query_port`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortState {
-    /// Whether packets flow.
+    /// True if packets flow.
     pub active: bool,
-    /// Whether it is an Ethernet port.
+    /// True if it is an Ethernet port.
     pub ethernet: bool,
     /// Largest path MTU that can be used now, in bytes.
     pub active_mtu: u32,
@@ -115,7 +115,7 @@ pub struct AsyncEvent {
     pub what: String,
     /// The QP that it is about.
     pub qpn: Option<u32>,
-    /// Whether something is wrong, and not merely different.
+    /// True for an error, false for a mere change.
     pub is_error: bool,
 }
 
@@ -239,7 +239,7 @@ impl Context {
         Ok(entries)
     }
 
-    /// What the device has reported and nobody has taken yet.
+    /// Next report of the device that has not been taken yet.
     ///
     /// # Errors
     /// The device has gone.

@@ -1,4 +1,4 @@
-//! What `ethtool -S` shows: an ioctl, for which no crate is at hand.
+//! Counters of `ethtool -S`, by an ioctl for which no crate is at hand.
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;

@@ -172,7 +172,7 @@ impl VerbsError {
         Self::Call { call, source: io::Error::last_os_error() }
     }
 
-    /// What a call said that returns 0 or an error number.
+    /// Result of a call that returns 0 or an error number.
     pub(super) fn check(call: &'static str, returned: c_int) -> Result<(), Self> {
         match returned {
             0 => Ok(()),

@@ -38,7 +38,7 @@ impl Drop for Pd {
     }
 }
 
-/// What the peer may do with registered memory. The host itself may do everything.
+/// Access rights of the peer to registered memory. The host itself has all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// RDMA Writes.
@@ -134,7 +134,7 @@ impl Mr {
         };
     }
 
-    /// Whether so many bytes at this place are inside.
+    /// Returns true if so many bytes at this place are inside.
     pub(super) fn holds(&self, offset: usize, bytes: usize) -> bool {
         offset.checked_add(bytes).is_some_and(|end| end <= self.layout.size())
     }

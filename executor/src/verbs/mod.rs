@@ -34,7 +34,7 @@ pub enum VerbsError {
     NotLoaded {
         /// Name of the library.
         library: &'static str,
-        /// What the loader said.
+        /// Message of the loader.
         reason: String,
     },
     /// A function is missing.
@@ -54,7 +54,7 @@ pub enum VerbsError {
     Call {
         /// The function.
         call: &'static str,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
 }

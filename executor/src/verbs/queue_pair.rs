@@ -26,7 +26,7 @@ pub struct QpCapacity {
     pub receives: u32,
 }
 
-/// What a QP is told of its peer before it can receive (IBA vol. 1, 10.3.1.4, Init to RTR).
+/// Attributes of the peer that a QP needs before it can receive (IBA vol. 1, 10.3.1.4, Init to RTR).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToRtr {
     /// Path MTU in bytes, one of the five.
@@ -51,7 +51,7 @@ pub struct ToRtr {
     pub service_level: u8,
 }
 
-/// What a QP is told before it can send (IBA vol. 1, 10.3.1.5, RTR to RTS).
+/// Attributes that a QP needs before it can send (IBA vol. 1, 10.3.1.5, RTR to RTS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ToRts {
     /// First PSN that it sends.
@@ -66,7 +66,7 @@ pub struct ToRts {
     pub max_rd_atomic: u8,
 }
 
-/// What a work request does.
+/// Operation of a work request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Send, into a Receive of the peer.
@@ -90,7 +90,7 @@ pub struct Remote {
 pub struct Request<'a> {
     /// A number that its completion has.
     pub id: u64,
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
     /// Where the data is, or is put to.
     pub memory: &'a Mr,

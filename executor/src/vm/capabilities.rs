@@ -1,4 +1,4 @@
-//! What `rdma_rxe` in emulated guests can do.
+//! Capabilities of `rdma_rxe` in emulated guests.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ const MAX_DELAY_NS: u64 = 100_000_000;
 /// a message the shortest timer.
 const QUICK: Quick = Quick { max_connections: 16, max_bytes: 2 << 20, timeouts: 14..=14 };
 
-/// What the VM testbed can do.
+/// Capabilities of the VM testbed.
 #[must_use]
 pub fn capabilities() -> Capabilities {
     let all = Capabilities::all();

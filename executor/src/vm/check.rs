@@ -1,4 +1,4 @@
-//! Whether the testbed works on this machine, step by step.
+//! Checks step by step that the testbed works on this machine.
 
 use std::path::Path;
 use std::time::Instant;
@@ -13,13 +13,13 @@ use super::{Accelerator, Cache, Kernel, Pair, Qemu, RunFolder, Start, VmError, W
 /// One step, and what came of it.
 #[derive(Debug, Serialize)]
 pub struct Step {
-    /// What was looked at.
+    /// Subject of the step.
     pub name: String,
-    /// Whether it is as it has to be; none if it was not looked at, as an earlier step failed.
+    /// True if it is as required; `None` if it was not checked because an earlier step failed.
     pub ok: Option<bool>,
-    /// What was seen.
+    /// Observation of the step.
     pub seen: String,
-    /// How to mend it.
+    /// Remedy.
     pub mend: Option<String>,
 }
 

@@ -85,7 +85,7 @@ impl Child {
         self.pid.as_raw()
     }
 
-    /// How it ended, if it has.
+    /// Exit status of the process, if it has ended.
     pub(super) fn ended(&self) -> Option<ExitStatus> {
         *locked(&self.state.ended)
     }

@@ -1,4 +1,4 @@
-//! What a guest says on its console: its last lines, and the troubles of its kernel among them.
+//! Console of a guest: its last lines, and the troubles of its kernel among them.
 
 use std::collections::VecDeque;
 use std::io::Read;
@@ -12,7 +12,7 @@ use dumper::observation::kernel::{Reader, Trouble};
 /// Lines that are kept, the last ones.
 const LINES: usize = 2_000;
 
-/// How often it is looked whether one of several consoles has ended.
+/// Interval at which several consoles are checked for their end.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Bytes of a line that are kept; the kernel's own are shorter.
@@ -56,7 +56,7 @@ impl Console {
         self.0.log().reader.troubles().to_vec()
     }
 
-    /// How many lines there were so far; [`Self::since`] takes it.
+    /// Number of lines so far; [`Self::since`] takes it.
     #[must_use]
     pub fn mark(&self) -> u64 {
         self.0.log().read

@@ -1,4 +1,4 @@
-//! What can go wrong with guests, and how to mend it.
+//! Errors with guests, and their remedies.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub enum VmError {
     /// A file or folder cannot be read or written.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// Operation that failed.
         doing: &'static str,
         /// To what.
         path: PathBuf,
@@ -31,7 +31,7 @@ pub enum VmError {
     /// A program failed.
     #[error("{doing}: {program} failed: {said}")]
     Tool {
-        /// What was being done.
+        /// Operation that failed.
         doing: String,
         /// The program.
         program: String,
@@ -49,7 +49,7 @@ pub enum VmError {
     Package {
         /// The package.
         package: String,
-        /// What is odd.
+        /// Description of the error.
         why: String,
     },
     /// The disk has too little room.
@@ -67,7 +67,7 @@ pub enum VmError {
     Program {
         /// Its path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the error.
         why: String,
     },
     /// An image was never built, or is not as it was built.
@@ -75,7 +75,7 @@ pub enum VmError {
     Image {
         /// The kernel.
         kernel: Kernel,
-        /// What is wrong.
+        /// Description of the error.
         why: String,
     },
     /// There is no folder for the cache or the sockets.
@@ -89,21 +89,21 @@ pub enum VmError {
     Guest {
         /// Number of its host.
         host: u8,
-        /// What is wrong.
+        /// Description of the error.
         why: String,
         /// The end of what QEMU or the guest's console said; may be empty.
         said: String,
     },
 }
 
-/// What was said, on lines of its own.
+/// Output of a program, on lines of its own.
 fn tail(said: &str) -> String {
     let said = said.trim_end();
     if said.is_empty() { String::new() } else { format!("; it said last:\n{said}") }
 }
 
 impl VmError {
-    /// How to mend it.
+    /// Remedy, if one is known.
     #[must_use]
     pub fn mend(&self) -> Option<String> {
         Some(match self {

@@ -17,19 +17,19 @@ use super::snapshot::Snapshot;
 use super::tool::QEMU;
 use super::{Image, VmError};
 
-/// How long a boot may take: some 4 s with TCG on an idle machine, many times that on a busy one.
+/// Longest time for a boot: some 4 s with TCG on an idle machine, many times that on a busy one.
 const BOOT: Duration = Duration::from_secs(240);
 
-/// How long a guest may take to be ready that starts from a snapshot: some 0.2 s on an idle machine.
+/// Longest time until a guest that starts from a snapshot is ready: some 0.2 s on an idle machine.
 const RESTORE: Duration = Duration::from_secs(30);
 
-/// How long the agent may take for one answer.
+/// Longest wait for one answer of the agent.
 const ANSWER: Duration = Duration::from_secs(5);
 
 /// Lines of the console that a message shows.
 const SHOWN: usize = 12;
 
-/// How a guest came up.
+/// Kind of start of a guest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Start {
     /// Its kernel was booted.
@@ -138,8 +138,8 @@ impl Guest {
         }
     }
 
-    /// Whether the agent answers, as far as HTTP/2 goes, which gRPC is spoken over: the port alone is QEMU's, and open
-    /// in any case.
+    /// Checks that the agent answers, as far as HTTP/2 goes, on which gRPC runs: the port itself is QEMU's,
+    /// and open in any case.
     fn answers(&self) -> io::Result<()> {
         let mut stream = TcpStream::connect_timeout(&self.agent, ANSWER)?;
         stream.set_read_timeout(Some(ANSWER))?;
@@ -151,7 +151,7 @@ impl Guest {
         if header[3] == 4 { Ok(()) } else { Err(io::Error::other("it speaks no gRPC")) }
     }
 
-    /// Whether QEMU runs.
+    /// Checks that QEMU runs.
     ///
     /// # Errors
     /// It has ended; with how, and what it and the console said last.
@@ -193,7 +193,7 @@ impl Guest {
         self.agent
     }
 
-    /// How it came up.
+    /// Kind of its start.
     #[must_use]
     pub fn start_kind(&self) -> Start {
         self.start

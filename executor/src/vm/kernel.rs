@@ -39,7 +39,7 @@ impl Kernel {
         }
     }
 
-    /// Whether a release (`6.1.0-50-amd64`) is one of this series.
+    /// Returns true if a release (`6.1.0-50-amd64`) is one of this series.
     pub(super) fn has(self, release: &str) -> bool {
         release.strip_prefix(self.name()).is_some_and(|rest| rest.starts_with('.'))
     }

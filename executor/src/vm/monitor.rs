@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// Bytes of one answer.
 const LONGEST: u64 = 1 << 20;
 
-/// How long QEMU may take for an answer.
+/// Longest wait for an answer of QEMU.
 const ANSWER: Duration = Duration::from_secs(30);
 
 /// A connection to a guest's monitor.

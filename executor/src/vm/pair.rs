@@ -7,7 +7,7 @@ use super::guest::{Guest, Sockets};
 use super::qemu::Qemu;
 use super::{Image, RunFolder, VmError};
 
-/// What the guests' NICs are connected to.
+/// Connection of the guests' NICs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wiring {
     /// To each other.

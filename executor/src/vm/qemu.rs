@@ -28,10 +28,10 @@ const CONTROL: &str = "192.168.76.15";
 /// The port that the agent listens on in a guest.
 const AGENT_PORT: u16 = 7471;
 
-/// How long QEMU may take to say whether it can use KVM.
+/// Longest wait until QEMU reports that it can use KVM, or not.
 const PROBE: Duration = Duration::from_secs(20);
 
-/// What runs the guests' instructions.
+/// Execution of the guests' instructions: by the processor or by translation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Accelerator {
     /// The processor, through the kernel.
@@ -57,8 +57,8 @@ impl Accelerator {
         }
     }
 
-    /// What a guest has of a processor: everything. To the translator a string instruction is a loop over bytes: without
-    /// word of fast ones, kernels clear and copy memory by words.
+    /// Processor features of a guest: all. To the translator a string instruction is a loop over bytes:
+    /// without the flags of fast ones, kernels clear and copy memory by words.
     const fn processor(self) -> &'static str {
         match self {
             Self::Kvm => "max",
@@ -72,7 +72,7 @@ impl Accelerator {
 pub struct Qemu {
     /// Its version.
     pub version: String,
-    /// What runs the guests.
+    /// Accelerator that runs the guests.
     pub accelerator: Accelerator,
     /// Why that is not KVM.
     pub without_kvm: Option<String>,
@@ -100,7 +100,8 @@ impl Qemu {
         Ok(Self { version: version.to_owned(), accelerator, without_kvm })
     }
 
-    /// What the guest's state depends on: everything but where its sockets are. A snapshot fits the same.
+    /// Arguments that the guest's state depends on: all but the places of its sockets. A snapshot fits the
+    /// same arguments.
     pub(super) fn fixed_arguments(&self, image: &Image, host: u8) -> Vec<String> {
         let peer = 3 - host;
         // A panicked guest restarts after a second, which ends QEMU: its console is read to the end. On a busy machine
@@ -133,7 +134,8 @@ impl Qemu {
     }
 }
 
-/// What differs from one start of a guest to the next: its sockets, and the snapshot that it starts from.
+/// Arguments that differ from one start of a guest to the next: its sockets, and the snapshot that it starts
+/// from.
 pub(super) fn arguments_of_start(
     local: &Path,
     remote: &Path,

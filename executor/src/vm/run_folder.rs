@@ -73,12 +73,13 @@ pub struct Found {
     pub path: PathBuf,
     /// The process that owns it.
     pub owner: u32,
-    /// Whether it still has it.
+    /// True if the owner still holds the folder.
     pub alive: bool,
 }
 
 impl Found {
-    /// Whether its owner is gone. One that is only just being made is not locked yet, but its owner lives.
+    /// Returns true if its owner is gone. A folder that is only just being made is not locked yet, but its
+    /// owner lives.
     fn is_left_over(&self) -> bool {
         !self.alive && !Path::new(&format!("/proc/{}", self.owner)).exists()
     }
@@ -105,7 +106,7 @@ pub fn remove_left_over() -> Result<usize, VmError> {
 /// Marks the folder of a pair that a user has started, and may stop from elsewhere.
 const STOPPABLE: &str = "up";
 
-/// How long an owner may take to end its guests.
+/// Longest time for an owner to end its guests.
 const STOP: Duration = Duration::from_secs(15);
 
 impl RunFolder {
@@ -144,7 +145,7 @@ pub fn stop_all() -> Result<Vec<u32>, VmError> {
     Ok(stopped)
 }
 
-/// Whether the owner of a folder has it.
+/// Returns true if the owner of a folder holds its lock.
 fn is_locked(folder: &Path) -> bool {
     let lock = OpenOptions::new().write(true).open(folder.join(LOCK));
     lock.is_ok_and(|lock| lock.try_lock().is_err())

@@ -23,13 +23,13 @@ use crate::remote::{Failed, Patience, Remote, RemoteError, log_of};
 /// an emulated host stands still for a while is in the base.
 const PATIENCE: Patience = Patience { base: Duration::from_millis(1_500), latest: 1 };
 
-/// How long after a host is lost its kernel may still be saying why.
+/// Time after the loss of a host for which its kernel may still be reporting the cause.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How long a kernel says nothing more before its report is taken for whole.
+/// Silence of a kernel after which its report is taken for complete.
 const QUIET: Duration = Duration::from_millis(100);
 
-/// How long the other host's may, once one has ended: both can have been lost to the same packet.
+/// The same for the other host, once one has ended: both can have been lost to the same packet.
 const OTHERS_LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Prefix lengths of the guests' addresses.
@@ -41,8 +41,8 @@ pub(super) struct Site {
     remote: Remote,
     runtime: Runtime,
     pair: Pair,
-    /// How far the consoles of the guests had been read when the last test ended, and the kernels' troubles by then: what a
-    /// kernel says between two tests belongs to the next one, rather than to none.
+    /// Position in the guests' consoles when the last test ended, and the kernels' troubles by then: a line
+    /// that a kernel logs between two tests belongs to the next one, rather than to none.
     read: [u64; 2],
     troubles: usize,
     switch: Switch,
@@ -50,7 +50,7 @@ pub(super) struct Site {
     _folder: RunFolder,
 }
 
-/// What became of a test.
+/// Outcome of a test.
 pub(super) enum Outcome {
     /// It ran to its end.
     Ran(Box<Observation>),
@@ -114,7 +114,7 @@ impl Site {
         }
     }
 
-    /// What was observed, with what the kernels have said since the last test.
+    /// The observation, with the kernels' lines since the last test.
     fn with_logs(&mut self, mut observed: Box<Observation>) -> Box<Observation> {
         observed.clock = Clock::Emulated;
         let [requester, responder] = self.guests();
@@ -205,8 +205,8 @@ fn address_of(index: u8, host: u8, ipv6: bool) -> Cidr {
     Cidr { addr, prefix: PREFIXES[usize::from(ipv6)] }
 }
 
-/// What was observed of a test that ran to its end: it was no end of its agents. One that was killed before, while nobody
-/// used it, had been started again by then.
+/// Observation of a test that ran to its end, without the ends of agents: an agent that was killed before the
+/// test, while nobody used it, had been restarted by then.
 fn without_ends_of_agents(mut observed: Box<Observation>) -> Box<Observation> {
     for role in Role::ALL {
         log_of(&mut observed, role).retain(|line| !line.text.starts_with(AGENT_ENDED));

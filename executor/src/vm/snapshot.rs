@@ -9,7 +9,7 @@ use super::Image;
 use super::image::{digest_of, digest_of_bytes};
 use super::qemu::Qemu;
 
-/// How the extension of a state begins that is being written; the number of the process follows.
+/// First part of the extension of a state that is being written; the number of the process follows.
 const UNFINISHED: &str = "new-";
 
 /// The snapshot of one host's guest: of one image, one version of QEMU, one command line.

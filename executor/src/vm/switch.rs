@@ -14,10 +14,10 @@ use super::pair::{guest_socket, switch_socket};
 use super::programs::{SWITCH, beside_this};
 use super::{RunFolder, VmError};
 
-/// How long it may take to say where it listens.
+/// Longest wait for the address that it listens on.
 const START: Duration = Duration::from_secs(20);
 
-/// How often it is looked whether it still runs.
+/// Interval of checks that it still runs.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// A switch that runs. It ends when this is dropped, and with this process.

@@ -14,8 +14,8 @@ use crate::agent::AgentError;
 use crate::remote::{Failed, RemoteError, log_of};
 use crate::{Testbed, TestbedError};
 
-/// How often a test is begun before its testbed is called broken: a guest, the switch or an agent may have been killed
-/// by something else on this machine.
+/// Attempts at a test before its testbed is called broken: a guest, the switch or an agent may have been
+/// killed by another cause on this machine.
 const TRIES: usize = 3;
 
 /// Pairs of guests with the same kernels, one for each job that runs tests at the same time.
@@ -95,12 +95,12 @@ impl Testbed for Leased {
     }
 }
 
-/// Whether a test is none that this testbed can run; other errors say nothing of it yet.
+/// Returns true if the testbed refuses the test; other errors do not tell yet.
 const fn is_refusal(error: &RemoteError) -> bool {
     matches!(error, RemoteError::Agent { source: AgentError::Refused { .. }, .. } | RemoteError::Translate(_))
 }
 
-/// What a host was lost to, beside its kernel.
+/// Loss of a host for a reason other than its kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Loss {
     /// Its agent ended.
@@ -121,8 +121,8 @@ impl Loss {
     }
 }
 
-/// What it means that a test did not run to its end, however often. Where a host was lost in the same way each time, on
-/// guests that were started anew, the test does that: it is what was observed.
+/// Result of a test that did not run to its end in any attempt. Where each attempt lost a host in the same
+/// way, on guests that were started again, the test is the cause: the loss is the observation.
 fn after_all(mut failures: Vec<Failed>) -> Result<Observation, TestbedError> {
     let losses: Vec<_> = failures.iter_mut().map(Loss::of).collect();
     let Some(Failed { error, mut observed }) = failures.pop() else {

@@ -46,7 +46,7 @@ impl Tool {
         VmError::Tool { doing: doing.into(), program: self.program.into(), said: error.to_string() }
     }
 
-    /// Whether it ended well.
+    /// Checks that it ended well.
     pub(super) fn succeeded(self, doing: &str, output: &Output) -> Result<(), VmError> {
         if output.status.success() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! The model of ConnectX-4 Lx against what was published (001 §6, 000 §6).
+//! The model of ConnectX-4 Lx against what was published (Lumina §6, Lumina (preprint) §6).
 
 use std::path::Path;
 
@@ -51,7 +51,8 @@ fn reactions_take_150_to_200_us() {
 /// the measured first expiry is 3 T to 6 T.
 const TIMEOUT: u8 = 18;
 
-/// 36 connections, ten 20 KB messages each, the fifth data packet dropped on the first `noisy` (001 §6.2.2).
+/// 36 connections, ten 20 KB messages each, the fifth data packet dropped on the first `noisy` (Lumina
+/// §6.2.2).
 fn neighbourhood(verb: &str, noisy: u32) -> TestConfig {
     let event = if noisy == 0 {
         String::new()
@@ -135,7 +136,8 @@ fn other_thresholds_and_verbs_come_from_a_profile() {
     assert!(mct < 1_000.0, "Reads are not recovered so: {mct} µs");
 }
 
-/// Read responses are dropped, implied NAKs happen, and `implied_nak_seq_err` stays where it was (001 §6.2.4).
+/// Read responses are dropped, implied NAKs happen, and `implied_nak_seq_err` stays where it was (Lumina
+/// §6.2.4).
 #[test]
 fn the_stuck_counter_is_found() {
     let config = config(

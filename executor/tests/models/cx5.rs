@@ -1,4 +1,5 @@
-//! The model of ConnectX-5, and what that of ConnectX-6 Dx shares with it, against what was published (001 §6.1, 000 §6.2).
+//! The model of ConnectX-5, and what that of ConnectX-6 Dx shares with it, against what was published (Lumina
+//! §6.1, Lumina (preprint) §6.2).
 
 use super::latencies::{Latencies, by_position, latencies};
 use super::measure::{assert_between, assert_within, config, mean, signatures};
@@ -59,7 +60,7 @@ fn latency_by_message_size_is_flat_then_grows_then_is_flat() {
     }
 }
 
-/// Neither is slow by the measure of 001, and both count implied NAKs (001 §6.2.4).
+/// Neither is slow by the measure of Lumina, and both count implied NAKs (Lumina §6.2.4).
 #[test]
 fn losses_leave_nothing_to_find() {
     for nic in NICS {

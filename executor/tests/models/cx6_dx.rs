@@ -1,4 +1,4 @@
-//! The model of ConnectX-6 Dx: transmission selection that does not conserve work (001 §6.2.1).
+//! The model of ConnectX-6 Dx: transmission selection that does not conserve work (Lumina §6.2.1).
 
 use super::measure::{assert_between, assert_within, config, data, run};
 

@@ -1,4 +1,4 @@
-//! The model of E810 against what was published (001 §6).
+//! The model of E810 against what was published (Lumina §6).
 
 use dumper::wire::Class;
 

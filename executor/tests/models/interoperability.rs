@@ -1,5 +1,5 @@
-//! E810 sends to ConnectX-5: five 100 KB Sends on each QP, no events (001 §6.2.3). The paper does not say the ACK timeout;
-//! 11 makes the published completion times.
+//! E810 sends to ConnectX-5: five 100 KB Sends on each QP, no events (Lumina §6.2.3). The paper does not give
+//! the ACK timeout; 11 makes the published completion times.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! One QP, one message in flight, one packet dropped (001 §6.1, 000 §6.2).
+//! One QP, one message in flight, one packet dropped (Lumina §6.1, Lumina (preprint) §6.2).
 
 use dumper::Nanos;
 use scoring::Trigger;

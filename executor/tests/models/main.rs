@@ -1,4 +1,4 @@
-//! The models of NICs against what was published (001 §6, 000 §6).
+//! The models of NICs against what was published (Lumina §6, Lumina (preprint) §6).
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 

@@ -1,11 +1,11 @@
-//! CNPs for marks: three connections of three requester addresses and one responder address, a 1 MB Write each, packets 50
-//! and 950 marked, interval 50 µs, nobody slows down (000 §6.4).
+//! CNPs for marks: three connections of three requester addresses and one responder address, a 1 MB Write
+//! each, packets 50 and 950 marked, interval 50 µs, nobody slows down (Lumina (preprint) §6.4).
 
 use dumper::wire::Class;
 
 use super::measure::{assert_within, config, data, run};
 
-/// What is seen of a NIC.
+/// Observed CNPs of a NIC.
 struct Seen {
     /// When the marked packets of each QP pass, in µs from the first packet of the test: first ones, then second ones.
     marks: [Vec<f64>; 2],

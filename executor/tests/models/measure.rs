@@ -29,7 +29,7 @@ pub(crate) fn analyze(config: &TestConfig, observation: &Observation) -> Analysi
     scoring::analyze(observation, Options { config: Some(config) })
 }
 
-/// What is found in a test of these NICs.
+/// Findings of a test of these NICs.
 pub(crate) fn findings(config: &TestConfig) -> Vec<Anomaly> {
     let load = |nic: &str| -> NicProfile { profile::load(nic, Path::new(".")).unwrap() };
     let nics = [load(&config.requester.nic), load(&config.responder.nic)];

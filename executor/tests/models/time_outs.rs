@@ -1,4 +1,5 @@
-//! Tail packets that are dropped time and again (000 §6.3, 001 §6.3): five 10 KB Writes, ACK timeout 14, `retry_cnt` 7.
+//! Tail packets that are dropped time and again (Lumina (preprint) §6.3, Lumina §6.3): five 10 KB Writes, ACK
+//! timeout 14, `retry_cnt` 7.
 
 use dumper::Observation;
 use dumper::observation::CompletionStatus;

@@ -37,7 +37,7 @@ fn rules_of_packets_hold_on_every_clock() {
     assert_eq!(emulated, exact);
 }
 
-/// What is found where a host's log has these lines, with NICs of these profiles.
+/// Findings where a host's log has these lines, with NICs of these profiles.
 fn logged(profiles: [&str; 2], role: Role, lines: &[&str]) -> Vec<String> {
     let (config, nics) = (test(LOSS), profiles.map(nic));
     let mut observation = executor::sim::run(&config, nics.clone()).unwrap();

@@ -27,7 +27,7 @@ fn nic(fields: &str) -> NicProfile {
     toml::from_str(fields).unwrap_or_else(|error| panic!("{fields}: {error}"))
 }
 
-/// What is said of a test on two NICs.
+/// Verdict on a test on two NICs.
 fn judged(config: &TestConfig, nics: &[NicProfile; 2]) -> (Analysis, Assessment) {
     let observation = executor::sim::run(config, nics.clone()).unwrap();
     let analysis = scoring::analyze(&observation, Options { config: Some(config) });

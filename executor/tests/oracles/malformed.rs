@@ -17,7 +17,7 @@ fn rewritten(verb: &str, event: &str, field: &str, value: u64) -> TestConfig {
     ))
 }
 
-/// How the messages of the first connection end.
+/// Status of the messages of the first connection.
 fn ends(config: &TestConfig) -> Vec<CompletionStatus> {
     let nics = [nic(""), nic("")];
     let observation = executor::sim::run(config, nics.clone()).unwrap();

@@ -1,4 +1,5 @@
-//! Interoperability (001 §6.2.3): two NICs that take what the like of them send, and not what the other does.
+//! Interoperability (Lumina §6.2.3): two NICs that accept what NICs like themselves send, but not what the
+//! other sends.
 
 use corpus::TestConfig;
 use executor::NicProfile;

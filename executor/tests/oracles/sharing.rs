@@ -1,4 +1,4 @@
-//! Transmission selection (001 §6.2.1): classes that do not get what the others leave.
+//! Transmission selection (Lumina §6.2.1): classes that do not get the bandwidth that others leave.
 
 use corpus::{Ets, TestConfig, TrafficClass};
 use executor::NicProfile;

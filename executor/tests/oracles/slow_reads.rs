@@ -7,7 +7,7 @@ use executor::profile;
 
 use super::{judged, nic, signatures, test};
 
-/// What is found on a requester with slow Reads, e810's, and a responder with another NIC.
+/// Findings on a requester with slow Reads, e810's, and a responder with another NIC.
 fn found(text: &str) -> Vec<String> {
     let nics = ["e810", "cx5"].map(|nic| profile::load(nic, Path::new(".")).unwrap());
     let config = test(&format!("requester.nic = \"e810\"\nresponder.nic = \"cx5\"\n{text}"));

@@ -1,4 +1,4 @@
-//! Time-outs and retries (001 §6.3): configured against seen.
+//! Time-outs and retries (Lumina §6.3): configured against observed.
 
 use dumper::Nanos;
 use dumper::timers::ack_timeout;
@@ -10,7 +10,7 @@ const TOO_LATE: &str = "unexpected-timeout/requester/rto-above-maximum";
 const TOO_EARLY: &str = "unexpected-timeout/requester/rto-below-minimum";
 const TOO_OFTEN: &str = "retry-count/requester/retries-beyond-budget";
 
-/// Five Writes of 10 KB whose tails are lost so many times each (000 §6.3), with retry_cnt = 7.
+/// Five Writes of 10 KB whose tails are lost so many times each (Lumina (preprint) §6.3), with retry_cnt = 7.
 fn tails_lost(exponent: u8, times: u32) -> corpus::TestConfig {
     let mut text = format!(
         "[traffic]\nrdma-verb = \"write\"\nnum-msgs-per-qp = 5\nmessage-size = 10_240\nmtu = 1024\n\
@@ -27,7 +27,7 @@ fn tails_lost(exponent: u8, times: u32) -> corpus::TestConfig {
     test(&text)
 }
 
-/// Not adaptive: first 3 to 6 T, then 8 T (000 §6.3).
+/// Not adaptive: first 3 to 6 T, then 8 T (Lumina (preprint) §6.3).
 #[test]
 fn timers_that_expire_too_late_are_seen_at_every_exponent() {
     let late = nic("[timeout]\nfirst = [3.0, 6.0]\nfurther = 8.0\n");
@@ -48,7 +48,7 @@ fn timers_that_expire_too_late_are_seen_at_every_exponent() {
     }
 }
 
-/// Adaptive: the schedule and the retries of 000 §6.3, in multiples of T.
+/// Adaptive: the schedule and the retries of Lumina (preprint) §6.3, in multiples of T.
 const ADAPTIVE: &str = "[adaptive]\nextra-retries = [6, 1]\n\
     schedules = [[0.084, 0.061, 0.125, 0.249, 0.374, 1.0, 2.0], [4.0], [10.0]]\n";
 const SCHEDULE: [f64; 7] = [0.084, 0.061, 0.125, 0.249, 0.374, 1.0, 2.0];

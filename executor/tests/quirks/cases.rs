@@ -11,7 +11,7 @@ pub(crate) struct Case {
     /// The field, as in a profile.
     pub(crate) quirk: &'static str,
     pub(crate) side: Side,
-    /// What both hosts' profiles have besides: nothing that a conforming NIC does not.
+    /// Further fields of both hosts' profiles, all of them conforming.
     pub(crate) hosts: &'static str,
     /// The test that shows it.
     pub(crate) test: &'static str,

@@ -68,7 +68,7 @@ fn the_same_test_finds_nothing_on_conforming_nics() {
     }
 }
 
-/// What else a quirk breaks: a remark too many would be one that blames the wrong side.
+/// Other rules that a quirk breaks: a remark too many would be one that blames the wrong side.
 #[test]
 fn what_each_quirk_is_called() {
     let found: Vec<String> = CASES

@@ -57,7 +57,7 @@ impl Case {
         executor::sim::run(&self.config, self.profiles.clone()).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// What is wrong, shortly; empty if nothing is.
+    /// Short description of the faults; empty if there are none.
     fn faults(&self) -> Vec<String> {
         let observation = self.run();
         let mut faults = delivery_faults(&self.config, &observation);

@@ -8,7 +8,7 @@ use dumper::script::parse;
 use dumper::{Connection, Endpoint, Observation, Psn};
 use executor::script::{compare, record, to_config};
 
-/// What `tests/data/README.md` says of the captures: verb and events of each.
+/// Verb and events of each capture, as `tests/data/README.md` has them.
 const CAPTURES: [(&str, &str, &str); 9] = [
     ("rxe_write_mid", "write", "psn = 16\ntype = \"drop\""),
     ("rxe_write_tail", "write", "psn = 100\ntype = \"drop\""),
@@ -59,7 +59,7 @@ fn a_recorded_capture_is_a_script_that_it_fits() {
     }
 }
 
-/// What a script of one capture says of another is wrong.
+/// A script of one capture does not hold for another.
 #[test]
 fn captures_do_not_fit_each_others_scripts() {
     let recorded = CAPTURES.map(|(name, verb, event)| {

@@ -1,4 +1,4 @@
-//! What test a script describes.
+//! Tests that scripts describe.
 
 use crate::hand::{config, script};
 

@@ -30,8 +30,8 @@ pub(crate) fn connections(count: u32) -> Vec<Connection> {
     (1..=count).map(|qp| Connection { requester: end(1, 0x10 + qp), responder: end(2, 0x20 + qp) }).collect()
 }
 
-/// What a script says, seen: packets enter at the earliest time that their lines allow, and fields that lines leave
-/// out are 0.
+/// Observation that a script describes: packets enter at the earliest time that their lines allow, and fields
+/// that lines leave out are 0.
 pub(crate) fn observe(script: &Script) -> Observation {
     let config = config(script);
     let connections = connections(config.traffic.load.connections());
@@ -99,7 +99,7 @@ fn record(packet: &Packet, time: Nanos, sequence: u32) -> Record {
     record
 }
 
-/// What differs, as users read it.
+/// Differences, as users read them.
 pub(crate) fn differences(
     expected: &Script,
     observation: &Observation,

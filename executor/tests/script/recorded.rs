@@ -1,4 +1,4 @@
-//! What is recorded is a script of the same test, which the observation fits.
+//! A recording is a script of the same test, and the observation fits it.
 
 use std::cmp::Ordering;
 

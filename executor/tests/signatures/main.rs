@@ -33,7 +33,7 @@ fn add_findings(config: &TestConfig, fields: &str, counts: &mut BTreeMap<String,
     }
 }
 
-/// How many random tests show each signature.
+/// Number of random tests that show each signature.
 fn signatures(fields: &str, tests: u64) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     (0..tests).for_each(|seed| add_findings(&draw::test(seed), fields, &mut counts));

@@ -1,4 +1,4 @@
-//! What the environment says of a test.
+//! Settings of a test from the environment.
 
 /// A number that it gives.
 pub(crate) fn number(name: &str, default: u64) -> u64 {

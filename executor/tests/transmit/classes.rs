@@ -1,4 +1,4 @@
-//! Traffic classes (IEEE 802.1Qaz; 001 §6.2.1, figure 10).
+//! Traffic classes (IEEE 802.1Qaz; Lumina §6.2.1, figure 10).
 
 use corpus::TestConfig;
 use dumper::{Nanos, Observation};
@@ -68,7 +68,8 @@ fn without_selection_qps_take_turns() {
     assert_rates(rates(&observation), [50.0, 50.0]);
 }
 
-/// 001 §6.2.1: what a QP leaves that its CNPs slow down goes to the other, in another class or in the same.
+/// Lumina §6.2.1: the bandwidth that a QP slowed by CNPs leaves goes to the other, in another class or in the
+/// same.
 #[test]
 fn what_a_slowed_qp_leaves_goes_to_the_others() {
     for hosts in [two_classes([50, 50]), "traffic-class = [0, 0]".to_owned()] {
@@ -78,7 +79,7 @@ fn what_a_slowed_qp_leaves_goes_to_the_others() {
     }
 }
 
-/// 001 §6.2.1, figure 10: a NIC whose classes are limited to what is guaranteed to them.
+/// Lumina §6.2.1, figure 10: a NIC whose classes are limited to what is guaranteed to them.
 #[test]
 fn a_ceiling_keeps_a_class_from_what_the_others_leave() {
     let limited = "[ets]\nceiling-percent = 100\n";

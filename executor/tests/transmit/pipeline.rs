@@ -1,4 +1,5 @@
-//! What is sent again joins behind what is in the transmit pipeline already (000 §6.2, figures 9 to 11).
+//! Retransmissions join behind the packets in the transmit pipeline (Lumina (preprint) §6.2, figures 9 to
+//! 11).
 
 use corpus::TestConfig;
 use dumper::wire::{Class, NakCode, Syndrome};

@@ -44,7 +44,7 @@ fn runtime() -> Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// What an orchestrator that is lost leaves: both streams of its test end while packets are on their way.
+/// A lost orchestrator leaves no trace: both streams of its test end while packets are on their way.
 #[test]
 fn a_test_that_is_lost_in_its_middle_leaves_nothing_in_the_way_of_the_next() {
     const MESSAGES: u32 = 20;
@@ -70,7 +70,7 @@ fn a_test_that_is_lost_in_its_middle_leaves_nothing_in_the_way_of_the_next() {
     });
 }
 
-/// What a host says of itself, with a device that tests can use.
+/// The description of a host has a device that tests can use.
 #[test]
 fn a_guest_describes_its_device() {
     let _alone = alone();

@@ -1,4 +1,4 @@
-//! What the injector does to packets, and how `rdma_rxe` gets over it.
+//! Actions of the injector on packets, and the recovery of `rdma_rxe`.
 
 use dumper::Event;
 use dumper::observation::CompletionStatus;

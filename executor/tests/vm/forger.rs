@@ -18,15 +18,15 @@ use p4::Actions;
 /// Longer than any frame of a guest, whose MTU is 4200.
 const MAX_FRAME: usize = 8192;
 
-/// How soon a forger sees that it is to end.
+/// Longest time until a forger sees that it is to end.
 const LOOK_UP: Duration = Duration::from_millis(20);
 
-/// What a forger does.
+/// Work of a forger.
 #[derive(Clone, Copy)]
 pub(crate) struct Forgery {
     /// To the first packet of this opcode.
     pub(crate) opcode: Opcode,
-    /// What becomes of it, its ICRC right.
+    /// Actions on the packet; its ICRC stays right.
     pub(crate) actions: Actions,
 }
 
@@ -60,7 +60,7 @@ impl Forger {
         Self { taken, moved, ends, forged, thread: Some(thread) }
     }
 
-    /// Whether it has forged its packet.
+    /// Returns true if it has forged its packet.
     pub(crate) fn has_forged(&self) -> bool {
         self.forged.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! What runs beside a test is killed in its middle: it is run again, and nothing is left.
+//! A process that a test needs is killed in its middle: the test is run again, and nothing is left.
 
 use std::fs;
 use std::io::Write as _;

@@ -72,7 +72,7 @@ impl Ran {
         self
     }
 
-    /// What the analyzers say.
+    /// Analysis of the test.
     pub(crate) fn analysis(&self) -> Analysis {
         scoring::analyze(&self.observation, Options { config: Some(&self.config) })
     }

@@ -15,9 +15,10 @@ use scoring::{Anomaly, Kind, Role, Rule};
 use crate::environment::number;
 use crate::pair::{PAIRS, Ran, alone};
 
-/// What `rdma_rxe` does wrong without events, where timers expire on a busy machine, or a Receive is not there in time: a Read
-/// is asked for again in its middle, a Write is repeated with the PSNs of the next one, and a duplicate Send is acknowledged
-/// as if the Reads behind it had not been answered. The kernels are those of the host that does it.
+/// Known faults of `rdma_rxe` without events, where timers expire on a busy machine, or a Receive is not
+/// posted in time: a Read is requested again in its middle, a Write is repeated with the PSNs of the next
+/// one, and a duplicate Send is acknowledged as if the Reads behind it had not been answered. The kernels are
+/// those of the host at fault.
 const KNOWN: [(Rule, Role, &[Kernel]); 3] = [
     (Rule::ResponsePosition, Role::Responder, &Kernel::ALL),
     (Rule::RequestPosition, Role::Requester, &[Kernel::V6_1]),
@@ -62,7 +63,8 @@ fn draw(seed: u64) -> TestConfig {
     config
 }
 
-/// What is wrong with a test, as a campaign would say it, and is not known: signatures with what happened. Nothing, mostly.
+/// Faults of a test, as a campaign would report them, except known ones: signatures with descriptions. Mostly
+/// empty.
 fn faults(guests: &Guests, config: &TestConfig) -> BTreeMap<String, String> {
     let ran = Ran::of(&guests.pairs, config.clone()).whole();
     let analysis = ran.analysis();
@@ -75,7 +77,7 @@ fn faults(guests: &Guests, config: &TestConfig) -> BTreeMap<String, String> {
     unknown.into_iter().map(|anomaly| (anomaly.signature(), anomaly.what)).collect()
 }
 
-/// What is wrong with a test in most of its runs.
+/// Faults of a test in most of its runs.
 fn confirmed(guests: &Guests, config: &TestConfig) -> BTreeMap<String, String> {
     let mut suspected = faults(guests, config);
     if suspected.is_empty() {

@@ -1,4 +1,4 @@
-//! How a responder sends its answers, one packet at a time.
+//! Sending of a responder's answers, one packet at a time.
 
 use dumper::wire::{AethRepr, NakCode, Opcode, Position, Syndrome};
 
@@ -10,7 +10,7 @@ use super::stats::Stat;
 use crate::sim::packet::Packet;
 
 impl Responder {
-    /// Whether an answer may be sent now; if only later, notes when to look again.
+    /// Returns true if an answer may be sent now; if only later, notes the time.
     #[inline]
     pub(super) fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
         match self.answers.ready_at() {
@@ -25,7 +25,7 @@ impl Responder {
         }
     }
 
-    /// Whether the next packet, if there is one, is of a Read response.
+    /// Returns true if the next packet, if there is one, is of a Read response.
     pub(super) fn sends_data_next(&self) -> bool {
         matches!(self.answers.first(), Some(Answer::Read(_)))
     }

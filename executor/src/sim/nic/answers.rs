@@ -1,4 +1,4 @@
-//! What a responder has to send, in the order in which it has to be sent: no ACK passes a Read response.
+//! Answers that a responder has still to send, in their order: no ACK passes a Read response.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! What the parts of a NIC share while one of them handles an input.
+//! State that the parts of a NIC share while one of them handles an input.
 
 use corpus::Verb;
 use dumper::Nanos;
@@ -27,19 +27,19 @@ pub(in crate::sim) struct Attributes {
     pub(in crate::sim) max_rd_atomic: u8,
     /// Receives posted at the start.
     pub(in crate::sim) recv_depth: u32,
-    /// Whether this host's reaction point is on.
+    /// True if this host's reaction point is on.
     pub(in crate::sim) reacts: bool,
-    /// Whether this host's notification point is on.
+    /// True if this host's notification point is on.
     pub(in crate::sim) notifies: bool,
     /// Shortest time between two CNPs, as configured.
     pub(in crate::sim) cnp_interval: Nanos,
-    /// Whether losses count as congestion.
+    /// True if losses count as congestion.
     pub(in crate::sim) slow_restart: bool,
-    /// Whether adaptive retransmission is on.
+    /// True if adaptive retransmission is on.
     pub(in crate::sim) adaptive: bool,
 }
 
-/// What a NIC has to do later.
+/// Later action of a NIC.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) enum Job {
     /// The ACK timer of a QP may have expired.
@@ -58,7 +58,7 @@ pub(in crate::sim) enum Job {
     PathResolved,
 }
 
-/// What a NIC tells its host.
+/// Report of a NIC to its host.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) enum HostEvent {
     /// A request of a QP has completed.
@@ -71,7 +71,7 @@ pub(in crate::sim) enum HostEvent {
 pub(in crate::sim) struct Context<'a> {
     pub(super) now: Nanos,
     pub(super) qp: u32,
-    /// Whether its reaction point spaces the data that it sends.
+    /// True if its reaction point spaces the data that it sends.
     pub(super) slowed: bool,
     pub(super) profile: &'a NicProfile,
     pub(super) attributes: &'a Attributes,
@@ -107,7 +107,7 @@ impl Context<'_> {
     }
 }
 
-/// Whether the n-th of something is due, where it happens at every `every`-th time; 0 is never.
+/// Returns true if the n-th of something is due, where it happens at every `every`-th time; 0 is never.
 pub(super) fn every_nth(count: &mut u32, every: u32) -> bool {
     if every == 0 {
         return false;

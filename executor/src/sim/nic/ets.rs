@@ -131,7 +131,7 @@ mod tests {
         }
     }
 
-    /// What a class has not used while it had nothing to send, it does not get later.
+    /// A class gains no credit while it has nothing to send.
     #[test]
     fn a_class_saves_nothing_up() {
         let mut selection = selection(&[50, 50]);

@@ -1,4 +1,4 @@
-//! What a requester does about losses: NAKs, implied NAKs, RNR NAKs, time-outs.
+//! Reactions of a requester to losses: NAKs, implied NAKs, RNR NAKs, time-outs.
 
 use corpus::Verb;
 use dumper::Nanos;

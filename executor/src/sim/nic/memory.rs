@@ -9,16 +9,16 @@ pub(in crate::sim) struct Memory {
     /// Distance of two messages, in bytes.
     stride: u64,
     messages: u32,
-    /// What was written of each message.
+    /// Bytes written of each message.
     written: Vec<Written>,
 }
 
-/// What was written to a message's memory.
+/// Bytes written to a message's memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::sim) struct Written {
     /// Bytes, repeated ones counted again.
     pub(in crate::sim) bytes: u64,
-    /// Whether some were not what belongs there.
+    /// True if some bytes were wrong for their place.
     pub(in crate::sim) wrong: bool,
 }
 
@@ -44,7 +44,7 @@ impl Memory {
         (address.saturating_sub(BASE) / self.stride) as u32
     }
 
-    /// Whether bytes from an address on are inside of what the host has registered.
+    /// Returns true if bytes from an address on are inside the host's registered memory.
     pub(in crate::sim) fn holds(&self, address: u64, bytes: u32) -> bool {
         let end = self.address(self.messages);
         address >= BASE && address.checked_add(bytes.into()).is_some_and(|after| after <= end)
@@ -65,7 +65,7 @@ impl Memory {
         written.wrong |= address != content;
     }
 
-    /// What was written, by message.
+    /// Bytes written, by message.
     pub(in crate::sim) fn written(&self) -> &[Written] {
         &self.written
     }

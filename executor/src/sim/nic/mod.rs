@@ -42,7 +42,7 @@ use super::packet::Packet;
 use super::random;
 use crate::NicProfile;
 
-/// What a NIC is given.
+/// Input of a NIC.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Input {
     /// A packet arrives.
@@ -177,7 +177,7 @@ impl Nic {
         self.transmitter.next_at(now)
     }
 
-    /// What the host is to be told, in order.
+    /// Moves the events for the host into `into`, in order.
     pub(super) fn take_events(&mut self, into: &mut Vec<HostEvent>) {
         into.append(&mut self.events);
     }

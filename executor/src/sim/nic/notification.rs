@@ -1,5 +1,5 @@
-//! Notification point of DCQCN: CNPs for ECN-marked packets, and where losses count as congestion for packets out of order, at most one in each interval and scope (annex A17.9.3;
-//! 001 §6.3).
+//! Notification point of DCQCN: CNPs for ECN-marked packets, and where losses count as congestion for packets
+//! out of order, at most one in each interval and scope (annex A17.9.3; Lumina §6.3).
 
 use dumper::Nanos;
 
@@ -31,7 +31,7 @@ impl NotificationPoint {
         Self { interval, last: vec![None; scopes], unprovoked: 0 }
     }
 
-    /// Whether a packet that arrived on a QP makes a CNP.
+    /// Returns true if a packet that arrived on a QP causes a CNP.
     pub(super) fn notifies(
         &mut self,
         profile: &NicProfile,

@@ -1,4 +1,4 @@
-//! Path migration: what packets with MigReq clear cost (001 §6.2.3).
+//! Path migration: cost of packets with MigReq clear (Lumina §6.2.3).
 
 use super::Packet;
 use crate::profile::Apm;
@@ -8,7 +8,7 @@ use crate::profile::Apm;
 pub(super) struct Paths {
     contexts: u32,
     in_use: u32,
-    /// Whether each QP has had its context.
+    /// True for each QP that has had its context.
     known: Vec<bool>,
 }
 
@@ -18,14 +18,14 @@ impl Paths {
         Self { contexts: apm.contexts, in_use: 0, known: vec![false; qps] }
     }
 
-    /// Whether a packet for a QP is the first one that needs a context.
+    /// Returns true if a packet for a QP is the first one that needs a context.
     #[inline]
     fn needs_context(&self, packet: &Packet, qp: u32) -> bool {
         let asks = self.contexts > 0 && !packet.mig_req && !packet.corrupt;
         asks && self.known.get(qp as usize) == Some(&false)
     }
 
-    /// Whether a packet for a QP, and all behind it, has to wait for a context.
+    /// Returns true if a packet for a QP, and all behind it, must wait for a context.
     #[inline]
     pub(super) fn hold(&self, packet: &Packet, qp: u32) -> bool {
         self.in_use >= self.contexts && self.needs_context(packet, qp)

@@ -17,7 +17,7 @@ pub(in crate::sim) struct Qp {
     pub(super) peer_qpn: u32,
     /// DSCP and ECN of its packets.
     pub(super) traffic_class: u8,
-    /// Whether its packets have IPv6 headers.
+    /// True if its packets have IPv6 headers.
     pub(super) ipv6: bool,
     /// Its rate, once it has had a CNP.
     pub(super) reaction: Option<Box<ReactionPoint>>,
@@ -39,7 +39,7 @@ impl Qp {
         }
     }
 
-    /// Whether CNPs keep its rate below that of the link.
+    /// Returns true if CNPs keep its rate below that of the link.
     #[inline]
     pub(super) fn is_slowed(&self) -> bool {
         self.reaction.as_ref().is_some_and(|reaction| reaction.is_slowed())
@@ -55,7 +55,7 @@ impl Qp {
     }
 }
 
-/// What a QP is made of.
+/// Setup of a QP.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct QpSetup {
     /// First PSN of the requests that this end sends.
@@ -68,7 +68,7 @@ pub(in crate::sim) struct QpSetup {
     pub(in crate::sim) class: u8,
     /// DSCP and ECN of its packets.
     pub(in crate::sim) traffic_class: u8,
-    /// Whether its packets have IPv6 headers.
+    /// True if its packets have IPv6 headers.
     pub(in crate::sim) ipv6: bool,
     /// Messages that its requester posts.
     pub(in crate::sim) messages: u32,

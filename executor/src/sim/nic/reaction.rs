@@ -18,7 +18,7 @@ pub(super) struct ReactionPoint {
     rate: u64,
     /// R_T, the rate that it recovers to, in bit/s.
     target: u64,
-    /// How much a CNP lowers the rate: by half of this part.
+    /// Rate reduction factor: a CNP lowers the rate by half of this part.
     alpha: f64,
     /// When the last CNP came, which starts both timers and the byte counter again.
     cnp_at: Nanos,
@@ -37,7 +37,7 @@ pub(super) struct ReactionPoint {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hold {
     pub(super) until: Nanos,
-    /// Whether this is the first time that it is told.
+    /// True if `until` differs from the last one returned.
     pub(super) is_new: bool,
 }
 
@@ -86,7 +86,7 @@ impl ReactionPoint {
         }
     }
 
-    /// Whether it sends more slowly than its link.
+    /// Returns true if it sends more slowly than its link.
     pub(super) const fn is_slowed(&self) -> bool {
         self.rate < self.link
     }

@@ -19,7 +19,7 @@ pub(super) struct ReceiveBuffer {
     stalled: bool,
 }
 
-/// What becomes of a packet that arrives.
+/// Fate of a packet that arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Arrival {
     /// The transport takes it at once.

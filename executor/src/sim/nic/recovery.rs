@@ -17,7 +17,7 @@ pub(super) struct Recovery {
     look_at: Option<Nanos>,
     /// Expiries since the last progress.
     pub(super) expiries: u32,
-    /// How often there was progress after an expiry.
+    /// Number of expiries followed by progress.
     overcome: u32,
     /// Retries spent since the last progress.
     pub(super) retries: u32,
@@ -34,7 +34,7 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// Whether an RNR NAK forbids to send.
+    /// Returns true while an RNR NAK forbids sending.
     #[inline]
     pub(super) const fn waits_for_receiver(&self) -> bool {
         self.refused.is_some()
@@ -82,7 +82,7 @@ impl Recovery {
         }
     }
 
-    /// What the timer is set to, in multiples of T.
+    /// Interval of the timer, in multiples of T.
     fn factor(&self, cx: &mut Context<'_>) -> f64 {
         if let Some(&scheduled) = adaptive(cx)
             .and_then(|adaptive| at_or_last(&adaptive.schedules, self.overcome))
@@ -100,7 +100,7 @@ impl Recovery {
         extra.copied().unwrap_or(0)
     }
 
-    /// Whether the timer has expired, at a look at it.
+    /// Returns true if the timer has expired by now.
     pub(super) fn timer_expired(&mut self, cx: &mut Context<'_>) -> bool {
         if self.look_at != Some(cx.now) {
             return false;
@@ -127,7 +127,7 @@ fn adaptive<'a>(cx: &Context<'a>) -> Option<&'a Adaptive> {
     (cx.attributes.adaptive && !adaptive.schedules.is_empty()).then_some(adaptive)
 }
 
-/// What a list has at a place, or the last that it has.
+/// Item of a list at an index, or its last item.
 fn at_or_last<T>(list: &[T], at: u32) -> Option<&T> {
     list.get(at as usize).or(list.last())
 }

@@ -1,7 +1,7 @@
 //! The part of a QP that posts requests: it cuts them into packets, and keeps them until they are acknowledged.
 //!
 //! PSNs are counted from the QP's first one, as *offsets*, and turned into PSNs where a packet is made or read.
-//! What happens when something is lost is in [`super::losses`].
+//! Loss recovery is in [`super::losses`].
 
 use std::collections::VecDeque;
 
@@ -62,7 +62,7 @@ pub(in crate::sim) struct Requester {
     quirks: QuirkCounts,
 }
 
-/// How far the quirks that happen now and then have counted.
+/// Counts for the quirks that happen at every n-th time.
 #[derive(Debug, Default)]
 struct QuirkCounts {
     packets: u32,
@@ -112,7 +112,7 @@ impl Requester {
         }
     }
 
-    /// Whether there is a packet to send.
+    /// Returns true if there is a packet to send.
     #[inline]
     pub(super) fn is_ready(&self, max_reads: u8) -> bool {
         match self.work.get(self.at) {
@@ -123,7 +123,7 @@ impl Requester {
         }
     }
 
-    /// Whether the next packet, if there is one, is of a Send or Write.
+    /// Returns true if the next packet, if there is one, is of a Send or Write.
     pub(super) fn sends_data_next(&self) -> bool {
         self.work.get(self.at).is_some_and(|next| next.verb != Verb::Read)
     }

@@ -301,8 +301,8 @@ impl Responder {
         }
     }
 
-    /// Whether the key and the memory that a RETH names are what the host gave out; nobody asks of nothing (IBA vol. 1,
-    /// 9.7.4.1).
+    /// Returns true if the R_Key and the memory of a RETH are the host's; an access of length 0 is not
+    /// checked (IBA vol. 1, 9.7.4.1).
     fn may_access(&self, reth: &RethRepr) -> bool {
         reth.dma_length == 0
             || (reth.remote_key == REMOTE_KEY && self.memory.holds(reth.virtual_address, reth.dma_length))

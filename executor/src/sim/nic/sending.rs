@@ -1,4 +1,4 @@
-//! What a NIC sends: the packet of whoever's turn it is, unless the reaction point of its QP holds it back.
+//! Sending of a NIC: the packet of the QP whose turn it is, unless the QP's reaction point holds it back.
 
 use dumper::wire::{AethRepr, CNP_PAYLOAD_LEN, Opcode, RethRepr, Syndrome, cnp_bth};
 use dumper::{Nanos, Psn};
@@ -57,7 +57,8 @@ impl Nic {
         packet
     }
 
-    /// Whether a QP has data to send that its reaction point holds back; notes when to look again.
+    /// Returns true if a QP has data to send that its reaction point holds back; notes the time of the next
+    /// attempt.
     #[inline]
     fn is_held(&mut self, qp: u32, half: Half, now: Nanos) -> bool {
         let end = &mut self.qps[qp as usize];

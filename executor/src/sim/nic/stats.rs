@@ -1,4 +1,4 @@
-//! What a NIC counts; vendors' names for it are in `data/counters.toml`.
+//! Counts of a NIC; vendors' names for them are in `data/counters.toml`.
 
 use serde::Deserialize;
 

@@ -40,7 +40,7 @@ pub(super) struct Transmitter {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     ring: u8,
-    /// Whether its requester and responder are in the ring.
+    /// True for requester and responder while they are in the ring.
     waiting: [bool; 2],
 }
 
@@ -79,7 +79,7 @@ impl Transmitter {
         self.cnps.pop_front()
     }
 
-    /// Whether a part of a QP has a turn coming.
+    /// Returns true if a part of a QP has a turn coming.
     #[inline]
     pub(super) fn waits(&self, qp: u32, half: Half) -> bool {
         self.qps[qp as usize].waiting[half as usize]
@@ -134,7 +134,7 @@ impl Transmitter {
     }
 }
 
-/// Whether a QP waits in a ring; there are none for classes that no QP is in.
+/// Returns true if a QP waits in a ring; classes without QPs have no ring.
 #[inline]
 fn has_turns(rings: &[Ring], ring: usize) -> bool {
     rings.get(ring).is_some_and(|ring| !ring.turns.is_empty())

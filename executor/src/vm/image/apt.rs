@@ -36,7 +36,7 @@ pub(super) struct Package {
 }
 
 impl Package {
-    /// What a manifest keeps of it.
+    /// The part of it that a manifest keeps.
     pub(super) fn kept(self) -> PackageVersion {
         PackageVersion { name: self.name, version: self.version, sha256: self.sha256 }
     }
@@ -99,7 +99,7 @@ impl Apt {
         command
     }
 
-    /// What the suite has of a package.
+    /// A package of the suite.
     pub(super) fn package(&self, name: &str) -> Result<Package, VmError> {
         let doing = self.doing(&format!("looking for package {name}"));
         let shown =
@@ -199,7 +199,7 @@ fn dependencies(depends: &str) -> impl Iterator<Item = &str> {
     depends.split(',').filter_map(|choice| choice.split_whitespace().next())
 }
 
-/// How far apt is, from a line of its status (`dlstatus:1:12.5:Retrieving file 1 of 3 (2s remaining)`).
+/// Progress of apt, from a line of its status (`dlstatus:1:12.5:Retrieving file 1 of 3 (2s remaining)`).
 fn percent(line: &str) -> Option<u8> {
     let percent = line.strip_prefix("dlstatus:")?.split(':').nth(1)?;
     let percent: f64 = percent.parse().ok()?;

@@ -40,7 +40,7 @@ fn parse(listed: &str) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// Whether a guest, which has an x86-64 processor, can run a program.
+/// Checks that a guest, which has an x86-64 processor, can run a program.
 pub(super) fn check(agent: &Path, content: &[u8]) -> Result<(), VmError> {
     let wrong = |why: String| VmError::Program { path: agent.to_owned(), why };
     let file = object::File::parse(content).map_err(|_| wrong("it is no program".into()))?;

@@ -1,4 +1,4 @@
-//! What an image is made of, with checksums.
+//! Contents of an image, with checksums.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -28,7 +28,7 @@ pub struct PackageVersion {
     pub sha256: String,
 }
 
-/// What one folder of the cache holds, and from what it was made.
+/// Contents of one folder of the cache, and their sources.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     format: u32,

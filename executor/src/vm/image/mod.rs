@@ -34,16 +34,16 @@ const MOUNT_POINTS: [&str; 5] = ["dev", "proc", "sys", "tmp", "run"];
 /// The initramfs in an image's folder.
 const INITRAMFS: &str = "initramfs";
 
-/// What is being done, for people who wait.
+/// Progress of a build, for people who wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event<'a> {
     /// The next step.
     Step(&'a str),
-    /// How much of it is done, where it takes its time.
+    /// Percentage of a long step that is done.
     Percent(u8),
 }
 
-/// Which image to build.
+/// Options of building an image.
 #[derive(Debug, Clone, Copy)]
 pub struct Build<'a> {
     /// Its kernel.
@@ -57,7 +57,7 @@ pub struct Build<'a> {
 /// A kernel with its initramfs, ready to boot.
 #[derive(Debug, Clone)]
 pub struct Image {
-    /// What it is made of.
+    /// Contents of the image.
     pub manifest: Manifest,
     pub(super) folder: PathBuf,
     /// Where snapshots of guests with it are kept.
@@ -68,7 +68,7 @@ pub struct Image {
 const AGENT_INPUT: &str = "lumina-agent";
 
 impl Image {
-    /// Whether its agent is the program of that path.
+    /// Returns true if its agent is the program at that path.
     pub(super) fn has_agent(&self, agent: &Path) -> bool {
         digest_of(agent).is_ok_and(|digest| self.manifest.inputs.get(AGENT_INPUT) == Some(&digest))
     }

@@ -14,8 +14,8 @@ use object::{Object as _, ObjectSection as _};
 use crate::vm::VmError;
 use crate::vm::error::At as _;
 
-/// What a guest needs: its NICs, RDMA for programs, soft-RoCE. `rdma_rxe` of 6.1 asks for the checksum when a device
-/// is added, and names it nowhere: without `crc32_generic` that fails with ENOENT.
+/// Modules that a guest needs: its NICs, RDMA for programs, soft-RoCE. `rdma_rxe` of 6.1 requests the
+/// checksum when a device is added, and names it nowhere: without `crc32_generic` that fails with ENOENT.
 const WANTED: [&str; 5] = ["crc32_generic", "virtio_pci", "virtio_net", "ib_uverbs", "rdma_rxe"];
 
 /// Bytes that a module may have, unpacked.
@@ -126,7 +126,7 @@ fn depends(code: &[u8]) -> Result<Vec<String>, String> {
 mod tests {
     use super::*;
 
-    /// What each module needs; of `b`, nothing is known.
+    /// Dependencies of each module; those of `b` are unknown.
     fn order_of(wanted: &[&str], depends: &[(&str, &[&str])]) -> Result<Vec<String>, String> {
         let mut read = |name: &str| -> Result<_, String> {
             if name == "builtin" {

@@ -1,4 +1,5 @@
-//! What an image has from Debian: the kernel, its modules, and the userland that brings up a soft-RoCE device.
+//! Parts of an image from Debian: the kernel, its modules, and the userland that brings up a soft-RoCE
+//! device.
 
 use std::collections::BTreeMap;
 use std::fs;

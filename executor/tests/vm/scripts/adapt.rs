@@ -1,4 +1,4 @@
-//! What a packet script says of a simulated NIC, said of a real stack in an emulated host.
+//! Packet scripts for a simulated NIC, adapted to a real stack in an emulated host.
 
 use dumper::script::{Expected, Placed, Scope, Script, Setting, Step, Window};
 

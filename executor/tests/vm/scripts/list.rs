@@ -1,4 +1,4 @@
-//! Which scripts `rdma_rxe` cannot run, and which it fails.
+//! Scripts that `rdma_rxe` cannot run, and scripts that it fails.
 
 use std::fs;
 use std::path::Path;
@@ -68,7 +68,7 @@ impl List {
         }
     }
 
-    /// Whether a script can run.
+    /// Returns true if a script can run.
     pub(super) fn runs(&self, script: &str) -> bool {
         let mut patterns = self.not_here.iter().flat_map(|entry| &entry.scripts);
         !patterns.any(|pattern| names(pattern, script))

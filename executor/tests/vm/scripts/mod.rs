@@ -18,8 +18,8 @@ use adapt::adapt;
 use files::{root, scripts};
 use list::List;
 
-/// How often a script is run before it is said not to hold: packets of two hosts that share a busy machine race, and a
-/// script names one of their orders.
+/// Attempts at a script before it is reported not to hold: packets of two hosts that share a busy machine
+/// race, and a script names one of their orders.
 const TRIES: usize = 5;
 
 /// The names of the scripts: folder and file, without its end.
