@@ -19,7 +19,7 @@ pub struct Entry {
     pub score: Option<f64>,
     /// The execution that it was mutated from.
     pub parent: Option<u64>,
-    /// What made it.
+    /// Operators that made it.
     pub operators: Vec<String>,
     /// Seed of the random stream that made it.
     pub seed: u64,
@@ -72,7 +72,7 @@ impl Entry {
     }
 }
 
-/// Which entries come first.
+/// Order of entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// The highest score; of equal ones the lowest number.
@@ -117,7 +117,7 @@ pub fn ancestors(archive: &Archive, entry: &Entry) -> Result<Vec<Entry>, StoreEr
 pub struct Exported {
     /// Name of its file.
     pub file: String,
-    /// What it is.
+    /// The entry.
     #[serde(flatten)]
     pub entry: Entry,
 }
@@ -133,7 +133,7 @@ pub enum ExportError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
 }

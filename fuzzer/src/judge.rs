@@ -10,7 +10,7 @@ use scoring::{Analysis, Anomaly, Options};
 
 use crate::analyze::Report;
 
-/// What became of a test.
+/// Verdict on a test.
 #[derive(Debug)]
 pub enum Verdict {
     /// It ran, and its trace is complete.
@@ -23,7 +23,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether the test shows a signature.
+    /// Returns true if the test shows a signature.
     #[must_use]
     pub fn shows(&self, signature: &str) -> bool {
         match self {
@@ -36,11 +36,11 @@ impl Verdict {
 /// A test that ran, and what is to be said of it.
 #[derive(Debug)]
 pub struct Judged {
-    /// What was observed; nothing of a test that was stopped because it repeats itself without end.
+    /// Observation of the test; empty for a test that was stopped because it repeats itself without end.
     pub observation: Observation,
-    /// What the analyzers say of it.
+    /// Analysis of the observation.
     pub analysis: Analysis,
-    /// What it was compared with.
+    /// References that it was compared with.
     pub references: References,
     /// Keys of these runs.
     pub reference_keys: Vec<Key>,
@@ -101,7 +101,7 @@ pub fn judge(
     })
 }
 
-/// What a panic said.
+/// Message of a panic.
 fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
     let owned = panic.downcast_ref::<String>().map(String::as_str);
     owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no words")
@@ -145,15 +145,15 @@ fn run_and_judge(
     Ok(Verdict::Judged(Box::new(Judged { observation, analysis, references, reference_keys, assessment })))
 }
 
-/// What a run left behind.
+/// Result of a run.
 enum Run {
     Complete(Box<(Observation, Analysis)>),
     Invalid { reason: String },
     Endless { packets: usize },
 }
 
-/// How often a test is run again that says nothing, because the testbed broke or the trace has holes: a testbed mends itself
-/// between two runs, and one that has not after so many never will.
+/// Further runs of a test whose testbed broke or whose trace has holes: a testbed repairs itself between two
+/// runs, and one that fails in all of them stays broken.
 const RERUNS: u32 = 2;
 
 fn run(testbed: &mut dyn Testbed, config: &TestConfig) -> Result<Run, JudgeError> {

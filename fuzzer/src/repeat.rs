@@ -17,7 +17,7 @@ pub const CONFIRMED_BY: u32 = 3;
 /// Most runs of which two sets are compared exactly, by all ways to divide them.
 const MAX_COMPARED: usize = 8;
 
-/// How often a test showed something.
+/// Frequency of a signature in the runs of a test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Frequency {
     /// In so many runs.
@@ -35,13 +35,13 @@ impl Frequency {
         Self { seen: runs, runs }
     }
 
-    /// Whether it is there whenever one looks, or nearly.
+    /// Returns true if every run or nearly every run shows it.
     #[must_use]
     pub const fn is_confirmed(self) -> bool {
         self.seen >= CONFIRMED_BY || self.seen == self.runs
     }
 
-    /// Whether it is there as often as something else, or more often.
+    /// Returns true if this is at least as frequent as the other.
     #[must_use]
     pub fn is_no_rarer_than(self, other: Self) -> bool {
         let product = |seen: u32, runs: u32| u64::from(seen) * u64::from(runs);
@@ -55,9 +55,9 @@ impl std::fmt::Display for Frequency {
     }
 }
 
-/// How often a test shows a signature, and what is to be said of the first run that does, or else of the last one: in
-/// [`RUNS`] runs, also where fewer confirm it, so that what is not always there is known for it. One run says all on a
-/// deterministic testbed.
+/// Frequency of a signature in [`RUNS`] runs of a test, and the verdict on the first run that shows it, or
+/// else on the last one. All runs are made, also where fewer confirm it, so that a signature that not every
+/// run shows is known for it. One run is enough on a deterministic testbed.
 ///
 /// # Errors
 /// The testbed fails.
@@ -81,8 +81,9 @@ pub fn frequency(
     Ok((said, Frequency { seen, runs }))
 }
 
-/// Whether a test shows a signature as often as a larger one, whose place it may then take, and how many runs it took to say
-/// so: a step that makes a finding rarer is none. Most tests that do not show it at all cost one run.
+/// Returns true if a test shows a signature as often as a larger one, whose place it may then take, and the
+/// number of runs: a step that makes a finding rarer is rejected. Most tests that do not show the signature
+/// at all cost one run.
 ///
 /// # Errors
 /// The testbed fails.

@@ -1,4 +1,4 @@
-//! What is to be judged: captures, or a result folder.
+//! Input of an analysis: captures, or a result folder.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub enum LoadError {
     Empty {
         /// The captures.
         paths: String,
-        /// What was there instead.
+        /// Hint at the files that were found instead.
         hint: String,
     },
 }
@@ -33,9 +33,9 @@ pub enum LoadError {
 /// A loaded input.
 #[derive(Debug)]
 pub struct Input {
-    /// What was observed.
+    /// The observation.
     pub observation: Observation,
-    /// What was left out of the trace, and damage of files; its own trace is empty.
+    /// Packets left out of the trace, and damage of files; its own trace is empty.
     pub leftovers: Traced,
     /// Capture files, in the order of [`Traced`]'s numbers.
     pub captures: Vec<PathBuf>,
@@ -90,12 +90,12 @@ impl Input {
         Ok(input)
     }
 
-    /// Whether the trace carries mirror metadata.
+    /// Returns true if the trace carries mirror metadata.
     pub fn is_mirrored(&self) -> bool {
         self.observation.trace.origin() == Origin::Mirror
     }
 
-    /// What a user should know before believing the result, one line each.
+    /// Warnings that a user should read before believing the result, one line each.
     pub fn warnings(&self) -> Vec<String> {
         let file = |number: usize| {
             self.captures.get(number).map_or_else(String::new, |path| path.display().to_string())

@@ -64,11 +64,11 @@ struct AnalysisDocument<'a> {
     messages: &'a [QpMessages],
     message_times: &'a [MessageTime],
     anomalies: Vec<AnomalyDocument<'a>>,
-    /// How often each signature was seen; only the first sightings are listed whole.
+    /// Number of sightings of each signature; only the first sightings are listed whole.
     sightings: &'a BTreeMap<String, u64>,
 }
 
-/// What is said of each host, if it is.
+/// Values of each host, where there are any.
 #[derive(Serialize)]
 struct PerHost<T> {
     requester: Option<T>,

@@ -11,7 +11,7 @@ use dumper::Observation;
 use dumper::integrity::{self, Integrity};
 use scoring::{Analysis, Options};
 
-/// What is said of an input.
+/// Analysis of an input, ready to be printed.
 pub struct Report {
     /// The integrity check.
     pub integrity: Integrity,

@@ -23,7 +23,7 @@ const HOSTS: [&str; 2] = ["requester", "responder"];
 /// Retransmissions that get a packet table of their own.
 const MAX_TABLES: usize = 8;
 
-/// What was judged, where it came from files; `config` is the test that it was judged by.
+/// Description of the input, where it came from files; `config` is the test that it was judged by.
 pub fn header(input: &Input, config: Option<&Path>) -> String {
     let origin = if input.is_mirrored() { "mirrored" } else { "plain" };
     let mut text = format!("{} packets, {origin} capture\n", input.observation.trace.records().len());
@@ -203,7 +203,7 @@ fn retransmissions(text: &mut String, analysis: &Analysis, table: impl Fn(&[u32]
     });
 }
 
-/// How a notification point limits its CNPs, in words.
+/// CNP limits of a notification point, in words.
 fn limits(limiter: &CnpLimiter) -> String {
     let scope = match limiter.scope {
         Some(CnpScope::Qp) => "each QP",

@@ -17,7 +17,7 @@ const LOCKS: usize = 64;
 /// Kept in the store: each reference is run once in a campaign, also where two jobs need it at the same moment.
 pub(super) struct Stored<'a> {
     store: &'a Store,
-    /// Whether one that could not be judged never can be.
+    /// True if a reference that could not be judged never can be.
     is_deterministic: bool,
     locks: [Mutex<()>; LOCKS],
 }
@@ -57,7 +57,7 @@ impl Baselines for Stored<'_> {
 pub struct InMemory {
     known: Mutex<BTreeMap<Key, Option<Baseline>>>,
     runs: AtomicU64,
-    /// Whether one that could not be judged is run again when it is needed again.
+    /// True if a reference that could not be judged is run again when it is needed again.
     tries_again: bool,
 }
 

@@ -20,7 +20,8 @@ use super::stop::{End, Stop};
 use super::summary::Summary;
 use crate::run::default_nic;
 
-/// What the user asks for. What is absent has its default in a new campaign, and stays as it was in a resumed one.
+/// Request of the user. An absent field has its default in a new campaign, and stays as it was in a resumed
+/// one.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Request {
     /// The target, by name or path.
@@ -29,7 +30,7 @@ pub struct Request {
     pub nics: [Option<String>; 2],
     /// Seed of the search.
     pub seed: Option<u64>,
-    /// How tests are chosen.
+    /// Strategy that chooses tests.
     pub strategy: Option<Strategy>,
     /// Where tests are run.
     pub testbed: Option<TestbedName>,
@@ -50,11 +51,11 @@ pub struct Campaign {
     initial: Vec<TestConfig>,
     store: Store,
     _lock: File,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 
-/// What targets may name.
+/// Words that targets may name.
 #[must_use]
 pub fn vocabulary() -> Vocabulary<'static> {
     const OBJECTIVES: [&str; Objective::ALL.len()] = {
@@ -226,7 +227,7 @@ impl Campaign {
         self
     }
 
-    /// What is run.
+    /// Settings of the campaign.
     #[must_use]
     pub const fn settings(&self) -> &Settings {
         &self.settings

@@ -1,4 +1,4 @@
-//! Which test an execution runs: a function of the settings, its number and the pool at the start of its batch.
+//! Test of each execution: a function of the settings, its number and the pool at the start of its batch.
 
 use corpus::store::{Store, StoreError};
 use corpus::{Host, Lineage, TestConfig};
@@ -16,7 +16,7 @@ const RANDOM: &str = "random";
 /// Name of the operator of tests that the user gave.
 const INITIAL: &str = "initial";
 
-/// What candidates are made from.
+/// Data that candidates are made from.
 #[derive(Debug)]
 pub(super) struct Candidates<'a> {
     pub(super) target: &'a Target,
@@ -67,8 +67,8 @@ impl Candidates<'_> {
         Ok(of(fresh, None, &[RANDOM], is_stuck))
     }
 
-    /// Whether a genetic search draws the test of an execution afresh: those of the initial pool, and as many others as the
-    /// target says.
+    /// Returns true if a genetic search draws the test of an execution at random: those of the initial pool,
+    /// and as many others as the target says.
     fn is_fresh(&self, number: u64) -> bool {
         self.schedule.is_initial(number)
             || stream(self.seed, number, Purpose::Fresh).random_ratio(self.target.fresh, 100)

@@ -1,4 +1,4 @@
-//! What a request and a folder must not be for a campaign to begin or to go on.
+//! Conditions under which a campaign does not begin or resume.
 
 use std::path::Path;
 

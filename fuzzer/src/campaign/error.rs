@@ -15,7 +15,7 @@ pub enum CampaignError {
     /// A file that the user gave is wrong: a target, a NIC profile, a test to start from.
     #[error(transparent)]
     Input(#[from] ConfigErrors),
-    /// What the user asked for does not fit what is there.
+    /// The request does not fit the folder, the target or the NICs.
     #[error("{0}")]
     Usage(String),
     /// The corpus.
@@ -26,9 +26,9 @@ pub enum CampaignError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What could not be done.
+        /// Operation that failed.
         what: &'static str,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// A test could not be judged.
@@ -43,7 +43,7 @@ pub enum CampaignError {
 }
 
 impl CampaignError {
-    /// Whether there is no room left on the disk.
+    /// Returns true if there is no room left on the disk.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
         match self {
@@ -57,7 +57,7 @@ impl CampaignError {
     }
 }
 
-/// Whether an error says that the disk, or the user's share of it, is full.
+/// Returns true if an error says that the disk, or the user's share of it, is full.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

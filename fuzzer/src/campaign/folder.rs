@@ -22,7 +22,7 @@ use serde::de::DeserializeOwned;
 use super::error::CampaignError;
 use super::settings::{Copied, Settings};
 
-/// What is run. Written last when a campaign begins: a folder without it holds none.
+/// File of the settings. Written last when a campaign begins: a folder without it holds none.
 pub const SETTINGS: &str = "campaign.toml";
 /// The target's copy.
 pub(super) const TARGET: &str = "target.toml";
@@ -34,7 +34,7 @@ pub(super) const INITIAL: &str = "initial";
 pub const CORPUS: &str = "corpus";
 /// The findings.
 pub const FINDINGS: &str = "findings";
-/// How far it is.
+/// File of the summary.
 pub const SUMMARY: &str = "summary.json";
 
 /// Room on the disk below which a campaign stops, in bytes: what the store writes between two looks, a finding with its
@@ -65,7 +65,7 @@ pub(super) fn write_json(path: &Path, document: &impl Serialize) -> Result<(), C
     .map_err(io_error(path, "cannot be written"))
 }
 
-/// Whether a folder holds a campaign.
+/// Returns true if a folder holds a campaign.
 pub(super) fn holds_campaign(path: &Path) -> bool {
     path.join(SETTINGS).is_file()
 }
@@ -216,7 +216,7 @@ pub(super) fn size(folder: &Path) -> Result<u64, CampaignError> {
     Ok(bytes)
 }
 
-/// What is missing on the disk, if a campaign had better stop.
+/// Shortage on the disk, if a campaign had better stop.
 pub(super) fn shortage(folder: &Path) -> Result<Option<String>, CampaignError> {
     let free = free_space(folder)?;
     let mib = |bytes: u64| bytes >> 20;

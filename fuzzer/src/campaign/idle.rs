@@ -18,7 +18,7 @@ pub struct Idle {
     settings: Settings,
     store: Store,
     _lock: File,
-    /// What the user should know.
+    /// Notes for the user.
     pub notes: Vec<String>,
 }
 

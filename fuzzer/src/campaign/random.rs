@@ -4,16 +4,16 @@
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// What a stream is for.
+/// Purpose of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Which entry of the pool is mutated.
+    /// Choice of the entry of the pool that is mutated.
     Parent = 0,
     /// The seed of the stream that makes the test.
     Test = 1,
-    /// Whether a test below the median is kept all the same.
+    /// Decision to keep a test below the median all the same.
     Retention = 2,
-    /// Whether a test is drawn afresh.
+    /// Decision to draw a test at random.
     Fresh = 3,
 }
 

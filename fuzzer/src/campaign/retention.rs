@@ -1,4 +1,4 @@
-//! What is kept: the median-score rule (001, Algorithm 1, lines 9 to 12).
+//! Retention of tests: the median-score rule (Lumina, Algorithm 1, lines 9 to 12).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,8 +29,8 @@ pub(super) fn score(
         .fold(0.0, |sum, part| sum + part)
 }
 
-/// Whether an execution is kept: if its score is above the median, and above the `least` that there may be besides, and with a
-/// small probability if it is not.
+/// Returns true if an execution is kept: if its score is above the median, and above `least` where there is
+/// one, and with a small probability if it is not.
 pub(super) fn keeps(
     score: f64,
     pool: &Pool,

@@ -1,4 +1,4 @@
-//! Which executions belong together, as a function of their numbers alone.
+//! Batches of executions, as a function of their numbers alone.
 
 use std::ops::RangeInclusive;
 
@@ -15,7 +15,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// Whether an execution (from 1) fills the initial pool.
+    /// Returns true if an execution (from 1) fills the initial pool.
     pub(super) const fn is_initial(self, execution: u64) -> bool {
         execution <= self.initial
     }

@@ -18,7 +18,8 @@ pub const KEEP_PROBABILITY: f64 = 0.1;
 /// Most tests that a campaign spends on minimising one finding; `minimize` goes on to the end.
 pub const MINIMIZER_BUDGET: u64 = 1_000;
 
-/// What a campaign is run with. The constants of the search are in it, so that it means the same to a later version.
+/// Settings of a campaign. They include the constants of the search, so that they mean the same to a later
+/// version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Settings {
@@ -27,7 +28,7 @@ pub struct Settings {
     /// SHA-256 of the other settings but the limits: a campaign whose settings were changed would be two in one.
     #[serde(default)]
     pub sha256: String,
-    /// How tests are chosen.
+    /// Strategy that chooses tests.
     pub strategy: Strategy,
     /// Seed of all that is random in the search.
     pub seed: u64,
@@ -43,7 +44,7 @@ pub struct Settings {
     pub ignore: Vec<String>,
     /// When it ends; the one setting that a resumed campaign may change.
     pub limits: Limits,
-    /// What is looked for, and where.
+    /// Target of the campaign.
     pub target: Copied,
     /// The requester's NIC.
     pub requester_nic: Copied,
@@ -55,12 +56,12 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Whether a signature is known and no finding.
+    /// Returns true if a signature is known and not a finding.
     pub(super) fn ignores(&self, signature: &str) -> bool {
         self.ignore.iter().any(|ignored| ignored == signature)
     }
 
-    /// What the tests of the campaign call its NICs: names that come with the program, or else the copies.
+    /// Names of the campaign's NICs in its tests: names that come with the program, or else the copies.
     pub(super) fn nic_names(&self) -> [&str; 2] {
         [&self.requester_nic, &self.responder_nic].map(Copied::name_in_tests)
     }
@@ -71,7 +72,7 @@ impl Settings {
         if self.is_swapped(test) { [nics[1], nics[0]] } else { nics }
     }
 
-    /// Whether a test has the campaign's NICs in each other's places.
+    /// Returns true if a test has the campaign's NICs in each other's places.
     pub(crate) fn is_swapped(&self, test: &TestConfig) -> bool {
         !self.requester_nic.is_called(&test.requester.nic)
             && self.responder_nic.is_called(&test.requester.nic)
@@ -83,7 +84,7 @@ impl Settings {
         self
     }
 
-    /// Whether they are as they were written, and make sense.
+    /// Checks that the settings are as they were written, and consistent.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.digest() != self.sha256 {
             return Err("was changed since the campaign began (only `limits` may change)".into());
@@ -138,7 +139,7 @@ impl Limits {
     }
 }
 
-/// How tests are chosen.
+/// Strategy that chooses tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
@@ -192,17 +193,17 @@ impl Copied {
         Self { given: given.into(), path, file: file.into(), sha256: sha256(text) }
     }
 
-    /// What tests call it: its name if it comes with the program, or else the copy.
+    /// Name in tests: its name if it comes with the program, or else the copy.
     pub(super) fn name_in_tests(&self) -> &str {
         if self.path.is_none() { &self.given } else { &self.file }
     }
 
-    /// Whether a test calls it so; those of findings call all NICs by their copies.
+    /// Returns true if a test calls it so; those of findings call all NICs by their copies.
     fn is_called(&self, name: &str) -> bool {
         name == self.name_in_tests() || name == self.file
     }
 
-    /// Whether a text is what was copied.
+    /// Returns true if a text equals the copied one.
     pub(crate) fn is(&self, text: &str) -> bool {
         sha256(text) == self.sha256
     }

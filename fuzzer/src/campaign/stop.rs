@@ -19,7 +19,7 @@ impl Stop {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether somebody asked.
+    /// Returns true if a stop was requested.
     pub fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -45,7 +45,7 @@ pub enum End {
     },
     /// The disk is full, or nearly.
     DiskFull {
-        /// What was missing.
+        /// Description of the shortage.
         reason: String,
     },
     /// Its folder is as large as it may be.
@@ -53,7 +53,7 @@ pub enum End {
 }
 
 impl End {
-    /// Whether the campaign did what it was asked to.
+    /// Returns true if the campaign reached its limit, a finding that ends it, or the end of its space.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         matches!(self, Self::Executions | Self::Duration | Self::Found | Self::NothingToMutate)

@@ -36,7 +36,7 @@ pub(super) struct Args {
     /// not given, a result folder's own config.toml, which `run --out` writes.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// How to print.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Where sequence numbers and times come from.

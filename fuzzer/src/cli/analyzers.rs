@@ -14,7 +14,7 @@ use super::{Exit, Format};
 pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
-    /// How to print.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t, global = true)]
     format: Format,
 }
@@ -23,7 +23,7 @@ pub(super) struct Args {
 enum Action {
     /// One line for each analyzer.
     List,
-    /// What an analyzer does, and the rules that it holds a NIC to.
+    /// Describe an analyzer, with the rules that it holds a NIC to.
     Show {
         /// Name of the analyzer, as `list` prints it.
         name: String,

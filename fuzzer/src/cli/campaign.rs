@@ -39,7 +39,8 @@ Exit codes: 0 done, 1 failed (or the disk is full), 2 usage or bad input, 3 some
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// What to look for: the name of a target (`targets list`) or a TOML file. May be left out with --resume.
+    /// Target: a name from `targets list`, or a TOML file (with a `/`, or ending in .toml). May be left out
+    /// with --resume.
     #[arg(value_name = "TARGET", required_unless_present = "resume")]
     target: Option<String>,
     /// Where to run tests: sim, on models of NICs, or vm, on Linux guests with rdma_rxe [default: sim].
@@ -59,7 +60,7 @@ pub(super) struct Args {
     /// End at the first finding; `--stop-on-first=false` goes on in a campaign that was begun so.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     stop_on_first: Option<bool>,
-    /// How tests are chosen: genetic or random [default: genetic].
+    /// Strategy that chooses tests: genetic or random [default: genetic].
     #[arg(long, value_name = "STRATEGY")]
     strategy: Option<Strategy>,
     /// Tests that run at a time [default: one for each core; on the VM testbed, one pair of guests for every two cores].
@@ -83,7 +84,7 @@ pub(super) struct Args {
     /// Exit with 3 if something was found.
     #[arg(long)]
     fail_on_finding: bool,
-    /// How to print the result.
+    /// Format of the result.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

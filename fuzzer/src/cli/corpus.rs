@@ -29,14 +29,15 @@ read, change nothing, and wait for no campaign: while one runs, they say so and 
 pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
-    /// How to print.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t, global = true)]
     format: Format,
 }
 
 #[derive(Subcommand)]
 enum Action {
-    /// Whether it is whole, and what of it can be read. Exit code 1 if something is lost or was changed.
+    /// Check that the corpus is whole, and print what can be read of it. Exit code 1 if something is lost or
+    /// was changed.
     Check {
         /// The campaign or corpus.
         dir: PathBuf,
@@ -45,7 +46,7 @@ enum Action {
     List {
         /// The campaign or corpus.
         dir: PathBuf,
-        /// What comes first: the highest score, or the lowest number.
+        /// Order: the highest score first, or the lowest number.
         #[arg(long, value_enum, default_value_t)]
         sort: Sort,
         /// No more than N lines.
@@ -117,12 +118,12 @@ fn failed(error: &StoreError, format: Format) -> Exit {
     }
 }
 
-/// What can be read of a corpus, as JSON. What is lost is 0 of everything in a corpus that is whole.
+/// Readable part of a corpus, as JSON. The counts of lost records are 0 in a corpus that is whole.
 #[derive(Serialize)]
 struct Checked {
     path: PathBuf,
     whole: bool,
-    /// How its files were found: `closed`, `interrupted` or `changed`.
+    /// Condition of its files when they were opened: `closed`, `interrupted` or `changed`.
     condition: &'static str,
     executions: u64,
     reference_executions: u64,
@@ -253,7 +254,7 @@ fn line(entry: &Entry) -> String {
 struct Shown {
     #[serde(flatten)]
     entry: Entry,
-    /// What it descends from, the nearest first, as far as it was kept.
+    /// Its ancestors, the nearest first, as far as they were kept.
     ancestors: Vec<Entry>,
     /// The test, as TOML.
     test: String,
@@ -301,7 +302,7 @@ fn describe(Shown { entry, ancestors, test }: &Shown) -> String {
     text
 }
 
-/// What was exported, as JSON.
+/// Result of an export, as JSON.
 #[derive(Serialize)]
 struct Export<'a> {
     out: &'a Path,

@@ -32,12 +32,12 @@ pub(super) struct Args {
     finding: PathBuf,
     #[command(flatten)]
     instead: InsteadArgs,
-    /// How to print.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
-/// What minimising came to.
+/// Result of minimising.
 #[derive(Serialize)]
 struct Done<'a> {
     path: String,

@@ -85,7 +85,7 @@ enum Command {
     Testbed(testbed::Args),
 }
 
-/// How to print.
+/// Format of the output.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
 enum Format {
     /// For people.

@@ -9,7 +9,7 @@ use super::output::bad_file;
 use super::{Exit, Format};
 use crate::finding::Instead;
 
-/// Which NICs.
+/// Flags that choose the NICs.
 #[derive(clap::Args)]
 pub(super) struct NicArgs {
     /// NIC profile of both hosts, by name (`nics list`) or path.
@@ -49,7 +49,7 @@ impl NicArgs {
     }
 }
 
-/// What takes the place of what a finding keeps, the same for every command that runs findings.
+/// Flags that replace settings of a finding, the same for every command that runs findings.
 #[derive(clap::Args)]
 pub(super) struct InsteadArgs {
     /// Where to run it [default: where it was found].

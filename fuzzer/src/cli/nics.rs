@@ -24,7 +24,7 @@ A profile is named by its name, or by the path of its file (with a `/`, or endin
 pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
-    /// How to print.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t, global = true)]
     format: Format,
 }
@@ -38,7 +38,7 @@ enum Action {
         /// Name or path of the profile.
         nic: String,
     },
-    /// Whether a file is a valid profile, and what is different from its base.
+    /// Check that a file is a valid profile, and print its differences from its base.
     Check {
         /// Path (or name) of the profile.
         nic: String,

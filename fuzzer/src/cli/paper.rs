@@ -28,7 +28,7 @@ pub(super) struct Args {
     /// Draw the paper's figures from our runs into a folder, as SVG.
     #[arg(long, value_name = "DIR")]
     plot: Option<PathBuf>,
-    /// How to print.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

@@ -60,7 +60,7 @@ impl ReadBar {
     }
 }
 
-/// How long work may take before a spinner shows that it goes on.
+/// Time after which work shows a spinner.
 const WORTH_A_SPINNER: Duration = Duration::from_secs(1);
 
 /// Does the work, under a spinner on stderr if it takes its time; hidden where stderr is no terminal.
@@ -114,17 +114,17 @@ impl CountBar {
     }
 }
 
-/// How often a line is written where stderr is no terminal.
+/// Interval of progress lines where stderr is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// How far a campaign is: a bar on a terminal, and else a line now and then.
+/// Progress of a campaign: a bar on a terminal, and else a line now and then.
 pub(super) struct CampaignProgress {
     limits: Limits,
     started: Instant,
     state: Mutex<Shown>,
 }
 
-/// What is shown of a campaign.
+/// Display of a campaign's progress.
 struct Shown {
     /// None where stderr is no terminal.
     bar: Option<ProgressBar>,
@@ -192,7 +192,7 @@ impl CampaignProgress {
         }
     }
 
-    /// How long it takes until the first limit is reached.
+    /// Time left until the first limit is reached.
     fn time_left(&self, status: &Status, rate: f64) -> Option<Duration> {
         let by_count = self
             .limits
@@ -223,7 +223,7 @@ impl Shown {
     }
 }
 
-/// How far a campaign is, in a line.
+/// Progress of a campaign, in a line.
 fn message(status: &Status, rate: f64, left: Option<Duration>) -> String {
     let progress = status.progress;
     let pending = if status.pending > 0 { " (minimising)" } else { "" };

@@ -32,7 +32,7 @@ pub(super) struct Args {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     instead: InsteadArgs,
-    /// How to print.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

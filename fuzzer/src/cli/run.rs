@@ -59,7 +59,7 @@ pub(super) struct Args {
     /// Packets shown before and after each packet of a remark.
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=50))]
     context: u8,
-    /// How to print.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }

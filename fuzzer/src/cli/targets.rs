@@ -37,7 +37,7 @@ const NEAR_CAP_PERCENT: u64 = 90;
 pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
-    /// How to print.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t, global = true)]
     format: Format,
 }
@@ -51,7 +51,8 @@ enum Action {
         /// Name or path of the target.
         target: String,
     },
-    /// Whether a file is a valid target, what is different from its base, and what its random tests are like.
+    /// Check that a file is a valid target, and print its differences from its base and properties of its
+    /// random tests.
     Check {
         /// Path (or name) of the target.
         target: String,
@@ -98,7 +99,7 @@ struct ChangeDocument {
     to: String,
 }
 
-/// What random tests of a target are like.
+/// Properties of random tests of a target.
 #[derive(Serialize)]
 struct Sample {
     tests: usize,
@@ -111,7 +112,7 @@ struct Sample {
     connections_with_events: Spread,
 }
 
-/// How a number is spread over tests.
+/// Distribution of a number over tests.
 #[derive(Serialize)]
 struct Spread {
     least: u64,

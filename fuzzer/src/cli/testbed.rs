@@ -39,7 +39,7 @@ ended by the tests. Guests never outlive the program that started them, even if 
 pub(super) struct Args {
     #[command(subcommand)]
     testbed: TestbedArgs,
-    /// How to print.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t, global = true)]
     format: Format,
 }

@@ -46,7 +46,7 @@ pub struct Document {
     pub id: String,
     /// Kind of anomaly.
     pub kind: String,
-    /// What it is told apart from others by.
+    /// Signature that distinguishes it from others.
     pub signature: String,
     /// One line for people.
     pub title: String,
@@ -54,13 +54,13 @@ pub struct Document {
     pub first_seen_execution: u64,
     /// Executions that showed it.
     pub sightings: u64,
-    /// How far the reproducer is minimised.
+    /// Degree to which the reproducer is minimised.
     pub minimized: Minimized,
     /// Executions that minimising took, references included.
     pub minimizer_executions: u64,
     /// The target that was looked for.
     pub target: String,
-    /// How tests were chosen.
+    /// Strategy that chose tests.
     pub strategy: Strategy,
     /// Seed of the campaign.
     pub campaign_seed: u64,
@@ -72,7 +72,7 @@ pub struct Document {
     pub requester_nic: Copied,
     /// The responder's.
     pub responder_nic: Copied,
-    /// What the reproducer shows: the anomaly, as `run --format json` has it.
+    /// Anomaly that the reproducer shows, as `run --format json` has it.
     pub anomaly: serde_json::Value,
     /// The numbers behind it, measured with tests of their own on the same NICs; none before it is minimised.
     #[serde(default)]
@@ -80,7 +80,7 @@ pub struct Document {
     /// Executions that measuring took, references included; neither the campaign's nor the minimiser's.
     #[serde(default)]
     pub measuring_executions: u64,
-    /// How often the reproducer showed it when it was run for this folder; none where one run says all.
+    /// Frequency of the anomaly in the reproducer's runs for this folder; `None` where one run is enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency: Option<Frequency>,
 }

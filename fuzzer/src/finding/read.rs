@@ -52,7 +52,7 @@ pub enum ReadError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// There is no finding.
@@ -66,7 +66,7 @@ pub enum ReadError {
     Document {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
     /// A copy was changed since.

@@ -8,19 +8,19 @@ use crate::campaign::InMemory;
 use crate::judge::{JudgeError, Verdict};
 use crate::repeat::{self, Frequency};
 
-/// What came of running a finding's test again.
+/// Result of running a finding's test again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Replayed {
     /// The same signature, often enough.
     Reproduced {
-        /// How often.
+        /// Runs that showed it, of all.
         frequency: Frequency,
     },
     /// Others, or none, or not often enough.
     NotReproduced {
         /// Other signatures that a run showed.
         seen: Vec<String>,
-        /// How often it was there.
+        /// Runs that showed it, of all.
         frequency: Frequency,
     },
     /// The test could not be judged.
@@ -30,7 +30,7 @@ pub enum Replayed {
     },
 }
 
-/// What takes the place of what a finding keeps.
+/// Replacements for settings that the finding keeps.
 #[derive(Debug, Clone, Default)]
 pub struct Instead {
     /// Where to run it.
@@ -44,7 +44,7 @@ pub struct Instead {
 /// Why a finding's test could not be run again.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// What the finding keeps.
+    /// The finding's files.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The testbed.
@@ -79,7 +79,7 @@ impl Kept {
 /// Runs a finding's test again; several times, where one run does not say all.
 ///
 /// # Errors
-/// What the finding keeps is not as it was, or the testbed fails.
+/// The finding's files were changed or damaged, or the testbed fails.
 pub fn replay(kept: &Kept, instead: &Instead) -> Result<Replayed, ReplayError> {
     let mut testbed = kept.testbeds(instead)?.testbed();
     let config = kept.clone().with_seed(instead.seed).reproducer;

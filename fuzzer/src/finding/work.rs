@@ -1,4 +1,4 @@
-//! What is done with a finding: minimise its test, and say what that shows.
+//! Work on a finding: its test is minimised, and the reproducer's anomaly described.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -28,13 +28,13 @@ pub enum WorkError {
     Interrupted,
 }
 
-/// What a minimiser has learnt, so that one that is interrupted can go on: with the same answers it asks the same questions,
-/// up to the first new one.
+/// Answers that a minimiser has so far, so that an interrupted one can resume: with the same answers it asks
+/// the same questions, up to the first new one.
 #[derive(Debug, Default)]
 pub struct Answers {
     /// The test that it began with.
     start: Option<TestConfig>,
-    /// Whether a test shows the finding.
+    /// True for each test that shows the finding.
     known: HashMap<Key, bool>,
 }
 
@@ -113,36 +113,36 @@ pub fn minimise(
     }
 }
 
-/// What the reproducer of a finding shows.
+/// Result of a finding's reproducer.
 #[derive(Debug)]
 pub struct Reproduced {
     /// Its run.
     pub judged: Box<Judged>,
-    /// How often it shows.
+    /// Frequency of the finding.
     pub frequency: Frequency,
     /// The numbers behind it, once the reproducer is minimised: before that there may be more than one thing in it.
     pub measurements: Measurements,
-    /// How often it shows, where that is not always, and how sure it is that something is slow.
+    /// Frequency of the finding, where not every run shows it, and the certainty that a test is slow.
     pub notes: Vec<String>,
-    /// Whether it is slow by more than chance; none where that is no question.
+    /// Test of slowness against chance; `None` for findings that are not about time.
     slowness: Option<Slowness>,
 }
 
 impl Reproduced {
-    /// Whether it is there whenever one looks, or nearly, and no work of chance.
+    /// Returns true if every run or nearly every run shows the finding, and chance is ruled out.
     #[must_use]
     pub fn is_confirmed(&self) -> bool {
         self.frequency.is_confirmed() && self.slowness.is_none_or(Slowness::is_sure)
     }
 
-    /// Whether its test may take the place of a larger one that shows it so often: what can be relied on is worth more than
-    /// what is small.
+    /// Returns true if its test may replace a larger one that shows the finding so often: a reliable
+    /// reproducer is worth more than a small one.
     #[must_use]
     pub fn replaces(&self, larger: Frequency) -> bool {
         self.is_confirmed() && self.frequency.is_no_rarer_than(larger)
     }
 
-    /// How often it shows, where one run does not say all.
+    /// Frequency of the finding, where one run is not enough.
     pub(super) fn told_frequency(&self) -> Option<Frequency> {
         Some(self.frequency).filter(|frequency| frequency.runs > 1)
     }
@@ -185,7 +185,7 @@ pub fn reproduce(
 /// in 70; three to 1 in 20, which is not enough.
 const SURE: f64 = 0.05;
 
-/// How sure it is that something is slow.
+/// Certainty that a test is slow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Slowness {
     /// The probability that it seems so by chance.
@@ -209,8 +209,8 @@ impl fmt::Display for Slowness {
     }
 }
 
-/// How sure it is that connections without events are slower than without anybody's, on a testbed whose times vary: their
-/// slowest messages in some runs of each, compared.
+/// Certainty that connections without events are slower than in a test without events, on a testbed whose
+/// times vary: compares their slowest messages in some runs of each.
 fn slower_than_without_events(
     config: &TestConfig,
     testbed: &mut dyn Testbed,
@@ -230,8 +230,8 @@ fn slower_than_without_events(
     Ok(Slowness { chance, with_events: with_events.len(), without: usual.len() })
 }
 
-/// How long the slowest message of a connection takes that has no events in a test. One that fails or is waited for for
-/// ever is slower than any.
+/// Completion time of the slowest message of connections without events. A message that fails or never
+/// completes is slower than any.
 fn slowest_innocent(config: &TestConfig, judged: &Judged) -> u64 {
     let traffic = &config.traffic;
     let innocent = (1..=traffic.load.connections()).filter(|qpn| !config.has_events_on(*qpn)).count() as u64;
@@ -246,7 +246,8 @@ fn slowest_innocent(config: &TestConfig, judged: &Judged) -> u64 {
     if count < all { u64::MAX } else { slowest }
 }
 
-/// Whether the test of a finding showed it when it was run again. If not, it was seen once, and there is no folder of it.
+/// Returns true if the test of a finding showed it when it was run again. If not, it was seen once, and it
+/// has no folder.
 #[must_use]
 pub fn is_reproduced(finding: &FindingRecord) -> bool {
     !finding.evidence.is_empty()
@@ -295,7 +296,7 @@ mod tests {
         }
     }
 
-    /// What is said of a test whose reference is fast for so many runs.
+    /// Result of a test whose reference is fast for so many runs.
     fn reproduced(fast: u32) -> Reproduced {
         let noisy = corpus::from_toml("test.toml", NOISY).unwrap();
         let mut testbed = Slower { noisy: noisy.clone(), fast };

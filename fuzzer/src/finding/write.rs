@@ -23,7 +23,7 @@ pub enum WriteError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The trace has no capture.
@@ -40,7 +40,7 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// Whether there is no room left on the disk.
+    /// Returns true if there is no room left on the disk.
     pub fn is_disk_full(&self) -> bool {
         match self {
             Self::Io { source, .. }

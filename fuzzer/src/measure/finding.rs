@@ -14,9 +14,9 @@ use crate::judge::{JudgeError, Judged, Verdict, judge};
 /// A number behind a finding.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Measured {
-    /// What was measured.
+    /// Name of the measured quantity.
     pub what: String,
-    /// What it is.
+    /// Measured value.
     pub value: Value,
     /// Its unit; empty for counts, ratios and words.
     pub unit: String,
@@ -162,8 +162,8 @@ fn cnps(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Judge
     Ok(measured)
 }
 
-/// Waits of the ACK timer and number of retries, message by message: those before it are lost as often as retries are
-/// configured and recover, then it is lost until the QP fails (000 §6.3).
+/// Waits of the ACK timer and number of retries, message by message: those before it are lost as often as
+/// retries are configured and recover, then it is lost until the QP fails (Lumina (preprint) §6.3).
 fn timers(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, JudgeError> {
     let verb = probe.verb(anomaly);
     let timeout = probe.of.traffic.min_retransmit_timeout;
@@ -207,7 +207,7 @@ fn timers(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Jud
     Ok(measured)
 }
 
-/// Whether two schedules are the same to three digits.
+/// Returns true if two schedules are the same to three digits.
 fn same(one: &[f64], other: &[f64]) -> bool {
     one.iter().copied().map(digits).eq(other.iter().copied().map(digits))
 }
@@ -236,7 +236,7 @@ fn phase(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Judg
     Ok(rows.map(row).into())
 }
 
-/// What a class gets whose peer has nothing to send.
+/// Bandwidth of a class while its peer has nothing to send.
 fn ceiling(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, JudgeError> {
     let verb = if probe.host(anomaly) == Role::Requester { Verb::Write } else { Verb::Read };
     let mut goodput = |config: TestConfig| {
@@ -259,7 +259,7 @@ fn ceiling(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Ju
     ])
 }
 
-/// How far the counters moved for each time that they should have.
+/// Increase of the counters for each time that they should have increased.
 fn counters(anomaly: &Anomaly) -> Vec<Measured> {
     let rows = anomaly.evidence.counters.iter().map(|counter| match counter.expected {
         0 => Measured::new(format!("{} without cause", counter.name), Value::count(counter.moved), ""),

@@ -20,8 +20,8 @@ use scoring::Analysis;
 pub struct Seen<'a> {
     /// The test.
     pub config: &'a TestConfig,
-    /// What was observed.
+    /// Observation of the run.
     pub observation: &'a Observation,
-    /// What the analyzers say.
+    /// Analysis of the observation.
     pub analysis: &'a Analysis,
 }

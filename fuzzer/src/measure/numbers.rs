@@ -1,5 +1,5 @@
-//! What can be counted and timed in a run. Times are those of the switch, but for completion times, which are the
-//! posting host's.
+//! Counts and times of a run. Times are those of the switch, but for completion times, which are the posting
+//! host's.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +32,7 @@ impl Phase {
     }
 }
 
-/// What a host counts the interval of CNPs for, in words.
+/// Scope of a host's CNP interval, in words.
 pub const fn scope_words(scope: CnpScope) -> &'static str {
     match scope {
         CnpScope::Qp => "per QP",
@@ -101,7 +101,7 @@ impl<'a> Seen<'a> {
         self.analysis.messages.iter().map(|qp| qp.goodput_bps / 1e9).collect()
     }
 
-    /// How far a counter of a host moved; none that the host does not have.
+    /// Increase of a counter of a host; `None` if the host does not have it.
     pub fn moved(&self, role: Role, counter: &str) -> Option<u64> {
         let counters = match role {
             Role::Requester => &self.observation.requester,

@@ -10,7 +10,7 @@ use super::{Measured, Value, lines, measure};
 use crate::campaign::InMemory;
 use crate::judge::{Verdict, judge};
 
-/// What is measured behind the first finding of a kind that a test shows on two such NICs.
+/// Measurements behind the first finding of a kind in a test on two such NICs.
 fn measured(nic: &NicProfile, kind: &str, test: &str) -> Vec<Measured> {
     measured_of(nic, kind, ["", ""], test)
 }

@@ -1,10 +1,10 @@
-//! What a measurement gives.
+//! Value of a measurement.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a measurement gives; its unit is beside it.
+/// Value of a measurement; its unit is beside it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Value {

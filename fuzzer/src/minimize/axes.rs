@@ -33,7 +33,8 @@ pub(super) enum Axis {
     Order,
 }
 
-/// What grows as something else shrinks: what shows under load may show on fewer connections that do more.
+/// Load that grows as another axis shrinks: an anomaly under load may show on fewer connections that send
+/// more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Growth {
     Nothing,
@@ -103,7 +104,7 @@ fn above_bottom(config: &TestConfig, axes: impl Iterator<Item = Axis>) -> Vec<Ax
 }
 
 impl Axis {
-    /// How far a test is above the bottom of the axis; 0 where there is no such axis (any more).
+    /// Distance of a test from the bottom of the axis; 0 where there is no such axis (any more).
     pub(super) fn height(self, config: &TestConfig) -> u64 {
         match self {
             Self::Connections(class, _) => Classes::of(config).count(class),

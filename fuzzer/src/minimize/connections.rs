@@ -66,12 +66,12 @@ impl Classes {
         (1..).zip(&self.class_of).filter(move |(_, one)| **one == class).map(|(qpn, _)| qpn)
     }
 
-    /// Whether any event names a class.
+    /// Returns true if any event names a class.
     pub(super) fn are_eventful(&self, class: usize, config: &TestConfig) -> bool {
         config.events.iter().any(|event| self.are_in(class, event))
     }
 
-    /// Whether an event names a class: as a whole, or else not at all.
+    /// Returns true if an event names a class: as a whole, or else not at all.
     fn are_in(&self, class: usize, event: &Event) -> bool {
         self.members(class).next().is_some_and(|first| event.connections.contains(first))
     }
@@ -84,7 +84,7 @@ impl Classes {
     }
 }
 
-/// Whether each connection is in a set.
+/// True for each connection that is in a set.
 fn membership(set: &ConnectionSet, connections: u32) -> Vec<bool> {
     let mut inside = vec![false; connections as usize];
     for qpn in set.members(connections) {
@@ -102,7 +102,7 @@ pub(super) fn reduce(config: &mut TestConfig, class: usize, to: u64) {
     renumber(config, &kept);
 }
 
-/// Whether [`order`] changes nothing.
+/// Returns true if [`order`] changes nothing.
 pub(super) fn is_ordered(config: &TestConfig) -> bool {
     Classes::of(config).in_order().is_sorted()
 }
@@ -122,7 +122,7 @@ pub(super) fn memberships(config: &TestConfig) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// How many connections of a class an event names.
+/// Number of connections of a class that an event names.
 pub(super) fn members_in(config: &TestConfig, event: usize, class: usize) -> u64 {
     let classes = Classes::of(config);
     match config.events.get(event) {

@@ -9,9 +9,9 @@ pub(super) enum Detail {
     Progression,
     /// Distance of these packets.
     Every,
-    /// What is done, if it is not dropping.
+    /// The action, if it is not drop.
     Action,
-    /// How long, how far or how often it is done.
+    /// Operand of the action: a time, a distance or a number.
     Operand,
     /// Round of transmission.
     Iter,
@@ -23,7 +23,7 @@ impl Detail {
     pub(super) const ALL: [Self; 6] =
         [Self::Progression, Self::Every, Self::Action, Self::Operand, Self::Iter, Self::Number];
 
-    /// How far an event is from its simplest form.
+    /// Distance of an event from its simplest form.
     pub(super) fn height(self, event: &Event, traffic: &Traffic) -> u64 {
         match (self, event.target, event.action) {
             (Self::Progression, ..) => further_packets(event, traffic),
@@ -93,7 +93,7 @@ fn round_delays() -> impl Iterator<Item = u64> {
     (0..=10).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power)))
 }
 
-/// How many of [`round_delays`] are shorter.
+/// Number of [`round_delays`] that are shorter.
 fn rung(ns: u64) -> u64 {
     round_delays().take_while(|round| *round < ns).count() as u64
 }

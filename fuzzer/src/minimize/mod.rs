@@ -23,14 +23,14 @@ use corpus::TestConfig;
 use axes::Axis;
 use size::Size;
 
-/// What minimising came to.
+/// Result of minimising.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Minimised {
     /// The smallest test that was found.
     pub config: TestConfig,
     /// Tests that were run for it.
     pub executions: u64,
-    /// Whether nothing more can be taken away; else the budget ran out.
+    /// True if nothing more can be removed; else the budget ran out.
     pub complete: bool,
 }
 
@@ -61,8 +61,8 @@ pub fn minimize<E>(
     Ok(Minimised { config: search.best, executions: search.executions, complete })
 }
 
-/// How much more load than the first test a candidate may have that grows in one way to shrink in another: enough to
-/// make up for the connections that it does without, and not so much that it takes long to run.
+/// Largest load of a candidate that grows in one way to shrink in another, as a multiple of the first test's:
+/// enough to make up for the connections that it does without, and not so much that it takes long to run.
 const GROWTH: u64 = 4;
 
 /// Why a search ends early.

@@ -10,7 +10,7 @@ use super::{fit, shares};
 /// A parameter, or a setting of one that is simpler than others.
 #[derive(Debug)]
 pub(super) struct Parameter {
-    /// How far it is from its default; 0 at the default.
+    /// Distance from its default; 0 at the default.
     pub(super) height: fn(&TestConfig) -> u64,
     /// Takes it to another height, below its own.
     pub(super) lower: fn(&mut TestConfig, u64),
@@ -69,7 +69,8 @@ macro_rules! host {
     };
 }
 
-/// What is simpler of a host that serves several traffic classes: those after the first, priorities, weights.
+/// Simpler forms of a host that serves several traffic classes: fewer classes after the first, priorities,
+/// weights.
 macro_rules! shares {
     ($host:ident: $($class:literal)*) => {
         [

@@ -8,7 +8,7 @@ fn first(ets: &Ets) -> Option<u8> {
     (0..=fields::TRAFFIC_CLASS.max as u8).find(|class| ets.serves(*class))
 }
 
-/// Whether a host serves a class, and one before it.
+/// Returns true if a host serves a class, and one before it.
 pub(super) fn is_further(host: &Host, class: u8) -> bool {
     host.ets.as_ref().is_some_and(|ets| ets.serves(class) && first(ets) < Some(class))
 }
@@ -31,7 +31,7 @@ pub(super) fn take_away(host: &mut Host, class: u8) {
     members.iter_mut().filter(|one| **one == class).for_each(|one| *one = first);
 }
 
-/// How many classes of a host have strict priority.
+/// Number of classes of a host that have strict priority.
 pub(super) fn strict_classes(host: &Host) -> u64 {
     host.ets.as_ref().map_or(0, |ets| ets.strict.len() as u64)
 }
@@ -47,7 +47,7 @@ pub(super) fn keep_strict(host: &mut Host, count: u64) {
     }
 }
 
-/// Whether two classes of a host have different weights.
+/// Returns true if two classes of a host have different weights.
 pub(super) fn has_unequal_weights(host: &Host) -> bool {
     host.ets.as_ref().is_some_and(|ets| weights(ets).any(|weight| Some(weight) != weights(ets).next()))
 }

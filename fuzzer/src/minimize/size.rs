@@ -1,4 +1,4 @@
-//! How large a test is: what the minimiser makes smaller.
+//! Size of a test, which the minimiser reduces.
 
 use corpus::{ConnectionSet, TestConfig};
 

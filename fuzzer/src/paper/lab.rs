@@ -60,7 +60,7 @@ impl Lab {
         Ok(Self { runs })
     }
 
-    /// What became of some tests; none if not all of them were run.
+    /// Runs of some tests; `None` if not all of them were run.
     pub fn seen(&self, tests: &[TestConfig]) -> Option<Vec<Seen<'_>>> {
         tests.iter().map(|config| self.runs.get(&Key::of(config)).map(Run::seen)).collect()
     }

@@ -28,24 +28,24 @@ use crate::measure::{Seen, Value};
 pub struct Experiment {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it is about.
+    /// Subject.
     pub title: &'static str,
-    /// What it found.
+    /// Results.
     pub claims: &'static [Claim],
 }
 
 /// Something that an experiment measured.
 #[derive(Debug)]
 pub struct Claim {
-    /// What was measured.
+    /// The measured quantity.
     pub what: &'static str,
     /// On which NICs; each is a row.
     pub nics: &'static [Nics],
-    /// What the paper says.
+    /// Value that the paper gives.
     pub published: Published,
     /// Unit of the numbers; empty for counts, ratios and words.
     pub unit: &'static str,
-    /// Where it says so: 001 is the paper as published, 000 as submitted.
+    /// Section that gives it: of the paper as published (Lumina) or as submitted (Lumina (preprint)).
     pub source: &'static str,
     /// The tests that show it.
     pub setup: Setup,
@@ -56,15 +56,15 @@ pub struct Claim {
 /// Something that the paper measured and no simulation can.
 #[derive(Debug)]
 pub struct Hardware {
-    /// What was measured.
+    /// The measured quantity.
     pub what: &'static str,
-    /// What the paper says.
+    /// Value that the paper gives.
     pub published: &'static str,
     /// Where.
     pub source: &'static str,
 }
 
-/// Whether what is measured agrees with the paper.
+/// Agreement of a measurement with the paper.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -98,21 +98,21 @@ impl Verdict {
 pub struct Row {
     /// The experiment's name.
     pub experiment: &'static str,
-    /// What was measured.
+    /// The measured quantity.
     pub what: &'static str,
     /// The NIC, or the requester's and the responder's; none where it is about no NIC.
     pub nics: Option<String>,
-    /// What the paper says, with its unit.
+    /// Value that the paper gives, with its unit.
     pub paper: String,
     /// Where.
     pub source: &'static str,
-    /// What is measured here; none if the runs do not show it.
+    /// Value measured here; `None` if the runs do not show it.
     pub measured: Option<Value>,
     /// Its unit.
     pub unit: &'static str,
     /// Measured over published, where the paper gives a number; of several the one farthest from 1.
     pub ratio: Option<f64>,
-    /// Whether they agree.
+    /// Agreement of both.
     pub verdict: Verdict,
 }
 
@@ -199,7 +199,7 @@ mod tests {
         Row::of("", claim, nics, &lab).verdict
     }
 
-    /// What is measured is what the run shows: on NICs that behave otherwise nothing agrees.
+    /// The measured numbers are those of the run: on NICs that behave otherwise nothing agrees.
     #[test]
     fn numbers_are_those_of_the_runs() {
         for (nic, experiment, what) in [

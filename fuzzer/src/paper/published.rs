@@ -1,4 +1,4 @@
-//! What the paper says, and whether a measurement agrees.
+//! Values that the paper gives, and the agreement of a measurement with them.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use crate::measure::{Value, digits};
 /// Agreement that is asked for where the paper gives a number, in percent of it.
 const PERCENT: f64 = 15.0;
 
-/// What the paper says.
+/// Value that the paper gives.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Published {
     /// A number, to be met within 15 %.

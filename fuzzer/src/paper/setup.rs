@@ -7,7 +7,7 @@ use crate::measure::setups::{
     FATAL_LOSSES, bulk, drop, event, in_classes, interval, ipv4, losses, scope, tails, test,
 };
 
-/// How the two QPs of the ETS experiment share the link (001 §6.2.1).
+/// Division of the link between the two QPs of the ETS experiment (Lumina §6.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Queues {
     /// Two queues of equal weight, no marks.
@@ -18,11 +18,11 @@ pub enum Queues {
     OneMarked,
 }
 
-/// What an experiment runs.
+/// Tests of an experiment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Setup {
-    /// One QP, messages of so many KB one after the other; the first loses its first packet, the second its second, and
-    /// so on but for the tail packet (001 §6.1, 000 §6.2).
+    /// One QP, messages of so many KB one after the other; the first loses its first packet, the second its
+    /// second, and so on but for the tail packet (Lumina §6.1, Lumina (preprint) §6.2).
     Losses {
         /// The verb.
         verb: Verb,
@@ -34,44 +34,46 @@ pub enum Setup {
         /// Packets of a message.
         packets: u32,
     },
-    /// Messages of [`SIZES`], each size in a test of its own, with the fifth packet lost and without (000 §6.2).
+    /// Messages of [`SIZES`], each size in a test of its own, with the fifth packet lost and without (Lumina
+    /// (preprint) §6.2).
     Sizes,
     /// A test of these, with its loss.
     FifthLost {
         /// Packets of a message.
         packets: u32,
     },
-    /// Five 10 KB Writes whose tail packets are lost seven times (000 §6.3).
+    /// Five 10 KB Writes whose tail packets are lost seven times (Lumina (preprint) §6.3).
     Tails {
         /// With adaptive retransmission.
         adaptive: bool,
     },
-    /// A test for each of the five: those before it lose their tail seven times, it does until the QP fails (000 §6.3).
+    /// A test for each of the five: those before it lose their tail seven times, it does until the QP fails
+    /// (Lumina (preprint) §6.3).
     Retries {
         /// With adaptive retransmission.
         adaptive: bool,
     },
-    /// One QP whose packets are all marked (001 §6.3).
+    /// One QP whose packets are all marked (Lumina §6.3).
     AllMarked,
     /// Four QPs over two addresses of each host, whose packets are all marked, with an interval of 50 µs where it can be
     /// configured.
     Scope,
-    /// Three QPs from three addresses, whose packets 50 and 950 are marked (000 §6.4).
+    /// Three QPs from three addresses, whose packets 50 and 950 are marked (Lumina (preprint) §6.4).
     ThreeMarkedTwice,
-    /// One QP that loses a packet, at hosts with slow restart (001 §6.3).
+    /// One QP that loses a packet, at hosts with slow restart (Lumina §6.3).
     LossWithSlowRestart,
-    /// Two QPs (001 §6.2.1).
+    /// Two QPs (Lumina §6.2.1).
     Ets(Queues),
-    /// 36 connections read; the first so many lose their fifth packet (001 §6.2.2).
+    /// 36 connections read; the first so many lose their fifth packet (Lumina §6.2.2).
     Neighbours(u32),
-    /// So many connections send (001 §6.2.3).
+    /// So many connections send (Lumina §6.2.3).
     Sends {
         /// Connections.
         connections: u32,
-        /// Whether the switch sets MigReq.
+        /// True if the switch sets MigReq.
         rewritten: bool,
     },
-    /// One Read that loses a packet (001 §6.2.4).
+    /// One Read that loses a packet (Lumina §6.2.4).
     LostResponse,
     /// Four packets, of which two rounds lose one each (001, figure 3).
     Iterations,
@@ -83,7 +85,7 @@ pub const SIZES: std::ops::RangeInclusive<u32> = 10..=200;
 pub const SIZE_STEP: usize = 5;
 /// Losses of a tail that is to arrive then: as many as the configured retries.
 const TAIL_LOSSES: u32 = 7;
-/// Interval of CNPs in the experiments that set it, in µs (000 §6.4).
+/// Interval of CNPs in the experiments that set it, in µs (Lumina (preprint) §6.4).
 const CNP_INTERVAL_US: u32 = 50;
 
 impl Setup {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::{EXPERIMENTS, HARDWARE_NAME, Row, Verdict};
 
-/// What is said beneath every table.
+/// Note beneath every table.
 const MODELS: &str = "Simulated NICs are models of these published measurements, not claims about a vendor's hardware. \
                       001 is the paper as published (SIGCOMM'23), 000 as submitted; where they differ, 001 counts.";
 
@@ -95,7 +95,7 @@ fn title(name: &str) -> &'static str {
     }
 }
 
-/// How many rows have which verdict.
+/// Number of rows with each verdict.
 fn summary(rows: &[Row]) -> String {
     let counts = Verdict::ALL.map(|verdict| {
         format!("{} {}", rows.iter().filter(|row| row.verdict == verdict).count(), verdict.name())

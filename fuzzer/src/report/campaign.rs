@@ -1,4 +1,4 @@
-//! What a campaign is, and what became of it, for people.
+//! Description of a campaign and of its results, for people.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::campaign::{End, FINDINGS, Settings, Status};
 use crate::finding::{REPORT, is_reproduced};
 use crate::measure::{self, Measured};
 
-/// What is run, before it begins.
+/// Description of the campaign before it begins.
 #[must_use]
 pub fn header(settings: &Settings, folder: &Path) -> String {
     let (requester, responder) = (&settings.requester_nic.given, &settings.responder_nic.given);
@@ -25,7 +25,7 @@ pub fn header(settings: &Settings, folder: &Path) -> String {
     )
 }
 
-/// What became of it.
+/// Result of the campaign.
 #[must_use]
 pub fn text(
     settings: &Settings,

@@ -18,12 +18,12 @@ const CONTEXT: usize = 2;
 /// Other anomalies of the test that are named; the rest is counted.
 const MAX_OTHERS: usize = 3;
 
-/// What a report is about.
+/// Subject of a report.
 #[derive(Debug)]
 pub struct Subject<'a> {
     /// The finding.
     pub finding: &'a FindingRecord,
-    /// What its reproducer shows.
+    /// Anomaly that its reproducer shows.
     pub anomaly: &'a Anomaly,
     /// The run that showed it.
     pub judged: &'a Judged,
@@ -31,7 +31,7 @@ pub struct Subject<'a> {
     pub measured: &'a [Measured],
     /// The requester's and the responder's NIC, as the user named them.
     pub nics: [&'a str; 2],
-    /// Whether the testbed does the same with the same test.
+    /// True if the testbed gives the same observation for the same test.
     pub is_deterministic: bool,
 }
 
@@ -117,7 +117,7 @@ fn seen(anomaly: &Anomaly) -> String {
     format!("{who}: {}.", anomaly.what)
 }
 
-/// What the evidence has in numbers; its packets have a table of their own.
+/// Numbers of the evidence; its packets have a table of their own.
 fn numbers(text: &mut String, evidence: &Evidence) {
     let Evidence { packets: _, times_ns, numbers, counters, connections } = evidence;
     for (name, time) in times_ns {
@@ -143,7 +143,7 @@ fn numbers(text: &mut String, evidence: &Evidence) {
     }
 }
 
-/// What tests of their own brought to light on the same NICs and parameters.
+/// Measurements by further tests on the same NICs and parameters.
 fn what_was_measured(text: &mut String, measured: &[Measured]) {
     if measured.is_empty() {
         return;
@@ -155,8 +155,8 @@ fn what_was_measured(text: &mut String, measured: &[Measured]) {
     }
 }
 
-/// How far the test is minimised. On a testbed that does not do the same thing twice nobody is sure that a smaller test never
-/// shows it.
+/// Degree to which the test is minimised. On a testbed that is not deterministic it is never certain that a
+/// smaller test does not show the finding.
 fn minimised(finding: &FindingRecord, is_deterministic: bool) -> String {
     let after = format!("after {} executions of the minimiser", finding.minimizer_executions);
     match finding.minimized {
@@ -191,7 +191,7 @@ fn packets(text: &mut String, anomaly: &Anomaly, judged: &Judged) {
     text.push_str(&table(trace, &numbering, shown, CONTEXT));
 }
 
-/// What else was wrong in the same run, and whether this explains it.
+/// Other anomalies in the same run; tells if this one explains them.
 fn others(text: &mut String, finding: &FindingRecord, judged: &Judged) {
     let (mut explained, mut separate) = (Vec::new(), Vec::new());
     for (anomaly, symptoms) in judged.assessment.findings_with_symptoms() {

@@ -1,4 +1,4 @@
-//! What engineers read: known answers, and whole reports of simulated runs.
+//! Reports as engineers read them: known answers, and whole reports of simulated runs.
 
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use crate::measure::digits;
 /// Longest title, in characters: one line of a terminal or of a bug tracker's list.
 pub(super) const MAX_TITLE: usize = 100;
 
-/// What was found, in one line of at most a hundred characters: who does what, in which traffic.
+/// The finding, in one line of at most a hundred characters: the host, its behaviour, the traffic.
 pub fn title(anomaly: &Anomaly, config: &TestConfig) -> String {
     let traffic = words::connections(config.traffic.load);
     let who = anomaly.who.role;
@@ -26,7 +26,7 @@ pub fn title(anomaly: &Anomaly, config: &TestConfig) -> String {
     format!("{} ({traffic})", shortened(&format!("{who} {what}"), room))
 }
 
-/// What anomalies do that take more than a title to say; none of the others.
+/// Short behaviour for anomalies whose full text does not fit a title; `None` for the others.
 fn in_short(anomaly: &Anomaly) -> Option<String> {
     let time = |name: &str| anomaly.evidence.times_ns.get(name).map(|time| rough(*time));
     let text = match (anomaly.rule, anomaly.state.as_ref()) {

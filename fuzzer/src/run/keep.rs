@@ -37,7 +37,7 @@ pub enum KeepError {
     Io {
         /// The folder or file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The result folder cannot be written.
@@ -106,7 +106,7 @@ pub fn keep(
     Ok(folder::write(observation, snap_len, path)?)
 }
 
-/// Whether a file has a name of Lumina's.
+/// Returns true if a file has a name of Lumina's.
 fn is_yaml(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "yml" || extension == "yaml")
 }

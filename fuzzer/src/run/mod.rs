@@ -22,7 +22,7 @@ pub use script::{Checked, PacketScript, is_script, write_script};
 
 use script::ScriptDocument;
 
-/// What takes the place of what a test's file says. Paths are relative to the current folder.
+/// Replacements for values of a test's file. Paths are relative to the current folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Profiles of the requester and the responder, by name or path, each with the flag that named it.
@@ -47,9 +47,9 @@ pub struct Overridden {
     pub flag: &'static str,
     /// The field of the test.
     pub field: &'static str,
-    /// What the file says.
+    /// Value in the file.
     pub from: String,
-    /// What was run.
+    /// Value of the run.
     pub to: String,
 }
 
@@ -78,7 +78,7 @@ pub struct Test {
     pub nic_files: [Option<PathBuf>; 2],
     /// Where it is run.
     pub testbed: TestbedName,
-    /// What the overrides changed.
+    /// Changes by the overrides.
     pub overridden: Vec<Overridden>,
 }
 
@@ -162,7 +162,7 @@ impl Test {
         self.script.as_ref().map(|script| script.check(&self.config, observation, report))
     }
 
-    /// What was run, for people; `digest` is that of the trace.
+    /// Description of the run, for people; `digest` is that of the trace.
     pub fn header(&self, observation: &Observation, digest: Digest) -> String {
         let mut text =
             format!("Test {} on {}, seed {}\n", self.file.display(), self.testbed, self.config.traffic.seed);
@@ -180,7 +180,7 @@ impl Test {
         text
     }
 
-    /// What was run, for programs; `digest` is that of the trace.
+    /// Description of the run, for programs; `digest` is that of the trace.
     pub fn subject<'a>(
         &'a self,
         observation: &Observation,

@@ -20,10 +20,10 @@ use serde::Serialize;
 use super::{KeepError, Test};
 use crate::analyze::Report;
 
-/// What the names of scripts end in.
+/// Extension of the names of scripts.
 const EXTENSION: &str = "rds";
 
-/// Whether a path is that of a packet script, by its name.
+/// Returns true if a path is that of a packet script, by its name.
 pub fn is_script(path: &Path) -> bool {
     path.extension()
         .and_then(OsStr::to_str)
@@ -89,12 +89,12 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Whether everything is as the script says. An invalid trace shows nothing.
+    /// Returns true if everything is as the script says. An invalid trace shows nothing.
     pub fn holds(&self) -> bool {
         self.is_complete && self.mismatches.is_empty()
     }
 
-    /// Whether there is nothing to say but that it holds.
+    /// Returns true if there is no more to report than that it holds.
     pub fn says_all(&self) -> bool {
         self.holds() && self.found_nothing
     }
@@ -151,7 +151,7 @@ fn text_of(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// What is wrong with a script, as what is wrong with any file that describes a test.
+/// Errors of a script, in the form of errors of any file that describes a test.
 fn in_text(errors: &ScriptErrors, text: &str) -> ConfigErrors {
     let findings = errors.problems.iter().map(|problem| Finding {
         span: span_of(text, problem.at),

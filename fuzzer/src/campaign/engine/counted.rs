@@ -1,4 +1,4 @@
-//! How many tests a campaign's testbeds run, whatever for.
+//! Count of the tests that a campaign's testbeds run, for whatever purpose.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

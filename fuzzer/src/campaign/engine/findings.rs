@@ -1,4 +1,4 @@
-//! What a campaign does with the signatures that it sees.
+//! Confirmation and minimising of the signatures that a campaign sees.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::campaign::folder::FINDINGS;
 use crate::finding::{self, Answers, Kept, Reproduced, WorkError};
 use crate::repeat::Frequency;
 
-/// How long findings are minimised in one go, at most, where tests take their time. What is reached in a turn is kept.
+/// Longest turn of minimising findings, where tests take their time. The progress of a turn is kept.
 const TURN: Duration = Duration::from_secs(20);
 
 impl Engine<'_> {
@@ -107,19 +107,19 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Whether findings are minimised now. That takes next to no time where a test says all the first time. Elsewhere it may
-    /// take minutes, and the search must not wait: it has half of the time.
+    /// Returns true if findings are minimised now. That takes next to no time where one run of a test is
+    /// enough. Elsewhere it may take minutes, and the search must not wait: it has half of the time.
     fn has_turn(&self) -> bool {
         !self.is_over() && (self.is_deterministic || self.minimised_for * 2 <= self.started.elapsed())
     }
 
-    /// Whether a turn of minimising is over that began then.
+    /// Returns true if a turn of minimising that began at `began` is over.
     fn is_turn_over(&self, began: Instant) -> bool {
         self.is_over() || (!self.is_deterministic && began.elapsed() >= TURN)
     }
 
-    /// Runs the tests of new findings again and writes them out, so that none is lost whatever happens to the campaign.
-    /// What is not there each time cannot be minimised.
+    /// Runs the tests of new findings again and writes them out, so that none is lost whatever happens to the
+    /// campaign. A finding that not every run shows cannot be minimised.
     fn confirm_findings(&mut self) -> Result<(), CampaignError> {
         loop {
             let is_new = |finding: &&FindingRecord| finding.evidence.is_empty();
@@ -291,7 +291,7 @@ impl Engine<'_> {
         Ok(Vec::new())
     }
 
-    /// What interrupted minimisers have learnt, by signature.
+    /// Answers of interrupted minimisers, by signature.
     fn answers(&self) -> MutexGuard<'_, HashMap<String, Answers>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }

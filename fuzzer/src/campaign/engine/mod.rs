@@ -32,21 +32,21 @@ use crate::campaign::summary::Summary;
 use crate::finding::{Answers, is_reproduced};
 use crate::judge::judge;
 
-/// How often `summary.json` is written, at most.
+/// Shortest time between two writes of `summary.json`.
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
 
-/// How often executions are handed to the system, at most: a killed process loses the tests of so long, and runs them
-/// again. Those of a testbed that takes longer for a test are handed over one by one.
+/// Shortest time between two hand-overs of executions to the system: a killed process loses the tests of this
+/// time, and runs them again. Those of a testbed that takes longer for a test are handed over one by one.
 const FLUSH_EVERY: Duration = Duration::from_millis(20);
 
-/// How often the store is made safe against a power failure, at most.
+/// Shortest time between two checkpoints, which make the store safe against a power failure.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(10);
 
-/// What a campaign runs on and with.
+/// Setup of a campaign: its testbeds, store and limits.
 pub struct Setup<'a> {
-    /// What is run.
+    /// Settings of the campaign.
     pub settings: &'a Settings,
-    /// What is looked for.
+    /// Target of the campaign.
     pub target: &'a Target,
     /// The hosts of every test.
     pub hosts: [Host; 2],
@@ -64,10 +64,10 @@ pub struct Setup<'a> {
     pub watch: &'a (dyn Fn(Event<'_>) + Sync),
 }
 
-/// What happens in a campaign.
+/// Event in a campaign.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// How far it is; everything that it counts is recorded.
+    /// Status of the campaign; every execution that it counts is recorded.
     Status(&'a Status),
     /// A signature was seen for the first time.
     Found(&'a FindingRecord),
@@ -79,10 +79,10 @@ pub enum Event<'a> {
     Note(&'a str),
 }
 
-/// How far a campaign is.
+/// Status of a campaign.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Status {
-    /// What is counted.
+    /// Counts of the campaign.
     pub progress: Progress,
     /// Kept tests.
     pub corpus_size: u64,
@@ -109,13 +109,13 @@ pub struct Engine<'a> {
     checkpoint_made: Instant,
     flushed: Mutex<Instant>,
     is_alarmed: bool,
-    /// Whether the testbed does the same with the same test.
+    /// True if the testbed gives the same observation for the same test.
     is_deterministic: bool,
     /// Time that minimising has taken since `started`.
     minimised_for: Duration,
     /// Tests that ran, in all resumptions.
     runs: AtomicU64,
-    /// What interrupted minimisers have learnt, by signature.
+    /// Answers of interrupted minimisers, by signature.
     answers: Mutex<HashMap<String, Answers>>,
 }
 
@@ -244,7 +244,7 @@ impl<'a> Engine<'a> {
         self.progress.runs = self.runs.load(Ordering::Relaxed);
     }
 
-    /// Whether nothing more is to be begun.
+    /// Returns true if nothing more is to be begun.
     fn is_over(&self) -> bool {
         self.setup.stop.is_asked() || self.is_time_over()
     }
@@ -321,7 +321,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Whether the batch before showed that there is nothing left to try: a campaign that ended so ends again.
+    /// Returns true if the batch before showed that there is nothing left to try: a campaign that ended so
+    /// ends again.
     fn is_exhausted(&self) -> Result<bool, CampaignError> {
         let last = self.progress.executions;
         if last == 0 || self.schedule.is_initial(last) {
@@ -423,7 +424,7 @@ impl<'a> Engine<'a> {
         Ok(new)
     }
 
-    /// What scores are worth to the search, which knows the findings so far.
+    /// Value of scores to the search, which knows the findings so far.
     fn value(&self, scores: &Scores) -> f64 {
         let settings = self.setup.settings;
         let is_known = |signature: &str| self.findings.contains_key(signature) || settings.ignores(signature);

@@ -1,4 +1,4 @@
-//! What became of a test, as the corpus has it.
+//! Outcome of a test, in the form that the corpus keeps.
 
 use corpus::{Outcome, Scores, Sighting};
 use scoring::score::Objective;

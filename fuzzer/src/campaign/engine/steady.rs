@@ -26,7 +26,7 @@ impl Engine<'_> {
     }
 }
 
-/// What a run showed, with no objective reached.
+/// The scores of a run, with every objective at 0.
 fn without_score(mut scores: Scores) -> Scores {
     scores.objectives.values_mut().for_each(|score| *score = 0.0);
     scores

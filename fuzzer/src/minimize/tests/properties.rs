@@ -1,4 +1,4 @@
-//! What holds for every test and every predicate, sensible or not.
+//! Properties that hold for every test and every predicate, sensible or not.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Noisy neighbours on the simulated testbed (001 §6.2.2): what comes out is the model's threshold.
+//! Noisy neighbours on the simulated testbed (Lumina §6.2.2): minimising ends at the model's threshold.
 
 use std::path::Path;
 

@@ -104,7 +104,7 @@ fn as_many_packets_in_all_make_up_for_connections() {
     assert_eq!(traffic.num_msgs_per_qp, 250);
 }
 
-/// What shows under load, but not under so much that no NIC could take it.
+/// An anomaly that shows under load, but not under more load than any NIC could take.
 #[test]
 fn a_load_that_is_neither_too_small_nor_too_large() {
     let most = 57 * 7_777;

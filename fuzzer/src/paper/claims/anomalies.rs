@@ -1,4 +1,4 @@
-//! What the paper calls bugs (001 §6.2, table 2).
+//! The bugs that the paper reports (Lumina §6.2, table 2).
 
 use corpus::Role;
 
@@ -235,14 +235,14 @@ pub(super) const PAIRS: &[Claim] = &[
     },
 ];
 
-/// What a counter of CNPs moved by, for each CNP in the trace.
+/// Increase of a CNP counter for each CNP in the trace.
 fn per_cnp(seen: &[Seen<'_>], counter: &str) -> Option<Value> {
     let run = seen.first()?;
     let cnps: u64 = run.cnp_counts().iter().sum();
     (cnps > 0).then_some(Value::Number(run.moved(Role::Responder, counter)? as f64 / cnps as f64))
 }
 
-/// What a Read's counter of implied NAKs moved by, for each re-issued Read in the trace.
+/// Increase of a counter of implied NAKs for each re-issued Read in the trace.
 fn per_implied_nak(seen: &[Seen<'_>]) -> Option<Value> {
     let run = seen.first()?;
     let naks = run.phases().len();

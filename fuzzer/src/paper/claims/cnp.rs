@@ -1,4 +1,4 @@
-//! CNP generation (001 §6.3, 000 §6.4).
+//! CNP generation (Lumina §6.3, Lumina (preprint) §6.4).
 
 use corpus::Role;
 use scoring::CnpScope;
@@ -31,7 +31,7 @@ fn after_loss(seen: &[Seen<'_>]) -> Option<Value> {
     Some(Value::count(seen.first()?.cnp_counts().iter().sum()))
 }
 
-/// What the paper says.
+/// Claims of the paper.
 pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         what: "Shortest interval of CNPs, default",

@@ -1,4 +1,4 @@
-//! Latency of fast retransmission (001 §6.1, 000 §6.2).
+//! Latency of fast retransmission (Lumina §6.1, Lumina (preprint) §6.2).
 
 use corpus::Verb;
 
@@ -9,9 +9,10 @@ use crate::paper::{Claim, Published, SIZE_STEP, SIZES as KILOBYTES, Setup};
 /// Packets of the messages, of 1 KB each.
 const LONG: u32 = 100;
 const SHORT: u32 = 20;
-/// Last packets of a message whose loss ConnectX-4 Lx sees late, the tail included (000 §6.2: "one of the last several").
+/// Last packets of a message whose loss ConnectX-4 Lx detects late, the tail included (Lumina (preprint)
+/// §6.2: "one of the last several").
 const LATE: u32 = 3;
-/// Packets whose retransmission waits for the rest of a long message (000 §6.2).
+/// Packets whose retransmission waits for the rest of a long message (Lumina (preprint) §6.2).
 const EARLY: u32 = 20;
 
 const LONG_WRITES: Setup = Setup::Losses { verb: Verb::Write, packets: LONG };
@@ -49,7 +50,7 @@ fn not_late<const PACKETS: u32>(seen: &[Seen<'_>]) -> Option<Value> {
     of_phases(seen, |phase| phase.packet <= PACKETS - LATE, |phase| phase.generation_us)
 }
 
-/// What the paper says of both phases, message by message.
+/// Claims of the paper on both phases, message by message.
 pub(super) const PHASES: &[Claim] = &[
     Claim {
         what: "NACK generation, Write 100 KB",
@@ -282,12 +283,14 @@ pub(super) const PHASES: &[Claim] = &[
     },
 ];
 
-/// Message sizes up to which the latency is flat, and from which it is constant (000 §6.2, figure 10), in KB.
+/// Message sizes up to which the latency is flat, and from which it is constant (Lumina (preprint) §6.2,
+/// figure 10), in KB.
 const FLAT: u32 = 50;
 const CONSTANT: u32 = 120;
-/// What is flat may vary by so much.
+/// Largest ratio between latencies that count as flat.
 const FLATNESS: f64 = 1.05;
-/// From an ideal retransmission to its end, beside the message completion time without loss (000 §6.2), in µs.
+/// From an ideal retransmission to its end, beside the message completion time without loss (Lumina
+/// (preprint) §6.2), in µs.
 const IDEAL_US: f64 = 4.5;
 
 /// Of each message size in KB: the mean latency of retransmission, and the mean completion times with and without it.
@@ -317,7 +320,7 @@ fn over_ideal(seen: &[Seen<'_>], sizes: std::ops::RangeInclusive<u32>) -> Option
     Value::mean(wanted.map(|(_, _, [actual, without])| actual / (without + IDEAL_US)))
 }
 
-/// What the paper says of messages of many sizes.
+/// Claims of the paper on messages of many sizes.
 pub(super) const SIZES: &[Claim] = &[
     Claim {
         what: "Latency up to 50 KB, longest over shortest",

@@ -1,4 +1,4 @@
-//! What the paper measured, experiment by experiment.
+//! Measurements of the paper, experiment by experiment.
 
 mod anomalies;
 mod cnp;

@@ -1,4 +1,4 @@
-//! The injector's rounds of transmission, and what the paper measured of its hardware (001 §3 and §5).
+//! The injector's rounds of transmission, and the paper's measurements of its hardware (Lumina §3 and §5).
 
 use crate::measure::{Seen, Value};
 use crate::paper::{Claim, Hardware, Nics, Published, Setup};
@@ -14,7 +14,7 @@ pub(super) const ITERATIONS: &[Claim] = &[Claim {
     measure: |seen| Some(Value::Words(seen.first().map(Seen::wire_order)?)),
 }];
 
-/// What only a switch, dumpers and cables have.
+/// Measurements that need a switch, dumpers and cables.
 pub const HARDWARE: &[Hardware] = &[
     Hardware { what: "Latency that the event injector adds", published: "< 0.4 µs", source: "001 §5" },
     Hardware { what: "Pipeline stages of the event injector", published: "4", source: "001 §5" },

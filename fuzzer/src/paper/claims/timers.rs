@@ -1,4 +1,4 @@
-//! Time-outs and retries (000 §6.3, 001 §6.3).
+//! Time-outs and retries (Lumina (preprint) §6.3, Lumina §6.3).
 
 use crate::measure::{Seen, Value};
 use crate::paper::nics::{CX4, CX5, CX6};
@@ -23,10 +23,10 @@ fn retries(seen: &[Seen<'_>]) -> Option<Value> {
     Some(Value::counts(counts.collect::<Option<Vec<_>>>()?))
 }
 
-/// T to 4 T, between which the specification has the timer expire, with T as 000 §6.3 gives it.
+/// T to 4 T, between which the specification has the timer expire, with T as Lumina (preprint) §6.3 gives it.
 const SPECIFIED: Published = Published::Between(0.0671, 4.0 * 0.0671);
 
-/// What the paper says of the waits.
+/// Claims of the paper on the waits.
 pub(super) const TIMEOUTS: &[Claim] = &[
     Claim {
         what: "Shortest wait, T or more",
@@ -100,7 +100,7 @@ fn first_waits(seen: &[Seen<'_>]) -> Option<Vec<f64>> {
 const RETRIES_ADAPTIVE: Setup = Setup::Retries { adaptive: true };
 const RETRIES_CONFIGURED: Setup = Setup::Retries { adaptive: false };
 
-/// What the paper says of the number of retries.
+/// Claims of the paper on the number of retries.
 pub(super) const RETRIES: &[Claim] = &[
     Claim {
         what: "Retries of messages 1 to 5, adaptive",

@@ -21,7 +21,7 @@ use crate::measure::{Points, Seen};
 pub struct Figure {
     /// Its file.
     pub file: &'static str,
-    /// What it shows.
+    /// Title.
     pub title: &'static str,
     /// Its parts, side by side.
     pub panels: &'static [Panel],
@@ -30,17 +30,17 @@ pub struct Figure {
 /// A part of a figure.
 #[derive(Debug)]
 pub struct Panel {
-    /// What it shows.
+    /// Title.
     pub title: &'static str,
     /// Below the x axis.
     pub x: &'static str,
     /// Beside the y axis.
     pub y: &'static str,
-    /// What stands below x = 1, 2, 3 ...; empty for numbers.
+    /// Labels below x = 1, 2, 3 ...; empty for numbers.
     pub names: &'static [&'static str],
-    /// Whether y is logarithmic.
+    /// True if y is logarithmic.
     pub log: bool,
-    /// What is drawn.
+    /// Series in the panel.
     pub series: &'static [Series],
 }
 
@@ -51,13 +51,13 @@ pub struct Series {
     pub name: &'static str,
     /// Its colour, by number: the same for what belongs together.
     pub colour: usize,
-    /// How it is drawn.
+    /// Style of its points.
     pub style: Style,
     /// Its points.
     pub points: Source,
 }
 
-/// How points are drawn: what is measured in full, what the paper says dashed or hollow.
+/// Style of points: measured ones in full, the paper's dashed or hollow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
     /// Connected.
@@ -68,7 +68,7 @@ pub enum Style {
     Columns(u8),
 }
 
-/// What reads points off runs; none of those that do not show them.
+/// Reads points off runs; none from runs that do not show them.
 pub type Read = fn(&[Seen<'_>]) -> Option<Points>;
 
 /// Where points come from.
@@ -121,7 +121,7 @@ pub enum PlotError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// The drawing library.
