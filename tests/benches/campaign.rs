@@ -87,7 +87,7 @@ fn simulated() {
     }
 }
 
-/// What the engine costs by itself at a corpus of [`CORPUS`]: an initial pool of that size, and then the search.
+/// Cost of the engine itself at a corpus of [`CORPUS`]: an initial pool of that size, and then the search.
 fn engine() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("target.toml");

@@ -1,4 +1,4 @@
-//! How fast a capture becomes a trace: `cargo bench -p tests --bench read`.
+//! Time from a capture to its trace: `cargo bench -p tests --bench read`.
 //!
 //! The capture is mirrored Write traffic, trimmed to 128 bytes a packet; `LUMINA_BENCH_PACKETS` says how much.
 

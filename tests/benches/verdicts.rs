@@ -1,4 +1,4 @@
-//! How fast a capture becomes verdicts: `cargo bench -p tests --bench verdicts`.
+//! Time from a capture to its verdicts: `cargo bench -p tests --bench verdicts`.
 //!
 //! The same capture as in `read`: mapped, read, checked for integrity and analysed, on one core.
 

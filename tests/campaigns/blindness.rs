@@ -14,7 +14,7 @@ use crate::run::folder;
 /// Executions of each campaign, as the table of effectiveness has them.
 const EXECUTIONS: &str = "5000";
 
-/// How far a measured number may be off, in parts of the true one.
+/// Largest error of a measured number, as a part of the true one.
 const TOLERANCE: f64 = 0.1;
 
 /// A pair of drawn NICs, and what is to be found out about them.
@@ -61,7 +61,7 @@ const QUIRKS: [(&str, Draw); 9] = [
 
 const INTERVAL: &str = "shortest interval of CNPs";
 const SCOPE: &str = "scope of the interval";
-/// What follows is the configured number of them.
+/// Text before the configured number of retries.
 const RETRIES: &str = "retries where ";
 
 fn cnp_interval(rng: &mut ChaCha8Rng) -> Case {
@@ -188,7 +188,7 @@ fn configured_retries(measured: &Value) -> f64 {
     what.strip_prefix(RETRIES).unwrap().split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Whether a measured thing is what the profile has.
+/// Returns true if a measurement agrees with the profile.
 fn agrees(measured: &Value, truth: &Truth) -> bool {
     let value = &measured["value"];
     match truth {

@@ -1,4 +1,4 @@
-//! What a campaign rests on is copied: its files may be moved, and a changed one is noticed.
+//! Copies of the files that a campaign depends on: the originals may be moved, and a changed one is detected.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Which kinds of finding campaigns make on which NIC: as docs/effectiveness.md says.
+//! Kinds of finding that campaigns make on each NIC: as docs/effectiveness.md says.
 
 use std::fs;
 use std::ops::RangeInclusive;
@@ -118,7 +118,7 @@ fn run(
     summary
 }
 
-/// Whether a campaign found a kind soon, and made it small.
+/// Returns true if a campaign found a kind soon, and minimised it.
 fn finds(summary: &Value, kind: &str) -> bool {
     findings(summary).iter().any(|finding| {
         finding["kind"] == kind
@@ -134,7 +134,7 @@ fn seeds() -> RangeInclusive<u64> {
     first.parse().unwrap()..=last.parse().unwrap()
 }
 
-/// What a seed finds that it must not, and how often each seed finds what it must.
+/// Findings of a seed that must not be, and the number of findings by each seed that must be.
 struct Tally {
     alarms: Vec<String>,
     /// Kind, target, NICs: seeds that found it, and seeds that did not.

@@ -42,8 +42,8 @@ fn nics_of_the_finding(files: &[(&str, &str)], nics: [&str; 2]) -> [String; 2] {
     given
 }
 
-/// What only one of the NICs does as a requester is found with this one there, whichever host it was given to, and the
-/// finding says so.
+/// An anomaly of only one of the NICs as a requester is found with this NIC there, whichever host it was
+/// given to, and the finding says so.
 #[test]
 fn a_finding_has_the_nics_where_it_was_seen() {
     let files = [("swapped.toml", SWAPPED), ("slow.toml", SLOW)];
@@ -52,7 +52,7 @@ fn a_finding_has_the_nics_where_it_was_seen() {
     }
 }
 
-/// What both do is minimised to the places that the user gave them.
+/// An anomaly of both NICs is minimised to the places that the user gave them.
 #[test]
 fn a_finding_of_both_has_the_nics_where_they_were_given() {
     let files = [("swapped.toml", SWAPPED), ("one.toml", STUCK[0]), ("other.toml", STUCK[1])];

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::run::folder;
 
-/// What the responder's kernel says of every test with two connections, and now and then of any.
+/// Kernel warning of the responder in every test with two connections, and now and then in any.
 const ALWAYS: &str = "rxe_always";
 const RARELY: &str = "rxe_rarely";
 
@@ -25,12 +25,12 @@ const RARE: u64 = 7;
 struct Run<'a> {
     /// Its number, from 1.
     number: u64,
-    /// Which run of this test it is, from 1.
+    /// Number of this run of the test, from 1.
     of_test: u64,
     config: &'a TestConfig,
 }
 
-/// What the responder's kernel says of a run: functions that warn.
+/// Kernel warnings of the responder in a run: functions that warn.
 type Says = fn(&Run<'_>) -> Vec<&'static str>;
 
 /// A testbed of simulated NICs, whose responder's kernel warns.
@@ -73,7 +73,7 @@ impl Testbed for Warning {
     }
 }
 
-/// What a campaign came to.
+/// Results of a campaign.
 struct Hunted {
     folder: TempDir,
     end: End,

@@ -28,7 +28,7 @@ fn machines() -> String {
     text
 }
 
-/// What each objective is made of.
+/// Measures behind each objective.
 fn objectives() -> String {
     let mut text = String::from(
         "| objective | what is measured | 0 at | full at | full is | why |\n|---|---|---|---|---|---|\n",
@@ -41,7 +41,7 @@ fn objectives() -> String {
     text
 }
 
-/// Which anomaly explains which.
+/// Anomalies that explain other anomalies.
 fn consequences() -> String {
     let mut text = String::from(
         "| cause | symptoms on the same connection | on any | counters | may show late | how |\n\

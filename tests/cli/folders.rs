@@ -213,7 +213,7 @@ fn yaml<T: DeserializeOwned>(path: &Path) -> T {
     serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}\n{text}", path.display()))
 }
 
-/// What the format says of a mirrored packet, read from its bytes.
+/// Mirror metadata of a packet, read from its bytes as the format describes.
 #[derive(Debug)]
 struct Mirrored {
     sequence: u64,
@@ -247,7 +247,7 @@ impl Mirrored {
         }
     }
 
-    /// Whether it carries data: a Send, a Write, or a Read's response (IBA vol. 1, table 38).
+    /// Returns true if it carries data: a Send, a Write, or a Read's response (IBA vol. 1, table 38).
     fn is_data(&self) -> bool {
         matches!(self.opcode, 0x00..=0x0b | 0x0d..=0x10)
     }

@@ -16,7 +16,7 @@ fn check(text: &str, format: &str) -> Ran {
     ran
 }
 
-/// What `show` prints is a profile that `check` finds equal to the one shown.
+/// The output of `show` is a profile that `check` finds equal to the one shown.
 #[test]
 fn every_listed_profile_is_shown_whole() {
     let listed = lumina_fuzz(["nics", "list", "--format", "json"]).json();

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// What a run left behind.
+/// Result of a run of the program.
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) stdout: String,

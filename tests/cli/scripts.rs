@@ -109,7 +109,7 @@ fn bad_scripts_are_answered_with_everything_that_is_wrong() {
     assert_eq!(document["problems"][1]["location"]["line"], 3);
 }
 
-/// What is recorded fits itself, and finds the same whatever folder it is in.
+/// A recording fits its own run, and has the same findings whatever folder it is in.
 #[test]
 fn a_recorded_run_is_a_script_that_it_fits() {
     let odd = DROP.replace("[traffic]", "[responder]\nnic = \"nics/odd one.toml\"\n\n[traffic]");

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::run::{DROP, folder, in_folder, lumina_fuzz};
 
-/// What a document says of the packets, whatever they came from.
+/// Verdicts of a document on the packets, whatever they came from.
 fn verdicts(mut document: Value) -> Value {
     let fields = document.as_object_mut().unwrap();
     fields.remove("script");
@@ -220,7 +220,7 @@ fn an_empty_folder_is_as_good_as_none() {
     assert_eq!(lumina_fuzz(args).code, 2, "it is not empty any more");
 }
 
-/// What the examples say of themselves.
+/// The examples show what their comments promise.
 #[test]
 fn examples_show_what_they_are_for() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");

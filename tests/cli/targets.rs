@@ -26,7 +26,7 @@ fn check(text: &str, format: &str) -> Ran {
     ran
 }
 
-/// What `show` prints is a target that `check` finds equal to the one shown.
+/// The output of `show` is a target that `check` finds equal to the one shown.
 #[test]
 fn every_listed_target_is_shown_whole() {
     let listed = lumina_fuzz(["targets", "list", "--format", "json"]).json();

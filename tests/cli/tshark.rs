@@ -1,4 +1,4 @@
-//! What Wireshark makes of the captures that `run --out` keeps. Needs `tshark`:
+//! Wireshark's reading of the captures that `run --out` keeps. Needs `tshark`:
 //! `cargo test -p fuzzer --features tshark --test tshark`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
@@ -64,7 +64,7 @@ const TESTS: [(&str, &str, &[&str]); 14] = [
 /// Severity of Wireshark's remarks from which on a packet is not as it should be (`PI_WARN`).
 const WARNING: u64 = 0x60_0000;
 
-/// What tshark prints of a capture.
+/// Output of tshark for a capture.
 fn tshark(capture: &Path, arguments: &[&str]) -> String {
     let mut tshark = Command::new("tshark");
     // Checksums are not verified unless one asks for it. That of UDP is 0 in RoCEv2 (IBA annex A17.9.2), over IPv6 too.

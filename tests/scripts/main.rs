@@ -14,7 +14,7 @@ use scoring::Options;
 
 use files::{root, scripts};
 
-/// What is wrong with a script, or not as it says.
+/// Errors of a script, and differences from it.
 fn check(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap();
     let root = root();

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared parts of the tests.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};

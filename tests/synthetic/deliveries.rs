@@ -1,4 +1,4 @@
-//! What arrived in memory: once, whole, and as it was sent.
+//! Data found in memory: once, whole, and as it was sent.
 
 use corpus::{Load, Verb};
 use dumper::observation::CompletionStatus::{self, Flushed, RemoteError, Success};

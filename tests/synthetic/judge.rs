@@ -1,4 +1,4 @@
-//! What the analyzers say of a tape.
+//! Verdict of the analyzers on a tape.
 
 use corpus::TestConfig;
 use dumper::observation::{CompletionStatus, Delivery};
@@ -9,12 +9,12 @@ use tests::synthetic::{self, Dice, Tape, counters};
 /// Random delays under which a conforming twin stays silent.
 const STRETCHES: u64 = 100;
 
-/// How a tape is judged.
+/// Judge of a tape, with its options.
 pub(crate) struct Judge {
     pub(crate) config: TestConfig,
     /// Packets that the requester's and the responder's host count as thrown away.
     pub(crate) discards: [Option<u64>; 2],
-    /// What the hosts say of the messages, if anything.
+    /// Completions that the hosts report, if any.
     pub(crate) completions: Option<Vec<Completion>>,
     pub(crate) deliveries: Option<Vec<Delivery>>,
 }

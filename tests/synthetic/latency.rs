@@ -18,7 +18,7 @@ fn nanos(time: u64) -> Option<dumper::Nanos> {
     Some(dumper::Nanos(time))
 }
 
-/// What all have in common.
+/// Fields that all have in common.
 fn entry(trigger: Trigger, from_psn: u32, lost: &[u32]) -> Retransmission {
     Retransmission {
         connection: 1,

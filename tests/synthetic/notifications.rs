@@ -182,7 +182,8 @@ fn a_cnp_that_comes_late() {
     Judge::new().gives(&text(latest), &[]).gives(&text(latest + 1), &[&format!("{WITHHELD}/interval c1 @7")]);
 }
 
-/// What one test cannot tell is left to another one: a single QP is limited as its address and its port are.
+/// A scope that one test cannot distinguish is left to another one: a single QP is limited as its address and
+/// its port are.
 #[test]
 fn a_single_qp_tells_no_scope() {
     let both = second_mark(100_000);

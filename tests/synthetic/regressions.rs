@@ -36,7 +36,7 @@ fn a_copy_follows_the_refused_one() {
     );
 }
 
-/// What follows a refused request may be called out of order, or not, however long the wait is.
+/// Packets behind a refused request may be called out of order, or not, however long the wait is.
 #[test]
 fn silence_while_not_ready() {
     for nak in ["", "+300 < NAK 1"] {
@@ -377,7 +377,7 @@ fn an_expiry_before_an_ack_and_a_nak() {
     );
 }
 
-/// What was NAKed has arrived when it is refused with an RNR NAK, and may be NAKed once more.
+/// A NAKed packet has arrived when it is refused with an RNR NAK, and may be NAKed once more.
 #[test]
 fn a_nak_again_after_a_refusal() {
     let again = |between: &str| {

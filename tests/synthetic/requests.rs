@@ -1,4 +1,4 @@
-//! What a requester sends after a NAK, and how its requests look.
+//! Packets of a requester after a NAK, and the form of its requests.
 
 use scoring::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE, RNR_WAIT_PERCENT};
 
@@ -53,7 +53,7 @@ fn a_nak_that_is_ignored_for_ever() {
     judge.gives(&goes_on(ANSWER_PATIENCE.0 + 1), &[remark]);
 }
 
-/// What the NAK asks for comes in another way, or was under way already.
+/// The retransmission that the NAK requests happens for another reason, or was under way already.
 #[test]
 fn a_nak_that_needs_no_answer() {
     Judge::new()

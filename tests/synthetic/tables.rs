@@ -72,7 +72,7 @@ mod coverage {
         }};
     }
 
-    /// What both hosts count: nothing, or everything.
+    /// Counters of both hosts: none, or all.
     fn with_counters(outcome: synthetic::Outcome, counted: bool) -> Observation {
         let hosts = outcome.tallies.map(|tally| counted.then(|| counters::nvidia(&tally)));
         let [requester, responder]: [Option<HostCounters>; 2] = hosts;

@@ -1,4 +1,4 @@
-//! What a campaign says, held against what it stored.
+//! Compares the report of a campaign with its store.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

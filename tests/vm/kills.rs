@@ -20,10 +20,10 @@ const CAMPAIGN: [&str; 4] = [SHORT_FOR_KILLS, "--seed", "1", "--resume"];
 /// Longest time between the moment that the testbed was seen to work and the next kill.
 const LONGEST_PEACE: Duration = Duration::from_secs(15);
 
-/// How long the testbed may take to start or to go on, a boot of its guests included.
+/// Longest time for the testbed to start or to recover, a boot of its guests included.
 const RECOVERY: Duration = Duration::from_secs(600);
 
-/// What is killed. Guests and agents have the number of their host.
+/// The process that is killed. Guests and agents have the number of their host.
 #[derive(Clone, Copy, PartialEq)]
 enum Victim {
     Guest(u8),
@@ -53,7 +53,7 @@ impl fmt::Display for Victim {
 }
 
 impl Victim {
-    /// Whether a process of the testbed is the one to be struck.
+    /// Returns true if a process of the testbed is the one to be killed.
     fn is(self, process: &Process) -> bool {
         match self {
             Self::Guest(host) | Self::Agent(host) => {

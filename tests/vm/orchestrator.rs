@@ -7,7 +7,7 @@ use crate::place::{Place, SHORT_FOR_KILLS, kill_and_wait, wait};
 
 const CAMPAIGN: [&str; 5] = [SHORT_FOR_KILLS, "--seed", "1", "--executions", "40"];
 
-/// How long the first batch may take, the boot of the guests included.
+/// Longest time for the first batch, the boot of the guests included.
 const FIRST_BATCH: Duration = Duration::from_secs(600);
 
 #[test]

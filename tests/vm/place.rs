@@ -34,10 +34,10 @@ const TRAFFIC: &str = "[traffic]\nnum-connections = { min = 1, max = 8 }\nnum-ms
                        message-size = { min = 0, max = 16_384 }\nmin-retransmit-timeout = [14]\n\
                        max-retransmit-retry = [2]\n";
 
-/// How long a process may take to be gone after it was killed: the machine may be busy.
+/// Longest time for a process to be gone after it was killed: the machine may be busy.
 const GONE: Duration = Duration::from_secs(30);
 
-/// How often it is looked whether what is waited for has come.
+/// Interval of checks for an awaited event.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A place for one campaign.
@@ -102,7 +102,7 @@ impl Place {
         self.folder.path().join("stderr")
     }
 
-    /// What started campaigns have said so far.
+    /// Stderr of the campaigns that were started, so far.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(self.stderr()).unwrap_or_default()
     }
@@ -114,7 +114,7 @@ impl Place {
         summary["executions"].as_u64().unwrap()
     }
 
-    /// Whether the campaign has begun.
+    /// Returns true if the campaign has begun.
     pub(crate) fn has_campaign(&self) -> bool {
         self.campaign().join("campaign.toml").exists()
     }

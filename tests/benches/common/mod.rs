@@ -10,13 +10,13 @@ use dumper::capture::{self, CaptureFormat};
 
 pub(crate) use traffic::{connections, trace};
 
-/// How many packets the capture has, unless the environment says otherwise.
+/// Packets in the capture, unless the environment sets another number.
 const DEFAULT_PACKETS: usize = 10_000_000;
 
 /// The variable of the environment that says otherwise.
 const PACKETS_VARIABLE: &str = "LUMINA_BENCH_PACKETS";
 
-/// What the published dumper keeps of each packet, in bytes.
+/// Bytes of each packet that the published dumper keeps.
 const SNAP_LEN: u32 = 128;
 
 /// Changes with the generator, so that no capture of an older one is reused.

@@ -1,4 +1,5 @@
-//! What the packets say: Writes on many QPs at once, one ACK a message, a few losses with NAK and go-back-N.
+//! The packets of the capture: Writes on many QPs at once, one ACK a message, a few losses with NAK and
+//! go-back-N.
 //!
 //! No simulator: each QP takes turns at the wire, and its responder's answers reach the wire a fixed number of
 //! turns later. That is enough for every PSN, MSN and event to be right (IBA vol. 1, 9.7).
@@ -97,7 +98,7 @@ struct Qp {
     requests: FlowId,
     answers_flow: FlowId,
     initial_psn: Psn,
-    /// Which packets of this QP are lost: those with this remainder by [`LOSS_EVERY`].
+    /// Losses of this QP: packets with this remainder by [`LOSS_EVERY`].
     loss_phase: u64,
     /// Requester: the packet that it sends next.
     next: u64,

@@ -1,4 +1,4 @@
-//! What goes wrong in a world, and where.
+//! Faults of a world, and their places.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub enum Target {
     Psn(u32, u32),
 }
 
-/// What happens to it.
+/// Action on the packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Dropped by the switch.
@@ -52,7 +52,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether the packet does not arrive.
+    /// Returns true if the packet does not arrive.
     pub const fn loses(self) -> bool {
         matches!(self, Self::Drop | Self::Corrupt | Self::Discard)
     }
@@ -65,7 +65,7 @@ pub struct Fault {
     pub connection: usize,
     /// Packet.
     pub target: Target,
-    /// What happens.
+    /// The action.
     pub action: Action,
 }
 

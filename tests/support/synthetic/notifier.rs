@@ -11,7 +11,7 @@ pub(super) struct Notifier {
 }
 
 impl Notifier {
-    /// Whether a host with a reason to notify the peer of `connection` at `address` sends a CNP now.
+    /// Returns true if a host with a reason to notify the peer of `connection` at `address` sends a CNP now.
     pub(super) fn notifies(
         &mut self,
         spec: Notifications,

@@ -4,7 +4,7 @@ use dumper::wire::{AethRepr, Opcode, Syndrome};
 
 use super::faults::Kind;
 
-/// Which way a packet goes on its connection.
+/// Direction of a packet on its connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum Direction {
     /// From requester to responder.
@@ -13,7 +13,7 @@ pub enum Direction {
     Back,
 }
 
-/// What a packet is.
+/// Operation of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Op {
     /// Packet of a Send or Write.
@@ -54,13 +54,13 @@ pub enum Op {
 pub struct Packet {
     /// Connection, from 0.
     pub connection: usize,
-    /// Which way it goes.
+    /// Its direction.
     pub direction: Direction,
     /// Operation code.
     pub opcode: Opcode,
     /// Position.
     pub at: u64,
-    /// What it is.
+    /// Its operation.
     pub op: Op,
     /// RDMA payload in bytes.
     pub payload: u32,

@@ -30,7 +30,7 @@ impl Unit {
     }
 }
 
-/// What a requester wants of its surroundings.
+/// Request of a requester to its surroundings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wish {
     /// Wake up to send.
@@ -41,7 +41,7 @@ pub(super) enum Wish {
     Expire { at: u64, generation: u64 },
 }
 
-/// What was counted, as hardware does.
+/// Counters, as in hardware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Counts {
     pub(super) naks: u64,
@@ -104,17 +104,17 @@ impl Requester {
         }
     }
 
-    /// Whether all work is done.
+    /// Returns true if all work is done.
     pub(super) fn is_done(&self) -> bool {
         self.units.last().is_none_or(|last| self.una >= last.end())
     }
 
-    /// Whether it gave up.
+    /// Returns true if it gave up.
     pub(super) const fn is_dead(&self) -> bool {
         self.failure.is_some()
     }
 
-    /// How each message ended; those after the one that failed were flushed.
+    /// Status of each message; those after the one that failed were flushed.
     pub(super) fn statuses(&self) -> impl Iterator<Item = CompletionStatus> + '_ {
         let mut failure = self.failure;
         (0..self.taken.len()).map_while(move |message| {
@@ -137,7 +137,7 @@ impl Requester {
         self.units.get(self.units.partition_point(|unit| unit.end() <= at))
     }
 
-    /// Whether the window lets the unit out.
+    /// Returns true if the window lets the unit be sent.
     fn may_send(&self, unit: &Unit, spec: &Connection) -> bool {
         if self.going_back.is_some() && (self.waiting_rnr || !spec.habits.requester.drains_pipeline) {
             return false;

@@ -8,14 +8,14 @@ use super::dice::Dice;
 use super::packet::{Direction, Op, Packet};
 use super::spec::Connection;
 
-/// What a responder has to send, in order.
+/// Packet that a responder has still to send, in order.
 #[derive(Clone, Copy, Debug)]
 enum Out {
     Answer { at: u64, syndrome: Syndrome, msn: u32 },
     Stream { next: u64, first: u64, end: u64, bytes: u32, atomic: bool, msn: u32 },
 }
 
-/// What was counted, as hardware does.
+/// Counters, as in hardware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Counts {
     pub(super) duplicates: u64,

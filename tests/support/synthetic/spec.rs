@@ -1,4 +1,4 @@
-//! What a world is made of: plain data, to be edited by tests.
+//! Specification of a world: plain data, to be edited by tests.
 
 use std::ops::RangeInclusive;
 
@@ -27,7 +27,7 @@ impl Side {
     }
 }
 
-/// What a message does.
+/// Verb of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verb {
     /// Send.
@@ -128,7 +128,7 @@ impl Default for ResponderHabits {
     }
 }
 
-/// How both ends of a connection behave.
+/// Behaviour of both ends of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Habits {
     /// Of the requester.
@@ -171,7 +171,7 @@ pub struct Connection {
     pub refused: Option<usize>,
     /// When the first message is posted.
     pub starts_at: u64,
-    /// How both ends behave.
+    /// Behaviour of both ends.
     pub habits: Habits,
 }
 
@@ -212,7 +212,7 @@ impl Default for Links {
     }
 }
 
-/// Which CNPs share an interval.
+/// CNPs that share an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
     /// Those to one QP.
@@ -247,7 +247,7 @@ pub struct World {
     pub rnr_timer: u8,
     /// Connections.
     pub connections: Vec<Connection>,
-    /// What goes wrong.
+    /// Faults of the network.
     pub faults: Vec<Fault>,
     /// Links.
     pub links: Links,

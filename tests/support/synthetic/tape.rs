@@ -185,8 +185,8 @@ impl Tape {
         tape
     }
 
-    /// What was observed: the trace, with metadata. Connections have QPNs 0x101 and 0x201 on, addresses 10.0.0.1
-    /// and 10.0.0.2.
+    /// Observation of the tape: the trace, with metadata. Connections have QPNs 0x101 and 0x201 on, addresses
+    /// 10.0.0.1 and 10.0.0.2.
     pub fn observation(&self) -> Observation {
         let hosts = [1, 2].map(|last| IpAddr::from(Ipv4Addr::new(10, 0, 0, last)));
         let qpn = |connection: usize, responder: bool| 0x100 * (1 + u32::from(responder)) + connection as u32;

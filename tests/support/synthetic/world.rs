@@ -23,7 +23,7 @@ const MAX_STEPS: usize = 4_000_000;
 /// Switch time of the beginning.
 const START: u64 = 1_000_000;
 
-/// What the two hosts counted, as their hardware would.
+/// Counters of the two hosts, as in their hardware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Packets sent.
@@ -54,18 +54,18 @@ pub struct Tally {
     pub discarded: u64,
 }
 
-/// What a world leaves behind.
+/// Results of a world.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Trace, metadata and what the hosts say of each message; no counters.
     pub observation: Observation,
-    /// What both hosts counted.
+    /// Counters of both hosts.
     pub tallies: [Tally; 2],
     /// Connections (from 0) whose requester gave up.
     pub gave_up: Vec<usize>,
 }
 
-/// What happens next somewhere.
+/// Next step in some part of the world.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     RequesterSends(usize),
@@ -294,7 +294,7 @@ impl Runner<'_> {
         self.release(key);
     }
 
-    /// What was held back for this packet leaves right behind it.
+    /// Sends the packet that was held back for this one, right behind it.
     fn release(&mut self, key: (usize, Direction)) {
         if let Some((packet, index)) = self.held.remove(&key) {
             let left = self.now + 1;
