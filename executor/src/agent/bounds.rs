@@ -43,13 +43,11 @@ impl Bounds {
 
 #[cfg(test)]
 mod tests {
-    use corpus::TestConfig;
-
     use super::*;
 
     fn bounds() -> Bounds {
         let text = "[traffic]\nnum-connections = 2\nnum-msgs-per-qp = 3\n";
-        Bounds::of(&corpus::from_toml("test.toml", text).unwrap_or_else(|_| TestConfig::default()).traffic)
+        Bounds::of(&corpus::from_toml("test.toml", text).unwrap().traffic)
     }
 
     #[test]

@@ -238,9 +238,12 @@ impl RunningTest {
             loop {
                 match self.next(ASKED).await? {
                     Said::Completions(batch) => {
-                        self.take(ASKED, batch.completions.iter().map(|one| (one.connection, one.message)))?;
-                        settled.failures.extend(failures_of(&batch));
-                        settled.completions.extend(batch.completions.iter().map(Completion::from));
+                        self.take_completions(
+                            ASKED,
+                            &batch,
+                            &mut settled.completions,
+                            &mut settled.failures,
+                        )?;
                     }
                     Said::StillOutstanding(batch) => {
                         self.take(ASKED, batch.messages.iter().map(|one| (one.connection, one.message)))?;
@@ -272,9 +275,7 @@ impl RunningTest {
         loop {
             match self.answer(ASKED).await? {
                 Said::Completions(batch) => {
-                    self.take(ASKED, batch.completions.iter().map(|one| (one.connection, one.message)))?;
-                    finished.late_failures.extend(failures_of(&batch));
-                    finished.late.extend(batch.completions.iter().map(Completion::from));
+                    self.take_completions(ASKED, &batch, &mut finished.late, &mut finished.late_failures)?;
                 }
                 // A requester that is finished before it has settled says both.
                 Said::StillOutstanding(_) | Said::Settled(_) => self.take(ASKED, [].into_iter())?,
@@ -305,6 +306,20 @@ impl RunningTest {
         named: impl ExactSizeIterator<Item = (u32, u32)>,
     ) -> Result<(), AgentError> {
         self.bounds.take(named).map_err(|what| self.peer.nonsense(asked, what))
+    }
+
+    /// Takes completions, and the statuses of failures among them.
+    fn take_completions(
+        &mut self,
+        asked: &'static str,
+        batch: &proto::Completions,
+        completions: &mut Vec<Completion>,
+        failures: &mut Vec<Failure>,
+    ) -> Result<(), AgentError> {
+        self.take(asked, batch.completions.iter().map(|one| (one.connection, one.message)))?;
+        completions.extend(batch.completions.iter().map(Completion::from));
+        failures.extend(failures_of(batch));
+        Ok(())
     }
 
     async fn ask(&mut self, step: Asked) {

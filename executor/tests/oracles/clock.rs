@@ -1,8 +1,8 @@
 //! The same packets, said to be stamped by an emulated machine: functional rules judge alike, latencies are not judged.
 
-use corpus::Role;
 use std::path::Path;
 
+use corpus::Role;
 use dumper::Clock;
 use dumper::observation::LogLine;
 use executor::NicProfile;

@@ -99,12 +99,8 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
     let mut is_back = false;
     if !is_small {
         let judged = finding::reproduce(&record, &mut *testbed).map_err(|error| failed(&error))?;
-        let is_smaller = record.reproducer != kept.reproducer;
-        let stands = |judged: &Reproduced| match is_smaller {
-            true => judged.replaces(shown.frequency),
-            false => judged.is_confirmed(),
-        };
-        let confirmed = judged.filter(stands);
+        let larger = (record.reproducer != kept.reproducer).then_some(shown.frequency);
+        let confirmed = judged.filter(|judged| judged.may_be_kept(larger));
         is_back = confirmed.is_none() && !is_deterministic;
         match &confirmed {
             Some(judged) => {

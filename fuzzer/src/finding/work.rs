@@ -135,11 +135,11 @@ impl Reproduced {
         self.frequency.is_confirmed() && self.slowness.is_none_or(Slowness::is_sure)
     }
 
-    /// Returns true if its test may replace a larger one that shows the finding so often: a reliable
-    /// reproducer is worth more than a small one.
+    /// Returns true if its test may be kept: it confirms the finding and, where it replaces a `larger` test, shows it as
+    /// often as that one did. A reliable reproducer is worth more than a small one.
     #[must_use]
-    pub fn replaces(&self, larger: Frequency) -> bool {
-        self.is_confirmed() && self.frequency.is_no_rarer_than(larger)
+    pub fn may_be_kept(&self, larger: Option<Frequency>) -> bool {
+        self.is_confirmed() && larger.is_none_or(|larger| self.frequency.is_no_rarer_than(larger))
     }
 
     /// Frequency of the finding, where one run is not enough.

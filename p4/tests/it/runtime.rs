@@ -67,6 +67,22 @@ impl Controller {
         Self { switch, client, address }
     }
 
+    /// One that may write, as long as its stream is kept.
+    async fn primary() -> (Self, Stream) {
+        let mut controller = Self::new().await;
+        let mut stream = controller.stream().await;
+        stream.ask(1, 7).await;
+        stream.told().await.unwrap();
+        (controller, stream)
+    }
+
+    /// One that may write, and has committed the pipeline.
+    async fn committed() -> (Self, Stream) {
+        let (mut controller, stream) = Self::primary().await;
+        controller.set(Action::VerifyAndCommit, pipeline()).await.unwrap();
+        (controller, stream)
+    }
+
     async fn stream(&mut self) -> Stream {
         let (sender, requests) = mpsc::channel(4);
         let answers = self.client.stream_channel(ReceiverStream::new(requests)).await.unwrap().into_inner();
@@ -176,10 +192,7 @@ async fn arbitration_says_who_may_write() {
 
 #[tokio::test]
 async fn pipelines_are_verified_saved_and_committed() {
-    let mut controller = Controller::new().await;
-    let mut stream = controller.stream().await;
-    stream.ask(1, 7).await;
-    stream.told().await.unwrap();
+    let (mut controller, _stream) = Controller::primary().await;
     let mut other = p4info();
     other.tables[0].size += 1;
     let other = Some(ForwardingPipelineConfig { p4info: Some(other), ..Default::default() });
@@ -228,10 +241,7 @@ async fn pipelines_are_verified_saved_and_committed() {
 
 #[tokio::test]
 async fn writes_to_a_committed_pipeline_begin_it_anew() {
-    let mut controller = Controller::new().await;
-    let mut stream = controller.stream().await;
-    stream.ask(1, 7).await;
-    stream.told().await.unwrap();
+    let (mut controller, _stream) = Controller::primary().await;
     let entries = entries();
     let (flows, events) = entries.split_at(2);
     assert_eq!(
@@ -280,11 +290,7 @@ fn codes(status: &Status) -> Vec<Code> {
 
 #[tokio::test]
 async fn counters_are_read_by_array_and_cell() {
-    let mut controller = Controller::new().await;
-    let mut stream = controller.stream().await;
-    stream.ask(1, 7).await;
-    stream.told().await.unwrap();
-    controller.set(Action::VerifyAndCommit, pipeline()).await.unwrap();
+    let (mut controller, _stream) = Controller::committed().await;
     let mut out = Vec::new();
     for _ in 0..3 {
         let frame = Made::default().frame();
@@ -328,11 +334,7 @@ async fn clients_that_come_and_go_leave_room_for_others() {
 /// same.
 #[tokio::test]
 async fn a_refusal_of_many_updates_arrives() {
-    let mut controller = Controller::new().await;
-    let mut stream = controller.stream().await;
-    stream.ask(1, 7).await;
-    stream.told().await.unwrap();
-    controller.set(Action::VerifyAndCommit, pipeline()).await.unwrap();
+    let (mut controller, _stream) = Controller::committed().await;
     let entries = entries();
     let twice = inserts(&[&entries[..], &entries[..1]].concat());
     assert!(twice.len() > 1_000, "{}", twice.len());
@@ -346,11 +348,7 @@ async fn a_refusal_of_many_updates_arrives() {
 
 #[tokio::test]
 async fn a_read_of_too_much_is_refused() {
-    let mut controller = Controller::new().await;
-    let mut stream = controller.stream().await;
-    stream.ask(1, 7).await;
-    stream.told().await.unwrap();
-    controller.set(Action::VerifyAndCommit, pipeline()).await.unwrap();
+    let (mut controller, _stream) = Controller::committed().await;
     let counters = Entity { entity: Some(entity::Entity::CounterEntry(CounterEntry::default())) };
     let mut ask = async |entities| {
         let request =

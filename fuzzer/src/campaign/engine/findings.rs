@@ -272,7 +272,7 @@ impl Engine<'_> {
     ) -> Result<Vec<String>, CampaignError> {
         let is_smaller = finding.reproducer != before;
         if let Some(reproduced) = finding::reproduce(finding, testbed)?
-            && if is_smaller { reproduced.replaces(often) } else { reproduced.is_confirmed() }
+            && reproduced.may_be_kept(is_smaller.then_some(often))
         {
             return self.write(finding, &reproduced);
         }
