@@ -1,4 +1,4 @@
-//! What an analyzer says is wrong: kind, rule, who, evidence.
+//! Anomalies that analyzers report: kind, rule, host, evidence.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -86,7 +86,7 @@ impl Kind {
 }
 
 impl Kind {
-    /// What it is, in a few words for the reader of a summary.
+    /// Meaning of the kind, in a few words for the reader of a summary.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::GbnViolation => "NAKs, ACKs or retransmissions that go-back-N does not allow",
@@ -125,7 +125,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Which part of a NIC did it.
+/// Part of a NIC at fault.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
@@ -137,7 +137,7 @@ pub enum Role {
     NotificationPoint,
     /// The sender of data that CNPs are for.
     ReactionPoint,
-    /// What all packets of a host go through.
+    /// The port, which all packets of a host pass.
     Port,
 }
 
@@ -169,13 +169,13 @@ pub struct Who {
 pub struct CounterEvidence {
     /// Its vendor's name.
     pub name: String,
-    /// How far it moved.
+    /// Increase of the counter.
     pub moved: u64,
-    /// What the trace shows; of discards, how far it moved in the reference run.
+    /// Count in the trace; for discards, the increase in the reference run.
     pub expected: u64,
 }
 
-/// What an anomaly rests on.
+/// Evidence of an anomaly.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Evidence {
     /// Packets by mirror sequence number; the first is the one that broke the rule.
@@ -222,9 +222,9 @@ pub struct Anomaly {
     pub who: Who,
     /// State of the machine that judged, normalised, or the function of a kernel's fault; part of the signature.
     pub state: Cow<'static, str>,
-    /// What happened, in one sentence with the packet's relative numbers.
+    /// Description, in one sentence with the packet's relative numbers.
     pub what: String,
-    /// What it rests on.
+    /// Evidence.
     pub evidence: Evidence,
 }
 
@@ -244,7 +244,8 @@ impl Anomaly {
         self.rule.kind()
     }
 
-    /// What findings are told apart by: kind, role, rule and, unless that is empty, state; never PSN, QPN or time.
+    /// Signature that distinguishes findings: kind, role, rule and, unless that is empty, state; never PSN,
+    /// QPN or time.
     pub fn signature(&self) -> String {
         let role = match self.who.role {
             Role::Requester => "requester",
@@ -304,12 +305,12 @@ impl Anomalies {
         &mut self.kept
     }
 
-    /// How often each signature was seen, kept or not.
+    /// Number of sightings of each signature, kept or not.
     pub const fn sightings(&self) -> &BTreeMap<String, u64> {
         &self.sightings
     }
 
-    /// Whether there is none.
+    /// Returns true if there is none.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
@@ -319,7 +320,7 @@ impl Anomalies {
         &self.first
     }
 
-    /// How often signatures of such kinds were seen.
+    /// Number of sightings of signatures of such kinds.
     pub(crate) fn sightings_of(&self, is: impl Fn(Kind) -> bool) -> u64 {
         let mut kinds: BTreeMap<String, bool> = BTreeMap::new();
         for anomaly in &self.kept {

@@ -1,4 +1,4 @@
-//! Which flows of a trace are the two directions of one connection.
+//! Pairing of the flows of a trace into connections.
 //!
 //! The hosts' metadata says so where there is any. In a bare capture a BTH names only its destination QP, so
 //! the pairing is found from addresses, PSN continuity (a response carries a PSN of its requester) and the UDP
@@ -26,10 +26,10 @@ const MAX_CANDIDATES: usize = 1 << 22;
 /// Path MTUs of RDMA, in bytes (IBA vol. 1, 9.2).
 const MTUS: [u16; 5] = [256, 512, 1024, 2048, 4096];
 
-/// How far off, in PSNs, the answers of a misbehaving responder may be.
+/// Largest distance, in PSNs, of a misbehaving responder's answers from the requests.
 const NEAR: i32 = 1 << 16;
 
-/// How sure it is that two flows belong together.
+/// Certainty that two flows belong together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Certainty {
@@ -59,7 +59,7 @@ pub struct Pair {
     pub requests: FlowId,
     /// Flow of the answers.
     pub answers: Option<FlowId>,
-    /// How sure the pairing is.
+    /// Certainty of the pairing.
     pub certainty: Certainty,
     /// Flows that could be the answers, where the pairing is ambiguous.
     pub candidates: usize,
@@ -75,7 +75,7 @@ mod answers {
     pub(super) const ATOMIC: u8 = 2;
 }
 
-/// What one pass over the trace tells about a flow.
+/// Profile of a flow from one pass over the trace.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct FlowProfile {
     /// Packets.
@@ -151,7 +151,7 @@ impl FlowProfile {
         }
     }
 
-    /// Whether `answers` can be the answers to this flow's requests, by PSN and time.
+    /// Returns true if `answers` can be the answers to this flow's requests, by PSN and time.
     fn answered_by(&self, answers: &Self) -> bool {
         let Some((low, high, first)) = answers.responses else { return true };
         let Some((start, since)) = self.first_request else { return false };
@@ -168,9 +168,9 @@ impl FlowProfile {
         self.answered_by(other) && other.answered_by(self)
     }
 
-    /// Whether `answers` can be the answers of a responder that does not keep to the PSNs that it was asked for:
-    /// they come afterwards, and are not far off. Two connections' PSNs are random, and that near by chance only
-    /// once in a hundred times.
+    /// Returns true if `answers` can be the answers of a responder with wrong PSNs: they come after the
+    /// requests, and their PSNs are near. Two connections' PSNs are random, and so near by chance only once
+    /// in a hundred times.
     fn roughly_answered_by(&self, answers: &Self) -> bool {
         let Some((low, high, first)) = answers.responses else { return true };
         let Some((start, since)) = self.first_request else { return false };
@@ -268,7 +268,7 @@ fn pair_of(
     })
 }
 
-/// What is known of a flow's other direction.
+/// State of the search for a flow's other direction.
 #[derive(Clone, Copy, Debug)]
 enum Partner {
     Found(FlowId, Certainty),
@@ -331,7 +331,7 @@ impl Finder<'_> {
         }
     }
 
-    /// Whether the only flows between two addresses are one connection.
+    /// Returns true if the only flows between two addresses are one connection.
     fn are_alone(&self, one: FlowId, other: FlowId) -> bool {
         let (one, other) = (&self.profiles[one.index()], &self.profiles[other.index()]);
         one.pairs_with(other) || one.roughly_pairs_with(other)

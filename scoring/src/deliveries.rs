@@ -1,4 +1,4 @@
-//! What arrived in memory against what was sent.
+//! Data found in memory against data sent.
 
 use corpus::{TestConfig, Verb};
 use dumper::Observation;
@@ -9,7 +9,7 @@ use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::rewritten;
 use crate::rules::Rule;
 
-/// What the hosts say of one message.
+/// Hosts' report on one message.
 #[derive(Clone, Copy, Debug, Default)]
 struct Message {
     /// Its length, where it is known.
@@ -19,7 +19,7 @@ struct Message {
     damaged: bool,
 }
 
-/// How much of a message was written, where that is wrong.
+/// Error in the amount of a message that was written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Amount {
     Less,
@@ -37,7 +37,7 @@ impl Amount {
 }
 
 impl Message {
-    /// What is wrong with how much of it was written, if anything, where that can be told.
+    /// Error in the amount written, if any, where the amounts are known.
     fn misses(&self) -> Option<Amount> {
         let bytes = self.bytes?;
         if self.written > bytes {

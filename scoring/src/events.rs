@@ -14,7 +14,7 @@ pub struct InjectedEvent {
     /// Connection, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connection: Option<usize>,
-    /// What was done.
+    /// Action of the injector.
     #[serde(serialize_with = "as_text")]
     pub event: Event,
     /// Operation of the packet.

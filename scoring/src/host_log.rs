@@ -1,4 +1,4 @@
-//! What the kernel of a host says of its own faults: oops, BUG, panic, WARN; hung task, soft lockup, RCU stall.
+//! Kernel faults in the log of a host: oops, BUG, panic, WARN; hung task, soft lockup, RCU stall.
 //!
 //! The log comes from whatever host was under test, so every line is taken for hostile.
 

@@ -15,7 +15,7 @@ use crate::prompt::PromptAnswers;
 /// Index of no tracker.
 const NOBODY: u32 = u32::MAX;
 
-/// Which tracker takes the requests, and which the answers, on a flow.
+/// Trackers that take the requests and the answers on a flow.
 #[derive(Clone, Copy)]
 struct Route {
     requests: u32,

@@ -51,7 +51,8 @@ struct Requests {
     lost: BTreeSet<u32>,
     /// The switch changed the order of packets.
     reordered: bool,
-    /// What is repeated now has never been taken: its first packet was lost, and the rest comes after it.
+    /// True if the repeated packets were never taken before: the first of them was lost, and the rest follows
+    /// it.
     anew: bool,
 }
 
@@ -77,7 +78,7 @@ impl<'a> PromptAnswers<'a> {
         Self { trace, sides, requests_of, flows, answers: Default::default() }
     }
 
-    /// What each host answered at once, in the order of the answers.
+    /// Prompt answers of each host, in order.
     pub(crate) const fn answers(&self) -> &[Vec<PromptAnswer>; 2] {
         &self.answers
     }
@@ -125,7 +126,8 @@ impl<'a> PromptAnswers<'a> {
 }
 
 impl Requests {
-    /// Whether a Read is none that is issued again for the rest of its data: responders may take their time for that.
+    /// Returns true unless a Read is issued again for the rest of its data: responders may take their time
+    /// for that.
     fn reads_anew(&mut self, record: &Record) -> bool {
         let begins = record.virtual_address;
         let ends = begins.wrapping_add(u64::from(record.dma_length));
@@ -164,7 +166,7 @@ impl Requests {
     }
 }
 
-/// Whether the switch passed a packet on as it was, but for a congestion mark.
+/// Returns true if the switch passed a packet on unchanged, but for a congestion mark.
 #[inline]
 pub(crate) fn is_undisturbed(record: &Record, fate: Fate) -> bool {
     matches!(record.event(), Event::None | Event::Ecn)

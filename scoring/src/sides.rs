@@ -1,4 +1,4 @@
-//! Which host of the test an address belongs to.
+//! Host of the test that an address belongs to.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

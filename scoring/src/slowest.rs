@@ -1,4 +1,4 @@
-//! What the slowest links and NICs take for packets.
+//! Time of packets on the slowest links and NICs.
 
 use dumper::Nanos;
 
@@ -7,7 +7,7 @@ use crate::thresholds::{SLOWEST_LINK_NS_PER_KB, SLOWEST_SENDER};
 /// Bytes of Ethernet's check sequence, preamble and gap between frames (IEEE 802.3), which no frame's length counts.
 const FRAME_GAP: u64 = 24;
 
-/// What a packet takes at most, in the slowest NIC and on the slowest link.
+/// Longest time of a packet, in the slowest NIC and on the slowest link.
 pub(crate) fn takes(frame_len: u32) -> Nanos {
     SLOWEST_SENDER + on_the_slowest_link(frame_len)
 }
@@ -17,12 +17,12 @@ pub(crate) fn takes_of(percent: f64, frame_len: u32) -> Nanos {
     SLOWEST_SENDER + Nanos((on_the_slowest_link(frame_len).0 as f64 * 100.0 / percent).ceil() as u64)
 }
 
-/// What a packet takes on the slowest link.
+/// Time of a packet on the slowest link.
 pub(crate) fn on_the_slowest_link(frame_len: u32) -> Nanos {
     link_time(1, u64::from(frame_len))
 }
 
-/// What packets of so many bytes in all take on the slowest link.
+/// Time of packets of so many bytes in all on the slowest link.
 pub(crate) const fn link_time(packets: u64, bytes: u64) -> Nanos {
     Nanos((bytes + packets * FRAME_GAP).saturating_mul(SLOWEST_LINK_NS_PER_KB).div_ceil(1_000))
 }

@@ -1,4 +1,4 @@
-//! What is inferred of both hosts' notification points when the trace has ended.
+//! Inference about both hosts' notification points at the end of the trace.
 
 use dumper::Nanos;
 use dumper::trace::FlowId;
@@ -11,7 +11,7 @@ use crate::anomaly::Anomalies;
 use crate::prompt::PromptAnswer;
 use crate::sides::Side;
 
-/// What became of a connection, as far as is known.
+/// Outcome of a connection, as far as is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
     /// All of its messages are complete.
@@ -23,8 +23,8 @@ pub(crate) enum Outcome {
 }
 
 impl CnpAnalyzer<'_> {
-    /// How each host limits its CNPs, and what it withholds. `prompt` are the hosts' prompt answers of other kinds, `outcome`
-    /// says what became of a connection, by number.
+    /// CNP limits of each host, and the CNPs that it withholds. `prompt` are the hosts' prompt answers of
+    /// other kinds, `outcome` is the outcome of a connection, by number.
     pub(crate) fn limiters(
         &self,
         prompt: &[Vec<PromptAnswer>; 2],

@@ -1,4 +1,4 @@
-//! What a notification point received and sent, as far as it tells how it limits its CNPs.
+//! Log of the marks and CNPs of a notification point, from which its limits are inferred.
 
 use std::collections::BTreeMap;
 
@@ -29,11 +29,11 @@ pub(super) struct Cnp {
     pub(super) flow: FlowId,
     pub(super) sent: Nanos,
     pub(super) sequence: u32,
-    /// How long it may have waited behind what its host was sending.
+    /// Longest time that it may have waited behind packets of its host.
     pub(super) waited: Nanos,
 }
 
-/// What a host is sending, as far as a CNP may wait for it: the packet that is leaving already, and CNPs.
+/// Packets of a host that a CNP may wait for: the packet that is leaving already, and CNPs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sending {
     since: Nanos,
@@ -58,7 +58,7 @@ impl Sending {
     }
 }
 
-/// What one host received and sent.
+/// Marks and CNPs of one host.
 #[derive(Clone, Debug, Default)]
 pub(super) struct HostLog {
     pub(super) cnps: Vec<Cnp>,

@@ -34,7 +34,7 @@ struct UnderWay {
     left: Option<u32>,
 }
 
-/// What a responder still has to answer, and what it is answering.
+/// Requests that a responder has still to answer, and the response under way.
 #[derive(Debug)]
 pub(super) struct Answers {
     state: State,
@@ -69,7 +69,8 @@ impl Answers {
         under_way.or(waiting).filter(|first| !first.is_after(psn))
     }
 
-    /// Whether a response at or before `psn`, repeated or not, is still to come: an ACK of `psn` waits for it.
+    /// Returns true if a response at or before `psn`, repeated or not, is still to come: an ACK of `psn`
+    /// waits for it.
     pub(super) fn holds_back(&self, psn: Psn) -> bool {
         self.now.is_some() || self.asked.iter().any(|request| !request.first.is_after(psn))
     }
@@ -217,7 +218,7 @@ impl Answers {
     }
 }
 
-/// Whether a packet starts a response; an atomic acknowledgement always does.
+/// Returns true if a packet starts a response; an atomic acknowledgement always does.
 #[inline]
 fn starts_response(packet: &Packet) -> bool {
     position(packet).is_none_or(Position::starts)

@@ -1,10 +1,10 @@
-//! What all connections share on their way, and one may wait for another at: both NICs, and the ports of the switch.
+//! Shared path of all connections, where one may wait for another: both NICs, and the ports of the switch.
 
 use dumper::{Nanos, Record};
 
 use crate::thresholds::{LONGEST_QUEUE, SLOWEST_LINK_NS_PER_KB, TIMER_SLACK};
 
-/// What has passed of all connections so far.
+/// Progress of the packets of all connections so far.
 #[derive(Clone, Debug, Default)]
 pub struct SharedPath {
     /// Since when requests have been entering the switch without a break: what a requester means to repeat may wait
@@ -62,23 +62,23 @@ impl SharedPath {
         Moment { time, idle }
     }
 
-    /// How much later than the switch a responder may have seen a request, as requests queue up where its link is slower
-    /// than the requester's.
+    /// Largest delay from a request at the switch to the responder, as requests queue up where its link is
+    /// slower than the requester's.
     pub(super) const fn requests_queued(&self) -> Nanos {
         self.requests.longest
     }
 
-    /// How much later than the switch a requester may have seen an answer.
+    /// Largest delay from an answer at the switch to the requester.
     pub(super) const fn answers_queued(&self) -> Nanos {
         self.answers.longest
     }
 }
 
-/// What may wait at a port of the switch, if the link behind it is the slowest that there is.
+/// Queue at a port of the switch, if the link behind it is the slowest that there is.
 #[derive(Clone, Debug, Default)]
 struct Queue {
     ends: Nanos,
-    /// How long it can have been so far.
+    /// Longest queue so far.
     longest: Nanos,
 }
 

@@ -4,7 +4,7 @@ use std::fmt::{Debug, Write as _};
 
 use crate::rules::Rule;
 
-/// What a machine does on an event.
+/// Transition of a machine on an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Next<S> {
     /// Stays as it is.
@@ -45,7 +45,7 @@ pub struct Row<S: 'static, E> {
     pub from: &'static [S],
     /// The event.
     pub event: E,
-    /// What they do.
+    /// Their transition.
     pub next: Next<S>,
     /// Clause of the specification.
     pub clause: &'static str,
@@ -76,7 +76,7 @@ macro_rules! machine {
                 match self { $(Self::$sname => $stext,)* }
             }
 
-            /// What the machine does on an event in this state.
+            /// Transition of the machine on an event in this state.
             #[inline]
             pub const fn on(self, event: $event) -> $crate::gbn::table::Next<$state> {
                 match (self, event) {
@@ -86,8 +86,8 @@ macro_rules! machine {
         }
 
         impl $state {
-            /// What the tracker asks: [`Self::on`], noted in debug builds for the test that every transition
-            /// happens in some trace.
+            /// The same as [`Self::on`] for the tracker, recorded in debug builds for the test that every
+            /// transition happens in some trace.
             #[inline]
             pub(in crate::gbn) fn step(self, event: $event) -> $crate::gbn::table::Next<$state> {
                 #[cfg(debug_assertions)]

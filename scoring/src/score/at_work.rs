@@ -17,14 +17,14 @@ struct Sent {
 }
 
 impl Sent {
-    /// Whether a later packet may have waited for it, where they can count on so many percent of the link. A switch may
-    /// stamp packets when they begin or when they end.
+    /// Returns true if a later packet may have waited for this one, where both can count on so many percent
+    /// of the link. A switch may stamp packets when they begin or when they end.
     fn holds_up(self, later: Self, percent: f64) -> bool {
         later.time - self.time <= takes_of(percent, later.frame_len.max(self.frame_len))
     }
 }
 
-/// How the packets of a flow are sent.
+/// Lane of a flow's packets.
 #[derive(Clone, Copy)]
 struct Lane {
     side: Option<Side>,
@@ -33,7 +33,8 @@ struct Lane {
     percent: f64,
 }
 
-/// What a host sent last, in all and of each class, and the packet since which it has been sending without a break.
+/// Last packets of a host, in all and of each class, and the packet since which it has been sending without a
+/// break.
 struct Work {
     since: usize,
     last: Option<Sent>,

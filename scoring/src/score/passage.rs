@@ -1,4 +1,4 @@
-//! What all packets of a test together met on their way.
+//! Queues and links that all packets of a test pass.
 
 use dumper::trace::Fate;
 use dumper::wire::{Class, Syndrome};
@@ -74,7 +74,7 @@ pub(super) struct Departure {
     pub(super) copies: u8,
 }
 
-/// What leaves the switch towards a host, in order.
+/// Packets that leave the switch towards a host, in order.
 pub(super) fn departures(trace: &Trace, sides: &Sides, to: Side) -> Vec<Departure> {
     let wanted: Vec<bool> =
         trace.flows().iter().map(|flow| sides.of(flow.source) == Some(to.other())).collect();

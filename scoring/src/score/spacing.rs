@@ -1,5 +1,5 @@
-//! How close to each other a host sends packets while it certainly has more to send: in the middle of messages, on flows
-//! that nothing slows down.
+//! Spacing of a host's packets while it certainly has more to send: in the middle of messages, on flows that
+//! nothing slows down.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) struct Gap {
     pub(super) run: u32,
 }
 
-/// What is known of a flow.
+/// Properties of a flow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sender {
     side: Option<Side>,
@@ -39,7 +39,7 @@ struct Sender {
     steady: bool,
 }
 
-/// What of a class was sent so far.
+/// Progress of a class so far.
 #[derive(Debug, Default)]
 struct Progress {
     /// Steady flows in the middle of a message.
@@ -126,7 +126,7 @@ const fn data(class: Class) -> Option<Position> {
     }
 }
 
-/// What is known of each flow.
+/// Properties of each flow.
 fn senders(observation: &Observation, analysis: &Analysis, sides: &Sides, numbers: &[u32]) -> Vec<Sender> {
     let trace = &observation.trace;
     let side =

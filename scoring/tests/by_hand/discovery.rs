@@ -1,4 +1,4 @@
-//! Which flows of a bare capture are one connection.
+//! Pairing of the flows of a bare capture into connections.
 
 use dumper::FlowId;
 use dumper::wire::Opcode::WriteOnly;

@@ -7,7 +7,7 @@ use scoring::score::{Assessment, Baseline, Mct, Objective, Reference, References
 
 use crate::hand::{Hand, NAK, analysis, config, host, signatures};
 
-/// What a packet of a `Hand`, which says no length, waits for itself on the slowest link: 24 bytes at 0.8 ns.
+/// Time that a packet of a `Hand`, which has no length, takes on the slowest link: 24 bytes at 0.8 ns.
 const ITSELF: u64 = 20;
 const MS: u64 = 1_000_000;
 
@@ -122,7 +122,7 @@ impl Neighbours {
         }
     }
 
-    /// Whether a reference run is asked for, and the findings with one.
+    /// True if a reference run is requested, and the findings with one.
     fn judged(self, baseline: &Baseline) -> (bool, Assessment) {
         let (config, observation) = (config(CONFIG), self.observation());
         let analysis = analysis(&config, &observation);

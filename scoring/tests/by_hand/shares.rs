@@ -33,7 +33,7 @@ fn spaced(gaps: &[u64], and: impl FnOnce(&mut Hand, dumper::FlowId, dumper::Flow
     hand.observation()
 }
 
-/// What is said where a packet usually follows the one before it after so many picoseconds.
+/// Assessment where a packet usually follows the one before it after so many picoseconds.
 fn sharing(observation: &Observation, text: &str, usual: u64) -> Assessment {
     let config = config(text);
     let analysis = analysis(&config, observation);

@@ -1,4 +1,4 @@
-//! What waits in a NIC, or is slow there, and breaks no other rule by it.
+//! Packets that wait in a NIC, or are slow there, and break no other rule by it.
 
 use corpus::TestConfig;
 use dumper::trace::flags;

@@ -4,7 +4,7 @@ use dumper::Nanos;
 
 use crate::known::{Known, RnrRetries};
 
-/// What is spent of a budget.
+/// Retries spent of one budget.
 #[derive(Clone, Copy, Debug, Default)]
 struct Spent {
     /// Retries that were certainly made.
@@ -13,7 +13,7 @@ struct Spent {
     possible: u32,
 }
 
-/// What is spent of both budgets.
+/// Retries spent of both budgets.
 #[derive(Clone, Copy, Debug, Default)]
 struct Retries {
     transport: Spent,
@@ -40,7 +40,8 @@ pub(super) struct Budget {
     /// before it heard of them.
     before: Retries,
     progressed: Nanos,
-    /// What made the requester go back may have been there before the last progress and was paid for then.
+    /// True if the cause of the retransmission may have been there before the last progress, and its retry
+    /// was spent then.
     paid_before: bool,
     /// An RNR NAK was heard since the last progress, so that going back may be for that.
     refused: bool,
@@ -63,7 +64,7 @@ impl Budget {
         }
     }
 
-    /// Whether either budget was, or may have been, spent at some time.
+    /// Returns true if either budget was, or may have been, exhausted at some time.
     pub(super) const fn exhausted(&self) -> bool {
         self.exhausted
     }
@@ -115,8 +116,9 @@ impl Budget {
         self.refused = false;
     }
 
-    /// Whether a requester that last sent at `last_sent` had not ended before it heard of the last progress. One that
-    /// has ended is silent, and its responder may go on answering what is on its way.
+    /// Returns true if a requester that last sent at `last_sent` had not ended before it received the last
+    /// progress. A requester that has ended is silent, and its responder may still answer packets on their
+    /// way.
     fn lived_on(&self, last_sent: Nanos) -> bool {
         last_sent > self.progressed + self.ack_in_flight
     }

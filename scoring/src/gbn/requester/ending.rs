@@ -1,4 +1,4 @@
-//! How a requester ends: what it reports, against what it was seen to do.
+//! End of a requester: its completion status against its packets.
 
 use dumper::Nanos;
 use dumper::observation::CompletionStatus;

@@ -187,7 +187,7 @@ impl Requester {
         });
     }
 
-    /// What a return to an earlier PSN is.
+    /// Event of a retransmission from an earlier PSN.
     fn classify_return(&self, packet: &Packet, ledger: &Ledger<'_>) -> Event {
         let psn = packet.psn;
         let crossing =
@@ -264,8 +264,8 @@ impl Requester {
         }
     }
 
-    /// What going back is to an RNR NAK: what it asks for, at its PSN, after the wait that it names, or that too soon.
-    /// Before the wait is over only if no timer explains it.
+    /// Event of a retransmission after an RNR NAK: the one that it requests, from its PSN, after its wait, or
+    /// the same too soon. Too soon only if no timer explains it.
     fn rnr_explains(&self, packet: &Packet, ledger: &Ledger<'_>) -> Option<Event> {
         let rnr = self.rnr.filter(|rnr| rnr.pending > 0)?;
         let waited = packet.time - rnr.time;
@@ -293,7 +293,7 @@ impl Requester {
         (!self.timer_is_due(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
     }
 
-    /// Whether an RNR NAK may still be on its way while the requester goes back for something else.
+    /// Returns true if an RNR NAK may still be on its way while the requester retransmits for another reason.
     fn may_not_have_heard_rnr(&self, packet: &Packet, ledger: &Ledger<'_>) -> bool {
         self.may_have_expired_before(packet.time, ledger)
             || [self.nak, self.gap]
@@ -301,24 +301,24 @@ impl Requester {
                 .any(|cause| overtaken_by(cause, packet, ledger.known.times.ack_in_flight))
     }
 
-    /// Whether an RNR NAK of what is sent asks for a wait that is not over: should the timer run meanwhile, and expire, nobody
-    /// can tell that from a wait that is too short.
+    /// Returns true if the wait of an RNR NAK of the sent packet is not over: if the timer ran meanwhile and
+    /// expired, the trace could not distinguish that from too short a wait.
     fn is_to_wait(&self, packet: &Packet) -> bool {
         self.rnr.is_some_and(|rnr| {
             rnr.pending > 0 && rnr.psn == packet.psn && packet.time - rnr.time < self.rnr_wait
         })
     }
 
-    /// Whether what it repeats may have waited since before `then` in its NIC: it has sent nothing since, and other
-    /// connections have without a break.
+    /// Returns true if the repeated packet may have waited in its NIC since before `then`: its requester has
+    /// sent nothing since, and other connections have without a break.
     fn may_have_waited_in_its_nic(&self, then: Nanos, ledger: &Ledger<'_>) -> bool {
         self.last_sent <= then
             && ledger.shared_path.requests_flow_since <= then
             && ledger.shared_path.request_before > then
     }
 
-    /// Whether an expired timer explains going back better than yet another delivery of a cause that was acted
-    /// on before: most requesters act on a cause once.
+    /// Returns true if an expired timer explains the retransmission better than yet another delivery of a
+    /// cause that was acted on before: most requesters act on a cause once.
     fn timer_is_likelier(&self, cause: &Cause, now: Nanos, ledger: &Ledger<'_>) -> bool {
         match ledger.known.timeout {
             Some(_) => self.timer_is_due(now, ledger),
@@ -326,8 +326,8 @@ impl Requester {
         }
     }
 
-    /// Whether the ACK timer can have expired at `now`: it is enabled, and the shortest time-out has passed
-    /// since it can first have been started. An expiry before the configured T is judged by its own rule.
+    /// Returns true if the ACK timer can have expired at `now`: it is enabled, and the shortest time-out has
+    /// passed since its earliest start. An expiry before the configured T is judged by its own rule.
     fn timer_may_have_expired(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
         let waited = self.window.waited_at_most(now);
         match ledger.known.timeout {
@@ -337,7 +337,7 @@ impl Requester {
         }
     }
 
-    /// Whether a timer that was started as early as it can have been is due.
+    /// Returns true if a timer with the earliest possible start is due.
     pub(super) fn timer_is_due(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
         match ledger.known.timeout {
             Some(Timeout::Enabled(minimum)) => {
@@ -347,14 +347,15 @@ impl Requester {
         }
     }
 
-    /// Whether a timer that no progress starts again would have expired by `now`.
+    /// Returns true if a timer that progress does not restart would have expired by `now`.
     fn timer_has_ignored_progress(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
         let outstanding = now - self.window.outstanding_since();
         matches!(ledger.known.timeout, Some(Timeout::Enabled(minimum)) if outstanding + ledger.known.times.timer_slack >= minimum)
     }
 
-    /// Whether no request, of whichever connection, has entered the switch for a while since its own last one. That is a
-    /// timer that has run out; who repeats for no reason does so when it is its turn to send.
+    /// Returns true if no request of any connection has entered the switch for a while since this
+    /// connection's last one. That points to an expired timer; a requester that repeats without a cause does
+    /// so in its turn to send.
     fn was_silent(&self, ledger: &Ledger<'_>) -> bool {
         ledger.shared_path.requests_flow_since > self.last_sent
     }
@@ -396,9 +397,9 @@ impl Requester {
     }
 }
 
-/// Whether going back with `packet` may be for a cause that names an earlier PSN and was heard so long ago at most: that was
-/// acknowledged when the requester was about to repeat it, and what has passed the switch since may not have arrived, or the
-/// requester is slow.
+/// Returns true if the retransmission of `packet` may be for a cause that names an earlier PSN and was
+/// delivered no longer than `within` ago: that PSN was acknowledged when the requester was about to repeat
+/// it, and the packets that passed the switch since may not have arrived, or the requester is slow.
 fn overtaken_by(cause: Option<Cause>, packet: &Packet, within: Nanos) -> bool {
     cause.is_some_and(|cause| {
         cause.pending > 0 && cause.psn.is_before(packet.psn) && packet.time - cause.time <= within

@@ -13,11 +13,11 @@ pub(super) struct Messages {
     before: u32,
     /// Messages completed in all.
     completed: u32,
-    /// What the MSN was when the trace began: 0 for a connection seen from its start, else learned from the
-    /// first acknowledgement.
+    /// MSN when the trace began: 0 for a connection seen from its start, else learned from the first
+    /// acknowledgement.
     offset: Option<u32>,
-    /// What it would have to be for the last MSN to be right, which was wrong: if the next one agrees, the
-    /// responder counts on from its mistake, and that was reported.
+    /// Offset that would make the last MSN right, which was wrong: if the next one agrees, the responder
+    /// counts on from its mistake, and the mistake was reported.
     suspect: Option<u32>,
     /// Messages that end before this PSN were not all counted.
     unknown_before: Option<Psn>,

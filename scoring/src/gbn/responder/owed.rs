@@ -22,7 +22,7 @@ pub(super) struct OwedAck {
 }
 
 impl OwedAck {
-    /// What is owed to a request from now on, if it asks for an answer.
+    /// Answer due to a request from now on, if the request needs one.
     pub(super) fn to(packet: &Packet, ledger: &Ledger<'_>) -> Option<Self> {
         let class = packet.opcode.class();
         let is_read = class == Class::ReadRequest;
@@ -36,7 +36,8 @@ impl OwedAck {
     }
 }
 
-/// Whether an answer that was owed since a moment is missing at a later one: what waits behind other answers is not.
+/// Returns true if an answer due since `since` is missing at `now`: an answer that waits behind others is not
+/// missing.
 pub(super) fn out_of_patience(since: Moment, now: Moment, ledger: &Ledger<'_>) -> bool {
     now.idle_since(since) >= ledger.known.times.answer_patience + ledger.shared_path.requests_queued()
 }
