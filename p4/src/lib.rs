@@ -10,7 +10,7 @@
 //! use dumper::{Connection, Endpoint, Event, Nanos, Psn, wire::Opcode};
 //! use p4::{Dumper, Packet, Pipeline, Ports, translate};
 //!
-//! // The fourth packet of the first connection, and what the hosts told of that connection (001 Figure 2).
+//! // The fourth packet of the first connection, and what the hosts told of that connection (Lumina Figure 2).
 //! let config = corpus::from_toml("drop.toml", r#"event = [{ qpn = 1, psn = 4, type = "drop" }]"#)?;
 //! let end = |ip: [u8; 4], qpn, psn| Endpoint {
 //!     ip: ip.into(), qpn: Some(qpn), initial_psn: Some(Psn::new(psn)),

@@ -54,7 +54,7 @@ pub struct ConnectionSummary {
     pub unrecovered: Vec<u32>,
 }
 
-/// How a notification point limits its CNPs, as far as the trace tells (001 §6.3).
+/// How a notification point limits its CNPs, as far as the trace tells (Lumina §6.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct CnpLimiter {
     /// The narrowest scope that explains which marks were answered; `None` where none does.
@@ -71,7 +71,7 @@ pub struct CnpLimiter {
     pub cnps: u64,
 }
 
-/// One connection that got stuck and was timed out on, until it made progress or failed (001 §6.3).
+/// One connection that got stuck and was timed out on, until it made progress or failed (Lumina §6.3).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Expiries {
     /// Connection, from 1.
@@ -114,8 +114,8 @@ pub struct Analysis {
     pub ack_timer: Option<AckTimer>,
     /// Expiries of the ACK timer, one entry for each time that a connection got stuck and was timed out on, in order.
     pub expiries: Vec<Expiries>,
-    /// Half of a round trip, from the switch to each host and back: what a phase of a retransmission at the requester or
-    /// the responder takes on its way (001 §4). `None` where the trace has no prompt answer to tell it by.
+    /// Half of a round trip, from the switch to each host and back: what a phase of a retransmission at the requester
+    /// or the responder takes on its way (Lumina §4). `None` where the trace has no prompt answer to tell it by.
     pub half_rtt: [Option<Nanos>; 2],
     /// Counters of the requester's and the responder's host.
     pub counters: [Option<CounterReport>; 2],

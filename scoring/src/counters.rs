@@ -1,4 +1,4 @@
-//! Counters against the trace (001 §4 and §6.2.4).
+//! Counters against the trace (Lumina §4 and §6.2.4).
 
 use std::sync::LazyLock;
 
@@ -148,7 +148,8 @@ pub struct CounterReport {
 }
 
 /// Compares a host's counters with what the trace shows of it; `all_arrived` unless the host threw packets
-/// away, unknown where no counter says so, `timer_shows` unless its timer is too short for the switch to see its expiries.
+/// away, unknown where no counter says so, `timer_shows` unless its timer is too short for the switch to see its
+/// expiries.
 pub(crate) fn compare(
     counters: &HostCounters,
     facts: &HostFacts,

@@ -56,7 +56,7 @@ impl RnrRetries {
     }
 }
 
-/// Which CNPs share one interval (001 §6.3).
+/// Which CNPs share one interval (Lumina §6.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CnpScope {
@@ -103,7 +103,7 @@ pub struct Known {
     /// The other host.
     pub responder: Host,
     /// The trace begins with the first packet that the injector mirrored, so that nothing came before it. An
-    /// injector counts from 1 in every test (001 §3.4).
+    /// injector counts from 1 in every test (Lumina §3.4).
     pub from_the_start: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Message completion times and goodput, where completions were reported (001 Table 1, traffic generator log).
+//! Message completion times and goodput, where completions were reported (Lumina Table 1, traffic generator log).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -91,12 +91,12 @@ pub(crate) fn complete(completions: &[Completion], config: Option<&TestConfig>) 
     done.into_iter().filter(|(_, count)| *count >= all).map(|(connection, _)| connection).collect()
 }
 
-/// Judges that every message completes, with success or with an error; `completions` are reported for the test as a whole
-/// or not at all.
+/// Judges that every message completes, with success or with an error; `completions` are reported for the test as a
+/// whole or not at all.
 ///
-/// Only where each QP is bound to come to an end by itself: its ACK timer runs, and it does not retry for ever after RNR
-/// NAKs. A connection of which a request failed posts no more; where all wait for each other (`barrier-sync`), that is so
-/// for all, and those that wait for one that does not complete are not to blame.
+/// Only where each QP is bound to come to an end by itself: its ACK timer runs, and it does not retry for ever after
+/// RNR NAKs. A connection of which a request failed posts no more; where all wait for each other (`barrier-sync`),
+/// that is so for all, and those that wait for one that does not complete are not to blame.
 pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anomalies: &mut Anomalies) {
     let Some(config) = config.filter(|_| observation.completions.is_some()) else { return };
     let traffic = &config.traffic;

@@ -1,4 +1,4 @@
-//! Retransmissions, taken apart as 001 §4 and Figure 5 do.
+//! Retransmissions, taken apart as Lumina §4 and Figure 5 do.
 
 use dumper::Nanos;
 use serde::Serialize;
@@ -21,8 +21,8 @@ pub enum Trigger {
 ///
 /// Latencies are Lumina's: *generation* from the next delivered packet after the loss to the NACK, *reaction*
 /// from the NACK to the retransmission; for a Read the NACK is the re-issued request. All times are those of
-/// the switch, so that each phase is off by half a round trip, the way to the host and back (001 §4): the *net* ones are
-/// without it, where the trace shows how long it is.
+/// the switch, so that each phase is off by half a round trip, the way to the host and back (Lumina §4): the *net*
+/// ones are without it, where the trace shows how long it is.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Retransmission {
     /// Connection, from 1.
@@ -67,7 +67,8 @@ impl Retransmission {
         Some(self.generation_ns? + self.reaction_ns?)
     }
 
-    /// Sets the net times from what half of a round trip takes at the host that makes the NACK and at the one that repeats.
+    /// Sets the net times from what half of a round trip takes at the host that makes the NACK and at the one that
+    /// repeats.
     pub(crate) fn correct(&mut self, nacks: Option<Nanos>, repeats: Option<Nanos>) {
         let net = |time: Option<Nanos>, half_rtt: Option<Nanos>| Some(time? - half_rtt?);
         self.generation_net_ns = net(self.generation_ns, nacks);

@@ -53,7 +53,7 @@ rules! {
     /// No sequence NAK although a packet arrived out of order, so that the requester had to time out.
     NakMissing = "nak-missing", GbnViolation,
         "a PSN sequence error NAK when a packet beyond the expected PSN arrives",
-        "IBA vol. 1, 9.7.5.2; 001 §4";
+        "IBA vol. 1, 9.7.5.2; Lumina §4";
     /// An acknowledgement of packets that were never delivered.
     AckBeyondData = "ack-beyond-data", GbnViolation,
         "an ACK covers only packets that were delivered in order",
@@ -149,7 +149,7 @@ rules! {
     /// An expiry of the ACK timer before T.
     RtoBelowMinimum = "rto-below-minimum", UnexpectedTimeout,
         "the ACK timer expires no sooner than T = 4.096 µs x 2^timeout after its start",
-        "IBA vol. 1, 9.7.6.1.3; 001 §6.3";
+        "IBA vol. 1, 9.7.6.1.3; Lumina §6.3";
     /// An expiry of the ACK timer after 4T.
     RtoAboveMaximum = "rto-above-maximum", UnexpectedTimeout,
         "the ACK timer expires no later than 4T, T = 4.096 µs x 2^timeout, after its start",
@@ -157,11 +157,11 @@ rules! {
     /// More transport retries without progress than configured.
     RetriesBeyondBudget = "retries-beyond-budget", RetryCount,
         "at most retry_cnt retries, by time-out, NAK or implied NAK, between two moments of progress; 7 means 7",
-        "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1; 001 §6.3";
+        "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1; Lumina §6.3";
     /// Transport retries reported as exhausted before they were.
     RetriesBelowBudget = "retries-below-budget", RetryCount,
         "a request fails with retries exceeded only after retry_cnt retries without progress",
-        "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1; 001 §6.3";
+        "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1; Lumina §6.3";
     /// More RNR retries without progress than configured.
     RnrRetriesBeyondBudget = "rnr-retries-beyond-budget", RetryCount,
         "at most rnr_retry retries after RNR NAKs between two moments of progress; 7 is unlimited",
@@ -173,11 +173,11 @@ rules! {
     /// ECN-marked packets, and no CNP at all.
     EcnWithoutCnp = "ecn-without-cnp", CnpGeneration,
         "a notification point answers an ECN-marked packet with a CNP",
-        "annex A17.9.3; 001 §4";
+        "annex A17.9.3; Lumina §4";
     /// A CNP that no marked packet explains.
     CnpWithoutEcn = "cnp-without-ecn", CnpGeneration,
         "a CNP follows an ECN-marked packet (or, where loss counts as congestion, an out-of-order one)",
-        "annex A17.9.3; 001 §4";
+        "annex A17.9.3; Lumina §4";
     /// A CNP whose header is not that of one.
     CnpForm = "cnp-form", CnpGeneration,
         "a CNP has PSN 0, BECN set and AckReq clear",
@@ -185,11 +185,11 @@ rules! {
     /// Two CNPs closer than the configured interval.
     CnpTooEarly = "cnp-too-early", CnpGeneration,
         "at most one CNP in each interval and scope",
-        "001 §6.3";
+        "Lumina §6.3";
     /// A marked packet without a CNP, though none was sent to its QP within the configured interval.
     CnpWithheld = "cnp-withheld", CnpGeneration,
         "an ECN-marked packet is answered with a CNP, unless its QP had one within the configured interval",
-        "annex A17.9.3; 001 §6.3";
+        "annex A17.9.3; Lumina §6.3";
     /// A message of which more or less arrived in memory than it has.
     DeliveredNotOnce = "delivered-not-once", DataCorruption,
         "every byte of a message that completes is written once, and none of any message twice",
@@ -205,31 +205,31 @@ rules! {
     /// A counter that moved by another number than the trace shows.
     CounterDiffers = "counter-differs", CounterMismatch,
         "the counter moves as often as the trace shows its cause",
-        "001 §4 and §6.2.4";
+        "Lumina §4 and §6.2.4";
     /// A NAK or a retransmission of either end for a packet that left the switch, with no counter to say why.
     DeliveredYetMissing = "delivered-yet-missing", UnexplainedDiscard,
         "a packet that left the switch intact reaches the receiver's transport",
-        "001 §6.2.2 and §6.2.3";
+        "Lumina §6.2.2 and §6.2.3";
     /// A NACK that was made, or acted on, slowly.
     SlowNack = "slow-nack", SlowRetransmission,
         "a NACK is made, and acted on, in microseconds, apart from what waits in queues",
-        "001 §6.1, figures 8 and 9";
+        "Lumina §6.1, figures 8 and 9";
     /// Packets thrown away that neither NIC of the pair throws away with its own kind.
     PairDiscards = "pair-discards", InteropDiscard,
         "two NICs that take each what the like of them send take what the other one sends",
-        "001 §6.2.3";
+        "Lumina §6.2.3";
     /// Packets that a host throws away, where the testbed cannot tell whether it does with its own kind too.
     DiscardsUnexplained = "discards-unexplained", UnexplainedDiscard,
         "a receiver takes what its link brings",
-        "001 §6.2.3";
+        "Lumina §6.2.3";
     /// A class that could send more than its share while the others leave theirs, and does not.
     BandwidthWithheld = "bandwidth-withheld", NonWorkConserving,
         "a class that has packets gets what the other classes leave of the link",
-        "IEEE 802.1Qaz, 37.3; 001 §6.2.1, figure 10";
+        "IEEE 802.1Qaz, 37.3; Lumina §6.2.1, figure 10";
     /// Connections that no event names, and that suffer when others lose packets.
     InnocentSuffers = "innocent-suffers", NoisyNeighbor,
         "a connection without events completes its messages as in the same test without events",
-        "001 §6.2.2, figure 11";
+        "Lumina §6.2.2, figure 11";
     /// A request that was posted and of which nobody hears again.
     CompletionMissing = "completion-missing", Stall,
         "a request that was posted completes, with success or with an error",

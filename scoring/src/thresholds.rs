@@ -3,12 +3,13 @@
 use dumper::{Clock, Nanos};
 
 /// Twice and a half the longest that a host on an emulated processor was seen to stand still (157 ms of an ACK timer of
-/// 268 ms; rdma_rxe under QEMU without hardware support, on a machine with seven busy threads for each processor. Left in
-/// peace it reacts within 13 ms, and mostly within 0.7 ms): on its clock only what is later than any such tail says something of
-/// the NIC.
+/// 268 ms; rdma_rxe under QEMU without hardware support, on a machine with seven busy threads for each processor.
+/// Left in peace it reacts within 13 ms, and mostly within 0.7 ms): on its clock only what is later than any such
+/// tail says something of the NIC.
 const EMULATED_TAIL: Nanos = Nanos::from_millis(400);
 
-/// The thresholds that rest on what the times of an observation mean. Counts and orders are judged alike on every clock.
+/// The thresholds that rest on what the times of an observation mean. Counts and orders are judged alike on every
+/// clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Times {
     /// [`ACK_IN_FLIGHT`]
@@ -76,8 +77,8 @@ pub const ACK_IN_FLIGHT: Nanos = Nanos::from_millis(20);
 /// slowest NAK of any real stack measured for Send and Write (13 ms, emulated rdma_rxe); hardware takes microseconds.
 pub const ANSWER_PATIENCE: Nanos = Nanos::from_millis(50);
 
-/// How long a requester may take to go back for what it has heard, to what is missing by then: E810 takes 83 ms to make the
-/// NACK of a Read (001 §6.1). That is slow, and no timer that expires too soon.
+/// How long a requester may take to go back for what it has heard, to what is missing by then: E810 takes 83 ms to
+/// make the NACK of a Read (Lumina §6.1). That is slow, and no timer that expires too soon.
 pub const SLOWEST_NACK: Nanos = Nanos::from_millis(100);
 
 /// How much longer or shorter the switch sees a timer run than the requester did. It stamps what the requester
@@ -95,19 +96,19 @@ pub const STALL_EXPIRIES: u64 = 8;
 pub const RNR_WAIT_PERCENT: u64 = 90;
 
 /// How long after a marked packet left the switch a CNP may come before its absence counts: a round trip of the
-/// testbed and the longest interval that any NIC is known to wait of its own accord (50 µs, 001 §6.3).
+/// testbed and the longest interval that any NIC is known to wait of its own accord (50 µs, Lumina §6.3).
 pub const CNP_PATIENCE: Nanos = Nanos::from_micros(50);
 
 /// CNPs closer than this share of the interval, in percent, are too early: NICs keep their interval with clocks
 /// of their own, some of them coarse.
 pub const CNP_INTERVAL_PERCENT: u64 = 90;
 
-/// A mark that comes later than this share of the interval after the last CNP of its QP, in percent, is answered: clocks of
-/// NICs are off by far less, but some are coarse.
+/// A mark that comes later than this share of the interval after the last CNP of its QP, in percent, is answered:
+/// clocks of NICs are off by far less, but some are coarse.
 pub const CNP_WITHHELD_PERCENT: u64 = 110;
 
-/// Prompt answers of a host that show how much its ways vary, at least: the fewest of which one half is likely to meet what
-/// the other half does.
+/// Prompt answers of a host that show how much its ways vary, at least: the fewest of which one half is likely to
+/// meet what the other half does.
 pub const FEWEST_WAYS: usize = 4;
 
 /// How much closer two CNPs may pass the switch than the NIC sent them: the first one waited for a full packet
@@ -118,21 +119,21 @@ pub const CNP_BEHIND_DATA: Nanos = Nanos(1_340);
 /// 10 Gb/s and more. In nanoseconds for 1000 bytes.
 pub const SLOWEST_LINK_NS_PER_KB: u64 = 800;
 
-/// The longest queue at a port of the switch, as time on the slowest link: 62.5 MB, all that the packet buffer of a large
-/// switch has.
+/// The longest queue at a port of the switch, as time on the slowest link: 62.5 MB, all that the packet buffer of a
+/// large switch has.
 pub const LONGEST_QUEUE: Nanos = Nanos::from_millis(50);
 
 /// The least time from one packet to the next of a sender that is at work: NICs of a million packets a second are the
 /// slowest that anybody calls one for RDMA.
 pub const SLOWEST_SENDER: Nanos = Nanos(1_000);
 
-/// A phase of a fast retransmission that takes longer than this, net of what queues explain, is slow. Good NICs take 1 to
-/// 10 µs, a model at the edge of what conforms 90 µs with the way; ConnectX-4 Lx takes 150 µs and more, E810 83 ms (001
-/// §6.1).
+/// A phase of a fast retransmission that takes longer than this, net of what queues explain, is slow. Good NICs take
+/// 1 to 10 µs, a model at the edge of what conforms 90 µs with the way; ConnectX-4 Lx takes 150 µs and more, E810 83
+/// ms (Lumina §6.1).
 pub const SLOW_RETRANSMISSION: Nanos = Nanos::from_micros(100);
 
-/// An innocent connection suffers if a message takes so many times as long as in the reference run. 001 §6.2.2 has 160 µs
-/// against 430 ms, a factor of 2,700; what conforming NICs make of other connections' losses stays below 10.
+/// An innocent connection suffers if a message takes so many times as long as in the reference run. Lumina §6.2.2 has
+/// 160 µs against 430 ms, a factor of 2,700; what conforming NICs make of other connections' losses stays below 10.
 pub const SUFFERS_BEYOND: u64 = 10;
 
 /// What hosts and NICs may take for a message beside the network: to post it, to acknowledge it, to see its completion.
@@ -145,17 +146,18 @@ pub const RECEIVER_JITTER: Nanos = Nanos::from_micros(10);
 /// The smallest receive buffer, one jumbo frame: of what comes at once, what does not fit may be lost.
 pub const SMALLEST_BUFFER: u64 = 9_216;
 
-/// Where more comes at once than the smallest buffer holds, what a host throws away is the test's doing if the reference run
-/// makes it throw away a tenth of that, or if more comes at once than in the reference run by this share, in percent.
+/// Where more comes at once than the smallest buffer holds, what a host throws away is the test's doing if the
+/// reference run makes it throw away a tenth of that, or if more comes at once than in the reference run by this
+/// share, in percent.
 pub const MORE_AT_ONCE_PERCENT: u64 = 125;
 
-/// Gaps between packets from which one may say how a host spaces them: those of a message of 10 KB, and as many as it takes
-/// for a class that waited for another one's packet to catch up.
+/// Gaps between packets from which one may say how a host spaces them: those of a message of 10 KB, and as many as it
+/// takes for a class that waited for another one's packet to catch up.
 pub const FEWEST_GAPS: usize = 8;
 
-/// A class that has packets leaves the link idle if the time from one to the next is longer by so many percent than what
-/// is sent meanwhile takes. How frames differ in length, and how classes wait for each other, stay below 5 %; the least
-/// that was published is a factor of 2 (001 figure 10).
+/// A class that has packets leaves the link idle if the time from one to the next is longer by so many percent than
+/// what is sent meanwhile takes. How frames differ in length, and how classes wait for each other, stay below 5 %;
+/// the least that was published is a factor of 2 (Lumina figure 10).
 pub const IDLE_PERCENT: u64 = 10;
 
 /// So many percent of a class's packets are spaced so where it does not get what others leave. Interrupts of a host and

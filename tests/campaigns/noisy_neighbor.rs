@@ -1,4 +1,4 @@
-//! The noisy neighbour of 001, 6.2.2, found by the search and brought down to its threshold.
+//! The noisy neighbour of Lumina §6.2.2, found by the search and brought down to its threshold.
 
 use std::fs;
 use std::path::Path;

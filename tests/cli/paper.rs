@@ -40,7 +40,8 @@ fn named_experiments_are_run_alone_and_always_the_same() {
     assert_eq!((ran.code, ran.stderr.contains("possible values: nack-latency")), (2, true), "{}", ran.stderr);
 }
 
-/// Elements of a well-formed XML document: name and attributes as they stand there, and what stands before the next one.
+/// Elements of a well-formed XML document: name and attributes as they stand there, and what stands before the next
+/// one.
 fn elements(svg: &str) -> Vec<(&str, &str)> {
     let (mut open, mut elements) = (Vec::new(), Vec::new());
     for piece in svg.split('<').skip(1) {
@@ -73,9 +74,9 @@ fn figures_are_drawn_with_what_the_paper_says() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     files.sort();
-    let expected = (8..=12).map(|figure| format!("000-figure-{figure}.svg"));
+    let expected = (8..=12).map(|figure| format!("lumina-preprint-figure-{figure}.svg"));
     let mut expected: Vec<_> =
-        expected.chain((8..=11).map(|figure| format!("001-figure-{figure}.svg"))).collect();
+        expected.chain((8..=11).map(|figure| format!("lumina-figure-{figure}.svg"))).collect();
     expected.sort();
     assert_eq!(files, expected);
     for figure in FIGURES {
@@ -103,7 +104,7 @@ fn figures_are_drawn_with_what_the_paper_says() {
         }
     }
     // Seven waits of the first message, and the first ones of the others, as circles that are not filled.
-    let svg = fs::read_to_string(figures.join("000-figure-12.svg")).unwrap();
+    let svg = fs::read_to_string(figures.join("lumina-preprint-figure-12.svg")).unwrap();
     let hollow = elements(&svg)
         .iter()
         .filter(|(tag, _)| tag.starts_with("circle") && tag.contains("fill=\"none\""))
@@ -111,7 +112,7 @@ fn figures_are_drawn_with_what_the_paper_says() {
     assert_eq!(hollow, 7 + 4);
     let again = in_folder(here.path(), &["paper", "iteration", "--plot", "again"]);
     assert_eq!(again.code, 0);
-    assert_eq!(fs::read_to_string(here.path().join("again/000-figure-12.svg")).unwrap(), svg);
+    assert_eq!(fs::read_to_string(here.path().join("again/lumina-preprint-figure-12.svg")).unwrap(), svg);
 }
 
 #[test]

@@ -18,7 +18,7 @@ const PATIENCE: i64 = 1_000_000;
 /// 10 µs, and may wait behind an ACK.
 const NACK_PATIENCE: i64 = 30_000;
 const NACK_LATENCY: &str =
-    "10 s is beyond every time-out that a test waits for; what takes 100 µs in all is slow (001 §6.1)";
+    "10 s is beyond every time-out that a test waits for; what takes 100 µs in all is slow (Lumina §6.1)";
 const LATENCY: &str = "10 s is beyond every time-out that a test waits for";
 const RATES: &str = "DCQCN has 55 µs, 10 MB, 5 and 40 Mb/s; far off it neither reacts nor recovers in a test";
 const VERBS: &[&str] = &["write", "send", "read"];
@@ -263,7 +263,7 @@ pub const FIELDS: &[Field] = &[
     int("transmit.burst", 1, MAX_COUNT, "packets", "Packets of a QP's requests that are sent before it is the next one's turn; answers take turns packet by packet.")
         .why("beyond any message of a usable test"),
     flag("transmit.mig-req", "MigReq bit of the packets that it sends (IBA vol. 1, 17.2.8)."),
-    int("transmit.pipeline-bytes", 0, 1 << 20, "bytes", "Packets that are scheduled ahead of the cable, in bytes of frames: what is sent again joins behind them (000 6.2, figure 11); 0 for none.")
+    int("transmit.pipeline-bytes", 0, 1 << 20, "bytes", "Packets that are scheduled ahead of the cable, in bytes of frames: what is sent again joins behind them (Lumina (preprint) §6.2, figure 11); 0 for none.")
         .why("more than any NIC keeps in its transmit pipeline")
         .conforming(0, 1 << 17),
     latency("receive.latency-ns", "From the last bit of a packet to the transport.").conforming(0, 10_000),
@@ -293,14 +293,14 @@ pub const FIELDS: &[Field] = &[
     factor("timeout.further", "Every further one."),
     flag("timeout.restart-on-nak", "Whether a retransmission that a NAK asked for starts the timer again."),
     Field::new("adaptive.schedules", Kind::FactorLists(bounds(0.001, 1_000.0)), "T", "Where the host switches adaptive retransmission on: expiries of the ACK timer, one list for each message of a QP that is timed out on; the last list serves all further messages, the last expiry of a list all further ones. A NIC without a list does not have adaptive retransmission.")
-        .why("001 6.3 has 0.06 to 10 T; a hundredfold either way"),
+        .why("Lumina §6.3 has 0.06 to 10 T; a hundredfold either way"),
     Field::new("adaptive.extra-retries", Kind::Ints(bounds(0, 64)), "", "Retries beyond the configured ones, for each such message; the last one serves all further ones.")
-        .why("001 6.3 has 0 to 6"),
+        .why("Lumina §6.3 has 0 to 6"),
     int("slow-path.contexts", 0, MAX_COUNT, "", "Contexts of the slow path; while more connections wait for a NACK than there are, nothing is taken out of the receive buffer. 0 for no limit.")
         .why("more than any test has connections")
         .conforming(0, 0),
     Field::new("slow-path.verbs", Kind::Choices(VERBS), "", "Verbs whose losses are recovered through it."),
-    int("apm.contexts", 0, MAX_COUNT, "", "Contexts of path migration: the first packet of a QP that has MigReq clear takes one, and if none is free stops all that arrive behind it until one is (001 6.2.3). 0 where MigReq means nothing.")
+    int("apm.contexts", 0, MAX_COUNT, "", "Contexts of path migration: the first packet of a QP that has MigReq clear takes one, and if none is free stops all that arrive behind it until one is (Lumina §6.2.3). 0 where MigReq means nothing.")
         .why("more than any test has connections")
         .conforming(0, 0),
     latency("apm.resolve-ns", "How long a QP keeps its context of path migration."),
@@ -321,7 +321,7 @@ pub const FIELDS: &[Field] = &[
     int("reaction.additive-increase-mbps", 1, 800_000, "Mb/s", "Additive increase, R_AI.").why(RATES),
     int("reaction.hyper-increase-mbps", 1, 800_000, "Mb/s", "Hyper increase, R_HAI.").why(RATES),
     int("reaction.min-rate-mbps", 1, 800_000, "Mb/s", "Lowest rate of a QP.").why(RATES).conforming(100, 800_000),
-    int("ets.ceiling-percent", 0, 10_000, "%", "The most that a weighted class gets, in percent of its guaranteed share, whatever the others leave (001 6.2.1); 0 where only the link limits it, which is work-conserving.")
+    int("ets.ceiling-percent", 0, 10_000, "%", "The most that a weighted class gets, in percent of its guaranteed share, whatever the others leave (Lumina §6.2.1); 0 where only the link limits it, which is work-conserving.")
         .why("a class has one percent of the link or more")
         .conforming(0, 0),
     Field::new("counters.family", Kind::Choice(&FAMILIES, &["nvidia", "intel"]), "", "Whose names its counters have; rxe's say nothing of what is discarded."),

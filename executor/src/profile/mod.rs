@@ -198,8 +198,8 @@ pub struct Transmit {
     pub burst: u32,
     /// MigReq bit of the packets that it sends (IBA 17.2.8).
     pub mig_req: bool,
-    /// Packets that are scheduled ahead of the cable, in bytes of frames: what is sent again joins behind them (000
-    /// §6.2, figure 11).
+    /// Packets that are scheduled ahead of the cable, in bytes of frames: what is sent again joins behind them
+    /// (Lumina (preprint) §6.2, figure 11).
     pub pipeline_bytes: u64,
 }
 

@@ -24,7 +24,7 @@ fn nacks_of_writes_and_sends_are_made_fast_but_for_the_last_packets() {
         for psn in [98, 99] {
             assert_within(latencies("cx4-lx", verb, 100, psn).generation, 13.0, 15.0);
         }
-        // 000 figure 8(a): a message of 20 packets.
+        // Lumina (preprint) figure 8(a): a message of 20 packets.
         assert_within(latencies("cx4-lx", verb, 20, 5).generation, 1.1, 15.0);
         assert_within(latencies("cx4-lx", verb, 20, 19).generation, 13.0, 15.0);
     }
@@ -162,7 +162,7 @@ fn noisy_neighbours_are_found_where_they_are_noisy() {
     assert_eq!(example, neighbourhood("read", 12));
 }
 
-/// The evidence of 001 figure 11: what the innocent take, what they take otherwise, and what the requester discards.
+/// The evidence of Lumina figure 11: what the innocent take, what they take otherwise, and what the requester discards.
 #[test]
 fn evidence_of_a_noisy_neighbour() {
     let findings = findings(&neighbourhood("read", 12));
@@ -178,7 +178,7 @@ fn evidence_of_a_noisy_neighbour() {
     assert!(!evidence.connections["suffering"].is_empty());
 }
 
-/// One connection loses one packet: both phases of 001 figures 8 and 9 are slow where they were measured slow.
+/// One connection loses one packet: both phases of Lumina figures 8 and 9 are slow where they were measured slow.
 #[test]
 fn slow_phases_are_found() {
     for (verb, slow) in [

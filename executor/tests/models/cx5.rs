@@ -10,7 +10,8 @@ fn reactions(of: &[Latencies]) -> f64 {
     mean(of.iter().map(|latencies| latencies.reaction))
 }
 
-/// A packet that is lost early is repeated late: it waits behind those of its message that are in the transmit pipeline.
+/// A packet that is lost early is repeated late: it waits behind those of its message that are in the transmit
+/// pipeline.
 #[test]
 fn retransmissions_wait_for_the_transmit_pipeline() {
     for nic in NICS {
@@ -42,7 +43,7 @@ fn nacks_of_reads_are_slower() {
     }
 }
 
-/// 000 figure 10: the fifth packet dropped, messages of 10 to 200 KB.
+/// Lumina (preprint) figure 10: the fifth packet dropped, messages of 10 to 200 KB.
 #[test]
 fn latency_by_message_size_is_flat_then_grows_then_is_flat() {
     for nic in NICS {

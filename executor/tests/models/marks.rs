@@ -35,7 +35,7 @@ fn experiment(nic: &str) -> Seen {
     Seen { marks, cnps }
 }
 
-/// 000 tables 3 and 4; for ConnectX-5 the scope of 001, which is later.
+/// Lumina (preprint) tables 3 and 4; for ConnectX-5 the scope of Lumina (SIGCOMM'23), which is later.
 #[test]
 fn marks_arrive_and_cnps_leave_as_published() {
     for (nic, marks, cnps) in [

@@ -9,7 +9,7 @@ use super::measure::{assert_between, assert_within, config, passes, run};
 /// Packets of a message.
 const PACKETS: u32 = 10;
 
-/// Drops of the tail packet that 000 made on each message.
+/// Drops of the tail packet that Lumina (preprint) made on each message.
 const DROPS: u32 = 7;
 
 /// Tails of messages that are dropped so often each, one message after the other. The injector counts rounds over the
@@ -45,7 +45,8 @@ pub(crate) fn expiries(nic: &str, adaptive: bool) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Retries of each message until the QP fails on it, those before it losing their tails seven times (000 table 2).
+/// Retries of each message until the QP fails on it, those before it losing their tails seven times (Lumina
+/// (preprint) table 2).
 pub(crate) fn retries(nic: &str, adaptive: bool) -> Vec<usize> {
     (1..=5)
         .map(|message| {

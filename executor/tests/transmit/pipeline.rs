@@ -7,7 +7,7 @@ use dumper::{Event, Nanos, Record};
 
 use super::{data, run};
 
-/// The fifth packet of a Write of so many bytes is dropped (000, figure 10).
+/// The fifth packet of a Write of so many bytes is dropped (Lumina (preprint) figure 10).
 fn config(bytes: u32) -> TestConfig {
     let text = format!(
         "[traffic]\nnum-msgs-per-qp = 1\nmessage-size = {bytes}\n[[event]]\nqpn = 1\npsn = 5\ntype = \"drop\"\n"

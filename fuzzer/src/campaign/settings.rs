@@ -11,8 +11,8 @@ use sha2::{Digest, Sha256};
 
 use super::schedule::BATCH;
 
-/// Probability with which a test that does not score above the median is kept all the same (001, Algorithm 1, line 12:
-/// `p`, whose value the paper does not give).
+/// Probability with which a test that does not score above the median is kept all the same (Lumina Algorithm 1, line
+/// 12: `p`, whose value the paper does not give).
 pub const KEEP_PROBABILITY: f64 = 0.1;
 
 /// Most tests that a campaign spends on minimising one finding; `minimize` goes on to the end.
@@ -143,7 +143,7 @@ impl Limits {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// Mutants of kept tests (001, Algorithm 1).
+    /// Mutants of kept tests (Lumina Algorithm 1).
     #[default]
     Genetic,
     /// Fresh tests of the target, each drawn by itself.

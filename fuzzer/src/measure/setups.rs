@@ -8,7 +8,7 @@ use corpus::{Cidr, Ets, Load, Role, TestConfig, TrafficClass, Verb};
 pub const TAILS: u32 = 5;
 /// Packets of each of them.
 const TAIL_PACKETS: u32 = 10;
-/// Losses of a tail that is not to arrive: more than any NIC was measured to retry (000, table 2: 13).
+/// Losses of a tail that is not to arrive: more than any NIC was measured to retry (Lumina (preprint) table 2: 13).
 pub const FATAL_LOSSES: u32 = 20;
 
 /// A test on default hosts from constants and numbers of this program.
@@ -27,8 +27,8 @@ pub fn drop(psn: u32, iter: u32) -> String {
     event("1", psn, &format!("iter = {iter}\ntype = \"drop\"\n"))
 }
 
-/// One QP, messages of so many packets one after the other: the first loses its first packet, the second its second, and
-/// so on but for the tail packet (Lumina, SIGCOMM'23, §6.1).
+/// One QP, messages of so many packets one after the other: the first loses its first packet, the second its second,
+/// and so on but for the tail packet (Lumina, SIGCOMM'23, §6.1).
 pub fn losses(verb: Verb, packets: u32) -> TestConfig {
     let traffic = format!(
         "num-msgs-per-qp = {}\nmessage-size = {}\niter-mode = \"per-message\"\n",

@@ -55,8 +55,8 @@ pub enum Setup {
     },
     /// One QP whose packets are all marked (Lumina §6.3).
     AllMarked,
-    /// Four QPs over two addresses of each host, whose packets are all marked, with an interval of 50 µs where it can be
-    /// configured.
+    /// Four QPs over two addresses of each host, whose packets are all marked, with an interval of 50 µs where it can
+    /// be configured.
     Scope,
     /// Three QPs from three addresses, whose packets 50 and 950 are marked (Lumina (preprint) §6.4).
     ThreeMarkedTwice,
@@ -75,7 +75,7 @@ pub enum Setup {
     },
     /// One Read that loses a packet (Lumina §6.2.4).
     LostResponse,
-    /// Four packets, of which two rounds lose one each (001, figure 3).
+    /// Four packets, of which two rounds lose one each (Lumina figure 3).
     Iterations,
 }
 
@@ -192,8 +192,8 @@ fn ets(queues: Queues) -> TestConfig {
 }
 
 fn neighbours(noisy: u32) -> TestConfig {
-    // The paper does not say its timeout: with tx-depth 1 each innocent connection loses the tail of one of ten messages,
-    // so that a mean of 430 ms is a time-out of 4.3 s, and the measured first one is 3 T to 6 T.
+    // The paper does not say its timeout: with tx-depth 1 each innocent connection loses the tail of one of ten
+    // messages, so that a mean of 430 ms is a time-out of 4.3 s, and the measured first one is 3 T to 6 T.
     let traffic = "num-connections = 36\nrdma-verb = \"read\"\nnum-msgs-per-qp = 10\nmessage-size = 20_480\n\
                    min-retransmit-timeout = 18\n";
     let losses = match noisy {

@@ -7,9 +7,11 @@ use super::{EXPERIMENTS, HARDWARE_NAME, Row, Verdict};
 
 /// Note beneath every table.
 const MODELS: &str = "Simulated NICs are models of these published measurements, not claims about a vendor's hardware. \
-                      001 is the paper as published (SIGCOMM'23), 000 as submitted; where they differ, 001 counts.";
+                      \"Lumina\" is the paper as published (SIGCOMM'23), \"Lumina (preprint)\" as submitted; where they \
+                      differ, the former counts.";
 
-/// Characters that a column takes at most, before its cells go on in the next line. With the gaps that is a line of 112.
+/// Characters that a column takes at most, before its cells go on in the next line. With the gaps that is a line of
+/// 112.
 const WIDEST: [usize; 6] = [35, 11, 24, 18, 5, 8];
 
 /// The table, experiment by experiment.

@@ -47,8 +47,8 @@ pub fn text(subject: &Subject<'_>) -> String {
     let _ = writeln!(text, "  NICs       {requester} (requester), {responder} (responder)");
 
     heading(&mut text, "Expected");
-    // Rules name the paper by its number among this project's sources.
-    let source = anomaly.rule.source().replace("001 §", "Lumina, SIGCOMM'23, §");
+    // A report may be sent to readers who do not know the paper.
+    let source = anomaly.rule.source().replace("Lumina §", "Lumina, SIGCOMM'23, §");
     prose(&mut text, &format!("{} ({source}).", capitalised(anomaly.rule.expected())));
 
     heading(&mut text, "Seen");

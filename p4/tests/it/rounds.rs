@@ -13,7 +13,7 @@ const FIGURE_3: &str = r#"
         { qpn = 1, psn = 3, iter = 2, type = "drop" },
     ]"#;
 
-/// 001 Fig. 3, packet for packet: 1 2x 3 4 | 2 3x 4 | 3 4. There the last PSN starts at 0, so IPSN is 1.
+/// Lumina Fig. 3, packet for packet: 1 2x 3 4 | 2 3x 4 | 3 4. There the last PSN starts at 0, so IPSN is 1.
 #[test]
 fn figure_3() {
     let mut switch = Switch::new(FIGURE_3);

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::support::{config, connections, endpoint_of};
 
-/// 001 Fig. 2: the fourth packet of the first connection is the one with PSN 1004 to QPN 0xea at 10.0.0.2.
+/// Lumina Fig. 2: the fourth packet of the first connection is the one with PSN 1004 to QPN 0xea at 10.0.0.2.
 #[test]
 fn figure_2() {
     let connection = Connection {

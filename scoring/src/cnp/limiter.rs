@@ -1,9 +1,9 @@
-//! How a notification point limits its CNPs: in which scope, and to which interval (001 §6.3).
+//! How a notification point limits its CNPs: in which scope, and to which interval (Lumina §6.3).
 //!
-//! For the right scope there is an interval such that a mark is answered exactly if the last CNP of its scope was sent so
-//! long ago. Two CNPs bound the interval from above, a mark without an answer bounds it from below, and a scope whose bounds
-//! contradict each other is the wrong one. A CNP that comes late, at the end of an interval in which a mark came, contradicts
-//! nothing.
+//! For the right scope there is an interval such that a mark is answered exactly if the last CNP of its scope was
+//! sent so long ago. Two CNPs bound the interval from above, a mark without an answer bounds it from below, and a
+//! scope whose bounds contradict each other is the wrong one. A CNP that comes late, at the end of an interval in
+//! which a mark came, contradicts nothing.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -1,4 +1,4 @@
-//! CNPs against ECN marks (001 §4, congestion notification).
+//! CNPs against ECN marks (Lumina §4, congestion notification).
 
 mod certain;
 mod infer;

@@ -1,4 +1,4 @@
-//! Marks without a CNP, though none was sent to their QP within the configured interval (annex A17.9.3; 001 §6.3).
+//! Marks without a CNP, though none was sent to their QP within the configured interval (annex A17.9.3; Lumina §6.3).
 
 use dumper::{Nanos, Trace};
 
@@ -22,8 +22,8 @@ pub(super) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// The anomaly, if there is one, and if what else the trace shows tells by which scope or interval the NIC goes; the
-    /// connection is that of a flow.
+    /// The anomaly, if there is one, and if what else the trace shows tells by which scope or interval the NIC goes;
+    /// the connection is that of a flow.
     pub(super) fn anomaly(&self, connection: impl Fn(dumper::FlowId) -> Option<usize>) -> Option<Anomaly> {
         let first = self.windows.iter().find(|window| self.is_withheld(window))?;
         let certain = CnpScope::ALL

@@ -74,30 +74,31 @@ const fn row(
     Calibration { objective, measure, zero, one, most, reason }
 }
 
-/// What an occasion is worth: a test that gives no occasion cannot show the fault, and one fault outweighs all occasions.
+/// What an occasion is worth: a test that gives no occasion cannot show the fault, and one fault outweighs all
+/// occasions.
 const OCCASION: f64 = 0.2;
 
 /// Every measure of every objective.
 #[rustfmt::skip]
 pub const TABLE: &[Calibration] = &[
-    row(NoisyNeighbor, Measure::InnocentSlowdown, (1.0, 1_000.0), 1.0, "001 §6.2.2: 160 µs against 430 ms is 2,700"),
-    row(NoisyNeighbor, Measure::InnocentRepeats, (0.0, 100.0), 0.8, "001 §6.2.2: 107 packets discarded"),
-    row(NoisyNeighbor, Measure::AtOnce, (1.0, 64.0), 0.4, "001 §6.2.2: 12 at once are enough, 8 are not; a margin for other NICs"),
-    row(Discards, Measure::Discards, (0.0, 1_000.0), 1.0, "001 §6.2.2 and §6.2.3: 107 and 500 packets"),
-    row(Latency, Measure::SlowestPhase, (10_000.0, 100_000_000.0), 1.0, "001 §6.1: good NICs take 1 to 10 µs, the worst 83 ms"),
+    row(NoisyNeighbor, Measure::InnocentSlowdown, (1.0, 1_000.0), 1.0, "Lumina §6.2.2: 160 µs against 430 ms is 2,700"),
+    row(NoisyNeighbor, Measure::InnocentRepeats, (0.0, 100.0), 0.8, "Lumina §6.2.2: 107 packets discarded"),
+    row(NoisyNeighbor, Measure::AtOnce, (1.0, 64.0), 0.4, "Lumina §6.2.2: 12 at once are enough, 8 are not; a margin for other NICs"),
+    row(Discards, Measure::Discards, (0.0, 1_000.0), 1.0, "Lumina §6.2.2 and §6.2.3: 107 and 500 packets"),
+    row(Latency, Measure::SlowestPhase, (10_000.0, 100_000_000.0), 1.0, "Lumina §6.1: good NICs take 1 to 10 µs, the worst 83 ms"),
     row(Timeouts, Measure::Expiries, (0.0, 1_000.0), OCCASION, "lost tails make them expire: an occasion"),
     row(Timeouts, Measure::RetriesSpent, (0.0, 1.0), 0.4, "what is retried more often than configured has spent its retries before"),
-    row(Timeouts, Measure::BrokenTimers, (0.0, 10.0), 1.0, "001 §6.3: a handful of expiries show what a NIC does"),
+    row(Timeouts, Measure::BrokenTimers, (0.0, 10.0), 1.0, "Lumina §6.3: a handful of expiries show what a NIC does"),
     row(Fsm, Measure::Retransmissions, (0.0, 1_000.0), OCCASION, "most rules are about recovery: an occasion"),
     row(Fsm, Measure::BrokenRules, (0.0, 100.0), 1.0, "a NIC that breaks a rule breaks it at every occasion"),
     row(Counters, Measure::CountersMoved, (0.0, 20.0), OCCASION, "what does not move cannot be stuck: an occasion"),
-    row(Counters, Measure::CounterDifference, (0.0, 1_000.0), 1.0, "001 §6.2.4: a counter that is stuck differs by all that it missed"),
+    row(Counters, Measure::CounterDifference, (0.0, 1_000.0), 1.0, "Lumina §6.2.4: a counter that is stuck differs by all that it missed"),
     row(Cnp, Measure::Notifications, (0.0, 1_000.0), OCCASION, "where nothing is marked nothing is notified: an occasion"),
-    row(Cnp, Measure::BrokenNotifications, (0.0, 100.0), 1.0, "001 §6.3: a limiter that does not limit shows at every mark"),
+    row(Cnp, Measure::BrokenNotifications, (0.0, 100.0), 1.0, "Lumina §6.3: a limiter that does not limit shows at every mark"),
     row(Goodput, Measure::Unevenness, (2.0, 16.0), 0.5, "barriers and ends leave half of the time idle; all in one part is 16"),
-    row(Goodput, Measure::GoodputLost, (1.0, 1_000.0), 1.0, "001 figure 11: three orders of magnitude"),
+    row(Goodput, Measure::GoodputLost, (1.0, 1_000.0), 1.0, "Lumina figure 11: three orders of magnitude"),
     row(Sharing, Measure::Classes, (1.0, 8.0), OCCASION, "with one class nothing is shared: an occasion"),
-    row(Sharing, Measure::IdleShare, (1.0, 8.0), 1.0, "001 §6.2.1: half of the link is left idle, a factor of 2; with eight classes 8"),
+    row(Sharing, Measure::IdleShare, (1.0, 8.0), 1.0, "Lumina §6.2.1: half of the link is left idle, a factor of 2; with eight classes 8"),
     row(Stall, Measure::Silence, (1.0, 32.0), 0.8, "an expiry may take 4 T, a stall is 8 times that"),
     row(Stall, Measure::Stalls, (0.0, 1.0), 1.0, "one is enough"),
     row(Integrity, Measure::Retransmissions, (0.0, 1_000.0), OCCASION, "what is sent once is seldom written twice: an occasion"),
@@ -143,7 +144,7 @@ mod tests {
 
     #[test]
     fn hand_computed_values() {
-        // ln 108 / ln 1001: the 107 discards of 001 §6.2.2.
+        // ln 108 / ln 1001: the 107 discards of Lumina §6.2.2.
         about(objective(Discards, &[(Measure::Discards, 107.0)]), 0.678);
         // (ln 2701 - ln 2) / (ln 1001 - ln 2) is more than all: 160 µs against 430 ms.
         about(objective(NoisyNeighbor, &[(Measure::InnocentSlowdown, 2_700.0)]), 1.0);
@@ -153,7 +154,8 @@ mod tests {
         // (ln 150 µs - ln 10 µs) / (ln 100 ms - ln 10 µs), a NACK of a Read on ConnectX-4 Lx.
         about(objective(Latency, &[(Measure::SlowestPhase, 150_000.0)]), 0.294);
         about(objective(Stall, &[(Measure::Stalls, 1.0)]), 1.0);
-        // An objective is its worst measure: 0.5 (ln 17 - ln 3) / (ln 17 - ln 3), and goodput halved (ln 3 - ln 2) / (ln 1001 - ln 2).
+        // An objective is its worst measure: 0.5 (ln 17 - ln 3) / (ln 17 - ln 3), and goodput halved (ln 3 - ln 2) /
+        // (ln 1001 - ln 2).
         about(objective(Goodput, &[(Measure::Unevenness, 16.0), (Measure::GoodputLost, 2.0)]), 0.5);
         about(objective(Goodput, &[(Measure::GoodputLost, 2.0)]), 0.065);
     }

@@ -1,5 +1,5 @@
-//! Interoperability (001 §6.2.3): packets that a host throws away of another NIC's, where neither NIC does of its own
-//! kind's.
+//! Interoperability (Lumina §6.2.3): packets that a host throws away of another NIC's, where neither NIC does of its
+//! own kind's.
 
 use corpus::TestConfig;
 use dumper::{HostCounters, Observation};

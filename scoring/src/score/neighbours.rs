@@ -1,4 +1,4 @@
-//! Noisy neighbours (001 §6.2.2): connections that no event names, and that suffer from what happens to others.
+//! Noisy neighbours (Lumina §6.2.2): connections that no event names, and that suffer from what happens to others.
 
 use std::collections::BTreeMap;
 
@@ -252,7 +252,8 @@ fn usual(reference: &Baseline, innocent: &Innocent) -> Option<Mct> {
     (!usual.failed && (farther || as_far)).then_some(usual)
 }
 
-/// The number in the hosts' log of each connection that the analyzers follow, who number only those that sent something.
+/// The number in the hosts' log of each connection that the analyzers follow, who number only those that sent
+/// something.
 pub(super) fn numbers(observation: &Observation, analysis: &Analysis) -> Vec<u32> {
     let logged: BTreeMap<_, u32> = observation.connections.iter().map(key_of).zip(1..).collect();
     let of = |(pair, number): (&crate::Pair, u32)| {

@@ -3,11 +3,11 @@
 /// One sense of oddness.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub enum Objective {
-    /// Connections without events that suffer from those of others (001 §6.2.2).
+    /// Connections without events that suffer from those of others (Lumina §6.2.2).
     NoisyNeighbor,
     /// Packets that a host's counters say it threw away.
     Discards,
-    /// Slow NACK generation or reaction (001 §6.1).
+    /// Slow NACK generation or reaction (Lumina §6.1).
     Latency,
     /// Expiries of the ACK timer, and time-outs and retries that are not as configured.
     Timeouts,

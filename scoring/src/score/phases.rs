@@ -18,10 +18,10 @@ use crate::rules::Rule;
 use crate::sides::{Side, Sides};
 use crate::slowest::on_the_slowest_link;
 
-/// Nothing odd: good NICs take 1 to 10 µs (001 §6.1).
+/// Nothing odd: good NICs take 1 to 10 µs (Lumina §6.1).
 const GOOD_NIC: Nanos = Nanos::from_micros(10);
 
-/// One phase of a fast retransmission (001 figure 5).
+/// One phase of a fast retransmission (Lumina figure 5).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Phase {
     /// Phase and verb, as signatures name them.
@@ -155,8 +155,8 @@ impl Phase {
         self.net
     }
 
-    /// The anomaly that it is, if it takes longer than `limit`. Work may wait for that of other connections that recover at
-    /// the same time.
+    /// The anomaly that it is, if it takes longer than `limit`. Work may wait for that of other connections that
+    /// recover at the same time.
     pub(super) fn anomaly(&self, trace: &Trace, analysis: &Analysis, limit: Nanos) -> Option<Anomaly> {
         let limit = limit.times(self.at_once);
         let connection = analysis.connections.get(self.connection.checked_sub(1)?)?;
@@ -184,12 +184,12 @@ impl Phase {
     }
 }
 
-/// Takes off what may have waited: the packet that starts a phase behind others on the slowest link to its receiver, the
-/// one that ends it behind what its sender was sending without a break. While its host leaves unanswered what it answers at
-/// once on another connection, it is not the NACK that is slow.
+/// Takes off what may have waited: the packet that starts a phase behind others on the slowest link to its receiver,
+/// the one that ends it behind what its sender was sending without a break. While its host leaves unanswered what it
+/// answers at once on another connection, it is not the NACK that is slow.
 ///
-/// A phase that ends right behind a NAK of the same connection, or with a NAK right behind a Read response, may have been over
-/// before: what a responder answers it answers in order, and what comes first has a phase of its own.
+/// A phase that ends right behind a NAK of the same connection, or with a NAK right behind a Read response, may have
+/// been over before: what a responder answers it answers in order, and what comes first has a phase of its own.
 fn leave_out_queues(
     trace: &Trace,
     sides: &Sides,

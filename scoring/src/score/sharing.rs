@@ -1,4 +1,4 @@
-//! Transmission selection (001 §6.2.1): traffic classes that do not get what the others leave of the link.
+//! Transmission selection (Lumina §6.2.1): traffic classes that do not get what the others leave of the link.
 
 use std::collections::BTreeMap;
 

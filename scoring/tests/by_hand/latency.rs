@@ -32,7 +32,7 @@ fn fast(connection: usize, from_psn: u32) -> Retransmission {
     }
 }
 
-/// 001 Figure 5: the NACK phases of a Send, PSNs across the wrap.
+/// Lumina Figure 5: the NACK phases of a Send, PSNs across the wrap.
 #[test]
 fn a_lost_send_packet() {
     let mut hand = Hand::new();
@@ -159,7 +159,8 @@ fn a_lost_ack() {
     assert_eq!(one.timeout_ns, Some(Nanos(70_000_000)));
 }
 
-/// A lost NAK is never repeated: a time-out ends the wait (004: losing the NAK always ends in a time-out).
+/// A lost NAK is never repeated: a time-out ends the wait (packet corruption paper: losing the NAK always ends in a
+/// time-out).
 #[test]
 fn a_lost_nak() {
     let mut hand = Hand::new();

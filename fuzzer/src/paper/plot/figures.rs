@@ -1,4 +1,4 @@
-//! The figures: 8 to 12 of the paper as submitted (000), 8 to 11 of the paper as published (001).
+//! The figures: 8 to 12 of Lumina (preprint), 8 to 11 of Lumina (SIGCOMM'23).
 
 use corpus::Verb;
 
@@ -59,8 +59,8 @@ const fn linear(title: &'static str, [x, y]: [&'static str; 2], series: &'static
 /// All of them.
 pub const FIGURES: &[Figure] = &[
     Figure {
-        file: "000-figure-8.svg",
-        title: "NACK generation latency by the dropped packet, Write (000, figure 8)",
+        file: "lumina-preprint-figure-8.svg",
+        title: "NACK generation latency by the dropped packet, Write (Lumina (preprint) figure 8)",
         panels: &[
             over_losses(
                 "20 KB messages",
@@ -87,8 +87,8 @@ pub const FIGURES: &[Figure] = &[
         ],
     },
     Figure {
-        file: "000-figure-9.svg",
-        title: "NACK reaction latency by the dropped packet, Write (000, figure 9)",
+        file: "lumina-preprint-figure-9.svg",
+        title: "NACK reaction latency by the dropped packet, Write (Lumina (preprint) figure 9)",
         panels: &[
             over_losses(
                 "20 KB messages",
@@ -122,8 +122,8 @@ pub const FIGURES: &[Figure] = &[
         ],
     },
     Figure {
-        file: "000-figure-10.svg",
-        title: "The fifth packet dropped, by message size, cx6-dx (000, figure 10)",
+        file: "lumina-preprint-figure-10.svg",
+        title: "The fifth packet dropped, by message size, cx6-dx (Lumina (preprint) figure 10)",
         panels: &[
             linear(
                 "Retransmission latency",
@@ -149,8 +149,8 @@ pub const FIGURES: &[Figure] = &[
         ],
     },
     Figure {
-        file: "000-figure-11.svg",
-        title: "Repeated packets behind those on their way, the fifth dropped, cx6-dx (000, figure 11)",
+        file: "lumina-preprint-figure-11.svg",
+        title: "Repeated packets behind those on their way, the fifth dropped, cx6-dx (Lumina (preprint) figure 11)",
         panels: &[
             linear(
                 "10 KB: the pipeline is empty",
@@ -173,8 +173,8 @@ pub const FIGURES: &[Figure] = &[
         ],
     },
     Figure {
-        file: "000-figure-12.svg",
-        title: "Time-outs, tail packets of five Writes dropped seven times each, cx6-dx (000, figure 12)",
+        file: "lumina-preprint-figure-12.svg",
+        title: "Time-outs, tail packets of five Writes dropped seven times each, cx6-dx (Lumina (preprint) figure 12)",
         panels: &[
             timeouts(
                 "Adaptive",
@@ -216,8 +216,8 @@ pub const FIGURES: &[Figure] = &[
         ],
     },
     Figure {
-        file: "001-figure-8.svg",
-        title: "NACK generation latency by the dropped packet, 100 KB messages (001, figure 8)",
+        file: "lumina-figure-8.svg",
+        title: "NACK generation latency by the dropped packet, 100 KB messages (Lumina figure 8)",
         panels: &[
             over_losses(
                 "Write",
@@ -246,8 +246,8 @@ pub const FIGURES: &[Figure] = &[
         ],
     },
     Figure {
-        file: "001-figure-9.svg",
-        title: "NACK reaction latency by the dropped packet, 100 KB messages (001, figure 9)",
+        file: "lumina-figure-9.svg",
+        title: "NACK reaction latency by the dropped packet, 100 KB messages (Lumina figure 9)",
         panels: &[
             over_losses(
                 "Write",
@@ -276,8 +276,8 @@ pub const FIGURES: &[Figure] = &[
         ],
     },
     Figure {
-        file: "001-figure-10.svg",
-        title: "Goodput of two QPs, one of 50 packets of QP0 marked, cx6-dx (001, figure 10)",
+        file: "lumina-figure-10.svg",
+        title: "Goodput of two QPs, one of 50 packets of QP0 marked, cx6-dx (Lumina figure 10)",
         panels: &[
             goodputs(
                 "QP0",
@@ -300,8 +300,8 @@ pub const FIGURES: &[Figure] = &[
         ],
     },
     Figure {
-        file: "001-figure-11.svg",
-        title: "36 connections read, i lose a packet, cx4-lx (001, figure 11)",
+        file: "lumina-figure-11.svg",
+        title: "36 connections read, i lose a packet, cx4-lx (Lumina figure 11)",
         panels: &[Panel {
             title: "",
             x: "connections with drops",
