@@ -57,7 +57,7 @@ fn a_complete_trace_passes() {
         details.each_ref().map(|(name, detail)| (*name, detail.as_str())),
         [
             ("consecutive", "packets 1 to 12"),
-            ("increasing-time", "13.607 µs from first packet to last"),
+            ("increasing-time", "13.6 µs from first packet to last"),
             ("mirrored-count", "12 packets mirrored by the switch and in the trace"),
             ("received-count", "12 packets received by the switch and in the trace"),
         ]

@@ -62,7 +62,7 @@ pub(crate) fn table(trace: &Trace, numbering: &Numbering, named: &[u32], context
         last = Some(at);
         let mark = if marked.contains(&at) { '>' } else { ' ' };
         let record = &records[at];
-        let time = (record.time - start).to_string();
+        let time = (record.time - start).exact();
         let _ = writeln!(
             text,
             "    {mark} {:>8}  {time:>16}  {}",

@@ -234,7 +234,7 @@ fn a_test_in_words() {
             "#,
             "Of 4 connections, connection 1 for Sends and connections 2 to 4 for Reads, each has 4 messages of 1 byte \
              (1 packet each, MTU 256), up to 2 of them at a time, and wait for each other after every 2 messages. Data packet 1 and \
-             every 2nd after it (to the end) of connections 1, 3, 4 are delayed by 50.000 µs. Read request 2 and \
+             every 2nd after it (to the end) of connections 1, 3, 4 are delayed by 50.0 µs. Read request 2 and \
              each after it (3 in all) of connection 2 are sent 3 times. Data packet 3 of connection 2 is held back \
              until overtaken by 1 later packet, when sent for the 2nd time. Not at their defaults: slow-restart = \
              true of the responder.",
