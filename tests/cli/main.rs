@@ -16,3 +16,4 @@ mod run;
 mod scripts;
 mod simulated;
 mod targets;
+mod words;
