@@ -58,8 +58,8 @@ fn read_and_write(data: &[u8], format: CaptureFormat) {
     }
 }
 
-/// What a trace says, packet by packet, apart from the order in which flows were first seen and the length of the
-/// frame, which may have had options or other tags.
+/// Facts of a trace, packet by packet, apart from the order in which flows were first seen and the length of
+/// the frame, which may have had options or other tags.
 fn facts(trace: &Trace, format: CaptureFormat) -> Vec<(Flow, String, Option<Extra>)> {
     let facts_of = |record: &Record| {
         let mut plain = *record;

@@ -1,4 +1,4 @@
-//! What the fuzz targets do with their input: one function a target, which panics when something is wrong.
+//! Bodies of the fuzz targets: one function a target, which panics when something is wrong.
 //!
 //! Plain functions, so that `cargo test` runs every committed corpus through them without a fuzzer.
 

@@ -5,7 +5,7 @@ use mutators::{Mutation, Target, Vocabulary};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 
-/// What the targets of the corpus may name.
+/// Words that the targets of the corpus may name.
 const VOCABULARY: Vocabulary<'_> =
     Vocabulary { objectives: &["fsm", "latency", "discards"], kinds: &["stall", "gbn-violation"] };
 
