@@ -1,9 +1,9 @@
-//! Retransmissions, taken apart as Lumina §4 and Figure 5 do.
+//! Retransmissions in the phases of Lumina §4 and Figure 5.
 
 use dumper::Nanos;
 use serde::Serialize;
 
-/// What made the requester (for a Read: the responder's data) go back.
+/// Trigger of a retransmission by the requester (for a Read: by the responder of the data).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Trigger {
@@ -27,7 +27,7 @@ pub enum Trigger {
 pub struct Retransmission {
     /// Connection, from 1.
     pub connection: usize,
-    /// What made it.
+    /// Its trigger.
     pub trigger: Trigger,
     /// Relative PSN from which packets were repeated.
     pub from_psn: u32,

@@ -1,4 +1,4 @@
-//! How a notification point limits its CNPs: in which scope, and to which interval (Lumina §6.3).
+//! CNP limits of a notification point: scope and interval (Lumina §6.3).
 //!
 //! For the right scope there is an interval such that a mark is answered exactly if the last CNP of its scope was
 //! sent so long ago. Two CNPs bound the interval from above, a mark without an answer bounds it from below, and a
@@ -55,7 +55,7 @@ pub(super) enum Since {
     Start(Nanos),
 }
 
-/// What marks and CNPs say of the interval, if a scope is the right one.
+/// Bounds of the interval by marks and CNPs, if a scope is the right one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Bounds {
     /// A mark had no answer although no CNP of its scope had been sent: no interval explains that.
@@ -63,7 +63,7 @@ pub(super) struct Bounds {
     pub(super) longer_than: Nanos,
     /// Shortest time between two CNPs of the scope, if the first one waited as long as it can have.
     pub(super) apart: Option<Nanos>,
-    /// How much shorter than the interval that time may look.
+    /// Largest amount by which that time may look shorter than the interval.
     jitter: Nanos,
 }
 
@@ -97,7 +97,7 @@ impl Bounds {
         self.apart.map(|apart| apart + self.jitter)
     }
 
-    /// Whether some interval explains everything.
+    /// Returns true if some interval explains everything.
     pub(super) fn explain(&self) -> bool {
         !self.never && self.at_most().is_none_or(|most| self.longer_than <= most)
     }
@@ -116,7 +116,7 @@ impl<'a> Sent<'a> {
         Self { cnps, of_qp: by_scope(cnps, |cnp| cnp.flow), since }
     }
 
-    /// Whether no CNP to its QP can be the answer to a mark.
+    /// Returns true if no CNP to its QP can be the answer to a mark.
     pub(super) fn unanswered(&self, window: &Window) -> bool {
         let cnps = self.of_qp.get(&window.mark.flow).map_or(&[][..], Vec::as_slice);
         let first = cnps.partition_point(|cnp| cnp.sent < window.earliest);
@@ -130,7 +130,7 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// How long the way of marks to a host and of its CNPs back takes, as prompt answers show.
+/// Time from marks at the switch to a host and of its CNPs back, as prompt answers show it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     shortest: Nanos,
@@ -172,7 +172,7 @@ impl Way {
 /// Bytes by which a CNP is longer than an ACK: 16 zero bytes in place of an AETH (annex A17.9.3).
 const LONGER_THAN_ACK: u64 = 12;
 
-/// How much longer a frame takes than a shorter one, at most.
+/// Largest extra time of a frame over a shorter one.
 fn extra_time(frame_len: u32, than: u32) -> Nanos {
     on_the_slowest_link(frame_len) - on_the_slowest_link(than.min(frame_len))
 }
@@ -197,7 +197,7 @@ pub(super) fn likely_bounds(
     }
 }
 
-/// What is said of a notification point.
+/// CNP limits of a notification point, if they can be inferred.
 pub(super) fn limiter(log: &HostLog, bounds: &[Bounds; 3]) -> Option<CnpLimiter> {
     if log.cnps.is_empty() || log.stray {
         return None;

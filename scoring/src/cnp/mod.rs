@@ -61,7 +61,7 @@ struct QpState {
     last_read: Option<(Psn, u64)>,
 }
 
-/// What is counted for the counters analyzer and the summary, per flow.
+/// Counts per flow, for the counters analyzer and the summary.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CnpCounts {
     /// Marked data packets delivered on this flow.
@@ -70,7 +70,7 @@ pub struct CnpCounts {
     pub cnps: u64,
 }
 
-/// What one host received and sent in all.
+/// Totals of one host.
 #[derive(Clone, Copy, Debug, Default)]
 struct HostTotals {
     marked: u64,
@@ -177,15 +177,15 @@ impl<'a> CnpAnalyzer<'a> {
         }
     }
 
-    /// Whether what is seen may follow from what passed before the capture: nobody says that it starts with the
-    /// connection, and it has just started.
+    /// Returns true if a packet may follow from one before the capture: the capture is not known to start
+    /// with the connection, and it has just started.
     fn may_be_from_before(&self, flow: FlowId, now: Nanos) -> bool {
         let told = self.known.from_the_start || self.from_start[flow.index()];
         !told && now - self.start <= self.known.times.ack_in_flight
     }
 
-    /// Whether the sender of a packet shows by it that it misses something of the other direction: a sequence
-    /// NAK, a Read for the second time.
+    /// Returns true if a packet shows that its sender misses a packet of the other direction: a sequence NAK,
+    /// a Read for the second time.
     #[inline]
     fn shows_a_loss(&mut self, record: &Record, class: Class) -> bool {
         match class {
@@ -235,7 +235,7 @@ impl<'a> CnpAnalyzer<'a> {
         self.hosts[flow.index()][0]
     }
 
-    /// What the host that a flow comes from says it threw away.
+    /// Packets that the sender of a flow discarded, by its counters.
     fn discards_of_sender(&self, flow: FlowId) -> Option<u64> {
         self.known.host(self.sender(flow)?).discards
     }
@@ -363,7 +363,7 @@ fn missing(record: &Record, class: Class) -> Option<Psn> {
     refuses.then_some(record.psn)
 }
 
-/// What is wrong with a CNP's header, if anything, as a state and in words.
+/// Error in a CNP's header, if any, as a state and in words.
 fn misshapen(record: &Record) -> Option<(&'static str, String)> {
     if record.psn != Psn::new(0) {
         Some(("psn", format!("PSN {}, not 0", record.psn.value())))

@@ -1,4 +1,5 @@
-//! Marks without a CNP, though none was sent to their QP within the configured interval (annex A17.9.3; Lumina §6.3).
+//! Marks without a CNP, though no CNP was sent to their QP within the configured interval (annex A17.9.3;
+//! Lumina §6.3).
 
 use dumper::{Nanos, Trace};
 
@@ -8,7 +9,7 @@ use crate::anomaly::{Anomaly, Evidence, Role, Who};
 use crate::rules::Rule;
 use crate::thresholds::{CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT, CNP_WITHHELD_PERCENT};
 
-/// What a host's notification point withholds.
+/// Judge of a host's withheld CNPs.
 #[derive(Debug)]
 pub(super) struct Judge<'a> {
     pub(super) trace: &'a Trace,
@@ -76,7 +77,7 @@ impl Judge<'_> {
         })
     }
 
-    /// Whether a mark has no answer although the configured interval allows one.
+    /// Returns true if a mark has no answer although the configured interval allows one.
     fn is_withheld(&self, window: &Window) -> bool {
         let last = match (self.sent.before(window), self.sent.since) {
             (Some(cnp), _) => cnp.sent,
@@ -98,7 +99,7 @@ impl CnpScope {
         }
     }
 
-    /// What explains that a CNP is withheld.
+    /// Explanation of withheld CNPs.
     const fn shares(self) -> &'static str {
         match self {
             Self::Qp => "it keeps a longer one",

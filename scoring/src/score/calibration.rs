@@ -11,10 +11,10 @@ macro_rules! measures {
         }
 
         impl Measure {
-            /// How many there are.
+            /// Number of measures.
             pub const COUNT: usize = [$(Self::$measure),*].len();
 
-            /// What is measured.
+            /// Description of the measured quantity.
             #[must_use]
             pub const fn what(self) -> &'static str {
                 match self { $(Self::$measure => $what,)* }
@@ -47,18 +47,19 @@ measures! {
     Corruptions = "Sightings of data that did not arrive once and as it was sent",
 }
 
-/// What a measure is to an objective: 0 up to `zero`, `most` from `one` on, logarithmic between.
+/// Contribution of a measure to an objective: 0 up to `zero`, `most` from `one` on, logarithmic between.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Calibration {
     /// The objective: the largest of what its measures give.
     pub objective: Objective,
-    /// What is measured.
+    /// Measure.
     pub measure: Measure,
     /// Its value at which it is nothing odd.
     pub zero: f64,
     /// Its value at which it cannot be odder.
     pub one: f64,
-    /// What it then gives: less than 1 where it is only an occasion for what the objective is after.
+    /// Its contribution then: less than 1 where it is only an occasion for the fault that the objective
+    /// seeks.
     pub most: f64,
     /// Why these values.
     pub reason: &'static str,
@@ -74,8 +75,8 @@ const fn row(
     Calibration { objective, measure, zero, one, most, reason }
 }
 
-/// What an occasion is worth: a test that gives no occasion cannot show the fault, and one fault outweighs all
-/// occasions.
+/// Contribution of an occasion: a test that gives no occasion cannot show the fault, and one fault outweighs
+/// all occasions.
 const OCCASION: f64 = 0.2;
 
 /// Every measure of every objective.
@@ -106,7 +107,7 @@ pub const TABLE: &[Calibration] = &[
 ];
 
 impl Calibration {
-    /// What a value of the measure gives.
+    /// Contribution of a value of the measure.
     #[must_use]
     pub fn scale(&self, value: f64) -> f64 {
         let part = (value.max(0.0).ln_1p() - self.zero.ln_1p()) / (self.one.ln_1p() - self.zero.ln_1p());

@@ -1,5 +1,5 @@
-//! Interoperability (Lumina §6.2.3): packets that a host throws away of another NIC's, where neither NIC does of its
-//! own kind's.
+//! Interoperability (Lumina §6.2.3): packets of another kind of NIC that a host discards, where neither NIC
+//! discards those of its own kind.
 
 use corpus::TestConfig;
 use dumper::{HostCounters, Observation};
@@ -19,7 +19,7 @@ use crate::thresholds::{MORE_AT_ONCE_PERCENT, SMALLEST_BUFFER, SUFFERS_BEYOND};
 pub(super) struct Discards<'a> {
     host: Side,
     counters: &'a HostCounters,
-    /// How many.
+    /// Number of discarded packets.
     moved: u64,
 }
 
@@ -39,7 +39,8 @@ impl<'a> Discards<'a> {
         hosts.into_iter().filter_map(of).filter(|one| one.moved > 0).max_by_key(|one| (one.moved, one.host))
     }
 
-    /// What tells whether the pair is to blame: what each NIC does with its own kind, and the pair without the events.
+    /// Reference runs that tell if the pair is to blame: each NIC with its own kind, and the pair without the
+    /// events.
     pub(super) fn references(analysis: &Analysis) -> Vec<Reference> {
         let without_events = (analysis.event_count > 0).then_some(Reference::WithoutEvents);
         let pairs = [Reference::RequesterWithItself, Reference::ResponderWithItself];
@@ -76,8 +77,8 @@ impl<'a> Discards<'a> {
         Some(self.describe(rule, observation, analysis))
     }
 
-    /// Whether a receiver that conforms may have had no room for what came at once: a few packets, or more at once than
-    /// from its own kind, by bytes or by how close to each other they are.
+    /// Returns true if a conforming receiver may have had no room for the packets: a few that arrived at
+    /// once, or more at once than from its own kind, by bytes or by spacing.
     fn is_overwhelmed(
         &self,
         observation: &Observation,

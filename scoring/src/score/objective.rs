@@ -1,4 +1,4 @@
-//! What the search climbs: how odd a test was, in several senses, each from 0 (as it should be) to 1.
+//! Objectives of the search: how odd a test was, in several senses, each from 0 (as it should be) to 1.
 
 /// One sense of oddness.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]

@@ -36,7 +36,7 @@ pub(super) struct Phase {
     end: usize,
     /// When the first one left the switch.
     left: Nanos,
-    /// How long it took, and how long of that nothing explains.
+    /// Its duration, and the part of it that nothing explains.
     took: Nanos,
     net: Nanos,
     /// Retransmissions of any connection that were under way in that time, this one included.
@@ -86,7 +86,7 @@ pub(super) fn phases(
 
 /// QPs that send at a rate of their own, which nothing but CNPs lowers (DCQCN).
 struct Slowed {
-    /// Whether each host's reaction point is on.
+    /// True for each host whose reaction point is on.
     reacts: [bool; 2],
     /// When the first CNP of each flow entered the switch.
     first_cnp: Vec<Option<Nanos>>,
@@ -102,7 +102,8 @@ impl Slowed {
         Self { reacts, first_cnp }
     }
 
-    /// Whether the QP whose phase it is may have been slowed down: what it waits for, and its CNPs, are on one flow.
+    /// Returns true if the QP of the phase may have been slowed down: the packets that it waits for, and its
+    /// CNPs, are on one flow.
     fn is(&self, trace: &Trace, host: Side, phase: &Phase) -> bool {
         let [begin, end] = [phase.begin, phase.end].map(|at| &trace.records()[at]);
         self.reacts[host.index()] && self.first_cnp[begin.flow.index()].is_some_and(|first| first < end.time)
@@ -150,7 +151,7 @@ impl Phase {
         Some(Self { state, role, connection, psn, begin, end, left, took, net: took, at_once: 1 })
     }
 
-    /// How long it took, apart from what may have waited in queues.
+    /// Its duration without the time that may have passed in queues.
     pub(super) const fn net(&self) -> Nanos {
         self.net
     }

@@ -1,4 +1,4 @@
-//! Transmission selection (Lumina §6.2.1): traffic classes that do not get what the others leave of the link.
+//! Transmission selection (Lumina §6.2.1): traffic classes that do not get the bandwidth that others leave.
 
 use std::collections::BTreeMap;
 
@@ -13,16 +13,16 @@ use crate::rules::Rule;
 use crate::sides::{Side, Sides};
 use crate::thresholds::{FEWEST_GAPS, IDLE_PERCENT, STAMPS_APART, Times, WITHHELD_PERCENT};
 
-/// How a host selects between its classes, and what each sends.
+/// Selection of a host between its classes, and the gaps between the packets of each class.
 type Classes<'a> = (&'a Ets, BTreeMap<u8, Vec<Gap>>);
 
-/// What the classes of a test's hosts send, where a host selects between them.
+/// Packets of the classes of a test's hosts, where a host selects between classes.
 pub(super) struct Sharing<'a> {
     /// The requester's and the responder's.
     hosts: [Option<Classes<'a>>; 2],
 }
 
-/// What a class gets of a link, where others leave it more.
+/// Bandwidth of a class where others leave it more.
 struct Withheld {
     class: u8,
     strict: bool,
@@ -54,7 +54,8 @@ impl<'a> Sharing<'a> {
         Some(Self { hosts: [of(&config.requester, requester), of(&config.responder, responder)] })
     }
 
-    /// Whether enough was sent in the middle of messages to compare it with a test without transmission selection.
+    /// Returns true if enough was sent in the middle of messages to compare it with a test without
+    /// transmission selection.
     pub(super) fn can_be_compared(&self) -> bool {
         self.classes().any(|(_, _, gaps)| stretches(gaps).next().is_some())
     }
@@ -76,7 +77,8 @@ impl<'a> Sharing<'a> {
         })
     }
 
-    /// How many times the bandwidth that a class used it could have used, of what others left; at least 1.
+    /// Bandwidth that a class could have used, of what others left, over the bandwidth that it used; at least
+    /// 1.
     pub(super) fn idle_share(&self, reference: &Baseline) -> f64 {
         let share = |(side, _, gaps): (Side, u8, &[Gap])| {
             let usual = reference.spacing_ps[side.index()];
@@ -102,7 +104,7 @@ pub(super) fn class_of(host: &Host, connection: u32) -> u8 {
     host.traffic_class.as_ref().and_then(|classes| classes.of(connection)).unwrap_or(0)
 }
 
-/// How long the link stood idle in some gaps, in picoseconds, if each packet takes as long as a usual one.
+/// Idle time of the link in some gaps, in picoseconds, if each packet takes as long as a usual one.
 fn idle<'g>(gaps: impl IntoIterator<Item = &'g Gap>, usual: u64) -> u64 {
     let add = |(took, packets), gap: &Gap| (took + gap.took.0 * 1_000, packets + u64::from(gap.packets));
     let (took, packets) = gaps.into_iter().fold((0_u64, 0), add);
@@ -114,7 +116,7 @@ fn stretches(gaps: &[Gap]) -> impl Iterator<Item = &[Gap]> {
     gaps.chunk_by(|gap, next| gap.run == next.run).flat_map(|run| run.windows(FEWEST_GAPS))
 }
 
-/// Whether the link stands idle in a stretch, the longest gap left out: that may be a hiccup.
+/// Returns true if the link is idle in a stretch, the longest gap left out: that may be a hiccup.
 fn is_idle(stretch: &[Gap], usual: u64) -> bool {
     let longest = (0..stretch.len()).max_by_key(|at| stretch[*at].took);
     let others = || (0..stretch.len()).filter(|at| Some(*at) != longest).map(|at| &stretch[at]);
