@@ -1,5 +1,6 @@
-//! The axes of a search space: every field that a target gives values to. One entry each, read by the loader, the
-//! printer, whatever draws, mends and changes tests, and the test that keeps `docs/targets.md` honest.
+//! The axes of a search space: every field that a target gives values to. One entry each, read by the loader,
+//! the printer, the code that draws, repairs and changes tests, and the test that keeps `docs/targets.md`
+//! honest.
 
 use corpus::config::fields::{self, IntField};
 use corpus::{HeaderField, Host, IterMode, Load, Mtu, TestConfig};

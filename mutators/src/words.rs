@@ -58,8 +58,8 @@ pub(crate) const fn of_load(load: Load) -> u64 {
     }
 }
 
-/// The verbs of a word on so many connections; half of a split sends. Of one connection nobody is left to read, which
-/// whoever mends the test sees.
+/// The verbs of a word on so many connections; half of a split sends. With one connection there is none left
+/// to read, which the repair of the test sees.
 pub(crate) fn load(word: u64, connections: u32) -> Load {
     match word {
         READ => Load::Same { verb: Verb::Read, connections },

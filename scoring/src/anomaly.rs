@@ -23,7 +23,7 @@ pub enum Kind {
     UnexpectedTimeout,
     /// More or fewer retries than configured.
     RetryCount,
-    /// Nothing happens any more where something is owed.
+    /// Nothing happens any more where an answer or a retransmission is due.
     Stall,
     /// Data that did not arrive in memory once and as it was sent.
     DataCorruption,
@@ -37,7 +37,7 @@ pub enum Kind {
     NoisyNeighbor,
     /// A NACK that is made, or acted on, slowly.
     SlowRetransmission,
-    /// Packets that one NIC throws away of another's, where neither does with its own kind.
+    /// Packets of another kind of NIC that a NIC discards, where neither discards those of its own kind.
     InteropDiscard,
     /// Bandwidth that a traffic class leaves and no other one gets.
     NonWorkConserving,

@@ -144,7 +144,7 @@ impl Requests {
         if new {
             self.farthest = Some(psn);
         } else if self.last.is_none_or(|last| !psn.is_after(last)) {
-            // It goes back: which copy an answer is to is certain only if the others were refused.
+            // It retransmits: an answer belongs to a certain copy only if the others were refused.
             while self.asked.pop_back_if(|asked| !asked.psn.is_before(psn)).is_some() {}
             self.anew = self.nak.take() == Some(psn) && self.lost.contains(&psn.value()) && !self.reordered;
         }

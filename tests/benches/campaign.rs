@@ -25,7 +25,7 @@ const CORPUS: u64 = 100_000;
 /// Executions of the search from there.
 const SEARCHED: u64 = 100_000;
 
-/// A testbed on which nothing happens but packets thrown away, more or fewer of them.
+/// A testbed on which nothing happens but discarded packets, more or fewer of them.
 struct Nothing;
 
 impl Testbed for Nothing {

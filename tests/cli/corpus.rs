@@ -255,7 +255,7 @@ fn a_damaged_corpus_is_saved_as_far_as_it_can_be_read() {
     assert_eq!(ran.code, 2);
     assert!(ran.stderr.contains("error: new/corpus: is not empty; name a new folder"), "{}", ran.stderr);
 
-    // A campaign mends it; the damaged files can still be looked at.
+    // A campaign repairs it; the damaged files can still be looked at.
     drop(Store::open(&folder.path().join("c1/corpus")).unwrap());
     assert_eq!(corpus(&folder, &["check", "c1"]).code, 0);
     let aside = corpus(&folder, &["list", "c1/corpus/db.damaged-1"]);

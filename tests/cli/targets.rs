@@ -151,7 +151,7 @@ fn a_target_that_is_not_there() {
     }
 }
 
-/// Random tests of `noisy-neighbor`, in percent, whose losses make a NIC throw away packets that arrive.
+/// Random tests of `noisy-neighbor`, in percent, whose losses make a NIC discard packets that arrive.
 fn overflowing_percent(nic: &NicProfile) -> usize {
     const TESTS: usize = 500;
     let target = Target::load("noisy-neighbor", Path::new(""), vocabulary()).unwrap();

@@ -106,7 +106,8 @@ fn giving_up_counts_one_more_timeout() {
     assert_eq!(remarks(&outcome, 0, "local_ack_timeout_err", |moved| moved + 1), named);
 }
 
-/// rdma_rxe counts RNR NAKs by themselves, and going back after one as nothing else (seen on Linux 6.1).
+/// rdma_rxe counts RNR NAKs by themselves, and the retransmission after one as nothing else (seen on Linux
+/// 6.1).
 #[test]
 fn what_an_rnr_nak_makes_it_repeat_may_be_counted_or_not() {
     let remarks = |world: &World, moved| {

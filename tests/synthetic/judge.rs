@@ -12,7 +12,7 @@ const STRETCHES: u64 = 100;
 /// Judge of a tape, with its options.
 pub(crate) struct Judge {
     pub(crate) config: TestConfig,
-    /// Packets that the requester's and the responder's host count as thrown away.
+    /// Packets that the requester's and the responder's host count as discarded.
     pub(crate) discards: [Option<u64>; 2],
     /// Completions that the hosts report, if any.
     pub(crate) completions: Option<Vec<Completion>>,
@@ -20,7 +20,7 @@ pub(crate) struct Judge {
 }
 
 impl Judge {
-    /// MTU 1024, timeout 14 (T = 67.1 ms), CNPs 50 µs apart by QP, hosts that throw nothing away.
+    /// MTU 1024, timeout 14 (T = 67.1 ms), CNPs 50 µs apart by QP, hosts that discard nothing.
     pub(crate) fn new() -> Self {
         let mut config = TestConfig::default();
         config.traffic.min_retransmit_timeout = 14;

@@ -160,7 +160,7 @@ fn a_mark_without_a_cnp() {
     Judge::new()
         .gives(&second_mark(due), &[])
         .gives(&second_mark(due + 1), &[&format!("{WITHHELD}/interval c1 @7")]);
-    // Switched off, or of a host that threw packets away.
+    // Switched off, or of a host that discarded packets.
     let mut off = Judge::new();
     off.config.responder.roce.dcqcn_np_enable = false;
     off.gives(&second_mark(due + 1), &[]);

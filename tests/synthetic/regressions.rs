@@ -57,8 +57,8 @@ fn silence_while_not_ready() {
     }
 }
 
-/// Two NAKs close together, for what was reordered: going back for the first one starts where the second one
-/// points, and then comes the second one's turn.
+/// Two NAKs close together, for reordered packets: the retransmission for the first one starts where the
+/// second one points, and then comes the second one's turn.
 #[test]
 fn two_naks_one_place_to_go_back_to() {
     Judge::new().gives(
@@ -252,7 +252,8 @@ fn an_ack_between_the_expiry_and_what_is_repeated() {
     );
 }
 
-/// A NAK of what has arrived meanwhile: what was thrown away behind it is repeated, while that is refused.
+/// A NAK of a packet that has arrived meanwhile: the packets discarded behind it are repeated, while that one
+/// is refused.
 #[test]
 fn going_back_while_an_rnr_nak_is_on_its_way() {
     let repeated_after = |time: u32| {
@@ -280,14 +281,15 @@ fn going_back_while_an_rnr_nak_is_on_its_way() {
     let mut judge = Judge::new();
     judge.config.traffic.min_retransmit_timeout = 0;
     judge.gives(&repeated_after(300), &[]);
-    // By then it has heard of the RNR NAK.
+    // By then it has received the RNR NAK.
     judge.gives(
         &repeated_after(30_000_000),
         &["protocol-violation/requester/rnr-wait-short/rnr-heard c1 @13"],
     );
 }
 
-/// A NAK of a Read and, with its response on the way, one of what follows: going back to the Read is for either.
+/// A NAK of a Read and, with its response on the way, one of the packet behind it: the repeated Read is for
+/// either.
 #[test]
 fn a_nak_of_a_read_and_one_behind_it() {
     let mut judge = Judge::new();
@@ -334,7 +336,7 @@ fn the_first_of_two_waits() {
     );
 }
 
-/// A NAK and an expiry at the same time: going back for one leaves going back for the other.
+/// A NAK and an expiry at the same time: a retransmission for one leaves the retransmission for the other.
 #[test]
 fn a_nak_and_an_expiry() {
     let mut judge = Judge::new();
@@ -354,8 +356,8 @@ fn a_nak_and_an_expiry() {
     );
 }
 
-/// An expiry before anything is acknowledged, and a window that moves twice before the requester goes back for it: the NAK
-/// that comes meanwhile asks for nothing more.
+/// An expiry before the first acknowledgement, and a window that moves twice before the requester retransmits
+/// for it: the NAK that comes meanwhile requests nothing more.
 #[test]
 fn an_expiry_before_an_ack_and_a_nak() {
     let mut judge = Judge::new();

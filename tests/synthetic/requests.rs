@@ -57,7 +57,7 @@ fn a_nak_that_is_ignored_for_ever() {
 #[test]
 fn a_nak_that_needs_no_answer() {
     Judge::new()
-        // The packet was only late, and is acknowledged before the requester goes back.
+        // The packet was only late, and is acknowledged before the requester retransmits.
         .gives(
             "0    > WRITE_ONLY 1 ackreq delay=4000
              +300 > WRITE_ONLY 2 ackreq
@@ -80,7 +80,8 @@ fn a_nak_that_needs_no_answer() {
         );
 }
 
-/// Requests between the NAK and going back, and a NAK whose retransmission does not start the timer again.
+/// Requests between the NAK and the retransmission, and a NAK whose retransmission does not restart the
+/// timer.
 #[test]
 fn freedoms_after_a_nak() {
     Judge::new().silent(&naked(

@@ -137,7 +137,7 @@ fn giving_up_too_early() {
     // What failed for another reason says nothing.
     failing(7, 7, CompletionStatus::RemoteError).silent(&time_outs(1));
     failing(7, 7, CompletionStatus::Flushed).silent(&time_outs(1));
-    // Progress that may not have been heard of any more: what was spent before counts.
+    // Progress that may not have arrived any more: retries spent before count.
     failing(3, 7, RetryExceeded)
         .silent(&(time_outs(2) + "+70000000 > WRITE_ONLY 1 ackreq\n +70000000 < ACK 1 msn=1"));
 }

@@ -56,7 +56,7 @@ fn the_shortest_timer() {
     Judge::new().gives(&tail_loss(SHORTEST_TIMEOUT.0), &[early]);
 }
 
-/// A repetition of what was acknowledged a moment ago crosses the ACK; later on it was not heard.
+/// A repetition of a packet acknowledged a moment ago crosses the ACK; later on the ACK did not arrive.
 #[test]
 fn an_ack_in_flight() {
     let repeats = |after: u64| {

@@ -231,7 +231,7 @@ fn duplicate(answer: &str) -> String {
 fn a_lost_repeated_ack() {
     judge().gives(&duplicate(""), &["gbn-violation/responder/reack-missing/in-order c1 @3"]);
     judge().silent(&duplicate("+5000 < ACK 1 msn=1 drop"));
-    // Not owed to a duplicate that does not ask.
+    // Not due to a duplicate that does not ask.
     judge().silent(
         "0    > WRITE_FIRST 1
          +300 > WRITE_LAST 2 ackreq
@@ -294,7 +294,7 @@ fn an_ack_that_never_comes() {
     judge().silent(&asked("").replace("WRITE_LAST 2 ackreq\n         \n", "WRITE_LAST 2\n"));
     judge().silent(&asked("5000 < RNR 1 drop").replace("WRITE", "SEND"));
     judge().silent(&asked("5000 < NAK 1 drop").replacen("WRITE_FIRST 1", "WRITE_FIRST 1 drop", 1));
-    // The host threw something away, or does not count.
+    // The host discarded something, or does not count.
     Judge { discards: [Some(0), Some(1)], ..judge() }.silent(&asked(""));
     Judge { discards: [None; 2], ..judge() }.silent(&asked(""));
     // One ACK for several, and ACKs that nobody asked for.
@@ -329,12 +329,13 @@ fn a_read_that_is_never_answered() {
     judge().silent(&unanswered("5000 < READ_RESPONSE_FIRST 1 msn=1 drop"));
     let lost = unanswered("").replacen("bytes=2048", "bytes=2048 drop", 1);
     judge().silent(&lost.replacen("ackreq", "ackreq drop", 1));
-    // The host threw something away, or does not count.
+    // The host discarded something, or does not count.
     Judge { discards: [Some(0), Some(1)], ..judge() }.silent(&unanswered(""));
     Judge { discards: [None; 2], ..judge() }.silent(&unanswered(""));
 }
 
-/// Reads are answered in order: one behind a response that takes 74 ms, as its sender is slowed down, is owed nothing before.
+/// Reads are answered in order: one behind a response that takes 74 ms, as its sender is slowed down, needs
+/// no answer before.
 #[test]
 fn a_read_behind_one_that_is_answered_slowly() {
     let repeated_after = |ms: u64| {
@@ -462,7 +463,7 @@ fn resuming_too_early() {
              19000 < ACK 4 msn=1"
         )
     };
-    // From PSN 2 it may go back, as that was the oldest one until the NAK came, which may be on its way.
+    // It may retransmit from PSN 2, as that was the oldest one until the NAK came, which may be on its way.
     judge().silent(&resume("9000 > WRITE_MIDDLE 3"));
     judge().gives(
         "0    > WRITE_FIRST 1
@@ -507,7 +508,7 @@ fn a_retry_after_a_fatal_nak() {
              {after} > WRITE_ONLY 1 ackreq"
         )
     };
-    // At once, as on a sequence NAK; and by the timer, long after it must have heard.
+    // At once, as on a sequence NAK; and by the timer, long after it must have received the NAK.
     judge().gives(&text(6_000), &["protocol-violation/requester/retry-after-fatal-nak/failed c1 @3"]);
     judge().gives(&text(90_000_000), &["protocol-violation/requester/retry-after-fatal-nak/failed c1 @3"]);
     // The NAK was lost at the switch, or its host lost something.

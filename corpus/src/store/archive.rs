@@ -1,4 +1,4 @@
-//! A corpus as its files hold it: for looking at it without changing it, and for mending it.
+//! A corpus as its files hold it: for reading it without changing it, and for repairing it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -95,7 +95,7 @@ impl Folder {
         }
     }
 
-    /// Finishes what a process that died while it mended the corpus had begun.
+    /// Finishes the repair that a process had begun when it died.
     pub(super) fn tidy(&self) -> Result<(), StoreError> {
         let [database, new, old] = ["db", "db.new", "db.old"].map(|name| self.path.join(name));
         if !database.is_dir() && matches!(Seal::read(&new), Ok(Some(Seal::Closed { .. }))) {

@@ -98,8 +98,8 @@ impl Store {
         Ok(store)
     }
 
-    /// An existing corpus; notes say what had to be mended (a process that died, damaged files set aside, ...), for the
-    /// user.
+    /// Opens an existing corpus; notes list the repairs (after a process that died, damaged files set aside,
+    /// ...), for the user.
     ///
     /// # Errors
     /// There is none, another process has it open, it has another schema, nothing of it can be read, or it cannot be

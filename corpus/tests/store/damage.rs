@@ -87,7 +87,7 @@ fn open(path: &Path, whole: &Contents, what: &str) -> Option<u64> {
         assert_eq!(lost.kept, (whole.kept.len() - left.kept.len()) as u64, "{what}");
         assert_eq!(lost.findings, (whole.findings.len() - left.findings.len()) as u64, "{what}");
     }
-    // What was damaged is set aside, and what was mended is whole and can be gone on with.
+    // Damaged files are set aside, and the repaired corpus is whole and can be resumed.
     let damaged = path.join("db.damaged-1");
     assert_eq!(damaged.is_dir(), !is_whole, "{what}: {notes:?}");
     assert_eq!(notes.iter().any(|note| note.contains("db.damaged-1")), damaged.is_dir(), "{what}: {notes:?}");
@@ -209,7 +209,7 @@ fn broken_snapshots_do_not_matter() {
     }
 }
 
-/// A process that dies while it mends a corpus leaves the old database, or the new one.
+/// A process that dies while it repairs a corpus leaves the old database, or the new one.
 #[test]
 fn mending_that_was_interrupted_is_finished() {
     let folder = tempfile::tempdir().unwrap();

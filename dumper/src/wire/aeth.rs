@@ -33,7 +33,7 @@ impl<T: AsRef<[u8]>> Aeth<T> {
 /// Reasons of a negative acknowledgement (IBA vol. 1, 9.7.5.2, table of NAK codes).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum NakCode {
-    /// Packet out of sequence; the requester goes back to the NAKed PSN.
+    /// Packet out of sequence; the requester retransmits from the NAKed PSN.
     PsnSequenceError,
     /// Malformed or unexpected request; ends the QP.
     InvalidRequest,

@@ -102,7 +102,8 @@ fn open(folder: &Path) -> (Vec<CounterFile>, BTreeMap<String, u64>) {
         .unzip()
 }
 
-/// The number that a file begins with, if it holds nothing else. The kernel makes its text anew for each reading.
+/// The number that a file begins with, if it holds nothing else. The kernel makes its text again for each
+/// reading.
 fn number_in(file: &File) -> Option<u64> {
     let mut text = [0; NUMBER_BYTES];
     let length = file.read_at(&mut text, 0).ok()?;

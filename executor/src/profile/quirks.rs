@@ -23,7 +23,7 @@ pub struct Quirks {
     pub reack_missing: bool,
     /// Responder: duplicate Reads are not answered.
     pub reread_missing: bool,
-    /// Responder: every n-th owed ACK is not sent.
+    /// Responder: every n-th required ACK is not sent.
     pub ack_missing_every: u32,
     /// Responder: ACKs overtake Read responses that wait.
     pub ack_passes_read: bool,
@@ -41,7 +41,7 @@ pub struct Quirks {
     pub resume_offset: i32,
     /// Requester: sequence NAKs are not answered.
     pub nak_ignored: bool,
-    /// Requester: goes back to the oldest unacknowledged packet after every n-th one that it sends.
+    /// Requester: retransmits from the oldest unacknowledged packet after every n-th one that it sends.
     pub retransmits_unprovoked_every: u32,
     /// Requester: one PSN is left out after every n-th message.
     pub psn_skipped_every: u32,

@@ -61,7 +61,7 @@ impl Snapshot {
         kept
     }
 
-    /// Takes it away, so that the next one is made anew.
+    /// Removes it, so that the next start makes a new one.
     pub(super) fn discard(&self) {
         // Without its checksum it is not used.
         let _ = fs::remove_file(&self.digest);

@@ -1,5 +1,5 @@
-//! The VM testbed: it is started when a test first needs it, kept between tests, and started anew when something of it
-//! went wrong.
+//! The VM testbed: it is started when a test first needs it, kept between tests, and restarted when a part of
+//! it went wrong.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,7 +32,7 @@ struct Shared {
     idle: Mutex<Vec<Site>>,
 }
 
-/// A job's pair, which goes back to the others when this is dropped.
+/// A job's pair, which is returned to the others on drop.
 #[derive(Debug)]
 struct Leased {
     site: Option<Site>,

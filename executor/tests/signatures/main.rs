@@ -132,7 +132,7 @@ fn a_noisy_neighbour_is_not_hidden_by_a_stuck_counter() {
     });
     let stuck = "counter-mismatch/requester/counter-differs/implied_nak_seq_err".to_owned();
     let noisy = "noisy-neighbor/requester/innocent-suffers/lost".to_owned();
-    // Where packets were thrown away, nobody can say what the counter should be.
+    // Where packets were discarded, the right value of the counter is unknown.
     let (stuck, noisy) = (vec![stuck], vec![noisy]);
     let expected = [&stuck, &stuck, &stuck, &noisy, &noisy, &noisy, &noisy, &noisy];
     assert!(found.eq(expected.into_iter().cloned()));

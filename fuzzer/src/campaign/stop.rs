@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Asks a campaign to stop; shared with whoever hears Ctrl-C.
+/// Asks a campaign to stop; shared with the handler of Ctrl-C.
 #[derive(Debug, Default)]
 pub struct Stop(AtomicBool);
 

@@ -51,8 +51,8 @@ pub(super) struct Args {
     /// Analyse even if the integrity check fails; the exit code stays 5.
     #[arg(long)]
     even_if_invalid: bool,
-    /// Also write the trace, merged and in order, as .pcapng (with events as comments) or .pcap. Payloads are not
-    /// kept: they are written as zeros, with checksums and ICRCs made anew.
+    /// Also write the trace, merged and in order, as .pcapng (with events as comments) or .pcap. Payloads are
+    /// not kept: they are written as zeros, with new checksums and ICRCs.
     #[arg(long, value_name = "FILE")]
     write_trace: Option<PathBuf>,
 }

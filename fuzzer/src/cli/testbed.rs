@@ -60,8 +60,8 @@ enum Action {
     Build(BuildArgs),
     /// Start a pair of guests, joined back to back, say where their agents answer, and keep them until Ctrl-C.
     Up(PairArgs),
-    /// Look whether the testbed works on this machine, step by step: QEMU, KVM, apt, images, a pair of guests and a ping
-    /// between them. Each step that fails says how to mend it. Exit code 1 if one does.
+    /// Check that the testbed works on this machine, step by step: QEMU, KVM, apt, images, a pair of guests
+    /// and a ping between them. Each step that fails says how to fix it. Exit code 1 if one does.
     Check(PairArgs),
     /// Stop every pair that `up` has started, and remove what guests of killed programs have left.
     Down,
@@ -118,7 +118,7 @@ pub(super) fn run(args: &Args) -> Exit {
     done.unwrap_or_else(|error| fail(&error, args.format))
 }
 
-/// Says what failed and how to mend it.
+/// Prints the error and its remedy.
 fn fail(error: &VmError, format: Format) -> Exit {
     complain(&format!("error: {error}"));
     let mend = error.mend();

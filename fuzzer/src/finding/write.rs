@@ -96,7 +96,8 @@ pub fn write(
     write_into(&folder, &document, finding, reproduced)
 }
 
-/// Writes a finding's folder anew, as its record has changed. The copies of NICs stay, but for those that were replaced.
+/// Writes a finding's folder again, as its record has changed. The copies of NICs stay, but for those that
+/// were replaced.
 ///
 /// # Errors
 /// A file cannot be written.

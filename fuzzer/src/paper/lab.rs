@@ -39,7 +39,8 @@ pub enum LabError {
 }
 
 impl Lab {
-    /// Runs tests, equal ones once, on all cores. `progress` hears how many of how many are done.
+    /// Runs tests, equal ones once, on all cores. `progress` receives the number of finished tests and of
+    /// all.
     ///
     /// # Errors
     /// A test cannot be run.

@@ -8,7 +8,7 @@ use crate::axis::{Entry, Kind};
 use crate::show;
 use crate::values::Values;
 
-/// Most values of a list: what draws and mends goes through it.
+/// Most values of a list: drawing and repairing iterate over it.
 const LONGEST_LIST: usize = 256;
 
 impl Reader<'_, '_> {

@@ -70,9 +70,9 @@ impl SwitchClient {
         Ok(Self { address: address.clone(), runtime, capture, election_id, _arbitration: arbitration })
     }
 
-    /// Gives the switch the tables of a test in the place of those that it has, at once: registers, mirror sequence
-    /// numbers and counters start anew, with an empty capture. `tables` are as
-    /// [`translate`](crate::translate()) made them.
+    /// Replaces the tables of the switch by those of a test, at once: registers, mirror sequence numbers and
+    /// counters start again, with an empty capture. `tables` are as [`translate`](crate::translate()) made
+    /// them.
     ///
     /// # Errors
     /// When the switch refuses or is lost. Then it has the tables that it had before, or (where the answer to the last

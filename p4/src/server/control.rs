@@ -95,8 +95,8 @@ impl Control {
         self.state().committed.clone().ok_or_else(no_pipeline)
     }
 
-    /// Applies the updates of a Write: to the saved pipeline, if there is one, else to the committed one, which then
-    /// begins anew. What became of each update.
+    /// Applies the updates of a Write: to the saved pipeline, if there is one, else to the committed one,
+    /// which then starts again. Returns the result of each update.
     pub(super) fn write(&self, request: &WriteRequest) -> Result<Vec<Result<(), Refusal>>, Refusal> {
         let mut state = self.state();
         state.arbitration.check(request.device_id, request.election_id.as_ref())?;

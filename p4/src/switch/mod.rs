@@ -137,8 +137,8 @@ impl Switch {
         }
     }
 
-    /// Begins a test: registers, mirror sequence numbers and counters start anew, with an empty capture. Packets of the
-    /// last test that are still held are gone: they must not arrive in this one.
+    /// Begins a test: registers, mirror sequence numbers and counters start again, with an empty capture.
+    /// Packets of the last test that are still held are dropped: they must not arrive in this one.
     pub fn begin(&mut self, tables: Tables, now: Nanos) {
         self.injector = Some(Injector::new(tables, self.limits, now));
         self.ended = None;

@@ -76,7 +76,7 @@ impl Model<'_> {
             IterMode::Paper => 0,
             IterMode::PerMessage => (0..data.len()).rfind(|at| data[*at].1 && in_order(*at)).unwrap_or(0),
         };
-        // What makes a message start anew is itself in order, so it adds nothing.
+        // The packet that makes a message start again is itself in order, so it adds nothing.
         1 + (anew..data.len()).filter(|at| !in_order(*at)).count()
     }
 

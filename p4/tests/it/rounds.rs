@@ -50,8 +50,8 @@ const MARKS: &str = r#"
         { qpn = 1, psn = 5, iter = 2, type = "delay", delay-us = 1 },
     ]"#;
 
-/// Packet 2 is sent again, and with it the whole second message, which starts at packet 4. The paper counts on; the
-/// published program starts anew with the message.
+/// Packet 2 is sent again, and with it the whole second message, which starts at packet 4. The paper counts
+/// on; the published program starts again with the message.
 #[test]
 fn modes_differ_after_a_message_starts() {
     let psns = [1, 2, 3, 4, 5, 6, 2, 3, 4, 5, 6];

@@ -37,7 +37,7 @@ impl CnpAnalyzer<'_> {
         let outcome = |flow| connection(flow).map_or(Outcome::Failed, &outcome);
         [Side::Requester, Side::Responder].map(|side| {
             let (log, known) = (self.log.host(side), self.known.host(side));
-            // Of what it threw away, all may have been marked.
+            // All discarded packets may have been marked.
             let lost = known.discards.is_some_and(|discards| discards > 0);
             let marks = self.log.marks(|flow| {
                 let [_, receiver] = self.hosts[flow.index()];

@@ -179,7 +179,7 @@ impl Log {
         waited
     }
 
-    /// The marks that each flow owes something for, in the order in which they left; `counts` says of which flows.
+    /// Unanswered marks of the flows that `counts` selects, in the order in which they left.
     pub(super) fn marks(&self, counts: impl Fn(FlowId) -> bool) -> Vec<Mark> {
         let flows = self.flows.iter().filter(|flow| flow.marks.first().is_some_and(|mark| counts(mark.flow)));
         let mut marks: Vec<Mark> = flows.flat_map(|flow| flow.marks.iter().copied()).collect();

@@ -336,7 +336,7 @@ impl<'a> CnpAnalyzer<'a> {
         }
         for (host, known) in hosts.into_iter().zip([&self.known.requester, &self.known.responder]) {
             let switched_off = known.notifies == Some(false);
-            // Of what it threw away, all may have been marked.
+            // All discarded packets may have been marked.
             let arrived = host.marked > known.discards.unwrap_or(0);
             let Some(alive) = host.alive.filter(|_| host.cnps == 0 && arrived && !switched_off) else {
                 continue;

@@ -16,8 +16,8 @@ struct Request {
     end: Psn,
     /// Bytes that it asks for, as a Read.
     bytes: Option<u32>,
-    /// It repeats an earlier one or part of it, or one before it was repeated since: the response is not owed
-    /// before the next one's.
+    /// It repeats an earlier one or part of it, or one before it was repeated since: its response need not
+    /// come before the next one's.
     repeated: bool,
 }
 
@@ -62,7 +62,7 @@ impl Answers {
         self.asked.push_back(Request { first: packet.psn, end: packet.end(), bytes, repeated: !new });
     }
 
-    /// First PSN at or before `psn` that an unanswered request still owes a response for.
+    /// First PSN at or before `psn` of an unanswered request whose response is still missing.
     pub(super) fn unanswered_up_to(&self, psn: Psn) -> Option<Psn> {
         let under_way = self.now.filter(|now| !now.request.repeated).map(|now| now.next);
         let waiting = self.asked.iter().find(|request| !request.repeated).map(|request| request.first);

@@ -15,7 +15,7 @@ use crate::rules::Rule;
 use crate::sides::{Side, Sides};
 use crate::thresholds::{MORE_AT_ONCE_PERCENT, SMALLEST_BUFFER, SUFFERS_BEYOND};
 
-/// A host of a pair of different NICs that throws packets away.
+/// A host of a pair of different NICs that discards packets.
 pub(super) struct Discards<'a> {
     host: Side,
     counters: &'a HostCounters,
@@ -24,9 +24,10 @@ pub(super) struct Discards<'a> {
 }
 
 impl<'a> Discards<'a> {
-    /// The host that throws most away, where the test's NICs differ. Names of NICs are compared, and never looked at.
+    /// The host that discards most packets, where the test's NICs differ. Names of NICs are compared, and
+    /// never looked at.
     pub(super) fn of(config: &TestConfig, observation: &'a Observation) -> Option<Self> {
-        // A NIC throws away what was made malformed, and has to.
+        // A NIC discards malformed packets, as it must.
         if config.requester.nic == config.responder.nic || rewritten::rewrites(config) {
             return None;
         }

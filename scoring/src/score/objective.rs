@@ -5,7 +5,7 @@
 pub enum Objective {
     /// Connections without events that suffer from those of others (Lumina §6.2.2).
     NoisyNeighbor,
-    /// Packets that a host's counters say it threw away.
+    /// Packets that a host discarded, by its counters.
     Discards,
     /// Slow NACK generation or reaction (Lumina §6.1).
     Latency,
@@ -21,7 +21,7 @@ pub enum Objective {
     Goodput,
     /// Bandwidth that was there and was not used.
     Sharing,
-    /// Silence while something was owed.
+    /// Silence while an answer or a retransmission was due.
     Stall,
     /// Data that did not arrive exactly once and as it was sent.
     Integrity,

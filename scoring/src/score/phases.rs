@@ -65,9 +65,9 @@ pub(super) fn phases(
         }
     }
     let slowed = Slowed::of(config, trace);
-    // Where the host of the phase threw packets away, what started it may be among them. A requester that an RNR NAK
-    // makes wait does not go back for another NAK before it may, nor does a QP send before its rate lets it.
-    // What takes longer than its ACK timer may be the work of that.
+    // Where the host of the phase discarded packets, the packet that started it may be among them. A
+    // requester that an RNR NAK makes wait does not retransmit for another NAK before it may, nor does a QP
+    // send before its rate lets it. A phase longer than its ACK timer may be the work of that timer.
     let timeout = ack_timeout(config.traffic.min_retransmit_timeout);
     phases.retain(|phase| {
         let host = sides.of(trace.flow(&trace.records()[phase.end]).source);

@@ -43,8 +43,8 @@ fn slow_phases() {
     assert_eq!(lossy(5_000, 67_108_864), none);
 }
 
-/// Connection 1 loses a packet; connection 2, which no event names, takes so long for a message, fails or not, goes back or
-/// not, and a host throws so many packets of a length away.
+/// Connection 1 loses a packet; connection 2, which no event names, takes so long for a message, fails or
+/// not, retransmits or not, and a host discards so many packets of a length.
 #[derive(Clone, Copy)]
 struct Neighbours {
     mct: u64,

@@ -156,7 +156,7 @@ fn pair(discards: u64, frames: u32, references: &References) -> Assessment {
     score(&config, &observation, &analysis, references)
 }
 
-/// References in which so many bytes come at once to the responder's NIC, and so many packets are thrown away.
+/// References in which so many bytes come at once to the responder's NIC, and so many packets are discarded.
 fn with_themselves(burst: u64, discards: u64) -> References {
     spaced_by([100, 100], burst, discards)
 }

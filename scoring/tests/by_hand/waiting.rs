@@ -51,8 +51,9 @@ fn an_answer_waits_behind_those_that_its_responder_sends_without_a_break() {
     assert_eq!(not_naked_beside_a_read(50_001), ["nak-missing"]);
 }
 
-/// Of a Read the third response overtakes the second, which comes then, and the last one is lost. So long after, without a time-out, the requester
-/// asks for what it has thrown away: late for what it missed at first.
+/// Of a Read the third response overtakes the second, which comes then, and the last one is lost. So long
+/// after, without a time-out, the requester requests the discarded responses again: late for the one that it
+/// missed at first.
 fn reissued_after(wait: u64) -> Vec<&'static str> {
     let mut config = TestConfig::default();
     config.traffic.min_retransmit_timeout = 16;
@@ -79,8 +80,8 @@ fn a_slow_nack_is_no_time_out() {
     assert_eq!(reissued_after(100 * MS + 1), ["rto-below-minimum"]);
 }
 
-/// Of two Reads the second is answered before the first. The requester asks again for what it has thrown away, 83 ms late,
-/// and then so often by its timer, with one retry allowed.
+/// Of two Reads the second is answered before the first. The requester requests the discarded response again,
+/// 83 ms late, and then so often by its timer, with one retry allowed.
 fn reissued_late_and_again(times: u64) -> Vec<&'static str> {
     let mut config = TestConfig::default();
     config.traffic.max_retransmit_retry = 1;
@@ -107,8 +108,8 @@ fn a_slow_nack_was_paid_for_when_it_was_due() {
     assert_eq!(reissued_late_and_again(2), ["retries-beyond-budget"]);
 }
 
-/// Of three Reads the second passes the first and is NAKed, and then the third is, behind a response that is late. The
-/// requester goes back to what that response is to bring so often.
+/// Of three Reads the second passes the first and is NAKed, and then the third is, behind a response that is
+/// late. The requester so often requests again the data of that response.
 fn reissued_for_two_naks(times: u32) -> Vec<&'static str> {
     let mut hand = Hand::new();
     let (there, back) = hand.connection();

@@ -134,7 +134,7 @@ impl Qp {
         }
     }
 
-    /// An answer reaches the wire, and the requester with it: a NAK makes it go back.
+    /// An answer reaches the wire, and the requester with it: a NAK makes it retransmit.
     fn pass_answer(&mut self, answer: &Answer, wire: &mut Wire) {
         wire.pass(self.answers_flow, Opcode::Acknowledge, answer.psn, |record| {
             record.aeth = answer.aeth.into();

@@ -35,7 +35,7 @@ impl Unit {
 pub(super) enum Wish {
     /// Wake up to send.
     Send { at: u64 },
-    /// Wake up to go back.
+    /// Wake up to retransmit.
     GoBack { at: u64 },
     /// Wake up when the ACK timer expires.
     Expire { at: u64, generation: u64 },
@@ -70,7 +70,7 @@ pub(super) struct Requester {
     /// Going back at this time.
     going_back: Option<u64>,
     waiting_rnr: bool,
-    /// Oldest unacknowledged position when it last went back, until progress.
+    /// Oldest unacknowledged position at the last retransmission, until progress.
     gone_back_at: Option<u64>,
     /// Highest position of an out-of-order response since the gap was acted upon.
     beyond_gap: u64,
@@ -243,9 +243,9 @@ impl Requester {
         }
     }
 
-    /// It is time to go back after a NAK.
+    /// It is time to retransmit after a NAK.
     pub(super) fn go_back(&mut self, now: u64, spec: &Connection, dice: &mut Dice, wishes: &mut Vec<Wish>) {
-        // Only the last request to go back counts, and none once the missing packet was acknowledged.
+        // Only the last request to retransmit counts, and none once the missing packet was acknowledged.
         if self.going_back != Some(now) || self.is_dead() {
             return;
         }

@@ -144,7 +144,8 @@ impl Responder {
         }
     }
 
-    /// Drops what is still to be sent for `at` and on: the requester repeats it all. NAKs stay owed.
+    /// Drops what is still to be sent for `at` and on: the requester repeats it all. NAKs are still to be
+    /// sent.
     fn abandon_from(&mut self, at: u64, spec: &Connection) {
         if !spec.habits.responder.abandons_old_stream {
             return;

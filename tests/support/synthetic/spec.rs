@@ -61,13 +61,13 @@ impl Message {
 pub struct RequesterHabits {
     /// Nanoseconds between two packets of a QP.
     pub pace: RangeInclusive<u64>,
-    /// Nanoseconds from hearing a NAK to going back.
+    /// Nanoseconds from the arrival of a NAK to the retransmission.
     pub reaction: RangeInclusive<u64>,
-    /// Goes on sending new packets until it goes back.
+    /// Continues to send new packets until it retransmits.
     pub drains_pipeline: bool,
     /// Goes back again for a second NAK of the same PSN.
     pub repeats_for_each_nak: bool,
-    /// Starts the ACK timer anew when it repeats on a NAK.
+    /// Restarts the ACK timer when it repeats on a NAK.
     pub restarts_timer: bool,
     /// Expiry of the ACK timer in hundredths of T.
     pub expiry_percent: RangeInclusive<u64>,

@@ -34,9 +34,9 @@ pub struct Tally {
     pub duplicates: u64,
     /// Out-of-order events as a responder.
     pub out_of_sequence: u64,
-    /// Sequence NAKs heard.
+    /// Sequence NAKs received.
     pub sequence_naks: u64,
-    /// RNR NAKs heard.
+    /// RNR NAKs received.
     pub rnr_naks: u64,
     /// Implied NAKs.
     pub implied_naks: u64,
@@ -50,7 +50,7 @@ pub struct Tally {
     pub cnps_handled: u64,
     /// Packets with a wrong ICRC received.
     pub corrupt: u64,
-    /// Packets thrown away.
+    /// Packets discarded.
     pub discarded: u64,
 }
 
@@ -76,7 +76,7 @@ enum Step {
     Enters(Packet),
     /// A packet leaves the switch, `usize` its record.
     Leaves(Packet, u8, bool, bool),
-    /// A packet arrives: whether it is corrupt, whether the host throws it away.
+    /// A packet arrives: true if it is corrupt, true if the host discards it.
     Arrives(Packet, bool, bool),
 }
 

@@ -44,7 +44,7 @@ pub(in crate::sim) struct Attributes {
 pub(in crate::sim) enum Job {
     /// The ACK timer of a QP may have expired.
     AckTimer(u32),
-    /// A requester answers a NACK: it goes back, or repeats a Read request.
+    /// A requester answers a NACK: it retransmits, or repeats a Read request.
     Recover(u32),
     /// The wait that an RNR NAK asked for is over.
     RnrOver(u32),

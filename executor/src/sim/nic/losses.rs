@@ -77,7 +77,7 @@ impl Requester {
     pub(super) fn on_recover(&mut self, cx: &mut Context<'_>) {
         // What this look was noted for may have been answered sooner, and something later be pending.
         let Some((offset, _)) = self.recovery.pending.take_if(|(_, due)| *due <= cx.now) else { return };
-        // What was missing may have come meanwhile, but not what was thrown away behind it.
+        // The missing packet may have come meanwhile, but not those discarded behind it.
         let missing = self.oldest.saturating_add_signed(cx.profile.quirks.resume_offset.min(0));
         if offset < missing && self.recovery.thrown_away <= self.oldest {
             return;

@@ -23,11 +23,12 @@ pub(super) struct Recovery {
     pub(super) retries: u32,
     /// RNR retries spent since the last progress.
     pub(super) rnr_retries: u32,
-    /// Where a pending answer to a NACK will go back to, and when that is due.
+    /// First offset of the retransmission for a pending NACK, and the time when it is due.
     pub(super) pending: Option<(u32, Nanos)>,
     /// The missing response that an implied NAK was found for.
     pub(super) implied: Option<u32>,
-    /// Offset after the last packet that the other end, or of answers this one, threw away behind a missing one.
+    /// Offset after the last packet that the other end, or for answers this one, discarded behind a missing
+    /// one.
     pub(super) thrown_away: u32,
     /// The offset that an RNR NAK refused, and when the wait that it asked for is over.
     pub(super) refused: Option<(u32, Nanos)>,

@@ -38,10 +38,10 @@ pub(in crate::sim) struct Responder {
     counts: Counts,
 }
 
-/// Why packets beyond the expected PSN are thrown away without a word.
+/// Reason for discarding packets beyond the expected PSN without a NAK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Refusal {
-    /// They are not: the next one is NAKed.
+    /// None: the next one is NAKed.
     None,
     /// One was NAKed; further NAKs that a quirk allows.
     Sequence { repeats: u32 },
@@ -325,8 +325,8 @@ impl Responder {
         }
     }
 
-    /// A sequence NAK for the PSN that is expected now. It is sent even if that comes while the NAK is made: what was thrown
-    /// away behind it will not come again by itself.
+    /// Sends a sequence NAK for the PSN that is expected now. It is sent even if that packet arrives while
+    /// the NAK is made: the packets discarded behind it will not come again by themselves.
     fn nak_sequence(&mut self, ready: Nanos, cx: &Context<'_>) {
         let offset = self.expected.saturating_add_signed(cx.profile.quirks.nak_psn_offset);
         let syndrome = Syndrome::Nak(NakCode::PsnSequenceError);

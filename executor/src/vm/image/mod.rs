@@ -260,7 +260,8 @@ fn pack(
     Ok(())
 }
 
-/// Makes a folder anew with what `fill` puts there, its manifest last, and only then puts it in the place of the old one.
+/// Makes a new folder with the files that `fill` writes, its manifest last, and only then puts it in the
+/// place of the old one.
 fn replace(
     folder: &Path,
     fill: impl FnOnce(&Path) -> Result<Manifest, VmError>,

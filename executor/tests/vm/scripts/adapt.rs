@@ -5,8 +5,9 @@ use dumper::script::{Expected, Placed, Scope, Script, Setting, Step, Window};
 /// The ACK timer of scripts that have a shorter one: 0.5 s, far above the slowest reaction of an emulated host.
 const TIMEOUT: u8 = 17;
 
-/// The counters of `rdma_rxe` for what NVIDIA's count, which scripts name. It has none for expiries of the ACK timer, for
-/// implied NAKs, and for bad ICRCs; what it hears of sequence NAKs it does not count all (scoring/data/counters.toml).
+/// The counters of `rdma_rxe` for those of NVIDIA, which scripts name. It has none for expiries of the ACK
+/// timer, for implied NAKs, and for bad ICRCs; of the sequence NAKs that it receives it does not count all
+/// (scoring/data/counters.toml).
 const COUNTERS: [(&str, &str); 3] = [
     ("out_of_sequence", "out_of_seq_request"),
     ("duplicate_request", "duplicate_request"),

@@ -227,7 +227,7 @@ impl Engine<'_> {
         let is_swapped = setup.settings.is_swapped(&found.reproducer);
         let budget = Some(setup.settings.minimizer_budget);
         let mut finding = found.clone();
-        // A folder that was lost is written anew in the end.
+        // A folder that was lost is written again in the end.
         let kept = finding::read(&self.folder_of(&found)).ok();
         let often = kept.as_ref().and_then(|kept| kept.document.frequency);
         let often = often.unwrap_or_else(|| Frequency::always(testbed));
@@ -241,7 +241,7 @@ impl Engine<'_> {
             is_over,
             &mut answers,
         ) {
-            // It begins anew with the next start, and ends as if nobody had interrupted it.
+            // It begins again with the next start, and ends as if it had not been interrupted.
             Err(WorkError::Interrupted) if self.is_deterministic || self.is_over() => {
                 return Ok(Worked { finding: found, seen: Vec::new() });
             }
@@ -309,8 +309,8 @@ impl Engine<'_> {
             .collect()
     }
 
-    /// Says in the folders of findings how often they were seen by now. A folder that somebody took away or damaged is
-    /// written anew.
+    /// Updates the number of sightings in the folders of findings. A folder that was removed or damaged is
+    /// written again.
     pub(super) fn count_sightings(&mut self) -> Result<(), CampaignError> {
         let mut lost = Vec::new();
         for finding in self.findings.values().filter(|finding| finding::is_reproduced(finding)) {

@@ -1,4 +1,4 @@
-//! Answers that are owed: NAKs, ACKs, and answers to duplicates that never came.
+//! Answers that a responder must send: NAKs, ACKs, and answers to duplicates that never came.
 
 use dumper::wire::Class;
 use dumper::{Nanos, Psn};
@@ -119,7 +119,7 @@ impl Responder {
         certain
     }
 
-    /// An answer that was never sent: no fault of a host that counts what it threw away.
+    /// An answer that was never sent: not the fault of a host that counts discarded packets.
     fn judge_absence(&self, rule: Rule, what: String, evidence: Evidence, ledger: &mut Ledger<'_>) {
         if ledger.responder_discards.is_none_or(|discards| discards == 0) {
             ledger.broken(Role::Responder, rule, self.state.name(), what, evidence);
