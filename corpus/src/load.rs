@@ -24,8 +24,7 @@ pub struct Loaded {
     pub notes: Vec<ImportNote>,
 }
 
-/// Reads a file: TOML if its name ends in `.toml`, Lumina YAML if in `.yaml` or `.yml`, else
-/// whichever its text is.
+/// Reads a file: TOML if its name ends in `.toml`, Lumina YAML if in `.yaml` or `.yml`, else by its text.
 ///
 /// # Errors
 /// The file cannot be read, is larger than [`MAX_FILE_BYTES`] or no UTF-8; or everything that is

@@ -1,4 +1,4 @@
-//! Every file under `tests/bad` is wrong in the way that its name says; what users are told is a
+//! Every file under `tests/bad` is wrong in the way that its name says; the messages for users are a
 //! snapshot.
 
 use std::{fs, path::PathBuf};

@@ -8,7 +8,7 @@ pub trait Testbed {
     /// Capabilities of the testbed. A test beyond them is refused ([`TestbedError::Config`]).
     fn capabilities(&self) -> Capabilities;
 
-    /// Runs one test and hands out everything that was observed of it.
+    /// Runs one test and returns its observation.
     ///
     /// # Errors
     /// See [`TestbedError`]. A test that ends in an error of a QP is no error here, nor is a host that crashes: that is

@@ -154,7 +154,7 @@ fn classes_that_are_outside_are_told_why() {
     }
 }
 
-/// Tests that users give to start from are told why they are not of the space.
+/// The error for a test to start from names the reason why it is outside the space.
 #[test]
 fn what_is_outside_is_told_why() {
     let target = shipped("noisy-neighbor");

@@ -7,11 +7,11 @@ use dumper::Nanos;
 
 use crate::FlowIndex;
 
-/// Longest time that a reordered packet is held for packets that never come: the injector loses nothing that it
-/// was not told to lose. The longest delay that an event may ask for.
+/// Longest time that a reordered packet is held for packets that never come: the injector loses only the
+/// packets that it is configured to lose. The longest delay that an event may ask for.
 pub const MAX_HOLD: Nanos = Nanos(fields::DELAY_NS.max);
 
-/// Stands for a packet that is held; whoever drives the pipeline keeps the packet itself.
+/// Handle of a packet that is held; the caller of the pipeline keeps the packet itself.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ticket {
     pub(crate) flow: FlowIndex,
@@ -54,7 +54,7 @@ impl Queue {
         Some(held)
     }
 
-    /// A packet that is later than all held ones has left: hands out those whose turn has come.
+    /// Releases the held packets whose turn has come, now that a packet later than all of them has left.
     pub(crate) fn passed(&mut self, mut leave: impl FnMut(Held)) {
         self.overtaken(self.0.len(), &mut leave);
     }

@@ -1,9 +1,10 @@
 //! The event injector's room: the match-action pipeline in Rust, the translation of relative intents into table
 //! entries, and the software switch. It imports `corpus` and `dumper`.
 //!
-//! [`translate()`] combines a test with the run-time metadata of its connections into [`Tables`]; a [`Pipeline`]
-//! holds them and gives a [`Verdict`] on each packet. It reads no clock and owns no packet: whoever drives it
-//! keeps the packets, does what the verdict says, and brings a held packet's [`Ticket`] back when its time is up.
+//! [`translate()`] combines a test with the run-time metadata of its connections into [`Tables`]; a
+//! [`Pipeline`] holds them and gives a [`Verdict`] on each packet. It reads no clock and owns no packet: its
+//! caller keeps the packets, carries out the verdict, and brings a held packet's [`Ticket`] back when its
+//! time is up.
 //!
 //! ```
 //! use corpus::Role;

@@ -91,7 +91,7 @@ pub struct Entry {
     pub actions: Actions,
 }
 
-/// Everything that the pipeline is told before a test: its flows and its entries.
+/// Configuration of the pipeline for a test: its flows and its entries.
 #[derive(Clone, Debug, Default)]
 pub struct Tables {
     flows: FxHashMap<(IpAddr, u32), FlowIndex>,

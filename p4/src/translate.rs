@@ -24,7 +24,7 @@ pub enum TranslateError {
     Connections {
         /// Connections of the test.
         expected: u32,
-        /// Connections that the hosts told of.
+        /// Connections that the hosts reported.
         found: usize,
     },
     /// A host did not tell its QPN.
@@ -124,7 +124,7 @@ fn fill(tables: &mut Tables, traffic: &Traffic, event: &Event, qpn: u32, initial
         Target::Control { packet, .. } => {
             let towards = match packet {
                 ControlPacket::ReadRequest => Role::Responder,
-                // CNPs go both ways and are counted together, whichever flow is named here.
+                // CNPs go both ways and are counted together, for either flow named here.
                 ControlPacket::Ack | ControlPacket::Nak | ControlPacket::Cnp => Role::Requester,
             };
             if let Some(points) = event.points(LAST_OCCURRENCE) {

@@ -50,7 +50,7 @@ impl Message {
     }
 }
 
-/// Judges every message, where somebody looked at the memory.
+/// Judges every message, where the hosts have looked at the memory.
 pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anomalies: &mut Anomalies) {
     if observation.deliveries.is_none() {
         return;

@@ -8,7 +8,7 @@ use dumper::{Connection, LogLine, Observation};
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::rules::Rule;
 
-/// Most faults of one log that are told apart.
+/// Most distinct faults of one log.
 const MAX_FAULTS: usize = 16;
 
 /// Longest name of a function that is kept (`KSYM_NAME_LEN` is 512; those of drivers have 20 to 40).

@@ -119,7 +119,7 @@ pub(crate) fn pass(
                     }
                 }
             }
-            // It left somehow, nobody knows when; its connection is not judged any more.
+            // It left at an unknown time; its connection is not judged any more.
             Fate::Unknown => leave(at, record.time, trackers, cnp, findings),
             Fate::Lost => {}
         }

@@ -31,8 +31,8 @@ pub struct Retransmission {
     pub trigger: Trigger,
     /// Relative PSN from which packets were repeated.
     pub from_psn: u32,
-    /// Lost packets that it repeats or makes up for, by mirror sequence number. Empty where the trace shows
-    /// no loss.
+    /// Lost packets that it repeats or replaces, by mirror sequence number. Empty where the trace shows no
+    /// loss.
     pub lost: Vec<u32>,
     /// First packet that arrived beyond the loss.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,5 @@
-//! NICs that nobody tuned anything to: for each thing that the papers found hidden in one, profiles with other numbers are
-//! drawn, and campaigns find it and measure the numbers.
+//! NICs with drawn numbers: for each fault that the papers found hidden in one, profiles with other numbers
+//! are drawn, and campaigns find it and measure the numbers.
 
 use std::fs;
 
@@ -244,7 +244,7 @@ fn misses(seed: u64) -> Vec<String> {
         let path = folder.path().join("c").join(found["path"].as_str().unwrap());
         let finding: Value =
             serde_json::from_str(&fs::read_to_string(path.join("finding.json")).unwrap()).unwrap();
-        // Several truths may be told by things of one name: each message has its waits.
+        // Several truths may have measurements of one name: each message has its waits.
         let mut measured = finding["measured"].as_array().unwrap().iter();
         for (what, truth) in &case.truth {
             match measured.find(|one| one["what"].as_str().unwrap().starts_with(&**what)) {

@@ -157,7 +157,7 @@ fn what_was_interrupted_while_minimising_is_not_done() {
     assert!(interrupted, "no moment was while a finding was being minimised");
 }
 
-/// A seed that nobody gave is one that somebody can give.
+/// A drawn seed is one that a user can give.
 #[test]
 fn a_drawn_seed_may_be_given_again() {
     let folder = folder(&[]);

@@ -127,7 +127,7 @@ fn finds(summary: &Value, kind: &str) -> bool {
     })
 }
 
-/// The seeds of the long run: some of them, where somebody runs it in parts.
+/// The seeds of the long run: some of them, where it is run in parts.
 fn seeds() -> RangeInclusive<u64> {
     let Ok(named) = std::env::var("LUMINA_SEEDS") else { return SEEDS };
     let (first, last) = named.split_once('-').unwrap_or((&named, &named));

@@ -12,7 +12,7 @@ const SWAPPED: &str = "base = \"interop\"\noracles = \"all\"\n[objectives]\nlate
                        rdma-verb = \"read\"\nnum-connections = 2\n[events]\nmax-entries = 1\n";
 /// A requester that is slow to see that a Read lost a packet.
 const SLOW: &str = "name = \"slow\"\n[retransmission.nack-generation-ns]\nread = 400_000\n";
-/// A counter that never moves, whichever host it is at.
+/// A counter that never moves, at either host.
 const STUCK: [&str; 2] = [
     "name = \"one\"\n[quirks]\nstuck-counters = [\"implied_nak_seq_err\"]\n",
     "name = \"other\"\n[quirks]\nstuck-counters = [\"implied_nak_seq_err\"]\n",

@@ -242,7 +242,7 @@ fn a_written_trace_says_the_same() {
 }
 
 /// The same traffic as an ordinary capture would hold it: nothing says that a packet was dropped behind the
-/// capture point, so nobody is blamed for a NAK.
+/// capture point, so no host is blamed for a NAK.
 #[test]
 fn a_plain_capture_is_judged_leniently() {
     for capture in

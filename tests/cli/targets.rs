@@ -185,8 +185,8 @@ fn random_tests_overflow_nics_with_a_slow_path() {
     assert_eq!(overflowing_percent(&NicProfile::default()), 0);
 }
 
-/// NICs were measured to retry up to six times more often than they were told (Lumina 6.3): to see that, a packet has to
-/// be lost for as many rounds.
+/// NICs were measured to retry up to six times more often than configured (Lumina §6.3): to see that, a
+/// packet must be lost for as many rounds.
 #[test]
 fn random_tests_exhaust_every_retry_budget() {
     const TESTS: usize = 500;

@@ -121,7 +121,7 @@ fn two_lost_read_responses() {
     assert_eq!(seen, [first, second]);
 }
 
-/// Lost, lost again, and then nobody says so: fast first, by the timer after that.
+/// Lost, lost again, and then not NAKed: fast first, by the timer after that.
 #[test]
 fn lost_twice() {
     let seen = retransmissions(
@@ -172,7 +172,7 @@ fn a_lost_last_response() {
     assert_eq!(seen, [expected]);
 }
 
-/// A NAK or an ACK that is lost itself is what the retransmission makes up for, beside the data.
+/// A NAK or an ACK that is lost itself is replaced by the retransmission, beside the data.
 #[test]
 fn a_lost_nak_and_a_lost_ack() {
     let seen = retransmissions(

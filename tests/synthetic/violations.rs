@@ -114,7 +114,7 @@ fn a_nak_without_cause() {
         );
 }
 
-/// The requester has to wait for its timer, as nobody tells it what is missing.
+/// The requester must wait for its timer, as no NAK names the missing packet.
 fn unanswered_gap(wait: &str) -> String {
     format!(
         "0    > WRITE_FIRST 1
@@ -140,7 +140,7 @@ fn a_missing_nak() {
          +300 > WRITE_LAST 3 ackreq
          +9000 < ACK 3 msn=1",
     );
-    // One packet that may have been lost behind the switch, and nobody counts: no proof.
+    // One packet that may have been lost behind the switch, and no counter: no proof.
     let uncounted = Judge { discards: [None; 2], ..judge() };
     uncounted.silent(&unanswered_gap("80000000"));
     let counted = Judge { discards: [Some(0), Some(1)], ..judge() };
@@ -267,7 +267,7 @@ fn a_repeated_read_that_is_not_answered() {
     judge().gives(&repeated(""), &["gbn-violation/responder/reread-missing/in-order c1 @3"]);
     judge().silent(&repeated("+5000 < READ_RESPONSE_ONLY 1 msn=1 drop"));
     Judge { discards: [Some(0), Some(3)], ..judge() }.silent(&repeated(""));
-    // The only repetition that is not answered may have been lost behind the switch, where nobody counts.
+    // The only repetition that is not answered may have been lost behind the switch, where no host counts.
     let uncounted = || Judge { discards: [None; 2], ..judge() };
     uncounted().silent(&repeated(""));
     let again = "+120000000 > READ 1 bytes=1000";
@@ -297,7 +297,7 @@ fn an_ack_that_never_comes() {
     // The host discarded something, or does not count.
     Judge { discards: [Some(0), Some(1)], ..judge() }.silent(&asked(""));
     Judge { discards: [None; 2], ..judge() }.silent(&asked(""));
-    // One ACK for several, and ACKs that nobody asked for.
+    // One ACK for several, and ACKs that were not requested.
     judge().silent(
         "0    > WRITE_ONLY 1 ackreq
          +300 > WRITE_ONLY 2 ackreq

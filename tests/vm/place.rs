@@ -125,7 +125,7 @@ impl Place {
         let processes = fs::read_dir("/proc").unwrap().flatten();
         let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
         pids.filter_map(|pid| {
-            // One that is gone by now has none; neither has one that nobody has waited for yet.
+            // A process that is gone by now has none; neither has one that is not waited for yet.
             let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
             let command = String::from_utf8_lossy(&command).replace('\0', " ");
             command.contains(folder).then_some(Process { pid: Pid::from_raw(pid), command })

@@ -1,6 +1,6 @@
 //! Lumina's own YAML files, in and out.
 //!
-//! Two dialects exist, told apart by the key that gives the number of connections:
+//! Two dialects exist, distinguished by the key that gives the number of connections:
 //!
 //! | | the paper's listings | the published tool |
 //! |---|---|---|

@@ -96,7 +96,7 @@ fn load(section: &mut Section<'_>, r: &mut Reader<'_>) -> Load {
     let key = if section.has("num-connections") { "num-connections" } else { "num-qps" };
     let path = section.path_of(key);
     let one = fields::NUM_CONNECTIONS.default as u32;
-    // Both names are known, whichever is used.
+    // Both names are known keys, also the one that is not used.
     let (connections, qps) = (section.node(r, "num-connections"), section.node(r, "num-qps"));
     let node = connections.or(qps);
     if !verb_known {

@@ -70,7 +70,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Remembers that a field's value is not to be judged; somebody else has reported why.
+    /// Marks a field whose value is not to be judged, as its error is already reported.
     pub(crate) fn mark_refused(&mut self, path: &str) {
         self.refused.insert(path.to_owned());
     }

@@ -59,7 +59,7 @@ impl<'n> Section<'n> {
 
     /// The field's value; its default if it is absent or refused.
     pub(crate) fn int<T: TryFrom<u64> + Default>(&mut self, r: &mut Reader<'_>, field: &IntField) -> T {
-        // A default is inside its field's bounds, and those inside the type of whoever asks.
+        // A default is inside its field's bounds, and those inside the type of the caller.
         self.opt_int(r, field).unwrap_or_else(|| T::try_from(field.default).unwrap_or_default())
     }
 
@@ -94,13 +94,13 @@ impl<'n> Section<'n> {
         r.section(&entry.node, &path, &entry.key_span)
     }
 
-    /// Entries whose key nobody has asked for.
+    /// Entries whose key no reader has requested.
     pub(crate) fn unread(&self) -> impl Iterator<Item = &'n Entry> {
         self.entries.iter().filter(|entry| !self.known.contains(&entry.key.as_str()))
     }
 
-    /// Reports the keys that nobody has asked for. `elsewhere` knows keys of other tables:
-    /// (key, where it belongs).
+    /// Reports the keys that no reader has requested. `elsewhere` knows keys of other tables: (key, where it
+    /// belongs).
     pub(crate) fn finish(self, r: &mut Reader<'_>, elsewhere: &[(&str, &str)]) {
         for entry in self.unread() {
             let path = self.path_of(&clip(&entry.key));

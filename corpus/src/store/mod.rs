@@ -146,7 +146,7 @@ impl Store {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records an execution, before its result is shown to anybody. Its retention is not decided yet.
+    /// Records an execution, before its result is shown. Its retention is not decided yet.
     ///
     /// # Errors
     /// It cannot be written.

@@ -46,7 +46,8 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Opens a damaged store. What it holds is part of what it held, and unchanged; how much of the kept tests is told.
+/// Opens a damaged store. Its contents are part of the former contents, unchanged; returns the number of kept
+/// tests.
 fn open(path: &Path, whole: &Contents, what: &str) -> Option<u64> {
     let began = Instant::now();
     let archive = Archive::read(path)

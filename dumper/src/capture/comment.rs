@@ -76,7 +76,7 @@ pub(super) fn of_connections(connections: &[Connection]) -> Vec<String> {
     comments
 }
 
-/// The connections that a comment names; lines that name none are somebody else's.
+/// The connections that a comment names; lines that name none come from other programs.
 pub(super) fn parse_connections(text: &str) -> impl Iterator<Item = Connection> {
     text.lines().filter_map(parse_connection)
 }

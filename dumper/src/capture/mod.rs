@@ -173,7 +173,7 @@ fn chain(error: &dyn std::error::Error) -> String {
         .join(": ")
 }
 
-/// Capture file formats, told apart by their first four bytes.
+/// Capture file formats, distinguished by their first four bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FileFormat {
     Pcap,

@@ -17,7 +17,7 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Value of a counter, wherever it is listed.
+    /// Value of a counter, in whichever list.
     pub fn value(&self, name: &str) -> Option<u64> {
         [&self.hw_counters, &self.port_counters, &self.ethtool_counters]
             .into_iter()

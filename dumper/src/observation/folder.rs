@@ -163,7 +163,7 @@ pub fn read(
             .map_err(|reason| FolderError::Content { path: root.join(CONNECTIONS), reason })?,
         None => (captured.connections, Vec::new()),
     };
-    // Without the connections nobody can tell the hosts' ports from the dumpers'.
+    // Without the connections the hosts' ports cannot be distinguished from the dumpers'.
     let switch = state.filter(|_| !host_ports.is_empty()).map(|state| SwitchCounters {
         ingress: state.counter.ingress,
         egress: state.counter.egress,
@@ -312,8 +312,9 @@ struct PortCounters {
     egress: BTreeMap<u32, u64>,
 }
 
-/// Connections with their requester told from their responder, and the ports of the hosts in that order: the file
-/// names the sender of data, which is the responder of a Read, so the trace decides by who sent requests.
+/// Connections with requester and responder in their places, and the ports of the hosts in that order: the
+/// file names the sender of data, which is the responder of a Read, so the trace decides by the sender of
+/// requests.
 fn connections_of(
     snapshots: &[MessageSnapshot],
     trace: &Trace,

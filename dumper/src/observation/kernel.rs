@@ -186,7 +186,7 @@ impl Reader {
         let open = self.report.is_some();
         if let Some(last) = self.troubles.last_mut() {
             match kind {
-                // The kernel ends over the trouble that it has just told.
+                // The kernel ends because of the trouble that it has just reported.
                 Kind::Panic if text.contains("Fatal exception") || text.contains("panic_on_") => {
                     last.fatal = true;
                     return;

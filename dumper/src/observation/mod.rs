@@ -22,7 +22,7 @@ use crate::{Nanos, Psn};
 pub struct Endpoint {
     /// IP address.
     pub ip: IpAddr,
-    /// QP number, 24 bits; a bare capture does not show the QPN of an end that nobody answered.
+    /// QP number, 24 bits; a bare capture does not show the QPN of an end that no packet was sent to.
     pub qpn: Option<u32>,
     /// Initial PSN of the requests that this end sends, where known.
     pub initial_psn: Option<Psn>,
@@ -138,7 +138,7 @@ impl Observation {
         Self { trace, connections, ..Self::default() }
     }
 
-    /// Completions that are known of: none where nobody reports them either.
+    /// Completions that are known: none also where the hosts do not report them.
     #[must_use]
     pub fn completions(&self) -> &[Completion] {
         self.completions.as_deref().unwrap_or_default()

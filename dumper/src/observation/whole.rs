@@ -6,8 +6,8 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// Writes a file under a name that nobody else has, in the folder of the one that is meant, and moves it there: no
-/// reader ever sees half of it, and what stood there stays if anything fails.
+/// Writes a file under a unique name, in the folder of the one that is meant, and moves it there: no reader
+/// ever sees half of it, and the former file stays if anything fails.
 ///
 /// # Errors
 /// Those of `fill`, and what the system says.

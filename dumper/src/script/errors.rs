@@ -69,7 +69,7 @@ pub struct ScriptErrors {
 }
 
 impl ScriptErrors {
-    /// The first problems of a list that is not empty; `unkept` counts further ones that nobody has kept.
+    /// The first problems of a list that is not empty; `unkept` counts further ones that were not kept.
     pub fn new(file: &str, mut problems: Vec<Problem>, unkept: usize) -> Self {
         let place = |problem: &Problem| (problem.at.line, problem.at.column);
         problems.sort_by_key(place);

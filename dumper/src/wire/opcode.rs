@@ -51,7 +51,7 @@ pub enum Class {
     AtomicRequest,
     /// Packet of a Read response.
     ReadResponse(Position),
-    /// ACK, NAK or RNR NAK, told apart by the AETH syndrome.
+    /// ACK, NAK or RNR NAK, distinguished by the AETH syndrome.
     Acknowledge,
     /// Atomic acknowledgement.
     AtomicAcknowledge,

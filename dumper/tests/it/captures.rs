@@ -1,4 +1,4 @@
-//! Captures: what is written reads back, in every format and byte order, and plain captures are told apart.
+//! Captures: a written one reads back, in every format and byte order, and plain captures are distinguished.
 
 use std::borrow::Cow;
 use std::io::{self, ErrorKind, Write};

@@ -159,7 +159,7 @@ fn files_that_are_no_captures_are_refused() {
     ));
 }
 
-/// Opening a named pipe waits for somebody to write to it, for ever if nobody does.
+/// Opening a named pipe waits for a writer, for ever if there is none.
 #[cfg(unix)]
 #[test]
 fn a_named_pipe_is_refused_without_waiting() {

@@ -173,7 +173,7 @@ fn all_but_the_capture_may_be_missing() {
 #[test]
 fn one_missing_file_makes_only_its_own_facts_unknown() {
     for (gone, left) in [
-        // Without the connections nobody knows which ports are the hosts'.
+        // Without the connections the hosts' ports are unknown.
         ("switch-result/switch_message_snapshot.yml", [false, false, true, true]),
         ("switch-result/switch_state_snapshot.yml", [true, false, true, true]),
         ("rdma-result/requester_counter_start.yml", [true, true, false, true]),

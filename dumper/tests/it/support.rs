@@ -254,7 +254,7 @@ pub(crate) fn with_records(trace: &Trace, change: impl FnOnce(&mut Vec<Record>))
     changed
 }
 
-/// Two connections, one of them with an end whose QPN nobody saw.
+/// Two connections, one of them with an end of unknown QPN.
 pub(crate) fn connections() -> Vec<Connection> {
     let end = |ip: &str, qpn, psn: u32| Endpoint {
         ip: ip.parse().unwrap(),

@@ -6,7 +6,7 @@ use super::sysfs::CounterFiles;
 use super::{parameters, sysfs};
 use crate::verbs::{self, Context, DeviceLimits, DeviceList, VerbsError};
 
-/// Looks at everything. A device that cannot be opened is told in the place of devices.
+/// Describes everything. A device that cannot be opened is reported in the place of devices.
 pub(super) fn describe(host: &Host) -> Description {
     let found = host.devices().and_then(|(list, names)| {
         let devices: Result<Vec<_>, _> = names.iter().map(|name| device(&list, name)).collect();

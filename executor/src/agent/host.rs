@@ -79,8 +79,8 @@ impl Host {
         Ok((device, context))
     }
 
-    /// Most bytes of message memory that a test may have now that asks for so many. What is unused is told at once; the kernel
-    /// takes longer to say what it could free.
+    /// Most bytes of message memory for a test that asks for so many. The unused memory is known at once; the
+    /// kernel takes longer to report the memory that it could free.
     pub(super) fn max_memory_for(&self, asked: u64) -> u64 {
         let unused = sysinfo().map_or(0, |memory| memory.ram_unused());
         if asked <= unused / 2 { self.options.max_memory } else { self.max_memory() }

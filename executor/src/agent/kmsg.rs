@@ -16,7 +16,7 @@ use super::proto::KernelLogLine;
 
 const DEVICE: &str = "/dev/kmsg";
 
-/// Largest record that the kernel hands out (`PRINTK_MESSAGE_MAX`, 2048, and its escapes; older ones 8192).
+/// Largest record of the kernel's log (`PRINTK_MESSAGE_MAX`, 2048, and its escapes; older ones 8192).
 const MAX_RECORD: usize = 8192;
 
 /// The log from the moment of opening on.
@@ -40,14 +40,14 @@ impl KernelLog {
         Ok(log)
     }
 
-    /// Hands out lines until nobody takes them any more, or `stop` is closed at its other end. Blocks.
+    /// Sends lines until the receiver is gone, or `stop` is closed at its other end. Blocks.
     pub(super) fn follow(mut self, out: &mpsc::Sender<Result<KernelLogLine, Status>>, stop: &UnixStream) {
         loop {
             let taken = match self.next() {
                 Ok(Some(line)) => out.blocking_send(Ok(line)).is_ok(),
                 Ok(None) => self.wait(stop),
                 Err(error) => {
-                    // If nobody is there to be told, nobody needs to be.
+                    // A receiver that is gone needs no error.
                     let _ = out.blocking_send(Err(Status::internal(advice(&error))));
                     false
                 }

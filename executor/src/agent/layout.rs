@@ -128,7 +128,7 @@ impl Content {
         }
     }
 
-    /// Compares bytes that nobody has anything to write to with what was there.
+    /// Compares bytes that no message is written to with their former values.
     fn add_foreign(&mut self, untouched: &[u8], found: &[u8]) {
         let written = untouched.iter().zip(found).filter(|(untouched, found)| untouched != found).count();
         self.bytes += written as u64;

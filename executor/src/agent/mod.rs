@@ -1,9 +1,9 @@
 //! The agent of a host: it drives the host's RDMA stack, for an orchestrator somewhere else. The same program runs in
 //! the guests of the VM testbed and on physical hosts.
 //!
-//! `proto/agent.proto` says what the two say to each other. A test is a stream, and the stream is the lease: a thread
-//! of its own (module `session`) owns everything that the test makes, takes the stream's steps, and destroys it all when the
-//! stream ends, whichever way.
+//! `proto/agent.proto` describes their messages. A test is a stream, and the stream is the lease: a thread of
+//! its own (module `session`) owns everything that the test makes, takes the stream's steps, and destroys it
+//! all when the stream ends, for whatever reason.
 
 mod bounds;
 mod client;

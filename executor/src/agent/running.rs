@@ -44,7 +44,7 @@ pub struct PreparedHost {
     pub counters: Counters,
     /// Outcome of each RoCE parameter of the test.
     pub parameters: Vec<Parameter>,
-    /// The ends with their memory, as the peer is told.
+    /// The ends with their memory, for the peer.
     ends: Vec<proto::End>,
 }
 
@@ -323,7 +323,7 @@ impl RunningTest {
     }
 
     async fn ask(&mut self, step: Asked) {
-        // Where nobody takes it, the stream has ended, or never began, and the answer says why.
+        // Without a receiver, the stream has ended, or never began, and the answer says why.
         let _ = timeout(self.peer.timeouts.answer, self.steps.send(Step { step: Some(step) })).await;
     }
 

@@ -19,7 +19,7 @@ use super::proto::agent_server::{Agent, AgentServer};
 use super::proto::{DescribeRequest, Description, Event, KernelLogLine, KernelLogRequest, Step};
 use super::{describe, session};
 
-/// Where an agent listens that is not told otherwise: for programs of the same host alone.
+/// Default address of an agent: for programs of the same host alone.
 pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7471));
 
 /// Events of a test, and lines of the log, that may wait for the client.

@@ -53,7 +53,7 @@ pub(super) struct StepSender {
 }
 
 impl StepSender {
-    /// Hands over a step; whether there is somebody to take it.
+    /// Hands over a step; returns true if there is a receiver.
     pub(super) fn send(&mut self, step: Asked) -> bool {
         let taken = self.steps.try_send(step).is_ok();
         // A full pipe wakes as well.
@@ -137,7 +137,7 @@ pub(super) fn spawn(
             Ok(Err(End::Refused(status))) => status,
             Err(panic) => Status::internal(format!("the agent failed: {}", message_of(&*panic))),
         };
-        // If nobody is there to be told, nobody needs to be.
+        // A receiver that is gone needs no error.
         let _ = out.0.blocking_send(Err(status));
     });
     Ok(StepSender { steps, wake })

@@ -39,7 +39,7 @@ pub(super) fn netdev(interface: &str) -> PathBuf {
 
 /// Name of the network device with this number; 0 is none.
 pub(super) fn interface_name(number: u32) -> Option<String> {
-    // Of a number that is nobody's, nix (0.31) returns an empty name.
+    // For an unused number, nix (0.31) returns an empty name.
     if_indextoname(number).ok()?.into_string().ok().filter(|name| !name.is_empty())
 }
 

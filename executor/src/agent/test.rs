@@ -238,7 +238,7 @@ impl Test {
 
     /// Notes a completion of a connection (from 1; 0 is none that there is) that no request of it explains.
     pub(super) fn note_unfounded(&mut self, connection: u32, what: String) {
-        // The first of them are told whatever else was.
+        // The first of them are reported in any case.
         if self.errors.len() < 2 * MAX_ERRORS {
             self.errors.push(HostError { connection, what, unfounded_completion: true });
         }

@@ -252,7 +252,7 @@ pub(super) fn drive(
         }
         let mut busy = traffic.work(test, &mut taken)?;
         if !busy {
-            // What completed before the queues were armed is not told by them.
+            // Completions before the queues were armed raise no event.
             test.arm()?;
             busy = traffic.work(test, &mut taken)?;
         }

@@ -1,5 +1,5 @@
-//! The events of a script: those of `inject` lines, and those that stand beside packets, which the injector has to
-//! be told by round or occurrence.
+//! The events of a script: those of `inject` lines, and those beside packets, which the injector needs by
+//! round or occurrence.
 
 use std::collections::BTreeMap;
 

@@ -70,7 +70,7 @@ fn set_opcode(packet: &mut Packet, opcode: Opcode) {
     }
     packet.undeliverable |= new > behind;
     if has_reth(opcode) && !has_reth(packet.opcode) {
-        // Eight bytes of whatever stands there are no key that anybody gave out.
+        // Eight other bytes are never a valid key.
         packet.reth.remote_key = !packet.reth.remote_key;
     }
     if has_aeth(opcode) && !has_aeth(packet.opcode) {

@@ -107,7 +107,7 @@ impl TrafficGenerators {
         }
     }
 
-    /// A NIC has told something.
+    /// Handles an event of a NIC.
     pub(super) fn on_event(&mut self, host: Role, event: HostEvent, now: Nanos) {
         match event {
             HostEvent::Completed { qp, message, status } => {

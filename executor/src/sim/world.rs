@@ -1,4 +1,4 @@
-//! The loop: what happens next, and who is told.
+//! The loop: the next event, and the component that handles it.
 
 use corpus::Role;
 use dumper::wire::Class;

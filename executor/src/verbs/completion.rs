@@ -35,7 +35,7 @@ impl Channel {
         Ok(channel)
     }
 
-    /// Takes everything that queues have told. Which queue it was does not matter to those who look into all of them.
+    /// Takes all events of the queues. The queue of each does not matter to a caller that polls all of them.
     ///
     /// # Errors
     /// The device has gone.
@@ -108,7 +108,7 @@ impl Cq {
         Ok(Rc::new(Self { channel: Rc::clone(channel), raw }))
     }
 
-    /// Has the channel tell when the next completion comes. One that came before is not told: poll once more.
+    /// Arms the channel for the next completion. One that came before raises no event: poll once more.
     ///
     /// # Errors
     /// The device refuses.

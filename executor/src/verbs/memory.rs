@@ -86,7 +86,7 @@ impl Mr {
         };
         if raw.is_null() {
             let error = VerbsError::last_of("ibv_reg_mr");
-            // SAFETY: allocated above with this layout, and nobody else knows of it.
+            // SAFETY: allocated above with this layout, and not shared.
             unsafe { dealloc(memory.as_ptr(), layout) };
             return Err(error);
         }

@@ -18,8 +18,8 @@ use super::tool::SETPRIV;
 /// Bytes of stderr that are kept, the last ones.
 const STDERR_KEPT: usize = 4096;
 
-/// Replaces itself with a program whose parent must still be the process that started it: one that died before the kernel
-/// was told to take the program along (PR_SET_PDEATHSIG) is not its parent any more.
+/// Replaces itself with a program whose parent must still be the process that started it: one that died
+/// before PR_SET_PDEATHSIG was set is not its parent any more.
 const WITH_PARENT: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
 
 /// A running process, in a process group of its own. It is killed when this is dropped, and by the kernel when this

@@ -30,7 +30,7 @@ impl Kernel {
         }
     }
 
-    /// The Debian suite that has it, whichever release the host runs.
+    /// The Debian suite that has it, independent of the host's release.
     #[must_use]
     pub const fn suite(self) -> &'static str {
         match self {

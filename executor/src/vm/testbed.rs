@@ -46,7 +46,7 @@ impl Pairs {
         Self { shared: Arc::new(Shared { kernels, idle: Mutex::new(Vec::new()) }) }
     }
 
-    /// A pair that nobody else has; one is started when its first test is run, if none is idle.
+    /// A pair for the caller alone; one is started when its first test is run, if none is idle.
     #[must_use]
     pub fn lease(&self) -> Box<dyn Testbed> {
         let site = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();

@@ -25,7 +25,7 @@ fn discards(observation: &Observation) -> u64 {
     moved(&observation.responder, "rx_discards_phy")
 }
 
-/// Messages of which a packet was sent more than once: nobody else loses packets here.
+/// Messages of which a packet was sent more than once: no other part loses packets here.
 fn with_drops(observation: &Observation) -> BTreeSet<(u32, u32)> {
     let mut sent = BTreeMap::<_, u32>::new();
     for (qp, psn, _) in data(observation) {

@@ -1,5 +1,5 @@
-//! Oracles and inferences on simulated NICs: models with one published behaviour are found and their numbers told, NICs
-//! that conform are not.
+//! Oracles and inferences on simulated NICs: models with one published behaviour are found, with the right
+//! numbers; NICs that conform are not.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 

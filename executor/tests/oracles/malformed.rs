@@ -46,7 +46,7 @@ fn receivers_do_what_the_specification_says() {
     assert_eq!(write("psn = 1", "reth-length", 999), [RemoteError]);
     assert_eq!(write("psn = 1", "reth-length", u64::from(u32::MAX)), [RemoteError]);
     assert_eq!(write("psn = 1", "reth-address", 1 << 40), [RemoteError]);
-    // A NAK that nobody sent, an ACK that says less than one.
+    // A NAK that the injector made of an ACK; changed fields of an ACK that conform.
     assert_eq!(write("packet = \"ack\", nth = 1", "aeth-syndrome", 0x61), [RemoteError]);
     assert_eq!(write("packet = \"ack\", nth = 1", "aeth-syndrome", 0x60), done);
     assert_eq!(write("packet = \"ack\", nth = 1", "msn", 3), done);

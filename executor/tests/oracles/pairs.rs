@@ -12,7 +12,7 @@ const UNEXPLAINED: &str = "unexplained-discard/port/discards-unexplained";
 
 /// It sends MigReq clear, which means nothing to it.
 const CLEARS_MIG_REQ: &str = "[transmit]\nmig-req = false\n";
-/// It sends MigReq set, and takes its time for whoever does not.
+/// It sends MigReq set, and takes its time for packets with MigReq clear.
 const RESOLVES: &str = "[apm]\ncontexts = 4\nresolve-ns = 200_000\n[receive]\nbuffer-bytes = 65_536\n";
 
 /// Five Sends of 100 KB on so many QPs.

@@ -34,7 +34,7 @@ fn number(finding: &Anomaly, name: &str) -> f64 {
     finding.evidence.numbers[name] as f64
 }
 
-/// The one finding, whose ceiling is told right.
+/// The one finding, whose ceiling is measured right.
 fn found(assessment: &Assessment, percent: u32, what: &str) {
     assert_eq!(signatures(assessment), [WITHHELD], "{what}");
     let finding = assessment.findings().next().unwrap();
@@ -107,8 +107,8 @@ fn random(rng: &mut ChaCha8Rng) -> TestConfig {
     config
 }
 
-/// Whatever the weights and the classes in use are: where a class is held below what others leave, it is found and its
-/// ceiling is told; where none is, none is.
+/// With any weights and classes in use: a class that is held below the bandwidth that others leave is found
+/// with its ceiling; where none is, none is found.
 #[test]
 fn ceilings_are_told_right() {
     let mut below = 0;

@@ -32,7 +32,7 @@ fn children(program: &str) -> Vec<Pid> {
 /// Does something to the first such process while a long test runs, which comes to its end all the same; the processes of
 /// the testbed are others then, and as many.
 fn survives(program: &'static str, blow: fn(Pid)) {
-    // Started, whichever test is the first.
+    // Started by the first test of the suite.
     run("num-msgs-per-qp = 1", "").whole();
     let killer = thread::spawn(move || {
         thread::sleep(Duration::from_millis(700));

@@ -12,7 +12,7 @@ use scoring::{Analysis, Options};
 /// Guests are booted once, for all tests but those that choose their kernels.
 pub(crate) static PAIRS: LazyLock<Pairs> = LazyLock::new(|| Pairs::new([Kernel::V6_1; 2]));
 
-/// One test at a time, whichever guests it runs on, as they share the machine.
+/// One test at a time, on any of the guests, as they share the machine.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// Nobody else runs a test meanwhile.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Stop(AtomicBool);
 
 impl Stop {
-    /// A stop that nobody has asked for.
+    /// A stop that is not yet requested.
     #[must_use]
     pub const fn new() -> Self {
         Self(AtomicBool::new(false))

@@ -35,7 +35,7 @@ pub(super) fn print_json(document: &impl Serialize) -> Exit {
     }
 }
 
-/// Prints a message on stderr. That nobody reads it changes nothing.
+/// Prints a message on stderr. A closed stderr is ignored.
 pub(super) fn complain(message: &dyn Display) {
     let _ = writeln!(io::stderr(), "{message}");
 }

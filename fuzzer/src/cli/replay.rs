@@ -81,7 +81,7 @@ fn replay(args: &Args) -> Result<Exit, Exit> {
                 cannot => return Ok(cannot),
             }
         }
-        // Bad input outdoes what is not reproduced: nobody knows whether that finding is.
+        // Bad input outdoes a finding that is not reproduced: for bad input that is unknown.
         exit = match (exit, outcome) {
             (Exit::Usage, _) | (_, Exit::Usage) => Exit::Usage,
             (Exit::Done, outcome) => outcome,
@@ -155,7 +155,7 @@ impl Line {
             (false, None) => "not reproduced",
             (false, Some(_)) => "not run",
         };
-        // A finding from somebody else must not write on the terminal what it likes.
+        // A finding from another user must not write control characters on the terminal.
         let title = self.title.as_deref().unwrap_or_default().escape_debug();
         // One run of one goes without saying.
         let often = self.frequency.filter(|frequency| frequency.runs > 1).map(|often| often.to_string());

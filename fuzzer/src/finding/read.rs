@@ -129,7 +129,7 @@ pub fn read(folder: &Path) -> Result<Kept, ReadError> {
     is_regular(&test)?;
     let reproducer = corpus::load(test)?.config;
     let mut kept = Kept { folder: folder.into(), document, reproducer };
-    // The names are those of the copies, whatever somebody wrote into the test.
+    // The names are those of the copies, even if the test was edited.
     for (role, copy) in
         Role::ALL.into_iter().zip([&kept.document.requester_nic.file, &kept.document.responder_nic.file])
     {
@@ -150,7 +150,7 @@ fn is_regular(path: &Path) -> Result<(), ReadError> {
 /// The NIC in a copy, which must be what was copied.
 pub(super) fn nic_of(folder: &Path, copy: &Copied) -> Result<Nic, ReadError> {
     let path = folder.join(&copy.file);
-    // A document from somebody else must not have us read what is elsewhere.
+    // A document from another user must not make the program read files elsewhere.
     if Path::new(&copy.file).file_name() != Some(copy.file.as_ref()) {
         let reason = format!("`{}` is not the name of a file beside it", copy.file);
         return Err(ReadError::Document { path: folder.join(DOCUMENT), reason });

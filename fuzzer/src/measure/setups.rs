@@ -1,4 +1,4 @@
-//! Tests that bring a number to light, whichever NICs they run on: the hosts are left to whoever uses them.
+//! Tests that measure a number, on any NICs: the caller chooses the hosts.
 
 use std::fmt::Write as _;
 

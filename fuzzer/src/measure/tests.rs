@@ -1,4 +1,4 @@
-//! NICs that nobody tuned anything to: what is measured behind a finding is what their profiles say.
+//! NICs with drawn numbers: the measurement behind a finding is the number in their profile.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Connections: which of them a test does not tell apart, and how to do with fewer.
+//! Connections: classes that a test does not distinguish, and ways to use fewer.
 
 use corpus::config::fields;
 use corpus::{ConnectionSet, Event, Load, Role, TestConfig, TrafficClass, Verb};

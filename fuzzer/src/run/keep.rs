@@ -26,10 +26,10 @@ pub enum KeepError {
     /// Something is in it.
     #[error("{}: is not empty; name a new folder or an empty one", .0.display())]
     NotEmpty(PathBuf),
-    /// A script that is there already: it may be somebody's work.
+    /// A script that is there already: it may be a user's work.
     #[error("{}: is there already; name a new file", .0.display())]
     Exists(PathBuf),
-    /// A script by whose name nobody would know it.
+    /// A script without the extension of scripts.
     #[error("{}: is not the name of a packet script; it must end in .rds", .0.display())]
     NotScript(PathBuf),
     /// It, or a file in it, cannot be written.

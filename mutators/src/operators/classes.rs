@@ -62,7 +62,7 @@ impl Bench<'_> {
         }
         let at = self.rng.random_range(0..self.test.traffic.load.connections()) as usize;
         let class = shares[self.rng.random_range(0..shares.len())].class;
-        // Where all have one class, each is told its own.
+        // Where all have one class, each is given its own.
         classes::put(self.test, &shares);
         for role in Role::ALL {
             if let Some(TrafficClass::PerConnection(list)) = &mut self.test.host_mut(role).traffic_class {

@@ -103,7 +103,7 @@ fn fit_set(space: &Space, connections: u32, event: &mut Event) -> bool {
         ConnectionSet::All => {}
     }
     let forms = &space[Axis::Sets];
-    // All connections leave nobody innocent.
+    // An event on all connections leaves none innocent.
     let allowed = |form: u64| forms.contains(form) && !(form == words::ALL && space.innocent());
     if !allowed(words::of_set(set)) {
         let count = set.members(connections).count() as u32;

@@ -14,7 +14,8 @@ pub(crate) use addresses::give as give_addresses;
 pub(crate) use events::{drop_faulty, fit_event, operands, spare};
 pub(crate) use traffic::least_connections;
 
-/// Mends a test; whether it is valid now. It always is, if its hosts can be told apart and the space has a valid test.
+/// Repairs a test; returns true if it is valid now. It always is, if its hosts differ and the space has a
+/// valid test.
 pub(crate) fn settle(space: &Space, test: &mut TestConfig) -> bool {
     fit(space, test);
     drop_faulty(test)

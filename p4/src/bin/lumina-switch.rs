@@ -102,7 +102,7 @@ async fn serve(options: Options) -> Result<Totals, Box<dyn std::error::Error>> {
         }
     };
     let listening = |address: &Address| {
-        // A closed stdout only means that nobody wants to know.
+        // A closed stdout is ignored.
         let _ = writeln!(std::io::stdout(), "{address}");
         let _ = std::io::stdout().flush();
     };

@@ -139,7 +139,7 @@ fn exit_of(packet: &Packet, exit: &ExitMessage) -> Result<Exit, Why> {
     let corrupt = after.icrc_ok() == Some(false);
     let ce = Ecn::of(after.ip.traffic_class()) == Ecn::Ce;
     let mig_req = (after.bth.mig_req != before.bth.mig_req).then_some(after.bth.mig_req);
-    // What mark and MigReq explain of the change is not told twice.
+    // A change that mark and MigReq explain is not reported twice.
     let set_field = mig_req.map(|bit| SetField { field: HeaderField::MigReq, value: bit.into() });
     let explained = rewrite::rewrite(entered, &Actions { ecn: ce, set_field, ..Actions::default() });
     let rewritten = !corrupt && explained.as_deref().unwrap_or(entered) != &left[..];

@@ -122,15 +122,15 @@ impl SwitchClient {
     /// Counters of the switch since [`program`](Self::program).
     ///
     /// # Errors
-    /// When the switch refuses or is lost, or hands out what cannot be read.
+    /// When the switch refuses or is lost, or sends an unreadable answer.
     pub async fn counters(&mut self) -> Result<dumper::SwitchCounters, SwitchError> {
         self.read_counters().await.map_err(|why| self.error("reading counters", why))
     }
 
-    /// Ends the capture, and hands out what was captured and counted since [`program`](Self::program).
+    /// Ends the capture, and returns its packets and counters since [`program`](Self::program).
     ///
     /// # Errors
-    /// When the switch refuses or is lost, or hands out what cannot be read.
+    /// When the switch refuses or is lost, or sends an unreadable answer.
     pub async fn collect(&mut self) -> Result<Captured, SwitchError> {
         self.collect_all().await.map_err(|why| self.error("collecting the capture", why))
     }

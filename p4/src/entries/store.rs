@@ -81,7 +81,7 @@ impl Store {
         Ok((key, before))
     }
 
-    /// Sets or removes a value and hands out what was there.
+    /// Sets or removes a value and returns the former one.
     fn put(&mut self, key: ItemKey, value: Option<ItemValue>) -> Option<ItemValue> {
         let is_there = value.is_some();
         let before = match value {

@@ -27,7 +27,8 @@ pub(super) struct Arbitration {
 pub(super) type Notice = (ClientId, MasterArbitrationUpdate);
 
 impl Arbitration {
-    /// A client asks to be the primary, or without an identifier to be a backup; who is to be told what.
+    /// A client asks to be the primary, or without an identifier to be a backup; returns the notices to
+    /// clients.
     pub(super) fn update(
         &mut self,
         client: ClientId,
@@ -68,7 +69,7 @@ impl Arbitration {
         }
     }
 
-    /// A client's stream has ended; who is to be told what.
+    /// A client's stream has ended; returns the notices to clients.
     pub(super) fn leave(&mut self, client: ClientId) -> Vec<Notice> {
         let was_primary = self.primary() == Some(client);
         self.clients.remove(&client);

@@ -164,7 +164,7 @@ impl Control {
 }
 
 impl State {
-    /// Tells clients; one that does not read what it is told is let go.
+    /// Sends notices to clients; a client that does not read them is disconnected.
     fn tell(&mut self, notices: Vec<Notice>) {
         for (client, update) in notices {
             let update = Some(stream_message_response::Update::Arbitration(update));

@@ -75,7 +75,7 @@ impl P4Runtime for Control {
     ) -> Responses<GetForwardingPipelineConfigResponse> {
         let request = request.get_ref();
         check_device(request.device_id)?;
-        // The pipeline is built in: its P4Info is told before anything is committed.
+        // The pipeline is built in: its P4Info is available before anything is committed.
         let cookie = self.committed(request.device_id).ok().and_then(|pipeline| pipeline.cookie);
         let p4info = match request.response_type() {
             ResponseType::All | ResponseType::P4infoAndCookie => Some(p4info()),
@@ -109,7 +109,7 @@ impl P4Runtime for Control {
                     }
                 };
                 if let Err(refusal) = result {
-                    // A client that is gone is not told.
+                    // A client that is gone gets no answer.
                     let _ = weak_outlet.upgrade().map(|outlet| outlet.try_send(Err(refusal.into())));
                     break;
                 }

@@ -88,7 +88,7 @@ impl Injector {
         out: &mut Vec<Departure>,
     ) -> u64 {
         let flow = self.pipeline.flow(packet.ip.destination(), packet.bth.dest_qpn);
-        // Whoever posted the verbs is the requester, whichever port it is at.
+        // The requester is the host that posted the verbs, at either port.
         let from = flow.map_or(port, |flow| flow.towards().peer());
         let syndrome = match packet.bth.opcode {
             Opcode::Acknowledge => packet.extensions.aeth.map(|aeth| aeth.syndrome),

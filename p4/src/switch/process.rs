@@ -52,7 +52,7 @@ pub enum ProcessError {
     Forward(#[from] io::Error),
 }
 
-/// Runs a switch until `stop` is done. `listening` is told the address of the services, once they are there.
+/// Runs a switch until `stop` is done. `listening` receives the address of the services, once they are there.
 ///
 /// # Errors
 /// See [`ProcessError`].
@@ -65,7 +65,7 @@ pub async fn run(
     let listener = Listener::bind(&options.listen).await?;
     let shared = Shared::new(Switch::new(options.limits));
     let router = services(Control::new(shared.clone()));
-    // Closing the near end stops the thread, whichever way this function ends.
+    // Closing the near end stops the thread, in every case.
     let (near_end, far_end) = StdUnixStream::pair()?;
     let mut moving = tokio::task::spawn_blocking(move || forward(&shared, &mut ports, &far_end));
     listening(&listener.address);

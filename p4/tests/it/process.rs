@@ -88,7 +88,7 @@ impl Rig {
         self.path().join(format!("guest-{at}"))
     }
 
-    /// Ends the switch and hands out its exit code, what it wrote on stderr, and the sockets that it left.
+    /// Ends the switch and returns its exit code, its stderr, and the sockets that it left.
     pub(crate) fn terminate(mut self, signal: Signal) -> (Option<i32>, String, Vec<PathBuf>) {
         kill(Pid::from_raw(self.switch.id() as i32), signal).unwrap();
         let mut said = String::new();

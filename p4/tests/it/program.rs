@@ -44,7 +44,7 @@ fn what_a_killed_switch_left_is_in_nobodys_way() {
         std::io::BufRead::read_line(&mut std::io::BufReader::new(switch.stdout.take().unwrap()), &mut line)
             .unwrap();
         assert_eq!(line.trim_end(), control);
-        // A second one is told that the sockets are taken.
+        // A second one reports that the sockets are taken.
         let (code, said) = ends(command(folder.path()).args(["--listen", "127.0.0.1:0"]));
         assert_eq!(code, Some(1));
         assert!(said.contains("another process receives from this socket"), "{said}");
@@ -54,7 +54,7 @@ fn what_a_killed_switch_left_is_in_nobodys_way() {
     }
 }
 
-/// Its parent is killed in the way that nobody can prepare for.
+/// Its parent is killed by SIGKILL, which cannot be caught.
 #[test]
 fn it_does_not_outlive_its_parent() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! A switch under test: a configuration by its text, connections with QPNs that can be told apart, and relative
-//! PSNs in and out.
+//! A switch under test: a configuration by its text, connections with distinct QPNs, and relative PSNs in and
+//! out.
 
 use corpus::{ControlPacket, IterMode, Role, TestConfig};
 use dumper::{Connection, Endpoint, Nanos, Psn, SwitchCounters};

@@ -276,7 +276,7 @@ fn a_slow_receiver_loses_nothing() {
     let rig = Rig::start();
     let mut client = rig.client();
     rig.wait(client.program(&Tables::default())).unwrap();
-    // Far more than the sockets hold, and nobody receives.
+    // Far more than the sockets hold, without a receiver.
     for psn in 0..FRAMES {
         rig.send(0, &data(psn));
     }

@@ -204,7 +204,7 @@ pub(super) fn limiter(log: &HostLog, bounds: &[Bounds; 3]) -> Option<CnpLimiter>
     }
     let explaining: Vec<(CnpScope, &Bounds)> =
         CnpScope::ALL.into_iter().zip(bounds).filter(|(_, bounds)| bounds.explain()).collect();
-    // The wider a scope, the lower are its bounds: whichever it is, the interval is between these.
+    // The wider a scope, the lower are its bounds: the interval of any of them is between these.
     let (narrowest, widest) = (explaining.first(), explaining.last());
     Some(CnpLimiter {
         scope: narrowest.map(|(scope, _)| *scope),

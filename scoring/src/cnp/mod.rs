@@ -263,7 +263,7 @@ impl<'a> CnpAnalyzer<'a> {
             let credits = &mut self.flows[marked.index()].credits;
             let unexplained = *credits == 0;
             *credits = credits.saturating_sub(1);
-            // A loss that nobody saw, or a mark from before the capture, would explain it.
+            // A loss that the trace does not show, or a mark from before the capture, would explain it.
             let excused = self.flows[marked.index()].lossy
                 || self.discards_of_sender(record.flow).is_some_and(|lost| lost > 0)
                 || self.may_be_from_before(record.flow, record.time);

@@ -22,7 +22,7 @@ struct Request {
 }
 
 /// Unanswered requests that are remembered. A QP has at most 255 Reads and atomics outstanding (8 bits of
-/// `max_rd_atomic`); the rest are repetitions that nobody answered.
+/// `max_rd_atomic`); the rest are repetitions that were not answered.
 const REMEMBERED_REQUESTS: usize = 4096;
 
 /// The response under way.

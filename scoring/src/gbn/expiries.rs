@@ -54,7 +54,7 @@ impl Stuck {
         stuck
     }
 
-    /// Adds to what broke a rule of timers or retries all that the NIC did that time, and what it was told to do.
+    /// Adds to a broken rule of timers or retries all expiries of the NIC that time, and the configuration.
     pub(crate) fn complete(&self, anomalies: &mut Anomalies, known: &Known) {
         let of_timers = [
             Rule::RtoBelowMinimum,

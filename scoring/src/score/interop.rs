@@ -56,7 +56,7 @@ impl<'a> Discards<'a> {
         sides: &Sides,
         references: &References,
     ) -> Option<Anomaly> {
-        // What only events bring about is what they do to a NIC, whichever sends to it.
+        // Discards that only events cause do not depend on the NIC that sends.
         let always = |usual: &Baseline| usual.discards[self.host.index()] > 0;
         if analysis.event_count > 0 && !references.without_events.as_ref().is_some_and(always) {
             return None;

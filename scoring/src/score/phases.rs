@@ -245,7 +245,7 @@ fn leave_out_queues(
     });
 }
 
-/// When each fast retransmission began and ended, as far as it can be told.
+/// Beginning and end of each fast retransmission, as far as the trace shows them.
 pub(super) fn recoveries<'a>(
     trace: &'a Trace,
     analysis: &'a Analysis,

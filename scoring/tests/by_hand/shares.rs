@@ -186,7 +186,7 @@ fn pairs_that_discard() {
     // A quarter more than of its own kind.
     assert_eq!(gives(11, 20, &with_themselves(16_000, 0)), [PAIR]);
     assert_eq!(gives(11, 20, &with_themselves(15_999, 0)), none);
-    // Closer together than of its own kind, or nobody knows.
+    // Closer together than from its own kind, or at an unknown distance.
     assert_eq!(gives(11, 20, &spaced_by([125, 100], 20_000, 0)), [PAIR]);
     assert_eq!(gives(11, 20, &spaced_by([126, 100], 20_000, 0)), none);
     assert_eq!(gives(11, 20, &spaced_by([0, 0], 20_000, 0)), none);

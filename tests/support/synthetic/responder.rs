@@ -179,7 +179,7 @@ impl Responder {
         self.answer(self.expected - 1, Syndrome::Ack(AethRepr::NO_CREDITS));
     }
 
-    /// When to wake up for sending, if there is something to send and nobody was asked yet.
+    /// Time to wake up for sending, if there is something to send and no wake-up is pending.
     pub(super) fn wants_to_send(&mut self, at: u64) -> Option<u64> {
         let wants = !self.out.is_empty() && !self.send_pending;
         self.send_pending |= wants;

@@ -428,7 +428,7 @@ impl Runner<'_> {
     }
 
     fn finish(mut self) -> Outcome {
-        // Held back for a packet that never came: lost for good, as far as anybody can tell.
+        // Held back for a packet that never came: lost for good.
         for (_, index) in std::mem::take(&mut self.held).into_values() {
             let (record, extra) = &mut self.records[index];
             record.set_event(Event::Drop);

@@ -60,8 +60,8 @@ impl Requester {
         }
     }
 
-    /// Goes back after a latency, or when an answer that is pending already is due, whichever comes first: a NAK does not
-    /// wait for a Read that is slow to be asked for again.
+    /// Retransmits after a latency, or when a pending answer is due, if that is earlier: a NAK does not wait
+    /// for a Read that is slow to be requested again.
     fn recover(&mut self, offset: u32, latency: Nanos, cx: &mut Context<'_>) {
         let due = cx.now + latency;
         match &mut self.recovery.pending {

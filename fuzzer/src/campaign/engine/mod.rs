@@ -162,8 +162,8 @@ impl<'a> Engine<'a> {
         })
     }
 
-    /// Runs until a limit is reached or somebody asks to stop. What was found is in the store, the findings' folders and
-    /// the summary.
+    /// Runs until a limit is reached or a stop is requested. The findings are in the store, the findings'
+    /// folders and the summary.
     ///
     /// # Errors
     /// The testbed fails, or what is observed cannot be kept; a full disk is no error but an end.
@@ -340,7 +340,8 @@ impl<'a> Engine<'a> {
         Ok(true)
     }
 
-    /// Runs an execution and records it, unless it is recorded already; none if somebody asked to stop before.
+    /// Runs an execution and records it, unless it is recorded already; `None` if a stop was requested
+    /// before.
     fn execute(
         &self,
         number: u64,

@@ -6,9 +6,10 @@ use super::Engine;
 use crate::campaign::error::CampaignError;
 
 impl Engine<'_> {
-    /// The scores that a test enters the corpus with: those of its only run if that is not above the median, so that
-    /// nobody keeps it for its score, else the lower ones of two runs: what is kept has scored above the median twice. What
-    /// either run showed was seen. What cannot be judged again has scored above it once only: that counts for nothing.
+    /// The scores that a test enters the corpus with: those of its only run if that is not above the median,
+    /// so that its score does not keep it, else the lower ones of two runs: a kept test has scored above the
+    /// median twice. Sightings of either run count. A test that cannot be judged again has scored above the
+    /// median once only: that counts for nothing.
     pub(super) fn steady(
         &self,
         number: u64,

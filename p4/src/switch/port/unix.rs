@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use super::{OpenError, PortSpec, Sent, batch};
 
-/// Two sockets: frames come in at the one that is bound, from whoever has its path, and go out through the other. That
-/// one is connected, so that it says when a full receiver has room again.
+/// Two sockets: frames come in at the one that is bound, from any process that has its path, and go out
+/// through the other. That one is connected, so that it shows when a full receiver has room again.
 pub(super) struct UnixLink {
     bound: UnixDatagram,
     local: PathBuf,
@@ -25,7 +25,7 @@ impl UnixLink {
             Ok(metadata) if !metadata.file_type().is_socket() => {
                 return Err(OpenError::NotASocket(spec.clone()));
             }
-            // A socket that nobody receives from any more is what a killed switch leaves behind.
+            // A killed switch leaves a socket without a receiver.
             Ok(_) if connected.connect(local).is_ok() => return Err(OpenError::InUse(spec.clone())),
             Ok(_) => std::fs::remove_file(local).map_err(system("the stale socket cannot be removed"))?,
             Err(_) => {}
