@@ -77,7 +77,7 @@ pub struct Finding {
 
 /// Everything that is wrong with a file, ordered by position.
 ///
-/// `Display` is one line per problem, `file:line:column: field: what is wrong; what is allowed`.
+/// `Display` is one line per problem, `file:line:column: field: error; allowed values`.
 /// [`into_diagnostic`](Self::into_diagnostic) shows them in the source text; [`Serialize`] gives
 /// them to programs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
@@ -148,8 +148,8 @@ impl fmt::Display for ConfigErrors {
 }
 
 impl ConfigErrors {
-    /// The problems shown in their source text, for a terminal. A type of its own, as miette prints
-    /// what `Display` says above the text, and there one line is enough.
+    /// The problems shown in their source text, for a terminal. A type of its own, as miette prints the text
+    /// of `Display` above the source, and there one line is enough.
     #[must_use]
     pub fn into_diagnostic(self) -> ConfigDiagnostic {
         let source = NamedSource::new(&self.file, self.text.clone());
@@ -157,8 +157,8 @@ impl ConfigErrors {
     }
 }
 
-/// [`ConfigErrors`] for miette: a headline, the lines of the file with what is wrong below each
-/// place, and what is allowed.
+/// [`ConfigErrors`] for miette: a headline, the lines of the file with the error below each place, and the
+/// allowed values.
 #[derive(Debug, Clone)]
 pub struct ConfigDiagnostic {
     errors: ConfigErrors,

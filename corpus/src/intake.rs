@@ -7,7 +7,7 @@ use crate::{
     source::{Format, MAX_FILE_BYTES, Node, Reader},
 };
 
-/// Parses a text, or says what is wrong with its size or syntax.
+/// Parses a text, or reports the error in its size or syntax.
 pub(crate) fn parse(file: &str, text: &str, format: Format) -> Result<Node, ConfigErrors> {
     if text.len() as u64 > MAX_FILE_BYTES {
         return Err(too_large(file));

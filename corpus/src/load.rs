@@ -42,7 +42,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Loaded, ConfigErrors> {
     load_text(&file, &text, format, None)
 }
 
-/// Reads a text whose format is known; `dialect` overrules what the keys of a Lumina file say.
+/// Reads a text whose format is known; `dialect` overrules the keys of a Lumina file.
 ///
 /// # Errors
 /// Everything that is wrong with the text.

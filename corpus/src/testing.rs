@@ -23,7 +23,7 @@ pub fn configs() -> impl Strategy<Value = TestConfig> {
         })
 }
 
-/// Takes out what contradicts itself, piece by piece: the rest keeps its variety.
+/// Removes contradictions, piece by piece: the rest keeps its variety.
 fn settle(mut config: TestConfig) -> TestConfig {
     let one_address = config.requester.ip_list.len() < 2 && config.responder.ip_list.len() < 2;
     config.traffic.multi_gid &= !one_address;
@@ -192,7 +192,8 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// Any field with any operand. [`configs`] rewrite nothing that changes what a packet means to its receiver.
+/// Any field with any operand. [`configs`] rewrite no field that changes the meaning of a packet to its
+/// receiver.
 pub fn set_field() -> impl Strategy<Value = SetField> {
     select(HeaderField::NAMES.to_vec())
         .prop_flat_map(|(_, field)| within(&field.bounds()).prop_map(move |value| SetField { field, value }))
@@ -369,7 +370,7 @@ mod tests {
             let _ = from_toml("cut.toml", &text[..at]).map_err(|errors| errors.to_string());
         }
     }
-    /// Every packet that an event names, with what happens to it.
+    /// Every packet that an event names, with the action on it.
     fn packets(config: &TestConfig) -> std::collections::BTreeSet<String> {
         let end = config.traffic.shape().packets() as u32;
         let mut packets = std::collections::BTreeSet::new();

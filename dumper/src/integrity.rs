@@ -88,7 +88,7 @@ pub fn check(trace: &Trace, switch: Option<&SwitchCounters>) -> Integrity {
 struct Faults {
     /// Sequence numbers before and after the first one that is out of step.
     gap: Option<(u32, u32)>,
-    /// First packet whose time steps back, how far, and compared with what.
+    /// First packet whose time steps back, the distance, and the packet that it is compared with.
     step_back: Option<(u32, Nanos, String)>,
 }
 

@@ -60,7 +60,7 @@ impl MirrorMeta {
 
 /// The ECN bits of a traffic class.
 const ECN_BITS: u8 = 0b11;
-/// ECN-capable transport, ECT(0) (RFC 3168): what RoCEv2 senders set for DCQCN.
+/// ECN-capable transport, ECT(0) (RFC 3168): the value that RoCEv2 senders set for DCQCN.
 const ECT0: u8 = 0b10;
 
 /// The traffic class of a mirrored packet that entered with another one.

@@ -33,7 +33,7 @@ pub(crate) enum Of {
     Test(fn(&TestConfig) -> u64, fn(&mut TestConfig, u64)),
     /// A field of each host.
     Host(fn(&Host) -> u64, fn(&mut Host, u64)),
-    /// Something that takes more than a number to change: addresses, and what is inside of events.
+    /// Something that takes more than a number to change: addresses, and the parts of events.
     Part,
 }
 
@@ -90,7 +90,7 @@ const MTUS: &[u64] = &[256, 512, 1024, 2048, 4096];
 
 macro_rules! axes {
     ($($name:ident $path:literal $kind:expr, $default:expr, $of:expr, $meaning:literal;)*) => {
-        /// A field that a target gives values to; what each means is in [`AXES`].
+        /// A field that a target gives values to; its meaning is in [`AXES`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[allow(missing_docs)] // The table says what they mean.
         pub enum Axis { $($name),* }

@@ -13,7 +13,7 @@ use crate::words;
 enum Limit {
     Between(u64, u64),
     OneOf(Vec<u64>),
-    /// It is what it is, whatever the target asks for.
+    /// It has this value, whatever the target asks for.
     Fixed(u64),
 }
 
@@ -21,7 +21,7 @@ impl Space {
     /// The part of the space that a testbed can run.
     ///
     /// # Errors
-    /// The axis of which nothing is left, with what the target asks for and what the testbed can do.
+    /// The axis of which nothing is left, with the values of the target and those of the testbed.
     pub(crate) fn within(&self, can: &Capabilities) -> Result<Self, String> {
         let mut space = self.clone();
         for entry in AXES {

@@ -111,7 +111,7 @@ pub(crate) fn fit(space: &Space, test: &mut TestConfig) {
     put(test, &shares);
 }
 
-/// So many classes, so many of them strict, and with such weights as are nearest to what a space allows.
+/// So many classes, so many of them strict, and with the weights nearest to those in a space.
 fn resize(space: &Space, shares: &mut Vec<Share>) {
     let (classes, stricts) = (&space[Axis::Classes], &space[Axis::StrictClasses]);
     let mut count = classes.nearest(shares.len() as u64);

@@ -72,7 +72,7 @@ fn traffic(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
     divide(&mut test.traffic.load, rng);
 }
 
-/// Gives each host the NIC of the other: what is plugged in, and where it is on a physical testbed.
+/// Gives each host the NIC of the other: the model, and its place on a physical testbed.
 pub const fn swap_nics(test: &mut TestConfig) {
     std::mem::swap(&mut test.requester.nic, &mut test.responder.nic);
     std::mem::swap(&mut test.requester.physical, &mut test.responder.physical);
@@ -201,7 +201,7 @@ pub(crate) fn progression(space: &Space, rng: &mut ChaCha8Rng) -> Option<Progres
     }
 }
 
-/// A random action: a drop more often than any other, as to recover from losses is most of what a transport does.
+/// A random action: a drop more often than any other, as loss recovery is the largest part of a transport.
 pub(crate) fn action(space: &Space, rng: &mut ChaCha8Rng) -> Action {
     let actions = &space[Axis::Action];
     let action =

@@ -1,6 +1,6 @@
-//! Targets: what a campaign looks for and where. A target's search space, the random tests that are drawn from it, and
-//! the mutation operators that change one test of it into another. Every test that comes out is valid
-//! ([`corpus::TestConfig::is_valid`]) and inside the space.
+//! Targets: the anomalies that a campaign looks for, and its search space. A target's search space, the
+//! random tests that are drawn from it, and the mutation operators that change one test of it into another.
+//! Every resulting test is valid ([`corpus::TestConfig::is_valid`]) and inside the space.
 
 mod admit;
 mod axis;

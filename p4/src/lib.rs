@@ -11,7 +11,7 @@
 //! use dumper::{Connection, Endpoint, Event, Nanos, Psn, wire::Opcode};
 //! use p4::{Dumper, Packet, Pipeline, Ports, translate};
 //!
-//! // The fourth packet of the first connection, and what the hosts told of that connection (Lumina Figure 2).
+//! // The fourth packet of the first connection, and the metadata that the hosts reported (Lumina Figure 2).
 //! let config = corpus::from_toml("drop.toml", r#"event = [{ qpn = 1, psn = 4, type = "drop" }]"#)?;
 //! let end = |ip: [u8; 4], qpn, psn| Endpoint {
 //!     ip: ip.into(), qpn: Some(qpn), initial_psn: Some(Psn::new(psn)),
@@ -31,9 +31,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The software switch (`lumina-switch`) is the same pipeline over real frames: [`rewrite`] does to their bytes what a
-//! verdict says, [`switch`] moves, holds and captures them, [`server`] takes tables as [`entries`] of P4Runtime, and
-//! [`client`] is the orchestrator's side of that.
+//! The software switch (`lumina-switch`) is the same pipeline over real frames: [`rewrite`] applies a verdict
+//! to their bytes, [`switch`] moves, holds and captures them, [`server`] takes tables as [`entries`] of
+//! P4Runtime, and [`client`] is the orchestrator's side of that.
 
 mod action;
 mod address;

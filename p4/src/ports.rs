@@ -1,5 +1,5 @@
-//! Ports of the switch: which hosts and dumpers are where, whose turn it is to get a mirrored packet, and what
-//! each port counted.
+//! Ports of the switch: the hosts and dumpers at them, the choice of the dumper for a mirrored packet, and
+//! the counters of each port.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Rules on events: each must name packets that the traffic sends, and do to them what can be done.
+//! Rules on events: each must name packets that the traffic sends, and an action that is possible on them.
 
 use super::{Check, overlap, plural};
 use crate::config::{
@@ -8,7 +8,7 @@ use crate::config::{
 
 /// Fields that decide how many packets a connection has.
 const SHAPE: [&str; 3] = ["traffic.mtu", "traffic.message-size", "traffic.num-msgs-per-qp"];
-/// Fields that decide which connections there are and what they carry.
+/// Fields that decide the connections and their traffic.
 const LOAD: [&str; 2] = ["traffic.num-connections", "traffic.rdma-verb"];
 
 pub(super) fn check(config: &TestConfig, check: &mut Check) {

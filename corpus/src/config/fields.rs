@@ -1,7 +1,7 @@
 //! The numeric fields of a test configuration: one entry each, read by the file readers, the
 //! checker, the property-test generator and the test that keeps `docs/test-config.md` honest.
 
-/// A whole-number field: its key, its bounds (both inclusive) and why they are what they are.
+/// A whole-number field: its key, its bounds (both inclusive) and the reason for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntField {
     /// Key in TOML (and, where Lumina has the field, in its YAML).

@@ -1,4 +1,4 @@
-//! The genome: what one test is.
+//! The genome: the configuration of one test.
 
 mod event;
 pub mod fields;
@@ -18,10 +18,10 @@ pub use traffic::{IterMode, Load, Mtu, Traffic, Verb};
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// A test: two hosts, the traffic between them and what the injector does to it.
+/// A test: two hosts, the traffic between them and the injector's actions on it.
 ///
-/// Plain data, cheap to clone and to edit. Editing can make it contradict itself;
-/// [`TestConfig::violations`] says how. What comes out of a file has none.
+/// Plain data, cheap to clone and to edit. Editing can make it contradict itself; [`TestConfig::violations`]
+/// lists the contradictions. A configuration from a file has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestConfig {
     /// The host that posts the requests.

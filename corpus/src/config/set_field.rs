@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct SetField {
     /// Field that is rewritten.
     pub field: HeaderField,
-    /// The new value, or what is added to the old one; see [`HeaderField::is_added`] and [`HeaderField::largest`].
+    /// The new value, or the summand of the old one; see [`HeaderField::is_added`] and
+    /// [`HeaderField::largest`].
     pub value: u64,
 }
 
@@ -28,7 +29,7 @@ impl SetField {
 pub enum HeaderField {
     /// MigReq of the BTH.
     MigReq,
-    /// Opcode of the BTH; the headers behind it stay what they are.
+    /// Opcode of the BTH; the headers behind it stay unchanged.
     Opcode,
     /// PSN of the BTH.
     Psn,

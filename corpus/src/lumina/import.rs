@@ -1,4 +1,4 @@
-//! The whole file, and what it shares between its sections.
+//! The whole file, and the names that its sections share.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub struct Imported {
     pub notes: Vec<ImportNote>,
 }
 
-/// Sections and keys that say where the published tool works, not what it tests.
+/// Sections and keys that say where the published tool works, not which test it runs.
 const IGNORED: &[(&str, &str)] = &[
     ("local-workspace", "a folder of the published orchestrator"),
     ("result-path", "results go where the command line says"),
@@ -63,8 +63,8 @@ impl Importer<'_> {
     }
 }
 
-/// Reads a configuration from a Lumina YAML file. `file` names the text in messages; `dialect`
-/// overrules what the keys say.
+/// Reads a configuration from a Lumina YAML file. `file` names the text in messages; `dialect` overrules the
+/// keys.
 ///
 /// # Errors
 /// Everything that is wrong with the text, at once; see [`crate::from_toml`].
@@ -98,7 +98,7 @@ fn read(
     }
     for role in Role::ALL {
         if !root.has(role.name()) {
-            // The listings of the paper are snippets: what they leave out must not collide.
+            // The listings of the paper are snippets: the addresses that they leave out must not collide.
             let taken: Vec<Cidr> = config.host(role.peer()).ip_list.clone();
             let free = Role::ALL
                 .map(default_address)

@@ -160,7 +160,7 @@ fn classes(dscps: &[u8], refused: bool) -> TrafficClass {
     }
 }
 
-/// Replaces what the published tool tolerates and our rules do not by what means the same.
+/// Replaces values that the published tool tolerates and our rules reject by equivalent ones.
 fn settle(section: &Section<'_>, traffic: &mut Traffic, importer: &mut Importer<'_>) {
     if traffic.barrier_sync && traffic.load.connections() == 1 {
         traffic.barrier_sync = false;

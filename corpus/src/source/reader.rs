@@ -1,4 +1,4 @@
-//! The typed reader: asks a tree for fields, and collects what is wrong instead of stopping.
+//! The typed reader: asks a tree for fields, and collects errors instead of stopping.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use crate::{
 /// Names of an enumeration in files.
 pub(crate) type Names<T> = [(&'static str, T)];
 
-/// Problems that are kept until they are sorted by place; many times what is reported, and far less
+/// Problems that are kept until they are sorted by place; many times as many as are reported, and far fewer
 /// than a hostile file can have.
 const MAX_FINDINGS: usize = 10_000;
 

@@ -16,8 +16,8 @@ const MAX_ALIASES: usize = 64;
 
 pub(super) fn parse(text: &str) -> Result<Node, Finding> {
     let options = serde_saphyr::options! {
-        // `no`, `off`, `012` stay text here, and the reader asks what was meant: YAML 1.1 tools
-        // (the published Lumina among them) and YAML 1.2 tools read them differently.
+        // `no`, `off`, `012` stay text here, and the reader asks for the meaning: YAML 1.1 tools (the
+        // published Lumina among them) and YAML 1.2 tools read them differently.
         strict_booleans: true,
         legacy_octal_numbers: false,
         merge_keys: serde_saphyr::MergeKeyPolicy::Error,

@@ -36,7 +36,7 @@ struct Place {
 pub enum Condition {
     /// Closed, and unchanged since.
     Closed,
-    /// Its process ended without closing it. What it had handed to the system is there.
+    /// Its process ended without closing it. All records that it had handed to the system are there.
     Interrupted,
     /// Not as it was closed: something else has written to it, or the disk has not kept it.
     Changed,
@@ -139,7 +139,7 @@ impl Archive {
         Ok(archive)
     }
 
-    /// Leaves out what is no longer wanted, and counts what is missing.
+    /// Leaves out records that are no longer wanted, and counts missing ones.
     fn settle(&mut self, seal: Option<Seal>) {
         let newest = self.places.values().map(|place| place.step).max().unwrap_or(0);
         let stated = self.places.get(&RecordKey::State).map_or(0, |place| place.step);
@@ -312,8 +312,8 @@ impl Steps {
         }
     }
 
-    /// The last step that is whole, as all before it are. What comes later is a step that was being written when its
-    /// process died: a later one may be on the disk before an earlier one.
+    /// The last step that is whole, as all before it are. A step behind it was being written when its process
+    /// died: a later one may be on the disk before an earlier one.
     fn whole(&self) -> u64 {
         let mut whole = self.flushed;
         while let Some((parts, seen)) = self.later.get(&(whole + 1)) {

@@ -170,7 +170,7 @@ impl Database {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        // What was reserved beyond the end is given back.
+        // Space reserved beyond the end is released.
         self.log
             .metadata()
             .and_then(|metadata| self.log.set_len(metadata.len()))

@@ -18,7 +18,7 @@ pub enum StoreError {
         /// Error of the operating system.
         source: io::Error,
     },
-    /// The file system is full, or a quota is used up. Nothing was written; what was written before is whole.
+    /// The file system is full, or a quota is used up. Nothing was written; records written before are whole.
     #[error(
         "{}: no space left on the disk; free some and go on: everything up to here is kept",
         path.display()
@@ -67,7 +67,7 @@ pub enum StoreError {
         /// Why.
         reason: String,
     },
-    /// A record is not what was written, or the database does not go on.
+    /// A record differs from the written one, or the database does not continue.
     #[error("{}: {reason}; `lumina-fuzz corpus check` says what of it can be read", path.display())]
     Damaged {
         /// The file or folder.
@@ -118,7 +118,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
 }
 
-/// Says what was being done to which file.
+/// Adds the operation and the file to an error.
 pub(super) trait Context<T> {
     fn context(self, path: &Path, what: &'static str) -> Result<T, StoreError>;
 }

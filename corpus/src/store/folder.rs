@@ -1,4 +1,4 @@
-//! The folder of a corpus: what lies where, who has it open, and how a database takes the place of another.
+//! The folder of a corpus: its files, its lock, and the replacement of one database by another.
 //!
 //! ```text
 //! LOCK            locked while a process has the corpus open
@@ -24,7 +24,7 @@ pub(super) struct Lock(File);
 impl Drop for Lock {
     /// Closing the file would not do: a process that is being started holds a copy of it for a moment.
     fn drop(&mut self) {
-        // What cannot be unlocked is unlocked when it is closed.
+        // A lock that cannot be released is released when the file is closed.
         let _ = self.0.unlock();
     }
 }
@@ -113,8 +113,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Makes a new database of what can be read of the old one, which is set aside if it was damaged: then the result
-    /// is where. Until the very end the old one stays where it is.
+    /// Makes a new database of the readable records of the old one, which is set aside if it was damaged:
+    /// returns its new place. Until the very end the old one stays where it is.
     pub(super) fn mend(&self, archive: &Archive) -> Result<Option<PathBuf>, StoreError> {
         let [database, new, old] = ["db", "db.new", "db.old"].map(|name| self.path.join(name));
         if let Err(error) = rebuild(archive, &new) {

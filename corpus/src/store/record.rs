@@ -1,8 +1,8 @@
 //! Records as written: each in a frame that can be found and trusted without the database around it.
 //!
-//! A frame is [`MAGIC`], the schema, the length and the CRC-32 of what follows, and a [`Framed`] in postcard. The
-//! database holds frames as its values, unchanged and in one piece, so that a scan of its files finds every record
-//! that is still there.
+//! A frame is [`MAGIC`], the schema, the length and the CRC-32 of its payload, and a [`Framed`] in postcard.
+//! The database holds frames as its values, unchanged and in one piece, so that a scan of its files finds
+//! every record that is still there.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::evaluation::{Evaluation, FindingRecord, Key};
 pub(super) const SCHEMA: u8 = 2;
 /// Begins every frame.
 pub(super) const MAGIC: &[u8] = b"LuFzRec";
-/// Bytes before what is checked: the magic, the schema, length and CRC-32 (little-endian).
+/// Bytes before the checked payload: the magic, the schema, length and CRC-32 (little-endian).
 pub(super) const HEADER: usize = MAGIC.len() + 1 + 4 + 4;
 /// Upper bound on a frame. A test's file has at most 1 MiB, and a finding holds two tests and its evidence.
 pub(super) const MAX_FRAME: usize = 16 << 20;

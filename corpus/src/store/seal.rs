@@ -1,4 +1,4 @@
-//! The seal of a database folder: whether it was closed as it should be, and what it was then.
+//! The seal of a database folder: tells if it was closed properly, and its state then.
 //!
 //! sled may panic, hang or fill the memory on files that are not as it left them. It never sees such files: a folder
 //! is opened only if its seal fits, and else scanned for records (see the `archive` module).

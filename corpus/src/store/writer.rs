@@ -7,7 +7,7 @@ use super::database::Database;
 use super::error::StoreError;
 use super::record::{Framed, MAX_FRAME, Record, RecordKey, State};
 
-/// An open database, and what has been written to it.
+/// An open database, and the records written to it.
 pub(super) struct Writer {
     /// None once it is closed.
     database: Option<Database>,

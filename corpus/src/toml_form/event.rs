@@ -52,7 +52,7 @@ pub(super) fn read(mut section: Section<'_>, r: &mut Reader<'_>) -> Option<Event
 /// Reports a key that has to be there.
 fn missing(section: &Section<'_>, key: &str, help: &str, r: &mut Reader<'_>) {
     if section.has_slip_for(key, KEYS) {
-        // The slip will be reported, with what was meant.
+        // The slip will be reported, with the word that was meant.
         r.mark_refused(section.path());
         return;
     }

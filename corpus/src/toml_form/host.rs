@@ -54,7 +54,7 @@ pub(crate) fn ip_list(node: &Node, path: &str, r: &mut Reader<'_>) -> Vec<Cidr> 
         }
     }
     if addresses.len() < items.len() {
-        // Their number and order are not what the file says.
+        // Their number and order differ from the file's.
         r.mark_refused(path);
     }
     addresses

@@ -73,7 +73,7 @@ pub enum ReadError {
 /// Captures as read: the trace, and the connections that a pcapng file names.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Captured {
-    /// The trace, what was left out of it, and damage.
+    /// The trace, the packets left out of it, and damage.
     pub traced: Traced,
     /// Connections from pcapng comments; empty where there are none.
     pub connections: Vec<Connection>,

@@ -67,7 +67,7 @@ fn read_records(
             Ok((record, tail)) => {
                 let fraction = (u64::from(record.ticks) * source.tick).min(LONGEST_FRACTION);
                 let stamp = Nanos(u64::from(record.seconds) * 1_000_000_000 + fraction);
-                // Some tools leave the original length at 0; no frame was shorter than what is there of it.
+                // Some tools leave the original length at 0; no frame was shorter than its captured part.
                 let wire_len = record.original_len.max(record.frame.len() as u32);
                 builder.push((source.file, packet), record.frame, wire_len, stamp, None);
                 rest = tail;
@@ -87,7 +87,7 @@ fn read_records(
     }
 }
 
-/// A packet record: its 16-byte header, and what was captured of the frame.
+/// A packet record: its 16-byte header, and the captured part of the frame.
 struct PacketRecord<'a> {
     seconds: u32,
     /// In the resolution of the file.
@@ -102,8 +102,8 @@ struct CutShort {
     have: usize,
 }
 
-/// The first record, and what follows it. The capture library has the same, but takes as long for it as all
-/// headers of the packet together take.
+/// The first record, and the bytes behind it. The capture library has the same, but takes as long for it as
+/// all headers of the packet together take.
 #[inline(always)]
 fn split_record(
     bytes: &[u8],

@@ -61,7 +61,7 @@ impl From<io::Error> for WriteError {
     }
 }
 
-/// An error of the capture library, of the kind of what the system said.
+/// An error of the capture library, of the kind of the system's error.
 fn io(error: &(dyn Error + 'static)) -> WriteError {
     let mut causes = std::iter::successors(Some(error), |error: &&(dyn Error + 'static)| (*error).source());
     let system = causes.find_map(|error| error.downcast_ref::<io::Error>());

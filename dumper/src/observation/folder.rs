@@ -6,12 +6,12 @@
 //! RESULT/<i>/switch-result/switch_state_snapshot.yml          packets per port
 //! RESULT/<i>/rdma-result/{requester,responder}_counter_{start,finish}.yml
 //! RESULT/<i>/rdma-result/completions.yml                      ours: completion of each message
-//! RESULT/<i>/rdma-result/deliveries.yml                       ours: what arrived in memory of each message
-//! RESULT/<i>/rdma-result/{requester,responder}_kernel.log     ours: what the host's kernel logged, as dmesg prints it
-//! RESULT/<i>/rdma-result/clock.yml                            ours: `emulated`, where times are those of an emulated machine
+//! RESULT/<i>/rdma-result/deliveries.yml                       ours: data found in memory for each message
+//! RESULT/<i>/rdma-result/{requester,responder}_kernel.log     ours: kernel log of the host, in dmesg's form
+//! RESULT/<i>/rdma-result/clock.yml                            ours: `emulated` for times of an emulated host
 //! ```
 //!
-//! Everything but the capture may be missing; what depends on it is then unknown.
+//! Every file but the capture may be missing; values that depend on it are then unknown.
 
 mod write;
 
@@ -92,7 +92,7 @@ pub enum FolderError {
         /// Names of its repetitions.
         repetitions: Vec<String>,
     },
-    /// A file does not say what it should.
+    /// A file has the wrong contents.
     #[error("{}: {reason}", path.display())]
     Content {
         /// The file.

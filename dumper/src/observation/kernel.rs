@@ -11,14 +11,14 @@ const TROUBLES: usize = 64;
 /// Calls of a trace that are kept.
 const FRAMES: usize = 64;
 
-/// Lines that a report may have; what comes later belongs to none.
+/// Lines that a report may have; further lines belong to no report.
 const REPORT: usize = 256;
 
 /// Kinds of trouble.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// The kernel met what it cannot go on from: a bad address, `BUG()`, an invalid instruction.
+    /// A fault from which the kernel cannot continue: a bad address, `BUG()`, an invalid instruction.
     Oops,
     /// The kernel gave up by itself.
     Panic,
@@ -40,7 +40,7 @@ pub enum Kind {
     AgentEnded,
     /// The host did not answer any more ([`SILENT`]).
     Silent,
-    /// The host's stack completed what was not posted ([`UNFOUNDED_COMPLETION`]).
+    /// The host's stack completed a request that was not posted ([`UNFOUNDED_COMPLETION`]).
     UnfoundedCompletion,
 }
 
@@ -50,10 +50,11 @@ pub const AGENT_ENDED: &str = "guest: agent ended with status ";
 /// Begins the line that a testbed adds to the log of a host which does not answer.
 pub const SILENT: &str = "testbed: no answer: ";
 
-/// Begins the lines that a testbed adds of what a host's agent reports.
+/// First word of the lines that a testbed adds for the reports of a host's agent.
 pub const AGENT: &str = "agent: ";
 
-/// Begins those of completions of nothing that was posted, of what had completed before, or out of their turn.
+/// First words of those about completions of requests that were not posted, that had completed before, or
+/// that were not next.
 pub const UNFOUNDED_COMPLETION: &str = "agent: unfounded completion: ";
 
 impl Kind {
@@ -191,7 +192,8 @@ impl Reader {
                     last.fatal = true;
                     return;
                 }
-                // The rest of a report that began with what was wrong: "BUG: …" or "kernel BUG at …", then "Oops: …".
+                // The rest of a report that began with the fault: "BUG: …" or "kernel BUG at …", then "Oops:
+                // …".
                 Kind::Oops if open && matches!(last.kind, Kind::Oops | Kind::Bug) && last.place.is_none() => {
                     last.kind = Kind::Oops;
                     return;
@@ -275,7 +277,7 @@ fn task_of_headline(text: &str) -> Option<(String, u32)> {
     Some((name.to_owned(), pid.parse().ok()?))
 }
 
-/// Takes what a line of a report adds.
+/// Adds the details in a line of a report.
 fn detail(trouble: &mut Trouble, text: &str) {
     if text.starts_with("CPU: ") {
         if let Some((task, release)) = context(text) {

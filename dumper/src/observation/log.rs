@@ -17,7 +17,7 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    /// A line; control characters in its text become spaces, and what is too long is cut.
+    /// A line; control characters in its text become spaces, and a text that is too long is cut.
     pub fn new(time_us: u64, text: &str) -> Self {
         let cut = text.floor_char_boundary(MAX_LINE_BYTES);
         let text = text[..cut].replace(char::is_control, " ");

@@ -10,14 +10,14 @@ use tempfile::NamedTempFile;
 /// ever sees half of it, and the former file stays if anything fails.
 ///
 /// # Errors
-/// Those of `fill`, and what the system says.
+/// Those of `fill`, and those of the system.
 pub fn write_whole<E: From<io::Error>>(
     path: &Path,
     fill: impl FnOnce(&mut BufWriter<&mut fs::File>) -> Result<(), E>,
 ) -> Result<(), E> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
-    // What a program's files usually have, less what the user's umask takes away.
+    // Usual permissions of a program's files, less those that the user's umask removes.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file: NamedTempFile = builder.tempfile_in(folder)?;

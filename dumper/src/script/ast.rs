@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{At, Name, Placed, Span, Window};
 use crate::observation::CompletionStatus;
 
-/// A packet script: one test with what is expected of it.
+/// A packet script: one test with its expected packets and results.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
     /// Name of the file, for messages; paths in the script are relative to its folder.
@@ -183,8 +183,8 @@ pub enum Action {
     },
 }
 
-/// Header fields that can be rewritten, with the largest operands. Those of test files; a script does with a packet
-/// what a test can.
+/// Header fields that can be rewritten, with the largest operands. Those of test files; a script has the same
+/// actions as a test.
 pub const SETTABLE: [(&str, u64); 15] = [
     ("mig-req", 1),
     ("opcode", 0xff),

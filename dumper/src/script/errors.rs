@@ -1,11 +1,11 @@
-//! Places in a script, and what is wrong there.
+//! Places in a script, and the errors there.
 
 use std::fmt;
 
 /// Most problems that are reported for one script; the others are counted.
 pub const MAX_PROBLEMS: usize = 100;
 
-/// A place in a script. All places are equal: where something stands is no part of what it says.
+/// A place in a script. All places are equal: the place is not part of a script's meaning.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct At {
     /// Line, from 1; 0 in a script that was not read from a text.
@@ -57,7 +57,7 @@ impl Problem {
 }
 
 /// Everything that is wrong with a script, in the order of its lines. `Display` is one line a problem:
-/// `file:line:column: what is wrong; what is allowed`.
+/// `file:line:column: error; allowed values`.
 #[derive(Clone, Debug)]
 pub struct ScriptErrors {
     /// Name of the file, as the caller gave it.
@@ -73,7 +73,7 @@ impl ScriptErrors {
     pub fn new(file: &str, mut problems: Vec<Problem>, unkept: usize) -> Self {
         let place = |problem: &Problem| (problem.at.line, problem.at.column);
         problems.sort_by_key(place);
-        // What is wrong with a setting of both hosts is wrong twice.
+        // An error in a setting of both hosts is found twice.
         problems.dedup_by(|a, b| place(a) == place(b) && a.message == b.message);
         let omitted = problems.len().saturating_sub(MAX_PROBLEMS) + unkept;
         problems.truncate(MAX_PROBLEMS);

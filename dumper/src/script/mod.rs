@@ -1,9 +1,9 @@
-//! Packet scripts: tests that read as packets. One file is one test: the traffic, the packets that are expected to
-//! enter the switch in order, what the injector does to them, and what must hold in the end.
+//! Packet scripts: tests that read as packets. One file is one test: the traffic, the packets that are
+//! expected to enter the switch in order, the injector's actions on them, and the expectations for the end.
 //!
-//! This is the language alone: a [`Script`], [`parse`], and `Display`, which writes a script so that it reads back
-//! the same. What a script means (a test configuration, and whether an observation fits) is the runner's matter.
-//! `docs/packet-scripts.md` is the description for users.
+//! This is the language alone: a [`Script`], [`parse`], and `Display`, which writes a script so that it reads
+//! back the same. The meaning of a script (a test configuration, and the comparison with an observation) is
+//! the runner's matter. `docs/packet-scripts.md` is the description for users.
 
 mod ast;
 mod errors;

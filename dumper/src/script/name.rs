@@ -1,4 +1,4 @@
-//! Names of packets: those of opcodes, and of acknowledgements by what they say.
+//! Names of packets: those of opcodes, and of acknowledgements by their syndrome.
 
 use std::fmt;
 

@@ -78,7 +78,7 @@ impl Span {
         self.unit == Unit::Timeout
     }
 
-    /// Reads a span; says what is wrong with it otherwise.
+    /// Reads a span; returns the error otherwise.
     pub(super) fn read(text: &str) -> Result<Self, &'static str> {
         let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
         let (number, unit) = text.split_at(digits);

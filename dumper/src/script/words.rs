@@ -57,13 +57,13 @@ impl<'a> Words<'a> {
         Some(word)
     }
 
-    /// The next word; `what` says what it is, and `help` what it may be, if it is missing.
+    /// The next word; `what` names it, and `help` lists its forms, if it is missing.
     pub(super) fn need(&mut self, what: &str, help: &str) -> Result<Word<'a>, Problem> {
         let end = self.rest().at;
         self.next().ok_or_else(|| Problem::new(end, format!("{what} is missing"), help))
     }
 
-    /// A number of `what` within bounds.
+    /// A number within bounds; `what` names it.
     pub(super) fn number(&mut self, what: &str, min: i64, max: i64) -> Result<Placed<i64>, Problem> {
         let word = self.need(&format!("the number after `{what}`"), &format!("allowed: {min} to {max}"))?;
         let value = number(word, what, min, max)?;
@@ -80,7 +80,7 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// One certain word; `help` says what it begins.
+    /// One certain word; `help` names the line that it begins.
     pub(super) fn keyword(&mut self, keyword: &str, help: &str) -> Result<(), Problem> {
         let word = self.need(&quoted(keyword), help)?;
         match word.value == keyword {

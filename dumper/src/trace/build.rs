@@ -51,7 +51,7 @@ pub struct Skipped {
     pub errors: Vec<PacketError>,
 }
 
-/// A place where a capture file itself is damaged; what came before it was read.
+/// A place where a capture file itself is damaged; the packets before it were read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Damage {
     /// Capture file, as the caller numbered it.
@@ -62,7 +62,7 @@ pub struct Damage {
     pub reason: String,
 }
 
-/// A trace with what could not be part of it.
+/// A trace with the packets that could not be part of it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Traced {
     /// The trace.
@@ -260,7 +260,7 @@ impl TraceBuilder {
         }
     }
 
-    /// Adds what the rarer extension headers say, and how the packet left, to the last record.
+    /// Adds the rarer extension headers, and the packet's exit, to the last record.
     #[inline(never)]
     fn add_rare(&mut self, layout: &Layout<'_>, exit: Option<Exit>) {
         let Some(record) = self.trace.records.last_mut() else { return };

@@ -12,7 +12,7 @@ use crate::wire::{AtomicAckEthRepr, AtomicEthRepr, DethRepr};
 /// First bytes of the hashed input. The number in them changes whenever the bytes of a trace do.
 const HEADLINE: &[u8] = b"lumina-fuzz trace 1\n";
 
-/// SHA-256 over what a trace says. `Display` is hexadecimal, all of it or (`{:.16}`) the first digits.
+/// SHA-256 over the contents of a trace. `Display` is hexadecimal, all of it or (`{:.16}`) the first digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Digest(pub [u8; 32]);
 
@@ -29,10 +29,10 @@ impl Serialize for Digest {
 }
 
 impl Trace {
-    /// The digest of everything that the trace says of its packets, in order: every field, the flow, the rare headers,
-    /// how it left. Flows count by what they are, not by their place in the list of flows.
+    /// The digest of all packets of the trace, in order: every field, the flow, the rare headers, the exit.
+    /// Flows count by their fields, not by their place in the list of flows.
     ///
-    /// Traces that say the same have the same digest, whether they were simulated or read from a file.
+    /// Equal traces have the same digest, simulated or read from a file.
     pub fn digest(&self) -> Digest {
         let mut hasher = Hasher(Sha256::new());
         hasher.bytes(HEADLINE);
@@ -52,7 +52,8 @@ impl Trace {
 }
 
 /// Structures are taken apart field by field, so that a new field cannot be forgotten here. Numbers are
-/// big-endian, in their own width; what may be absent, or has several forms, begins with a byte that tells.
+/// big-endian, in their own width; a value that may be absent, or has several forms, begins with a byte that
+/// tells.
 struct Hasher(Sha256);
 
 impl Hasher {

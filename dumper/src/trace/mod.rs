@@ -144,7 +144,7 @@ impl Trace {
         self.records.push(record);
     }
 
-    /// Appends a packet with what is rare about it.
+    /// Appends a packet with its rare data.
     pub fn push_with(&mut self, mut record: Record, extra: Extra) {
         self.extras.push(extra);
         record.extra = u32::try_from(self.extras.len()).expect("packets are counted in 31 bits");

@@ -33,7 +33,7 @@ pub mod flags {
 /// One packet as it entered the switch.
 ///
 /// 64 bytes, so that traces of millions of packets stay in memory. Fields that only some opcodes have are 0
-/// elsewhere; what is rare is in side tables of the trace ([`crate::Trace::exit`]).
+/// elsewhere; rare data is in side tables of the trace ([`crate::Trace::exit`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Record {
@@ -124,7 +124,7 @@ impl Record {
         Event::from_code(self.event)
     }
 
-    /// Notes what the injector did.
+    /// Sets the injector's action.
     pub fn set_event(&mut self, event: Event) {
         self.event = event.code();
     }

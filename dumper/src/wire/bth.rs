@@ -174,7 +174,7 @@ impl BthRepr {
         })
     }
 
-    /// Checks a header; see [`BthRepr::parse`] for what is refused.
+    /// Checks a header; see [`BthRepr::parse`] for the errors.
     #[inline(always)]
     pub(super) fn check(bytes: &[u8; Self::LEN]) -> Result<(), WireError> {
         match bytes[field::BITS] & 0x0f {

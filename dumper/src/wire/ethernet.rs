@@ -78,7 +78,7 @@ view! {
 }
 
 view! {
-    /// View of what follows a VLAN EtherType: tag control information and the inner EtherType, 4 bytes.
+    /// View of the bytes behind a VLAN EtherType: tag control information and the inner EtherType, 4 bytes.
     VlanTag, Layer::Vlan, 4
 }
 

@@ -244,7 +244,7 @@ impl FrameRepr {
             + icrc::LEN
     }
 
-    /// Writes the whole frame, ICRC included, in the place of what `out` held.
+    /// Writes the whole frame, ICRC included, in the place of the contents of `out`.
     ///
     /// # Errors
     /// When the packet is longer than an IP length field can say.

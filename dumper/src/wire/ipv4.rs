@@ -103,7 +103,7 @@ pub(super) struct Shape {
     pub(super) protocol: u8,
 }
 
-/// Checks a header; see [`Ipv4Repr::parse`] for what is refused.
+/// Checks a header; see [`Ipv4Repr::parse`] for the errors.
 #[inline(always)]
 pub(super) fn shape(bytes: &[u8; Ipv4Repr::LEN]) -> Result<Shape, WireError> {
     let error = |offset, reason| Err(WireError { layer: Layer::Ipv4, offset, reason });

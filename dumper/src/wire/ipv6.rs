@@ -28,9 +28,9 @@ pub struct Ipv6Repr {
     pub traffic_class: u8,
     /// Flow label, 20 bits.
     pub flow_label: u32,
-    /// Length of what follows the header, in bytes.
+    /// Length of the payload behind the header, in bytes.
     pub payload_length: u16,
-    /// Protocol of what follows; 17 is UDP.
+    /// Protocol of the payload; 17 is UDP.
     pub next_header: u8,
     /// Hop limit.
     pub hop_limit: u8,
@@ -90,7 +90,7 @@ pub(super) struct Shape {
     pub(super) next_header: u8,
 }
 
-/// Checks a header; see [`Ipv6Repr::parse`] for what is refused.
+/// Checks a header; see [`Ipv6Repr::parse`] for the errors.
 #[inline(always)]
 pub(super) fn shape(bytes: &[u8; Ipv6Repr::LEN]) -> Result<Shape, WireError> {
     let version = bytes[0] >> 4;

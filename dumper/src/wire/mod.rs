@@ -49,7 +49,7 @@ pub enum Ecn {
     Ect1,
     /// ECN-capable, 0b10.
     Ect0,
-    /// Congestion experienced, 0b11: what an injector or a congested queue sets.
+    /// Congestion experienced, 0b11: set by an injector or a congested queue.
     Ce,
 }
 

@@ -40,7 +40,7 @@ operators! {
 }
 
 impl Bench<'_> {
-    /// Changes what the traffic classes get.
+    /// Changes the shares of the traffic classes.
     fn shares(&mut self, change: impl FnOnce(&mut Self, &mut Vec<Share>)) -> Applied {
         let before = classes::shares(self.test);
         if before.is_empty() {

@@ -1,6 +1,7 @@
-//! Mends a test, so that it is valid and inside of a space. What is so already stays as it is; what an operator (or a
-//! parent from elsewhere) has broken is put right with little change: values become the nearest that are allowed, what
-//! makes a test too large shrinks, events move to packets that exist, and those that nothing can save go.
+//! Repairs a test, so that it is valid and inside of a space. Values that are so already stay as they are;
+//! values that an operator (or a parent from elsewhere) has broken are repaired with little change: they
+//! become the nearest allowed ones, a test that is too large shrinks, events move to packets that exist, and
+//! events without a packet are removed.
 
 mod addresses;
 mod events;

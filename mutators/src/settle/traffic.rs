@@ -85,8 +85,8 @@ fn over_cap(space: &Space, test: &TestConfig) -> bool {
     test.traffic.total_packets() > space.packet_cap.into()
 }
 
-/// Fewer messages, then smaller ones, then fewer connections, until the test is under the cap: the number of connections
-/// is what most bugs hang on, that of messages what fewest do.
+/// Fewer messages, then smaller ones, then fewer connections, until the test is under the cap: most bugs
+/// depend on the number of connections, fewest on that of messages.
 fn shrink(space: &Space, test: &mut TestConfig) {
     let cap = u64::from(space.packet_cap);
     let least_messages = space[Axis::Messages].at_least(space[Axis::TxDepth].smallest());

@@ -15,8 +15,8 @@ use crate::words;
 const ACKNOWLEDGED: &[u64] = &[words::WRITE, words::SEND, words::ALTERNATING, words::SPLIT];
 const READING: &[u64] = &[words::READ, words::ALTERNATING, words::SPLIT];
 
-/// A contradiction: the fields that it rests on, the first of them the one that it is reported for, what it is, and what
-/// to do.
+/// A contradiction: the fields that it rests on, the first of them the one that it is reported for, its
+/// description, and the remedy.
 struct Contradiction {
     axes: &'static [Axis],
     holds: fn(&Space) -> bool,

@@ -33,7 +33,7 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "malformed", text: include_str!("../../targets/malformed.toml") },
 ];
 
-/// A target with what it was made from.
+/// A target with its sources.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
     /// The target, every field of it.

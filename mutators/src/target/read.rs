@@ -54,7 +54,7 @@ pub(super) fn read(
     }
     let base = base(table.get_ref(), vocabulary, &mut report);
     let mut target = base.clone().unwrap_or_else(|| empty(vocabulary));
-    // What the base is called is not true of this one.
+    // The name of the base is not that of this target.
     stem.clone_into(&mut target.name);
     target.description.clear();
     let mut reader = Reader { report, target, vocabulary, spans: BTreeMap::new() };
@@ -282,7 +282,7 @@ pub(super) fn integer(value: &DeValue<'_>) -> Option<i64> {
     i64::from_str_radix(int.as_str(), int.radix()).ok()
 }
 
-/// A number of either kind; what does not fit is larger than any weight.
+/// A number of either kind; one that does not fit is larger than any weight.
 fn number(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Float(float) => Some(float.as_str().parse().unwrap_or(f64::INFINITY)),

@@ -1,4 +1,4 @@
-//! Targets as text, and what tells two of them apart.
+//! Targets as text, and the differences between two of them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -24,7 +24,7 @@ pub struct Line {
 pub struct Change {
     /// Section, if any, and key.
     pub path: String,
-    /// Value in the target that is the base, as in a file; none of what is not there.
+    /// Value in the target that is the base, as in a file; `None` if it is absent there.
     pub from: Option<String>,
     /// Value in the other.
     pub to: String,
@@ -84,7 +84,7 @@ impl Target {
         vec![Line { path: field.path.to_owned(), value, meaning: field.meaning }]
     }
 
-    /// The fields in which the target differs from `base`, but for what people call it.
+    /// The fields in which the target differs from `base`, but for name and description.
     pub fn changes_from(&self, base: &Self) -> Vec<Change> {
         let of_base: BTreeMap<String, String> =
             base.lines().into_iter().map(|line| (line.path, line.value)).collect();

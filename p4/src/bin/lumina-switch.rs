@@ -24,8 +24,8 @@ struct Arguments {
     /// unix:LOCAL:REMOTE is a pair of datagram sockets, one frame a datagram: the switch receives at LOCAL and sends to
     /// REMOTE. REMOTE need not be there yet, and may go and come back. if:NAME is a network interface; it must be
     /// promiscuous (`ip link set NAME promisc on`), must not merge frames (`ethtool -K NAME gro off lro off tso off gso
-    /// off`), and takes the capability CAP_NET_RAW. The system takes VLAN tags off what comes in there, so it leaves
-    /// without them.
+    /// off`), and takes the capability CAP_NET_RAW. The system removes VLAN tags of frames that come in
+    /// there, so they leave without them.
     #[arg(long = "port", value_name = "PORT", required = true)]
     ports: Vec<PortSpec>,
 

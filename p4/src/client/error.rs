@@ -1,4 +1,4 @@
-//! Why a switch did not do what it was asked.
+//! Failed requests to a switch.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tonic::{Code, Status};
 
 use crate::Address;
 
-/// A switch did not do what it was asked.
+/// A failed request to a switch.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("switch at {address}: {doing}: {why}")]
 pub struct SwitchError {
@@ -35,7 +35,7 @@ pub enum Why {
     /// The switch did not answer.
     #[error("it did not answer within {} s", .0.as_secs())]
     TimedOut(Duration),
-    /// The switch answered what cannot be understood.
+    /// The switch sent an answer that cannot be understood.
     #[error("it does not speak as lumina-switch does: {0}; are both of the same version?")]
     Protocol(String),
 }
@@ -43,7 +43,7 @@ pub enum Why {
 impl From<Status> for Why {
     fn from(status: Status) -> Self {
         match status.code() {
-            // What the transport makes of a connection that broke. A switch refuses with other codes.
+            // The transport's status of a connection that broke. A switch refuses with other codes.
             Code::Unavailable | Code::Cancelled => Self::Lost(chain(&status)),
             // A Write of which updates failed is Unknown as well, and then has details.
             Code::Unknown | Code::Internal if status.details().is_empty() => Self::Lost(chain(&status)),

@@ -1,4 +1,5 @@
-//! The orchestrator's side of a software switch: writes a test's tables over P4Runtime, and collects what was captured.
+//! The orchestrator's side of a software switch: writes a test's tables over P4Runtime, and collects the
+//! capture.
 
 mod captured;
 mod error;

@@ -1,7 +1,7 @@
 //! [`Tables`](crate::Tables) as entries of P4Runtime, both ways.
 //!
-//! [`schema`] says which tables there are, with which fields: the P4Info. An entry is a row of numbers (`row`) that mean
-//! something (`item`), and a [`Store`] keeps what a controller has written.
+//! [`schema`] lists the tables with their fields: the P4Info. An entry is a row of numbers (`row`) with a
+//! meaning (`item`), and a [`Store`] keeps the entries that a controller has written.
 
 mod info;
 mod item;

@@ -1,4 +1,4 @@
-//! An entry of a table with its numbers, and what is wrong with one.
+//! An entry of a table with its numbers, and the errors in one.
 
 use tonic::Code;
 

@@ -79,7 +79,7 @@ pub static SET_FLOW: Action = Action {
     doc: "the packet is of this flow, whose registers begin so",
 };
 
-/// Does what an event says.
+/// Performs the actions of an event.
 pub static INJECT: Action = Action {
     id: 0x0100_0002,
     name: "ingress.inject",

@@ -24,7 +24,7 @@ pub struct Store {
 type Undo = (ItemKey, Option<ItemValue>);
 
 impl Store {
-    /// Applies updates one after the other and says what became of each. Where `all_or_none` is asked for and one
+    /// Applies updates one after the other and returns the result of each. If `all_or_none` is true and one
     /// fails, none is applied.
     pub fn write(&mut self, updates: &[Update], all_or_none: bool) -> Vec<Result<(), Refusal>> {
         let mut undo = Vec::new();

@@ -1,7 +1,7 @@
 //! Effect of actions on the bytes of a real RoCEv2 frame, and the making of its mirrored copy.
 //!
-//! Frames come from hosts under test and may be anything: every access is checked, and a frame that does not have what
-//! is to be changed passes as it came.
+//! Frames come from hosts under test and may be anything: every access is checked, and a frame without the
+//! field to change passes unchanged.
 
 mod field;
 mod layout;

@@ -19,7 +19,7 @@ use crate::switch::Shared;
 /// To a client's stream.
 pub(super) type Outlet = Sender<Result<StreamMessageResponse, Status>>;
 
-/// A switch and what controllers have asked of it. Clones share it.
+/// A switch and the requests of controllers to it. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Control {
     pub(super) switch: Shared,

@@ -27,7 +27,8 @@ const API_VERSION: &str = "1.3.0";
 const READ_CHUNK: usize = 2_000;
 /// Entities that one Read may ask for: each is answered by itself, and may be as small as four bytes.
 const MAX_READ: usize = 1_000;
-/// Bytes of what a refused Write says of each update: it travels in a header, for which clients have 16 KB, half as long again.
+/// Bytes of a refused Write's report on each update: it travels in a header, for which clients have 16 KB,
+/// half as long again.
 const MAX_DETAILS: usize = 6 * 1024;
 /// Messages that wait for a client to read them.
 const STREAM_ROOM: usize = 16;
@@ -191,8 +192,8 @@ fn read_entries(pipeline: &Pipeline, wanted: &TableEntry) -> Result<Parts, Refus
     })))
 }
 
-/// The status of a Write of which updates failed: it says what became of each (specification, clause 12.3), or, where that
-/// has no room, of the first that failed.
+/// The status of a Write of which updates failed: it has the result of each (specification, clause 12.3), or,
+/// where there is no room, of the first that failed.
 fn failed_updates(results: &[Result<(), Refusal>]) -> Status {
     let errors = results.iter().map(|result| match result {
         Ok(()) => Error { canonical_code: Code::Ok.into(), ..Error::default() },

@@ -39,7 +39,7 @@ pub struct Left {
     pub time: Nanos,
     /// Number of copies.
     pub copies: u8,
-    /// The frame, where it differs from what entered.
+    /// The frame as it left, where it differs from the frame that entered.
     pub frame: Option<Frame>,
 }
 

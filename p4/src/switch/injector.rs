@@ -1,4 +1,4 @@
-//! The pipeline over real packets: their bytes, what is held of them, and the capture.
+//! The pipeline over real packets: their bytes, the held packets, and the capture.
 
 use std::collections::BTreeMap;
 
@@ -166,8 +166,8 @@ impl Injector {
         }
     }
 
-    /// A time at or after now: a nanosecond after the last packet left that an event hit, as the order of those that leave at
-    /// once, and of what enters behind them, is to be seen in the trace.
+    /// A time at or after now: a nanosecond after the last packet left that an event matched, as the trace
+    /// must show the order of the packets that leave at once, and of those that enter behind them.
     fn behind_the_last(&self, now: Nanos) -> Nanos {
         now.max(self.left + Nanos(1))
     }

@@ -194,7 +194,7 @@ impl Switch {
         self.injector.as_ref()?.next_timeout()
     }
 
-    /// Sends what is due.
+    /// Sends the packets that are due.
     pub fn handle_timeout(&mut self, now: Nanos, out: &mut Vec<Departure>) {
         if let Some(injector) = &mut self.injector {
             injector.handle_timeout(now, out);

@@ -36,7 +36,7 @@ pub enum WriteFolderError {
         /// Why not.
         source: WriteError,
     },
-    /// The layout names what the observation does not know.
+    /// The layout needs a value that the observation does not have.
     #[error("a result folder names the {what} of every connection, and connection {connection} has none")]
     Unknown {
         /// Number of the connection, from 1.

@@ -12,7 +12,7 @@ use super::{
     ScriptErrors, Setting, Step,
 };
 
-/// Most bytes of a script: what its lines become takes about ten times as much memory.
+/// Most bytes of a script: its parsed lines take about ten times as much memory.
 pub const MAX_BYTES: usize = 4 << 20;
 
 /// Most packet lines of a script. Nobody reads more, and longer recordings end with `...`.
@@ -45,7 +45,7 @@ struct Parser {
     prose: Vec<String>,
     body: bool,
     settings: Vec<Setting>,
-    /// Lines of the settings, by what they set.
+    /// Lines of the settings, by scope and key.
     set: BTreeMap<(Scope, String), u32>,
     post: Option<Post>,
     injections: Vec<Injection>,

@@ -193,7 +193,7 @@ impl Port {
         self.queue.push(frame)
     }
 
-    /// Sends what is queued, as far as the receiver takes it.
+    /// Sends the queued frames, as far as the receiver takes them.
     pub(super) fn flush(&mut self, now: Nanos) -> (usize, Losses) {
         let (mut sent, mut losses) = (0, Losses::default());
         self.waits = None;

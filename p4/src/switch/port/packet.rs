@@ -10,7 +10,7 @@ use nix::sys::socket::{AddressFamily, LinkAddr, SockFlag, SockProtocol, SockType
 
 use super::{Batch, Losses, OpenError, PortSpec, Sent, batch};
 
-/// Bytes of frames that may wait to be taken in: what 10 Gbit/s bring in 50 ms.
+/// Bytes of frames that may wait to be taken in: the frames of 50 ms at 10 Gbit/s.
 const WAITING: usize = 64 << 20;
 
 pub(super) struct PacketLink {
@@ -35,7 +35,7 @@ impl PacketLink {
         let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
         let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll)
             .map_err(system("a packet socket cannot be opened (it takes the capability CAP_NET_RAW)"))?;
-        // Beyond what the system lets everybody have where that is allowed, else as much as it lets.
+        // Beyond the system's default limit where that is allowed, else up to it.
         setsockopt(&socket, RcvBufForce, &WAITING)
             .or_else(|_| setsockopt(&socket, RcvBuf, &WAITING))
             .map_err(system("the packet socket cannot be given room for frames"))?;
