@@ -83,7 +83,8 @@ fn guest_named(nic: &str) -> Option<Kernel> {
     nic.strip_prefix(GUEST)?.parse().ok()
 }
 
-/// The kernel of a guest that a file stands for; what is no such file is a profile, or will be complained of as one.
+/// The kernel of a guest that a file stands for; any other file is a profile, or will be reported as a bad
+/// one.
 fn guest_in(path: &Path) -> Option<Kernel> {
     let is_file = path.extension().is_some_and(|extension| extension == "toml") && path.is_file();
     let text = corpus::read_text(path).ok().filter(|_| is_file)?;

@@ -11,15 +11,15 @@ pub trait Testbed {
     /// Runs one test and returns its observation.
     ///
     /// # Errors
-    /// See [`TestbedError`]. A test that ends in an error of a QP is no error here, nor is a host that crashes: that is
-    /// what was observed, with what the host's kernel last said in its log.
+    /// See [`TestbedError`]. A test that ends in an error of a QP, or in the crash of a host, is not an error
+    /// here: that is the observation, with the last lines of the host's kernel in its log.
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError>;
 }
 
 /// Why a test could not be run to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
-    /// The configuration contradicts itself or asks for what no testbed has.
+    /// The configuration contradicts itself, or no testbed can run it.
     #[error("the test cannot be run: {0}")]
     Config(String),
     /// A NIC profile could not be loaded.
@@ -31,8 +31,9 @@ pub enum TestbedError {
         /// Packets in the trace by then.
         packets: usize,
     },
-    /// The target did not do what a test takes: a host that does not come up or answer, though its kernel says nothing of
-    /// a crash. Running the test again may help, and tells whether the target does this each time.
+    /// The target failed in the test's preparation or end: a host that does not come up or answer, without a
+    /// report of a crash by its kernel. Running the test again may help, and tells if the target does this
+    /// each time.
     #[error("the target failed: {0}")]
     Target(String),
     /// The test did not end in its time.

@@ -2,7 +2,7 @@
 
 use corpus::Traffic;
 
-/// Lists in which a message may stand once: completions, what is outstanding, deliveries.
+/// Lists in which a message may stand once: completions, outstanding requests, deliveries.
 const LISTS: u64 = 3;
 
 /// Events that name no message, and more.

@@ -1,4 +1,4 @@
-//! Between the protocol's messages and what the rest of the program speaks of.
+//! Conversions between the protocol's messages and the types of the rest of the program.
 
 use corpus::Role;
 use dumper::observation::{CompletionStatus, Counters};

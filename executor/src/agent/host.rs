@@ -40,7 +40,7 @@ impl Host {
         Self { options, verbs: Verbs::load().map_err(|error| error.to_string()) }
     }
 
-    /// Devices that tests may use, or why there is none and what to do.
+    /// Devices that tests may use, or the reason why there is none and the remedy.
     pub(super) fn devices(&self) -> Result<(DeviceList, Vec<String>), String> {
         let verbs = self.verbs.as_ref().map_err(Clone::clone)?;
         let list = verbs.devices().map_err(|error| error.to_string())?;
@@ -86,7 +86,7 @@ impl Host {
         if asked <= unused / 2 { self.options.max_memory } else { self.max_memory() }
     }
 
-    /// Most bytes of message memory that a test may have now: no more than half of what is free.
+    /// Most bytes of message memory that a test may have now: no more than half of the free memory.
     pub(super) fn max_memory(&self) -> u64 {
         let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let available = available_bytes(&text).unwrap_or(u64::MAX);

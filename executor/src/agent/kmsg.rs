@@ -90,7 +90,7 @@ impl KernelLog {
     }
 }
 
-/// Why the log cannot be read, and what to do.
+/// The reason why the log cannot be read, and the remedy.
 pub(super) fn advice(error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::PermissionDenied => {
@@ -110,7 +110,7 @@ fn parse(record: &str) -> Option<KernelLogLine> {
     Some(KernelLogLine { level: (priority & 7) as u32, sequence, at_us, text, after_gap: false })
 }
 
-/// Undoes the kernel's `\xNN`; what is no text then is marked as such.
+/// Undoes the kernel's `\xNN`; bytes that are not text then are marked.
 fn unescape(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text);
     while let Some((before, after)) = rest.split_once("\\x") {

@@ -1,4 +1,4 @@
-//! The memory of a test's messages: where each lies, what the sender has in it, what the receiver found.
+//! The memory of a test's messages: place, data of the sender, data found by the receiver.
 
 use std::ops::Range;
 
@@ -65,18 +65,18 @@ impl Layout {
         start..start + self.size
     }
 
-    /// Writes what the sender of a message has in memory.
+    /// Writes the sender's data of a message.
     pub(super) fn fill_sender(&self, memory: &mut Mr, connection: u32, message: u32) {
         self.fill(memory, connection, message, 0);
     }
 
-    /// Writes what the receiver of a message has before it arrives: the complement of what will arrive, so that every
-    /// byte tells whether it was written.
+    /// Writes the receiver's memory of a message before it arrives: the complement of the message, so that
+    /// every byte tells if it was written.
     pub(super) fn fill_receiver(&self, memory: &mut Mr, connection: u32, message: u32) {
         self.fill(memory, connection, message, u64::MAX);
     }
 
-    /// Fills a message, and what lies between it and the next one.
+    /// Fills a message, and the bytes between it and the next one.
     fn fill(&self, memory: &mut Mr, connection: u32, message: u32, flip: u64) {
         let (start, pattern) =
             (self.message(connection, message).start, Pattern::new(self.seed, connection, message));
@@ -89,7 +89,7 @@ impl Layout {
         }
     }
 
-    /// Compares what the receiver of a message has in memory with what was there, and with what the sender has.
+    /// Compares the receiver's memory of a message with its former contents, and with the sender's data.
     pub(super) fn verify(&self, memory: &Mr, connection: u32, message: u32) -> Content {
         let (range, pattern) =
             (self.message(connection, message), Pattern::new(self.seed, connection, message));
@@ -114,7 +114,7 @@ impl Layout {
 }
 
 impl Content {
-    /// Compares bytes of the receiver's memory with the sender's. What was there is the complement.
+    /// Compares bytes of the receiver's memory with the sender's. The former contents are the complement.
     fn add(&mut self, expected: &[u8], found: &[u8]) {
         if expected == found {
             self.bytes += found.len() as u64;

@@ -21,8 +21,8 @@ pub(super) fn sends_of(config: &TestConfig, connection: u32) -> u32 {
     (0..traffic.num_msgs_per_qp).filter(is_send).count() as u32
 }
 
-/// Refuses a test that the device, its port, or the memory cannot take. What is wrong names the field of the test, the
-/// limit, and what to do.
+/// Refuses a test that the device, its port, or the memory cannot take. The error names the field of the
+/// test, the limit, and the remedy.
 pub(super) fn check(
     config: &TestConfig,
     role: Role,

@@ -85,12 +85,12 @@ pub(super) fn available(netdev: &Path) -> Vec<Parameter> {
 /// Former values of the parameters that were set, restored on drop.
 #[derive(Debug, Default)]
 pub(super) struct Applied {
-    /// Files and what they held, in the order in which they were written.
+    /// Files and their former contents, in the order in which they were written.
     previous: Vec<(PathBuf, String)>,
 }
 
 impl Applied {
-    /// Sets a host's parameters at a network device; what became of each.
+    /// Sets a host's parameters at a network device; returns the outcome of each.
     pub(super) fn new(host: &Host, netdev: &Path) -> (Self, Vec<Parameter>) {
         let mut applied = Self::default();
         let mut report: Vec<_> = KNOBS.iter().map(|knob| applied.apply(knob, &host.roce, netdev)).collect();

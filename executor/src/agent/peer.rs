@@ -1,4 +1,4 @@
-//! An agent as its client sees it: how long it may take, and what its silence and its refusals mean.
+//! An agent as its client sees it: its time limits, and the meaning of its silence and its refusals.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub enum AgentError {
         /// Reason.
         reason: String,
     },
-    /// It will not do what it was asked.
+    /// It refuses the request.
     #[error("the agent at {agent} refuses: {reason}")]
     Refused {
         /// Its address.
@@ -42,7 +42,7 @@ pub enum AgentError {
         /// Its words.
         reason: String,
     },
-    /// It failed at what it should be able to do.
+    /// It failed at a request that it should be able to carry out.
     #[error("the agent at {agent} failed: {reason}")]
     Failed {
         /// Its address.
@@ -60,7 +60,7 @@ pub enum AgentError {
         /// Time until the caller gave up.
         after: Duration,
     },
-    /// It says what makes no sense at this moment: it is of another version, or no agent.
+    /// Its answer makes no sense at this moment: it is of another version, or no agent.
     #[error("the agent at {agent} answered to {asked} with {what}; is it of another version?")]
     Unexpected {
         /// Its address.

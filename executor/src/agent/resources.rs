@@ -47,7 +47,7 @@ pub(super) fn gids_of(
     addresses.iter().take(used).map(|cidr| gid_of(cidr.addr)).collect()
 }
 
-/// Memory for all messages, filled with what each side has before anything is sent.
+/// Memory for all messages, filled with the data of each side before anything is sent.
 pub(super) fn memory_of(config: &TestConfig, role: Role, layout: &Layout, pd: &Rc<Pd>) -> Result<Mr, Status> {
     let bytes = usize::try_from(layout.bytes()).map_err(cannot)?;
     let mut memory = Mr::new(pd, bytes, access_of(config, role)).map_err(|error| {

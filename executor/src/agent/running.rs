@@ -94,7 +94,7 @@ pub struct Finished {
     pub counters: Counters,
     /// Errors that its stack reported beside completions.
     pub errors: Vec<HostError>,
-    /// Goodput of what it posted, in bits per second; none where nothing completed.
+    /// Goodput of the requests that it posted, in bits per second; `None` where nothing completed.
     pub goodput: Option<f64>,
     /// Completions that came after the deadline.
     pub late: Vec<Completion>,
@@ -210,7 +210,8 @@ impl RunningTest {
         }
     }
 
-    /// Starts the traffic: the responder's side first. After the deadline a requester says what is outstanding.
+    /// Starts the traffic: the responder's side first. After the deadline a requester lists its outstanding
+    /// requests.
     ///
     /// # Errors
     /// See [`AgentError`].

@@ -1,4 +1,4 @@
-//! The service: who may have a test, and what else is asked of a host.
+//! The service: the owner of a test, and the other requests to a host.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::os::unix::net::UnixStream;

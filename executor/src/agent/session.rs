@@ -83,18 +83,18 @@ impl Steps {
         }
     }
 
-    /// Takes what made `wake` readable; the steps themselves stay.
+    /// Takes the bytes that made `wake` readable; the steps themselves stay.
     pub(super) fn clear_wake(&mut self) {
         let mut bytes = [0; 64];
         while self.wake.read(&mut bytes).is_ok_and(|read| read > 0) {}
     }
 }
 
-/// Where the thread says what it has done.
+/// Channel for the reports of the thread.
 pub(super) struct Out(mpsc::Sender<Result<Event, Status>>);
 
 impl Out {
-    /// Says something, waiting until the client has taken what was said before.
+    /// Sends a report, waiting until the client has taken the one before.
     pub(super) fn say(&self, said: Said) -> Result<(), End> {
         self.0.blocking_send(Ok(Event { event: Some(said) })).map_err(|_| End::Lost)
     }

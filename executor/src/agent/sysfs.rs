@@ -61,7 +61,7 @@ pub(super) struct CounterFiles {
 type CounterFile = (String, File);
 
 impl CounterFiles {
-    /// Those of a port's folder and of a network device, and what they hold.
+    /// Opens those of a port's folder and of a network device, and reads their values.
     pub(super) fn open(port: &Path, interface: Option<String>) -> (Self, Counters) {
         let (port_files, port_counters) = open(&port.join("counters"));
         let (hw, hw_counters) = open(&port.join("hw_counters"));

@@ -31,7 +31,7 @@ const MAX_ERRORS: usize = 256;
 
 /// DSCP of traffic class c is 8 c, its class selector (RFC 2474); two bits of ECN follow it.
 const CLASS_SHIFT: u32 = 5;
-/// ECN-capable transport, ECT(0) (RFC 3168): what DCQCN marks.
+/// ECN-capable transport, ECT(0) (RFC 3168): packets that DCQCN may mark.
 const ECT0: u8 = 0b10;
 
 /// A test on its host.
@@ -58,7 +58,7 @@ pub(super) fn invalid(reason: impl Display) -> Status {
     Status::invalid_argument(clipped(reason))
 }
 
-/// A refusal by what the host is or has, clipped.
+/// A refusal because of the host's limits, clipped.
 pub(super) fn cannot(reason: impl Display) -> Status {
     Status::failed_precondition(clipped(reason))
 }
@@ -70,7 +70,7 @@ fn clipped(reason: impl Display) -> String {
 }
 
 impl Test {
-    /// Makes everything that a test needs on its host, and says what the peer is to know.
+    /// Makes all resources of a test on its host, and returns those that the peer must know.
     pub(super) fn prepare(host: &Host, prepare: &proto::Prepare) -> Result<(Self, proto::Prepared), Status> {
         let config = corpus::from_toml(TEST, &prepare.test).map_err(invalid)?;
         let role = proto::Role::try_from(prepare.role)
@@ -218,7 +218,7 @@ impl Test {
         self.cqs.iter().try_for_each(|cq| cq.arm())
     }
 
-    /// Notes what the device has reported by itself.
+    /// Records the events that the device has reported by itself.
     pub(super) fn take_async_events(&mut self) -> Result<(), VerbsError> {
         while let Some(event) = self.context.next_async_event()? {
             let at = event.qpn.and_then(|qpn| self.qps.iter().position(|qp| qp.number() == qpn));

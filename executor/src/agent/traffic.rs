@@ -41,7 +41,7 @@ pub(super) struct Requester {
     message_bytes: u64,
     completions: Vec<Completion>,
     settled: bool,
-    /// First posting and last completion of what completed, and the bytes of it.
+    /// First posting and last completion of the completed requests, and their bytes.
     span: Option<(Nanos, Nanos)>,
     bytes: u64,
 }
@@ -101,7 +101,7 @@ impl Traffic {
         }
     }
 
-    /// Goodput of what this host posted, in bits per second.
+    /// Goodput of the requests that this host posted, in bits per second.
     pub(super) fn goodput(&self) -> Option<f64> {
         let Self::Requester(Requester { span: Some((first, last)), bytes, .. }) = self else { return None };
         let seconds = (*last - *first).as_secs_f64();
@@ -227,7 +227,7 @@ impl Responder {
     }
 }
 
-/// `IBV_WC_WR_FLUSH_ERR`: what becomes of requests that an error of their QP leaves behind.
+/// `IBV_WC_WR_FLUSH_ERR`: status of requests that an error of their QP leaves behind.
 const FLUSHED: u32 = 5;
 
 /// Longest time for taking the completions that are there when the test ends: a stack under test may deliver

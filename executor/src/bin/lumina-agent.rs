@@ -33,7 +33,7 @@ struct Cli {
     /// RDMA device that tests may use, such as mlx5_0; may be given several times. All if there is none.
     #[arg(long, value_name = "NAME")]
     device: Vec<String>,
-    /// Most MiB of message memory of a test; never more than half of what the host has free.
+    /// Most MiB of message memory of a test; never more than half of the host's free memory.
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     max_memory: u32,
 }

@@ -8,7 +8,7 @@ use toml::{Spanned, Table, Value};
 
 use super::fields::{Bounds, FIELDS, Field, Kind, LONGEST_LIST};
 
-/// A text that is in order: what it lists, and the profile that it starts from.
+/// A correct text: its fields, and the profile that it starts from.
 pub(super) struct Checked {
     /// The fields that it lists.
     pub(super) table: Table,
@@ -223,7 +223,7 @@ fn all_of(
 enum Number<T> {
     Of(T),
     TooLarge,
-    /// It is none; what was expected.
+    /// It is none; the type that was expected.
     None(&'static str),
 }
 

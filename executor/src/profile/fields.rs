@@ -13,9 +13,9 @@ const MAX_LATENCY: i64 = 10_000_000_000;
 /// Longest latency, in nanoseconds, of a NIC that conforms. The specification has none; a fiftieth of the time that
 /// the analyzers give an answer before its absence counts.
 const PATIENCE: i64 = 1_000_000;
-/// Longest latency, in nanoseconds, of a step of making or answering a NACK by a NIC that conforms. Slow is what takes
-/// more than 100 µs: the slowest NACK is confirmed, made, and sent over cables of 5 µs each way through a receiver of
-/// 10 µs, and may wait behind an ACK.
+/// Longest latency, in nanoseconds, of a step of making or answering a NACK by a NIC that conforms. A phase
+/// above 100 µs is slow: the slowest NACK is confirmed, made, and sent over cables of 5 µs each way through a
+/// receiver of 10 µs, and may wait behind an ACK.
 const NACK_PATIENCE: i64 = 30_000;
 const NACK_LATENCY: &str =
     "10 s is beyond every time-out that a test waits for; what takes 100 µs in all is slow (Lumina §6.1)";

@@ -1,4 +1,4 @@
-//! A profile by name or path. A file lists what differs from its base.
+//! A profile by name or path. A file lists its differences from its base.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ pub const SHIPPED: &[Shipped] = &[
 #[error(transparent)]
 pub struct ProfileError(pub ConfigErrors);
 
-/// A profile with what it was made from.
+/// A profile with its sources.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
     /// The profile, every field of it.
@@ -180,7 +180,7 @@ impl Tables {
         if base.is_none() && matches!(source, Source::Shipped(Shipped { name: ROOT, .. })) {
             return Ok(Self { merged: table, base: None });
         }
-        // What the base is called and where its figures come from is not true of this one.
+        // Name and origin of the base are not those of this profile.
         if let Source::File(path) = &source {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
             table.entry("name").or_insert_with(|| Value::String(stem.into_owned()));

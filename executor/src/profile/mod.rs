@@ -1,4 +1,4 @@
-//! NIC profiles: what makes a simulated NIC that NIC, as data.
+//! NIC profiles: the behaviour of a simulated NIC, as data.
 //!
 //! Every field has a default, and the defaults together are `reference`: the InfiniBand specification, with the
 //! latencies of a good NIC. [`Quirks`] are the one section that is never right: each field is one way to break a rule.
@@ -198,7 +198,7 @@ pub struct Transmit {
     pub burst: u32,
     /// MigReq bit of the packets that it sends (IBA 17.2.8).
     pub mig_req: bool,
-    /// Packets that are scheduled ahead of the cable, in bytes of frames: what is sent again joins behind them
+    /// Packets that are scheduled ahead of the cable, in bytes of frames: retransmissions join behind them
     /// (Lumina (preprint) §6.2, figure 11).
     pub pipeline_bytes: u64,
 }
@@ -217,7 +217,7 @@ pub struct Receive {
     pub latency_ns: Span<u64>,
     /// Shortest time between two packets at the transport, in ns; 0 where only the link limits.
     pub packet_ns: u64,
-    /// Buffer before the transport, in bytes of frames; what does not fit is discarded and counted.
+    /// Buffer before the transport, in bytes of frames; packets that do not fit are discarded and counted.
     pub buffer_bytes: u64,
 }
 

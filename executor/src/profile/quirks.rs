@@ -53,7 +53,7 @@ pub struct Quirks {
     pub retry_offset: i32,
     /// Requester: added to the RNR retry budget.
     pub rnr_retry_offset: i32,
-    /// Requester: waits this part of what an RNR NAK asks for, in percent less; 0 waits all of it.
+    /// Requester: waits this part less than an RNR NAK asks for, in percent; 0 waits all of it.
     pub rnr_wait_short_percent: u32,
     /// Requester: progress does not start the ACK timer again.
     pub timer_ignores_progress: bool,

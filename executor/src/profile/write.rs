@@ -1,4 +1,4 @@
-//! Profiles as text, and what tells two of them apart.
+//! Profiles as text, and the differences between two of them.
 
 use std::fmt::Write as _;
 
@@ -35,7 +35,7 @@ impl NicProfile {
         text
     }
 
-    /// The fields in which the profile differs from `base`, but for what people call it.
+    /// The fields in which the profile differs from `base`, but for name and description.
     #[must_use]
     pub fn changes_from(&self, base: &Self) -> Vec<Change> {
         base.values()

@@ -16,11 +16,11 @@ pub struct Patience {
     pub latest: u32,
 }
 
-/// Goodput that an emulated host reaches at the least, in bytes a millisecond: less than a tenth of what was measured at an
-/// MTU of 1024 (docs/vm-testbed.md).
+/// Goodput that an emulated host reaches at the least, in bytes a millisecond: less than a tenth of the one
+/// measured at an MTU of 1024 (docs/vm-testbed.md).
 const BYTES_PER_MS: u64 = 800;
 
-/// The longest that any test is waited for: longer than what tests within the limits of a testbed ask for.
+/// Longest wait for any test: longer than tests within the limits of a testbed need.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// Time-outs that are waited for in a row, beyond those until a QP fails: each packet that is touched can cost one.
@@ -29,8 +29,8 @@ const MAX_TIMEOUTS: u64 = 64;
 /// The ACK timer of exponent 0: 4.096 us (IBA vol. 1, 9.7.6.1.3).
 const TIMEOUT_UNIT_NS: u64 = 4_096;
 
-/// After how long a requester is asked what has not completed, and the messages that have not are outstanding.
-/// `tables` are those of the injector.
+/// Deadline for a requester: messages that have not completed by then are outstanding. `tables` are those of
+/// the injector.
 pub(super) fn of(config: &TestConfig, tables: &Tables, patience: Patience) -> Duration {
     let traffic = &config.traffic;
     let messages = u64::from(traffic.load.connections()) * u64::from(traffic.num_msgs_per_qp);

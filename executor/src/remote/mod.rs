@@ -18,8 +18,8 @@ use crate::agent::{AgentClient, AgentError, Finished, Prepare, PreparedHost, Run
 /// Silence after which no packet is taken to be under way: longer than an ACK takes across an emulated host.
 const DRAIN: Duration = Duration::from_millis(5);
 
-/// So many times that is waited for, at most: the answers to what timers of a busy host have repeated, and of no QP without
-/// end.
+/// Largest number of such waits: enough for the answers to retransmissions by timers of a busy host, but not
+/// for a QP that never ends.
 const MAX_DRAINS: u32 = 200;
 
 /// The agents of both hosts (the requester's first) and the switch between them.
@@ -53,12 +53,12 @@ pub enum RemoteError {
     /// The events have no entries.
     #[error(transparent)]
     Translate(#[from] TranslateError),
-    /// The switch lost what it should not have.
+    /// The switch lost packets that it should not have lost.
     #[error("the switch lost what it should not have: {0}")]
     Losses(String),
 }
 
-/// A test that did not run to its end, and what was observed of it by then.
+/// A test that did not run to its end, with its observation by then.
 #[derive(Debug)]
 pub struct Failed {
     /// Why.
@@ -77,7 +77,7 @@ impl Remote {
         match self.steps(config, &mut observed).await {
             Ok(()) => Ok(observed),
             Err(error) => {
-                // What the hosts had done until one of them was lost; nothing if the switch is what was.
+                // Observation of the hosts until one of them was lost; none if the switch was lost.
                 if !observed.connections.is_empty()
                     && observed.switch.is_none()
                     && let Ok(captured) = self.switch.collect().await

@@ -26,7 +26,7 @@ pub(super) fn of_traffic(settled: &Settled, finished: &Finished) -> Vec<LogLine>
     [bounded(goodput.into_iter()), bounded(failures), bounded(outstanding)].concat()
 }
 
-/// Of a host: parameters that could not be set, and what its stack reported.
+/// Of a host: parameters that could not be set, and reports of its stack.
 pub(super) fn of_host(parameters: &[Parameter], errors: &[HostError]) -> Vec<LogLine> {
     let failed = parameters.iter().filter(|one| one.state() == ParameterState::Failed);
     let failed = failed.map(|one| format!("{} could not be set: {}", one.name, one.detail));

@@ -13,11 +13,11 @@ use super::times::timeout;
 /// Mismatches of packets after which the comparison ends: who reads one script's differences reads the first ones.
 const MAX_MISMATCHES: usize = 50;
 
-/// Where an observation is not what a script says: nowhere, if it passed. `config` is the script's
-/// ([`super::to_config`]), `anomalies` is what the analyzers found.
+/// Differences of an observation from a script: none if it passed. `config` is the script's
+/// ([`super::to_config`]), `anomalies` are those of the analyzers.
 ///
-/// Packets are compared until one is another packet than the line says; what differs in fields, times or events
-/// alone does not end the comparison, unless it is so 50 times. Expectations are checked in any case.
+/// Packets are compared until one is another packet than the line says; a difference in fields, times or
+/// events alone does not end the comparison, up to 50 of them. Expectations are checked in any case.
 pub fn compare(
     script: &Script,
     config: &TestConfig,
@@ -205,8 +205,8 @@ impl Matcher<'_> {
         self.check_event(line, at);
     }
 
-    /// The injector did what the line says; a line without events says nothing about them. An `inject` line may have
-    /// added to it.
+    /// The injector's actions must be those of the line; a line without events leaves them open. An `inject`
+    /// line may have added to it.
     fn check_event(&mut self, line: &Packet, at: usize) {
         let (expected, seen) = (event_of(&line.actions), self.seen.event(at));
         let added = seen == Event::Several && !self.script.injections.is_empty();
@@ -216,7 +216,7 @@ impl Matcher<'_> {
     }
 }
 
-/// The event that the injector notes for what it did to a packet.
+/// The event that the injector records for its actions on a packet.
 pub(super) fn event_of(actions: &[Placed<Action>]) -> Event {
     match actions {
         [] => Event::None,

@@ -16,7 +16,7 @@ use super::times::timeout;
 /// Relative PSNs count from 1.
 const INITIAL: Psn = Psn::new(1);
 
-/// All events, each with its place, and what is wrong with the others.
+/// All events, each with its place, and the errors of the others.
 pub(super) fn events(script: &Script, traffic: &Traffic) -> (Vec<(At, Event)>, Vec<Problem>) {
     let timeout = timeout(traffic);
     let mut events: Vec<(At, Event)> =

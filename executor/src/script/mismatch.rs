@@ -1,4 +1,4 @@
-//! Where an observation is not what the script says.
+//! Differences of an observation from a script.
 
 use std::fmt;
 

@@ -1,5 +1,6 @@
-//! Packet scripts on a testbed: a script becomes a test configuration, and what was observed is compared with it
-//! line by line. `docs/packet-scripts.md` is the description for users; the language is [`dumper::script`].
+//! Packet scripts on a testbed: a script becomes a test configuration, and the observation is compared with
+//! it line by line. `docs/packet-scripts.md` is the description for users; the language is
+//! [`dumper::script`].
 
 mod compare;
 mod config;
@@ -28,7 +29,7 @@ pub struct Outcome {
     pub config: TestConfig,
     /// Observation of the test.
     pub observation: Observation,
-    /// Where that is not what the script says; empty if the script passed.
+    /// Differences from the script; empty if the script passed.
     pub mismatches: Vec<Mismatch>,
 }
 
@@ -43,11 +44,11 @@ pub enum RunError {
     Testbed(#[from] TestbedError),
 }
 
-/// Runs a script. `judge` says what the analyzers find in the observation.
+/// Runs a script. `judge` returns the anomalies that the analyzers find in the observation.
 ///
 /// # Errors
-/// The script describes no test, or the testbed cannot run it. An observation that is not what the script says is
-/// no error, but listed in [`Outcome::mismatches`].
+/// The script describes no test, or the testbed cannot run it. An observation that differs from the script is
+/// not an error, but listed in [`Outcome::mismatches`].
 pub fn run(
     script: &Script,
     testbed: &mut dyn Testbed,

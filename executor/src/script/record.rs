@@ -16,8 +16,9 @@ use super::events::to_packet;
 use super::expect::arrivals;
 use super::seen::Seen;
 
-/// Prints an observation as a script: the first [`MAX_PACKETS`] packets, with generous times around what was seen,
-/// what the injector did beside the packets where a line can say it, and what the hosts reported in the end.
+/// Prints an observation as a script: the first [`MAX_PACKETS`] packets, with generous times around the
+/// observed ones, the injector's actions beside the packets where a line can say them, and the hosts' reports
+/// at the end.
 ///
 /// Compared with the same observation the script passes, unless packets belong to no connection of the test. The
 /// script's test is `config`, which must be valid, with its events in another order, and sets of one connection as

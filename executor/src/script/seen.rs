@@ -18,7 +18,8 @@ pub(super) struct Seen<'a> {
     trace: &'a Trace,
     shape: Shape,
     flows: Vec<Option<Flow>>,
-    /// Index in the trace and round or occurrence (0 for what is not counted) of each packet, in mirror order.
+    /// Index in the trace and round or occurrence (0 for packets that are not counted) of each packet, in
+    /// mirror order.
     packets: Vec<(usize, u32)>,
     /// Virtual address of the first RETH of a message, by connection and message.
     bases: BTreeMap<(u32, u32), u64>,
@@ -167,7 +168,7 @@ impl<'a> Seen<'a> {
         packet
     }
 
-    /// The packet in one line, with what the injector did to it.
+    /// The packet in one line, with the injector's actions on it.
     pub(super) fn text(&self, at: usize, also: Option<&Packet>) -> String {
         let packet = self.brief(at, also);
         match self.event(at) {

@@ -1,5 +1,4 @@
-//! Calendar of what will happen, by time; entries of the same time come in the order in which they were
-//! added.
+//! Calendar of events, by time; entries of the same time come in the order in which they were added.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -45,7 +44,7 @@ impl<T> Agenda<T> {
         Self { heap: BinaryHeap::new(), noted: 0 }
     }
 
-    /// Notes what is to be done at a time.
+    /// Adds an entry for a time.
     pub(super) fn note(&mut self, at: Nanos, what: T) {
         self.heap.push(Reverse(Entry { at, order: self.noted, what }));
         self.noted += 1;

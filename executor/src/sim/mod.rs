@@ -1,7 +1,7 @@
 //! The simulated testbed: two hosts, two cables, the injector's switch, as a deterministic discrete-event simulation.
 //!
-//! Everything is a pure machine that is given the time; one loop asks all of them what comes next. The same test,
-//! profiles and seed give the same observation, bit for bit.
+//! Every component is a pure machine that is given the time; one loop asks all of them for their next event.
+//! The same test, profiles and seed give the same observation, bit for bit.
 
 mod agenda;
 mod counters;
@@ -42,7 +42,7 @@ const FIRST_QPN: u32 = 0x40;
 /// DSCP of traffic class c is 8 c, its class selector (RFC 2474).
 const CLASS_TO_DSCP_SHIFT: u32 = 3;
 
-/// ECN-capable transport, ECT(0) (RFC 3168): what RoCEv2 senders set for DCQCN.
+/// ECN-capable transport, ECT(0) (RFC 3168): the value that RoCEv2 senders set for DCQCN.
 const ECT0: u8 = 0b10;
 
 /// The simulated testbed.

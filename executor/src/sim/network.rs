@@ -183,7 +183,7 @@ impl Network {
         }
     }
 
-    /// Does what the switch has to do now.
+    /// Performs the switch's action that is due now.
     pub(super) fn handle_later(&mut self, now: Nanos) {
         match self.later.take_due(now) {
             Some(Later::Depart(held)) => self.release(&held, now),
@@ -238,7 +238,7 @@ impl Network {
         }
     }
 
-    /// A packet leaves towards a host, behind what waits for the cable.
+    /// A packet leaves towards a host, behind the packets that wait for the cable.
     fn depart(&mut self, to: Role, packet: Packet, now: Nanos) {
         let cable = &mut self.cables[to as usize];
         let start = ((now + SWITCH_LATENCY).0 * 1_000).max(cable.down_free);
@@ -285,7 +285,7 @@ impl Network {
         self.trace.records().len()
     }
 
-    /// The trace, and what the switch has counted.
+    /// The trace, and the counters of the switch.
     pub(super) fn finish(self) -> (Trace, SwitchCounters) {
         let counters = self.pipeline.counters();
         (self.trace, counters)

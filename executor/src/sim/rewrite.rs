@@ -59,7 +59,7 @@ pub(super) fn rewrite(packet: &mut Packet, set: SetField, ipv6: bool) -> bool {
     *packet != before
 }
 
-/// Another operation: what stands behind the BTH is read with the headers of that one.
+/// Another operation: the bytes behind the BTH are read with the headers of that one.
 fn set_opcode(packet: &mut Packet, opcode: Opcode) {
     let (old, new) = (packet.opcode.extensions_len() as u16, opcode.extensions_len() as u16);
     let pad = packet.payload.next_multiple_of(4) - packet.payload;
@@ -79,7 +79,7 @@ fn set_opcode(packet: &mut Packet, opcode: Opcode) {
     packet.opcode = opcode;
 }
 
-/// Cuts the payload; the pad count stays, and takes what it says from the end.
+/// Cuts the payload; the pad count stays, and removes so many bytes from the end.
 fn truncate(packet: &mut Packet, most: u16) {
     let padded = packet.payload.next_multiple_of(4);
     if packet.payload > most {

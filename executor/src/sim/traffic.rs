@@ -84,7 +84,7 @@ impl TrafficGenerators {
         self.agenda.next_at()
     }
 
-    /// Does the next thing that is due; what it gives to a NIC.
+    /// Performs the next action that is due; returns the input for a NIC.
     pub(super) fn handle_later(&mut self, now: Nanos) -> Option<(Role, Input)> {
         match self.agenda.take_due(now)? {
             Later::PostNext => {

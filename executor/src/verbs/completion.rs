@@ -148,7 +148,7 @@ impl Drop for Cq {
     }
 }
 
-/// A driver that does not do what every driver does.
+/// A driver without an operation that every driver has.
 pub(super) fn missing(call: &'static str) -> VerbsError {
     VerbsError::Call { call, source: io::ErrorKind::Unsupported.into() }
 }

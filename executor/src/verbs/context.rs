@@ -1,4 +1,4 @@
-//! An open RDMA device: its limits, ports, GIDs, and what it reports by itself.
+//! An open RDMA device: its limits, ports, GIDs, and the events that it reports by itself.
 
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv6Addr};
@@ -13,8 +13,8 @@ use super::library::text_of;
 use super::sys::{self, GidEntry};
 use super::{Verbs, VerbsError};
 
-/// GIDs that are asked for at most: what the kernel's interface takes, whose answers have 16 bits for their length. The
-/// largest tables of common devices have 1024.
+/// Most GIDs that are requested: as many as the kernel's interface takes, whose answers have 16 bits for
+/// their length. The largest tables of common devices have 1024.
 const MAX_GIDS: usize = u16::MAX as usize / size_of::<GidEntry>();
 
 /// GIDs that are asked for first: each address of a host makes two.
@@ -198,7 +198,7 @@ impl Context {
     /// # Errors
     /// The device does not answer.
     pub fn gids(&self, port: u8) -> Result<Vec<Gid>, VerbsError> {
-        // The kernel clears all the room that it is offered, and refuses what is too little.
+        // The kernel clears all the room that it is offered, and refuses too little room.
         let entries = self.gid_table(FEW_GIDS).or_else(|_| self.gid_table(MAX_GIDS))?;
         let of_port = entries.iter().filter(|entry| entry.port_num == u32::from(port));
         let mut gids: Vec<_> = of_port
@@ -275,7 +275,8 @@ impl AsFd for Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // SAFETY: it came from ibv_open_device, is closed once, and what was made of it has gone: each keeps it.
+        // SAFETY: it came from ibv_open_device, is closed once, and everything made of it has gone: each
+        // keeps it.
         unsafe { (self.verbs.functions.close_device)(self.raw) };
     }
 }

@@ -57,7 +57,7 @@ pub fn statistics(interface: &str) -> io::Result<BTreeMap<String, u64>> {
 
     let bytes: Vec<u8> = strings.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let names = bytes[12..].chunks_exact(NAME_BYTES);
-    // What both calls told of: a device whose queues change in between is read again by who needs it.
+    // Statistics that both calls have: a device whose queues change in between is read again by the caller.
     let both = (strings[1] as u32 as usize).min((stats[0] >> 32) as usize).min(counted * SLACK);
     Ok(names.zip(&stats[1..]).take(both).map(|(name, value)| (name_of(name), *value)).collect())
 }

@@ -1,5 +1,5 @@
-//! The types of `sys` against the C header: a program that prints sizes, offsets and constants is compiled with the
-//! system's compiler, and what it says is compared.
+//! The types of `sys` against the C header: a program that prints sizes, offsets and constants is compiled
+//! with the system's compiler, and its output is compared.
 
 use std::fmt::Write as _;
 use std::mem::offset_of;

@@ -33,7 +33,8 @@ impl Pd {
 
 impl Drop for Pd {
     fn drop(&mut self) {
-        // SAFETY: it came from ibv_alloc_pd, is freed once, and what was made in it has gone: each keeps it.
+        // SAFETY: it came from ibv_alloc_pd, is freed once, and everything made in it has gone: each keeps
+        // it.
         unsafe { (self.context.verbs.functions.dealloc_pd)(self.raw) };
     }
 }

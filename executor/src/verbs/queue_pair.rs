@@ -11,7 +11,7 @@ use super::context::gid_of;
 use super::sys::{self, QpAttr, qp_mask, qp_state};
 use super::{Access, Cq, Mr, Pd, VerbsError};
 
-/// Hops that packets may take: what RDMA stacks use by default.
+/// Hops that packets may take: the default of RDMA stacks.
 const HOP_LIMIT: u8 = 64;
 
 /// The state of a QP that can send and receive.

@@ -1,6 +1,7 @@
 //! The types of `infiniband/verbs.h` that the agent uses, as C lays them out.
 //!
-//! Of what libibverbs allocates itself (contexts, QPs, CQs) only the beginning is declared: as far as it is read here.
+//! Of the structures that libibverbs allocates itself (contexts, QPs, CQs) only the beginning is declared: as
+//! far as it is read here.
 #![allow(dead_code, reason = "fields that are not read keep the others where C has them")]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -337,7 +338,7 @@ pub(super) mod qp_mask {
     pub(in super::super) const DEST_QPN: c_int = 1 << 20;
 }
 
-/// Event types of `enum ibv_event_type`, by what their element is.
+/// Event types of `enum ibv_event_type`, by the type of their element.
 pub(super) mod event {
     use std::ffi::c_int;
     /// Those of a QP: `IBV_EVENT_QP_FATAL` to `IBV_EVENT_PATH_MIG_ERR`, and `IBV_EVENT_QP_LAST_WQE_REACHED`.

@@ -12,8 +12,8 @@ const MAX_BYTES: u64 = 32 << 20;
 /// Connections of a test: more would share an emulated processor.
 const MAX_CONNECTIONS: u32 = 64;
 
-/// Exponents of the ACK timer: shorter than 67 ms expires on its own in an emulated host, and retries that are longer than
-/// a second make a test longer than what else it could find is worth.
+/// Exponents of the ACK timer: a timer shorter than 67 ms expires on its own in an emulated host, and retries
+/// longer than a second take more time of a test than their findings are worth.
 const TIMEOUTS: std::ops::RangeInclusive<u8> = 14..=18;
 
 /// Longest that a packet is held, for the same reason.

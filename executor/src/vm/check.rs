@@ -10,7 +10,7 @@ use super::switch::Switch;
 use super::tool::{APT_GET, SETPRIV, Tool};
 use super::{Accelerator, Cache, Kernel, Pair, Qemu, RunFolder, Start, VmError, Wiring};
 
-/// One step, and what came of it.
+/// One step with its result.
 #[derive(Debug, Serialize)]
 pub struct Step {
     /// Subject of the step.
@@ -99,7 +99,7 @@ pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&S
     checkup.well
 }
 
-/// The first line of what a program says of its version.
+/// The first line of a program's version.
 fn version(tool: Tool) -> Result<(String, ()), VmError> {
     let said = tool.run("asking for its version", tool.command().arg("--version"))?;
     Ok((said.lines().next().unwrap_or_default().to_owned(), ()))
@@ -115,7 +115,7 @@ impl Checkup<'_> {
         self.needing(name, Some(()), |()| look())
     }
 
-    /// A step that is left out if what it needs is not there.
+    /// A step that is left out if its needs are not met.
     fn needing<N, T>(
         &mut self,
         name: &str,

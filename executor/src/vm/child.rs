@@ -38,7 +38,7 @@ struct State {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is kept under these locks is whole after every statement.
+    // The data under these locks is whole after every statement.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -90,7 +90,7 @@ impl Child {
         *locked(&self.state.ended)
     }
 
-    /// The end of what it said on stderr.
+    /// The end of its stderr.
     pub(super) fn stderr(&self) -> String {
         String::from_utf8_lossy(&locked(&self.state.stderr)).into_owned()
     }

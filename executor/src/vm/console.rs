@@ -70,7 +70,7 @@ impl Console {
         log.lines.iter().skip(log.lines.len().saturating_sub(new)).cloned().collect()
     }
 
-    /// The last lines, to show what a guest said before it went wrong.
+    /// The last lines, to show the output of a guest before it went wrong.
     #[must_use]
     pub fn tail(&self, lines: usize) -> String {
         let log = self.0.log();
@@ -121,7 +121,7 @@ impl Shared {
 
     fn add(&self, line: String) {
         let mut log = self.log();
-        // What programs print has no time in front.
+        // Output of programs has no time in front.
         if let Some(line) = LogLine::parse(&line) {
             log.reader.line(&line);
         }
@@ -134,7 +134,7 @@ impl Shared {
     }
 }
 
-/// Splits a stream into lines, what is beyond [`LINE`] bytes of one being left out.
+/// Splits a stream into lines; bytes of a line beyond [`LINE`] are left out.
 fn read(mut stream: impl Read, mut tell: impl FnMut(String)) {
     let mut buffer = [0; 4096];
     let mut line = Vec::new();

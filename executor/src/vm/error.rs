@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::Kernel;
 use super::programs::AGENT;
 
-/// Why guests or their images cannot be had. All of these are the testbed's fault: what a guest's kernel does under
-/// test is no error but something to observe.
+/// Failures to get guests or their images. All of these are the testbed's fault: a fault of a guest's kernel
+/// under test is not an error but an observation.
 #[derive(Debug, thiserror::Error)]
 pub enum VmError {
     /// A program is not on the path.
@@ -23,7 +23,7 @@ pub enum VmError {
     Io {
         /// Operation that failed.
         doing: &'static str,
-        /// To what.
+        /// The path.
         path: PathBuf,
         /// Why not.
         source: io::Error,
@@ -35,7 +35,7 @@ pub enum VmError {
         doing: String,
         /// The program.
         program: String,
-        /// The end of what it said, or how it ended.
+        /// The end of its output, or its exit status.
         said: String,
     },
     /// No Debian archive is known to this machine's apt.
@@ -91,7 +91,7 @@ pub enum VmError {
         host: u8,
         /// Description of the error.
         why: String,
-        /// The end of what QEMU or the guest's console said; may be empty.
+        /// The end of the output of QEMU or of the guest's console; may be empty.
         said: String,
     },
 }
@@ -138,7 +138,7 @@ impl VmError {
     }
 }
 
-/// Says what was being done to which path when input or output failed.
+/// Adds the operation and the path to an error of input or output.
 pub(super) trait At<T> {
     /// Names the deed and the path.
     fn at(self, doing: &'static str, path: &Path) -> Result<T, VmError>;

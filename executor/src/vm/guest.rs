@@ -66,7 +66,8 @@ impl Guest {
     /// from a snapshot if there is one that fits and works; else it boots, and leaves a snapshot for the next.
     ///
     /// # Errors
-    /// QEMU cannot be started, or the guest ends or does not answer in time; with what the console said last.
+    /// QEMU cannot be started, or the guest ends or does not answer in time; with the last lines of the
+    /// console.
     pub fn start(qemu: &Qemu, image: &Image, host: u8, sockets: &Sockets) -> Result<Self, VmError> {
         let snapshot = Snapshot::of(qemu, image, host);
         if let Some(state) = snapshot.usable() {
@@ -154,7 +155,7 @@ impl Guest {
     /// Checks that QEMU runs.
     ///
     /// # Errors
-    /// It has ended; with how, and what it and the console said last.
+    /// It has ended; with its exit status, its last output and the console's.
     pub fn alive(&self) -> Result<(), VmError> {
         match self.child.ended() {
             None => Ok(()),

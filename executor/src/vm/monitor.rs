@@ -51,7 +51,7 @@ impl Monitor {
                 let said = error.get("desc").and_then(Value::as_str).unwrap_or("no reason");
                 return Err(io::Error::other(format!("QEMU refuses {command}: {said}")));
             }
-            // What else comes are events.
+            // Other messages are events.
             if let Some(answer) = answer.get_mut("return") {
                 return Ok(answer.take());
             }
@@ -77,7 +77,7 @@ impl Monitor {
 
     /// Writes the guest's whole state to a file, and lets it go on. `limit` bounds how long that may take.
     pub(super) fn save(&mut self, to: &Path, limit: Duration) -> io::Result<()> {
-        // The shell quotes what is between apostrophes.
+        // The shell quotes text between apostrophes.
         let quoted = to.display().to_string().replace('\'', r"'\''");
         self.ask("migrate", &json!({ "uri": format!("exec:cat > '{quoted}'") }))?;
         let started = Instant::now();

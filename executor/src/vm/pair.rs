@@ -31,7 +31,7 @@ pub fn guest_socket(folder: &Path, host: u8) -> std::path::PathBuf {
     folder.join(format!("{host}.guest"))
 }
 
-/// Where the switch receives what a host sends.
+/// Socket at which the switch receives a host's frames.
 #[must_use]
 pub fn switch_socket(folder: &Path, host: u8) -> std::path::PathBuf {
     folder.join(format!("{host}.switch"))

@@ -164,7 +164,7 @@ fn escaped(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }
 
-/// The version in what `--version` prints.
+/// The version in the output of `--version`.
 fn version(said: &str) -> Option<&str> {
     said.lines().next()?.strip_prefix("QEMU emulator version ")?.split_whitespace().next()
 }

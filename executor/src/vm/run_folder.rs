@@ -61,7 +61,7 @@ impl RunFolder {
 
 impl Drop for RunFolder {
     fn drop(&mut self) {
-        // What cannot be removed now is removed as left over.
+        // Files that cannot be removed now are removed as left over.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

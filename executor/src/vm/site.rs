@@ -54,7 +54,7 @@ pub(super) struct Site {
 pub(super) enum Outcome {
     /// It ran to its end.
     Ran(Box<Observation>),
-    /// A host's kernel went wrong: this is what was observed until then.
+    /// A host's kernel went wrong, with the observation until then.
     KernelTrouble(Box<Observation>),
     /// It did not run to its end, and no kernel says why.
     Failed(Failed),
@@ -125,7 +125,7 @@ impl Site {
         observed
     }
 
-    /// Waits for what the kernels say of the end of a test, so that it is all on the consoles.
+    /// Waits for the kernels' last lines about a test, so that all of them are on the consoles.
     fn wait_last_words(&self) {
         let consoles = self.guests().map(Guest::console);
         if Console::wait_any_end(&consoles, LAST_WORDS) {
@@ -214,7 +214,8 @@ fn without_ends_of_agents(mut observed: Box<Observation>) -> Box<Observation> {
     observed
 }
 
-/// Puts what a guest's kernel logged since a mark before the lines of its agent, which have no times of their own.
+/// Puts the lines that a guest's kernel logged since a mark before the lines of its agent, which have no
+/// times of their own.
 fn put_log_since(guest: &Guest, mark: u64, log: &mut Vec<LogLine>) {
     let logged: Vec<_> = guest.console().since(mark).iter().filter_map(|line| LogLine::parse(line)).collect();
     let last_us = logged.last().map_or(0, |line| line.time_us);

@@ -55,7 +55,7 @@ impl Snapshot {
             fs::write(&self.digest, digest)
         });
         if kept.is_err() {
-            // The error is what counts; the state may not even have been begun.
+            // The error counts; the state may not even have been begun.
             let _ = fs::remove_file(&new);
         }
         kept

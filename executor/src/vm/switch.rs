@@ -60,7 +60,7 @@ impl Switch {
     }
 }
 
-/// The first line of what a process says, if it comes in time. What it says later is read and dropped.
+/// The first line of a process's output, if it comes in time. Later output is read and dropped.
 fn first_line(stdout: ChildStdout) -> Option<String> {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {

@@ -83,7 +83,7 @@ impl Testbed for Leased {
                     return Ok(*observed);
                 }
                 Outcome::KernelTrouble(observed) => return Ok(*observed),
-                // A host that has run tests may have been left without what this one needs.
+                // A host that has run tests may have been left without a resource of this one.
                 Outcome::Failed(Failed { error, .. }) if is_new && is_refusal(&error) => {
                     self.site = Some(site);
                     return Err(TestbedError::Config(error.to_string()));

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use super::VmError;
 
-/// A program, the Debian package that has it, and what it is wanted for.
+/// A program, the Debian package that has it, and its purpose.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tool {
     pub(super) program: &'static str,
@@ -31,7 +31,7 @@ impl Tool {
         command
     }
 
-    /// Runs the command to its end; what it printed on stdout.
+    /// Runs the command to its end; returns its stdout.
     pub(super) fn run(self, doing: &str, command: &mut Command) -> Result<String, VmError> {
         let output = command.output().map_err(|error| self.not_started(doing, &error))?;
         self.succeeded(doing, &output)?;

@@ -1,4 +1,5 @@
-//! Enhanced transmission selection (IEEE 802.1Qaz): strict classes first, then weighted shares of what they leave.
+//! Enhanced transmission selection (IEEE 802.1Qaz): strict classes first, then weighted shares of the
+//! remaining bandwidth.
 
 use dumper::Nanos;
 
@@ -14,9 +15,9 @@ const LARGEST_HEADERS: u32 = 128;
 #[derive(Clone, Copy, Debug)]
 struct Share {
     class: usize,
-    /// Bytes that are added to what it may send in each of its turns.
+    /// Bytes that are added to its allowance in each of its turns.
     quantum: i64,
-    /// Bytes that it may send in this turn; what it sent too much is taken from the next.
+    /// Bytes that it may send in this turn; an excess is taken from the next.
     deficit: i64,
     /// The most that it gets, in bit/s; none where only the link limits it.
     ceiling: Option<u64>,
@@ -37,7 +38,8 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// Classes of a host; a weighted one gets at most so many percent of its part, or, with 0, what there is.
+    /// Classes of a host; a weighted one gets at most so many percent of its part, or, with 0, all that is
+    /// left.
     pub(super) fn new(ets: &corpus::Ets, ceiling_percent: u32, mtu: u32, link_gbps: u32) -> Self {
         let link = u64::from(link_gbps) * 1_000_000_000;
         let is_strict = |class: &usize| ets.strict.iter().any(|strict| usize::from(*strict) == *class);
@@ -71,7 +73,7 @@ impl Selection {
         loop {
             let share = &mut self.shares[self.at];
             if !may_send(share) {
-                // What it does not use, others do.
+                // Bandwidth that it does not use goes to others.
                 share.deficit = share.deficit.min(0);
             } else if share.deficit > 0 {
                 return Some(share.class);

@@ -75,7 +75,7 @@ impl Requester {
 
     /// The answer to a NACK is due.
     pub(super) fn on_recover(&mut self, cx: &mut Context<'_>) {
-        // What this look was noted for may have been answered sooner, and something later be pending.
+        // The recovery of this entry may have been made sooner, and a later one be pending.
         let Some((offset, _)) = self.recovery.pending.take_if(|(_, due)| *due <= cx.now) else { return };
         // The missing packet may have come meanwhile, but not those discarded behind it.
         let missing = self.oldest.saturating_add_signed(cx.profile.quirks.resume_offset.min(0));

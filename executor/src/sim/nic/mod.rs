@@ -138,7 +138,7 @@ impl Nic {
         }
     }
 
-    /// Does what is due.
+    /// Performs the actions that are due.
     pub(super) fn handle_timeout(&mut self, now: Nanos) {
         while let Some(job) = self.agenda.take_due(now) {
             match job {

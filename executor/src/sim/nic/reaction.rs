@@ -60,7 +60,7 @@ impl ReactionPoint {
         }
     }
 
-    /// A CNP lowers the rate. What was sent before keeps its distance to the next packet.
+    /// A CNP lowers the rate. Packets sent before keep their distance to the next one.
     pub(super) fn on_cnp(&mut self, now: Nanos) {
         self.run_rate_timer(now);
         let gain = 1.0 / f64::from(self.constants.g_inverse);

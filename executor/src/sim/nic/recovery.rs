@@ -1,4 +1,4 @@
-//! The ACK timer, the retry budgets and the pending recoveries of a requester; what it does about losses with them is in
+//! The ACK timer, the retry budgets and the pending recoveries of a requester; its reactions to losses are in
 //! [`super::losses`].
 
 use dumper::Nanos;

@@ -154,7 +154,7 @@ impl Requester {
         Some(packet)
     }
 
-    /// A Read request for what is missing from the cursor on.
+    /// A Read request for the missing data from the cursor on.
     fn read_request(&mut self, request: Request, blank: Packet, cx: &Context<'_>) -> Packet {
         let received = (self.cursor - request.first) * cx.attributes.mtu;
         let advance = if cx.profile.quirks.read_address_not_advanced { 0 } else { received };
@@ -202,8 +202,8 @@ impl Requester {
         }
     }
 
-    /// The offset of a PSN that the responder sent, if something is outstanding there. An answer to what is acknowledged
-    /// already, or was never sent, says nothing (IBA vol. 1, 9.7.5.1).
+    /// The offset of a PSN that the responder sent, if a request is outstanding there. An answer to a PSN
+    /// that is acknowledged already, or was never sent, is ignored (IBA vol. 1, 9.7.5.1).
     fn offset(&self, psn: Psn) -> Option<u32> {
         let ahead = psn.since(self.first_psn.add(self.oldest));
         let offset = self.oldest + u32::try_from(ahead).ok()?;
@@ -296,7 +296,7 @@ impl Requester {
             let status = CompletionStatus::Success;
             cx.tell(HostEvent::Completed { qp: cx.qp, message: done.message, status });
         }
-        // What was to be sent again has arrived meanwhile.
+        // The packets to retransmit have arrived meanwhile.
         if self.cursor < oldest {
             self.cursor = oldest;
         }

@@ -1,6 +1,6 @@
 //! The part of a QP that answers requests: it takes them in the order of their PSNs, and refuses the others.
 //!
-//! Offsets count from the requester's first PSN, as in [`super::requester`]. What it answers is queued in
+//! Offsets count from the requester's first PSN, as in [`super::requester`]. Its answers are queued in
 //! [`super::answers`], and sent by [`super::answering`].
 
 use corpus::Verb;
@@ -57,7 +57,8 @@ struct Incoming {
     message: u32,
     /// Where the next byte goes.
     address: u64,
-    /// Bytes that may still come: of a Write what its RETH announced, of a Send what its Receive has room for.
+    /// Bytes that may still come: of a Write the rest of the length in its RETH, of a Send the room in its
+    /// Receive.
     room: u64,
 }
 
@@ -96,8 +97,8 @@ impl Responder {
         self.receives += 1;
     }
 
-    /// Handles a request packet; whether it came out of order. What comes behind a request that was refused for lack of a
-    /// Receive did not.
+    /// Handles a request packet; returns true if it came out of order. A packet behind a request that was
+    /// refused for lack of a Receive did not.
     pub(super) fn on_request(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
         if self.failed {
             return false;
@@ -292,8 +293,8 @@ impl Responder {
         }
     }
 
-    /// A request packet of an operation that no RC responder has here: refused in its turn (IBA vol. 1, 9.7.4.1). What is
-    /// of another transport is not for this QP.
+    /// A request packet of an operation that no RC responder has here: refused in its turn (IBA vol. 1,
+    /// 9.7.4.1). A packet of another transport is not for this QP.
     pub(super) fn on_unsupported(&mut self, packet: &Packet) {
         let is_reliable = packet.opcode.code() >> 5 == 0;
         if is_reliable && !self.failed && packet.psn == self.first_psn.add(self.expected) {

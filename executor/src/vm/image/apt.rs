@@ -43,7 +43,7 @@ impl Package {
 }
 
 impl Apt {
-    /// Fetches the list of what the suite has.
+    /// Fetches the suite's list of packages.
     pub(super) fn of(
         suite: &'static str,
         archive: &str,
@@ -145,7 +145,7 @@ impl Apt {
             .spawn()
             .map_err(|error| APT_GET.not_started(&doing, &error))?;
         if let Some(stdout) = apt.stdout.take() {
-            // What cannot be read is progress, no more.
+            // Unreadable lines are progress, no more.
             for line in BufReader::new(stdout.take(16 << 20)).lines().map_while(Result::ok) {
                 if let Some(percent) = percent(&line) {
                     tell(Event::Percent(percent));

@@ -37,7 +37,7 @@ impl Tree {
 
     /// Writes the tree as a gzipped newc archive. The same tree gives the same bytes.
     ///
-    /// Names are ordered, so that a folder comes before what is in it, as the kernel needs it.
+    /// Names are ordered, so that a folder comes before its contents, as the kernel needs it.
     pub(super) fn write(self, out: impl Write) -> io::Result<()> {
         // The lowest level: the archive is unpacked at every boot, and read once from a warm disk.
         let mut out = GzBuilder::new().write(out, Compression::fast());

@@ -18,8 +18,8 @@ pub(super) fn of(agent: &Path) -> Result<Vec<PathBuf>, VmError> {
     parse(&listed).map_err(|why| VmError::Program { path: agent.to_owned(), why })
 }
 
-/// Reads what `ldd` prints: `libm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x…)`, or a path alone for the dynamic
-/// linker. The kernel's own (`linux-vdso.so.1 (0x…)`) has no path.
+/// Reads the output of `ldd`: `libm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x…)`, or a path alone for the
+/// dynamic linker. The kernel's own (`linux-vdso.so.1 (0x…)`) has no path.
 fn parse(listed: &str) -> Result<Vec<PathBuf>, String> {
     let mut paths = Vec::new();
     for line in listed.lines().map(str::trim) {

@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use crate::vm::error::At as _;
 use crate::vm::{Kernel, VmError};
 
-/// Raised when what is in an image, or how a manifest is written, changes: older ones are then built again.
+/// Raised when the contents of an image, or the form of a manifest, change: older ones are then built again.
 const FORMAT: u32 = 1;
 
 /// Bytes of a manifest; more is none.
@@ -38,7 +38,7 @@ pub struct Manifest {
     pub release: String,
     /// Debian packages in it.
     pub packages: Vec<PackageVersion>,
-    /// SHA-256 of what was put in from elsewhere, by name: the agent, its libraries, the parts from Debian.
+    /// SHA-256 of further inputs, by name: the agent, its libraries, the parts from Debian.
     pub inputs: BTreeMap<String, String>,
     /// SHA-256 of the folder's files, by their paths in it.
     pub files: BTreeMap<String, String>,
@@ -48,7 +48,7 @@ impl Manifest {
     /// The name of its file.
     pub(super) const FILE: &str = "manifest.json";
 
-    /// A manifest of what is in `folder`, which has no other files than these.
+    /// A manifest of the files in `folder`, which has no others.
     pub(super) fn of(
         folder: &Path,
         kernel: Kernel,

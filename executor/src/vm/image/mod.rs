@@ -1,8 +1,8 @@
 //! Images of guests: a kernel and an initramfs, made from Debian packages and the agent, in a cache folder.
 //!
-//! The folder has, for each kernel, `parts/` (what is fetched), `image/` (what is booted: the parts with the agent) and
-//! `snapshots/` (guests as they were when they were ready). Each has checksums of its files. A folder is made beside the
-//! one that it replaces, so that a kill leaves the old one, the new one, or none.
+//! The folder has, for each kernel, `parts/` (as fetched), `image/` (as booted: the parts with the agent) and
+//! `snapshots/` (guests as they were when they were ready). Each has checksums of its files. A folder is made
+//! beside the one that it replaces, so that a kill leaves the old one, the new one, or none.
 
 mod apt;
 mod initramfs;
@@ -64,7 +64,7 @@ pub struct Image {
     pub(super) snapshots: PathBuf,
 }
 
-/// The agent's name among what an image is made from.
+/// The agent's name among the inputs of an image.
 const AGENT_INPUT: &str = "lumina-agent";
 
 impl Image {
@@ -116,18 +116,18 @@ impl Cache {
     /// The image of a kernel, if it was built and every checksum is right.
     ///
     /// # Errors
-    /// [`VmError::Image`] says what is wrong with it.
+    /// [`VmError::Image`] with a description of the damage.
     pub fn image(&self, kernel: Kernel) -> Result<Image, VmError> {
         let folder = self.of(kernel).join("image");
         let manifest = Manifest::read(&folder, kernel).map_err(|why| VmError::Image { kernel, why })?;
         Ok(Image { manifest, folder, snapshots: self.of(kernel).join("snapshots") })
     }
 
-    /// Builds an image, or finds that the one that is there is what would be built. Packages are fetched only if they
-    /// are missing or damaged: another agent needs no network. Another build in the same cache is waited for.
+    /// Builds an image, or finds that the existing one is up to date. Packages are fetched only if they are
+    /// missing or damaged: another agent needs no network. Another build in the same cache is waited for.
     ///
     /// # Errors
-    /// See [`VmError`]; what was there before stays, unless it was damaged.
+    /// See [`VmError`]; the former image stays, unless it was damaged.
     pub fn build(&self, build: Build<'_>, tell: &dyn Fn(Event<'_>)) -> Result<Image, VmError> {
         let _lock = self.lock(tell)?;
         let contents = Agent::read(build.agent)?;
@@ -267,7 +267,7 @@ fn replace(
     fill: impl FnOnce(&Path) -> Result<Manifest, VmError>,
 ) -> Result<Manifest, VmError> {
     let new = folder.with_extension("new");
-    // What a build left that was killed.
+    // Files of a build that was killed.
     remove(&new)?;
     fs::create_dir_all(&new).at("make", &new)?;
     let filled = fill(&new).and_then(|manifest| manifest.write(&new).map(|()| manifest));

@@ -1,7 +1,7 @@
 //! Kernel modules, in the order in which they have to be loaded.
 //!
-//! Debian's packages come without `modules.dep`, which is made when one is installed: what a module needs is read from
-//! the module itself (`depends=` in its section `.modinfo`).
+//! Debian's packages come without `modules.dep`, which is made when one is installed: the dependencies of a
+//! module are read from the module itself (`depends=` in its section `.modinfo`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -13,13 +13,14 @@ use super::{Event, modules, replace};
 use crate::vm::error::At as _;
 use crate::vm::{Kernel, VmError};
 
-/// The suite of the userland, with every kernel: what it links to is in the C library of this or any later release.
+/// The suite of the userland, with every kernel: its libraries are in the C library of this or any later
+/// release.
 const USERLAND_SUITE: &str = "bookworm";
 
 /// Where programs and libraries of Debian find libraries.
 const LIBRARIES: &str = "lib/x86_64-linux-gnu";
 
-/// Packages of the userland, and what guests have of each.
+/// Packages of the userland, and the files of each that guests have.
 const USERLAND: [(&str, &[&str]); 10] = [
     ("busybox-static", &["bin/busybox"]),
     ("iproute2", &["bin/rdma"]),
@@ -41,10 +42,10 @@ const PROVIDER_PREFIX: &str = "librxe-rdmav";
 pub(super) const VMLINUZ: &str = "vmlinuz";
 pub(super) const ROOT: &str = "root";
 
-/// Bytes for lists of packages and what else apt keeps.
+/// Bytes for lists of packages and the rest of apt's state.
 const APT_STATE: u64 = 150 << 20;
 
-/// Fetches the parts for a kernel into `folder`, in place of what it holds.
+/// Fetches the parts for a kernel into `folder`, in place of its contents.
 pub(super) fn fetch(
     kernel: Kernel,
     mirror: Option<&str>,
@@ -84,7 +85,7 @@ pub(super) fn fetch(
     })
 }
 
-/// Refuses a disk that cannot hold the packages and what is in them.
+/// Refuses a disk that cannot hold the packages and their contents.
 fn check_space<'a>(folder: &Path, packages: impl Iterator<Item = &'a Package>) -> Result<(), VmError> {
     let needed = packages
         .map(|package| package.size.saturating_add(package.unpacked))
@@ -97,7 +98,7 @@ fn check_space<'a>(folder: &Path, packages: impl Iterator<Item = &'a Package>) -
     Ok(())
 }
 
-/// Copies what guests need out of the unpacked packages; its paths in the folder of the parts.
+/// Copies the guests' files out of the unpacked packages; returns their paths in the folder of the parts.
 fn choose(tree: &Path, root: &Path, release: &str) -> Result<Vec<String>, VmError> {
     let mut kept = Vec::new();
     let mut keep = |path: &str, content: &[u8]| {
