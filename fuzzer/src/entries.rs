@@ -1,4 +1,4 @@
-//! Entries of a corpus, for people and for programs: what `corpus list`, `show` and `export` print and write.
+//! Entries of a corpus, for people and for programs: the output of `corpus list`, `show` and `export`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -33,7 +33,7 @@ impl Verdict {
     }
 }
 
-/// A test that ran, and what is to be said of it.
+/// A test that ran, with its analysis and assessment.
 #[derive(Debug)]
 pub struct Judged {
     /// Observation of the test; empty for a test that was stopped because it repeats itself without end.
@@ -66,7 +66,7 @@ pub trait Baselines: Sync {
     /// cannot be judged.
     ///
     /// # Errors
-    /// Those of `run`, and of what keeps them.
+    /// Those of `run`, and of the store.
     fn get_or_run(
         &self,
         key: Key,
@@ -89,8 +89,8 @@ pub enum JudgeError {
 /// night's hunt: it is invalid, and says why.
 ///
 /// # Errors
-/// The testbed or what keeps the references fails. What the test itself does wrong is an invalid test, and what the NICs
-/// do is judged.
+/// The testbed or the store of the references fails. An error of the test itself is an invalid test, and
+/// faults of the NICs are judged.
 pub fn judge(
     testbed: &mut dyn Testbed,
     config: &TestConfig,

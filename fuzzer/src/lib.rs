@@ -1,7 +1,8 @@
-//! The command line `lumina-fuzz`, and what stands behind its commands.
+//! The command line `lumina-fuzz`, and the modules behind its commands.
 //!
-//! So far: `analyze` ([`analyze`]), `run` ([`run`]), `corpus` ([`entries`]), `analyzers` and `nics`. The campaign loop, the minimiser and
-//! reports come here.
+//! [`campaign`] is the campaign loop, [`judge`] runs and judges one test, [`minimize`] makes it smaller,
+//! [`finding`] and [`report`] write it out, [`measure`] and [`paper`] measure; [`analyze`], [`run`] and
+//! [`entries`] stand behind the commands of these names.
 
 pub mod analyze;
 pub mod campaign;

@@ -1,5 +1,5 @@
-//! Judging on a testbed that does not do the same thing twice: how often a test shows what it showed once, and with which
-//! confidence something is slower.
+//! Judging on a testbed that is not deterministic: the frequency of a signature in a test, and the confidence
+//! that something is slower.
 
 use corpus::TestConfig;
 use executor::Testbed;
@@ -10,8 +10,8 @@ use crate::judge::{Baselines, JudgeError, Verdict, judge};
 /// Runs that say how often a test shows a finding.
 pub const RUNS: u32 = 5;
 
-/// So many of [`RUNS`] confirm it: what shows in half of all runs does so with a probability of a half, what is seen once in
-/// twenty runs in one of 900.
+/// So many of [`RUNS`] confirm it: a signature in half of all runs is confirmed with a probability of a half,
+/// one in twenty runs with a probability of 1 in 900.
 pub const CONFIRMED_BY: u32 = 3;
 
 /// Most runs of which two sets are compared exactly, by all ways to divide them.

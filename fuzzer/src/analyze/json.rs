@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use super::{Input, Report};
 
-/// The document that `analyze` and `run` print with `--format json`: what was judged, and the verdicts. Fields are
+/// The document that `analyze` and `run` print with `--format json`: the input, and the verdicts. Fields are
 /// added over time, none changes its meaning.
 #[derive(Serialize)]
 pub struct Document<'a, S> {
@@ -26,7 +26,7 @@ pub struct Document<'a, S> {
     analysis: Option<AnalysisDocument<'a>>,
 }
 
-/// Files as what was judged.
+/// Files as the input.
 #[derive(Serialize)]
 pub struct InputSubject {
     input: InputDocument,

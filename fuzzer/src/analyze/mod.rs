@@ -20,7 +20,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Checks the integrity of what was observed and, if the trace is valid (or `even_if_invalid`), analyses it.
+    /// Checks the integrity of an observation and, if the trace is valid (or `even_if_invalid`), analyses it.
     pub fn of(observation: &Observation, options: Options<'_>, even_if_invalid: bool) -> Self {
         let integrity = integrity::check(&observation.trace, observation.switch.as_ref());
         let analyse = even_if_invalid || !integrity.is_invalid();
@@ -28,7 +28,7 @@ impl Report {
         Self { integrity, analysis }
     }
 
-    /// The same of what was read from files, whose damage is a reason to doubt.
+    /// The same for an observation from files, whose damage is a reason to doubt.
     pub fn of_input(input: &Input, options: Options<'_>, even_if_invalid: bool) -> Self {
         let mut report = Self::of(&input.observation, options, even_if_invalid);
         if !input.leftovers.damage.is_empty() {

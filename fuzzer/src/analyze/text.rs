@@ -259,7 +259,7 @@ fn sentence(one: &Retransmission) -> String {
     text
 }
 
-/// Expiries of the ACK timer: what is configured against what was seen.
+/// Expiries of the ACK timer: configured against observed.
 fn expiries(text: &mut String, analysis: &Analysis) {
     if analysis.expiries.is_empty() {
         return;

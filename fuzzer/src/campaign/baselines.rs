@@ -34,7 +34,7 @@ impl Baselines for Stored<'_> {
         key: Key,
         run: &mut dyn FnMut() -> Result<Option<Baseline>, JudgeError>,
     ) -> Result<Option<Baseline>, JudgeError> {
-        // A job that panicked leaves nothing half done: what it guards is in the store.
+        // A job that panicked leaves nothing half done: the data that it guards is in the store.
         let _guard = self.locks[usize::from(key.0[0]) % LOCKS].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = self.store.reference(key)?
             && let Ok(baseline) = postcard::from_bytes::<Option<Baseline>>(&bytes)

@@ -1,4 +1,4 @@
-//! A campaign that begins or is resumed: what the user asked for, held against what is there.
+//! A campaign that begins or is resumed: the user's request, compared with the existing folder.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

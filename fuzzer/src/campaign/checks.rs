@@ -53,7 +53,7 @@ pub(super) fn check_request(
         ("requester's NIC", &request.nics[0], &settings.requester_nic),
         ("responder's NIC", &request.nics[1], &settings.responder_nic),
     ] {
-        // The file may have been moved, as long as it is what was copied.
+        // The file may have been moved, as long as it equals the copy.
         if let Some(wants) = other(wants, &has.given)
             && !Nic::load(wants, Path::new("")).is_ok_and(|nic| has.is(&nic.to_toml()))
         {
@@ -97,7 +97,7 @@ pub(super) fn unchanged(
     )))
 }
 
-/// Refuses what is no signature: nothing would ever be ignored by it.
+/// Refuses a text that is not a signature: nothing would ever be ignored by it.
 pub(super) fn check_signatures(signatures: &[String]) -> Result<(), CampaignError> {
     for signature in signatures {
         let mut parts = signature.split('/');

@@ -1,7 +1,7 @@
 //! The folder of a campaign: made when one begins, checked when one is resumed.
 //!
 //! ```text
-//! DIR/campaign.toml                    exactly what is run
+//! DIR/campaign.toml                    the settings of the campaign, exactly
 //! DIR/target.toml                      the target, every field of it
 //! DIR/nic-{requester,responder}.toml   the NICs' profiles, every field of them
 //! DIR/initial/                         the tests to start from, if any were given
@@ -37,13 +37,14 @@ pub const FINDINGS: &str = "findings";
 /// File of the summary.
 pub const SUMMARY: &str = "summary.json";
 
-/// Room on the disk below which a campaign stops, in bytes: what the store writes between two looks, a finding with its
-/// trace, and the summary, with a margin.
+/// Room on the disk below which a campaign stops, in bytes: the writes of the store between two checks, a
+/// finding with its trace, and the summary, with a margin.
 const RESERVE: u64 = 6 << 20;
 
 /// Held locked by the process that works in the folder.
 const LOCK: &str = ".lock";
-/// There while a campaign is being made: what is beside it is an attempt that did not get as far as [`SETTINGS`].
+/// There while a campaign is being made: the files beside it are of an attempt that did not get as far as
+/// [`SETTINGS`].
 const BEGINNING: &str = ".beginning";
 
 pub(super) fn io_error(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> CampaignError {
@@ -85,8 +86,8 @@ pub(super) fn lock(path: &Path) -> Result<fs::File, CampaignError> {
     }
 }
 
-/// Makes sure that a locked folder can take a campaign that begins. What an earlier attempt left that did not get as far
-/// as writing [`SETTINGS`] is taken away if `may_clear`; anything else stays, and is an error.
+/// Makes sure that a locked folder can take a campaign that begins. The files of an earlier attempt that did
+/// not get as far as writing [`SETTINGS`] are removed if `may_clear`; any other file stays, and is an error.
 pub(super) fn prepare(path: &Path, may_clear: bool) -> Result<(), CampaignError> {
     if holds_campaign(path) {
         return Err(CampaignError::Usage(format!(
@@ -147,7 +148,7 @@ pub(super) fn begun(path: &Path) -> Result<(), CampaignError> {
     }
 }
 
-/// Reads what a campaign is run with.
+/// Reads the settings of a campaign.
 pub(super) fn read_settings(path: &Path) -> Result<Settings, CampaignError> {
     let file = path.join(SETTINGS);
     let settings: Settings = read_toml(&file)?;
@@ -157,7 +158,7 @@ pub(super) fn read_settings(path: &Path) -> Result<Settings, CampaignError> {
     Ok(settings)
 }
 
-/// Writes what a campaign is run with, so that a power failure does not take it away.
+/// Writes the settings of a campaign, so that a power failure does not lose them.
 pub(super) fn write_settings(path: &Path, settings: &Settings) -> Result<(), CampaignError> {
     let file = path.join(SETTINGS);
     let text = toml::to_string(settings)
@@ -182,7 +183,7 @@ fn read_toml<T: DeserializeOwned>(path: &Path) -> Result<T, CampaignError> {
 /// The text of a copy.
 ///
 /// # Errors
-/// It cannot be read, or is not what was copied.
+/// It cannot be read, or differs from the copied text.
 pub(super) fn read_copy(folder: &Path, copy: &Copied) -> Result<String, CampaignError> {
     let path = folder.join(&copy.file);
     let text = corpus::read_text(&path)?;
@@ -204,7 +205,7 @@ pub(super) fn size(folder: &Path) -> Result<u64, CampaignError> {
         let error = || io_error(&folder, "cannot be read");
         for entry in fs::read_dir(&folder).map_err(error())? {
             let entry = entry.map_err(error())?;
-            // What is being replaced while we look is gone.
+            // A file that is being replaced at this moment is gone.
             let Ok(metadata) = entry.metadata() else { continue };
             if metadata.is_dir() {
                 folders.push(entry.path());

@@ -1,5 +1,5 @@
-//! Random streams of the search. Each is named by what it is for, so that neither the number of jobs nor an interruption
-//! changes what is drawn.
+//! Random streams of the search. Each is named by its purpose, so that neither the number of jobs nor an
+//! interruption changes the draws.
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;

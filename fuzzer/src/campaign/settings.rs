@@ -1,4 +1,4 @@
-//! `campaign.toml`: exactly what is run.
+//! `campaign.toml`: the exact settings of a campaign.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -78,7 +78,7 @@ impl Settings {
             && self.responder_nic.is_called(&test.requester.nic)
     }
 
-    /// With the digest of what is in them.
+    /// With the digest of its contents.
     pub(super) fn sealed(mut self) -> Self {
         self.sha256 = self.digest();
         self
@@ -178,7 +178,7 @@ impl fmt::Display for Strategy {
 pub struct Copied {
     /// Its name or path, as it was given.
     pub given: String,
-    /// Where its file was when the campaign began; none of what comes with the program.
+    /// Path of its file when the campaign began; `None` if it comes with the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
     /// The copy, relative to the campaign's folder.

@@ -14,7 +14,7 @@ impl Stop {
         Self(AtomicBool::new(false))
     }
 
-    /// Asks. Tests that are running end, and what they show is recorded.
+    /// Requests the stop. Running tests end, and their results are recorded.
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! `summary.json`: how far a campaign is and what it found.
+//! `summary.json`: progress and findings of a campaign.
 
 use corpus::store::Progress;
 use corpus::{FindingRecord, Minimized};

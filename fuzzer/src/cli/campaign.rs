@@ -188,8 +188,8 @@ fn default_jobs(testbed: TestbedName) -> usize {
     (cores / testbed.cores_per_test()).max(1)
 }
 
-/// The first Ctrl-C (or a request to terminate) lets the running tests end; the second one ends the program. What is
-/// recorded is safe either way.
+/// The first Ctrl-C (or a request to terminate) lets the running tests end; the second one ends the program.
+/// Recorded executions are safe either way.
 pub(super) fn hear_ctrl_c(stop: &Arc<Stop>) -> Result<(), Exit> {
     let stop = Arc::clone(stop);
     ctrlc::set_handler(move || {

@@ -36,7 +36,7 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Check that the corpus is whole, and print what can be read of it. Exit code 1 if something is lost or
+    /// Check that the corpus is whole, and print its readable contents. Exit code 1 if something is lost or
     /// was changed.
     Check {
         /// The campaign or corpus.

@@ -118,7 +118,7 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         match confirmed {
             Some(judged) => finding::rewrite(&kept, &record, &judged, &instead),
             None if is_the_campaigns => finding::reached(kept.clone(), &record),
-            // What the folder says is of other NICs.
+            // The folder's numbers are of other NICs.
             None => Ok(()),
         }
         .map_err(|error| failed(&error))?;
@@ -157,7 +157,8 @@ fn go_back(record: &mut FindingRecord, kept: &Kept) {
     };
 }
 
-/// Says what else the run shows that the finding's folder keeps: minimising makes no findings of it.
+/// Prints the other anomalies of the run that the finding's folder keeps: minimising makes no findings of
+/// them.
 fn note_what_is_beside(record: &FindingRecord, reproduced: &Reproduced) {
     for other in reproduced.judged.signatures() {
         if other != record.signature {

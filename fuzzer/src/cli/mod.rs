@@ -1,4 +1,4 @@
-//! Arguments, exit codes, and which command does what.
+//! Arguments, exit codes, and the module of each command.
 
 mod analyze;
 mod analyzers;
@@ -61,7 +61,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Hunt: mutate tests, run them, keep the odd ones, minimise and report what is wrong.
+    /// Hunt: mutate tests, run them, keep the odd ones, minimise and report anomalies.
     Campaign(campaign::Args),
     /// Run findings again: reproduced or not.
     Replay(replay::Args),
@@ -73,9 +73,9 @@ enum Command {
     Analyzers(analyzers::Args),
     /// Run one test and judge it.
     Run(run::Args),
-    /// Run the experiments of the Lumina paper, and hold what is measured to what it says.
+    /// Run the experiments of the Lumina paper, and compare the measurements with the published ones.
     Paper(paper::Args),
-    /// Check the corpus of a campaign, look into it, or save what can be read of it.
+    /// Check the corpus of a campaign, look into it, or save its readable contents.
     Corpus(corpus::Args),
     /// List NIC profiles, show one, or check a file.
     Nics(nics::Args),

@@ -63,7 +63,7 @@ pub(super) struct InsteadArgs {
 }
 
 impl InsteadArgs {
-    /// The same with its NICs loaded; what is wrong with one is said.
+    /// The same with its NICs loaded; prints the error of one that cannot be loaded.
     pub(super) fn load(&self, format: Format) -> Result<Instead, Exit> {
         let load = |nic: Option<String>| match nic {
             None => Ok(None),

@@ -40,7 +40,7 @@ pub(super) fn complain(message: &dyn Display) {
     let _ = writeln!(io::stderr(), "{message}");
 }
 
-/// That a file is valid, what it calls itself, and whether it differs from what it starts from; the differences follow.
+/// Message for a valid file: its name, and the number of differences from its base; the differences follow.
 pub(super) fn is_valid(file: &str, name: &str, base: Option<&str>, changes: usize) -> String {
     let differs = match (base, changes) {
         (None, _) => String::new(),
@@ -78,7 +78,7 @@ fn bad_input(error: &str, details: impl Serialize, format: Format) -> Exit {
     Exit::Usage
 }
 
-/// Says on stderr what of a Lumina file a configuration does not hold as it stands.
+/// Prints on stderr the parts of a Lumina file that a configuration does not hold as they stand.
 pub(super) fn complain_notes(loaded: &Loaded) {
     for note in &loaded.notes {
         complain(&format!("note: {note}"));

@@ -151,9 +151,9 @@ impl CampaignProgress {
         Self { limits, started, state }
     }
 
-    /// Shows what happens.
+    /// Shows an event.
     pub(super) fn show(&self, event: &Event<'_>) {
-        // Whatever panicked elsewhere, what is shown is whole.
+        // Even if another thread panicked, the display's state is whole.
         let mut shown = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             Event::Status(status) => self.show_status(status, &mut shown),

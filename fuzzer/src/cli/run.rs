@@ -53,7 +53,7 @@ pub(super) struct Args {
     /// published tool. Wireshark calls frames malformed that are cut.
     #[arg(long, value_name = "N", requires = "out", value_parser = clap::value_parser!(u32).range(SNAP_LENS))]
     snap_len: Option<u32>,
-    /// Write what was seen as a new packet script (.rds), which this run fits.
+    /// Write the observation as a new packet script (.rds), which this run fits.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
     /// Packets shown before and after each packet of a remark.
@@ -118,7 +118,7 @@ fn run_test(args: &Args) -> Result<Exit, Exit> {
     })
 }
 
-/// The test with everything that it names; what is wrong with them is said.
+/// Loads the test with all files that it names; prints the error of one that cannot be loaded.
 fn load(args: &Args) -> Result<Test, Exit> {
     let described = if run::is_script(&args.test) {
         let (script, config) = PacketScript::load(&args.test)

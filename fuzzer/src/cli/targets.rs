@@ -23,7 +23,7 @@ Examples:
 
 A target is named by its name, or by the path of its file (with a `/`, or ending in .toml).";
 
-/// Random tests that `check` draws to show what a space is like, always the same ones.
+/// Random tests that `check` draws to describe a space, always the same ones.
 const SAMPLE: usize = 1_000;
 const SAMPLE_SEED: u64 = 1;
 
@@ -46,7 +46,7 @@ pub(super) struct Args {
 enum Action {
     /// One line for each target that comes with the program.
     List,
-    /// A target with every field and what it means, as TOML.
+    /// Print a target with every field and its meaning, as TOML.
     Show {
         /// Name or path of the target.
         target: String,

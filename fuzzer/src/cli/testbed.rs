@@ -55,15 +55,15 @@ enum TestbedArgs {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Make the images: fetch kernels and userland from Debian's archive (checked by apt), put the agent in. Repeated,
-    /// it does what is left to do: another agent needs no network.
+    /// Make the images: fetch kernels and userland from Debian's archive (checked by apt), put the agent in.
+    /// Repeated, it does the remaining steps: another agent needs no network.
     Build(BuildArgs),
     /// Start a pair of guests, joined back to back, say where their agents answer, and keep them until Ctrl-C.
     Up(PairArgs),
     /// Check that the testbed works on this machine, step by step: QEMU, KVM, apt, images, a pair of guests
     /// and a ping between them. Each step that fails says how to fix it. Exit code 1 if one does.
     Check(PairArgs),
-    /// Stop every pair that `up` has started, and remove what guests of killed programs have left.
+    /// Stop every pair that `up` has started, and remove the files that guests of killed programs have left.
     Down,
 }
 

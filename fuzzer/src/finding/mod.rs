@@ -1,4 +1,4 @@
-//! A finding: its test minimised, what it shows, and the folder that keeps it for a vendor and for `replay`.
+//! A finding: its minimised test, its anomaly, and the folder that keeps it for a vendor and for `replay`.
 
 mod read;
 mod replay;

@@ -61,7 +61,7 @@ pub enum ReadError {
         .0.display()
     )]
     None(PathBuf),
-    /// The document does not say what it should.
+    /// The document has the wrong contents.
     #[error("{}: is no finding: {reason}", path.display())]
     Document {
         /// The file.
@@ -138,7 +138,7 @@ pub fn read(folder: &Path) -> Result<Kept, ReadError> {
     Ok(kept)
 }
 
-/// Refuses what is no file: reading a pipe might never end.
+/// Refuses a path that is not a file: reading a pipe might never end.
 fn is_regular(path: &Path) -> Result<(), ReadError> {
     let io = |source| ReadError::Io { path: path.into(), source };
     match fs::metadata(path).map_err(io)?.is_file() {
@@ -147,7 +147,7 @@ fn is_regular(path: &Path) -> Result<(), ReadError> {
     }
 }
 
-/// The NIC in a copy, which must be what was copied.
+/// The NIC in a copy, which must equal the copied one.
 pub(super) fn nic_of(folder: &Path, copy: &Copied) -> Result<Nic, ReadError> {
     let path = folder.join(&copy.file);
     // A document from another user must not make the program read files elsewhere.

@@ -20,7 +20,7 @@ use crate::report;
 /// Why work on a finding ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkError {
-    /// The testbed, or what keeps reference runs.
+    /// The testbed, or the store of reference runs.
     #[error(transparent)]
     Judge(#[from] JudgeError),
     /// It is to end before it is done.
@@ -148,8 +148,8 @@ impl Reproduced {
     }
 }
 
-/// Runs a finding's reproducer again, and measures what is behind it; none if it does not show the signature. What this
-/// runs is not counted among the minimiser's executions.
+/// Runs a finding's reproducer again, and measures the numbers behind it; `None` if it does not show the
+/// signature. These runs are not counted among the minimiser's executions.
 ///
 /// # Errors
 /// The testbed fails.
@@ -165,7 +165,7 @@ pub fn reproduce(
     }
     let is_neighbour =
         judged.anomaly(&finding.signature).is_some_and(|anomaly| anomaly.kind() == Kind::NoisyNeighbor);
-    // Where one run says all, it says that too; and what is rare is not confirmed anyway.
+    // Where one run is enough, it is enough for that too; and a rare finding is not confirmed anyway.
     let is_compared = is_neighbour && frequency.is_confirmed() && !testbed.capabilities().deterministic;
     let slowness =
         is_compared.then(|| slower_than_without_events(&finding.reproducer, testbed)).transpose()?;
@@ -181,8 +181,8 @@ pub fn reproduce(
     Ok(Some(reproduced))
 }
 
-/// The probability below which what is slow is not so by chance. Five runs of each come down to 1 in 252, and four to 1
-/// in 70; three to 1 in 20, which is not enough.
+/// Largest probability that a slow test is slow by chance. Five runs of each come down to 1 in 252, and four
+/// to 1 in 70; three to 1 in 20, which is not enough.
 const SURE: f64 = 0.05;
 
 /// Certainty that a test is slow.
@@ -218,7 +218,7 @@ fn slower_than_without_events(
     let without = Reference::WithoutEvents.of(config);
     let (mut with_events, mut usual) = (Vec::new(), Vec::new());
     for _ in 0..repeat::RUNS {
-        // By turns, so that what slows the whole testbed down slows both.
+        // By turns, so that a slower testbed slows both.
         for (test, times) in [(config, &mut with_events), (&without, &mut usual)] {
             let baselines = InMemory::on(testbed);
             if let Verdict::Judged(judged) = judge(testbed, test, &baselines)? {
@@ -253,7 +253,7 @@ pub fn is_reproduced(finding: &FindingRecord) -> bool {
     !finding.evidence.is_empty()
 }
 
-/// Puts into a finding what its reproducer shows.
+/// Writes the reproducer's anomaly into a finding.
 pub fn describe(finding: &mut FindingRecord, Reproduced { judged, notes, .. }: &Reproduced) {
     if let Some(anomaly) = judged.anomaly(&finding.signature) {
         finding.title = report::title(anomaly, &finding.reproducer);
@@ -275,8 +275,8 @@ mod tests {
     use super::*;
     use crate::report::tests::NOISY;
 
-    /// NICs that discard what arrives for others while they recover, on a testbed that becomes so slow that they suffer
-    /// without it too.
+    /// NICs that discard packets of others while they recover, on a testbed that becomes so slow that they
+    /// suffer without it too.
     struct Slower {
         noisy: TestConfig,
         /// Runs without events that are still fast.

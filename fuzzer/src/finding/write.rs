@@ -236,7 +236,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let left = folder.path().join(".tmp-new-result");
         for _ in 0..2 {
-            // What a killed process left, and what only the run before had.
+            // Files that a killed process left, and files that only the run before had.
             fs::create_dir_all(&left).unwrap();
             fs::write(left.join("half"), "").unwrap();
             put_result(folder.path(), &Observation::default()).unwrap();

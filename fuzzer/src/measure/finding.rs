@@ -49,8 +49,8 @@ const INTERVAL_MESSAGES: [u32; 2] = [10, 100];
 const SCOPE_MESSAGES: (u32, u32) = (500, 10_000);
 const SCOPE_MESSAGES_PER_US: f64 = 5.0;
 
-/// Measures the numbers behind what the reproducer of a finding shows. The same finding, NICs and parameters give the same
-/// numbers.
+/// Measures the numbers behind the anomaly of a finding's reproducer. The same finding, NICs and parameters
+/// give the same numbers.
 ///
 /// # Errors
 /// The testbed fails.
@@ -272,7 +272,7 @@ fn counters(anomaly: &Anomaly) -> Vec<Measured> {
     rows.collect()
 }
 
-/// The numbers as lines of a report: what, and value with unit.
+/// The numbers as lines of a report: name, and value with unit.
 pub fn lines(measured: &[Measured]) -> impl Iterator<Item = (&str, String)> {
     measured.iter().map(|one| {
         let value = match (&one.value, one.unit.as_str()) {

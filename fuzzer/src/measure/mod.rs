@@ -1,4 +1,4 @@
-//! Numbers from what was observed: those of the paper's experiments, and those behind a finding.
+//! Numbers from observations: those of the paper's experiments, and those behind a finding.
 
 mod finding;
 mod numbers;
@@ -15,7 +15,7 @@ use corpus::TestConfig;
 use dumper::Observation;
 use scoring::Analysis;
 
-/// A test that ran, and what the analyzers say of it.
+/// A test that ran, with its analysis.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// The test.

@@ -60,7 +60,7 @@ fn assert_near(value: f64, target: f64) {
     assert!((value - target).abs() <= target * 0.1, "{value}, where {target} is right");
 }
 
-/// QPs to two addresses that take turns, so that no other scope explains what is answered.
+/// QPs to two addresses that take turns, so that no other scope explains the answered marks.
 const MARKED: &str = "[traffic]\nnum-connections = 4\nmulti-gid = true\nnum-msgs-per-qp = 400\nmessage-size = 4096\n\
                       [[event]]\nqpn = \"all\"\npsn = 1\nevery = 1\ntype = \"ecn\"\n";
 const TWO_ADDRESSES: [&str; 2] = [

@@ -48,10 +48,11 @@ pub(super) enum Growth {
     Messages,
 }
 
-/// Axes that are swept together, in this order: what is deleted first, and then by the order of [`super::size::Size`].
+/// Axes that are swept together, in this order: deletions first, and then by the order of
+/// [`super::size::Size`].
 pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
     |config| (0..config.events.len()).map(Axis::Event).collect(),
-    // What tells connections apart, before these are taken away class by class.
+    // Parameters that differ between connections, before these are removed class by class.
     |config| above_bottom(config, class_parameters().map(Axis::Parameter)),
     |config| of_eventful_classes(config, Growth::Nothing),
     |config| of_eventful_classes(config, Growth::SomeBytes),
@@ -125,7 +126,8 @@ impl Axis {
         }
     }
 
-    /// Takes a test to another height, below its own. What grows meanwhile ends below `most_packets` in all.
+    /// Takes a test to another height, below its own. Load that grows meanwhile ends below `most_packets` in
+    /// all.
     pub(super) fn lower(self, config: &mut TestConfig, to: u64, most_packets: u64) {
         if self.height(config) <= to {
             return;

@@ -1,4 +1,4 @@
-//! Events: what of them could be simpler.
+//! Events: their parts that could be simpler.
 
 use corpus::{Action, ConnectionSet, Event, Progression, Target, TestConfig, Traffic};
 
@@ -87,8 +87,8 @@ fn further_packets(event: &Event, traffic: &Traffic) -> u64 {
     }
 }
 
-/// Round numbers of nanoseconds up to the longest delay: what a delay is shortened to, as no fault of interest depends on
-/// its last digits.
+/// Round numbers of nanoseconds up to the longest delay, to which a delay is shortened, as no fault of
+/// interest depends on its last digits.
 fn round_delays() -> impl Iterator<Item = u64> {
     (0..=10).flat_map(|power| [1, 2, 5].map(|digit| digit * 10_u64.pow(power)))
 }
@@ -103,6 +103,6 @@ pub(super) fn merge(config: &mut TestConfig, kept: usize, gone: usize) {
     let connections = config.traffic.load.connections();
     let gone = config.events.remove(gone).connections;
     let set = &mut config.events[kept].connections;
-    // What is in both is listed twice here; `fit` lists it once.
+    // A member of both is listed twice here; `fit` lists it once.
     *set = ConnectionSet::List(set.members(connections).chain(gone.members(connections)).collect());
 }

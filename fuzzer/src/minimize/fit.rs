@@ -1,10 +1,10 @@
-//! Repair: what a smaller test must do without, and its simplest form.
+//! Repair: parts that a smaller test cannot have are removed, and the rest gets its simplest form.
 
 use corpus::config::Points;
 use corpus::{ConnectionSet, Event, Progression, Role, Target, TestConfig, Traffic, TrafficClass};
 
-/// Takes out of a test what it has become too small for, and says the same in the simplest way. Events that
-/// contradict each other remain: such a test is not valid.
+/// Removes the parts of a test that it has become too small for, and writes the rest in the simplest way.
+/// Events that contradict each other remain: such a test is not valid.
 pub(super) fn fit(config: &mut TestConfig) {
     let one_address = Role::ALL.iter().all(|role| config.host(*role).ip_list.len() < 2);
     let traffic = &mut config.traffic;

@@ -34,8 +34,9 @@ pub struct Minimised {
     pub complete: bool,
 }
 
-/// Makes a test smaller as long as it `shows` what it should: fewest QPs with events, fewest QPs, then messages, bytes,
-/// events, and every parameter at its default. `shows` is asked at most `budget` times, and never twice for one test; `config` shows it.
+/// Makes a test smaller as long as `shows` returns true: fewest QPs with events, fewest QPs, then messages,
+/// bytes, events, and every parameter at its default. `shows` is asked at most `budget` times, and never
+/// twice for one test; `config` shows it.
 ///
 /// # Errors
 /// The first one of `shows`.
@@ -85,7 +86,7 @@ struct Search<'a, E> {
 
 impl<E> Search<'_, E> {
     fn run(&mut self) -> Result<(), Halt<E>> {
-        // The same test in its simplest form; what is made from it has that form anyway.
+        // The same test in its simplest form; tests made from it have that form anyway.
         self.offer(self.best.clone())?;
         loop {
             let before = self.size.clone();
@@ -99,8 +100,8 @@ impl<E> Search<'_, E> {
         }
     }
 
-    /// Takes axes to their bottom: all, or else each half by itself. The later half goes first, as what is deleted
-    /// there does not change the numbers of what comes before it.
+    /// Takes axes to their bottom: all, or else each half by itself. The later half goes first, as deletions
+    /// there do not change the numbers of the parts before it.
     fn sweep(&mut self, axes: &[Axis]) -> Result<(), Halt<E>> {
         let mut candidate = self.best.clone();
         for axis in axes.iter().rev() {
@@ -127,7 +128,8 @@ impl<E> Search<'_, E> {
             self.offer(candidate)
         };
         let height = axis.height(&base);
-        // What is at its threshold already, as mostly after the first round, costs two questions and no bisection.
+        // An axis at its threshold already, as mostly after the first round, costs two questions and no
+        // bisection.
         if height == 0 || offer(0)? || height == 1 || !offer(height - 1)? {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Traffic classes that a host serves, and what each gets: fewer of them, and all alike.
+//! Traffic classes that a host serves, and their shares: fewer of them, and all alike.
 
 use corpus::config::fields;
 use corpus::{Ets, Host, TrafficClass};
@@ -13,7 +13,7 @@ pub(super) fn is_further(host: &Host, class: u8) -> bool {
     host.ets.as_ref().is_some_and(|ets| ets.serves(class) && first(ets) < Some(class))
 }
 
-/// Takes a class from a host; what was in it is in the first one then.
+/// Removes a class from a host; its QPs are in the first one then.
 pub(super) fn take_away(host: &mut Host, class: u8) {
     let Some(ets) = &mut host.ets else { return };
     let Some(first) = first(ets) else { return };

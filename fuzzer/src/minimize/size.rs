@@ -5,10 +5,10 @@ use corpus::{ConnectionSet, TestConfig};
 use super::events::Detail;
 use super::parameters::parameters;
 
-/// The size of a test: what comes first counts most.
+/// The size of a test: earlier fields count more.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Size {
-    /// Connections that some event names. First, as how many it takes is what a threshold in a NIC shows by: while the
+    /// Connections that some event names. First, as a threshold in a NIC shows by their number: while the
     /// test still has all its load, nothing else decides.
     eventful: usize,
     connections: u32,

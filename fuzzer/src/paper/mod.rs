@@ -1,8 +1,9 @@
-//! The experiments of the Lumina paper, run again: what it says, what is measured here, and whether the two agree.
+//! The experiments of the Lumina paper, run again: published values, values measured here, and their
+//! agreement.
 //!
-//! Everything is data: a [`Claim`] says what the paper measured on which NICs, which tests show it, and which number of
-//! them it is. Simulated NICs are models of these very measurements, so that agreement says that the models, the testbed
-//! and the analyzers fit together, and nothing about a vendor's hardware.
+//! Everything is data: a [`Claim`] has the published value of some NICs, the tests that show it, and the
+//! function that measures it. Simulated NICs are models of these very measurements, so that agreement says
+//! that the models, the testbed and the analyzers fit together, and nothing about a vendor's hardware.
 
 mod claims;
 mod lab;
@@ -152,15 +153,15 @@ impl Row {
     }
 }
 
-/// Name of what is listed and not measured.
+/// Name of the experiment that is listed and not measured.
 pub const HARDWARE_NAME: &str = "testbed";
 
 fn with_unit(value: &str, unit: &str) -> String {
     if unit.is_empty() { value.to_owned() } else { format!("{value} {unit}") }
 }
 
-/// Runs experiments, those that are named or all, and says what the paper says of them. `figures` are drawn from the
-/// same lab later, so that their tests are run too.
+/// Runs experiments, those that are named or all, and compares them with the paper. `figures` are drawn from
+/// the same lab later, so that their tests are run too.
 ///
 /// # Errors
 /// A test cannot be run.

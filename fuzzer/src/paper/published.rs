@@ -15,7 +15,7 @@ pub enum Published {
     About(f64),
     /// Numbers, each to be met within 15 %.
     Each(&'static [f64]),
-    /// A number to be met within another percentage, where the paper leaves open what it rests on.
+    /// A number to be met within another percentage, where the paper leaves its basis open.
     Near {
         /// The number.
         value: f64,

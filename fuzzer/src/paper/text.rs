@@ -24,7 +24,7 @@ pub fn table(rows: &[Row]) -> String {
         let headers = HEADERS.map(|header| vec![header.into()]);
         let mut lines = vec![headers];
         lines.extend(rows.iter().filter(|row| row.experiment == experiment).map(|row| {
-            // What stands in parentheses stays together.
+            // A text in parentheses stays together.
             let cells = cells(row).map(|cell| cell.replace(" §", "\u{a0}§"));
             std::array::from_fn(|column| {
                 textwrap::wrap(&cells[column], WIDEST[column]).into_iter().map(Cow::into_owned).collect()

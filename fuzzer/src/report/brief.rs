@@ -1,4 +1,4 @@
-//! A test as a file, with only what is not at its default.
+//! A test as a file, with only the values that are not at their defaults.
 
 use corpus::TestConfig;
 
@@ -18,7 +18,7 @@ pub(super) fn sections(config: &TestConfig) -> Vec<Section> {
         if let Some(default) = defaults.iter().find(|default| default.header == section.header) {
             section.lines.retain(|line| !default.lines.contains(line));
         } else {
-            // An event. All of it has to be said, but for what nearly always is the first round.
+            // An event. All of it is written, but for the first round, which nearly all events have.
             section.lines.retain(|line| line != "iter = 1");
         }
     }

@@ -78,7 +78,7 @@ pub fn text(
     text
 }
 
-/// One finding: what is seen, the numbers behind it, how sure it is, where more is.
+/// One finding: the anomaly, the numbers behind it, its certainty, its folder.
 fn one(text: &mut String, finding: &FindingRecord, measured: &[Measured], folder: &Path) {
     let minimised = match finding.minimized {
         Minimized::Pending => "not minimised yet",

@@ -35,7 +35,8 @@ pub struct Subject<'a> {
     pub is_deterministic: bool,
 }
 
-/// The report: what was found, what should have been, the smallest test, its packets, and how to see it again.
+/// The report: the anomaly, the expected behaviour, the smallest test, its packets, and the way to see it
+/// again.
 #[must_use]
 pub fn text(subject: &Subject<'_>) -> String {
     let Subject { finding, anomaly, judged, measured, nics: [requester, responder], is_deterministic } =
@@ -105,7 +106,7 @@ fn capitalised(sentence: &str) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Who did what.
+/// Host and behaviour.
 fn seen(anomaly: &Anomaly) -> String {
     let mut who = capitalised(&anomaly.who.role.to_string());
     if let Some(address) = anomaly.who.address {

@@ -1,4 +1,4 @@
-//! Reports: what was found, for people.
+//! Reports of findings, for people.
 
 mod brief;
 pub mod campaign;

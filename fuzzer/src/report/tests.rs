@@ -256,7 +256,7 @@ fn numbers_in_spans() {
 }
 
 proptest! {
-    /// Only what is not at its default is written, and it is the test.
+    /// Only values that are not at their defaults are written, and the file is the test.
     #[test]
     fn a_brief_file_is_the_test(config in configs()) {
         let text: String = brief::sections(&config)

@@ -15,7 +15,7 @@ pub fn title(anomaly: &Anomaly, config: &TestConfig) -> String {
     let traffic = words::connections(config.traffic.load);
     let who = anomaly.who.role;
     let what = match anomaly.kind() {
-        // It is the others that do something in what the oracle says.
+        // The oracle's text has the other connections as its subject.
         Kind::NoisyNeighbor => {
             let with_events = config.connections_with_events();
             format!("lets connections suffer that have no events, beside {with_events} that have")

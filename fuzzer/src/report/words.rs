@@ -25,7 +25,7 @@ const SAID: [&str; 10] = [
     "ets",
 ];
 
-/// A test in a few sentences: the traffic, what is done to it, and what else is not as usual.
+/// A test in a few sentences: the traffic, the injected events, and other unusual settings.
 pub(super) fn sentences(config: &TestConfig) -> String {
     let mut sentences = vec![traffic(&config.traffic)];
     sentences.extend(classes(config));

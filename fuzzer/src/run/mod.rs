@@ -1,4 +1,4 @@
-//! One test on a testbed: what is run, what was overridden, and the folder that keeps it all.
+//! One test on a testbed: the test, its overrides, and the folder that keeps it all.
 
 mod keep;
 mod script;
@@ -83,7 +83,7 @@ pub struct Test {
 }
 
 impl Test {
-    /// A test from what its file says. Profiles that the file names by path are relative to the file's folder.
+    /// A test from its file. Profiles that the file names by path are relative to the file's folder.
     ///
     /// # Errors
     /// A NIC profile cannot be loaded.
@@ -157,7 +157,7 @@ impl Test {
         testbeds.testbed().run(&self.config)
     }
 
-    /// Holds what was observed to the script that the test comes from.
+    /// Compares an observation with the script that the test comes from.
     pub fn check(&self, observation: &Observation, report: &Report) -> Option<Checked> {
         self.script.as_ref().map(|script| script.check(&self.config, observation, report))
     }
@@ -211,7 +211,7 @@ impl fmt::Display for Overridden {
     }
 }
 
-/// A test as what was judged.
+/// A test as the input.
 #[derive(Serialize)]
 pub struct TestSubject<'a> {
     test: TestDocument<'a>,

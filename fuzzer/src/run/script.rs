@@ -64,7 +64,7 @@ impl PacketScript {
         }
     }
 
-    /// Holds what was observed of a test to the script.
+    /// Compares an observation with the script.
     pub fn check(&self, config: &TestConfig, observation: &Observation, report: &Report) -> Checked {
         let anomalies = report.analysis.iter().flat_map(|analysis| analysis.anomalies.kept());
         let found: Vec<FoundAnomaly> = anomalies.map(FoundAnomaly::from).collect();
@@ -173,7 +173,7 @@ fn span_of(text: &str, at: At) -> Option<Range<usize>> {
     Some(start..start + word)
 }
 
-/// Writes what was observed of a test as a script beside which its paths start, which the test fits.
+/// Writes the observation of a test as a script beside which its paths start, which the test fits.
 ///
 /// # Errors
 /// The file cannot be written.

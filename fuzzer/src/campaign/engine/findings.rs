@@ -53,8 +53,8 @@ impl Engine<'_> {
         is_sought && !self.setup.settings.ignores(signature)
     }
 
-    /// Puts away a finding that was worked on, and announces it and what else its stored run shows: not before they are
-    /// safe.
+    /// Stores a finding that was worked on, and announces it and the other anomalies of its stored run: not
+    /// before they are safe.
     fn put(&mut self, worked: Worked) -> Result<(), CampaignError> {
         let (finding, beside) = self.keep(worked)?;
         beside.iter().for_each(|beside| (self.setup.watch)(Event::Found(beside)));
@@ -66,8 +66,8 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Keeps a finding that was worked on, and as findings of their own what else its stored run shows. Where the same test
-    /// does the same each time that is nothing new.
+    /// Keeps a finding that was worked on, and as findings of their own the other anomalies of its stored
+    /// run. On a deterministic testbed those are known already.
     fn keep(
         &mut self,
         Worked { finding, seen }: Worked,
@@ -160,8 +160,8 @@ impl Engine<'_> {
         Ok(Worked { finding, seen })
     }
 
-    /// Says of a finding that its test does not show it again. One of which an earlier run has left a folder is what that
-    /// says.
+    /// Marks a finding as not shown again by its test. If an earlier run has left a folder of it, that
+    /// folder's record holds.
     fn give_up(&self, finding: &mut FindingRecord) {
         if let Ok(kept) = finding::read(&self.folder_of(finding)) {
             let FindingRecord { title, reproducer, minimized, evidence, .. } = kept.record();
@@ -180,7 +180,7 @@ impl Engine<'_> {
         self.setup.folder.join(FINDINGS).join(&finding.id)
     }
 
-    /// Writes a finding's folder; what its run shows.
+    /// Writes a finding's folder; returns the other anomalies of its run.
     fn write(
         &self,
         finding: &mut FindingRecord,
@@ -211,7 +211,7 @@ impl Engine<'_> {
             is_any_done |= worked.finding.minimized != Minimized::Pending;
             self.put(worked)?;
         }
-        // What their runs showed beside them.
+        // Further anomalies of their runs.
         self.confirm_findings()?;
         (self.setup.watch)(Event::Status(&self.status()));
         Ok(is_any_done)
@@ -260,8 +260,9 @@ impl Engine<'_> {
         Ok(Worked { finding, seen })
     }
 
-    /// Writes a finding out with its smaller test, if that shows it as often as the one before; what its run shows. Else that
-    /// one stays, which is confirmed, and so does its folder, which is `kept`; another turn looks for another smaller one.
+    /// Writes a finding out with its smaller test, if that shows it as often as the one before; returns the
+    /// other anomalies of its run. Else the confirmed one stays, and so does its folder, which is `kept`;
+    /// another turn looks for another smaller one.
     fn settle(
         &self,
         testbed: &mut dyn Testbed,
@@ -327,7 +328,7 @@ impl Engine<'_> {
         for worked in written {
             self.keep(worked)?;
         }
-        // What their runs showed beside them.
+        // Further anomalies of their runs.
         self.confirm_findings()
     }
 

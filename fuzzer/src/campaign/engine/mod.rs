@@ -60,7 +60,7 @@ pub struct Setup<'a> {
     pub testbed: &'a (dyn Fn() -> Box<dyn Testbed> + Sync),
     /// Asked before each test.
     pub stop: &'a Stop,
-    /// Told what happens.
+    /// Receiver of the campaign's events.
     pub watch: &'a (dyn Fn(Event<'_>) + Sync),
 }
 
@@ -166,7 +166,7 @@ impl<'a> Engine<'a> {
     /// folders and the summary.
     ///
     /// # Errors
-    /// The testbed fails, or what is observed cannot be kept; a full disk is no error but an end.
+    /// The testbed fails, or an observation cannot be kept; a full disk is not an error but an end.
     pub fn run(mut self) -> Result<(End, Status), CampaignError> {
         let end = match self.search_and_minimise() {
             // Whatever limit was reached too: findings wait to be minimised.
@@ -188,7 +188,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Searches; minimises what is left then, unless it was stopped.
+    /// Searches; then minimises the remaining findings, unless it was stopped.
     fn search_and_minimise(&mut self) -> Result<End, CampaignError> {
         let end = self.search()?;
         if end.is_done() {
@@ -259,7 +259,7 @@ impl<'a> Engine<'a> {
         limit.is_some_and(|limit| self.elapsed() >= Duration::from_secs(limit))
     }
 
-    /// Runs what is left of a batch and decides about it.
+    /// Runs the rest of a batch and decides about it.
     fn batch(&mut self) -> Result<Option<End>, CampaignError> {
         let next = self.progress.executions + 1;
         let last = *self.schedule.batch_of(next).end();
@@ -272,7 +272,7 @@ impl<'a> Engine<'a> {
             .with_max_len(1)
             .map_init(|| self.testbed(), |testbed, number| self.execute(*number, testbed, &baselines))
             .collect::<Result<_, _>>()?;
-        // What was interrupted leaves a gap; what is recorded behind it waits for the next start.
+        // An interrupted test leaves a gap; the executions recorded behind it wait for the next start.
         let executed: Vec<Executed> = executed.into_iter().map_while(|one| one).collect();
         let is_whole = executed.len() == numbers.len();
         let all_stuck = executed.iter().all(|one| one.is_stuck);
@@ -372,7 +372,7 @@ impl<'a> Engine<'a> {
         Ok(Some(Executed { evaluation, is_stuck }))
     }
 
-    /// Hands what is recorded to the system before too much work would be lost with this process.
+    /// Hands recorded executions to the system before too much work would be lost with this process.
     fn flush_now_and_then(&self) -> Result<(), CampaignError> {
         let mut flushed = self.flushed.lock().unwrap_or_else(PoisonError::into_inner);
         if flushed.elapsed() >= FLUSH_EVERY {
@@ -393,8 +393,8 @@ impl<'a> Engine<'a> {
             Outcome::Invalid { .. } => self.progress.invalid += 1,
             Outcome::Scored(scores) => {
                 let score = self.value(scores);
-                // What was not above that median was not repeated. It is not kept for its only score, should the median have
-                // fallen since.
+                // A test that was not above that median was not repeated. It is not kept for its only score,
+                // should the median have fallen since.
                 let least = median.filter(|_| !self.is_deterministic);
                 let keeps = self.schedule.is_initial(*number)
                     || keeps(score, &self.pool, least, settings.keep_probability, settings.seed, *number);
@@ -457,7 +457,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Saves what the last batch changed, as often as it is worth it.
+    /// Saves the changes of the last batch, as often as it is worth it.
     fn save(&mut self) -> Result<(), CampaignError> {
         if self.summary_written.elapsed() >= SUMMARY_EVERY {
             self.write_summary()?;

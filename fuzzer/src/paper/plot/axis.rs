@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 
-/// Room around what is drawn, as a share of its range.
+/// Room around the points, as a share of their range.
 const MARGIN: f64 = 0.06;
 /// On a logarithmic axis, as a factor.
 const FACTOR: f64 = 1.6;
@@ -57,7 +57,7 @@ impl Axis {
         self.range.start
     }
 
-    /// Where a value is, from 0 to 1; what is off the axis is at its end.
+    /// Place of a value, from 0 to 1; a value off the axis is at its end.
     fn place(&self, value: f64) -> f64 {
         let scale = |value: f64| if self.log { value.ln() } else { value };
         let (low, high) = (scale(self.range.start), scale(self.range.end));

@@ -1,4 +1,4 @@
-//! The paper's figures, drawn from our runs, with what the paper says beside them.
+//! The paper's figures, drawn from our runs, with the published values beside them.
 
 mod axis;
 mod draw;
@@ -47,9 +47,9 @@ pub struct Panel {
 /// Something drawn in one colour and style.
 #[derive(Debug)]
 pub struct Series {
-    /// Its name in the legend; what the paper says is marked there.
+    /// Its name in the legend; published values are marked there.
     pub name: &'static str,
-    /// Its colour, by number: the same for what belongs together.
+    /// Its colour, by number: the same for series that belong together.
     pub colour: usize,
     /// Style of its points.
     pub style: Style,
