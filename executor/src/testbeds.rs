@@ -83,7 +83,7 @@ impl Testbeds {
     /// looked for relative to a folder.
     ///
     /// # Errors
-    /// A NIC is none of the testbed's.
+    /// A NIC does not belong to the testbed.
     pub fn new(
         testbed: TestbedName,
         folder: &Path,

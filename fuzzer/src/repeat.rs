@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(seen("11110"), ("seen in 4 of 5 runs".into(), true));
         assert_eq!(seen("00000"), ("seen in 0 of 5 runs".into(), false));
         assert_eq!(seen("11111"), ("seen in 5 of 5 runs".into(), true));
-        // A run that broke is none.
+        // A run that broke does not count.
         assert_eq!(seen("x1x01xx00"), ("seen in 2 of 5 runs".into(), false));
     }
 

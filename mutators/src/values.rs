@@ -70,7 +70,7 @@ impl Values {
         }
     }
 
-    /// Those from `least` to `most`; none if there are none.
+    /// Those from `least` to `most`; `None` for the empty set.
     pub(crate) fn between(&self, least: u64, most: u64) -> Option<Self> {
         match self {
             Self::Range { min, max } => {

@@ -14,7 +14,7 @@ pub enum Address {
     Unix(PathBuf),
 }
 
-/// A text that is no address.
+/// A text that is not an address.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{text:?} is no address; write IP:PORT, [IPv6]:PORT or unix:PATH")]
 pub struct AddressError {

@@ -107,7 +107,7 @@ impl FlowProfile {
         if let Class::Request(_, position) | Class::ReadResponse(position) = class
             && matches!(position, Position::First | Position::Middle)
         {
-            // A length that is no MTU is a damaged or misbuilt packet's.
+            // A length that is not an MTU is a damaged or misbuilt packet's.
             if MTUS.contains(&record.payload_len) {
                 self.mtu = self.mtu.max(record.payload_len);
             }

@@ -87,7 +87,7 @@ fn nothing_is_cleared_that_no_campaign_was_making() {
     assert!(ran.stderr.contains("theirs: is not empty, and has no campaign.toml"), "{}", ran.stderr);
     assert!(path.join("theirs/corpus/kept.toml").is_file() && path.join("theirs/target.toml").is_file());
 
-    // A campaign that lost its settings is none that was being made.
+    // A campaign that lost its settings differs from one that was being made.
     let args = ["general", "--seed", "1", "--executions", "40", "--out", "c"];
     campaign(path, &args);
     fs::remove_file(path.join("c/campaign.toml")).unwrap();

@@ -71,7 +71,8 @@ fn a_missing_packet_makes_the_trace_invalid() {
     assert!(forced.json()["retransmissions"].as_array().is_some_and(|all| all.len() == 1));
 }
 
-/// One frame with a real MAC among mirrored ones is missing from the trace, and named; the capture is no plain one.
+/// One frame with a real MAC among mirrored ones is missing from the trace, and named; the capture is still a
+/// mirrored one.
 #[test]
 fn a_stray_frame_does_not_make_a_capture_plain() {
     let folder = tempfile::tempdir().unwrap();
@@ -121,7 +122,7 @@ fn wrong_arguments() {
     }
 }
 
-/// `lumina-fuzz analyze ... | head -1` is no failure and no panic.
+/// `lumina-fuzz analyze ... | head -1` neither fails nor panics.
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
     let mut child = command()

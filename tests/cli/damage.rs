@@ -87,7 +87,7 @@ fn each_kind_of_damage_fails_its_own_conditions() {
             ["pass", "pass", "fail", "pass"],
             "25 packets mirrored by the switch, 24 in the trace",
         ),
-        // What the switch sends to the hosts is no part of the conditions.
+        // Packets from the switch to the hosts are not part of the conditions.
         ("egress of a host's port", |root| count_one_more(root, "egress:", 1), ["pass"; 4], "complete"),
     ];
     for (name, damage, expected, says) in cases {

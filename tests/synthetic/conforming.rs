@@ -39,7 +39,7 @@ fn counters_that_fit_are_silent() {
     });
 }
 
-/// Packets that vanish behind the switch are no fault of the transport where the host counts them.
+/// Packets that vanish behind the switch are not the transport's fault where the host counts them.
 #[test]
 fn counted_discards_are_silent() {
     for_all("counted discards", CASES, |seed| {

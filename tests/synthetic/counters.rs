@@ -91,7 +91,7 @@ fn each_counter_that_is_stuck_or_off_by_one_is_named() {
     }
 }
 
-/// The last expiry before a requester gives up sends nothing, so one more is no contradiction.
+/// The last expiry before a requester gives up sends nothing, so one more does not contradict.
 #[test]
 fn giving_up_counts_one_more_timeout() {
     let mut world = World::with(vec![Message::new(Verb::Write, 100)]);

@@ -47,7 +47,7 @@ fn a_cnp_without_a_mark() {
          +300 < READ_RESPONSE_LAST 2 msn=1
          9000 > CNP",
     );
-    // The other connection's mark is no reason.
+    // The other connection's mark does not count.
     Judge::new().gives(
         "0    > WRITE_ONLY 1 ackreq ecn
          +300 c2 > WRITE_ONLY 1 ackreq

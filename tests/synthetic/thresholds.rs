@@ -1,4 +1,4 @@
-//! Every threshold: just beyond it there is a remark, just within there is none.
+//! Every threshold: just beyond it a rule fires, just within it stays silent.
 
 use dumper::observation::CompletionStatus;
 use scoring::thresholds::{

@@ -29,7 +29,7 @@ impl fmt::Display for Cidr {
     }
 }
 
-/// Why a text is no [`Cidr`].
+/// Errors in the text of a [`Cidr`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CidrError {
     /// There is no `/`.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::export::Refusal;
 use crate::config::{Action, Event, Target, TestConfig};
 
-/// Upper bound on the single packets that all events together name; a list with more is no test
-/// that a person reads.
+/// Upper bound on the single packets that all events together name; a person does not read a test with a
+/// longer list.
 const MAX_PACKETS: u64 = 1_000_000;
 
 /// An event of the published tool: numbers from 0, `psn` in each message or none for every packet.

@@ -67,7 +67,7 @@ impl Archive {
     /// Reads a corpus: a campaign's folder, the corpus in it, or a damaged database that was set aside.
     ///
     /// # Errors
-    /// There is none, another process has it open, it has another schema, or nothing of it can be read.
+    /// There is no corpus, another process has it open, it has another schema, or nothing of it can be read.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let folder = Folder::find(path)?;
         let lock = folder.lock()?;

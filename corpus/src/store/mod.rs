@@ -102,8 +102,8 @@ impl Store {
     /// ...), for the user.
     ///
     /// # Errors
-    /// There is none, another process has it open, it has another schema, nothing of it can be read, or it cannot be
-    /// written.
+    /// There is no corpus, another process has it open, it has another schema, nothing of it can be read, or
+    /// it cannot be written.
     pub fn open(path: &Path) -> Result<(Self, Vec<String>), StoreError> {
         fs::read_dir(path).map_err(|_| StoreError::Missing { path: path.to_owned() })?;
         let folder = Folder::new(path);

@@ -104,7 +104,7 @@ pub(super) struct Framed<'a> {
     pub(super) record: Record<'a>,
 }
 
-/// Bytes that are no frame.
+/// Errors in the bytes of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FrameError {
     #[error("it does not begin as a record does")]

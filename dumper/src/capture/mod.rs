@@ -99,7 +99,7 @@ const PROGRESS_EVERY: u64 = 1 << 18;
 /// A file that is cut short or damaged is read up to there; [`Traced::damage`] says where.
 ///
 /// # Errors
-/// When a file cannot be opened, or is no Ethernet capture.
+/// When a file cannot be opened, or is not an Ethernet capture.
 pub fn read(
     paths: &[impl AsRef<Path>],
     options: ReadOptions,
@@ -117,7 +117,7 @@ pub fn read(
 /// Reads captures that are in memory; `Path`s only name them in errors. See [`read`].
 ///
 /// # Errors
-/// When one is no Ethernet capture.
+/// When one is not an Ethernet capture.
 pub fn read_slices(
     captures: &[(&Path, &[u8])],
     options: ReadOptions,

@@ -229,7 +229,7 @@ fn list(path: &Path) -> Result<Vec<PathBuf>, FolderError> {
     Ok(entries)
 }
 
-/// A YAML file; `None` where there is none.
+/// A YAML file; `None` if the file is missing.
 fn yaml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderError> {
     let Some(text) = text_of(path)? else { return Ok(None) };
     serde_saphyr::from_str_with_options(&text, yaml_options())
@@ -237,13 +237,13 @@ fn yaml<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, FolderError> {
         .map_err(|error| FolderError::Content { path: path.into(), reason: error.to_string() })
 }
 
-/// The kernel log of a host; empty where there is none.
+/// The kernel log of a host; empty if the file is missing.
 fn kernel_log(path: &Path) -> Result<Vec<LogLine>, FolderError> {
     let text = text_of(path)?.unwrap_or_default();
     log::read(&text).map_err(|reason| FolderError::Content { path: path.into(), reason })
 }
 
-/// The text of a file; `None` where there is none.
+/// The text of a file; `None` if the file is missing.
 fn text_of(path: &Path) -> Result<Option<String>, FolderError> {
     let error = |source| FolderError::Io { path: path.into(), source };
     let metadata = match fs::metadata(path) {
@@ -288,7 +288,7 @@ struct MessageSnapshot {
 }
 
 impl MessageSnapshot {
-    /// Sender and receiver of data, or the address that is none.
+    /// Sender and receiver of data, or the text that is not an address.
     fn ends(&self) -> Result<(Endpoint, Endpoint), String> {
         let end = |ip: &str, qpn, psn: u32| {
             // The test file's ip-list has prefix lengths; some files keep them here.

@@ -24,7 +24,7 @@ pub enum Kind {
     Panic,
     /// A check failed, and the kernel goes on.
     Warning,
-    /// The kernel found its own state wrong (`BUG:` lines that are no oops).
+    /// The kernel found its own state wrong (`BUG:` lines outside of an oops).
     Bug,
     /// A task has waited for too long.
     HungTask,

@@ -129,7 +129,7 @@ pub(super) fn number(word: Word<'_>, what: &str, min: i64, max: i64) -> Result<i
     }
 }
 
-/// A problem with a word that is none of the known ones.
+/// A problem with an unknown word.
 pub(super) fn unknown(word: Word<'_>, message: &str, known: &[&str]) -> Problem {
     let help = match nearest(word.value, known.iter().copied()) {
         Some(meant) => format!("did you mean `{meant}`?"),

@@ -303,7 +303,7 @@ fn the_longest_packet_of_ip_is_written_and_a_longer_one_refused() {
 proptest! {
     #[test]
     fn arbitrary_bytes_never_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..200), start in 0..4) {
-        // Most random bytes are no IP at all: start three of four off as something that is.
+        // Most random bytes are not IP at all: start three of four off as IP.
         let template = [None, Some(v4()), Some(v6()), Some(v4())][start as usize];
         if let Some(ip) = template {
             let head = bytes_of(&frame(Opcode::CompareSwap, ip, (start == 3).then_some(1), 0));

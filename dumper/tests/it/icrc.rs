@@ -40,7 +40,7 @@ fn flip_every_bit(packet: &[u8], ip: &IpRepr) {
             let mut damaged = packet.to_vec();
             damaged[at] ^= 1 << bit;
             let is_masked = masked.iter().any(|(byte, bits)| *byte == at && bits & (1 << bit) != 0);
-            // A version or header length that is none has no defined ICRC: `None` is a refusal too.
+            // An invalid version or header length has no defined ICRC: `None` is a refusal too.
             let accepted = icrc::verify(&damaged) == Some(true);
             assert_eq!(accepted, is_masked, "byte {at} bit {bit}");
         }

@@ -108,7 +108,7 @@ fn of_files_and_folders() {
     let root = tempfile::tempdir().unwrap();
     let mut messages = Messages::default();
     let mut add = |what: &str, error: &dyn std::error::Error| {
-        // Where the folder happens to be is no part of the message.
+        // The folder's place is not part of the message.
         messages.add(what, &error.to_string().replace(&root.path().display().to_string(), "RESULT"));
     };
     let read = |path: &Path| folder::read(path, ReadOptions::default(), &mut |_| ()).unwrap_err();

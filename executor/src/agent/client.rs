@@ -26,7 +26,7 @@ impl AgentClient {
     /// Connects to an agent, at `HOST:PORT`.
     ///
     /// # Errors
-    /// There is none.
+    /// No agent answers at this address.
     pub async fn connect(address: &str, timeouts: Timeouts) -> Result<Self, AgentError> {
         let peer = Peer { address: address.to_owned(), timeouts };
         let endpoint = Endpoint::from_shared(format!("http://{address}"))

@@ -14,7 +14,7 @@ pub(super) const DEFAULT_MAX_MEMORY: u64 = 1 << 30;
 /// Options of an agent for its host.
 #[derive(Clone, Debug)]
 pub struct HostOptions {
-    /// The devices that tests may use; all if there is none.
+    /// The devices that tests may use; all if the list is empty.
     pub devices: Vec<String>,
     /// Most bytes of message memory of a test.
     pub max_memory: u64,
@@ -29,7 +29,7 @@ impl Default for HostOptions {
 /// The host that an agent runs on.
 pub struct Host {
     options: HostOptions,
-    /// The library, or why there is none.
+    /// The library, or the reason why it cannot be used.
     verbs: Result<Verbs, String>,
 }
 

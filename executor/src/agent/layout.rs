@@ -24,7 +24,7 @@ pub(super) struct Layout {
 /// Contents of a message's memory, compared with those at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Content {
-    /// Bytes that changed, with those behind it that are no message's.
+    /// Bytes that changed, with those behind it that belong to no message.
     pub(super) bytes: u64,
     /// True if each of these bytes is the sender's.
     pub(super) intact: bool,

@@ -31,7 +31,7 @@ pub struct Prepare<'a> {
     pub device: Option<String>,
     /// Port of the device; none for the first.
     pub port: Option<u8>,
-    /// GID of all connections; by their addresses if there is none.
+    /// GID of all connections; `None` for GIDs by their addresses.
     pub gid_index: Option<u32>,
 }
 
@@ -59,7 +59,7 @@ pub struct Outstanding {
     pub posted_ns: Nanos,
 }
 
-/// The status of a completion that is no success, in numbers.
+/// The status of a failed completion, in numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Connection, from 1.

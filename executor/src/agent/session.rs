@@ -65,7 +65,7 @@ impl StepSender {
 /// Where the thread takes its steps from.
 pub(super) struct Steps {
     steps: Receiver<Asked>,
-    /// Readable when there is a step, or when there will be none any more.
+    /// Readable when there is a step, or when the last step has been taken.
     pub(super) wake: UnixStream,
 }
 

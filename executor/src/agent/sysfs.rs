@@ -26,7 +26,7 @@ pub(super) fn port(device: &str, port: u8) -> PathBuf {
     Path::new(RDMA).join(device).join("ports").join(port.to_string())
 }
 
-/// Name of the kernel driver of an RDMA device's PCI function; empty where there is none.
+/// Name of the kernel driver of an RDMA device's PCI function; empty without a driver.
 pub(super) fn driver(device: &str) -> String {
     let link = fs::read_link(Path::new(RDMA).join(device).join("device/driver"));
     link.ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())).unwrap_or_default()
@@ -37,7 +37,7 @@ pub(super) fn netdev(interface: &str) -> PathBuf {
     Path::new(NET).join(interface)
 }
 
-/// Name of the network device with this number; 0 is none.
+/// Name of the network device with this number; 0 is no device.
 pub(super) fn interface_name(number: u32) -> Option<String> {
     // For an unused number, nix (0.31) returns an empty name.
     if_indextoname(number).ok()?.into_string().ok().filter(|name| !name.is_empty())

@@ -236,7 +236,7 @@ impl Test {
         }
     }
 
-    /// Notes a completion of a connection (from 1; 0 is none that there is) that no request of it explains.
+    /// Records a completion of a connection (from 1; 0 for an unknown one) that no request of it explains.
     pub(super) fn note_unfounded(&mut self, connection: u32, what: String) {
         // The first of them are reported in any case.
         if self.errors.len() < 2 * MAX_ERRORS {

@@ -30,7 +30,7 @@ struct Cli {
     /// Address to listen on; port 0 takes a free one. The address is printed on stdout.
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = DEFAULT_ADDRESS)]
     listen: SocketAddr,
-    /// RDMA device that tests may use, such as mlx5_0; may be given several times. All if there is none.
+    /// RDMA device that tests may use, such as mlx5_0; may be given several times. All devices if left out.
     #[arg(long, value_name = "NAME")]
     device: Vec<String>,
     /// Most MiB of message memory of a test; never more than half of the host's free memory.

@@ -223,7 +223,7 @@ fn all_of(
 enum Number<T> {
     Of(T),
     TooLarge,
-    /// It is none; the type that was expected.
+    /// Another type; the expected one.
     None(&'static str),
 }
 

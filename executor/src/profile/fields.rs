@@ -90,7 +90,7 @@ pub struct Field {
     pub unit: &'static str,
     /// Meaning of the field.
     pub meaning: &'static str,
-    /// Where the bounds come from; empty where there are none.
+    /// Source of the bounds; empty for a field without bounds.
     pub why: &'static str,
 }
 

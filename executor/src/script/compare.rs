@@ -170,7 +170,7 @@ impl Matcher<'_> {
         Err(Stop)
     }
 
-    /// The packet is none of the lines.
+    /// The packet belongs to none of the lines.
     fn note_other(&mut self, open: &[&Packet], seen: &Packet) {
         let line = open[0];
         let mut what = difference(line, seen);

@@ -33,7 +33,7 @@ pub fn to_config(script: &Script) -> Result<TestConfig, ScriptErrors> {
         let nic = &mut config.host_mut(role).nic;
         *nic = beside(&script.file, nic);
     }
-    // Without T there are no delays to judge.
+    // Delays can only be judged with T.
     let times = times::problems(script, &config.traffic);
     if !times.is_empty() {
         return Err(refuse(times));

@@ -23,7 +23,7 @@ pub(super) struct Seen<'a> {
     packets: Vec<(usize, u32)>,
     /// Virtual address of the first RETH of a message, by connection and message.
     bases: BTreeMap<(u32, u32), u64>,
-    /// Indices of packets that belong to no connection, though they are no datagrams.
+    /// Indices of packets, other than datagrams, that belong to no connection.
     strays: Vec<usize>,
 }
 

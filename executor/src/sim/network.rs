@@ -115,8 +115,8 @@ impl Network {
         sent
     }
 
-    /// Sends a packet before all that were sent ahead of their time and are not on the cable yet, but for others like it;
-    /// returns by how much they are later, in ps, or none if there are none.
+    /// Sends a packet before all that were sent ahead of their time and are not on the cable yet, but for
+    /// others like it; returns the delay of these, in ps, or `None` if it passed none.
     pub(super) fn send_past(&mut self, from: Role, packet: Packet, now: Nanos) -> Option<u64> {
         let cable = &mut self.cables[from as usize];
         let (slot, propagation) = (cable.packet_ns(&packet), Nanos(cable.link.propagation_ns));

@@ -30,7 +30,7 @@ pub(super) fn stream(seed: u64, component: Component) -> ChaCha8Rng {
     rng
 }
 
-/// A value of a span; draws nothing where there is no choice.
+/// A value of a span; draws nothing for a span of one value.
 #[inline]
 pub(super) fn draw(span: Span<u64>, rng: &mut ChaCha8Rng) -> u64 {
     if span.min >= span.max { span.min } else { rng.random_range(span.min..=span.max) }

@@ -126,7 +126,7 @@ impl DeviceList {
     /// Opens a device.
     ///
     /// # Errors
-    /// There is none of this name, or it cannot be opened.
+    /// There is no device of this name, or it cannot be opened.
     pub fn open(&self, name: &str) -> Result<Rc<super::Context>, VerbsError> {
         let (_, device) = self
             .named()

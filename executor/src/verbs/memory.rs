@@ -119,7 +119,7 @@ impl Mr {
     /// They do not fit at this place.
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
         assert!(self.holds(offset, bytes.len()), "bytes are written inside of the memory");
-        // SAFETY: the place is inside of the allocation, which `bytes` is no part of.
+        // SAFETY: the place is inside of the allocation, and `bytes` is outside of it.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.memory.as_ptr().add(offset), bytes.len()) };
     }
 
@@ -129,7 +129,7 @@ impl Mr {
     /// There are not as many at this place.
     pub fn read(&self, offset: usize, bytes: &mut [u8]) {
         assert!(self.holds(offset, bytes.len()), "bytes are read inside of the memory");
-        // SAFETY: the place is inside of the allocation, which `bytes` is no part of.
+        // SAFETY: the place is inside of the allocation, and `bytes` is outside of it.
         unsafe {
             ptr::copy_nonoverlapping(self.memory.as_ptr().add(offset), bytes.as_mut_ptr(), bytes.len());
         };

@@ -171,7 +171,7 @@ impl Qp {
     /// Init to RTR.
     ///
     /// # Errors
-    /// The device refuses: the peer cannot be reached from this GID, or a value is none that it has.
+    /// The device refuses: the peer cannot be reached from this GID, or a value is not supported.
     pub fn to_rtr(&self, to: &ToRtr) -> Result<(), VerbsError> {
         let attr = QpAttr {
             qp_state: qp_state::RTR,

@@ -65,7 +65,7 @@ impl Child {
             let pid = Pid::from_raw(child.id().cast_signed());
             let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
             let stderr = child.stderr.take();
-            // Nobody who waits is no reason to stop: the process is then ended through its handle.
+            // A missing receiver is no reason to stop: the process is then ended through its handle.
             let _ = tell.send(Ok((pid, stdin, stdout)));
             if let Some(stderr) = stderr {
                 let kept = Arc::clone(&kept);
@@ -105,7 +105,8 @@ impl Child {
     /// Ends it and whatever it started, and waits until it is gone.
     pub(super) fn kill(&self) {
         {
-            // Held while the signal is sent: until the process is reaped, its number is no other's.
+            // Held while the signal is sent: until the process is reaped, its number belongs to no other
+            // process.
             let ended = locked(&self.state.ended);
             if ended.is_none() {
                 // One that is ending by itself may be gone.

@@ -18,7 +18,7 @@ const TESTS: &str = "deps";
 /// A program that lies beside the running one.
 ///
 /// # Errors
-/// There is none, or the running program has no path.
+/// The program is missing, or the running program has no path.
 pub fn beside_this(name: &str) -> Result<PathBuf, VmError> {
     let running = env::current_exe().at("find", Path::new("the running program"))?;
     let mut folder = running.parent().unwrap_or(Path::new("/"));

@@ -34,7 +34,7 @@ impl RunFolder {
     /// Makes a folder of this process, after removing those whose owners are gone.
     ///
     /// # Errors
-    /// There is no place for it that is this user's own and whose path is short enough for sockets.
+    /// Every possible place is another user's, or its path is too long for sockets.
     pub fn make() -> Result<Self, VmError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         remove_left_over()?;

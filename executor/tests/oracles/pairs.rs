@@ -56,7 +56,7 @@ fn what_no_pair_is_to_blame_for_is_not() {
     assert_eq!(signatures(&judged(&config, &[one, always]).1), [""; 0]);
 }
 
-/// The same NIC under two names is no pair of different ones, and the same name says that nothing differs.
+/// The same NIC under two names is not a pair of different ones, and the same name says that nothing differs.
 #[test]
 fn names_say_only_whether_nics_differ() {
     let mut config = sends(16, "");

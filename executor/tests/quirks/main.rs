@@ -44,7 +44,7 @@ fn with_quirk(case: &Case) -> [NicProfile; 2] {
 /// Both hosts' profiles as the case has them, with another legal choice.
 fn twin(case: &Case, choice: &str) -> [NicProfile; 2] {
     let mut table: toml::Table = toml::from_str(choice).unwrap();
-    // What the case needs of its hosts is no choice.
+    // Fields that the case needs of its hosts are fixed.
     table.extend(toml::from_str::<toml::Table>(case.hosts).unwrap());
     let profile: NicProfile = table.try_into().unwrap();
     [profile.clone(), profile]

@@ -71,7 +71,7 @@ fn facts(trace: &Trace, format: CaptureFormat) -> Vec<(Flow, String, Option<Extr
             extra =
                 extra.map(|extra| Extra { exit: None, ..extra }).filter(|extra| *extra != Extra::default());
         }
-        // Debug shows every field; where the rare facts are stored is none of them.
+        // Debug shows every field; the place of the rare facts does not count.
         let text = format!("{plain:?}");
         let text =
             text.split(", ").filter(|field| !field.starts_with("extra:")).collect::<Vec<_>>().join(", ");

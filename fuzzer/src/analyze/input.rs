@@ -47,7 +47,7 @@ impl Input {
     /// Loads captures, or one result folder.
     ///
     /// # Errors
-    /// When a path cannot be read, or there is no RoCEv2 packet in the captures.
+    /// When a path cannot be read, or the captures have no RoCEv2 packet.
     pub fn load(
         paths: &[PathBuf],
         options: ReadOptions,

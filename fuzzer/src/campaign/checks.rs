@@ -75,7 +75,7 @@ pub(super) fn check_request(
     Ok(())
 }
 
-/// Refuses to go on where the original of a copy was changed; one that was moved away is no harm.
+/// Refuses to resume where the original of a copy was changed; one that was moved away is harmless.
 pub(super) fn unchanged(
     copy: &Copied,
     text: &str,

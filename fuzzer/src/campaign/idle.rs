@@ -26,7 +26,7 @@ impl Idle {
     /// The campaign in a folder.
     ///
     /// # Errors
-    /// There is none, it runs, or its corpus cannot be opened.
+    /// The folder holds no campaign, the campaign runs, or its corpus cannot be opened.
     pub fn open(folder: &Path) -> Result<Self, CampaignError> {
         let settings = folder::read_settings(folder)?;
         let lock = folder::lock(folder)?;

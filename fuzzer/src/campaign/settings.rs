@@ -128,7 +128,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// These limits, and where there is none, the ones of before.
+    /// These limits, completed by the former ones.
     pub(super) fn or(self, before: Self) -> Self {
         Self {
             executions: self.executions.or(before.executions),

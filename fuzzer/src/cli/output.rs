@@ -1,4 +1,4 @@
-//! Writing to stdout and stderr, so that a closed pipe is no panic.
+//! Writing to stdout and stderr, so that a closed pipe does not end in a panic.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::{Exit, Format};
 
-/// Prints text on stdout. A reader that has gone away (`| head`) is no failure.
+/// Prints text on stdout. A reader that has gone away (`| head`) is not an error.
 pub(super) fn print(text: &str) -> Exit {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

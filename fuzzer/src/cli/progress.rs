@@ -17,7 +17,7 @@ use crate::report::campaign::score;
 /// Bytes below which reading takes no time worth a bar.
 const WORTH_A_BAR: u64 = 256 << 20;
 
-/// A bar on stderr with bytes, packets and rate; hidden where stderr is no terminal or the capture is small.
+/// A bar on stderr with bytes, packets and rate; hidden if stderr is not a terminal or the capture is small.
 pub(super) struct ReadBar {
     bar: Option<ProgressBar>,
 }
@@ -63,7 +63,7 @@ impl ReadBar {
 /// Time after which work shows a spinner.
 const WORTH_A_SPINNER: Duration = Duration::from_secs(1);
 
-/// Does the work, under a spinner on stderr if it takes its time; hidden where stderr is no terminal.
+/// Does the work, under a spinner on stderr if it takes its time; hidden if stderr is not a terminal.
 pub(super) fn with_spinner<T>(message: &'static str, work: impl FnOnce() -> T) -> T {
     let (done, over) = mpsc::channel::<()>();
     thread::scope(move |scope| {
@@ -82,7 +82,7 @@ pub(super) fn with_spinner<T>(message: &'static str, work: impl FnOnce() -> T) -
     })
 }
 
-/// A bar over work that is counted, if it takes its time; hidden where stderr is no terminal.
+/// A bar over work that is counted, if it takes its time; hidden if stderr is not a terminal.
 pub(super) struct CountBar {
     bar: ProgressBar,
     started: Instant,
@@ -114,7 +114,7 @@ impl CountBar {
     }
 }
 
-/// Interval of progress lines where stderr is no terminal.
+/// Interval of progress lines if stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Progress of a campaign: a bar on a terminal, and else a line now and then.
@@ -126,7 +126,7 @@ pub(super) struct CampaignProgress {
 
 /// Display of a campaign's progress.
 struct Shown {
-    /// None where stderr is no terminal.
+    /// `None` if stderr is not a terminal.
     bar: Option<ProgressBar>,
     line_written: Instant,
     /// Executions, and tests in all, before this start: they say nothing of its rates.

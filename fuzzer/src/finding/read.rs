@@ -86,7 +86,7 @@ pub enum ReadError {
 /// The folders of findings at a path: the path itself, or those in a findings folder or in a campaign.
 ///
 /// # Errors
-/// There is none, or the path cannot be read.
+/// The path holds no finding, or cannot be read.
 pub fn find(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
     if path.join(DOCUMENT).is_file() {
         return Ok(vec![path.into()]);

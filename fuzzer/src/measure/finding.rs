@@ -36,7 +36,8 @@ impl Measured {
 pub struct Measurements {
     /// The numbers.
     pub measured: Vec<Measured>,
-    /// Tests that were run for them, references included. They are no executions of the campaign, nor of the minimiser.
+    /// Tests that were run for them, references included. They are executions neither of the campaign nor of
+    /// the minimiser.
     pub executions: u64,
 }
 

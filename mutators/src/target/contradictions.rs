@@ -43,7 +43,7 @@ fn has_events(space: &Space) -> bool {
     (0..=packets.largest()).filter(|packet| packets.contains(*packet)).any(|packet| match packet {
         words::ACK => any(space, Axis::Verb, ACKNOWLEDGED),
         words::READ_REQUEST => any(space, Axis::Verb, READING),
-        // A CNP is no first event: it answers marks on data.
+        // A CNP cannot be the first event: it answers marks on data.
         words::CNP => false,
         _ => true,
     })

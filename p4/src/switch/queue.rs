@@ -17,7 +17,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Appends a frame; false if there is no room, and the frame is lost.
+    /// Appends a frame; false if the queue is full, and the frame is lost.
     pub(super) fn push(&mut self, frame: Frame) -> bool {
         let room = self.frames.len() < MAX_QUEUED_FRAMES && self.bytes + frame.len() <= MAX_QUEUED_BYTES;
         if room {

@@ -39,7 +39,7 @@ fn every_kth() {
     assert_eq!(hits, expected);
 }
 
-/// ACKs from the wrong end do not count: they would be no answer to this connection's requests.
+/// ACKs from the wrong end do not count: they do not answer this connection's requests.
 #[test]
 fn acknowledgements_count_towards_the_requester_and_read_requests_away_from_it() {
     let mut switch = Switch::new(

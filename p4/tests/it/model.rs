@@ -22,7 +22,7 @@ const PACKETS: u32 = 12;
 /// A packet that entered.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    /// None for a connection that is none of the test's.
+    /// `None` for a connection that does not belong to the test.
     connection: Option<u32>,
     from: Role,
     kind: Kind,

@@ -28,7 +28,7 @@ fn figure_3() {
     assert_eq!(wire.join(" "), "1 2x 3 4 2 3x 4 3 4");
 }
 
-/// The same where PSNs wrap, at every packet of the message: a wrap is no new round.
+/// The same where PSNs wrap, at every packet of the message: a wrap does not start a round.
 #[test]
 fn figure_3_across_the_wrap() {
     for steps in 0..5 {
@@ -65,7 +65,7 @@ fn modes_differ_after_a_message_starts() {
     assert_eq!(marked(Switch::of(&per_message(MARKS), Psn::MAX)), [Event::Ecn, Event::Ecn]);
 }
 
-/// A gap is no new round for the paper, and one for the published program.
+/// A gap does not start a round for the paper, but does for the published program.
 #[test]
 fn modes_differ_at_a_gap() {
     assert_eq!(Switch::new(MARKS).hit(&[1, 5]), [false, true]);
@@ -77,7 +77,7 @@ fn modes_differ_at_a_gap() {
     assert_eq!(published.packet(1, Requester, Kind::Data { starts: true }, 5).mirror.event, Event::Delay);
 }
 
-/// Sends and Reads take turns with PSNs: each direction sees gaps that are no retransmissions.
+/// Sends and Reads take turns with PSNs: each direction sees gaps that are not retransmissions.
 #[test]
 fn directions_count_apart() {
     let text = r#"

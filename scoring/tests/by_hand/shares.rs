@@ -56,7 +56,7 @@ fn idle_links() {
     // A nanosecond may be the time stamps'.
     assert!(!found(&[10; 20], 9_000));
     assert!(found(&[11; 20], 9_000));
-    // No reference is none to compare with.
+    // A reference without packets cannot be compared with.
     assert!(!found(&[200; 20], 0));
 }
 

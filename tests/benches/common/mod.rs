@@ -25,7 +25,7 @@ const GENERATION: u32 = 1;
 /// Packets in the benchmark capture.
 ///
 /// # Panics
-/// When the environment says something that is no number.
+/// When the value in the environment is not a number.
 pub(crate) fn packets() -> usize {
     std::env::var(PACKETS_VARIABLE).map_or(DEFAULT_PACKETS, |text| {
         text.replace('_', "").parse().expect("LUMINA_BENCH_PACKETS is a number")

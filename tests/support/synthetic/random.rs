@@ -217,7 +217,7 @@ fn fault(connection: usize, packets: u64, world: &World, dice: &mut Dice) -> Fau
         Action::Reorder,
         Action::Duplicate(dice.pick(&[2, 3])),
     ];
-    // A mark on a CNP is no reason for another one.
+    // A mark on a CNP does not ask for another CNP.
     if world.notifications.is_some() && !matches!(target, Target::Nth(Kind::Cnp, _)) {
         actions.extend([Action::Ecn, Action::Ecn, Action::EcnAndDelay(by)]);
     }

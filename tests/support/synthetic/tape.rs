@@ -50,7 +50,7 @@ impl Tape {
     /// Reads the lines of a tape; text after `#` is a comment.
     ///
     /// # Panics
-    /// On a line that is none: tapes are part of a test.
+    /// On a line that cannot be read: tapes are part of a test.
     pub fn new(text: &str) -> Self {
         let mut tape = Self { packets: Vec::new(), connections: 1 };
         let mut now = 0;

@@ -28,7 +28,7 @@ pub(super) fn line(words: &mut Words<'_>) -> Result<Injection, Problem> {
     Ok(Injection { at, connections, target, every, count, actions })
 }
 
-/// A word that is no event may have been meant for something that comes before the events.
+/// A word that is not an event may have been meant for something that comes before the events.
 fn with_progression(problem: Problem, has_every: bool) -> Problem {
     let help = match problem.help.strip_prefix("allowed: ") {
         Some(events) if !has_every => format!("allowed: every N, or an event: {events}"),

@@ -59,7 +59,7 @@ impl Answers {
         self.queue.insert(other.map_or(0, |at| at + 1), (ready, answer));
     }
 
-    /// Lets an ACK take the place of one that waits behind everything else; false if there is none.
+    /// Replaces an ACK that waits behind all other answers; false if none waits there.
     pub(super) fn merge(&mut self, answer: Answer) -> bool {
         match self.queue.back_mut() {
             Some((_, last @ Answer::Ack { .. })) => {

@@ -229,7 +229,7 @@ impl Nic {
         self.wake(qp, now);
     }
 
-    /// The QP that a packet is for, by its place; beyond all where there is none.
+    /// The QP that a packet is for, by its place; beyond all for an unknown QPN.
     #[inline]
     const fn qp_of(&self, packet: &Packet) -> u32 {
         packet.dest_qpn.wrapping_sub(self.first_qpn)

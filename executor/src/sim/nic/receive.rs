@@ -26,7 +26,7 @@ pub(super) enum Arrival {
     Passes,
     /// It waits.
     Waits,
-    /// There is no room for it.
+    /// The buffer is full.
     Discarded,
 }
 

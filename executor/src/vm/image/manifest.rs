@@ -14,7 +14,7 @@ use crate::vm::{Kernel, VmError};
 /// Raised when the contents of an image, or the form of a manifest, change: older ones are then built again.
 const FORMAT: u32 = 1;
 
-/// Bytes of a manifest; more is none.
+/// Most bytes of a manifest; a longer file is not a manifest.
 const LARGEST: u64 = 1 << 20;
 
 /// A package of which an image has files.

@@ -188,7 +188,7 @@ impl Port {
         }
     }
 
-    /// Queues a frame; false if there is no room.
+    /// Queues a frame; false if the queue is full.
     pub(super) fn push(&mut self, frame: Frame) -> bool {
         self.queue.push(frame)
     }

@@ -16,7 +16,7 @@ const WAITING: usize = 64 << 20;
 pub(super) struct PacketLink {
     socket: OwnedFd,
     interface: usize,
-    /// Frames that the system has dropped so far, as there was no room for them.
+    /// Frames that the system has dropped so far, for lack of room.
     dropped: u32,
 }
 
