@@ -25,7 +25,7 @@ use crate::retransmission::{Retransmission, Trigger};
 use crate::rewritten;
 use crate::sides::{Side, Sides};
 
-/// What the analyzers say of a connection.
+/// Summary of a connection.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ConnectionSummary {
     /// Number, from 1.
@@ -35,13 +35,13 @@ pub struct ConnectionSummary {
     pub ends: Connection,
     /// PSN that relative numbers count from.
     pub first_psn: u32,
-    /// How sure it is that the two directions belong together.
+    /// Certainty that the two directions belong together.
     pub certainty: Certainty,
     /// Flows that could be the other direction, where that is ambiguous.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candidates: Option<usize>,
-    /// Whether the connection was judged: not where its other direction is ambiguous, or where the trace does
-    /// not say how a packet left the switch.
+    /// True if the connection was judged: not where its other direction is ambiguous, or where the trace does
+    /// not show how a packet left the switch.
     pub judged: bool,
     /// Packets in both directions.
     pub packets: u64,
@@ -54,12 +54,12 @@ pub struct ConnectionSummary {
     pub unrecovered: Vec<u32>,
 }
 
-/// How a notification point limits its CNPs, as far as the trace tells (Lumina §6.3).
+/// CNP limits of a notification point, as far as the trace shows them (Lumina §6.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct CnpLimiter {
     /// The narrowest scope that explains which marks were answered; `None` where none does.
     pub scope: Option<CnpScope>,
-    /// Whether no wider scope would explain them as well.
+    /// True if no wider scope would explain them as well.
     pub scope_certain: bool,
     /// A marked packet came so long after a CNP of its scope and was not answered: the interval is longer.
     pub longer_than_ns: Nanos,
@@ -71,7 +71,7 @@ pub struct CnpLimiter {
     pub cnps: u64,
 }
 
-/// One connection that got stuck and was timed out on, until it made progress or failed (Lumina §6.3).
+/// ACK timer expiries of one connection that got stuck, until it made progress or failed (Lumina §6.3).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Expiries {
     /// Connection, from 1.
@@ -80,11 +80,11 @@ pub struct Expiries {
     pub time: u32,
     /// From the latest moment at which the timer can have been started to each retransmission.
     pub waits_ns: Vec<Nanos>,
-    /// Whether the connection failed then.
+    /// True if the connection then failed.
     pub failed: bool,
 }
 
-/// How the requester's ACK timer is configured.
+/// Configuration of the requester's ACK timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct AckTimer {
     /// T, the shortest time-out; an expiry may be 4 T away (IBA vol. 1, 9.7.6.1.3). `None` where the timer is off.
@@ -108,14 +108,15 @@ pub struct Analysis {
     pub marked: u64,
     /// CNPs sent.
     pub cnps: u64,
-    /// How the requester's and the responder's notification point limit their CNPs.
+    /// CNP limits of the requester's and the responder's notification point.
     pub limiters: [Option<CnpLimiter>; 2],
-    /// How the ACK timer is configured; `None` without a configuration.
+    /// Configuration of the ACK timer; `None` if it is unknown.
     pub ack_timer: Option<AckTimer>,
     /// Expiries of the ACK timer, one entry for each time that a connection got stuck and was timed out on, in order.
     pub expiries: Vec<Expiries>,
-    /// Half of a round trip, from the switch to each host and back: what a phase of a retransmission at the requester
-    /// or the responder takes on its way (Lumina §4). `None` where the trace has no prompt answer to tell it by.
+    /// Half of a round trip, from the switch to each host and back: the part of a phase of a retransmission
+    /// at the requester or the responder that is transit time (Lumina §4). `None` where the trace has no
+    /// prompt answer to measure it by.
     pub half_rtt: [Option<Nanos>; 2],
     /// Counters of the requester's and the responder's host.
     pub counters: [Option<CounterReport>; 2],
@@ -123,17 +124,17 @@ pub struct Analysis {
     pub messages: Vec<QpMessages>,
     /// Completion time of each message.
     pub message_times: Vec<MessageTime>,
-    /// What is wrong.
+    /// Anomalies.
     pub anomalies: Anomalies,
-    /// Whether a host's kernel crashed: then nothing else is judged.
+    /// True if a host's kernel crashed: then nothing else is judged.
     pub host_crashed: bool,
-    /// Which flows are the connections.
+    /// Pairing of flows into connections.
     pub(crate) pairs: Vec<Pair>,
-    /// What the requester's and the responder's host answered at once, in the order of the answers.
+    /// Prompt answers of the requester's and the responder's host, in order.
     pub(crate) prompt: [Vec<PromptAnswer>; 2],
 }
 
-/// What to judge by.
+/// Options of an analysis.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options<'a> {
     /// The test that was run, where it is known.
@@ -261,7 +262,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     }
 }
 
-/// What tells a connection from the others: its responder, who has it once.
+/// Key of a connection: its responder's address and QPN, which are unique.
 pub(crate) const fn key_of(connection: &Connection) -> (IpAddr, Option<u32>) {
     (connection.responder.ip, connection.responder.qpn)
 }

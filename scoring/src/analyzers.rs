@@ -5,16 +5,16 @@ use serde::Serialize;
 use crate::gbn::{table, tables};
 use crate::rules::Rule;
 
-/// What one analyzer looks at.
+/// Description of one analyzer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Analyzer {
     /// Name.
     pub name: &'static str,
     /// One line.
     pub summary: &'static str,
-    /// What it needs beside the trace.
+    /// Input that it needs beside the trace.
     pub needs: &'static str,
-    /// What it does, for someone who reads its remarks.
+    /// Explanation for the reader of its remarks.
     pub explanation: &'static str,
     /// Rules that it holds a NIC to.
     #[serde(skip)]
@@ -188,7 +188,7 @@ pub fn find(name: &str) -> Option<&'static Analyzer> {
     ALL.iter().find(|analyzer| analyzer.name == name)
 }
 
-/// Whether a rule is one of the go-back-N machines'.
+/// Returns true if a rule belongs to the go-back-N machines.
 pub(crate) fn of_go_back_n(rule: Rule) -> bool {
     ALL[0].rules.contains(&rule)
 }

@@ -10,7 +10,7 @@ use crate::facts::HostFacts;
 use crate::known::counts_discards;
 use crate::rules::Rule;
 
-/// What moves a counter.
+/// Cause of a counter's increase.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Cause {
@@ -50,8 +50,8 @@ impl Cause {
 }
 
 impl Cause {
-    /// Whether only what reached the host's transport moves it: a host that throws packets away before may
-    /// count less than the trace shows.
+    /// Returns true if only packets that reached the host's transport count: a host that discards packets
+    /// before may count fewer than the trace shows.
     const fn is_of_arrivals(self) -> bool {
         !matches!(self, Self::PacketsSent | Self::SequenceNaksSent | Self::CnpsSent | Self::CorruptReceived)
     }
@@ -82,7 +82,7 @@ impl Cause {
     }
 }
 
-/// What moves a counter, where that is known.
+/// Cause of a counter's increase, where it is known.
 pub(crate) fn cause_of(name: &str) -> Option<Cause> {
     MEANINGS.iter().find(|meaning| meaning.name == name).map(|meaning| meaning.cause)
 }
@@ -92,7 +92,7 @@ pub(crate) fn names(causes: &'static [Cause]) -> impl Iterator<Item = &'static s
     MEANINGS.iter().filter(|meaning| causes.contains(&meaning.cause)).map(|meaning| &meaning.name[..])
 }
 
-/// How far a trace can tell what a counter should say.
+/// Comparison of a counter with the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Compare {

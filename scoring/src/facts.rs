@@ -1,4 +1,4 @@
-//! What the trace shows of each host: how often each cause of a counter happened.
+//! Counts of the trace for each host: occurrences of each cause of a counter.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::gbn::ConnectionTracker;
 use crate::retransmission::Retransmission;
 use crate::sides::{Side, Sides};
 
-/// What the trace shows of one host: how often each cause of a counter happened.
+/// Counts of the trace for one host: occurrences of each cause of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct HostFacts {
     /// RDMA packets that it sent.
@@ -45,7 +45,7 @@ pub struct HostFacts {
     pub corrupt_received: u64,
 }
 
-/// What a host may or may not have counted.
+/// Occurrences that a host may or may not have counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Doubts {
     /// Expiries beside the certain ones: the last one before giving up sends nothing, and one that falls

@@ -1,4 +1,4 @@
-//! What is known of a test besides its trace.
+//! Knowledge of a test besides its trace.
 
 use corpus::TestConfig;
 use dumper::timers::ack_timeout;
@@ -56,7 +56,7 @@ impl RnrRetries {
     }
 }
 
-/// Which CNPs share one interval (Lumina §6.3).
+/// Scope of one CNP interval (Lumina §6.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CnpScope {
@@ -73,10 +73,10 @@ impl CnpScope {
     pub const ALL: [Self; 3] = [Self::Qp, Self::DestinationIp, Self::Port];
 }
 
-/// What is known of one host.
+/// Knowledge of one host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Host {
-    /// Whether its notification point was switched on.
+    /// True if its notification point was switched on.
     pub notifies: Option<bool>,
     /// Shortest interval between CNPs that the host's notification point was given.
     pub cnp_interval: Option<Nanos>,
@@ -84,8 +84,8 @@ pub struct Host {
     pub discards: Option<u64>,
 }
 
-/// What is known of a test besides its trace; every field may be unknown, and what depends on it is then not
-/// judged.
+/// Knowledge of a test besides its trace; every field may be unknown, and rules that depend on an unknown
+/// field are not judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Known {
     /// ACK timeout of the requester.
@@ -108,7 +108,7 @@ pub struct Known {
 }
 
 impl Known {
-    /// What a configuration and the counters of an observation tell.
+    /// Knowledge from a configuration and the counters of an observation.
     /// `facts` are those of the two hosts: corrupted packets are no secret.
     pub(crate) fn of(config: Option<&TestConfig>, observation: &Observation, facts: &[HostFacts; 2]) -> Self {
         let host = |counters: &Option<HostCounters>, facts: &HostFacts| Host {
@@ -154,13 +154,13 @@ fn discards(counters: &HostCounters, corrupted: u64) -> Option<u64> {
 }
 
 impl Known {
-    /// Whether the ACK timer is long enough for the switch to see when it expires: several times what links and
-    /// queues hide of it.
+    /// Returns true if the ACK timer is long enough for the switch to see its expiry: several times the delay
+    /// that links and queues hide.
     pub(crate) fn timer_shows(&self) -> bool {
         !matches!(self.timeout, Some(Timeout::Enabled(shortest)) if shortest < self.times.timer_slack.times(4))
     }
 
-    /// How the requester's ACK timer is configured.
+    /// Configuration of the requester's ACK timer.
     pub(crate) fn ack_timer(&self) -> Option<AckTimer> {
         let t_ns = match self.timeout? {
             Timeout::Disabled => None,

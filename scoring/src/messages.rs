@@ -44,7 +44,7 @@ pub struct MessageTime {
     pub message: u32,
     /// From posting to completion.
     pub completion_time_ns: Nanos,
-    /// How it ended.
+    /// Status.
     pub status: CompletionStatus,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn per_message(completions: &[Completion]) -> Vec<MessageTime> {
     completions.iter().map(time).collect()
 }
 
-/// What the hosts report of a connection's messages.
+/// Hosts' report on a connection's messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Report {
     /// They report nothing of any connection.
@@ -70,7 +70,7 @@ pub enum Report {
     Failed(CompletionStatus),
 }
 
-/// How the first request that failed did so, by connection; what was flushed after it says nothing.
+/// Status of the first failed request, by connection; flushed requests after it are left out.
 pub(crate) fn first_failures(completions: &[Completion]) -> BTreeMap<u32, CompletionStatus> {
     let mut failures = BTreeMap::new();
     for completion in completions {

@@ -9,7 +9,8 @@ use corpus::{Action, ConnectionSet, ControlPacket, Event, HeaderField, SetField,
 
 use crate::known::RnrRetries;
 
-/// What a conforming receiver may believe of a message, as packets were made to say something else that is valid.
+/// False beliefs that a conforming receiver may have of a message, as packets were rewritten into other valid
+/// ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Deception {
     /// That its data is what the sender has, and as long: it may be other data, and more or less of it.
@@ -26,14 +27,14 @@ fn fields(config: &TestConfig) -> impl Iterator<Item = (HeaderField, &Event)> {
     })
 }
 
-/// Whether a test rewrites packets so that other connections than their own receive them.
+/// Returns true if a test rewrites packets so that other connections than their own receive them.
 pub(crate) fn misdirects(config: &TestConfig) -> bool {
     let all = ConnectionSet::First(config.traffic.load.connections());
     fields(config).any(|(field, event)| field == HeaderField::DestQpn && event.connections.meets(&all))
 }
 
-/// Whether a test rewrites where the data of a Write goes. The memory of all connections has one key, so it may go to another
-/// one's, and whatever lies there is then lost.
+/// Returns true if a test rewrites the address of a Write. The memory of all connections has one key, so the
+/// data may be written over that of another connection, which is then lost.
 fn overwrites(config: &TestConfig) -> bool {
     let traffic = &config.traffic;
     let writes = |connection| traffic.load.carries(connection, traffic.num_msgs_per_qp, Verb::Write);
@@ -48,8 +49,8 @@ fn overwrites(config: &TestConfig) -> bool {
 /// Syndromes of RNR NAKs: their upper three bits are these (IBA vol. 1, table of AETH syndromes).
 const RNR: u64 = 1;
 
-/// Whether a test makes acknowledgements say that the responder is not ready, of requests of any kind, to requesters that
-/// retry after that without end.
+/// Returns true if a test turns acknowledgements into RNR NAKs, of requests of any kind, to requesters that
+/// retry after an RNR NAK without limit.
 pub(crate) fn feigns_rnr_for_ever(config: &TestConfig) -> bool {
     let said = |set: SetField| set.field == HeaderField::AethSyndrome && set.apply(0) >> 5 == RNR;
     RnrRetries::from_attribute(config.traffic.rnr_retry) == RnrRetries::Unlimited
@@ -61,7 +62,8 @@ pub(crate) fn rewrites(config: &TestConfig) -> bool {
     fields(config).next().is_some()
 }
 
-/// What a conforming receiver may believe of a message of this verb, although nothing in any packet tells that it is so.
+/// False beliefs that a conforming receiver may have of a message of this verb, as no packet shows that they
+/// are false.
 pub(crate) fn deception(config: &TestConfig, connection: u32, verb: Verb) -> Deception {
     if misdirects(config) || overwrites(config) {
         return Deception { of_data: true, of_arrival: true };
@@ -88,8 +90,8 @@ pub(crate) fn deception(config: &TestConfig, connection: u32, verb: Verb) -> Dec
     deception
 }
 
-/// Whether a data packet can be made to carry other data by a field. A Send is as long as its packets are; the length of
-/// Writes and Reads is in the RETH (IBA vol. 1, 9.7.4.1).
+/// Returns true if a field can make a data packet carry other data. A Send is as long as its packets are; the
+/// length of Writes and Reads is in the RETH (IBA vol. 1, 9.7.4.1).
 const fn in_data(field: HeaderField, verb: Verb) -> bool {
     match field {
         HeaderField::Opcode | HeaderField::Psn | HeaderField::DestQpn => true,
@@ -108,12 +110,12 @@ const fn in_data(field: HeaderField, verb: Verb) -> bool {
     }
 }
 
-/// Whether a Read request can be made to ask for something else by a field, or to be another request.
+/// Returns true if a field can make a Read request ask for other data, or turn it into another request.
 const fn is_other_request(field: HeaderField) -> bool {
     matches!(field, HeaderField::Opcode | HeaderField::Psn | HeaderField::DestQpn | HeaderField::RethAddress)
 }
 
-/// Whether an acknowledgement can be made to acknowledge something else by a field.
+/// Returns true if a field can make an acknowledgement acknowledge other packets.
 const fn is_other_acknowledgement(field: HeaderField) -> bool {
     matches!(field, HeaderField::Opcode | HeaderField::Psn | HeaderField::DestQpn | HeaderField::AethSyndrome)
 }

@@ -24,7 +24,7 @@ macro_rules! rules {
                 match self { $(Self::$rule => Kind::$kind,)* }
             }
 
-            /// What was expected.
+            /// Expected behaviour.
             pub const fn expected(self) -> &'static str {
                 match self { $(Self::$rule => $expected,)* }
             }
@@ -265,8 +265,8 @@ rules! {
 }
 
 impl Rule {
-    /// Whether packets that the capture does not hold could explain what breaks the rule. A plain capture is
-    /// full of holes that nothing shows: what was lost before it, behind it, or by the capturing program.
+    /// Returns true if packets missing from the capture could explain the broken rule. A plain capture has
+    /// holes that nothing shows: packets lost before it, behind it, or by the capturing program.
     pub const fn excused_by_unseen_packets(self) -> bool {
         matches!(
             self,

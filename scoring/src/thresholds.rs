@@ -24,7 +24,7 @@ pub struct Times {
     pub slow_retransmission: Nanos,
     /// [`HOSTS_TAKE`]
     pub hosts_take: Nanos,
-    /// Whether distances of microseconds can be judged: those between CNPs, and between the packets of a sender.
+    /// True if times of microseconds can be judged: those between CNPs, and between the packets of a sender.
     pub distances: bool,
 }
 
@@ -68,22 +68,23 @@ pub const SHORTEST_TIMEOUT: Nanos = Nanos(8_192);
 /// A timer may expire as late as this many T (IBA vol. 1, 9.7.6.1.3).
 pub const LATEST_EXPIRY: u64 = 4;
 
-/// How long an acknowledgement may still be on its way to the requester after it passed the switch: a
-/// retransmission from what was the oldest unacknowledged PSN this long ago is no step back. Two guests of an
-/// emulated testbed take up to 13 ms to react; real links take microseconds.
+/// Longest time of an acknowledgement from the switch to the requester: a retransmission from a PSN that was
+/// the oldest unacknowledged one this long ago is not a step back. Two guests of an emulated testbed take up
+/// to 13 ms to react; real links take microseconds.
 pub const ACK_IN_FLIGHT: Nanos = Nanos::from_millis(20);
 
-/// How long an answer (a NAK, a repeated ACK) may take before its absence is called missing. Four times the
-/// slowest NAK of any real stack measured for Send and Write (13 ms, emulated rdma_rxe); hardware takes microseconds.
+/// Longest time of an answer (a NAK, a repeated ACK) before its absence is called missing. Four times the
+/// slowest NAK of any real stack measured for Send and Write (13 ms, emulated rdma_rxe); hardware takes
+/// microseconds.
 pub const ANSWER_PATIENCE: Nanos = Nanos::from_millis(50);
 
-/// How long a requester may take to go back for what it has heard, to what is missing by then: E810 takes 83 ms to
-/// make the NACK of a Read (Lumina §6.1). That is slow, and no timer that expires too soon.
+/// Longest time of a requester from the delivery of a NAK, or of a gap, to its retransmission: E810 takes 83
+/// ms to make the NACK of a Read (Lumina §6.1). That is slow, but no sign of a timer that expires too soon.
 pub const SLOWEST_NACK: Nanos = Nanos::from_millis(100);
 
-/// How much longer or shorter the switch sees a timer run than the requester did. It stamps what the requester
-/// sends some microseconds after the timer was started, and what makes progress some before that arrives; queues
-/// at the ports let both vary by a few packets.
+/// Largest difference between a timer's interval as the switch sees it and at the requester. The switch
+/// stamps packets of the requester some microseconds after the timer was started, and packets that make
+/// progress some microseconds before they arrive; queues at the ports let both vary by a few packets.
 pub const TIMER_SLACK: Nanos = Nanos::from_micros(50);
 
 /// After so many times the latest expiry, 4T, without a packet a requester that waits for an acknowledgement has
@@ -95,8 +96,9 @@ pub const STALL_EXPIRIES: u64 = 8;
 /// are not judged.
 pub const RNR_WAIT_PERCENT: u64 = 90;
 
-/// How long after a marked packet left the switch a CNP may come before its absence counts: a round trip of the
-/// testbed and the longest interval that any NIC is known to wait of its own accord (50 µs, Lumina §6.3).
+/// Longest time from a marked packet's exit from the switch to a CNP, before its absence counts: a round trip
+/// of the testbed and the longest interval that any NIC is known to wait of its own accord (50 µs, Lumina
+/// §6.3).
 pub const CNP_PATIENCE: Nanos = Nanos::from_micros(50);
 
 /// CNPs closer than this share of the interval, in percent, are too early: NICs keep their interval with clocks
@@ -111,8 +113,8 @@ pub const CNP_WITHHELD_PERCENT: u64 = 110;
 /// meet what the other half does.
 pub const FEWEST_WAYS: usize = 4;
 
-/// How much closer two CNPs may pass the switch than the NIC sent them: the first one waited for a full packet
-/// of 4,178 bytes that was already leaving, at 25 Gb/s, and the second one did not.
+/// Largest decrease of the distance of two CNPs from the NIC to the switch: the first one waited for a full
+/// packet of 4,178 bytes that was already leaving, at 25 Gb/s, and the second one did not.
 pub const CNP_BEHIND_DATA: Nanos = Nanos(1_340);
 
 /// The slowest link that a host may be on: what waits for it at the switch reaches the host so late. RoCE NICs have
@@ -132,15 +134,17 @@ pub const SLOWEST_SENDER: Nanos = Nanos(1_000);
 /// ms (Lumina §6.1).
 pub const SLOW_RETRANSMISSION: Nanos = Nanos::from_micros(100);
 
-/// An innocent connection suffers if a message takes so many times as long as in the reference run. Lumina §6.2.2 has
-/// 160 µs against 430 ms, a factor of 2,700; what conforming NICs make of other connections' losses stays below 10.
+/// An innocent connection suffers if a message takes so many times as long as in the reference run. Lumina
+/// §6.2.2 has 160 µs against 430 ms, a factor of 2,700; the effect of other connections' losses on conforming
+/// NICs stays below 10.
 pub const SUFFERS_BEYOND: u64 = 10;
 
-/// What hosts and NICs may take for a message beside the network: to post it, to acknowledge it, to see its completion.
-/// Operating systems take a millisecond for any of these when they are busy; one more for the way.
+/// Longest time of hosts and NICs for a message beside the network: to post it, to acknowledge it, to see its
+/// completion. Operating systems take a millisecond for any of these when they are busy; one more for the
+/// way.
 pub const HOSTS_TAKE: Nanos = Nanos::from_millis(4);
 
-/// How much the time may vary that a packet takes through a receiver: what comes within it may come at once.
+/// Largest variation of a packet's time through a receiver: packets within it may arrive at once.
 pub const RECEIVER_JITTER: Nanos = Nanos::from_micros(10);
 
 /// The smallest receive buffer, one jumbo frame: of what comes at once, what does not fit may be lost.
@@ -164,5 +168,5 @@ pub const IDLE_PERCENT: u64 = 10;
 /// its bus make it hiccup, and seldom.
 pub const WITHHELD_PERCENT: usize = 10;
 
-/// How much longer the time that a packet takes may look than it is, as time stamps are rounded.
+/// Largest error of the time of a packet, as time stamps are rounded.
 pub const STAMPS_APART: Nanos = Nanos(1);

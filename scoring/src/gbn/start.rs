@@ -22,7 +22,7 @@ pub(super) struct Start {
     floor: Option<Psn>,
 }
 
-/// What to do with a packet.
+/// Place of a packet relative to the start of tracking.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     /// It belongs to what is followed.
@@ -63,7 +63,7 @@ impl Start {
         if since < 0 { Place::Before } else { Place::After }
     }
 
-    /// Whether a PSN is from before the start.
+    /// Returns true if a PSN is from before the start.
     #[inline]
     pub(super) fn is_before(&self, psn: Psn) -> bool {
         self.floor.is_some_and(|floor| psn.is_before(floor))

@@ -7,7 +7,7 @@
 //! Events are symbolic: the tracker compares PSNs and times and says, for example, "a NAK that names the PSN
 //! whose loss is open". Section numbers are those of the InfiniBand architecture specification, volume 1.
 
-/// What the requester of Sends, Writes, Reads and atomics does.
+/// Machine of the requester of Sends, Writes, Reads and atomics.
 pub mod requester {
     use crate::gbn::table::{Next, machine};
     use crate::rules::Rule;
@@ -15,7 +15,7 @@ pub mod requester {
     use State::{Failed, Flowing, GapHeard, NakHeard, Repeating, RnrHeard};
 
     machine! {
-        /// What the requester has heard, as far as the switch can tell.
+        /// State of the requester: NAKs and gaps that it has received, as far as the switch can tell.
         states State {
             /// Nothing to repeat.
             Flowing = "flowing",
@@ -30,7 +30,7 @@ pub mod requester {
             /// A NAK that ends the QP was delivered.
             Failed = "failed",
         }
-        /// What the requester is seen to do, or what reaches it.
+        /// Packets of the requester, or packets delivered to it.
         events Event {
             /// Sends the next new request, when nothing is left to repeat.
             SendNew,
@@ -135,7 +135,7 @@ pub mod requester {
     }
 }
 
-/// How the responder takes requests and acknowledges them.
+/// Machine of the responder that takes requests and acknowledges them.
 pub mod responder {
     use crate::gbn::table::{Next, machine};
     use crate::rules::Rule;
@@ -143,7 +143,7 @@ pub mod responder {
     use State::{Failed, GapNaked, GapOpen, InOrder, NotReady};
 
     machine! {
-        /// What the responder holds, if everything that left the switch has arrived.
+        /// State of the responder, if everything that left the switch has arrived.
         states State {
             /// Everything so far came in order.
             InOrder = "in-order",
@@ -156,7 +156,7 @@ pub mod responder {
             /// A NAK that ends the QP was sent.
             Failed = "failed",
         }
-        /// What reaches the responder, or what it is seen to send.
+        /// Packets delivered to the responder, or packets that it sends.
         events Event {
             /// The expected request is delivered.
             TakeExpected,
@@ -246,7 +246,7 @@ pub mod responder {
     }
 }
 
-/// How the responder answers Reads and atomics.
+/// Machine of the responder that answers Reads and atomics.
 pub mod answers {
     use crate::gbn::table::{Next, machine};
     use crate::rules::Rule;
@@ -254,14 +254,14 @@ pub mod answers {
     use State::{Answering, Idle};
 
     machine! {
-        /// Whether a response is under way.
+        /// State of the response stream.
         states State {
             /// No response is under way.
             Idle = "idle",
             /// A response has begun and not ended.
             Answering = "answering",
         }
-        /// What the responder is seen to send.
+        /// Packets that the responder sends.
         events Event {
             /// The next packet of the response under way; more follow.
             Continue,

@@ -34,7 +34,7 @@ pub(super) struct Packet {
     /// PSNs that a request takes.
     pub(super) count: u32,
     pub(super) aeth: u32,
-    /// What it asks for as a Read.
+    /// Address and length of a Read request.
     pub(super) read: ReadOf,
 }
 
@@ -50,7 +50,7 @@ impl Packet {
     }
 }
 
-/// What an acknowledgement packet says.
+/// Kind of an acknowledgement packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
     Ack,
@@ -74,7 +74,7 @@ impl Answer {
     }
 }
 
-/// What the tracker counted, for the summary and the counters analyzer.
+/// Counts of the tracker, for the summary and the counters analyzer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TrackerCounts {
     /// Request packets delivered to the responder that it had already taken.
@@ -207,13 +207,13 @@ pub(super) struct Lost {
 
 /// Everything that outlives the packets, lent to the tracker while it takes one.
 pub struct Findings<'a> {
-    /// What is wrong.
+    /// Anomalies found so far.
     pub anomalies: &'a mut Anomalies,
     /// Retransmissions in the order of their first repeated request.
     pub retransmissions: &'a mut Vec<Retransmission>,
-    /// What is known besides the trace.
+    /// Knowledge of the test besides the trace.
     pub known: &'a Known,
-    /// What all connections share on their way.
+    /// Path that all connections share.
     pub shared_path: SharedPath,
 }
 
@@ -264,7 +264,7 @@ impl ConnectionTracker {
         self.connection
     }
 
-    /// Whether the requester may have given up.
+    /// Returns true if the requester may have given up.
     pub fn may_have_given_up(&self) -> bool {
         self.ends.as_ref().is_some_and(|ends| ends.requester.may_have_given_up())
     }
@@ -279,12 +279,12 @@ impl ConnectionTracker {
         self.ends.as_ref().map(|ends| ends.requester.una().relative_to(self.pair.initial_psn))
     }
 
-    /// What was counted so far.
+    /// Counts so far.
     pub const fn counts(&self) -> TrackerCounts {
         self.counts
     }
 
-    /// Whether judging was given up because a packet's fate is unknown.
+    /// Returns true if judging was given up because a packet's fate is unknown.
     pub const fn gave_up(&self) -> bool {
         self.muted
     }
@@ -444,7 +444,8 @@ impl ConnectionTracker {
     }
 }
 
-/// Whether a connection is seen from its very first request, so that its MSN starts at 0 (IBA vol. 1, 9.7.7).
+/// Returns true if a connection is seen from its very first request, so that its MSN starts at 0 (IBA vol. 1,
+/// 9.7.7).
 fn starts_fresh(pair: &Pair, first: Psn) -> bool {
     pair.connection.requester.initial_psn == Some(first)
 }

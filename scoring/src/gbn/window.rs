@@ -1,4 +1,4 @@
-//! What the requester has outstanding, seen from the switch.
+//! Outstanding packets of the requester, seen from the switch.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use dumper::{Nanos, Psn};
 
 use crate::thresholds::TIMER_SLACK;
 
-/// What a Read asks for; zeros in every other request.
+/// Address and length of a Read request; zeros in every other request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct ReadOf {
     /// Virtual address.
@@ -23,9 +23,9 @@ pub(super) struct Sent {
     pub(super) count: u32,
     pub(super) first_sent: Nanos,
     pub(super) last_sent: Nanos,
-    /// Whether it is answered by responses of its own (Read, atomic), not only by an ACK.
+    /// True if responses of its own answer it (Read, atomic), not only an ACK.
     pub(super) answered: bool,
-    /// What it asks for as a Read.
+    /// Address and length of a Read request.
     pub(super) read: ReadOf,
 }
 
@@ -52,7 +52,7 @@ struct Run {
     left: Nanos,
 }
 
-/// Whether a PSN was once the oldest unacknowledged one.
+/// Past of a PSN as the oldest unacknowledged one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Past {
     /// Until about then; not later.
@@ -193,7 +193,7 @@ impl Window {
         self.past.push_back(Run { first: psn, last: psn, left: now });
     }
 
-    /// Whether `psn` was once the oldest unacknowledged PSN.
+    /// Past of `psn` as the oldest unacknowledged PSN.
     pub(super) fn past(&self, psn: Psn) -> Past {
         let of = |run: &&Run| !psn.is_before(run.first) && !psn.is_after(run.last);
         match self.past.iter().rev().find(of) {

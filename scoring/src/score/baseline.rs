@@ -1,4 +1,4 @@
-//! What is kept of a reference run.
+//! Summary of a reference run.
 
 use dumper::observation::CompletionStatus;
 use dumper::{Completion, HostCounters, Nanos, Observation};
@@ -11,7 +11,7 @@ use crate::score::passage::burst;
 use crate::score::spacing::Gaps;
 use crate::sides::{Side, Sides};
 
-/// What of a reference run the score needs: small, so that thousands can be kept.
+/// Numbers of a reference run that the score needs: small, so that thousands can be kept.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Baseline {
     /// Messages of each connection, in the order of the hosts' log.
@@ -38,7 +38,7 @@ pub struct Baseline {
 pub struct Mct {
     /// Messages that completed.
     pub completed: u32,
-    /// Whether a message failed.
+    /// True if a message failed.
     pub failed: bool,
     /// Mean of the completed ones.
     pub mean: Nanos,

@@ -1,5 +1,5 @@
-//! What a fault makes of a trace besides, by its mechanism, and no more: a second fault that is none of these symptoms is
-//! found in the same test, and one that is, in every test in which it comes first or alone.
+//! Further symptoms of a fault in a trace, by its mechanism, and no more: a second fault that is none of
+//! these symptoms is found in the same test, and one that is, in every test in which it comes first or alone.
 
 use crate::counters::{Cause, names};
 use crate::rules::Rule;
@@ -12,7 +12,7 @@ use crate::rules::Rule::{
     RetryAfterFatalNak, RnrRetriesBeyondBudget, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
 };
 
-/// What a broken rule makes of a test besides.
+/// Further symptoms of a broken rule in a test.
 #[derive(Debug)]
 pub struct Consequence {
     /// The rule that the fault breaks.
@@ -23,9 +23,9 @@ pub struct Consequence {
     pub shows_late: bool,
     /// The same, on any connection.
     pub elsewhere: &'static [Rule],
-    /// What moves the counters, of either host, that then differ from what the trace shows.
+    /// Causes of the counters, of either host, that then differ from the trace.
     pub(crate) counters: &'static [Cause],
-    /// How the one makes the other.
+    /// Mechanism from the cause to its symptoms.
     pub reason: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Which anomalies are only symptoms of another one in the same test, so that one fault is one finding.
+//! Anomalies that are only symptoms of another one in the same test, so that one fault is one finding.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -95,7 +95,7 @@ fn cause(symptom: &Anomaly, first: &BTreeMap<(Rule, Option<usize>), Option<u32>>
 }
 
 impl Consequence {
-    /// Whether it makes such an anomaly, `here`, on the connection of its cause, or elsewhere.
+    /// Returns true if it explains such an anomaly, `here`, on the connection of its cause, or elsewhere.
     fn has(&self, symptom: &Anomaly, here: bool) -> bool {
         let counts = |cause| self.counters.contains(&cause);
         here && self.symptoms.contains(&symptom.rule)

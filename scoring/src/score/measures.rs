@@ -1,4 +1,4 @@
-//! What is measured of a test.
+//! Measures of a test.
 
 use corpus::TestConfig;
 use dumper::Observation;
@@ -116,7 +116,7 @@ fn counter_difference(analysis: &Analysis) -> f64 {
     counters.map(|counter| counter.moved.abs_diff(counter.expected) as f64).sum()
 }
 
-/// How many times the goodput of the test the reference's is; as many as there are where nothing completed.
+/// Goodput of the reference over that of the test; the reference's own, in bit/s, where nothing completed.
 fn goodput_lost(usual: &Baseline, observation: &Observation) -> f64 {
     let (_, goodput) = goodput(observation.completions());
     if usual.goodput_bps <= 0.0 { 1.0 } else { usual.goodput_bps / goodput.max(1.0) }

@@ -1,4 +1,4 @@
-//! How odd a test was, for the search, and whether that is an anomaly, for people.
+//! Score of a test, for the search, and the decision that it is an anomaly, for people.
 
 mod at_work;
 mod baseline;
@@ -86,7 +86,7 @@ impl References {
     }
 }
 
-/// Which reference runs a score needs: none unless something looks suspicious by itself.
+/// Reference runs that a score needs: none unless the test looks suspicious by itself.
 pub fn references_needed(
     config: &TestConfig,
     observation: &Observation,
@@ -109,7 +109,7 @@ pub fn references_needed(
     needed.into_iter().collect()
 }
 
-/// How odd a test was, and what of it is anomalous.
+/// Assessment of a test: its objectives and its anomalies.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Assessment {
     /// Every objective, in the order of [`Objective::ALL`]: each in [0, 1], never NaN.
@@ -117,8 +117,8 @@ pub struct Assessment {
     /// Every anomaly: the analyzers', and what the oracles add that need the whole test or a reference. One of
     /// each signature, the one with the earliest evidence.
     pub anomalies: Vec<Anomaly>,
-    /// Which of `anomalies` another one in this test explains, by index: the symptom and its cause. A symptom is no
-    /// finding of its own.
+    /// Indices of `anomalies` that another one in this test explains: the symptom and its cause. A symptom is
+    /// not a finding of its own.
     pub explained: Vec<(usize, usize)>,
 }
 

@@ -1,4 +1,5 @@
-//! Noisy neighbours (Lumina §6.2.2): connections that no event names, and that suffer from what happens to others.
+//! Noisy neighbours (Lumina §6.2.2): connections that no event names, and that suffer from the losses of
+//! others.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ struct Innocent {
     mct: Mct,
     /// The first packet that it repeated.
     repeated: Option<u32>,
-    /// How often it went back.
+    /// Number of its retransmissions from an earlier PSN.
     repeats: u64,
     /// A message was posted, and neither completed nor failed.
     unfinished: bool,
@@ -32,7 +33,7 @@ struct Innocent {
     refused: bool,
 }
 
-/// What the innocent connections of a test suffer.
+/// Effects of a test on its innocent connections.
 #[derive(Debug)]
 pub(super) struct Neighbours {
     innocent: Vec<Innocent>,
@@ -49,12 +50,12 @@ pub(super) struct Neighbours {
 }
 
 impl Innocent {
-    /// Whether it failed, or never came to its end.
+    /// Returns true if it failed, or never came to its end.
     const fn fails(&self) -> bool {
         self.mct.failed || self.unfinished
     }
 
-    /// Whether something of it was lost, as far as it shows.
+    /// Returns true if any of its packets was lost, as far as the trace shows.
     const fn loses(&self) -> bool {
         self.repeated.is_some() || self.fails()
     }
@@ -126,13 +127,13 @@ impl Neighbours {
         })
     }
 
-    /// How often innocent connections had to go back.
+    /// Number of retransmissions by innocent connections.
     pub(super) fn repeats(&self) -> u64 {
         self.innocent.iter().map(|innocent| innocent.repeats).sum()
     }
 
-    /// How many times as long as in the reference run the slowest message of an innocent connection took, at least 1.
-    /// Without a reference, as long as all traffic explains.
+    /// Completion time of an innocent connection's slowest message, as a multiple of the reference run's, at
+    /// least 1. Without a reference, as a multiple of the time that all traffic explains.
     pub(super) fn slowdown(&self, reference: Option<&Baseline>) -> f64 {
         let slowdown = |innocent: &Innocent| {
             let usual = match reference {
@@ -144,7 +145,7 @@ impl Neighbours {
         self.innocent.iter().filter_map(slowdown).fold(1.0, f64::max)
     }
 
-    /// Whether something of an innocent connection is so odd that a reference run should tell whether it always is.
+    /// Returns true if an innocent connection is so slow that a reference run should show if it always is.
     pub(super) fn are_suspicious(&self) -> bool {
         self.timer_fits && self.innocent.iter().any(|innocent| self.suffers(innocent, Nanos::ZERO))
     }
@@ -156,7 +157,7 @@ impl Neighbours {
         !innocent.refused && (innocent.fails() || slow)
     }
 
-    /// Whether a receiver that conforms may have had no room for what came at once.
+    /// Returns true if a conforming receiver may have had no room for the packets that arrived at once.
     fn is_overwhelmed(
         &self,
         observation: &Observation,
@@ -244,7 +245,8 @@ impl Neighbours {
     }
 }
 
-/// What an innocent connection does in the reference run, if it comes farther there than in the test, or as far.
+/// Completion times of an innocent connection in the reference run, if it completes at least as many messages
+/// there as in the test.
 fn usual(reference: &Baseline, innocent: &Innocent) -> Option<Mct> {
     let usual = *reference.connections.get(innocent.connection as usize - 1)?;
     let farther = usual.completed > innocent.mct.completed;

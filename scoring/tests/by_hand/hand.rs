@@ -107,12 +107,12 @@ impl Hand {
         })
     }
 
-    /// What the analyzers say, with nothing known but the trace.
+    /// Analysis of the trace alone.
     pub(crate) fn analyze(self) -> Analysis {
         self.analyze_with(Options::default())
     }
 
-    /// What the analyzers say, knowing the test.
+    /// Analysis of the trace with the test's configuration.
     pub(crate) fn analyze_with(self, options: Options<'_>) -> Analysis {
         analyze(&self.observation(), options)
     }
@@ -137,12 +137,12 @@ pub(crate) fn config(text: &str) -> TestConfig {
     corpus::from_toml("test.toml", text).unwrap()
 }
 
-/// What the analyzers say of a test.
+/// Analysis of an observation of a test.
 pub(crate) fn analysis(config: &TestConfig, observation: &Observation) -> Analysis {
     analyze(observation, Options { config: Some(config) })
 }
 
-/// What is found, in order.
+/// Signatures of the findings, in order.
 pub(crate) fn signatures(assessment: &Assessment) -> Vec<String> {
     assessment.findings().map(Anomaly::signature).collect()
 }

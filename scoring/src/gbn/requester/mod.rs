@@ -115,8 +115,8 @@ impl Requester {
         self.window.una()
     }
 
-    /// Whether the requester may have given up: work is left, or it had used up its retries at some time, so
-    /// that the expiry which ends them all, and which sends nothing, may have come.
+    /// Returns true if the requester may have given up: work is left, or it had exhausted its retries at some
+    /// time, so that the last expiry, after which nothing is sent, may have come.
     pub(super) fn may_have_given_up(&self) -> bool {
         self.budget.exhausted() || self.hidden_expiries || self.window.una() != self.window.next()
     }
@@ -398,13 +398,14 @@ impl Requester {
         self.budget.progress(now, self.last_sent, paid_before);
     }
 
-    /// Whether a NAK or implied NAK was delivered that is not acted on and may be yet.
+    /// Returns true if a NAK or implied NAK was delivered and the requester may still act on it.
     fn is_pending(&self, now: Nanos) -> bool {
         let pending = |cause: &Cause| cause.pending > 0 && now - cause.time <= SLOWEST_NACK;
         [&self.nak, &self.gap].into_iter().flatten().any(pending)
     }
 
-    /// Whether the timer may have expired a moment before the last progress, with nothing repeated since.
+    /// Returns true if the timer may have expired a moment before the last progress, with no retransmission
+    /// since.
     fn may_have_expired_before(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
         self.expired_unseen.is_some_and(|since| now - since <= ledger.known.times.ack_in_flight)
     }

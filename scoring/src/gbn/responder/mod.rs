@@ -98,8 +98,8 @@ pub(super) struct Responder {
     unsure: Option<Psn>,
     /// One past the highest PSN delivered, in order or not.
     highest: Psn,
-    /// What would be expected if the responder had not NAKed a PSN that had left the switch: an ACK of what lies
-    /// before shows that it has it after all.
+    /// Expected PSN if the responder had not NAKed a PSN that had left the switch: an ACK of an earlier
+    /// packet shows that it has that packet after all.
     disowned: Option<Psn>,
     messages: Messages,
 }
