@@ -139,17 +139,16 @@ static MEANINGS: LazyLock<Vec<Meaning>> = LazyLock::new(|| {
 pub struct CounterReport {
     /// Counters compared with the trace.
     pub compared: Vec<CounterEvidence>,
-    /// Counters that the trace cannot check: the host threw packets away that the trace shows delivered, or its
-    /// timer is so short that links hide when it expires.
+    /// Counters that the trace cannot check: the host discarded packets that the trace shows delivered, or
+    /// its timer is so short that links hide when it expires.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub undecided: Vec<String>,
     /// Counters that moved and whose meaning is not known here: not compared.
     pub unused: Vec<String>,
 }
 
-/// Compares a host's counters with what the trace shows of it; `all_arrived` unless the host threw packets
-/// away, unknown where no counter says so, `timer_shows` unless its timer is too short for the switch to see its
-/// expiries.
+/// Compares a host's counters with the trace; `all_arrived` unless the host discarded packets, unknown
+/// without such a counter, `timer_shows` unless its timer is too short for the switch to see its expiries.
 pub(crate) fn compare(
     counters: &HostCounters,
     facts: &HostFacts,
@@ -168,7 +167,8 @@ pub(crate) fn compare(
             continue;
         };
         let (least, most) = meaning.cause.bounds(facts);
-        // Something may be missing where nobody counts what is; a counter that does not move at all is another matter.
+        // Something may be missing where discards are not counted; a counter that does not move at all is
+        // another matter.
         let fewer_arrived = all_arrived == Some(false) || all_arrived.is_none() && moved > 0 && moved < least;
         let hidden = (fewer_arrived && meaning.cause.is_of_arrivals())
             || (!timer_shows && meaning.cause == Cause::Timeouts);
@@ -178,7 +178,7 @@ pub(crate) fn compare(
         }
         let expected = meaning.cause.count(facts);
         let evidence = CounterEvidence { name: meaning.name.clone(), moved, expected };
-        // A packet that was thrown away before its ICRC was checked.
+        // A packet that was discarded before its ICRC was checked.
         let least =
             if all_arrived == Some(false) && meaning.cause == Cause::CorruptReceived { 0 } else { least };
         if !meaning.compare.agrees(moved, (least, most)) {

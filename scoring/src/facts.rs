@@ -53,13 +53,14 @@ pub struct Doubts {
     pub timeouts: u64,
     /// Duplicates beside the certain ones: the responder had refused the first copy, or had failed.
     pub duplicate_requests: u64,
-    /// Among the sequence NAKs heard: the requester had given up before.
+    /// Among the sequence NAKs received: the requester had given up before.
     pub sequence_naks_heard: u64,
     /// The same among the RNR NAKs.
     pub rnr_naks_heard: u64,
     /// The same among the implied NAKs.
     pub implied_naks: u64,
-    /// Gaps in responses beside the certain implied NAKs: the requester was going back for another reason.
+    /// Gaps in responses beside the certain implied NAKs: the requester was retransmitting for another
+    /// reason.
     pub more_implied_naks: u64,
     /// Among the retransmissions: those of connections with RNR NAKs, which are counted by themselves, with the sequence NAKs
     /// for what came behind them.

@@ -80,7 +80,7 @@ pub struct Host {
     pub notifies: Option<bool>,
     /// Shortest interval between CNPs that the host's notification point was given.
     pub cnp_interval: Option<Nanos>,
-    /// Packets that it threw away for reasons that the trace does not show; `None` where no counter says.
+    /// Packets that it discarded for reasons that the trace does not show; `None` without such a counter.
     pub discards: Option<u64>,
 }
 

@@ -1,8 +1,8 @@
-//! Analyzers: what a trace, counters and completions show, judged against the specification.
+//! Analyzers: the trace, counters and completions of an observation, judged against the specification.
 //!
 //! Everything here is a pure function of a [`dumper::Observation`] (and of the [`corpus::TestConfig`] that was
-//! run, where it is known). Nothing sees a profile or a testbed, or more of NICs' names than whether two are the same: a NIC
-//! that nobody has modelled is judged the same way. Start at [`analyze`].
+//! run, where it is known). Nothing sees a profile or a testbed, or more of NICs' names than whether two are
+//! the same: an unknown NIC is judged the same way. Start at [`analyze`].
 
 mod analysis;
 pub mod analyzers;

@@ -1,9 +1,9 @@
-//! Packets that the injector rewrote: what of a test they excuse, and what nothing excuses.
+//! Packets that the injector rewrote: rules of a test that they excuse, and rules that nothing excuses.
 //!
 //! The receiver of a rewritten packet has seen another one than the trace shows, and its ICRC was right. It may drop it,
-//! NAK it or end the QP (IBA vol. 1, 9.7.4 and 9.9), so what follows on the connection is not held to the rules of its
-//! packets. It must not crash, hang, or report success for data that is not there, unless what it was told was a
-//! valid lie.
+//! NAK it or end the QP (IBA vol. 1, 9.7.4 and 9.9), so later packets on the connection are not held to the
+//! rules of its packets. It must not crash, hang, or report success for data that is not there, unless the
+//! rewritten packets were a valid lie.
 
 use corpus::{Action, ConnectionSet, ControlPacket, Event, HeaderField, SetField, Target, TestConfig, Verb};
 
@@ -160,7 +160,7 @@ mod tests {
         for (connection, verb) in [(1, Verb::Write), (2, Verb::Write), (2, Verb::Send), (2, Verb::Read)] {
             assert_eq!(deception(&place, connection, verb), ALL, "{connection}, {verb:?}");
         }
-        // Sends have no address, and nobody writes.
+        // Sends have no address, and no connection writes.
         let mut sends = place;
         sends.traffic.load = corpus::Load::Same { verb: Verb::Send, connections: 2 };
         assert_eq!(deception(&sends, 1, Verb::Send), NONE);

@@ -134,7 +134,7 @@ rules! {
     ResponseGap = "response-gap", ProtocolViolation,
         "a Read is answered by consecutive PSNs, and Reads are answered in order",
         "IBA vol. 1, 9.7.5.1";
-    /// A Read response or atomic acknowledgement that nobody asked for.
+    /// A Read response or atomic acknowledgement without a request.
     ResponseUnrequested = "response-unrequested", ProtocolViolation,
         "a response carries a PSN of a request that was delivered",
         "IBA vol. 1, 9.7.5.1";
@@ -214,11 +214,11 @@ rules! {
     SlowNack = "slow-nack", SlowRetransmission,
         "a NACK is made, and acted on, in microseconds, apart from what waits in queues",
         "Lumina §6.1, figures 8 and 9";
-    /// Packets thrown away that neither NIC of the pair throws away with its own kind.
+    /// Discarded packets, where neither NIC of the pair discards those of its own kind.
     PairDiscards = "pair-discards", InteropDiscard,
         "two NICs that take each what the like of them send take what the other one sends",
         "Lumina §6.2.3";
-    /// Packets that a host throws away, where the testbed cannot tell whether it does with its own kind too.
+    /// Packets that a host discards, where the testbed cannot tell if it discards those of its own kind too.
     DiscardsUnexplained = "discards-unexplained", UnexplainedDiscard,
         "a receiver takes what its link brings",
         "Lumina §6.2.3";
@@ -230,7 +230,7 @@ rules! {
     InnocentSuffers = "innocent-suffers", NoisyNeighbor,
         "a connection without events completes its messages as in the same test without events",
         "Lumina §6.2.2, figure 11";
-    /// A request that was posted and of which nobody hears again.
+    /// A request that was posted and never completed.
     CompletionMissing = "completion-missing", Stall,
         "a request that was posted completes, with success or with an error",
         "IBA vol. 1, 9.9.2.1 and 10.8.5";
@@ -254,7 +254,7 @@ rules! {
     AgentEnds = "agent-ends", Crash,
         "whatever a packet says, the program that uses the QP goes on",
         "IBA vol. 1, 9.9.2 and 9.9.3";
-    /// A host of which nobody hears again.
+    /// A host that does not answer any more.
     HostSilent = "host-silent", Stall,
         "whatever a packet says, the host answers, and QPs can be destroyed",
         "IBA vol. 1, 9.9.2 and 9.9.3";

@@ -125,8 +125,8 @@ pub const SLOWEST_LINK_NS_PER_KB: u64 = 800;
 /// large switch has.
 pub const LONGEST_QUEUE: Nanos = Nanos::from_millis(50);
 
-/// The least time from one packet to the next of a sender that is at work: NICs of a million packets a second are the
-/// slowest that anybody calls one for RDMA.
+/// The least time from one packet to the next of a sender that is at work: a million packets a second are the
+/// slowest rate of any RDMA NIC.
 pub const SLOWEST_SENDER: Nanos = Nanos(1_000);
 
 /// A phase of a fast retransmission that takes longer than this, net of what queues explain, is slow. Good NICs take
@@ -150,9 +150,9 @@ pub const RECEIVER_JITTER: Nanos = Nanos::from_micros(10);
 /// The smallest receive buffer, one jumbo frame: of what comes at once, what does not fit may be lost.
 pub const SMALLEST_BUFFER: u64 = 9_216;
 
-/// Where more comes at once than the smallest buffer holds, what a host throws away is the test's doing if the
-/// reference run makes it throw away a tenth of that, or if more comes at once than in the reference run by this
-/// share, in percent.
+/// Where more arrives at once than the smallest buffer holds, discarded packets are the test's doing if the
+/// reference run causes a tenth of them, or if more arrives at once than in the reference run by this share,
+/// in percent.
 pub const MORE_AT_ONCE_PERCENT: u64 = 125;
 
 /// Gaps between packets from which one may say how a host spaces them: those of a message of 10 KB, and as many as it

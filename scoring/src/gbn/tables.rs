@@ -19,11 +19,11 @@ pub mod requester {
         states State {
             /// Nothing to repeat.
             Flowing = "flowing",
-            /// A sequence NAK is on its way or there: going back is owed.
+            /// A sequence NAK is on its way or there: the requester must retransmit.
             NakHeard = "nak-heard",
             /// A response beyond the awaited one was delivered (implied NAK): the Read is to be re-issued.
             GapHeard = "gap-heard",
-            /// An RNR NAK is on its way or there: waiting, then going back.
+            /// An RNR NAK is on its way or there: the requester waits, then retransmits.
             RnrHeard = "rnr-heard",
             /// Going back: requests below the highest sent one are being repeated.
             Repeating = "repeating",
@@ -55,7 +55,7 @@ pub mod requester {
             /// Repeats from a PSN whose acknowledgement (or whose NAK that ends the QP) passed the switch: it seems
             /// not to have arrived.
             ResumeUnheard,
-            /// The same, and the host counts packets that it threw away.
+            /// The same, and the host counts packets that it discarded.
             ResumeDiscarded,
             /// Repeats for a cause that may have arrived before the NAK that ends the QP.
             ResumeCrossing,
@@ -65,7 +65,7 @@ pub mod requester {
             ResumeDuringRnr,
             /// Sends a new request that leaves out PSNs.
             SendBeyond,
-            /// Sends the next new request long after a NAK that asked for going back.
+            /// Sends the next new request long after a NAK that requested a retransmission.
             SendIgnoringNak,
             /// Sends the next new request long after a NAK that ends the QP.
             SendAfterFatal,
@@ -147,7 +147,7 @@ pub mod responder {
         states State {
             /// Everything so far came in order.
             InOrder = "in-order",
-            /// A packet beyond the expected one was delivered: a NAK is owed.
+            /// A packet beyond the expected one was delivered: the responder must send a NAK.
             GapOpen = "gap-open",
             /// The expected PSN was NAKed: silence until it arrives.
             GapNaked = "gap-naked",
@@ -184,9 +184,9 @@ pub mod responder {
             NakIdle,
             /// NAKs a PSN that left the switch intact: it seems not to have arrived.
             NakDelivered,
-            /// The same, and the host counts packets that it threw away.
+            /// The same, and the host counts packets that it discarded.
             NakDiscarded,
-            /// The same, although the host counts that nothing was thrown away.
+            /// The same, although the host counts no discarded packet.
             NakDeliveredUnlost,
             /// The same, and nothing is known that it could have missed since it acknowledged something last.
             NakUnprovoked,

@@ -94,7 +94,7 @@ pub struct TrackerCounts {
     pub timeouts: u64,
     /// Moments at which a timer may have expired that nothing shows for certain.
     pub possible_timeouts: u64,
-    /// Delivered requests that the responder had taken already or refused: nobody can say which.
+    /// Delivered requests that the responder had taken already or refused: the trace does not show which.
     pub possible_duplicates: u64,
 }
 
@@ -104,7 +104,7 @@ pub(super) struct Ledger<'a> {
     pub(super) retransmissions: &'a mut Vec<Retransmission>,
     pub(super) counts: &'a mut TrackerCounts,
     pub(super) known: &'a Known,
-    /// Packets that the responder's host threw away, as far as it counts them and the trace does not show why.
+    /// Packets that the responder's host discarded, as far as it counts them and the trace does not show why.
     pub(super) responder_discards: Option<u64>,
     /// The same of the requester's host.
     pub(super) requester_discards: Option<u64>,
@@ -176,8 +176,8 @@ pub struct ConnectionTracker {
     /// `None` until the first request shows where the PSNs start.
     ends: Option<Ends>,
     counts: TrackerCounts,
-    /// A packet's fate is unknown, or no answers are to be seen, so that nobody can say what either end has
-    /// received.
+    /// A packet's fate is unknown, or the trace has no answers, so that it is unknown which packets either
+    /// end has received.
     muted: bool,
     lost: VecDeque<Lost>,
 }
@@ -239,8 +239,8 @@ macro_rules! ledger {
 
 impl ConnectionTracker {
     /// A tracker for a connection with its number, from 1, its path MTU in bytes, and the packets that the
-    /// requester's and the responder's host threw away for reasons that the trace does not show (`None` where a
-    /// host does not count).
+    /// requester's and the responder's host discarded for reasons that the trace does not show (`None` where
+    /// a host does not count).
     pub fn new(pair: Pair, connection: usize, mtu: u32, discards: [Option<u64>; 2]) -> Self {
         let [requester_discards, responder_discards] = discards;
         Self {
@@ -252,8 +252,8 @@ impl ConnectionTracker {
             start: Start::at(pair.initial_psn, false),
             ends: None,
             counts: TrackerCounts::default(),
-            // Without the answers nobody can say why the requester does what it does. Only the hosts' word makes
-            // sure that there were none.
+            // Without the answers the reasons of the requester are unknown. Only the hosts' word makes sure
+            // that there were none.
             muted: pair.certainty == Certainty::OneWay && pair.connection.requester.initial_psn.is_none(),
             lost: VecDeque::new(),
         }

@@ -16,7 +16,7 @@ use crate::sides::{Side, Sides};
 pub struct Baseline {
     /// Messages of each connection, in the order of the hosts' log.
     pub connections: Vec<Mct>,
-    /// Packets that the requester's and the responder's host say they threw away.
+    /// Packets that the requester's and the responder's host discarded, by their counters.
     pub discards: [u64; 2],
     /// The most bytes that left the switch at once towards each of them.
     pub bursts: [u64; 2],
@@ -76,7 +76,7 @@ pub(super) fn goodput(completions: &[Completion]) -> (Nanos, f64) {
     (end - start, if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 })
 }
 
-/// The counters that say that a host threw packets away, and how far each moved.
+/// The counters of discarded packets of a host, with the increase of each.
 pub(super) fn discards(host: &HostCounters) -> impl Iterator<Item = (&str, u64)> {
     host.names().filter(|name| counts_discards(name)).filter_map(|name| Some((name, host.moved(name)?)))
 }

@@ -61,8 +61,8 @@ fn leads_to_itself(causes: &[Option<usize>], symptom: usize) -> bool {
     chain.take(causes.len()).any(|cause| cause == symptom)
 }
 
-/// The anomaly as findings are told apart: by the rule that the fault breaks, whichever state the machine that follows the
-/// connection happened to be in, and by the part of the NIC, whichever host it was seen at.
+/// The anomaly in the form that distinguishes findings: by the rule that the fault breaks, in any state of
+/// the machine that follows the connection, and by the part of the NIC, at either host.
 fn normalised(mut anomaly: Anomaly) -> Anomaly {
     anomaly.rule = one_fault(anomaly.rule);
     if analyzers::of_go_back_n(anomaly.rule) {

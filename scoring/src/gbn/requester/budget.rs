@@ -36,8 +36,8 @@ pub(super) struct Budget {
     rnr: Option<RnrRetries>,
     /// Spent since the last progress.
     now: Retries,
-    /// The most that was spent at one of the moments of progress since it last sent: the requester may have ended
-    /// before it heard of them.
+    /// The most that was spent at one of the moments of progress since it last sent: the requester may have
+    /// ended before it received them.
     before: Retries,
     progressed: Nanos,
     /// True if the cause of the retransmission may have been there before the last progress, and its retry
@@ -83,9 +83,9 @@ impl Budget {
         self.exhausted |= limit.is_some_and(|most| self.now.rnr.possible > most);
     }
 
-    /// The requester has gone back for a NAK, an implied NAK or a time-out that has been there since a moment: one from
-    /// before the last progress was paid for then, whatever else was. Returns the budget, if this is the first retry
-    /// beyond it.
+    /// The requester has retransmitted for a NAK, an implied NAK or a time-out that has been there since a
+    /// moment: the retry for one from before the last progress was spent then, whatever else was. Returns the
+    /// budget, if this is the first retry beyond it.
     pub(super) fn retried(&mut self, since: Nanos) -> Option<u32> {
         let paid_before = std::mem::take(&mut self.paid_before) || since < self.progressed;
         if self.refused || paid_before {
@@ -95,14 +95,15 @@ impl Budget {
         self.transport.filter(|most| self.now.transport.certain == most + 1)
     }
 
-    /// The requester has gone back for an RNR NAK. Returns the budget, if this is the first retry beyond it.
+    /// The requester has retransmitted for an RNR NAK. Returns the budget, if this is the first retry beyond
+    /// it.
     pub(super) fn retried_after_rnr(&mut self) -> Option<u32> {
         self.now.rnr.certain += 1;
         self.rnr.and_then(RnrRetries::limit).filter(|most| self.now.rnr.certain == most + 1)
     }
 
-    /// The window has moved, and the last packet was sent at `last_sent`; `paid_before` if a reason to go back may be
-    /// there that was paid for before.
+    /// The window has moved, and the last packet was sent at `last_sent`; `paid_before` if a cause of a
+    /// retransmission may be there whose retry was spent before.
     pub(super) fn progress(&mut self, now: Nanos, last_sent: Nanos, paid_before: bool) {
         if self.lived_on(last_sent) {
             self.before = Retries::default();

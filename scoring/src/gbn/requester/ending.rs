@@ -41,7 +41,7 @@ impl Requester {
 
     /// A requester that gave up had no retries left.
     fn judge_failure(&self, status: CompletionStatus, ledger: &mut Ledger<'_>) {
-        // What was lost behind the switch makes implied NAKs that nobody sees.
+        // Losses behind the switch cause implied NAKs that the trace does not show.
         let all_heard = ledger.requester_discards == Some(0);
         let [retries, rnr_retries] = self.budget.spent_at_most(self.last_sent);
         // Where responses beyond a gap go on coming, the timer may expire among them: the next one then is an implied NAK once

@@ -1,4 +1,4 @@
-//! The requester's machine: what it sends, judged against what it has heard.
+//! The requester's machine: its packets, judged against the packets delivered to it.
 
 mod budget;
 mod cause;
@@ -20,7 +20,8 @@ use crate::anomaly::Role;
 use crate::known::{Known, Timeout};
 use crate::thresholds::SLOWEST_NACK;
 
-/// A NAK as it was sent: when, and by which out-of-order packet. It is heard only if it is delivered.
+/// A NAK as it was sent: its time, and the out-of-order packet behind it. The requester receives it only if
+/// it is delivered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NakCause {
     pub(super) psn: Psn,
@@ -70,7 +71,7 @@ pub(super) struct Requester {
     unheeded: Option<Unheeded>,
     /// One past the highest PSN that an acknowledgement named. Before what a capture holds, more may have been sent.
     told: Psn,
-    /// The timer is so short that its expiries cannot be told from answers.
+    /// The timer is so short that its expiries cannot be distinguished from answers.
     hidden_expiries: bool,
     /// When an acknowledgement of everything before the oldest unacknowledged PSN was last delivered: of several,
     /// the first ones may have been lost behind the switch.
@@ -154,7 +155,7 @@ impl Requester {
         {
             self.unheeded = None;
         }
-        // Going back comes before anything else: what it sends without having gone back shows that nothing expired.
+        // A retransmission comes before anything else: a packet sent without one shows that nothing expired.
         if self.expired_unseen.is_some_and(|since| packet.time - since > ledger.known.times.ack_in_flight) {
             self.expired_unseen = None;
         }
@@ -170,7 +171,7 @@ impl Requester {
     /// The next new request, after a NAK that asks for something else.
     #[cold]
     fn sends_regardless(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
-        // The NAK may have been among what was thrown away.
+        // The NAK may have been among the discarded packets.
         let heard = ledger.requester_discards == Some(0);
         let failed = self.failed.filter(|_| self.state == State::Failed);
         if heard
@@ -391,7 +392,8 @@ impl Requester {
             self.budget.may_spend();
             self.expired_unseen.get_or_insert(now);
         }
-        // Not acted on since, it is what the requester goes back for, however often its window moves before it does.
+        // If it was not acted on since, it is the cause of the retransmission, however often the window moves
+        // before.
         paid_before |= self.may_have_expired_before(now, ledger);
         self.window.acknowledge(una, now);
         self.unheeded = self.unheeded.filter(|nak| !nak.psn.is_before(una));

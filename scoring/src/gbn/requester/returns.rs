@@ -216,7 +216,7 @@ impl Requester {
             && ledger.requester_discards != Some(0)
             && self.timer_is_due(packet.time, ledger)
         {
-            // The NAK that ends the QP may be among what was thrown away.
+            // The NAK that ends the QP may be among the discarded packets.
             return if ledger.requester_discards.is_none() {
                 Event::ResumeUnheard
             } else {
@@ -228,7 +228,7 @@ impl Requester {
             let expired = self.expired_unseen.is_some() || self.timer_may_have_expired(packet.time, ledger);
             let event = match ledger.requester_discards {
                 _ if expired => Event::ResumeByTimer,
-                // What showed it a loss may be among what was thrown away.
+                // The packet that showed it a loss may be among the discarded ones.
                 Some(1..) => Event::ResumeDiscarded,
                 Some(0) | None if self.timer_has_ignored_progress(packet.time, ledger) => {
                     Event::ResumeByTimer

@@ -26,9 +26,10 @@ struct Gap {
     opened: Moment,
     /// Packets delivered beyond it. One alone may have been lost behind the switch.
     seen: u32,
-    /// After the highest of them, which the responder has thrown away.
+    /// One past the highest of them, which the responder has discarded.
     thrown_away: Psn,
-    /// A NAK is owed: not behind a request that was, or may have been, refused with an RNR NAK.
+    /// True if the responder must send a NAK: not behind a request that was, or may have been, refused with
+    /// an RNR NAK.
     owed: bool,
     /// No NAK or RNR NAK was outstanding: what it asks for may have been lost behind the switch when it was repeated.
     first: bool,
@@ -86,15 +87,15 @@ pub(super) struct Responder {
     asked_read: Option<OwedAck>,
     /// Unacknowledged PSNs that were delivered again: from the first to before the second.
     repeated: Option<(Psn, Psn)>,
-    /// PSNs of which nobody can say whether the responder took them: it refused one copy and may have taken the
-    /// next, or refused that as well.
+    /// PSNs of which the trace does not show if the responder took them: it refused one copy and may have
+    /// taken the next, or refused that as well.
     uncertain: Option<(Psn, Psn)>,
-    /// There were such PSNs: from then on nobody can say what is a duplicate to the responder.
+    /// There were such PSNs: from then on it is unknown which packets are duplicates to the responder.
     was_uncertain: bool,
     /// Duplicates of what is not acknowledged, or since the last answer: should the responder refuse something,
     /// they may have been none.
     unsettled: u64,
-    /// PSN that may have been NAKed before anybody looked.
+    /// PSN that may have been NAKed before the first packet of the trace.
     unsure: Option<Psn>,
     /// One past the highest PSN delivered, in order or not.
     highest: Psn,
@@ -153,7 +154,7 @@ impl Responder {
                 // It takes this only if it has taken what is before.
                 *to = packet.end();
             }
-            // While nobody can say whether it takes anything, it owes nothing.
+            // While it is unknown if it takes anything, no answer is due.
             if self.uncertain.is_none()
                 && let Some(owed) = OwedAck::to(packet, ledger)
             {
@@ -262,7 +263,8 @@ impl Responder {
     ) -> (Option<NakCause>, bool) {
         let psn = packet.psn;
         let before = self.expected;
-        // A NAK of what is not missing any more, or that may be of what was missing before, was made nobody knows when.
+        // A NAK of a PSN that is not missing any more, or that may be of one missing before, was made at an
+        // unknown time.
         let only = || self.unanswered.is_empty() && self.gap.is_some_and(|gap| gap.psn == psn);
         let dated = answer != Answer::SequenceNak || only();
         if answer != Answer::SequenceNak && self.owed.is_some_and(|owed| !psn.is_before(owed.psn)) {
@@ -294,7 +296,7 @@ impl Responder {
             self.unsettled = 0;
         }
         if covered.is_before(self.expected) {
-            // What goes back is judged for that alone.
+            // An ACK that regresses is judged for that alone.
             let goes_back = covered.add(1).is_before(self.acknowledged);
             if dated
                 && !goes_back
@@ -346,7 +348,7 @@ impl Responder {
         }
     }
 
-    /// Requests before `end` do not say where their messages end: nobody knows what the MSN counts there.
+    /// Requests before `end` do not show where their messages end: the MSN there is unknown.
     pub(super) fn cannot_count_before(&mut self, end: Psn) {
         self.messages.learn_anew(end);
     }
@@ -368,7 +370,7 @@ impl Responder {
         ledger.counts.sequence_naks_sent += 1;
         let known_discards = ledger.responder_discards;
         let late = self.unanswered.iter().position(|(gap, _)| gap.psn == psn);
-        // What was missing has come, and the NAK asks for what was thrown away behind it.
+        // The missing packet has come, and the NAK is for the packets discarded behind it.
         let is_behind = |(gap, _): &(Gap, Moment)| psn == self.expected && gap.thrown_away.is_after(psn);
         let behind = self.unanswered.iter().position(is_behind);
         let is_earlier = |(gap, _): &(Gap, Moment)| gap.owed && gap.psn.is_before(psn);
@@ -442,7 +444,7 @@ impl Responder {
         })
     }
 
-    /// Of the duplicates that are not settled nobody can say whether the responder counted them.
+    /// Of the duplicates that are not settled it is unknown if the responder counted them.
     fn doubt_duplicates(&mut self, ledger: &mut Ledger<'_>) {
         ledger.counts.duplicate_requests -= self.unsettled;
         ledger.counts.possible_duplicates += self.unsettled;
@@ -460,12 +462,12 @@ impl Responder {
         });
         if delivered {
             self.refused = Some(psn);
-            // The one that it had NAKed has arrived: once refused it may be NAKed anew.
+            // The one that it had NAKed has arrived: once refused it may be NAKed again.
             self.naked = self.naked.filter(|(naked, _)| *naked != psn);
             let more_followed = psn.add(1).is_before(self.expected) || self.gap.is_some();
             self.rewind(psn);
-            // What was delivered behind the refused request is out of order to the responder: it may NAK it, and
-            // owes none.
+            // A packet delivered behind the refused request is out of order to the responder: it may NAK it,
+            // and need not.
             if let Some(gap) = &mut self.gap {
                 gap.owed = false;
             }
