@@ -39,7 +39,7 @@ impl Location {
 /// One thing that is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, thiserror::Error)]
 pub struct Problem {
-    /// Where; none if the file as a whole is meant (it cannot be read, it is too large).
+    /// Place; `None` if the file as a whole is meant (it cannot be read, it is too large).
     pub location: Option<Location>,
     /// Path of the field (`traffic.mtu`, `event[2].psn`; entries count from 1), empty if the file
     /// as a whole or its syntax is meant.

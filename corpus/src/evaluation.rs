@@ -14,13 +14,13 @@ pub struct Evaluation {
     pub number: u64,
     /// The test that was run.
     pub config: TestConfig,
-    /// Where it came from.
+    /// Origin of the test.
     pub lineage: Lineage,
     /// Outcome of the test.
     pub outcome: Outcome,
 }
 
-/// Where a test came from.
+/// Origin of a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lineage {
     /// The execution that it was mutated from; none of a test that was drawn afresh or given by the user.
@@ -38,7 +38,7 @@ pub enum Outcome {
     Scored(Scores),
     /// It did not run to its end, or its trace has holes: never scored.
     Invalid {
-        /// Why, in a sentence.
+        /// Reason, in a sentence.
         reason: String,
     },
 }

@@ -13,7 +13,7 @@ pub struct Shape {
     messages: u32,
 }
 
-/// Where in its connection a data packet is.
+/// Place of a data packet in its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// Message, from 0.

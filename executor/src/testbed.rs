@@ -3,7 +3,7 @@
 use corpus::{Capabilities, TestConfig};
 use dumper::Observation;
 
-/// Where tests are run: simulated, virtual machines, or real NICs.
+/// Testbed of a test: simulated, virtual machines, or real NICs.
 pub trait Testbed {
     /// Capabilities of the testbed. A test beyond them is refused ([`TestbedError::Config`]).
     fn capabilities(&self) -> Capabilities;
@@ -16,7 +16,7 @@ pub trait Testbed {
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError>;
 }
 
-/// Why a test could not be run to its end.
+/// Reasons why a test could not be run to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
     /// The configuration contradicts itself, or no testbed can run it.

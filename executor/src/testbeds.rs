@@ -11,7 +11,7 @@ use crate::sim::Sim;
 use crate::vm::Pairs;
 use crate::{Nic, Testbed};
 
-/// Where a test is run.
+/// Name of the testbed of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TestbedName {

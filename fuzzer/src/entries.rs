@@ -27,7 +27,7 @@ pub struct Entry {
     pub objectives: BTreeMap<String, f64>,
     /// Signatures of its anomalies.
     pub signatures: Vec<String>,
-    /// Why it was invalid.
+    /// Reason why it was invalid.
     pub invalid: Option<String>,
 }
 
@@ -61,7 +61,7 @@ impl Entry {
         best.map(|(name, value)| (name.as_str(), *value))
     }
 
-    /// Where it came from, in a phrase.
+    /// Origin, in a phrase.
     #[must_use]
     pub fn origin(&self) -> String {
         let operators = self.operators.join(", ");

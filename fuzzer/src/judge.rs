@@ -74,7 +74,7 @@ pub trait Baselines: Sync {
     ) -> Result<Option<Baseline>, JudgeError>;
 }
 
-/// Why a test could not be judged, for reasons that are not the test's.
+/// Errors that keep a test from being judged, for reasons outside of the test.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
     /// The testbed.

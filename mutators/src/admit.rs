@@ -1,4 +1,4 @@
-//! Why a test is outside of a space.
+//! Reasons why a test is outside of a space.
 
 use corpus::{Role, TestConfig};
 

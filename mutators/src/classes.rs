@@ -60,7 +60,7 @@ pub(crate) fn put(test: &mut TestConfig, shares: &[Share]) {
     }
 }
 
-/// Why the classes of a test that is valid are outside of a space, if they are.
+/// Reason why the classes of a valid test are outside of a space, if they are.
 pub(crate) fn admit(space: &Space, test: &TestConfig) -> Result<(), String> {
     let (requester, responder) = (&test.requester, &test.responder);
     if requester.traffic_class.is_some() != requester.ets.is_some() {

@@ -1,4 +1,4 @@
-//! Where a campaign looks: the values that each field of a test may have.
+//! Search space of a campaign: the values that each field of a test may have.
 
 use std::ops::Index;
 

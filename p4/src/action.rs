@@ -16,11 +16,11 @@ pub struct Actions {
     pub set_field: Option<SetField>,
     /// Copies that leave right after it. They are the switch's own and are not mirrored.
     pub extra_copies: u8,
-    /// When it leaves.
+    /// Time of its exit.
     pub timing: Timing,
 }
 
-/// When a packet leaves the injector.
+/// Time of a packet's exit from the injector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Timing {
     /// At once.

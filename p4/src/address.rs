@@ -1,4 +1,4 @@
-//! Where a switch is controlled from: TCP or a unix socket.
+//! Address of a switch's control: TCP or a unix socket.
 
 use std::fmt;
 use std::net::SocketAddr;

@@ -11,7 +11,7 @@ use crate::Rounds;
 use crate::flow::Registers;
 use crate::tables::{FlowIndex, MAX_ENTRIES, Tables};
 
-/// Why a test cannot be translated.
+/// Reasons why a test cannot be translated.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TranslateError {
     /// The test breaks a rule, for example two events that contradict each other on one packet.

@@ -153,7 +153,7 @@ impl fmt::Display for Role {
     }
 }
 
-/// Who did it: the role, the host, and the connection where it is one connection's doing.
+/// The party at fault: the role, the host, and the connection where it is one connection's doing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub struct Who {
     /// Part of the NIC.
@@ -218,7 +218,7 @@ impl Evidence {
 pub struct Anomaly {
     /// The rule that was broken; it fixes the kind, what was expected, and the source.
     pub rule: Rule,
-    /// Who did it.
+    /// The party at fault.
     pub who: Who,
     /// State of the machine that judged, normalised, or the function of a kernel's fault; part of the signature.
     pub state: Cow<'static, str>,

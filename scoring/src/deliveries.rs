@@ -99,8 +99,8 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
     }
 }
 
-/// Who writes a message to memory: the responder, or for a Read the requester. Without a configuration a message is
-/// taken for no Read.
+/// Writer of a message to memory: the responder, or for a Read the requester. Without a configuration a
+/// message is taken for no Read.
 fn receiver(observation: &Observation, config: Option<&TestConfig>, connection: u32, message: u32) -> Who {
     let verb = config.map(|config| config.traffic.load.verb(connection, message.saturating_sub(1)));
     let role = if verb == Some(Verb::Read) { Role::Requester } else { Role::Responder };

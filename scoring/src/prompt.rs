@@ -14,7 +14,7 @@ use crate::sides::Sides;
 pub(crate) struct PromptAnswer {
     /// The flow of the packet.
     pub(crate) flow: FlowId,
-    /// When the packet left the switch, and when the answer entered it.
+    /// Time at which the packet left the switch, and time at which the answer entered it.
     pub(crate) left: Nanos,
     pub(crate) answered: Nanos,
     /// Length of the packet's frame.
@@ -43,7 +43,7 @@ struct Requests {
     /// The farthest PSN, and the one that was sent last.
     farthest: Option<Psn>,
     last: Option<Psn>,
-    /// Where the data of the last new Read begins and ends.
+    /// First and last address of the data of the last new Read.
     read: Option<(u64, u64)>,
     /// The PSN of the last sequence NAK, until it is repeated.
     nak: Option<Psn>,

@@ -29,7 +29,7 @@ macro_rules! rules {
                 match self { $(Self::$rule => $expected,)* }
             }
 
-            /// Where the rule is written.
+            /// Clause that the rule is written in.
             pub const fn source(self) -> &'static str {
                 match self { $(Self::$rule => $source,)* }
             }

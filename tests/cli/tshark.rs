@@ -153,7 +153,7 @@ fn wireshark_has_nothing_to_complain_of() {
     }
 }
 
-/// Why frames are whole unless one asks for less: the published tool's are cut, and Wireshark says so.
+/// Frames are whole by default: the published tool's are cut, and Wireshark reports that.
 #[test]
 fn frames_that_are_cut_are_malformed_to_wireshark() {
     let folder = folder(&[("test.toml", "")]);

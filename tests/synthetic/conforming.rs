@@ -49,7 +49,7 @@ fn counted_discards_are_silent() {
     });
 }
 
-/// Where nothing counts them, a packet that vanished is unexplained, and nothing else is wrong.
+/// In a test without counters, a packet that vanished is unexplained, and nothing else is wrong.
 #[test]
 fn uncounted_discards_are_unexplained() {
     for_all("uncounted discards", CASES, |seed| {

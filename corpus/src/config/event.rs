@@ -203,7 +203,7 @@ impl Action {
         self.kind().name()
     }
 
-    /// Why both cannot be done to one packet, if so.
+    /// Reason why both cannot be done to one packet, if so.
     #[must_use]
     pub fn conflict(self, other: Self) -> Option<&'static str> {
         use Action::{Corrupt, Delay, Drop, Reorder, SetField};

@@ -14,7 +14,7 @@ pub struct IntField {
     pub default: u64,
     /// Unit for messages, empty for plain counts.
     pub unit: &'static str,
-    /// Where the bounds come from.
+    /// Source of the bounds.
     pub why: &'static str,
 }
 

@@ -19,7 +19,7 @@ use crate::{
 pub struct Refusal {
     /// Path of our field (`event[3].type`).
     pub field: String,
-    /// Why Lumina cannot say it.
+    /// Reason why Lumina cannot express it.
     pub reason: String,
 }
 

@@ -40,13 +40,13 @@ pub enum Dialect {
 /// Note on a part of the file that our configuration does not hold as it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ImportNote {
-    /// Where; none if the file does not have the field.
+    /// Place; `None` if the file does not have the field.
     pub location: Option<Location>,
     /// Path of the field in the file (`traffic.listen-port`).
     pub field: String,
     /// Kind of change that the import made.
     pub kind: NoteKind,
-    /// Why.
+    /// Reason.
     pub text: String,
 }
 

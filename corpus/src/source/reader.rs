@@ -26,7 +26,7 @@ pub(crate) struct Reader<'t> {
     findings: Vec<Finding>,
     /// Number of problems, those that are not kept included.
     problems: usize,
-    /// Where each field stands, by path.
+    /// Place of each field, by path.
     places: BTreeMap<String, Range<usize>>,
     /// Paths of fields whose value is not known because it was refused.
     refused: BTreeSet<String>,
@@ -106,7 +106,7 @@ impl<'t> Reader<'t> {
         self.refused.contains(path) || ancestors(path).any(|path| self.refused.contains(path))
     }
 
-    /// Where a field stands; if it is not in the file, where the nearest one that contains it does.
+    /// Place of a field; if it is not in the file, place of the nearest one that contains it.
     pub(crate) fn place(&self, path: &str) -> Option<Range<usize>> {
         self.places.get(path).or_else(|| ancestors(path).find_map(|path| self.places.get(path))).cloned()
     }

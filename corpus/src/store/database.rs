@@ -29,7 +29,7 @@ pub(super) struct Database {
     /// sled's log.
     log: File,
     log_path: PathBuf,
-    /// Where the room that is known to be there ends.
+    /// End of the room that is known to be there.
     room_to: u64,
     /// Length of the log when this was found out; if it shrinks, the room is gone.
     len: u64,

@@ -1,4 +1,4 @@
-//! Why a corpus cannot be opened, read or written.
+//! Errors of opening, reading and writing a corpus.
 
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ pub enum StoreError {
     Unreadable {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         reason: String,
     },
     /// A record differs from the written one, or the database does not continue.

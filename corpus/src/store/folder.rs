@@ -29,7 +29,7 @@ impl Drop for Lock {
     }
 }
 
-/// Where a corpus is.
+/// Paths of a corpus.
 #[derive(Debug, Clone)]
 pub(super) struct Folder {
     path: PathBuf,

@@ -50,7 +50,7 @@ pub enum WriteError {
     Packet {
         /// Mirror sequence number.
         sequence: u32,
-        /// Why not.
+        /// Reason.
         reason: String,
     },
 }

@@ -81,7 +81,7 @@ pub enum FolderError {
     NoCapture {
         /// The folder.
         path: PathBuf,
-        /// Where captures were looked for.
+        /// Folder in which captures were looked for.
         looked_in: PathBuf,
     },
     /// Several repetitions.

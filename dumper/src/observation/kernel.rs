@@ -70,7 +70,7 @@ impl Kind {
 pub struct Frame {
     /// The function.
     pub function: String,
-    /// Where in it, in bytes.
+    /// Offset in it, in bytes.
     pub offset: u64,
     /// Its length, in bytes.
     pub size: u64,
@@ -85,7 +85,7 @@ pub struct Frame {
 pub struct Trouble {
     /// Its kind.
     pub kind: Kind,
-    /// When, by the host's clock since boot, in microseconds.
+    /// Time by the host's clock since boot, in microseconds.
     pub at_us: u64,
     /// The line that says it.
     pub headline: String,
@@ -93,7 +93,7 @@ pub struct Trouble {
     pub task: Option<(String, u32)>,
     /// The kernel's release.
     pub release: Option<String>,
-    /// Where it happened.
+    /// Place in the kernel.
     pub place: Option<Frame>,
     /// The calls that led there, the last one first.
     pub trace: Vec<Frame>,

@@ -70,9 +70,9 @@ pub struct Completion {
     pub connection: u32,
     /// Message on that connection, from 1, in posting order.
     pub message: u32,
-    /// When it was posted.
+    /// Time at which it was posted.
     pub posted_ns: Nanos,
-    /// When its completion was seen.
+    /// Time at which its completion was seen.
     pub completed_ns: Nanos,
     /// Length of the message in bytes.
     pub bytes: u64,

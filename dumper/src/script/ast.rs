@@ -34,7 +34,7 @@ impl Script {
 /// One key with its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Setting {
-    /// Where the line begins.
+    /// First character of the line.
     pub at: At,
     /// Scope of the key.
     pub scope: Scope,
@@ -60,7 +60,7 @@ pub enum Scope {
 /// The messages of the test: all are alike, and on every connection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Post {
-    /// Where the line begins.
+    /// First character of the line.
     pub at: At,
     /// Verb that is posted.
     pub verb: Placed<PostVerb>,
@@ -94,7 +94,7 @@ impl PostVerb {
 /// An `inject` line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Injection {
-    /// Where the line begins.
+    /// First character of the line.
     pub at: At,
     /// On which connections.
     pub connections: Connections,
@@ -228,9 +228,9 @@ impl Step {
 /// A packet line; also a packet that was seen, with all its fields.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
-    /// Where the packet stands in its line.
+    /// Place of the packet in its line.
     pub at: At,
-    /// When it enters the switch, from the packet of the line before.
+    /// Time of its entry to the switch, from the packet of the line before.
     pub time: Window,
     /// Direction of the packet.
     pub direction: Direction,
@@ -313,7 +313,7 @@ impl Field {
 /// An `expect` line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expectation {
-    /// Where the line begins.
+    /// First character of the line.
     pub at: At,
     /// The expectation.
     pub expected: Expected,

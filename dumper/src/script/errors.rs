@@ -25,7 +25,7 @@ impl Eq for At {}
 /// Something with its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Placed<T> {
-    /// Where it stands.
+    /// Its place.
     pub at: At,
     /// The value.
     pub value: T,
@@ -41,7 +41,7 @@ impl<T> Placed<T> {
 /// One thing that is wrong with a script.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// Where.
+    /// Place.
     pub at: At,
     /// Description of the error.
     pub message: String,

@@ -121,7 +121,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// When a packet may enter the switch, counted from the packet of the line before.
+/// Time window of a packet's entry to the switch, counted from the packet of the line before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
     /// No sooner than this.

@@ -102,7 +102,7 @@ impl fmt::Display for Event {
 /// Exit of a packet from the switch, kept only where the packet left otherwise than it entered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Exit {
-    /// When it left.
+    /// Time at which it left.
     pub time: Nanos,
     /// Copies that left: 0 for a dropped packet, 2 and more for a duplicated one.
     pub copies: u8,

@@ -40,7 +40,7 @@ pub struct Extra {
     pub deth: Option<DethRepr>,
 }
 
-/// Where the times and sequence numbers of a trace come from.
+/// Origin of the times and sequence numbers of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Origin {
     /// Mirror metadata of an injector: packets are known to be in order, and their events are known.
@@ -81,7 +81,7 @@ impl Trace {
         &self.flows[record.flow.index()]
     }
 
-    /// Where times and sequence numbers come from.
+    /// Origin of times and sequence numbers.
     pub const fn origin(&self) -> Origin {
         self.origin
     }

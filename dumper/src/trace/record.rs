@@ -37,7 +37,7 @@ pub mod flags {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Record {
-    /// When it entered the switch.
+    /// Time at which it entered the switch.
     pub time: Nanos,
     /// Virtual address of RETH or AtomicETH.
     pub virtual_address: u64,

@@ -1,4 +1,4 @@
-//! Why bytes are not the header that they should be.
+//! Errors in the bytes of a header.
 
 use std::fmt;
 

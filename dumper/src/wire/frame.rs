@@ -77,7 +77,7 @@ pub struct ExtensionReprs {
     pub ieth: Option<IethRepr>,
 }
 
-/// Why a well-formed frame is not a RoCEv2 packet.
+/// Reasons why a well-formed frame is not a RoCEv2 packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, thiserror::Error)]
 pub enum NotRoce {
     /// Another protocol on Ethernet, such as ARP.

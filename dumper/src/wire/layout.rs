@@ -1,4 +1,4 @@
-//! Where the headers of a frame are, found and checked in one pass.
+//! Offsets of the headers of a frame, found and checked in one pass.
 //!
 //! [`Frame`](super::Frame) is made from it, header by header. The reader of captures takes the few fields that a
 //! trace keeps straight from here: to build all headers of every packet in memory first costs three times the time.

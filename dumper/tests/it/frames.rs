@@ -186,7 +186,7 @@ fn etherparse_sees_the_same() {
     }
 }
 
-/// Where the headers of a frame begin, by hand.
+/// Offsets of the headers of a frame, by hand.
 fn layers(ip: &IpRepr, vlan: bool, opcode: Opcode) -> Vec<(Layer, usize)> {
     let mut layers = vec![(Layer::Ethernet, 14)];
     if vlan {

@@ -12,7 +12,7 @@ const WORD: usize = 8;
 /// Bytes that are copied from and to registered memory at once.
 const CHUNK: usize = 4096;
 
-/// Where messages lie: one after the other, connection by connection. The same at both hosts.
+/// Layout of the messages: one after the other, connection by connection. The same at both hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     connections: u32,
@@ -49,17 +49,17 @@ impl Layout {
         (self.stride() as u64).saturating_mul(self.messages as u64).saturating_mul(self.connections as u64)
     }
 
-    /// Where the messages of a connection (from 0) begin.
+    /// First byte of the messages of a connection (from 0).
     pub(super) const fn connection(&self, connection: u32) -> usize {
         connection as usize * self.messages as usize * self.stride()
     }
 
-    /// Where a message (both from 0) is, counted from the beginning of its connection.
+    /// Offset of a message (both from 0), counted from the beginning of its connection.
     pub(super) const fn within_connection(&self, message: u32) -> usize {
         message as usize * self.stride()
     }
 
-    /// Where a message (both from 0) is.
+    /// Offset of a message (both from 0).
     pub(super) const fn message(&self, connection: u32, message: u32) -> Range<usize> {
         let start = self.connection(connection) + self.within_connection(message);
         start..start + self.size

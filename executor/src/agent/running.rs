@@ -55,7 +55,7 @@ pub struct Outstanding {
     pub connection: u32,
     /// Message on that connection, from 1.
     pub message: u32,
-    /// When it was posted, by the host's clock.
+    /// Time at which it was posted, by the host's clock.
     pub posted_ns: Nanos,
 }
 

@@ -26,7 +26,7 @@ const STEPS_AHEAD: usize = 2;
 /// Deliveries in one message.
 const DELIVERIES_AT_ONCE: usize = 4096;
 
-/// Why a test ended before its last step.
+/// Reasons why a test ended before its last step.
 pub(super) enum End {
     /// Nobody is there any more to whom it would matter.
     Lost,
@@ -46,7 +46,7 @@ impl From<VerbsError> for End {
     }
 }
 
-/// Where a test's steps are put; when this is dropped, the test ends.
+/// Inlet for a test's steps; when it is dropped, the test ends.
 pub(super) struct StepSender {
     steps: SyncSender<Asked>,
     wake: UnixStream,
@@ -62,7 +62,7 @@ impl StepSender {
     }
 }
 
-/// Where the thread takes its steps from.
+/// Outlet for the thread, which takes its steps from it.
 pub(super) struct Steps {
     steps: Receiver<Asked>,
     /// Readable when there is a step, or when the last step has been taken.

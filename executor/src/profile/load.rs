@@ -95,7 +95,7 @@ fn profile_of(nic: &str, table: Table) -> Result<NicProfile, ConfigErrors> {
         .map_err(|error| ConfigErrors::whole_file(nic, error.message().to_owned(), ""))
 }
 
-/// Where the text of a profile is.
+/// Source of the text of a profile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Source {
     Shipped(Shipped),
@@ -157,7 +157,7 @@ impl Source {
         }
     }
 
-    /// Where the paths of its base start.
+    /// Folder that the paths of its base start from.
     fn folder(&self) -> &Path {
         match self {
             Self::Shipped(_) => Path::new(""),

@@ -110,7 +110,7 @@ pub struct NicProfile {
     pub name: String,
     /// The NIC that the profile models, for `nics list`.
     pub description: String,
-    /// Where its figures come from, and which of them are assumptions.
+    /// Origin of its figures, with those that are assumptions.
     pub source: String,
     /// Its cable.
     pub link: Link,
@@ -281,7 +281,7 @@ impl Default for Retransmission {
     }
 }
 
-/// When the ACK timer expires, in multiples of T = 4.096 µs x 2^timeout (IBA vol. 1, 9.7.6.1.3: T to 4T).
+/// Expiry of the ACK timer, in multiples of T = 4.096 µs x 2^timeout (IBA vol. 1, 9.7.6.1.3: T to 4T).
 #[derive(Clone, Copy, PartialEq, Debug, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TimeoutProfile {

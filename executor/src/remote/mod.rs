@@ -33,7 +33,7 @@ pub struct Remote {
     pub patience: Patience,
 }
 
-/// Why a test did not run to its end.
+/// Reasons why a test did not run to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
     /// A host.
@@ -61,7 +61,7 @@ pub enum RemoteError {
 /// A test that did not run to its end, with its observation by then.
 #[derive(Debug)]
 pub struct Failed {
-    /// Why.
+    /// Reason.
     pub error: RemoteError,
     /// Whatever could still be collected.
     pub observed: Box<Observation>,

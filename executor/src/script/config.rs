@@ -119,7 +119,7 @@ struct Toml {
     lines: Vec<Option<Source>>,
 }
 
-/// Where a line of the test file comes from.
+/// Origin of a line of the test file.
 struct Source {
     key: At,
     value: At,

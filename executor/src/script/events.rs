@@ -102,7 +102,7 @@ pub(super) fn key(packet: &Packet) -> Option<Key> {
     counted.then(|| counted_at(packet.qp, packet.direction == Direction::ToResponder, packet.name.control()))
 }
 
-/// Where packets are counted: each direction for itself, but CNPs of both together, as the injector does.
+/// Directions are counted apart, but CNPs of both together, as the injector does.
 pub(super) fn counted_at(qp: u32, forth: bool, control: Option<ControlKind>) -> Key {
     (qp, forth || control == Some(ControlKind::Cnp), control)
 }

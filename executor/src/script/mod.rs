@@ -33,7 +33,7 @@ pub struct Outcome {
     pub mismatches: Vec<Mismatch>,
 }
 
-/// Why a script was not run.
+/// Reasons why a script was not run.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// It describes no test.

@@ -98,7 +98,7 @@ impl<'a> Seen<'a> {
         &self.trace.records()[self.packets[at].0]
     }
 
-    /// When the packet entered the switch.
+    /// Time at which the packet entered the switch.
     pub(super) fn time(&self, at: usize) -> Nanos {
         self.record(at).time
     }

@@ -28,9 +28,9 @@ pub(super) struct Cable {
     up: VecDeque<(Nanos, Packet)>,
     /// Packets on their way to the host's transport.
     down: VecDeque<(Nanos, Packet)>,
-    /// When the switch's end can send the next packet, in ps.
+    /// Time at which the switch's end can send the next packet, in ps.
     down_free: u64,
-    /// When the last packet that others have overtaken leaves towards the host.
+    /// Time at which the last packet that others have overtaken leaves towards the host.
     overtaken: Nanos,
 }
 
@@ -130,19 +130,19 @@ impl Network {
         Some(slot.0 * 1_000)
     }
 
-    /// When the next packet of a host enters the switch.
+    /// Time at which the next packet of a host enters the switch.
     #[inline]
     pub(super) fn next_entry(&self, from: Role) -> Option<Nanos> {
         self.cables[from as usize].up.front().map(|(at, _)| *at)
     }
 
-    /// When the next packet reaches a host's transport.
+    /// Time at which the next packet reaches a host's transport.
     #[inline]
     pub(super) fn next_arrival(&self, to: Role) -> Option<Nanos> {
         self.cables[to as usize].down.front().map(|(at, _)| *at)
     }
 
-    /// When the switch has to do something of its own.
+    /// Time of the switch's next own action.
     #[inline]
     pub(super) fn next_later(&self) -> Option<Nanos> {
         self.later.next_at()

@@ -30,7 +30,7 @@ enum Later {
 struct Progress {
     /// Messages posted.
     posted: u32,
-    /// When each message that has not completed was posted, in order.
+    /// Posting times of the messages that have not completed, in order.
     outstanding: VecDeque<Nanos>,
     failed: bool,
     /// True while it waits for its turn to post.
@@ -78,7 +78,7 @@ impl TrafficGenerators {
         generators
     }
 
-    /// When something is to be done.
+    /// Time of the next action.
     #[inline]
     pub(super) fn next_at(&self) -> Option<Nanos> {
         self.agenda.next_at()

@@ -18,9 +18,9 @@ pub(super) struct World {
     pub(super) nics: [Nic; 2],
     pub(super) network: Network,
     pub(super) generators: TrafficGenerators,
-    /// When each host's cable can take the next packet, in ps.
+    /// Time at which each host's cable can take the next packet, in ps.
     pub(super) cable_free: [u64; 2],
-    /// When each host's NIC can schedule the next packet.
+    /// Time at which each host's NIC can schedule the next packet.
     pub(super) scheduler_free: [Nanos; 2],
     /// Length of each host's transmit pipeline, in ps: its NIC schedules packets so far ahead of its cable.
     pub(super) pipeline_ps: [u64; 2],

@@ -13,7 +13,7 @@ use super::{Context, VerbsError, sys};
 /// Completions that are taken at once.
 const POLLED_AT_ONCE: usize = 32;
 
-/// Where completion queues tell that they have something.
+/// Channel on which completion queues report completions.
 pub struct Channel {
     context: Rc<Context>,
     raw: *mut sys::CompChannel,

@@ -24,7 +24,7 @@ pub use library::{DeviceList, Verbs};
 pub use memory::{Access, Mr, Pd};
 pub use queue_pair::{Operation, Qp, QpCapacity, RTS, Receive, Remote, Request, ToRtr, ToRts};
 
-/// Why a call of the RDMA stack could not be made.
+/// Errors of calls of the RDMA stack.
 #[derive(Debug, thiserror::Error)]
 pub enum VerbsError {
     /// libibverbs is not there.

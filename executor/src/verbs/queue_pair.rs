@@ -92,7 +92,7 @@ pub struct Request<'a> {
     pub id: u64,
     /// The operation.
     pub operation: Operation,
-    /// Where the data is, or is put to.
+    /// Memory of the data.
     pub memory: &'a Mr,
     /// Bytes of it.
     pub range: Range<usize>,
@@ -102,7 +102,7 @@ pub struct Request<'a> {
 pub struct Receive<'a> {
     /// A number that its completion has.
     pub id: u64,
-    /// Where the data is put to.
+    /// Memory for the data.
     pub memory: &'a Mr,
     /// Bytes of it.
     pub range: Range<usize>,

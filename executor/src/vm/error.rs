@@ -25,7 +25,7 @@ pub enum VmError {
         doing: &'static str,
         /// The path.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         source: io::Error,
     },
     /// A program failed.

@@ -41,9 +41,9 @@ pub enum Start {
 /// The sockets of a guest.
 #[derive(Clone, Debug)]
 pub struct Sockets {
-    /// Where its NIC receives frames, one a datagram.
+    /// Socket at which its NIC receives frames, one a datagram.
     pub local: PathBuf,
-    /// Where its NIC sends frames.
+    /// Socket to which its NIC sends frames.
     pub remote: PathBuf,
     /// QEMU's monitor.
     pub monitor: PathBuf,
@@ -188,7 +188,7 @@ impl Guest {
         said.ok_or_else(|| self.wrong("it does not say whether its ping was answered"))
     }
 
-    /// Where its agent answers.
+    /// Address of its agent.
     #[must_use]
     pub fn agent(&self) -> SocketAddr {
         self.agent

@@ -12,7 +12,7 @@ pub const AGENT: &str = "lumina-agent";
 /// The software switch.
 pub(super) const SWITCH: &str = "lumina-switch";
 
-/// Where cargo puts the programs of tests, below those that it builds.
+/// Folder in which cargo puts the programs of tests, below those that it builds.
 const TESTS: &str = "deps";
 
 /// A program that lies beside the running one.

@@ -74,7 +74,7 @@ pub struct Qemu {
     pub version: String,
     /// Accelerator that runs the guests.
     pub accelerator: Accelerator,
-    /// Why that is not KVM.
+    /// Reason for an accelerator other than KVM.
     pub without_kvm: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Where sockets of running guests are: a folder for each owner, which is known to be left over once its owner is gone.
+//! Folders for the sockets of running guests: one for each owner, which is known to be left over once its
+//! owner is gone.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Switch {
     process: Child,
-    /// Where it is controlled.
+    /// Address of its control.
     pub(super) address: Address,
 }
 

@@ -38,7 +38,7 @@ impl Tool {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// That it could not be started.
+    /// Error of a program that could not be started.
     pub(super) fn not_started(self, doing: &str, error: &io::Error) -> VmError {
         if error.kind() == io::ErrorKind::NotFound {
             return VmError::Missing { program: self.program, package: self.package };

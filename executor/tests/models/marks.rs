@@ -7,7 +7,8 @@ use super::measure::{assert_within, config, data, run};
 
 /// Observed CNPs of a NIC.
 struct Seen {
-    /// When the marked packets of each QP pass, in µs from the first packet of the test: first ones, then second ones.
+    /// Times at which the marked packets of each QP pass, in µs from the first packet of the test: first
+    /// ones, then second ones.
     marks: [Vec<f64>; 2],
     /// CNPs to each QP.
     cnps: Vec<usize>,

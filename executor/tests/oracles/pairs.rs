@@ -66,7 +66,8 @@ fn names_say_only_whether_nics_differ() {
     assert_eq!(signatures(&judged(&config, &pair()).1), [PAIR]);
 }
 
-/// Where events are, discards that come without them are the pair's, and explain who suffers.
+/// In a test with events, discards that come without them are the pair's, and explain the connections that
+/// suffer.
 #[test]
 fn events_hide_no_pair_and_make_none() {
     let drop = "[[event]]\nqpn = 1\npsn = 30\ntype = \"drop\"\n";

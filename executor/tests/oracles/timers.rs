@@ -104,7 +104,8 @@ fn retries_are_counted() {
     }
 }
 
-/// Who repeats what it has just sent, for no reason, has no timer that expires, though nothing is acknowledged for many T.
+/// A requester that repeats its last packets without a cause has no timer that expires, though nothing is
+/// acknowledged for many T.
 #[test]
 fn what_is_repeated_without_reason_is_no_retry() {
     let often = nic("[link]\nrate-gbps = 10\n[quirks]\nretransmits-unprovoked-every = 60\n");

@@ -1,4 +1,5 @@
-//! Who sends when: reaction points, traffic classes and the transmit pipeline, by what passes the switch.
+//! Order and times of transmission: reaction points, traffic classes and the transmit pipeline, by the
+//! packets at the switch.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
@@ -16,7 +17,7 @@ fn run(config: &TestConfig, profile: &str) -> Observation {
     executor::sim::run(config, [nic.clone(), nic]).unwrap()
 }
 
-/// When each data packet of a connection entered the switch, and its bytes on the cable.
+/// Time at which each data packet of a connection entered the switch, and its bytes on the cable.
 fn data(observation: &Observation, connection: usize) -> Vec<(Nanos, u64)> {
     let ends = &observation.connections[connection];
     let qpns = [ends.requester.qpn, ends.responder.qpn];

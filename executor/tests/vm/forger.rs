@@ -32,9 +32,9 @@ pub(crate) struct Forgery {
 
 /// A forger at work, until it is dropped: then the guest's frames come to the switch again as they are.
 pub(crate) struct Forger {
-    /// Where the guest sends to.
+    /// Address that the guest sends to.
     taken: PathBuf,
-    /// Where the switch receives meanwhile.
+    /// Address at which the switch receives meanwhile.
     moved: PathBuf,
     ends: Arc<AtomicBool>,
     forged: Arc<AtomicBool>,

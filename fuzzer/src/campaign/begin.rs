@@ -32,9 +32,9 @@ pub struct Request {
     pub seed: Option<u64>,
     /// Strategy that chooses tests.
     pub strategy: Option<Strategy>,
-    /// Where tests are run.
+    /// Testbed of the tests.
     pub testbed: Option<TestbedName>,
-    /// When to end.
+    /// Limits of the campaign.
     pub limits: Limits,
     /// A folder of tests to start from.
     pub initial: Option<PathBuf>,

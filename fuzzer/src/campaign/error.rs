@@ -1,4 +1,4 @@
-//! Why a campaign cannot be started or cannot go on.
+//! Errors that keep a campaign from starting or continuing.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use corpus::store::StoreError;
 use crate::finding::{WorkError, WriteError};
 use crate::judge::JudgeError;
 
-/// Why a campaign cannot be started or cannot go on.
+/// Error that keeps a campaign from starting or continuing.
 #[derive(Debug, thiserror::Error)]
 pub enum CampaignError {
     /// A file that the user gave is wrong: a target, a NIC profile, a test to start from.

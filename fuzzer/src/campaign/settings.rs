@@ -32,7 +32,7 @@ pub struct Settings {
     pub strategy: Strategy,
     /// Seed of all that is random in the search.
     pub seed: u64,
-    /// Where tests are run.
+    /// Testbed of the tests.
     pub testbed: TestbedName,
     /// Executions of a batch.
     pub batch: u64,
@@ -42,7 +42,7 @@ pub struct Settings {
     pub minimizer_budget: u64,
     /// Signatures that are known and no findings.
     pub ignore: Vec<String>,
-    /// When it ends; the one setting that a resumed campaign may change.
+    /// Limits of the campaign; the one setting that a resumed campaign may change.
     pub limits: Limits,
     /// Target of the campaign.
     pub target: Copied,
@@ -109,7 +109,7 @@ impl Settings {
     }
 }
 
-/// When a campaign ends, besides by Ctrl-C. Without limits it goes on until it is interrupted.
+/// Limits that end a campaign, besides Ctrl-C. Without limits it runs until it is interrupted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Limits {
@@ -122,7 +122,7 @@ pub struct Limits {
     /// At the first finding, that of the lowest execution number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_on_first: Option<bool>,
-    /// When the campaign's folder has grown to so many bytes.
+    /// Size of the campaign's folder, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_disk_bytes: Option<u64>,
 }

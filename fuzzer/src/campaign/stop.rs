@@ -1,4 +1,4 @@
-//! When a campaign stops.
+//! Ends of a campaign.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ impl Stop {
     }
 }
 
-/// Why a campaign ended.
+/// Reason for the end of a campaign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     /// It ran as many tests as it should.
@@ -40,7 +40,7 @@ pub enum End {
     NothingToMutate,
     /// No test of the first ones was valid.
     NothingValid {
-        /// Why the last one was not.
+        /// Reason why the last one was invalid.
         reason: String,
     },
     /// The disk is full, or nearly.

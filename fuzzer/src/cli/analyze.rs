@@ -39,7 +39,7 @@ pub(super) struct Args {
     /// Format of the output.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Where sequence numbers and times come from.
+    /// Origin of sequence numbers and times.
     #[arg(long, value_enum, default_value_t)]
     origin: OriginArg,
     /// Take packets to any UDP port as RoCEv2, as on the mirror wire.

@@ -43,7 +43,7 @@ pub(super) struct Args {
     /// with --resume.
     #[arg(value_name = "TARGET", required_unless_present = "resume")]
     target: Option<String>,
-    /// Where to run tests: sim, on models of NICs, or vm, on Linux guests with rdma_rxe [default: sim].
+    /// Testbed of the tests: sim, on models of NICs, or vm, on Linux guests with rdma_rxe [default: sim].
     #[arg(long, value_name = "TESTBED")]
     testbed: Option<TestbedName>,
     #[command(flatten)]

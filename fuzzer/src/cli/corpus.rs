@@ -64,13 +64,13 @@ enum Action {
     Export {
         /// The campaign or corpus.
         dir: PathBuf,
-        /// Where to: a new folder.
+        /// A new folder to write to.
         #[arg(long, value_name = "FOLDER")]
         out: PathBuf,
     },
     /// A new corpus of all that can be read of another one.
     Import {
-        /// Where to: a new folder.
+        /// A new folder to write to.
         dir: PathBuf,
         /// The campaign or corpus to read.
         #[arg(long, value_name = "DIR")]

@@ -54,7 +54,7 @@ struct Line {
     /// Other signatures that were seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     seen: Vec<String>,
-    /// Why it could not be run or judged.
+    /// Reason why it could not be run or judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }

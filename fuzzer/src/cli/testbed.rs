@@ -87,7 +87,7 @@ impl PairArgs {
 
 #[derive(clap::Args)]
 struct CacheArgs {
-    /// Where images are kept [default: $XDG_CACHE_HOME/lumina-fuzz/vm].
+    /// Folder of the images [default: $XDG_CACHE_HOME/lumina-fuzz/vm].
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
 }

@@ -64,7 +64,7 @@ pub struct Document {
     pub strategy: Strategy,
     /// Seed of the campaign.
     pub campaign_seed: u64,
-    /// Where it was run.
+    /// Testbed that it was run on.
     pub testbed: TestbedName,
     /// Version of the program.
     pub version: String,

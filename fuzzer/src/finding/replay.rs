@@ -25,7 +25,7 @@ pub enum Replayed {
     },
     /// The test could not be judged.
     Invalid {
-        /// Why not.
+        /// Reason.
         reason: String,
     },
 }
@@ -33,7 +33,7 @@ pub enum Replayed {
 /// Replacements for settings that the finding keeps.
 #[derive(Debug, Clone, Default)]
 pub struct Instead {
-    /// Where to run it.
+    /// Testbed of the run.
     pub testbed: Option<TestbedName>,
     /// The requester's NIC and the responder's, with the name or path that the user gave.
     pub nics: [Option<(String, Nic)>; 2],

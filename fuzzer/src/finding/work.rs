@@ -17,7 +17,7 @@ use crate::minimize::minimize;
 use crate::repeat::{self, Frequency};
 use crate::report;
 
-/// Why work on a finding ended early.
+/// Reasons why work on a finding ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkError {
     /// The testbed, or the store of reference runs.

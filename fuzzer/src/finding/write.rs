@@ -31,7 +31,7 @@ pub enum WriteError {
     Capture {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         source: capture::WriteError,
     },
     /// The result folder.

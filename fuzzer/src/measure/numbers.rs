@@ -151,7 +151,8 @@ impl<'a> Seen<'a> {
         gaps.min().map(micros)
     }
 
-    /// When the ECN-marked data packets of each connection passed the switch, in µs since the first data packet.
+    /// Times at which the ECN-marked data packets of each connection passed the switch, in µs since the first
+    /// data packet.
     pub fn marked_times(&self) -> Vec<Vec<f64>> {
         let trace = &self.observation.trace;
         let data = || trace.records().iter().filter(|record| record.class().is_data());

@@ -66,7 +66,7 @@ pub fn minimize<E>(
 /// enough to make up for the connections that it does without, and not so much that it takes long to run.
 const GROWTH: u64 = 4;
 
-/// Why a search ends early.
+/// Reasons why a search ends early.
 enum Halt<E> {
     OutOfBudget,
     Failed(E),

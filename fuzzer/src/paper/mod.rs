@@ -61,7 +61,7 @@ pub struct Hardware {
     pub what: &'static str,
     /// Value that the paper gives.
     pub published: &'static str,
-    /// Where.
+    /// Source.
     pub source: &'static str,
 }
 
@@ -105,7 +105,7 @@ pub struct Row {
     pub nics: Option<String>,
     /// Value that the paper gives, with its unit.
     pub paper: String,
-    /// Where.
+    /// Source.
     pub source: &'static str,
     /// Value measured here; `None` if the runs do not show it.
     pub measured: Option<Value>,

@@ -59,7 +59,7 @@ pub struct Overridden {
 pub struct NoProfile {
     /// The host.
     pub role: Role,
-    /// Why not.
+    /// Reason.
     pub profile: ProfileError,
 }
 
@@ -76,7 +76,7 @@ pub struct Test {
     pub nics: [Nic; 2],
     /// Their files, where they did not come with the program.
     pub nic_files: [Option<PathBuf>; 2],
-    /// Where it is run.
+    /// Testbed that it is run on.
     pub testbed: TestbedName,
     /// Changes by the overrides.
     pub overridden: Vec<Overridden>,

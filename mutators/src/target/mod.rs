@@ -48,7 +48,7 @@ pub struct Target {
     pub oracles: Vec<String>,
     /// Weight of each operator, by name: how often it is drawn, against the others.
     pub operators: BTreeMap<String, f64>,
-    /// Where it looks.
+    /// Search space.
     pub space: Space,
     /// Of `operators`, to draw from.
     wheel: Wheel,
@@ -96,7 +96,7 @@ impl Target {
         Ok(Self { space: self.space.within(can)?, ..self.clone() })
     }
 
-    /// Why a test is outside of the space, if it is (for tests that users give to start from).
+    /// Reason why a test is outside of the space, if it is (for tests that users give to start from).
     ///
     /// # Errors
     /// The first reason that was found.

@@ -87,7 +87,7 @@ fn base(table: &DeTable<'_>, vocabulary: Vocabulary<'_>, report: &mut Report<'_>
     }
 }
 
-/// Where the keys of a target are.
+/// Places of the keys of a target.
 pub(super) type Spans = BTreeMap<&'static str, Range<usize>>;
 
 pub(super) struct Reader<'t, 'v> {

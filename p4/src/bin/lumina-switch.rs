@@ -29,7 +29,7 @@ struct Arguments {
     #[arg(long = "port", value_name = "PORT", required = true)]
     ports: Vec<PortSpec>,
 
-    /// Where to listen for the orchestrator: IP:PORT (port 0: any free one) or unix:PATH
+    /// Address to listen at for the orchestrator: IP:PORT (port 0: any free one) or unix:PATH
     ///
     /// The address is printed as the first line on stdout. Whoever reaches it controls the switch: keep it on loopback
     /// or in a network of your own.

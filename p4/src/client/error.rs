@@ -14,11 +14,11 @@ pub struct SwitchError {
     pub address: Address,
     /// Operation that failed.
     pub doing: &'static str,
-    /// Why it was not.
+    /// Reason.
     pub why: Why,
 }
 
-/// Why something was not done.
+/// Reasons for the failure.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Why {
     /// The switch cannot be reached, or is no longer there.

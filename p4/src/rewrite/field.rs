@@ -34,7 +34,7 @@ pub(super) fn set(frame: &mut Vec<u8>, layout: Layout, set: SetField) {
     seal(frame, &layout, icrc_at);
 }
 
-/// Where a field is, if the packet has it.
+/// Offset of a field, if the packet has it.
 fn place(field: HeaderField, layout: &Layout, frame: &[u8]) -> Option<Bits> {
     let bits = |start: usize, bytes: Range<usize>, shift| Bits {
         bytes: start + bytes.start..start + bytes.end,

@@ -1,4 +1,4 @@
-//! Where the headers of a frame are, to change them in place.
+//! Offsets of the headers of a frame, to change them in place.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ pub(super) struct Layout {
     pub(super) ip_at: usize,
     pub(super) udp_at: usize,
     pub(super) bth_at: usize,
-    /// Where the packet ends by its IP length, which may be beyond the frame, or before padding of Ethernet.
+    /// End of the packet by its IP length, which may be beyond the frame, or before padding of Ethernet.
     end: usize,
 }
 
@@ -61,12 +61,12 @@ impl Layout {
         (is_roce && has_bth).then_some(Self { ip, ip_at, udp_at, bth_at, end: ip_at + len })
     }
 
-    /// Where the ICRC starts, if the frame holds all of the packet.
+    /// Offset of the ICRC, if the frame holds all of the packet.
     pub(super) fn icrc_at(&self, frame: &[u8]) -> Option<usize> {
         (self.end <= frame.len()).then_some(self.end - icrc::LEN)
     }
 
-    /// Where the extension headers start.
+    /// Offset of the extension headers.
     pub(super) const fn extensions_at(&self) -> usize {
         self.bth_at + BthRepr::LEN
     }
@@ -75,7 +75,7 @@ impl Layout {
         Opcode::from(frame[self.bth_at])
     }
 
-    /// Where the payload is, without pad; none if the lengths contradict each other.
+    /// Range of the payload, without pad; `None` if the lengths contradict each other.
     pub(super) fn payload(&self, frame: &[u8]) -> Option<Range<usize>> {
         let pad_count = usize::from(frame[self.bth_at + 1] >> 4 & 0b11);
         let start = self.extensions_at() + self.opcode(frame).extensions_len();

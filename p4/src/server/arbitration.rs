@@ -1,4 +1,4 @@
-//! Who may write: client arbitration of P4Runtime (specification 1.3, clause 5).
+//! Write access: client arbitration of P4Runtime (specification 1.3, clause 5).
 
 use std::collections::BTreeMap;
 

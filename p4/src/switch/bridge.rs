@@ -11,7 +11,7 @@ const MAX_ADDRESSES: usize = 1024;
 /// The lowest bit of the first byte of an address: broadcast and multicast.
 const GROUP: u64 = 1 << 40;
 
-/// Where addresses were last seen.
+/// Ports at which addresses were last seen.
 #[derive(Debug, Default)]
 pub(super) struct Bridge(FxHashMap<Mac, Role>);
 

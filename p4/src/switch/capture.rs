@@ -35,7 +35,7 @@ pub struct Captured {
 /// Exit of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Left {
-    /// When, since the test began.
+    /// Time since the test began.
     pub time: Nanos,
     /// Number of copies.
     pub copies: u8,

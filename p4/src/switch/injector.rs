@@ -39,7 +39,7 @@ enum Later {
 #[derive(Debug)]
 pub(super) struct Injector {
     pipeline: Pipeline,
-    /// When the test began.
+    /// Time at which the test began.
     began: Nanos,
     limits: Limits,
     capture: Capture,
@@ -47,7 +47,7 @@ pub(super) struct Injector {
     /// By time, and by number for those at one time.
     later: BTreeMap<(Nanos, u64), Later>,
     next_number: u64,
-    /// When the last packet that an event hit left.
+    /// Time at which the last packet that an event matched left.
     left: Nanos,
 }
 

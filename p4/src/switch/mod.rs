@@ -188,7 +188,7 @@ impl Switch {
         out.push(Departure { to: port.peer(), frame: frame_bytes });
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
+    /// Time at which [`handle_timeout`](Self::handle_timeout) is to be called.
     #[must_use]
     pub fn next_timeout(&self) -> Option<Nanos> {
         self.injector.as_ref()?.next_timeout()

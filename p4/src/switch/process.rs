@@ -18,7 +18,7 @@ use crate::server::{Control, services};
 pub struct Options {
     /// The requester's port, and the responder's.
     pub ports: [PortSpec; 2],
-    /// Where the services are. With port 0 the system chooses one.
+    /// Address of the services. With port 0 the system chooses one.
     pub listen: Address,
     /// Limits of the capture of a test.
     pub limits: Limits,

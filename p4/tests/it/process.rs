@@ -155,7 +155,7 @@ pub(crate) fn assert_gone(pid: i32) {
     }
 }
 
-/// Where the switch's sockets are.
+/// Folder of the switch's sockets.
 pub(crate) fn sockets(folder: &Path) -> Vec<PathBuf> {
     ["port-0", "port-1", "control"]
         .iter()

@@ -19,7 +19,7 @@ pub(super) struct Mark {
     pub(super) sequence: u32,
     pub(super) left: Nanos,
     pub(super) frame_len: u32,
-    /// When it has reached its host at the latest, whatever waited in front of it.
+    /// Latest time at which it has reached its host, whatever waited in front of it.
     pub(super) through: Nanos,
 }
 
@@ -70,7 +70,7 @@ pub(super) struct HostLog {
     pub(super) marked: u64,
     /// A CNP was sent on a connection whose other direction is not known.
     pub(super) stray: bool,
-    /// When it last sent anything.
+    /// Time at which it last sent anything.
     pub(super) last_sent: Nanos,
     sending: Sending,
     first: Option<FlowId>,
@@ -195,7 +195,7 @@ impl FlowLog {
     }
 }
 
-/// When the CNPs of each scope were sent.
+/// Times of the CNPs of each scope.
 pub(super) fn by_scope<K: Ord>(cnps: &[Cnp], key: impl Fn(&Cnp) -> K) -> BTreeMap<K, Vec<Cnp>> {
     let mut scopes: BTreeMap<K, Vec<Cnp>> = BTreeMap::new();
     for cnp in cnps {

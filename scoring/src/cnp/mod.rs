@@ -55,7 +55,7 @@ struct QpState {
     answered_by: Option<u32>,
     /// CNPs without a reason so far: a loss behind the switch may explain them, which only its repair shows.
     unexplained: Vec<Held>,
-    /// When its sender last sent something other than a CNP.
+    /// Time at which its sender last sent something other than a CNP.
     last_sent: Nanos,
     /// Farthest Read request on this flow: its PSN and the virtual address at which it ends.
     last_read: Option<(Psn, u64)>,

@@ -10,12 +10,13 @@ pub struct SharedPath {
     /// Since when requests have been entering the switch without a break: what a requester means to repeat may wait
     /// behind them in its NIC.
     pub(super) requests_flow_since: Nanos,
-    /// When the request before the one that enters now did, whichever connection's it is.
+    /// Time of the request before the one that enters now, of any connection.
     pub(super) request_before: Nanos,
     last_request: Nanos,
     requests: Queue,
     answers: Queue,
-    /// When the last packet of a responder entered the switch, and for how long until then it had nothing to send.
+    /// Time at which the last packet of a responder entered the switch, and the time until then in which it
+    /// had nothing to send.
     last_answer: Nanos,
     idle: Nanos,
 }
@@ -28,7 +29,7 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// For how long since an earlier moment an answer had nothing to wait behind in the responder's NIC.
+    /// Time since an earlier moment in which an answer had nothing to wait behind in the responder's NIC.
     pub(super) fn idle_since(self, earlier: Self) -> Nanos {
         self.idle - earlier.idle
     }

@@ -1,4 +1,4 @@
-//! Where a connection starts: with its first packet, or before the capture did.
+//! Start of a connection: with its first packet, or before the capture.
 //!
 //! A capture without the hosts' metadata, whose mirror sequence numbers do not start at 1 either, does not say
 //! whether the first request that it holds is the connection's first. What came before explains nearly

@@ -98,7 +98,7 @@ pub struct TrackerCounts {
     pub possible_duplicates: u64,
 }
 
-/// Where the machines leave what they find.
+/// Results of the machines.
 pub(super) struct Ledger<'a> {
     pub(super) anomalies: &'a mut Anomalies,
     pub(super) retransmissions: &'a mut Vec<Retransmission>,
@@ -413,7 +413,7 @@ impl ConnectionTracker {
         }
     }
 
-    /// Where a packet stands with respect to the connection's start.
+    /// Place of a packet with respect to the connection's start.
     #[inline]
     fn place(&mut self, packet: &Packet, class: Class) -> Place {
         if class.is_request() {

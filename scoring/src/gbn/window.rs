@@ -48,7 +48,7 @@ const REMEMBERED_RUNS: usize = 256;
 struct Run {
     first: Psn,
     last: Psn,
-    /// When the last of them was left behind.
+    /// Time at which the last of them was acknowledged.
     left: Nanos,
 }
 

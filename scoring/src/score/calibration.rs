@@ -61,7 +61,7 @@ pub struct Calibration {
     /// Its contribution then: less than 1 where it is only an occasion for the fault that the objective
     /// seeks.
     pub most: f64,
-    /// Why these values.
+    /// Reason for these values.
     pub reason: &'static str,
 }
 

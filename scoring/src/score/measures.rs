@@ -108,7 +108,7 @@ fn most_at_once(observation: &Observation, analysis: &Analysis) -> f64 {
     f64::from(most)
 }
 
-/// By how much the counters of anomalies differ from what the trace shows.
+/// Sum of the differences between the counters of anomalies and the trace.
 fn counter_difference(analysis: &Analysis) -> f64 {
     let differing =
         analysis.anomalies.kept().iter().filter(|one| one.kind().objective() == Objective::Counters);

@@ -45,7 +45,7 @@ pub(super) struct Neighbours {
     hosts: Nanos,
     /// The ACK timer is longer than what the traffic makes an acknowledgement wait.
     timer_fits: bool,
-    /// Who receives the data of the innocent connections.
+    /// Receiver of the data of the innocent connections.
     receiver: Side,
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Phase {
     /// The packet that starts it, and the one that ends it: index among the records.
     begin: usize,
     end: usize,
-    /// When the first one left the switch.
+    /// Time at which the first one left the switch.
     left: Nanos,
     /// Its duration, and the part of it that nothing explains.
     took: Nanos,
@@ -88,7 +88,7 @@ pub(super) fn phases(
 struct Slowed {
     /// True for each host whose reaction point is on.
     reacts: [bool; 2],
-    /// When the first CNP of each flow entered the switch.
+    /// Time at which the first CNP of each flow entered the switch.
     first_cnp: Vec<Option<Nanos>>,
 }
 

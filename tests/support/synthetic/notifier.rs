@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::spec::{Notifications, Scope};
 
-/// When each scope's last CNP left.
+/// Time at which each scope's last CNP left.
 #[derive(Debug, Default)]
 pub(super) struct Notifier {
     last: BTreeMap<(usize, usize), u64>,

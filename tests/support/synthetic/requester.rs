@@ -62,7 +62,7 @@ pub(super) struct Requester {
     high: u64,
     retries: u32,
     rnr_retries: u32,
-    /// Why it gave up.
+    /// Reason why it gave up.
     failure: Option<CompletionStatus>,
     /// Bytes of responses taken, by message.
     taken: Vec<u64>,

@@ -169,7 +169,7 @@ pub struct Connection {
     pub not_ready: Vec<(usize, u32)>,
     /// Message (from 0) that the responder refuses for good.
     pub refused: Option<usize>,
-    /// When the first message is posted.
+    /// Posting time of the first message.
     pub starts_at: u64,
     /// Behaviour of both ends.
     pub habits: Habits,

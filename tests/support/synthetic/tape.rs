@@ -28,7 +28,8 @@ const START: u64 = 1_000_000;
 /// Initial PSN of every connection: near the wrap, so that every tape crosses it.
 pub const INITIAL_PSN: u32 = 0xff_fffc;
 
-/// Where Reads read from: a Read of relative PSN `n` from `n` times the MTU beyond, so that its rest does, too.
+/// Address that Reads read from: a Read of relative PSN `n` from `n` times the MTU beyond, so that its rest
+/// does, too.
 const READ_FROM: u64 = 0x10_0000;
 
 /// Path MTU that the addresses of Reads are made for.

@@ -91,8 +91,8 @@ struct Runner<'a> {
     responders: Vec<Responder>,
     notifier: Notifier,
     injector: Injector,
-    /// When each host's port is free again, and when the last packet of each link arrives: to the switch in two
-    /// queues (CNPs overtake), and from it.
+    /// Time at which each host's port is free again, and arrival of the last packet of each link: to the
+    /// switch in two queues (CNPs overtake), and from it.
     port_free: [u64; 2],
     up: [[u64; 2]; 2],
     down: [u64; 2],

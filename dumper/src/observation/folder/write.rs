@@ -33,7 +33,7 @@ pub enum WriteFolderError {
     Capture {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         source: WriteError,
     },
     /// The layout needs a value that the observation does not have.

@@ -88,7 +88,7 @@ impl Answers {
         self.queue.front().map(|(_, answer)| answer)
     }
 
-    /// When the first one may be sent.
+    /// Time at which the first one may be sent.
     #[inline]
     pub(super) fn ready_at(&self) -> Option<Nanos> {
         self.queue.front().map(|(ready, _)| *ready)

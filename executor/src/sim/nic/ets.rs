@@ -84,7 +84,7 @@ impl Selection {
         }
     }
 
-    /// When a class may send next, of those that wait.
+    /// Time at which a class may send next, of those that wait.
     pub(super) fn next_at(&self, waits: impl Fn(usize) -> bool, now: Nanos) -> Option<Nanos> {
         if self.strict.iter().any(|class| waits(*class)) {
             return Some(now);

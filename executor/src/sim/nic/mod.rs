@@ -162,7 +162,7 @@ impl Nic {
         }
     }
 
-    /// When [`Nic::handle_timeout`] is to be called.
+    /// Time at which [`Nic::handle_timeout`] is to be called.
     #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Nanos> {
         match (self.agenda.next_at(), self.receive.next_at()) {
@@ -171,7 +171,7 @@ impl Nic {
         }
     }
 
-    /// When [`Nic::poll_transmit`] may have a packet.
+    /// Time at which [`Nic::poll_transmit`] may have a packet.
     #[inline]
     pub(super) fn next_transmit(&self, now: Nanos) -> Option<Nanos> {
         self.transmitter.next_at(now)

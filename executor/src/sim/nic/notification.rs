@@ -11,7 +11,7 @@ use crate::profile::CnpScope;
 #[derive(Debug)]
 pub(super) struct NotificationPoint {
     interval: Nanos,
-    /// When the last CNP of each scope was sent.
+    /// Time of the last CNP of each scope.
     last: Vec<Option<Nanos>>,
     unprovoked: u32,
 }

@@ -2,14 +2,14 @@
 
 use dumper::Nanos;
 
-/// When the next packet may be sent.
+/// Time at which the next packet may be sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pacer {
     free_ps: u64,
 }
 
 impl Pacer {
-    /// When the next packet may be sent, if that is later than now.
+    /// Time at which the next packet may be sent, if that is later than now.
     #[inline]
     pub(super) fn holds_until(&self, now: Nanos) -> Option<Nanos> {
         let free = Nanos(self.free_ps.div_ceil(1_000));

@@ -20,7 +20,7 @@ pub(super) struct ReactionPoint {
     target: u64,
     /// Rate reduction factor: a CNP lowers the rate by half of this part.
     alpha: f64,
-    /// When the last CNP came, which starts both timers and the byte counter again.
+    /// Time of the last CNP, which restarts both timers and the byte counter.
     cnp_at: Nanos,
     /// T: expiries of the rate timer since then.
     expiries: u64,
@@ -33,7 +33,7 @@ pub(super) struct ReactionPoint {
     told: Option<Nanos>,
 }
 
-/// For how long a QP may send no data.
+/// Time for which a QP may send no data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Hold {
     pub(super) until: Nanos,

@@ -14,7 +14,7 @@ pub(super) struct ReceiveBuffer {
     capacity: u64,
     waiting: VecDeque<Packet>,
     bytes: u64,
-    /// When the transport can take the next packet.
+    /// Time at which the transport can take the next packet.
     free_at: Nanos,
     stalled: bool,
 }
@@ -69,7 +69,7 @@ impl ReceiveBuffer {
         self.waiting.front()
     }
 
-    /// When the next waiting packet can be taken; not before now, as a stall may have held it.
+    /// Time at which the next waiting packet can be taken; not before now, as a stall may have held it.
     #[inline]
     pub(super) fn next_at(&self) -> Option<Nanos> {
         if self.stalled || self.waiting.is_empty() { None } else { Some(self.free_at) }

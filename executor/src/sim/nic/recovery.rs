@@ -11,7 +11,7 @@ use crate::sim::random;
 /// Timers and budgets of a requester.
 #[derive(Debug, Default)]
 pub(super) struct Recovery {
-    /// When the ACK timer expires, while it runs.
+    /// Expiry of the ACK timer, while it runs.
     pub(super) deadline: Option<Nanos>,
     /// The earliest look at the timer that the agenda holds.
     look_at: Option<Nanos>,

@@ -55,7 +55,7 @@ struct Incoming {
     verb: Verb,
     /// The message whose memory it is written to.
     message: u32,
-    /// Where the next byte goes.
+    /// Address of the next byte.
     address: u64,
     /// Bytes that may still come: of a Write the rest of the length in its RETH, of a Send the room in its
     /// Receive.

@@ -36,7 +36,7 @@ pub(super) struct Transmitter {
     burst: u32,
 }
 
-/// Where a QP is.
+/// Place of a QP.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     ring: u8,
@@ -59,7 +59,7 @@ impl Transmitter {
         }
     }
 
-    /// When there may be something to send, if nothing is added.
+    /// Time of the next possible packet, if nothing is added.
     #[inline]
     pub(super) fn next_at(&self, now: Nanos) -> Option<Nanos> {
         if !self.cnps.is_empty() {

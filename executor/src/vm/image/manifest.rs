@@ -72,7 +72,7 @@ impl Manifest {
     /// Reads the manifest of a folder, and holds its files to it.
     ///
     /// # Errors
-    /// Why the folder is not as it was made, in words that follow the folder's name.
+    /// Difference of the folder from its manifest, in words that follow the folder's name.
     pub(super) fn read(folder: &Path, kernel: Kernel) -> Result<Self, String> {
         let path = folder.join(Self::FILE);
         let mut text = String::new();

@@ -60,7 +60,7 @@ pub struct Image {
     /// Contents of the image.
     pub manifest: Manifest,
     pub(super) folder: PathBuf,
-    /// Where snapshots of guests with it are kept.
+    /// Folder of the snapshots of guests with it.
     pub(super) snapshots: PathBuf,
 }
 

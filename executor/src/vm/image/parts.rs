@@ -17,7 +17,7 @@ use crate::vm::{Kernel, VmError};
 /// release.
 const USERLAND_SUITE: &str = "bookworm";
 
-/// Where programs and libraries of Debian find libraries.
+/// Library folders of Debian.
 const LIBRARIES: &str = "lib/x86_64-linux-gnu";
 
 /// Packages of the userland, and the files of each that guests have.
@@ -34,7 +34,7 @@ const USERLAND: [(&str, &[&str]); 10] = [
     ("libnl-route-3-200", &["lib/x86_64-linux-gnu/libnl-route-3.so.200"]),
 ];
 
-/// Where libibverbs looks for its providers, and how that of soft-RoCE is named: the number changes with the ABI.
+/// Folder of libibverbs's providers, and name of the one of soft-RoCE: the number changes with the ABI.
 const PROVIDERS: &str = "usr/lib/x86_64-linux-gnu/libibverbs";
 const PROVIDER_PREFIX: &str = "librxe-rdmav";
 

@@ -30,7 +30,7 @@ fn names() -> Vec<String> {
     scripts().into_iter().map(name).collect()
 }
 
-/// Where what happens is not as a script says.
+/// Differences of the run from a script.
 fn differences(script: &Script, config: &TestConfig) -> Vec<String> {
     let ran = Ran::of(&PAIRS, config.clone());
     let found: Vec<FoundAnomaly> = ran.analysis().anomalies.kept().iter().map(FoundAnomaly::from).collect();

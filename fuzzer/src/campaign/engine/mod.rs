@@ -52,7 +52,7 @@ pub struct Setup<'a> {
     pub hosts: [Host; 2],
     /// Tests to start from.
     pub initial: &'a [TestConfig],
-    /// Where everything is kept.
+    /// Store of the campaign.
     pub store: &'a Store,
     /// The campaign's folder, for findings and the summary.
     pub folder: &'a Path,

@@ -71,7 +71,7 @@ pub enum Style {
 /// Reads points off runs; none from runs that do not show them.
 pub type Read = fn(&[Seen<'_>]) -> Option<Points>;
 
-/// Where points come from.
+/// Origin of points.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// The paper.
@@ -129,7 +129,7 @@ pub enum PlotError {
     Draw {
         /// The figure.
         file: &'static str,
-        /// Why not.
+        /// Reason.
         reason: String,
     },
 }

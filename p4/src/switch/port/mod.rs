@@ -23,7 +23,7 @@ use unix::UnixLink;
 /// Pause before the next attempt on a full device queue, which does not report when it has room.
 const RETRY_AFTER: Nanos = Nanos::from_micros(200);
 
-/// Where a port is.
+/// Place of a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PortSpec {
     /// A pair of datagram unix sockets, one Ethernet frame a datagram, as QEMU's `-netdev dgram` has them.
@@ -172,7 +172,7 @@ impl Port {
         })
     }
 
-    /// When to send again, if the queue waits for that.
+    /// Time of the next attempt to send, if the queue waits for that.
     pub(super) const fn retry_at(&self) -> Option<Nanos> {
         match self.waits {
             Some(Waits::Until(at)) => Some(at),

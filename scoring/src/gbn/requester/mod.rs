@@ -49,11 +49,11 @@ pub(super) struct Requester {
     /// PSN of the last delivery beyond the gap.
     beyond_gap: Psn,
     rnr: Option<Cause>,
-    /// When a NAK that ends the QP was delivered.
+    /// Time at which a NAK that ends the QP was delivered.
     failed: Option<Nanos>,
     /// Cause of the NAK that was sent last.
     nak_cause: Option<NakCause>,
-    /// When anything of the window was last sent.
+    /// Time at which anything of the window was last sent.
     last_sent: Nanos,
     /// The last packet.
     last_packet: u32,
@@ -73,8 +73,8 @@ pub(super) struct Requester {
     told: Psn,
     /// The timer is so short that its expiries cannot be distinguished from answers.
     hidden_expiries: bool,
-    /// When an acknowledgement of everything before the oldest unacknowledged PSN was last delivered: of several,
-    /// the first ones may have been lost behind the switch.
+    /// Time at which an acknowledgement of everything before the oldest unacknowledged PSN was last
+    /// delivered: of several, the first ones may have been lost behind the switch.
     last_covered: Nanos,
     /// End of an RNR wait: the timer does not run during it.
     rnr_resumed: Nanos,

@@ -7,7 +7,7 @@ use crate::anomaly::{Evidence, Role};
 use crate::gbn::tracker::{Ledger, Packet};
 use crate::rules::Rule;
 
-/// Where the requests stand.
+/// Place of the requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
     /// Nobody knows: the capture may have begun in a message, or packets were left out.
