@@ -1,7 +1,7 @@
 //! Short campaigns come to their end.
 
-use crate::held::stored_traces_show_no_more;
-use crate::place::{Place, SHORT};
+use super::held::stored_traces_show_no_more;
+use super::place::{Place, SHORT};
 
 /// A campaign of so many executions between guests with these kernels, which ends as it should.
 fn ends(executions: u64, kernels: [&str; 2]) {

@@ -12,7 +12,7 @@ use scoring::score::{References, score};
 use scoring::{Anomaly, Options};
 use serde_json::Value;
 
-use crate::place::Place;
+use super::place::Place;
 
 /// The findings of a summary: the signature of each, and its title.
 fn findings(summary: &Value) -> BTreeMap<String, String> {

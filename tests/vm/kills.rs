@@ -13,7 +13,7 @@ use nix::unistd::Pid;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::place::{Place, Process, SHORT_FOR_KILLS, given, kill_and_wait, wait};
+use super::place::{Place, Process, SHORT_FOR_KILLS, given, kill_and_wait, wait};
 
 const CAMPAIGN: [&str; 4] = [SHORT_FOR_KILLS, "--seed", "1", "--resume"];
 

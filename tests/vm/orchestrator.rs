@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use crate::place::{Place, SHORT_FOR_KILLS, kill_and_wait, wait};
+use super::place::{Place, SHORT_FOR_KILLS, kill_and_wait, wait};
 
 const CAMPAIGN: [&str; 5] = [SHORT_FOR_KILLS, "--seed", "1", "--executions", "40"];
 

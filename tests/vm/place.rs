@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::run::{Ran, command, ran};
+use super::run::{Ran, command, ran};
 
 /// The campaign's folder.
 const CAMPAIGN: &str = "c";

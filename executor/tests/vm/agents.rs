@@ -11,8 +11,8 @@ use executor::vm::{Cache, Kernel, Pair, Qemu, RunFolder, Wiring};
 use tokio::runtime::Runtime;
 use tokio::time::sleep;
 
-use crate::killed::LONG;
-use crate::pair::{alone, test};
+use super::killed::LONG;
+use super::pair::{alone, test};
 
 /// Longer than any of the tests takes.
 const DEADLINE: Duration = Duration::from_secs(60);

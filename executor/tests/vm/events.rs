@@ -3,7 +3,7 @@
 use dumper::Event;
 use dumper::observation::CompletionStatus;
 
-use crate::pair::{Ran, run};
+use super::pair::{Ran, run};
 
 const WRITES: &str = "rdma-verb = \"write\"\nnum-msgs-per-qp = 3\nmessage-size = 4096";
 const SENDS: &str = "rdma-verb = \"send\"\nnum-msgs-per-qp = 3\nmessage-size = 4096";

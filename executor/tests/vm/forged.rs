@@ -4,8 +4,8 @@ use corpus::{HeaderField, Role, SetField};
 use dumper::wire::Opcode;
 use p4::Actions;
 
-use crate::forger::{Forger, Forgery};
-use crate::pair::{PAIRS, Ran, alone, run, test};
+use super::forger::{Forger, Forgery};
+use super::pair::{PAIRS, Ran, alone, run, test};
 
 const WRITES: &str =
     "rdma-verb = \"write\"\nnum-msgs-per-qp = 2\nmessage-size = 4096\nmax-retransmit-retry = 1";

@@ -8,7 +8,7 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::pair::run;
+use super::pair::run;
 
 /// Some seconds of traffic.
 pub(crate) const LONG: &str =

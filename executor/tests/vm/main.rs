@@ -3,14 +3,18 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
-mod agents;
-#[path = "../support/environment.rs"]
-mod environment;
-mod events;
-mod forged;
-mod forger;
-mod killed;
-mod pair;
-mod random;
-mod scripts;
-mod verbs;
+// Below a name by which a run of all tests can skip them: `--skip guests::`.
+#[path = "."]
+mod guests {
+    mod agents;
+    #[path = "../support/environment.rs"]
+    mod environment;
+    mod events;
+    mod forged;
+    mod forger;
+    mod killed;
+    mod pair;
+    mod random;
+    mod scripts;
+    mod verbs;
+}

@@ -12,8 +12,8 @@ use rand_chacha::rand_core::SeedableRng as _;
 use scoring::score::{self, Objective, References};
 use scoring::{Anomaly, Kind, Role, Rule};
 
-use crate::environment::number;
-use crate::pair::{PAIRS, Ran, alone};
+use super::environment::number;
+use super::pair::{PAIRS, Ran, alone};
 
 /// Known faults of `rdma_rxe` without events, where timers expire on a busy machine, or a Receive is not
 /// posted in time: a Read is requested again in its middle, a Write is repeated with the PSNs of the next

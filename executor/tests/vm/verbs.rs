@@ -2,7 +2,7 @@
 
 use dumper::Event;
 
-use crate::pair::run;
+use super::pair::run;
 
 #[test]
 fn writes_pass() {

@@ -13,7 +13,7 @@ use dumper::script::{FoundAnomaly, Script};
 use executor::script::{compare, to_config};
 use executor::vm::capabilities;
 
-use crate::pair::{PAIRS, Ran, alone};
+use super::pair::{PAIRS, Ran, alone};
 use adapt::adapt;
 use files::{root, scripts};
 use list::List;
