@@ -156,7 +156,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     for (pair, number) in pairs.iter().zip(1..) {
         if pair.certainty != Certainty::Ambiguous {
             routes.add(pair, trackers.len() as u32);
-            // What the packets show outdoes a configuration, which may be that of another test.
+            // The packets outdo a configuration, which may be that of another test.
             let mtu = pair.mtu.or(known.mtu).or(pair.likely_mtu).unwrap_or(LARGEST_MTU);
             let ends = [pair.connection.requester.ip, pair.connection.responder.ip];
             let discards = ends.map(|ip| sides.of(ip).and_then(|side| known.host(side).discards));

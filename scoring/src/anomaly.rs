@@ -29,7 +29,7 @@ pub enum Kind {
     DataCorruption,
     /// CNPs that do not fit the ECN marks, or come too early.
     CnpGeneration,
-    /// A counter that does not say what the trace shows.
+    /// A counter that differs from the trace.
     CounterMismatch,
     /// Packets lost after the switch, by a receiver that counts no reason.
     UnexplainedDiscard,
@@ -183,7 +183,7 @@ pub struct Evidence {
     /// Named times in nanoseconds.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub times_ns: BTreeMap<&'static str, Nanos>,
-    /// Named numbers, their unit in the name: what was inferred of the NIC.
+    /// Named numbers, their unit in the name: properties of the NIC that were inferred.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub numbers: BTreeMap<&'static str, u64>,
     /// Counters.
@@ -216,7 +216,7 @@ impl Evidence {
 /// Something that was observed and should not have been.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Anomaly {
-    /// The rule that was broken; it fixes the kind, what was expected, and the source.
+    /// The rule that was broken; it fixes the kind, the expected behaviour, and the source.
     pub rule: Rule,
     /// The party at fault.
     pub who: Who,
@@ -276,7 +276,7 @@ pub struct Anomalies {
 }
 
 impl Anomalies {
-    /// A collection that leaves out what packets missing from the trace could explain.
+    /// A collection that leaves out anomalies that packets missing from the trace could explain.
     pub fn lenient() -> Self {
         Self { lenient: true, ..Self::default() }
     }

@@ -2,7 +2,7 @@
 //!
 //! The hosts' metadata says so where there is any. In a bare capture a BTH names only its destination QP, so
 //! the pairing is found from addresses, PSN continuity (a response carries a PSN of its requester) and the UDP
-//! source port (which senders derive from both QPNs); what stays ambiguous is said to be so and not judged.
+//! source port (which senders derive from both QPNs); ambiguous flows are reported as such and not judged.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -291,7 +291,7 @@ impl Finder<'_> {
         self.partner[flow.index()].is_none()
     }
 
-    /// Pairs what the metadata names; the requests' flows in its order.
+    /// Pairs the flows that the metadata names; the requests' flows in its order.
     fn by_metadata(&mut self, connections: &[Connection]) -> Vec<FlowId> {
         let flows: FxHashMap<(IpAddr, IpAddr, u32), FlowId> = (0..)
             .map(FlowId)
@@ -311,7 +311,7 @@ impl Finder<'_> {
         order
     }
 
-    /// Pairs the other flows by what the packets show.
+    /// Pairs the other flows by their packets.
     fn by_evidence(&mut self) {
         let mut between: BTreeMap<(IpAddr, IpAddr), [Vec<FlowId>; 2]> = BTreeMap::new();
         for (id, flow) in (0..).map(FlowId).zip(self.trace.flows()) {

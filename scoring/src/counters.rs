@@ -160,7 +160,7 @@ pub(crate) fn compare(
     for name in counters.names() {
         let Some(moved) = counters.moved(name) else { continue };
         let Some(meaning) = MEANINGS.iter().find(|meaning| meaning.name == name) else {
-            // Discards excuse what is missing, and are compared with nothing: the switch does not see them.
+            // Discards excuse missing packets, and are compared with nothing: the switch does not see them.
             if moved > 0 && !counts_discards(name) {
                 report.unused.push(name.to_owned());
             }

@@ -31,7 +31,7 @@ pub struct HostFacts {
     pub implied_naks: u64,
     /// Expiries of its ACK timer.
     pub timeouts: u64,
-    /// Of these, and beside them, what the trace cannot tell for certain.
+    /// Of these, and beside them, occurrences that are not certain.
     pub doubts: Doubts,
     /// Retransmissions that it began, for any reason.
     pub retransmissions: u64,
@@ -62,8 +62,8 @@ pub struct Doubts {
     /// Gaps in responses beside the certain implied NAKs: the requester was retransmitting for another
     /// reason.
     pub more_implied_naks: u64,
-    /// Among the retransmissions: those of connections with RNR NAKs, which are counted by themselves, with the sequence NAKs
-    /// for what came behind them.
+    /// Among the retransmissions: those of connections with RNR NAKs, which are counted by themselves, with
+    /// the sequence NAKs for the packets behind them.
     pub retransmissions: u64,
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn packets(trace: &Trace, sides: &Sides) -> [HostFacts; 2] {
     facts
 }
 
-/// Adds what the trackers saw to what [`packets`] counted.
+/// Adds the counts of the trackers to those of [`packets`].
 pub(crate) fn of_transport(
     mut facts: [HostFacts; 2],
     trace: &Trace,

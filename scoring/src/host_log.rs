@@ -23,13 +23,13 @@ pub(crate) struct Fault {
     pub(crate) rule: Rule,
     /// The first line of its report.
     pub(crate) headline: String,
-    /// The function that it happened in, without offset and without what compilers append; empty where no line says.
+    /// The function that it happened in, without offset and compilers' suffixes; empty where no line has it.
     pub(crate) function: String,
     /// Functions of the call trace, the innermost first.
     pub(crate) trace: Vec<String>,
 }
 
-/// The rule that a trouble breaks; none of what may be the host's own doing.
+/// The rule that a trouble breaks; `None` for troubles that may be the host's own doing.
 const fn broken_by(kind: Kind) -> Option<Rule> {
     match kind {
         Kind::Oops | Kind::Panic | Kind::Bug => Some(Rule::KernelCrashes),
@@ -64,7 +64,8 @@ fn fault(rule: Rule, trouble: &Trouble) -> Fault {
     Fault { rule, headline: trouble.headline.trim().to_owned(), function, trace }
 }
 
-/// The name of a function without what compilers append (`.cold`, `.isra.0`); none of what is no name.
+/// The name of a function without compilers' suffixes (`.cold`, `.isra.0`); `None` for a text that is not a
+/// name.
 fn name(function: &str) -> Option<String> {
     let name = function.split('.').next().unwrap_or(function);
     let is_name = !name.is_empty()

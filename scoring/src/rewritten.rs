@@ -13,7 +13,7 @@ use crate::known::RnrRetries;
 /// ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Deception {
-    /// That its data is what the sender has, and as long: it may be other data, and more or less of it.
+    /// That its data is the sender's, and as long: it may be other data, and more or less of it.
     pub(crate) of_data: bool,
     /// That it has arrived, though it has not, or not all of it.
     pub(crate) of_arrival: bool,
@@ -72,8 +72,8 @@ pub(crate) fn deception(config: &TestConfig, connection: u32, verb: Verb) -> Dec
     for (field, event) in fields(config).filter(|(_, event)| event.connections.contains(connection)) {
         match event.target {
             Target::Data { .. } => deception.of_data |= in_data(field, verb),
-            // A request for other data, of which the responses say nothing; or none for data at all: its RETH can be the
-            // payload of a Send, and what is sent after it is then in another message's buffer.
+            // A request for other data, of which the responses say nothing; or no request for data at all:
+            // its RETH can be the payload of a Send, and later packets are then in another message's buffer.
             Target::Control { packet: ControlPacket::ReadRequest, .. } => {
                 deception.of_data |=
                     field == HeaderField::Opcode || (verb == Verb::Read && is_other_request(field));

@@ -1,4 +1,4 @@
-//! Every rule that an analyzer holds a NIC to, with what it expects and where that is written.
+//! Every rule that an analyzer holds a NIC to, with the expected behaviour and its source.
 
 use crate::anomaly::Kind;
 
@@ -194,7 +194,7 @@ rules! {
     DeliveredNotOnce = "delivered-not-once", DataCorruption,
         "every byte of a message that completes is written once, and none of any message twice",
         "IBA vol. 1, 9.7.4 (exactly once, in order) and 9.7.5.1 (duplicates are not executed again)";
-    /// Data in memory that is not what was sent.
+    /// Data in memory that differs from the sent data.
     DeliveredWrong = "delivered-wrong", DataCorruption,
         "what arrives in memory is what the sender has at that place",
         "IBA vol. 1, 9.7.4";
@@ -250,7 +250,7 @@ rules! {
     KernelHangs = "kernel-hangs", Stall,
         "whatever a packet says, tasks and processors of the host go on",
         "hung task, soft lockup or RCU stall of the kernel's log";
-    /// A program that ended over what its NIC did.
+    /// A program that ended because of its NIC.
     AgentEnds = "agent-ends", Crash,
         "whatever a packet says, the program that uses the QP goes on",
         "IBA vol. 1, 9.9.2 and 9.9.3";

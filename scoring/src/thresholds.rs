@@ -4,11 +4,11 @@ use dumper::{Clock, Nanos};
 
 /// Twice and a half the longest that a host on an emulated processor was seen to stand still (157 ms of an ACK timer of
 /// 268 ms; rdma_rxe under QEMU without hardware support, on a machine with seven busy threads for each processor.
-/// Left in peace it reacts within 13 ms, and mostly within 0.7 ms): on its clock only what is later than any such
-/// tail says something of the NIC.
+/// Left in peace it reacts within 13 ms, and mostly within 0.7 ms): on its clock only times later than any
+/// such tail say something of the NIC.
 const EMULATED_TAIL: Nanos = Nanos::from_millis(400);
 
-/// The thresholds that rest on what the times of an observation mean. Counts and orders are judged alike on every
+/// The thresholds that depend on the clock of an observation. Counts and orders are judged alike on every
 /// clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Times {
@@ -91,9 +91,9 @@ pub const TIMER_SLACK: Nanos = Nanos::from_micros(50);
 /// stalled: NICs that back off from one time-out to the next do so by less in all.
 pub const STALL_EXPIRIES: u64 = 8;
 
-/// An RNR wait shorter than this share of what the NAK asks for, in percent, is too short. Nothing on the way makes it
-/// look shorter to the switch; timers have clocks of their own. Waits that are shorter by less than `TIMER_SLACK`
-/// are not judged.
+/// An RNR wait shorter than this share of the wait that the NAK names, in percent, is too short. Nothing on
+/// the way makes it look shorter to the switch; timers have clocks of their own. Waits that are shorter by
+/// less than `TIMER_SLACK` are not judged.
 pub const RNR_WAIT_PERCENT: u64 = 90;
 
 /// Longest time from a marked packet's exit from the switch to a CNP, before its absence counts: a round trip
@@ -109,16 +109,16 @@ pub const CNP_INTERVAL_PERCENT: u64 = 90;
 /// clocks of NICs are off by far less, but some are coarse.
 pub const CNP_WITHHELD_PERCENT: u64 = 110;
 
-/// Prompt answers of a host that show how much its ways vary, at least: the fewest of which one half is likely to
-/// meet what the other half does.
+/// Prompt answers of a host that show how much its ways vary, at least: the fewest of which one half is
+/// likely to show the same variation as the other.
 pub const FEWEST_WAYS: usize = 4;
 
 /// Largest decrease of the distance of two CNPs from the NIC to the switch: the first one waited for a full
 /// packet of 4,178 bytes that was already leaving, at 25 Gb/s, and the second one did not.
 pub const CNP_BEHIND_DATA: Nanos = Nanos(1_340);
 
-/// The slowest link that a host may be on: what waits for it at the switch reaches the host so late. RoCE NICs have
-/// 10 Gb/s and more. In nanoseconds for 1000 bytes.
+/// The slowest link that a host may be on: packets that wait for it at the switch reach the host so late.
+/// RoCE NICs have 10 Gb/s and more. In nanoseconds for 1000 bytes.
 pub const SLOWEST_LINK_NS_PER_KB: u64 = 800;
 
 /// The longest queue at a port of the switch, as time on the slowest link: 62.5 MB, all that the packet buffer of a
@@ -129,9 +129,9 @@ pub const LONGEST_QUEUE: Nanos = Nanos::from_millis(50);
 /// slowest rate of any RDMA NIC.
 pub const SLOWEST_SENDER: Nanos = Nanos(1_000);
 
-/// A phase of a fast retransmission that takes longer than this, net of what queues explain, is slow. Good NICs take
-/// 1 to 10 µs, a model at the edge of what conforms 90 µs with the way; ConnectX-4 Lx takes 150 µs and more, E810 83
-/// ms (Lumina §6.1).
+/// A phase of a fast retransmission that takes longer than this, net of queues, is slow. Good NICs take 1 to
+/// 10 µs, a model at the edge of the conforming range 90 µs with the way; ConnectX-4 Lx takes 150 µs and
+/// more, E810 83 ms (Lumina §6.1).
 pub const SLOW_RETRANSMISSION: Nanos = Nanos::from_micros(100);
 
 /// An innocent connection suffers if a message takes so many times as long as in the reference run. Lumina
@@ -147,7 +147,8 @@ pub const HOSTS_TAKE: Nanos = Nanos::from_millis(4);
 /// Largest variation of a packet's time through a receiver: packets within it may arrive at once.
 pub const RECEIVER_JITTER: Nanos = Nanos::from_micros(10);
 
-/// The smallest receive buffer, one jumbo frame: of what comes at once, what does not fit may be lost.
+/// The smallest receive buffer, one jumbo frame: of packets that arrive at once, those that do not fit may be
+/// lost.
 pub const SMALLEST_BUFFER: u64 = 9_216;
 
 /// Where more arrives at once than the smallest buffer holds, discarded packets are the test's doing if the
@@ -159,13 +160,13 @@ pub const MORE_AT_ONCE_PERCENT: u64 = 125;
 /// takes for a class that waited for another one's packet to catch up.
 pub const FEWEST_GAPS: usize = 8;
 
-/// A class that has packets leaves the link idle if the time from one to the next is longer by so many percent than
-/// what is sent meanwhile takes. How frames differ in length, and how classes wait for each other, stay below 5 %;
-/// the least that was published is a factor of 2 (Lumina figure 10).
+/// A class that has packets leaves the link idle if the time from one to the next is longer by so many
+/// percent than the packets sent meanwhile take. Differences of frame lengths, and waits of classes for each
+/// other, stay below 5 %; the least that was published is a factor of 2 (Lumina figure 10).
 pub const IDLE_PERCENT: u64 = 10;
 
-/// So many percent of a class's packets are spaced so where it does not get what others leave. Interrupts of a host and
-/// its bus make it hiccup, and seldom.
+/// So many percent of a class's packets are spaced so where it does not get the bandwidth that others leave.
+/// Interrupts of a host and its bus make it hiccup, and seldom.
 pub const WITHHELD_PERCENT: usize = 10;
 
 /// Largest error of the time of a packet, as time stamps are rounded.

@@ -11,9 +11,9 @@ use crate::thresholds::{CNP_PATIENCE, RECEIVER_JITTER};
 /// The windows of all marks of which it is known by when a CNP must have come: a CNP never enters the switch before the mark
 /// has left it, and not after
 ///
-/// - an answer to a packet that left later, as what comes to a host comes in order,
-/// - the longest queue that all before it can make, where the host sent something after that, and did not leave what it answers
-///   at once unanswered: a receiver that stands still makes no CNPs either,
+/// - an answer to a packet that left later, as packets reach a host in order,
+/// - the longest queue that all before it can make, where the host sent something after that, and left no
+///   packet unanswered that it usually answers at once: a receiver that stands still makes no CNPs either,
 /// - the end of the trace, where all messages of its connection are complete.
 pub(super) fn windows(
     marks: &[Mark],

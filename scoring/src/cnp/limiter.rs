@@ -28,7 +28,7 @@ pub(super) enum ScopeKey {
 }
 
 impl ScopeKey {
-    /// The key of what is about a flow of marked packets, whose source is where CNPs go.
+    /// The key of a flow of marked packets, whose source is the destination of the CNPs.
     fn of(scope: CnpScope, trace: &Trace, flow: FlowId) -> Self {
         match scope {
             CnpScope::Qp => Self::Qp(flow),
@@ -142,7 +142,8 @@ pub(super) struct Way {
 impl Way {
     /// `None` where too few answers show how much it varies.
     pub(super) fn of(log: &HostLog, others: &[PromptAnswer], marks: &[Mark]) -> Option<Self> {
-        // CNPs alone do not show what queues make of the way: in a long one it is not certain which mark they answer.
+        // CNPs alone do not show the queues on the way: in a long queue it is not certain which mark they
+        // answer.
         if others.len() < FEWEST_WAYS {
             return None;
         }

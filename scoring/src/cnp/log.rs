@@ -125,7 +125,7 @@ impl Log {
         }
     }
 
-    /// The receiver of a flow shows that it has not taken what is on it from a PSN on.
+    /// The receiver of a flow shows that it has not taken the packets on it from a PSN on.
     pub(super) fn missing(&mut self, flow: FlowId, from: Psn) {
         self.flows[flow.index()].forget_from(from);
     }
@@ -152,7 +152,8 @@ impl Log {
         }
     }
 
-    /// A host sends a CNP for what it received on a flow, if that is known. Returns how long it may have waited to be sent.
+    /// A host sends a CNP for a packet that it received on a flow, if that is known. Returns the longest time
+    /// that it may have waited to be sent.
     pub(super) fn cnp(&mut self, record: &Record, reason: Option<FlowId>, sender: Side) -> Nanos {
         let host = &mut self.hosts[sender.index()];
         host.last_sent = record.time;

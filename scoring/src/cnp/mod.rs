@@ -46,8 +46,8 @@ struct Mark {
 struct QpState {
     /// Reasons for a CNP that were delivered and that no CNP has answered yet.
     credits: u64,
-    /// A packet of this flow was lost or held back, or is missing as its receiver says: what follows is out of
-    /// order, a reason for a CNP where loss counts as congestion.
+    /// A packet of this flow was lost or held back, or is missing as its receiver says: the packets behind it
+    /// are out of order, a reason for a CNP where loss counts as congestion.
     lossy: bool,
     /// First marked packet that was delivered and not repeated since, so that nothing says that it was lost
     /// behind the switch, and the first packet by which its receiver showed that it was alive afterwards.
@@ -356,7 +356,7 @@ impl<'a> CnpAnalyzer<'a> {
     }
 }
 
-/// From which PSN on the sender of a NAK has not taken what was sent to it.
+/// First PSN that the sender of a NAK has not taken.
 #[inline]
 fn missing(record: &Record, class: Class) -> Option<Psn> {
     let refuses = class == Class::Acknowledge && !matches!(record.aeth().syndrome, Syndrome::Ack(_));

@@ -23,8 +23,8 @@ pub(super) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// The anomaly, if there is one, and if what else the trace shows tells by which scope or interval the NIC goes;
-    /// the connection is that of a flow.
+    /// The anomaly, if there is one, and if the rest of the trace shows by which scope or interval the NIC
+    /// goes; the connection is that of a flow.
     pub(super) fn anomaly(&self, connection: impl Fn(dumper::FlowId) -> Option<usize>) -> Option<Anomaly> {
         let first = self.windows.iter().find(|window| self.is_withheld(window))?;
         let certain = CnpScope::ALL

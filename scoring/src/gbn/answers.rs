@@ -75,7 +75,8 @@ impl Answers {
         self.now.is_some() || self.asked.iter().any(|request| !request.first.is_after(psn))
     }
 
-    /// The responder says that it expects `psn`: it has not taken what was delivered from there on.
+    /// The responder expects `psn`, as its answer shows: it has not taken the packets delivered from there
+    /// on.
     pub(super) fn forget_from(&mut self, psn: Psn) {
         self.asked.retain(|request| request.first.is_before(psn));
     }
@@ -188,7 +189,8 @@ impl Answers {
         self.state = if ended { State::Idle } else { State::Answering };
     }
 
-    /// The packet that ends a response, and says so, has to bring what is left of it; none where that is not known.
+    /// The packet that ends a response, by its opcode, must bring the rest of it; `None` where the rest is
+    /// not known.
     fn ends_with(&mut self, left: Option<u32>, packet: &Packet, ledger: &mut Ledger<'_>) {
         let Some(left) = left.filter(|left| *left != packet.payload) else { return };
         let (relative, payload) = (ledger.relative(packet.psn), packet.payload);

@@ -26,7 +26,7 @@ pub struct Stuck {
 }
 
 impl Stuck {
-    /// Puts together what is repeated from the same PSN. `failed` says of a tracker whether its connection did.
+    /// Groups the retransmissions from one PSN. `failed` is true for a tracker whose connection failed.
     pub fn of(
         retransmissions: &[Retransmission],
         trackers: &[ConnectionTracker],

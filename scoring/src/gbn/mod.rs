@@ -1,9 +1,9 @@
 //! Go-back-N: the specification as transition tables, and the tracker that feeds them a connection's packets.
 //!
-//! Two machines of the tracker see each packet twice: when it *enters* the switch, as an act of its sender, and
-//! when it *leaves*, as something that its receiver may know from then on. A receiver is judged only by what
-//! was delivered; what is still on its way to it counts as possibly known and possibly not ("judging from the
-//! middle").
+//! Two machines of the tracker see each packet twice: when it *enters* the switch, as an act of its sender,
+//! and when it *leaves*, as something that its receiver may know from then on. A receiver is judged only by
+//! delivered packets; a packet that is still on its way to it counts as possibly known and possibly not
+//! ("judging from the middle").
 
 mod answers;
 mod expiries;

@@ -7,8 +7,8 @@ use crate::thresholds::{LONGEST_QUEUE, SLOWEST_LINK_NS_PER_KB, TIMER_SLACK};
 /// Progress of the packets of all connections so far.
 #[derive(Clone, Debug, Default)]
 pub struct SharedPath {
-    /// Since when requests have been entering the switch without a break: what a requester means to repeat may wait
-    /// behind them in its NIC.
+    /// Time since which requests have been entering the switch without a break: a retransmission may wait
+    /// behind them in its requester's NIC.
     pub(super) requests_flow_since: Nanos,
     /// Time of the request before the one that enters now, of any connection.
     pub(super) request_before: Nanos,

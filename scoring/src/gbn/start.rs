@@ -1,9 +1,9 @@
 //! Start of a connection: with its first packet, or before the capture.
 //!
-//! A capture without the hosts' metadata, whose mirror sequence numbers do not start at 1 either, does not say
-//! whether the first request that it holds is the connection's first. What came before explains nearly
-//! everything that the first packets may show, so nothing is judged by it until all that was sent is
-//! acknowledged and a new request follows. From there on everything is known that has to be.
+//! A capture without the hosts' metadata, whose mirror sequence numbers do not start at 1 either, does not
+//! show that its first request is the connection's first. Packets before the capture explain nearly
+//! everything that the first packets may show, so nothing is judged by it until all sent packets are
+//! acknowledged and a new request follows. From there on everything is known that must be.
 
 use dumper::Psn;
 
@@ -25,7 +25,7 @@ pub(super) struct Start {
 /// Place of a packet relative to the start of tracking.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Place {
-    /// It belongs to what is followed.
+    /// It belongs to the tracked packets.
     After,
     /// It is about something from before.
     Before,
@@ -47,7 +47,7 @@ impl Start {
             return Place::Anew;
         }
         let place = self.place(psn);
-        // What was taken for done is repeated: there is something before that is not known after all.
+        // Packets taken for done are repeated: there is something before that is not known after all.
         self.sure &= place != Place::Before;
         place
     }

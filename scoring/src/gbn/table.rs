@@ -1,4 +1,4 @@
-//! Transition tables: what each machine does on each event, and which clause says so.
+//! Transition tables: the transition of each machine on each event, and its clause.
 
 use std::fmt::{Debug, Write as _};
 
@@ -39,7 +39,7 @@ impl<S: Copy> Next<S> {
     }
 }
 
-/// One line of a table: what several states do on an event.
+/// One line of a table: the transition of several states on an event.
 pub struct Row<S: 'static, E> {
     /// States that the line is about.
     pub from: &'static [S],
@@ -127,7 +127,7 @@ macro_rules! machine {
 }
 pub(super) use machine;
 
-/// A table as text, one line a row: what the snapshot holds and `analyzers show` prints.
+/// A table as text, one line a row: the contents of the snapshot and of `analyzers show`.
 pub fn describe<S: Debug, E: Debug>(rows: &[Row<S, E>]) -> String {
     let mut text = String::new();
     for row in rows {
@@ -144,8 +144,8 @@ pub fn describe<S: Debug, E: Debug>(rows: &[Row<S, E>]) -> String {
     text
 }
 
-/// A table as a Mermaid state diagram: the legal transitions to another state. What stays and what breaks a rule
-/// is in the table.
+/// A table as a Mermaid state diagram: the legal transitions to another state. Events that keep the state,
+/// and those that break a rule, are in the table.
 pub fn diagram<S: Debug + PartialEq, E: Debug>(rows: &[Row<S, E>]) -> String {
     let mut arrows: Vec<(&S, &S, Vec<String>)> = Vec::new();
     for row in rows {

@@ -48,7 +48,7 @@ pub mod requester {
             ResumeByTimer,
             /// The same, but the timer cannot have expired.
             ResumeTooSoon,
-            /// Repeats from beyond what is NAKed or unacknowledged.
+            /// Repeats from beyond the NAKed or unacknowledged PSN.
             ResumeLate,
             /// Repeats from before it.
             ResumeEarly,
@@ -164,7 +164,7 @@ pub mod responder {
             TakeBeyond,
             /// A request that was taken before is delivered.
             TakeDuplicate,
-            /// Acknowledges what was delivered in order.
+            /// Acknowledges packets that were delivered in order.
             Ack,
             /// Acknowledges more than was delivered in order.
             AckBeyond,

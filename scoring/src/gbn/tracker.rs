@@ -127,7 +127,7 @@ impl Ledger<'_> {
         self.connection
     }
 
-    /// Notes what a machine's step from `state` broke, if anything, with `packets` as evidence.
+    /// Records the rule that a machine's step from `state` broke, if any, with `packets` as evidence.
     #[inline]
     pub(super) fn judge<S: Copy>(
         &mut self,
@@ -298,7 +298,7 @@ impl ConnectionTracker {
             .map(|lost| lost.sequence)
     }
 
-    /// Judges nothing of what comes: packets of other connections may come to it.
+    /// Judges no further packets: packets of other connections may come to it.
     pub const fn give_up(&mut self) {
         self.muted = true;
     }
@@ -404,8 +404,7 @@ impl ConnectionTracker {
         }
     }
 
-    /// The trace ends at `now`: obligations whose patience has run out are judged, and what the hosts
-    /// report.
+    /// The trace ends at `now`: judges obligations whose patience has run out, and the hosts' reports.
     pub fn ends(&mut self, now: Nanos, report: Report, findings: &mut Findings<'_>) {
         if let Some(ends) = &mut self.ends {
             ends.requester.ends(now, report, &mut ledger!(self, findings));

@@ -120,14 +120,14 @@ impl Window {
     pub(super) fn send_new(&mut self, sent: Sent) {
         self.answered += usize::from(sent.answered);
         self.next = sent.end();
-        // What is sent before the last acknowledgement arrives leaves the requester no break.
+        // A packet sent before the last acknowledgement arrives leaves the requester no break.
         if self.sent.is_empty() && sent.first_sent - self.last_progress > TIMER_SLACK {
             self.outstanding_since = sent.first_sent;
         }
         self.sent.push_back(sent);
     }
 
-    /// Notes that what covers `psn` was sent again.
+    /// Records that the request with `psn` was sent again.
     pub(super) fn resend(&mut self, psn: Psn, now: Nanos) {
         if let Some(at) = self.index_of(psn) {
             self.sent[at].last_sent = now;
@@ -140,7 +140,7 @@ impl Window {
 
     fn index_of(&self, psn: Psn) -> Option<usize> {
         let oldest = self.sent.front()?;
-        // What is asked for most often is the oldest unacknowledged PSN.
+        // Most lookups are for the oldest unacknowledged PSN.
         if oldest.covers(psn) {
             return Some(0);
         }

@@ -1,4 +1,4 @@
-//! Since when a host has been sending without a break: what it means to send may wait behind that.
+//! Time since which a host has been sending without a break: its next packets may wait behind that.
 
 use corpus::TestConfig;
 use dumper::{Nanos, Observation, Record};
@@ -49,7 +49,8 @@ pub(super) struct AtWork {
 }
 
 impl AtWork {
-    /// Before the first packet. Where a host selects between classes, each may be held to what its weight guarantees.
+    /// State before the first packet. Where a host selects between classes, each may be held to the share
+    /// that its weight guarantees.
     pub(super) fn of(
         config: &TestConfig,
         observation: &Observation,

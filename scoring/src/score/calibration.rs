@@ -1,4 +1,4 @@
-//! From what was measured to objectives: one table.
+//! From measures to objectives: one table.
 
 use super::Objective::{self, *};
 
@@ -50,7 +50,7 @@ measures! {
 /// Contribution of a measure to an objective: 0 up to `zero`, `most` from `one` on, logarithmic between.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Calibration {
-    /// The objective: the largest of what its measures give.
+    /// The objective: the largest contribution of its measures.
     pub objective: Objective,
     /// Measure.
     pub measure: Measure,

@@ -30,7 +30,7 @@ pub struct Consequence {
 }
 
 impl Consequence {
-    /// Counters that then differ from what the trace shows.
+    /// Counters that then differ from the trace.
     pub fn counters(&self) -> impl Iterator<Item = &'static str> {
         names(self.counters)
     }

@@ -19,7 +19,7 @@ pub(super) fn conclude(analyzers: &Anomalies, oracles: Vec<Anomaly>) -> (Vec<Ano
     if analyzers.is_empty() && oracles.is_empty() {
         return Default::default();
     }
-    // What an oracle finds explains as what an analyzer does.
+    // Anomalies of oracles explain as those of analyzers do.
     let mut first = analyzers.first().clone();
     for anomaly in &oracles {
         let packet = anomaly.evidence.packets.first().copied();
@@ -117,7 +117,7 @@ mod tests {
         Anomaly { rule, who, state: state.into(), what: String::new(), evidence }
     }
 
-    /// Rules of what is concluded, with their first packets, and the explanations.
+    /// Rules of the conclusions, with their first packets, and the explanations.
     type Concluded = (Vec<(Rule, u32)>, Vec<(usize, usize)>);
 
     fn concluded(anomalies: Vec<Anomaly>) -> Concluded {

@@ -24,7 +24,7 @@ pub(super) type Values = [f64; Measure::COUNT];
 /// software, 67 ms.
 const USUAL_TIMEOUT: u8 = 14;
 
-/// Measures a test, and finds what the oracles say of it.
+/// Measures a test, and collects the anomalies of the oracles.
 pub(super) fn measure(
     config: &TestConfig,
     observation: &Observation,
@@ -93,7 +93,7 @@ pub(super) fn measure(
 /// The most connections that recovered from a loss at the same time.
 fn most_at_once(observation: &Observation, analysis: &Analysis) -> f64 {
     let spans = recoveries(&observation.trace, analysis);
-    // What begins when something else ends meets it.
+    // A span that begins when another one ends overlaps it.
     let mut moments: Vec<_> = spans.flat_map(|(begin, end)| [(begin, 0_u8), (end, 1)]).collect();
     moments.sort_unstable();
     let (mut now, mut most) = (0_u32, 0);

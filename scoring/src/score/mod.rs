@@ -114,7 +114,7 @@ pub fn references_needed(
 pub struct Assessment {
     /// Every objective, in the order of [`Objective::ALL`]: each in [0, 1], never NaN.
     pub objectives: [f64; Objective::ALL.len()],
-    /// Every anomaly: the analyzers', and what the oracles add that need the whole test or a reference. One of
+    /// Every anomaly: the analyzers', and those of oracles that need the whole test or a reference. One of
     /// each signature, the one with the earliest evidence.
     pub anomalies: Vec<Anomaly>,
     /// Indices of `anomalies` that another one in this test explains: the symptom and its cause. A symptom is
@@ -164,7 +164,7 @@ pub fn score(
 ) -> Assessment {
     let (values, mut found) = measure(config, observation, analysis, references);
     if analysis.host_crashed {
-        // What a test shows whose host has died is that.
+        // In a test whose host has died, only that counts.
         found.clear();
     }
     let (anomalies, explained) = explain::conclude(&analysis.anomalies, found);

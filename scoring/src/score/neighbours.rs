@@ -41,9 +41,9 @@ pub(super) struct Neighbours {
     eventful: Vec<u32>,
     /// Longest time that the traffic of all connections together explains.
     wire: Nanos,
-    /// Longest time that the hosts may take for what one connection has outstanding.
+    /// Longest time that the hosts may take for the outstanding requests of one connection.
     hosts: Nanos,
-    /// The ACK timer is longer than what the traffic makes an acknowledgement wait.
+    /// The ACK timer is longer than the traffic makes an acknowledgement wait.
     timer_fits: bool,
     /// Receiver of the data of the innocent connections.
     receiver: Side,

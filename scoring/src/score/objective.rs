@@ -13,7 +13,7 @@ pub enum Objective {
     Timeouts,
     /// Rules of go-back-N and of the reliable connection that were broken.
     Fsm,
-    /// Counters that do not say what the trace shows.
+    /// Counters that differ from the trace.
     Counters,
     /// Congestion notification that does not fit the marks.
     Cnp,

@@ -1,4 +1,5 @@
-//! Phases of fast retransmissions, net of what may have waited in queues, and which of them are slow.
+//! Phases of fast retransmissions, net of the time that may have passed in queues, and the slow ones among
+//! them.
 
 use corpus::TestConfig;
 use dumper::timers::ack_timeout;
@@ -185,9 +186,10 @@ impl Phase {
     }
 }
 
-/// Takes off what may have waited: the packet that starts a phase behind others on the slowest link to its receiver,
-/// the one that ends it behind what its sender was sending without a break. While its host leaves unanswered what it
-/// answers at once on another connection, it is not the NACK that is slow.
+/// Subtracts the time that may have passed in queues: of the packet that starts a phase behind others on the
+/// slowest link to its receiver, of the one that ends it behind packets that its sender was sending without a
+/// break. While its host leaves a packet of another connection unanswered that it usually answers at once,
+/// the NACK is not at fault.
 ///
 /// A phase that ends right behind a NAK of the same connection, or with a NAK right behind a Read response, may have
 /// been over before: what a responder answers it answers in order, and what comes first has a phase of its own.

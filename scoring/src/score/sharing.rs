@@ -26,7 +26,7 @@ pub(super) struct Sharing<'a> {
 struct Withheld {
     class: u8,
     strict: bool,
-    /// Time from one of its packets to the next, in picoseconds, and what one takes.
+    /// Time from one of its packets to the next, in picoseconds, and the time that one takes.
     gap: u64,
     usual: u64,
     /// Part of the link that its weight guarantees, in percent.
@@ -89,7 +89,7 @@ impl<'a> Sharing<'a> {
         self.classes().map(share).fold(1.0, f64::max)
     }
 
-    /// The anomalies, one for each class that does not get what others leave.
+    /// The anomalies, one for each class that does not get the bandwidth that others leave.
     pub(super) fn anomalies(&self, trace: &Trace, reference: &Baseline) -> Vec<Anomaly> {
         let withheld = self.classes().filter_map(|(side, class, gaps)| {
             let (ets, _) = self.hosts[side.index()].as_ref()?;

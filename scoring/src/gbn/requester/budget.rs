@@ -1,4 +1,5 @@
-//! Retry budgets: what a requester spends between two moments of progress, as far as the switch can tell.
+//! Retry budgets: retries that a requester spends between two moments of progress, as far as the switch can
+//! tell.
 
 use dumper::Nanos;
 

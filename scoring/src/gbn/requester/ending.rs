@@ -44,8 +44,8 @@ impl Requester {
         // Losses behind the switch cause implied NAKs that the trace does not show.
         let all_heard = ledger.requester_discards == Some(0);
         let [retries, rnr_retries] = self.budget.spent_at_most(self.last_sent);
-        // Where responses beyond a gap go on coming, the timer may expire among them: the next one then is an implied NAK once
-        // more, which may end the QP before what the expiry asks for is sent.
+        // While responses beyond a gap continue to come, the timer may expire among them: the next one then
+        // is an implied NAK once more, which may end the QP before the expiry's retransmission is sent.
         let retries = retries + u32::from(self.gap.is_some_and(|gap| gap.pending > 1));
         let (rule, what) = match (status, ledger.known.retries, ledger.known.rnr_retries) {
             // A timer too short to be seen may have expired any number of times.

@@ -69,7 +69,8 @@ pub(super) struct Requester {
     /// Where the next new request stands.
     place: Place,
     unheeded: Option<Unheeded>,
-    /// One past the highest PSN that an acknowledgement named. Before what a capture holds, more may have been sent.
+    /// One past the highest PSN that an acknowledgement named. Before the packets of a capture, more may have
+    /// been sent.
     told: Psn,
     /// The timer is so short that its expiries cannot be distinguished from answers.
     hidden_expiries: bool,
@@ -78,7 +79,8 @@ pub(super) struct Requester {
     last_covered: Nanos,
     /// End of an RNR wait: the timer does not run during it.
     rnr_resumed: Nanos,
-    /// Progress before which the timer may have expired: what is to be repeated then may have shrunk before it is sent.
+    /// Progress before which the timer may have expired: the packets to repeat then may have become fewer
+    /// before they are sent.
     expired_unseen: Option<Nanos>,
 }
 
@@ -204,7 +206,7 @@ impl Requester {
         Some(ignored)
     }
 
-    /// It repeats something from before what is followed here.
+    /// It repeats a packet from before the tracked ones.
     pub(super) fn repeats_earlier(&mut self, packet: &Packet) {
         self.cursor = packet.end();
         self.last_sent = packet.time;
@@ -266,7 +268,7 @@ impl Requester {
         if !packet.psn.is_before(self.told) {
             self.told = packet.psn.add(1);
         }
-        // Nothing beyond what was sent can be acknowledged; the responder's machine has seen to that.
+        // No packet beyond the sent ones can be acknowledged; the responder's machine has seen to that.
         if packet.psn.since(self.window.next()) >= 0 {
             return false;
         }
@@ -367,7 +369,8 @@ impl Requester {
             Some(missing) => {
                 self.moved_to(missing, packet.time, ledger);
                 let news = Cause::heard(&mut self.gap, missing, packet);
-                // What is not beyond the last one belongs to another stream, and is another implied NAK.
+                // A response that is not beyond the last one belongs to another stream, and is another
+                // implied NAK.
                 if news || !packet.psn.is_after(self.beyond_gap) {
                     self.budget.may_spend();
                 }
@@ -387,7 +390,8 @@ impl Requester {
         }
         let mut paid_before = self.is_pending(now);
         if matches!(ledger.known.timeout, Some(Timeout::Enabled(_))) && self.timer_is_due(now, ledger) {
-            // It may have expired before this arrives, and what it would have repeated is acknowledged.
+            // It may have expired before this arrives, and the packets that it would have repeated are
+            // acknowledged.
             ledger.counts.possible_timeouts += 1;
             self.budget.may_spend();
             self.expired_unseen.get_or_insert(now);

@@ -1,4 +1,4 @@
-//! Going back: what made the requester repeat from an earlier PSN, and whether it may.
+//! Retransmissions from an earlier PSN: their cause, and the rules that they must keep.
 
 use std::collections::VecDeque;
 

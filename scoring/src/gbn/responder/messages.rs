@@ -53,7 +53,8 @@ impl Messages {
         upto.checked_sub(1).map_or(self.before, |at| self.ends[at].1)
     }
 
-    /// Compares an MSN with the messages completed by `psn`; what was expected and said, where they differ.
+    /// Compares an MSN with the messages completed by `psn`; returns the expected and the sent MSN, where
+    /// they differ.
     pub(super) fn check(&mut self, psn: Psn, said: u32) -> Option<(u32, u32)> {
         if self.unknown_before.is_some_and(|end| psn.add(1).is_before(end)) {
             return None;
@@ -76,8 +77,8 @@ impl Messages {
         Some((expected, said))
     }
 
-    /// Compares the MSN of a response; what it says, where that cannot be. The message that it answers counts, at the
-    /// latest with its last packet, and every message taken since may.
+    /// Compares the MSN of a response; returns it, where it cannot be right. The message that it answers
+    /// counts, at the latest with its last packet, and every message taken since may.
     pub(super) fn check_response(&mut self, psn: Psn, ends: bool, said: u32) -> Option<u32> {
         let offset = self.offset.filter(|_| self.unknown_before.is_none())?;
         let least = self.by(if ends { psn } else { psn.sub(1) });

@@ -1,4 +1,4 @@
-//! The responder's machine: what it acknowledges, judged against what was delivered.
+//! The responder's machine: its acknowledgements, judged against the delivered packets.
 
 mod messages;
 mod owed;
@@ -31,7 +31,8 @@ struct Gap {
     /// True if the responder must send a NAK: not behind a request that was, or may have been, refused with
     /// an RNR NAK.
     owed: bool,
-    /// No NAK or RNR NAK was outstanding: what it asks for may have been lost behind the switch when it was repeated.
+    /// No NAK or RNR NAK was outstanding: the packet that it requests may have been lost behind the switch
+    /// when it was repeated.
     first: bool,
 }
 
@@ -92,8 +93,8 @@ pub(super) struct Responder {
     uncertain: Option<(Psn, Psn)>,
     /// There were such PSNs: from then on it is unknown which packets are duplicates to the responder.
     was_uncertain: bool,
-    /// Duplicates of what is not acknowledged, or since the last answer: should the responder refuse something,
-    /// they may have been none.
+    /// Duplicates of unacknowledged packets, or since the last answer: should the responder refuse something,
+    /// they may not have been duplicates.
     unsettled: u64,
     /// PSN that may have been NAKed before the first packet of the trace.
     unsure: Option<Psn>,
@@ -151,7 +152,7 @@ impl Responder {
         if ahead == 0 {
             self.expected = packet.end();
             if let Some((_, to)) = &mut self.uncertain {
-                // It takes this only if it has taken what is before.
+                // It takes this only if it has taken the packets before it.
                 *to = packet.end();
             }
             // While it is unknown if it takes anything, no answer is due.
@@ -215,8 +216,8 @@ impl Responder {
             self.repeated = Some((from, to));
         }
         self.step(Event::TakeDuplicate, packet, ledger, String::new);
-        // Only what it has acknowledged, or answered, is certainly a duplicate to the responder; the rest may have been lost
-        // behind the switch.
+        // Only a packet that it has acknowledged, or answered, is certainly a duplicate to the responder; the
+        // rest may have been lost behind the switch.
         let is_duplicate = !packet.end().is_after(self.acknowledged);
         if !is_duplicate || self.state == State::Failed {
             return;
@@ -251,8 +252,8 @@ impl Responder {
     }
 
     /// An ACK or NAK enters the switch. `passed` is the first PSN of a Read or atomic that it leaves
-    /// unanswered. Returns what caused a sequence NAK, and whether the responder says that it has not taken
-    /// what was delivered.
+    /// unanswered. Returns the cause of a sequence NAK, and true if the responder has not taken delivered
+    /// packets, as its answer shows.
     #[inline]
     pub(super) fn acknowledges(
         &mut self,
@@ -283,7 +284,7 @@ impl Responder {
             }
             Answer::Fatal => {
                 self.asked = None;
-                // What came after the request that it refuses it did not look at.
+                // It did not look at the packets after the request that it refuses.
                 self.unsettled = ledger.counts.duplicate_requests;
                 self.doubt_duplicates(ledger);
                 self.step(Event::Fatal, packet, ledger, String::new);
@@ -360,7 +361,7 @@ impl Responder {
         self.disowned = None;
         self.messages.learn_anew(end);
         if matches!(self.state, State::GapOpen | State::GapNaked) {
-            // No event of the table: what was thought of its state was wrong.
+            // No event of the table: the assumed state was wrong.
             self.state = State::InOrder;
         }
     }
@@ -430,8 +431,8 @@ impl Responder {
             self.disowned = Some(self.expected);
             self.rewind(psn);
         }
-        // A NAK of what it cannot miss leaves the one that it may have sent as it is. It was the answer to what came
-        // out of order, though, and was judged.
+        // A NAK of a PSN that it cannot miss leaves the one that it may have sent as it is. It was the answer
+        // to packets out of order, though, and was judged.
         if !matches!(event, Event::NakAhead | Event::NakAcknowledged) {
             self.naked = Some((psn, packet.sequence));
         } else if let Some(gap) = &mut self.gap {
@@ -478,8 +479,8 @@ impl Responder {
         }
     }
 
-    /// The responder says that it expects `psn`: what was delivered from there on did not count, unless it was
-    /// delivered again since and taken, before this could be said.
+    /// The responder expects `psn`, as its answer shows: packets delivered from there on did not count,
+    /// unless they were delivered again since and taken, before the answer.
     fn rewind(&mut self, psn: Psn) {
         let repeated = self.repeated.is_some_and(|(from, to)| !from.is_after(psn) && to.is_after(psn));
         self.asked = self.asked.filter(|asked| asked.psn.is_before(psn));

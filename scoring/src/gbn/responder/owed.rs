@@ -53,7 +53,8 @@ impl Responder {
         let unacknowledged =
             |asked: &OwedAck| !asked.psn.is_before(self.acknowledged) && !packet.psn.is_after(asked.psn);
         let Some(asked) = self.asked.filter(unacknowledged) else { return };
-        // It, or what came before it, may have been lost behind the switch, unless the host counts that nothing was.
+        // It, or a packet before it, may have been lost behind the switch, unless the host counts no
+        // discards.
         let clear = ledger.responder_discards == Some(0)
             && !matches!(self.state, State::Failed | State::NotReady)
             && self.uncertain.is_none()
