@@ -71,8 +71,9 @@ const fn mirrored_class(entered: u8, event: Event) -> u8 {
     }
 }
 
-/// The traffic class that a packet entered with, from that of its mirrored copy: one that the injector marked was sent as
-/// ECT(0), as RoCEv2 senders do. A copy with the mark does not tell it from ECT(1), so that one without is read likewise.
+/// The traffic class that a packet entered with, from that of its mirrored copy: one that the injector marked
+/// was sent as ECT(0), as RoCEv2 senders do. A copy with the mark does not tell it from ECT(1), so that one
+/// without is read likewise.
 #[inline]
 pub const fn entered_class(mirrored: u8, event: Event) -> u8 {
     match event {

@@ -79,8 +79,8 @@ pub struct WrongTestbed {
 }
 
 impl Testbeds {
-    /// Testbeds for the requester's and the responder's NIC, which tests call so. Profiles that a test names besides are
-    /// looked for relative to a folder.
+    /// Testbeds for the requester's and the responder's NIC, which tests call so. Profiles that a test names
+    /// besides are looked for relative to a folder.
     ///
     /// # Errors
     /// A NIC does not belong to the testbed.

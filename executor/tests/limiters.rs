@@ -1,5 +1,5 @@
-//! CNP limiters of simulated NICs, inferred from what passes the switch: what is said of them is true, and where every packet
-//! is marked it is exact.
+//! CNP limiters of simulated NICs, inferred from what passes the switch: what is said of them is true, and
+//! where every packet is marked it is exact.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 

@@ -62,8 +62,8 @@ impl Judged {
 
 /// Keeps the summaries of reference runs, so that each is run once.
 pub trait Baselines: Sync {
-    /// The summary with a key: the kept one, or the one that `run` makes, which is kept from then on. None of a run that
-    /// cannot be judged.
+    /// The summary with a key: the kept one, or the one that `run` makes, which is kept from then on. None of
+    /// a run that cannot be judged.
     ///
     /// # Errors
     /// Those of `run`, and of the store.

@@ -104,8 +104,9 @@ pub fn shows(
     Ok((true, larger.runs.into()))
 }
 
-/// The probability that values are as much larger than others by chance alone as these are: the exact one-sided test of Mann
-/// and Whitney, over all ways to divide the values. 1 where there is nothing to compare or too much.
+/// The probability that values are as much larger than others by chance alone as these are: the exact
+/// one-sided test of Mann and Whitney, over all ways to divide the values. 1 where there is nothing to
+/// compare or too much.
 #[must_use]
 pub fn chance(larger: &[u64], smaller: &[u64]) -> f64 {
     let (n, m) = (larger.len(), smaller.len());

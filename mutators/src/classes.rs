@@ -1,5 +1,5 @@
-//! Traffic classes of connections, and how classes share a link (ETS). Both hosts of a test have the same: which of them
-//! sends the data, the verbs decide.
+//! Traffic classes of connections, and how classes share a link (ETS). Both hosts of a test have the same:
+//! which of them sends the data, the verbs decide.
 
 use corpus::config::fields;
 use corpus::{Ets, Role, TestConfig, TrafficClass};

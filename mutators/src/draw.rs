@@ -122,8 +122,8 @@ pub(crate) fn add_event(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8R
     in_rounds(space, test, &event, rng);
 }
 
-/// Adds an event on data again for the rounds of transmission after its own: as many as the space draws and has room for.
-/// Losses end a QP only where every round of a packet is lost.
+/// Adds an event on data again for the rounds of transmission after its own: as many as the space draws and
+/// has room for. Losses end a QP only where every round of a packet is lost.
 pub(crate) fn in_rounds(space: &Space, test: &mut TestConfig, event: &Event, rng: &mut ChaCha8Rng) {
     let Target::Data { psn, iter } = event.target else { return };
     let rounds = space[Axis::Rounds].draw(rng) as u32;

@@ -1,9 +1,9 @@
 //! Packets that the injector rewrote: rules of a test that they excuse, and rules that nothing excuses.
 //!
-//! The receiver of a rewritten packet has seen another one than the trace shows, and its ICRC was right. It may drop it,
-//! NAK it or end the QP (IBA vol. 1, 9.7.4 and 9.9), so later packets on the connection are not held to the
-//! rules of its packets. It must not crash, hang, or report success for data that is not there, unless the
-//! rewritten packets were a valid lie.
+//! The receiver of a rewritten packet has seen another one than the trace shows, and its ICRC was right. It
+//! may drop it, NAK it or end the QP (IBA vol. 1, 9.7.4 and 9.9), so later packets on the connection are not
+//! held to the rules of its packets. It must not crash, hang, or report success for data that is not there,
+//! unless the rewritten packets were a valid lie.
 
 use corpus::{Action, ConnectionSet, ControlPacket, Event, HeaderField, SetField, Target, TestConfig, Verb};
 

@@ -5,8 +5,8 @@ use std::process::Command;
 use crate::campaign::same;
 use crate::run::{folder, in_folder};
 
-/// Runs the campaign on a disk too small for it, and goes on with it when the disk has grown. The exit codes and what was
-/// said are left in files, and so is the campaign.
+/// Runs the campaign on a disk too small for it, and goes on with it when the disk has grown. The exit codes
+/// and what was said are left in files, and so is the campaign.
 const SCRIPT: &str = r#"
 mount -t tmpfs -o size=11m tmpfs disk || exit 99
 "$@" --out disk/c 2>full.txt; echo $? >full.code

@@ -1,5 +1,5 @@
-//! A folder for one campaign, and what runs for it: every process of a testbed has the folder of its sockets on its command
-//! line, and that is below this one.
+//! A folder for one campaign, and what runs for it: every process of a testbed has the folder of its sockets
+//! on its command line, and that is below this one.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,8 +16,9 @@ use super::run::{Ran, command, ran};
 /// The campaign's folder.
 const CAMPAIGN: &str = "c";
 
-/// `general` with short tests, which end in time on a busy machine too, and so that kills hit all that is done between two
-/// of them. It looks for what rdma_rxe is known for (docs/findings-rxe.md), as minimising takes most of the time.
+/// `general` with short tests, which end in time on a busy machine too, and so that kills hit all that is
+/// done between two of them. It looks for what rdma_rxe is known for (docs/findings-rxe.md), as minimising
+/// takes most of the time.
 pub(crate) const SHORT: &str = "./short.toml";
 
 /// The same that looks only for what a kill must not be taken for.

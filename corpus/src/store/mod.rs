@@ -1,4 +1,5 @@
-//! The persistent corpus of a campaign, on sled: evaluations, which of them are kept, findings, and how far the search is.
+//! The persistent corpus of a campaign, on sled: evaluations, which of them are kept, findings, and how far
+//! the search is.
 //!
 //! Everything of one campaign is in one folder, which one process may have open.
 

@@ -20,8 +20,8 @@ const DISK_SIZE: u64 = 24 << 20;
 /// Space that is freed when the disk is full.
 const BALLAST: usize = 12 << 20;
 
-/// Runs the test of this name again, on a disk of [`DISK_SIZE`]. Whatever it says on stderr is an error: a thread of sled that
-/// panics does not fail a test.
+/// Runs the test of this name again, on a disk of [`DISK_SIZE`]. Whatever it says on stderr is an error: a
+/// thread of sled that panics does not fail a test.
 fn on_a_small_disk(test: &str) -> bool {
     if std::env::var_os(DISK).is_some() {
         return true;

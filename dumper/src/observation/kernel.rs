@@ -1,5 +1,5 @@
-//! The kernel's reports of its troubles, and those of the host's other parts, read from lines of its log. The log is that of whatever host is under test: every
-//! line is taken for hostile.
+//! The kernel's reports of its troubles, and those of the host's other parts, read from lines of its log. The
+//! log is that of whatever host is under test: every line is taken for hostile.
 
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +107,8 @@ impl Trouble {
         self.place.iter().chain(self.trace.iter().filter(|frame| frame.certain))
     }
 
-    /// The function that it is about: the first of [`Self::calls`] that neither reports trouble nor waits, or else the first.
+    /// The function that it is about: the first of [`Self::calls`] that neither reports trouble nor waits, or
+    /// else the first.
     #[must_use]
     pub fn function(&self) -> Option<&str> {
         let own = self.calls().find(|frame| !reports_or_waits(&frame.function));

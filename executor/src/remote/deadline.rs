@@ -57,8 +57,8 @@ fn not_ready(traffic: &Traffic) -> Duration {
     wait.saturating_mul(u32::try_from(waits).unwrap_or(u32::MAX))
 }
 
-/// Packets of one connection, of the one with most, that the injector does more to than to mark them. Timers of different
-/// connections run side by side.
+/// Packets of one connection, of the one with most, that the injector does more to than to mark them. Timers
+/// of different connections run side by side.
 fn losses(tables: &Tables) -> u64 {
     let mut losses: BTreeMap<u32, u64> = BTreeMap::new();
     for Entry { key, actions } in tables.entries() {

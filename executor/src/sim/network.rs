@@ -197,8 +197,8 @@ impl Network {
         }
     }
 
-    /// Held packets leave right behind the one that lets them go, each a nanosecond after the one before: their order is to
-    /// be seen in the trace, also among the packets that enter meanwhile.
+    /// Held packets leave right behind the one that lets them go, each a nanosecond after the one before:
+    /// their order is to be seen in the trace, also among the packets that enter meanwhile.
     fn release_overtaken(&mut self, now: Nanos) {
         let tickets: Vec<Ticket> = self.pipeline.take_released().collect();
         for ticket in tickets {

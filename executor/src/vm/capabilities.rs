@@ -19,9 +19,9 @@ const TIMEOUTS: std::ops::RangeInclusive<u8> = 14..=18;
 /// Longest that a packet is held, for the same reason.
 const MAX_DELAY_NS: u64 = 100_000_000;
 
-/// Tests that run in some tenths of a second, so that a campaign gets through several of them each second: a QP takes each
-/// host about 1 ms to make, connect and destroy, 2 MB of messages a quarter of a second to send, and a loss at the end of
-/// a message the shortest timer.
+/// Tests that run in some tenths of a second, so that a campaign gets through several of them each second: a
+/// QP takes each host about 1 ms to make, connect and destroy, 2 MB of messages a quarter of a second to
+/// send, and a loss at the end of a message the shortest timer.
 const QUICK: Quick = Quick { max_connections: 16, max_bytes: 2 << 20, timeouts: 14..=14 };
 
 /// Capabilities of the VM testbed.

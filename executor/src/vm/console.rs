@@ -80,7 +80,8 @@ impl Console {
             .fold(String::new(), |text, line| text + line + "\n")
     }
 
-    /// Waits for a line after a mark that `wanted` finds something in; nothing if none came in time, or the console ended.
+    /// Waits for a line after a mark that `wanted` finds something in; nothing if none came in time, or the
+    /// console ended.
     pub fn wait_for<T>(&self, mark: u64, limit: Duration, wanted: impl Fn(&str) -> Option<T>) -> Option<T> {
         let found = |log: &Log| {
             let new = usize::try_from(log.read.saturating_sub(mark)).unwrap_or(usize::MAX);

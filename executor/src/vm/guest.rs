@@ -62,8 +62,9 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Starts the guest of a host (1: the requester's, 2: the responder's) and waits until its agent answers. It goes on
-    /// from a snapshot if there is one that fits and works; else it boots, and leaves a snapshot for the next.
+    /// Starts the guest of a host (1: the requester's, 2: the responder's) and waits until its agent answers.
+    /// It goes on from a snapshot if there is one that fits and works; else it boots, and leaves a snapshot
+    /// for the next.
     ///
     /// # Errors
     /// QEMU cannot be started, or the guest ends or does not answer in time; with the last lines of the

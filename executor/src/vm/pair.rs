@@ -48,8 +48,8 @@ pub fn sockets(folder: &Path, host: u8, wiring: Wiring) -> Sockets {
 }
 
 impl Pair {
-    /// Starts both guests, at the same time, with their sockets in the folder; the images are those of the requester and
-    /// of the responder.
+    /// Starts both guests, at the same time, with their sockets in the folder; the images are those of the
+    /// requester and of the responder.
     ///
     /// # Errors
     /// The first guest that fails; the other one is ended.

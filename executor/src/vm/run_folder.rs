@@ -121,8 +121,8 @@ impl RunFolder {
     }
 }
 
-/// Ends every process that has made its folder stoppable, and with it its guests; their numbers. One that does not end in
-/// time is killed, which its guests do not survive either.
+/// Ends every process that has made its folder stoppable, and with it its guests; their numbers. One that
+/// does not end in time is killed, which its guests do not survive either.
 ///
 /// # Errors
 /// See [`RunFolder::make`].

@@ -19,8 +19,8 @@ use super::{Cache, Guest, Kernel, RunFolder, VmError};
 use crate::agent::{AgentClient, Timeouts};
 use crate::remote::{Failed, Patience, Remote, RemoteError, log_of};
 
-/// A QP of rdma_rxe that retries for ever (docs/findings-rxe.md) takes all of it. Linux's timers expire when they should; that
-/// an emulated host stands still for a while is in the base.
+/// A QP of rdma_rxe that retries for ever (docs/findings-rxe.md) takes all of it. Linux's timers expire when
+/// they should; that an emulated host stands still for a while is in the base.
 const PATIENCE: Patience = Patience { base: Duration::from_millis(1_500), latest: 1 };
 
 /// Time after the loss of a host for which its kernel may still be reporting the cause.

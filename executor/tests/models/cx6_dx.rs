@@ -10,8 +10,8 @@ const PACKETS: u32 = 1024;
 const APART: &str = "requester.traffic-class = [0, 1]\nrequester.ets = { weights = [50, 50] }";
 const TOGETHER: &str = "requester.traffic-class = 0\nrequester.ets = { weights = [100] }";
 
-/// Goodputs of two QPs in Gb/s, up to when the second one has sent everything, with one of 50 packets of the first one marked
-/// or none.
+/// Goodputs of two QPs in Gb/s, up to when the second one has sent everything, with one of 50 packets of the
+/// first one marked or none.
 fn goodputs(nic: &str, classes: &str, marks: bool) -> [f64; 2] {
     let event = if marks { "[[event]]\nqpn = 1\npsn = 50\nevery = 50\ntype = \"ecn\"\n" } else { "" };
     let observation = run(&config(

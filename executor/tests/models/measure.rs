@@ -40,8 +40,8 @@ pub(crate) fn signatures(config: &TestConfig) -> Vec<String> {
     findings(config).iter().map(Anomaly::signature).collect()
 }
 
-/// Data packets of the requester, or of the responder of Reads: connection from 1, relative PSN, time in µs from the first
-/// packet of the test.
+/// Data packets of the requester, or of the responder of Reads: connection from 1, relative PSN, time in µs
+/// from the first packet of the test.
 pub(crate) fn data(observation: &Observation) -> Vec<(u32, u32, f64)> {
     let records = observation.trace.records();
     let start = records[0].time;

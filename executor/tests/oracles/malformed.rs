@@ -1,5 +1,5 @@
-//! Packets with rewritten headers (IBA vol. 1, 9.6, 9.7.4, 9.9): a conforming receiver drops them, NAKs them or ends the QP,
-//! and nothing of that is an anomaly.
+//! Packets with rewritten headers (IBA vol. 1, 9.6, 9.7.4, 9.9): a conforming receiver drops them, NAKs them
+//! or ends the QP, and nothing of that is an anomaly.
 
 use corpus::{HeaderField, TestConfig};
 use dumper::observation::CompletionStatus::{

@@ -80,7 +80,8 @@ fn classes_that_are_held_back_together_are_found() {
     }
 }
 
-/// The published experiment: two classes of equal weight, one of 50 packets of the first QP marked, so that it slows down.
+/// The published experiment: two classes of equal weight, one of 50 packets of the first QP marked, so that
+/// it slows down.
 #[test]
 fn a_class_that_cannot_use_what_dcqcn_leaves_is_found() {
     let marks = "[[event]]\nqpn = 1\npsn = 50\nevery = 50\ntype = \"ecn\"\n";
@@ -175,8 +176,8 @@ fn conforming_nics_keep_nothing_back() {
     }
 }
 
-/// A Read response that is lost is repeated behind the rest of the first one, which takes as long as its class is held back;
-/// a responder that is slow besides is found.
+/// A Read response that is lost is repeated behind the rest of the first one, which takes as long as its
+/// class is held back; a responder that is slow besides is found.
 #[test]
 fn a_class_that_is_held_back_is_no_slow_retransmission() {
     let config = test(

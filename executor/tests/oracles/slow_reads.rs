@@ -1,5 +1,5 @@
-//! Slow Reads: a requester that takes 83 ms to ask for one again, longer than its ACK timer, a responder that takes long to
-//! answer one again. What that makes of other rules.
+//! Slow Reads: a requester that takes 83 ms to ask for one again, longer than its ACK timer, a responder that
+//! takes long to answer one again. What that makes of other rules.
 
 use std::path::Path;
 
@@ -34,8 +34,8 @@ fn an_expiry_among_responses_beyond_a_gap_may_spend_two_retries() {
     assert!(found.is_empty(), "{found:?}");
 }
 
-/// A responder that takes 300 µs to answer a Read that is asked for again: a NAK for what came behind that waits for the
-/// answer, and says nothing of how long NAKs take.
+/// A responder that takes 300 µs to answer a Read that is asked for again: a NAK for what came behind that
+/// waits for the answer, and says nothing of how long NAKs take.
 #[test]
 fn a_nak_waits_for_the_answer_of_a_read_that_came_late() {
     let slow = nic("[retransmission.nack-reaction-ns]\nread = 300_000\n");

@@ -12,7 +12,8 @@ const WRITES: &str =
 const READS: &str =
     "rdma-verb = \"read\"\nnum-msgs-per-qp = 2\nmessage-size = 4096\nmax-retransmit-retry = 1";
 
-/// An AETH that acknowledges, with credits that mean nothing; one that says that a PSN is missing (IBA vol. 1, 9.7.5.2).
+/// An AETH that acknowledges, with credits that mean nothing; one that says that a PSN is missing (IBA vol.
+/// 1, 9.7.5.2).
 const ACK: u64 = 0x1f;
 const NAK: u64 = 0x60;
 

@@ -1,5 +1,5 @@
-//! Somebody between a guest and the switch, who forges packets of the guest: to the switch and to the other host it is the
-//! guest that sends them.
+//! Somebody between a guest and the switch, who forges packets of the guest: to the switch and to the other
+//! host it is the guest that sends them.
 
 use std::fs;
 use std::os::unix::net::UnixDatagram;
@@ -42,8 +42,8 @@ pub(crate) struct Forger {
 }
 
 impl Forger {
-    /// Gets between the guest of a host and the switch of the only pair that this process runs. QEMU looks its peer up by
-    /// path for each frame.
+    /// Gets between the guest of a host and the switch of the only pair that this process runs. QEMU looks
+    /// its peer up by path for each frame.
     pub(crate) fn between(role: Role, forgery: Forgery) -> Self {
         let ours = run_folder::found().unwrap().into_iter().filter(|found| found.owner == std::process::id());
         let folder = ours.map(|found| found.path).find(|path| switch_socket(path, 1).exists()).unwrap();

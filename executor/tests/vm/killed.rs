@@ -29,8 +29,8 @@ fn children(program: &str) -> Vec<Pid> {
     pids.filter(is_it).map(Pid::from_raw).collect()
 }
 
-/// Does something to the first such process while a long test runs, which comes to its end all the same; the processes of
-/// the testbed are others then, and as many.
+/// Does something to the first such process while a long test runs, which comes to its end all the same; the
+/// processes of the testbed are others then, and as many.
 fn survives(program: &'static str, blow: fn(Pid)) {
     // Started by the first test of the suite.
     run("num-msgs-per-qp = 1", "").whole();

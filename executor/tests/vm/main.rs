@@ -1,5 +1,5 @@
-//! Tests on a real RDMA stack: `rdma_rxe` in two guests. They need QEMU and built images (docs/vm-testbed.md), and so run
-//! only with the feature `vm`.
+//! Tests on a real RDMA stack: `rdma_rxe` in two guests. They need QEMU and built images
+//! (docs/vm-testbed.md), and so run only with the feature `vm`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 

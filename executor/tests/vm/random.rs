@@ -1,5 +1,5 @@
-//! Random tests without events, of all that the shipped target `general` has: a real stack, left in peace, breaks no rule but
-//! those of docs/findings-rxe.md.
+//! Random tests without events, of all that the shipped target `general` has: a real stack, left in peace,
+//! breaks no rule but those of docs/findings-rxe.md.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -45,7 +45,8 @@ impl Guests {
     }
 }
 
-/// A finding shows in so many of so many runs, as campaigns confirm it: hosts on a busy machine stand still now and then.
+/// A finding shows in so many of so many runs, as campaigns confirm it: hosts on a busy machine stand still
+/// now and then.
 const SHOWN_BY: usize = 3;
 const RUNS: usize = 5;
 

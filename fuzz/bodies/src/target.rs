@@ -12,7 +12,8 @@ const VOCABULARY: Vocabulary<'_> =
 /// Tests drawn and mutated from a space.
 const TESTS: u64 = 4;
 
-/// Reads a target of a campaign; what is accepted survives its canonical form, and its tests and their mutants are valid.
+/// Reads a target of a campaign; what is accepted survives its canonical form, and its tests and their
+/// mutants are valid.
 ///
 /// # Panics
 /// When one of them is not.

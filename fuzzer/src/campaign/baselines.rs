@@ -62,8 +62,8 @@ pub struct InMemory {
 }
 
 impl InMemory {
-    /// For the tests of a testbed: where it does not do the same thing twice, a reference that could not be judged may be
-    /// judged the next time.
+    /// For the tests of a testbed: where it does not do the same thing twice, a reference that could not be
+    /// judged may be judged the next time.
     #[must_use]
     pub fn on(testbed: &dyn Testbed) -> Self {
         Self { tries_again: !testbed.capabilities().deterministic, ..Self::default() }

@@ -116,8 +116,8 @@ fn listed(signatures: &[String]) -> String {
     if signatures.is_empty() { "empty".into() } else { signatures.join(" ") }
 }
 
-/// Findings that a damaged corpus has lost and whose folders are whole. Those that the search has not come to yet it will
-/// find again, if the testbed does the same with the same test.
+/// Findings that a damaged corpus has lost and whose folders are whole. Those that the search has not come to
+/// yet it will find again, if the testbed does the same with the same test.
 pub(super) fn take_back_findings(
     path: &Path,
     store: &Store,

@@ -63,7 +63,8 @@ pub(super) struct Args {
     /// Strategy that chooses tests: genetic or random [default: genetic].
     #[arg(long, value_name = "STRATEGY")]
     strategy: Option<Strategy>,
-    /// Tests that run at a time [default: one for each core; on the VM testbed, one pair of guests for every two cores].
+    /// Tests that run at a time [default: one for each core; on the VM testbed, one pair of guests for every
+    /// two cores].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// The campaign's folder, new or empty [default: campaign-TARGET-SEED].

@@ -27,8 +27,8 @@ A target is named by its name, or by the path of its file (with a `/`, or ending
 const SAMPLE: usize = 1_000;
 const SAMPLE_SEED: u64 = 1;
 
-/// Tests with at least so many percent of the packets that the cap allows are near it: where they are many, the space is
-/// larger than its cap, and most of it is out of reach.
+/// Tests with at least so many percent of the packets that the cap allows are near it: where they are many,
+/// the space is larger than its cap, and most of it is out of reach.
 const NEAR_CAP_PERCENT: u64 = 90;
 
 /// Arguments of `targets`.

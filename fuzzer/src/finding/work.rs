@@ -46,8 +46,8 @@ impl Answers {
 }
 
 /// Makes the reproducer of a finding smaller, which shows it so `often`, by at most `budget` runs, references included.
-/// Without a budget it goes on to the end, unless it `is_over` before. NICs that have changed places come back to those that
-/// the campaign gave them, if it shows there too.
+/// Without a budget it goes on to the end, unless it `is_over` before. NICs that have changed places come
+/// back to those that the campaign gave them, if it shows there too.
 ///
 /// # Errors
 /// See [`WorkError`]. The reproducer is then the smallest test so far, and with the same answers another call goes on.
@@ -135,8 +135,8 @@ impl Reproduced {
         self.frequency.is_confirmed() && self.slowness.is_none_or(Slowness::is_sure)
     }
 
-    /// Returns true if its test may be kept: it confirms the finding and, where it replaces a `larger` test, shows it as
-    /// often as that one did. A reliable reproducer is worth more than a small one.
+    /// Returns true if its test may be kept: it confirms the finding and, where it replaces a `larger` test,
+    /// shows it as often as that one did. A reliable reproducer is worth more than a small one.
     #[must_use]
     pub fn may_be_kept(&self, larger: Option<Frequency>) -> bool {
         self.is_confirmed() && larger.is_none_or(|larger| self.frequency.is_no_rarer_than(larger))

@@ -45,8 +45,8 @@ pub struct Measurements {
 const LOSS_PACKETS: u32 = 20;
 /// Messages of 1 MB that show an interval of CNPs; where they are over before a second CNP, so many.
 const INTERVAL_MESSAGES: [u32; 2] = [10, 100];
-/// Short messages of each QP that show its scope, at least and at most, and for each µs of the interval: a message takes
-/// some 2 µs, and several intervals have to pass.
+/// Short messages of each QP that show its scope, at least and at most, and for each µs of the interval: a
+/// message takes some 2 µs, and several intervals have to pass.
 const SCOPE_MESSAGES: (u32, u32) = (500, 10_000);
 const SCOPE_MESSAGES_PER_US: f64 = 5.0;
 

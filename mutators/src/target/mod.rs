@@ -76,8 +76,8 @@ impl Target {
         load::from_text(file, text, vocabulary).map(|loaded| loaded.target)
     }
 
-    /// A random test of the space, between these hosts (their NICs and addresses; the space decides the rest). Valid, if
-    /// the hosts are.
+    /// A random test of the space, between these hosts (their NICs and addresses; the space decides the
+    /// rest). Valid, if the hosts are.
     pub fn random(&self, hosts: &[Host; 2], rng: &mut ChaCha8Rng) -> TestConfig {
         draw::test(&self.space, hosts, rng)
     }

@@ -76,8 +76,8 @@ fn place(field: HeaderField, layout: &Layout, frame: &[u8]) -> Option<Bits> {
     }
 }
 
-/// Cuts the packet behind so many bytes of payload; lengths of UDP and IP follow. The pad count stays, so that a receiver
-/// takes as many of these bytes for pad.
+/// Cuts the packet behind so many bytes of payload; lengths of UDP and IP follow. The pad count stays, so
+/// that a receiver takes as many of these bytes for pad.
 fn truncate(frame: &mut Vec<u8>, layout: &Layout, len: usize) {
     let (Some(payload), Some(icrc_at)) = (layout.payload(frame), layout.icrc_at(frame)) else { return };
     if payload.len() <= len {

@@ -16,8 +16,8 @@ const GROUP: u64 = 1 << 40;
 pub(super) struct Bridge(FxHashMap<Mac, Role>);
 
 impl Bridge {
-    /// Learns where the sender is, and says whether the frame goes to the other port: not if its receiver is known to be
-    /// where it came from. A runt without addresses goes.
+    /// Learns where the sender is, and says whether the frame goes to the other port: not if its receiver is
+    /// known to be where it came from. A runt without addresses goes.
     pub(super) fn crosses(&mut self, port: Role, frame: &[u8]) -> bool {
         let Ok(ethernet) = Ethernet::new_checked(frame) else { return true };
         let EthernetRepr { source, destination, .. } = EthernetRepr::parse(&ethernet);

@@ -146,8 +146,8 @@ impl Switch {
         self.losses = Default::default();
     }
 
-    /// Ends the capture and hands it out, again where it has ended; none if none has begun. RoCE packets pass from now on
-    /// as other frames do, and held ones still leave when it is their time.
+    /// Ends the capture and hands it out, again where it has ended; none if none has begun. RoCE packets pass
+    /// from now on as other frames do, and held ones still leave when it is their time.
     pub fn end(&mut self) -> Option<Arc<Ended>> {
         if self.ended.is_none() {
             let (capture, held) = self.injector.as_mut()?.end();

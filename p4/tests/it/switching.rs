@@ -100,8 +100,8 @@ fn every_action_is_done_to_the_packets_that_a_test_names() {
     assert_eq!((captured.held, captured.not_captured, captured.losses.len()), (0, 0, 0));
 }
 
-/// Also where the clock stands still, a capture tells in which order packets leave: those that enter at a time, and behind them
-/// those that an event let go then.
+/// Also where the clock stands still, a capture tells in which order packets leave: those that enter at a
+/// time, and behind them those that an event let go then.
 #[test]
 fn captures_have_packets_in_the_order_in_which_they_leave() {
     let tables = tables_of(

@@ -8,8 +8,8 @@ use super::log::{HostLog, Mark};
 use crate::prompt::PromptAnswer;
 use crate::thresholds::{CNP_PATIENCE, RECEIVER_JITTER};
 
-/// The windows of all marks of which it is known by when a CNP must have come: a CNP never enters the switch before the mark
-/// has left it, and not after
+/// The windows of all marks of which it is known by when a CNP must have come: a CNP never enters the switch
+/// before the mark has left it, and not after
 ///
 /// - an answer to a packet that left later, as packets reach a host in order,
 /// - the longest queue that all before it can make, where the host sent something after that, and left no

@@ -75,8 +75,8 @@ impl AtWork {
         Self { lanes, hosts }
     }
 
-    /// A packet, by its index among the records: the one since which its host has been sending without a break, none where
-    /// it is of neither host.
+    /// A packet, by its index among the records: the one since which its host has been sending without a
+    /// break, none where it is of neither host.
     pub(super) fn sends(&mut self, at: usize, record: &Record) -> Option<usize> {
         let Lane { side, class, percent } = self.lanes[record.flow.index()];
         let work = &mut self.hosts[side?.index()];

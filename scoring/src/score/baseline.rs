@@ -20,8 +20,8 @@ pub struct Baseline {
     pub discards: [u64; 2],
     /// The most bytes that left the switch at once towards each of them.
     pub bursts: [u64; 2],
-    /// The usual time from one packet to the next of the requester and the responder, in picoseconds, while they have more
-    /// to send; 0 where there is too little to say.
+    /// The usual time from one packet to the next of the requester and the responder, in picoseconds, while
+    /// they have more to send; 0 where there is too little to say.
     pub spacing_ps: [u64; 2],
     /// Packets that passed the switch.
     pub packets: u64,

@@ -10,11 +10,11 @@ use crate::rules::Rule;
 
 use super::consequences::{CONSEQUENCES, Consequence, one_fault};
 
-/// One anomaly of each signature of the analyzers' and the oracles', in the order of their evidence, and the symptoms among
-/// them, each with its cause, by index.
+/// One anomaly of each signature of the analyzers' and the oracles', in the order of their evidence, and the
+/// symptoms among them, each with its cause, by index.
 ///
-/// Of each signature it is the earliest one that nothing explains, or else the earliest: a signature is explained if all
-/// that was kept of it is.
+/// Of each signature it is the earliest one that nothing explains, or else the earliest: a signature is
+/// explained if all that was kept of it is.
 pub(super) fn conclude(analyzers: &Anomalies, oracles: Vec<Anomaly>) -> (Vec<Anomaly>, Vec<(usize, usize)>) {
     if analyzers.is_empty() && oracles.is_empty() {
         return Default::default();
@@ -76,8 +76,8 @@ fn normalised(mut anomaly: Anomaly) -> Anomaly {
     anomaly
 }
 
-/// The broken rule that explains an anomaly: on the same connection, and not later than it unless it shows late. `first` has the first packet of
-/// each rule on each connection.
+/// The broken rule that explains an anomaly: on the same connection, and not later than it unless it shows
+/// late. `first` has the first packet of each rule on each connection.
 fn cause(symptom: &Anomaly, first: &BTreeMap<(Rule, Option<usize>), Option<u32>>) -> Option<Rule> {
     // An anomaly that took its time began with its earliest packet and shows with its latest.
     let shows = symptom.evidence.packets.iter().max();

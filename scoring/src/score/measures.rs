@@ -20,8 +20,8 @@ use crate::thresholds::Times;
 /// The value of every measure.
 pub(super) type Values = [f64; Measure::COUNT];
 
-/// The ACK timeout's exponent that takes the place of one that is disabled, in the measure of silence: the default of RDMA
-/// software, 67 ms.
+/// The ACK timeout's exponent that takes the place of one that is disabled, in the measure of silence: the
+/// default of RDMA software, 67 ms.
 const USUAL_TIMEOUT: u8 = 14;
 
 /// Measures a test, and collects the anomalies of the oracles.

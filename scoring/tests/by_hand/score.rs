@@ -149,8 +149,8 @@ const LOST: &str = "noisy-neighbor/responder/innocent-suffers/lost";
 
 #[test]
 fn innocent_connections_are_delayed() {
-    // Nine packets one after the other, 1 µs for the NIC and 19.2 ns for the link each, and what hosts take, once on the way
-    // and once for the message.
+    // Nine packets one after the other, 1 µs for the NIC and 19.2 ns for the link each, and what hosts take,
+    // once on the way and once for the message.
     let explained = 9_000 + 173 + 8 * MS;
     QUIET.gives(&[]);
     assert!(!QUIET.judged(&QUIET.usually()).0);

@@ -14,8 +14,8 @@ use crate::hand::{Hand, NAK, analysis, asks_for, host, rules, signatures};
 
 const MS: u64 = 1_000_000;
 
-/// A Write whose second packet is lost and not NAKed for 60 ms, while its responder answers another connection's Read with
-/// a packet every so many nanoseconds.
+/// A Write whose second packet is lost and not NAKed for 60 ms, while its responder answers another
+/// connection's Read with a packet every so many nanoseconds.
 fn not_naked_beside_a_read(apart: u64) -> Vec<&'static str> {
     let mut hand = Hand::new();
     let (there, back) = hand.connection();
@@ -135,16 +135,16 @@ fn reissued_for_two_naks(times: u32) -> Vec<&'static str> {
     rules(&hand.analyze())
 }
 
-/// The first NAK is acted on when its own response has come, the second is an implied NAK of the response that has not: what
-/// the requester has asked for since, that says nothing of (IBA vol. 1, 9.7.5.1).
+/// The first NAK is acted on when its own response has come, the second is an implied NAK of the response
+/// that has not: what the requester has asked for since, that says nothing of (IBA vol. 1, 9.7.5.1).
 #[test]
 fn a_nak_behind_a_read_replaces_none_that_is_not_acted_on() {
     assert_eq!(reissued_for_two_naks(2), [""; 0]);
     assert_eq!(reissued_for_two_naks(3), ["retransmission-without-cause"]);
 }
 
-/// A Write loses a packet, and 300 µs later its responder NAKs it; what it acknowledges on another connection at the same
-/// time it took at `other`.
+/// A Write loses a packet, and 300 µs later its responder NAKs it; what it acknowledges on another connection
+/// at the same time it took at `other`.
 fn naked_late_beside(other: u64) -> Vec<String> {
     let mut hand = Hand::new();
     let (there, back) = hand.connection();
@@ -198,8 +198,8 @@ fn a_receiver_that_answers_nobody_withholds_no_cnp() {
     assert_eq!(notified_late(2_000), ["cnp-withheld"]);
 }
 
-/// Two CNPs 2,200 ns apart, where the interval is 4 µs: the first one, on a link of 13 Gb/s, behind packets without a break
-/// that begin with one of so many bytes.
+/// Two CNPs 2,200 ns apart, where the interval is 4 µs: the first one, on a link of 13 Gb/s, behind packets
+/// without a break that begin with one of so many bytes.
 fn notified_behind(frame_len: u32) -> Vec<&'static str> {
     let mut hand = Hand::new();
     let (there, back) = hand.connection();

@@ -8,7 +8,8 @@ use super::pacing::Pacer;
 /// Traffic classes.
 const CLASSES: usize = 8;
 
-/// Bytes of an Ethernet frame besides the payload of its packet, at most: with it the smallest quantum is a full packet.
+/// Bytes of an Ethernet frame besides the payload of its packet, at most: with it the smallest quantum is a
+/// full packet.
 const LARGEST_HEADERS: u32 = 128;
 
 /// A class that has its part of the link.

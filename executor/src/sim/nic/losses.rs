@@ -45,8 +45,8 @@ impl Requester {
         self.recover(target, latency, cx);
     }
 
-    /// A response or acknowledgement, at an offset, beyond the next response of an unanswered Read: the Read is asked for
-    /// again from there, once for each missing response.
+    /// A response or acknowledgement, at an offset, beyond the next response of an unanswered Read: the Read
+    /// is asked for again from there, once for each missing response.
     pub(super) fn imply_nak(&mut self, offset: u32, cx: &mut Context<'_>) {
         self.recovery.thrown_away = self.recovery.thrown_away.max(offset + 1);
         if self.recovery.implied == Some(self.oldest) {

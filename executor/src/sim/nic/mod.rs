@@ -276,8 +276,8 @@ impl Nic {
         }
     }
 
-    /// The receive pipeline stands still while more losses are recovered through the slow path than it has contexts, and
-    /// while the packet in front waits for a context of path migration.
+    /// The receive pipeline stands still while more losses are recovered through the slow path than it has
+    /// contexts, and while the packet in front waits for a context of path migration.
     #[inline]
     fn note_stall(&mut self) {
         let contexts = self.profile.slow_path.contexts;

@@ -322,8 +322,9 @@ impl Requester {
         (self.at, self.reads_out, self.reads_posted) = (0, 0, 0);
     }
 
-    /// When the ACK timer is to be looked at. Who is held back in the middle of its requests waits for no ACK yet: the timer
-    /// starts with its next packet (IBA vol. 1, 9.7.6.1.3: it measures from a request that asks for an ACK).
+    /// When the ACK timer is to be looked at. Who is held back in the middle of its requests waits for no ACK
+    /// yet: the timer starts with its next packet (IBA vol. 1, 9.7.6.1.3: it measures from a request that
+    /// asks for an ACK).
     pub(super) fn on_timer(&mut self, cx: &mut Context<'_>) {
         let held = cx.slowed && self.is_ready(cx.attributes.max_rd_atomic) && self.sends_data_next();
         if self.recovery.timer_expired(cx) && !held {

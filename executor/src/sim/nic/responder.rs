@@ -182,8 +182,8 @@ impl Responder {
         if let Some(current) = &mut self.current {
             let left = current.room.checked_sub(payload.into());
             if left.is_none_or(|left| verb == Verb::Write && position.ends() && left > 0) {
-                // IBA vol. 1, 9.9.3: a Send longer than its Receive, or a Write that has not the length of its RETH, is an
-                // invalid request.
+                // IBA vol. 1, 9.9.3: a Send longer than its Receive, or a Write that has not the length of
+                // its RETH, is an invalid request.
                 return self.refuse_for_good(NakCode::InvalidRequest);
             }
             self.memory.write(current.message, current.address, packet.content, payload);

@@ -10,8 +10,8 @@ use crate::vm::tool::LDD;
 /// Paths of every shared library that a program needs, the dynamic linker among them. A guest has them at the same
 /// paths.
 ///
-/// The agent was built against this machine's C library, and the userland of the guests against that of Debian 12, which
-/// runs with any newer one too.
+/// The agent was built against this machine's C library, and the userland of the guests against that of
+/// Debian 12, which runs with any newer one too.
 pub(super) fn of(agent: &Path) -> Result<Vec<PathBuf>, VmError> {
     let doing = format!("listing the libraries of {}", agent.display());
     let listed = LDD.run(&doing, LDD.command().arg(agent))?;

@@ -58,7 +58,8 @@ pub(super) fn in_load_order(folder: &Path) -> Result<Vec<Module>, VmError> {
     Ok(order)
 }
 
-/// Puts a module behind those that it needs. `read` gives its code and their names, or none if the kernel has it built in.
+/// Puts a module behind those that it needs. `read` gives its code and their names, or none if the kernel has
+/// it built in.
 fn visit<E>(
     name: &str,
     read: &mut impl FnMut(&str) -> Result<Option<(Vec<u8>, Vec<String>)>, E>,

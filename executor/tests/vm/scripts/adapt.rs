@@ -14,8 +14,9 @@ const COUNTERS: [(&str, &str); 3] = [
     ("rnr_nak_retry_err", "rcvd_rnr_err"),
 ];
 
-/// The script with an ACK timer that does not expire on its own, times only where they are counted in T, and the counters
-/// that `rdma_rxe` has. A NIC's profile is left out: scripts that need one are listed with the reason.
+/// The script with an ACK timer that does not expire on its own, times only where they are counted in T, and
+/// the counters that `rdma_rxe` has. A NIC's profile is left out: scripts that need one are listed with the
+/// reason.
 pub(super) fn adapt(mut script: Script) -> Script {
     script.settings.retain(|setting| setting.key.value != "nic");
     let timeout = script.settings.iter_mut().find(|setting| setting.key.value == "min-retransmit-timeout");

@@ -19,8 +19,9 @@ use crate::repeat::Frequency;
 const TURN: Duration = Duration::from_secs(20);
 
 impl Engine<'_> {
-    /// Counts a sighting, if its kind is one that the target looks for; whether it is the first. A finding that was not there
-    /// each time may be in another test: that is tried as often as its sightings have doubled.
+    /// Counts a sighting, if its kind is one that the target looks for; whether it is the first. A finding
+    /// that was not there each time may be in another test: that is tried as often as its sightings have
+    /// doubled.
     pub(super) fn sight(
         &mut self,
         evaluation: &Evaluation,
@@ -97,8 +98,8 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Minimises all that is left when nothing is searched any more, until the time is over: by turns, so that most of it is
-    /// kept whenever that is.
+    /// Minimises all that is left when nothing is searched any more, until the time is over: by turns, so
+    /// that most of it is kept whenever that is.
     pub(super) fn minimise_the_rest(&mut self) -> Result<(), CampaignError> {
         while !self.is_over() && self.pending().next().is_some() {
             self.minimise_some(Instant::now())?;
@@ -191,8 +192,8 @@ impl Engine<'_> {
         Ok(reproduced.judged.signatures())
     }
 
-    /// Minimises as many findings as there are jobs, until a turn is over that began then; whether any was minimised to the
-    /// end.
+    /// Minimises as many findings as there are jobs, until a turn is over that began then; whether any was
+    /// minimised to the end.
     fn minimise_some(&mut self, turn: Instant) -> Result<bool, CampaignError> {
         let began = Instant::now();
         let before: Vec<FindingRecord> = self.pending().take(rayon::current_num_threads()).cloned().collect();

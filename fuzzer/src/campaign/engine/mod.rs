@@ -382,8 +382,8 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Decides about an execution, the next one in order, of a batch that began with a median score; the signatures that it
-    /// shows for the first time.
+    /// Decides about an execution, the next one in order, of a batch that began with a median score; the
+    /// signatures that it shows for the first time.
     fn decide(&mut self, evaluation: &Evaluation, median: Option<f64>) -> Result<Vec<String>, CampaignError> {
         let Evaluation { number, outcome, .. } = evaluation;
         let settings = self.setup.settings;

@@ -27,8 +27,8 @@ impl Batch {
         Self { buffers: vec![vec![0; MAX_FRAME]; BATCH] }
     }
 
-    /// Takes in the frames that are there, up to a batch; those whose sender is not `wanted` are left out. Of a socket that
-    /// tells how many frames it has dropped (`SO_RXQ_OVFL`), `dropped` is how many these were.
+    /// Takes in the frames that are there, up to a batch; those whose sender is not `wanted` are left out. Of
+    /// a socket that tells how many frames it has dropped (`SO_RXQ_OVFL`), `dropped` is how many these were.
     pub(super) fn receive<S: SockaddrLike + Copy>(
         &mut self,
         socket: BorrowedFd<'_>,

@@ -49,8 +49,8 @@ impl PacketLink {
         self.socket.as_fd()
     }
 
-    /// Takes in frames that came in at the interface: the socket also shows what leaves there, and before it was bound it
-    /// showed all interfaces.
+    /// Takes in frames that came in at the interface: the socket also shows what leaves there, and before it
+    /// was bound it showed all interfaces.
     pub(super) fn receive(&mut self, batch: &mut Batch, each: impl FnMut(&[u8])) -> io::Result<Losses> {
         let is_incoming =
             |from: &LinkAddr| from.ifindex() == self.interface && from.pkttype() != libc::PACKET_OUTGOING;

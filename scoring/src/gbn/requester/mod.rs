@@ -60,8 +60,8 @@ pub(super) struct Requester {
     reissued: Option<Reissued>,
     /// The wait that the last RNR NAK names.
     rnr_wait: Nanos,
-    /// It refused the oldest unacknowledged request. Behind a Read that is not answered, an RNR NAK is an implied NAK too, and
-    /// the requester may take it for that alone.
+    /// It refused the oldest unacknowledged request. Behind a Read that is not answered, an RNR NAK is an
+    /// implied NAK too, and the requester may take it for that alone.
     rnr_binds: bool,
     /// The latest end of a wait that an RNR NAK asked for.
     rnr_until: Nanos,
@@ -292,8 +292,8 @@ impl Requester {
                 ledger.counts.sequence_naks_heard += 1;
                 if !stale {
                     self.budget.may_spend();
-                    // Behind a Read that is not answered it is an implied NAK, and one that names the Read stands; so does
-                    // one of what was acknowledged meanwhile, as long as it may be acted on.
+                    // Behind a Read that is not answered it is an implied NAK, and one that names the Read
+                    // stands; so does one of what was acknowledged meanwhile, as long as it may be acted on.
                     let una = self.window.una();
                     let stands = self.nak.is_some_and(|nak| {
                         nak.pending > 0

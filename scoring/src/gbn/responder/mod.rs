@@ -59,7 +59,8 @@ impl Gap {
 }
 
 /// Closed gaps whose NAK may still be on its way, at most: one for every other packet of a window of 8192. Where every
-/// few packets come late, each makes a gap, and the NAKs wait in their NIC behind Read responses for as long as those take.
+/// few packets come late, each makes a gap, and the NAKs wait in their NIC behind Read responses for as long
+/// as those take.
 const REMEMBERED_GAPS: usize = 4096;
 
 #[derive(Debug)]
@@ -72,8 +73,8 @@ pub(super) struct Responder {
     gap: Option<Gap>,
     /// Gaps that closed before their NAK was seen.
     unanswered: VecDeque<(Gap, Moment)>,
-    /// A NAK was taken as that of a gap, and an earlier one was never NAKed; nothing was acknowledged since. It may have
-    /// been the earlier one's, with a PSN that is wrong, and the next NAK that of the gap.
+    /// A NAK was taken as that of a gap, and an earlier one was never NAKed; nothing was acknowledged since.
+    /// It may have been the earlier one's, with a PSN that is wrong, and the next NAK that of the gap.
     passed_over: bool,
     /// It NAKed a PSN beyond the expected one: so may others of its NAKs.
     naks_ahead: bool,
@@ -501,7 +502,8 @@ impl Responder {
     #[inline]
     pub(super) fn responds(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let end = packet.psn.add(1);
-        // Reads are answered in order: until the last packet of an earlier one a later one waits, however slowly they come.
+        // Reads are answered in order: until the last packet of an earlier one a later one waits, however
+        // slowly they come.
         let asked_read = self.asked_read.filter(|asked| packet.psn.is_before(asked.psn));
         let waits = |asked| OwedAck { since: ledger.shared_path.at(packet.time), ..asked };
         self.asked_read = asked_read.map(waits);
