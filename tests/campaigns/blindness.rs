@@ -2,6 +2,7 @@
 //! are drawn, and campaigns find it and measure the numbers.
 
 use std::fs;
+use std::path::Path;
 
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
@@ -11,8 +12,9 @@ use serde_json::Value;
 use crate::campaign::{campaign, findings};
 use crate::run::folder;
 
-/// Executions of each campaign, as the table of effectiveness has them.
-const EXECUTIONS: &str = "5000";
+/// Executions after which a campaign is looked at, as most find early what is to be found; the last is that of the table of
+/// effectiveness.
+const LOOKS: [&str; 3] = ["400", "1500", "5000"];
 
 /// Largest error of a measured number, as a part of the true one.
 const TOLERANCE: f64 = 0.1;
@@ -210,6 +212,28 @@ fn agrees(measured: &Value, truth: &Truth) -> bool {
     }
 }
 
+/// The finding of a case, if its campaign made it.
+fn finding_of<'a>(summary: &'a Value, case: &Case) -> Option<&'a Value> {
+    let mut all = findings(summary).iter();
+    all.find(|finding| finding["signature"].as_str().unwrap().starts_with(&case.signature))
+}
+
+/// Runs the campaign of a case until its finding is minimised, or to its end; its summary.
+fn hunt(folder: &Path, case: &Case, seed: u64) -> Value {
+    let seed = seed.to_string();
+    let nics = ["--requester-nic", "./a.toml", "--responder-nic", "./b.toml"];
+    let mut summary = Value::Null;
+    for (at, executions) in LOOKS.iter().enumerate() {
+        let limits = ["--seed", &seed, "--executions", executions, "--out", "c"];
+        let resume: &[&str] = if at == 0 { &[] } else { &["--resume"] };
+        summary = campaign(folder, &[&[case.target], &nics[..], &limits, resume].concat());
+        if finding_of(&summary, case).is_some_and(|finding| finding["minimized"] == "full") {
+            break;
+        }
+    }
+    summary
+}
+
 /// Draws one profile of each quirk with a seed; what is not found or measured wrong.
 fn misses(seed: u64) -> Vec<String> {
     let mut misses = Vec::new();
@@ -218,26 +242,9 @@ fn misses(seed: u64) -> Vec<String> {
         rng.set_stream(stream);
         let case = draw(&mut rng);
         let folder = folder(&[("a.toml", &case.requester), ("b.toml", &case.responder)]);
-        let seed = seed.to_string();
-        let args = [
-            case.target,
-            "--requester-nic",
-            "./a.toml",
-            "--responder-nic",
-            "./b.toml",
-            "--seed",
-            &seed,
-            "--executions",
-            EXECUTIONS,
-            "--out",
-            "c",
-        ];
-        let summary = campaign(folder.path(), &args);
+        let summary = hunt(folder.path(), &case, seed);
         let about = format!("{quirk}, seed {seed}\n{}{}", case.requester, case.responder);
-        let found = findings(&summary)
-            .iter()
-            .find(|finding| finding["signature"].as_str().unwrap().starts_with(&case.signature));
-        let Some(found) = found else {
+        let Some(found) = finding_of(&summary, &case) else {
             misses.push(format!("{about}is not found: {summary:#}"));
             continue;
         };
