@@ -26,7 +26,7 @@ pub enum TestbedError {
     #[error(transparent)]
     Profile(#[from] crate::profile::ProfileError),
     /// The test left more packets than a trace may hold, and was stopped.
-    #[error("the test was stopped after {packets} packets: its QPs repeat themselves without end")]
+    #[error("the test was stopped after {packets} packets: its QPs retransmit for ever")]
     TooManyPackets {
         /// Packets in the trace by then.
         packets: usize,

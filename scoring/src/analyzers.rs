@@ -71,7 +71,7 @@ pub const ALL: &[Analyzer] = &[
     },
     Analyzer {
         name: "retransmission",
-        summary: "takes each retransmission apart: NACK generation, NACK reaction, or time-out",
+        summary: "divides each retransmission into NACK generation and NACK reaction, or time-out",
         needs: "a trace",
         explanation: "Generation is the time from the next delivered packet after a loss to the NACK, reaction from \
             the NACK to the first repeated packet; a Read's NACK is its re-issued request. Times are the switch's: \
@@ -80,7 +80,7 @@ pub const ALL: &[Analyzer] = &[
     },
     Analyzer {
         name: "cnp",
-        summary: "compares congestion notifications with ECN marks",
+        summary: "compares CNPs with ECN marks",
         needs: "a trace; a configuration, to judge the interval between CNPs",
         explanation: "Every CNP needs a delivered ECN-marked packet (or an out-of-order one, as NICs that treat loss \
             as congestion notify those too); a host that receives marks sends CNPs; CNPs to one QP keep the \
@@ -96,7 +96,7 @@ pub const ALL: &[Analyzer] = &[
     },
     Analyzer {
         name: "counters",
-        summary: "compares hardware counters with what the trace shows",
+        summary: "compares hardware counters with the trace",
         needs: "a result folder with counters of both hosts",
         explanation: "Each counter of known meaning should move as often as the trace shows its cause. Counters that \
             moved and whose meaning is not known are listed, not judged.",
@@ -104,8 +104,8 @@ pub const ALL: &[Analyzer] = &[
     },
     Analyzer {
         name: "data",
-        summary: "compares what arrived in memory with what was sent",
-        needs: "a result folder of a testbed that looks at memory",
+        summary: "compares the receiver's memory with the data sent",
+        needs: "a result folder of a testbed that reads the hosts' memory",
         explanation: "Every byte of a message that completes is written once and as the sender has it; of a message \
             that does not complete no byte is written twice. A Write that is executed again shows here and nowhere else.",
         rules: &[Rule::DeliveredNotOnce, Rule::DeliveredWrong],
@@ -113,14 +113,14 @@ pub const ALL: &[Analyzer] = &[
     Analyzer {
         name: "messages",
         summary: "message completion times and goodput of each QP, and requests that never complete",
-        needs: "completions; a configuration, to tell which are missing",
+        needs: "completions; a configuration, to know which are missing",
         explanation: "Mean, median, 99th percentile and longest message completion time, and goodput, by QP. A \
             connection of which no request failed has as many completions as messages, if its timer can expire.",
         rules: &[Rule::CompletionMissing],
     },
     Analyzer {
         name: "host-log",
-        summary: "reads the hosts' logs for what they say of their own faults",
+        summary: "reads the hosts' logs for crashes, warnings and hangs",
         needs: "a result folder of a testbed that reads them",
         explanation: "Oops, BUG, panic and WARN; hung task, soft lockup and RCU stall. A fault is named by the function \
             that it happened in, without offsets: the instruction's, or else the innermost caller that is no way of \
@@ -138,7 +138,7 @@ pub const ALL: &[Analyzer] = &[
     },
     Analyzer {
         name: "latency",
-        summary: "finds NACKs that are made or acted on slowly",
+        summary: "finds slow NACKs and slow retransmissions after NACKs",
         needs: "a test that was run",
         explanation: "Takes the generation and the reaction of each NACK, and leaves out what may have waited: behind \
             other packets on the slowest link, behind what its sender was sending without a break, behind other \
@@ -147,8 +147,8 @@ pub const ALL: &[Analyzer] = &[
     },
     Analyzer {
         name: "noisy-neighbor",
-        summary: "compares the connections without events with the same test without events",
-        needs: "a test that was run, and the same without its events",
+        summary: "compares uninvolved connections with the same test without events",
+        needs: "a test that was run, and its run without events",
         explanation: "Message completion times of connections that no event names, against the same connections' where \
             nothing happens to anyone. What all packets of the test together take on the slowest link is no reason, \
             nor is a time-out that is too short for the path, nor what a receiver cannot take. An oracle: judges \
@@ -157,7 +157,7 @@ pub const ALL: &[Analyzer] = &[
     },
     Analyzer {
         name: "interoperability",
-        summary: "compares what two NICs throw away of each other's with what each does of its own kind's",
+        summary: "compares the discards of two different NICs with those of equal NICs",
         needs: "a test that was run, and the same between two NICs of each kind",
         explanation: "Packets that a host's counters say it threw away, where neither NIC throws any away in the same \
             test with its own kind. Where a testbed has no such pair, it says that nothing explains them. An oracle: \
@@ -166,7 +166,7 @@ pub const ALL: &[Analyzer] = &[
     },
     Analyzer {
         name: "sharing",
-        summary: "finds traffic classes that do not get what the others leave",
+        summary: "finds traffic classes that do not get the bandwidth that others leave idle",
         needs: "a test that was run with transmission selection, and the same without",
         explanation: "In the middle of a message, while nobody else of the host sends, the link stands idle no longer \
             than in the same test without transmission selection. Connections that CNPs or losses slow down are left \

@@ -89,32 +89,30 @@ impl Kind {
     /// Meaning of the kind, in a few words for the reader of a summary.
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::GbnViolation => "NAKs, ACKs or retransmissions that go-back-N does not allow",
-            Self::ProtocolViolation => "another rule of the reliable connection broken",
-            Self::UnexpectedTimeout => {
-                "the ACK timer expires before T or after 4 T, T = 4.096 µs x 2^timeout"
+            Self::GbnViolation => "NAKs, ACKs or retransmissions against the rules of go-back-N",
+            Self::ProtocolViolation => {
+                "violations of other rules of the reliable connection: PSN, MSN, Read responses, RNR"
             }
-            Self::RetryCount => "more or fewer retries than configured before the QP gives up",
-            Self::Stall => "messages that neither complete nor are retried",
+            Self::UnexpectedTimeout => {
+                "expiries of the ACK timer before T or after 4T, T = 4.096 µs x 2^timeout"
+            }
+            Self::RetryCount => "more or fewer retries than configured before the QP fails",
+            Self::Stall => "requests that neither complete nor are retransmitted",
             Self::DataCorruption => {
-                "bytes of a message that did not arrive exactly once, or not as they were sent"
+                "message bytes not written exactly once, or not as sent; completions without a request"
             }
             Self::CnpGeneration => {
-                "CNPs that do not fit the ECN marks, or an interval or scope of CNPs that nobody configured"
+                "CNPs without ECN marks, ECN marks without CNPs, or a CNP interval or scope that is not configured"
             }
-            Self::CounterMismatch => "counters that do not say what the trace shows",
-            Self::UnexplainedDiscard => {
-                "packets that arrive and are not received, with no counter to say why"
-            }
-            Self::NoisyNeighbor => "connections without events that suffer from those of others",
-            Self::SlowRetransmission => {
-                "NACKs that are made, or acted on, more slowly than anything explains"
-            }
+            Self::CounterMismatch => "counters that differ from the trace",
+            Self::UnexplainedDiscard => "packets that a NIC loses after the switch without counting them",
+            Self::NoisyNeighbor => "uninvolved connections that stall while others recover from losses",
+            Self::SlowRetransmission => "slow NACKs, or slow retransmissions after NACKs",
             Self::InteropDiscard => {
-                "packets that one NIC throws away of the other's, where neither does with its own kind"
+                "packets of the peer that a NIC discards, where neither NIC discards packets of its own kind"
             }
-            Self::NonWorkConserving => "bandwidth that one traffic class leaves and another one does not get",
-            Self::Crash => "a host whose kernel crashed, or warned of a fault of its own",
+            Self::NonWorkConserving => "idle bandwidth that a traffic class with packets does not get",
+            Self::Crash => "kernel crashes and kernel warnings",
         }
     }
 }

@@ -186,7 +186,7 @@ pub(crate) fn compare(
                 rule: Rule::CounterDiffers,
                 who,
                 state: meaning.name.as_str().into(),
-                what: format!("{name} moved by {moved}, and the trace shows {expected}"),
+                what: format!("increases {name} by {moved} where the trace shows {expected}"),
                 evidence: Evidence { counters: vec![evidence.clone()], ..Evidence::default() },
             });
         }

@@ -90,11 +90,15 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
             wrong(
                 Rule::DeliveredNotOnce,
                 amount.name(),
-                format!("wrote {written} bytes of the {bytes} of {of}"),
+                format!("writes {written} of {bytes} bytes of {of} to memory"),
             );
         }
         if message.damaged && !deception.of_data {
-            wrong(Rule::DeliveredWrong, "differs", format!("wrote something else than the data of {of}"));
+            wrong(
+                Rule::DeliveredWrong,
+                "differs",
+                format!("writes other bytes to memory than the sender has, {of}"),
+            );
         }
     }
 }

@@ -100,10 +100,10 @@ fn words(fault: &Fault) -> String {
     let more = if trace.len() > calls.len() { " < ..." } else { "" };
     let called = if calls.is_empty() { String::new() } else { format!(" in {}{more}", calls.join(" < ")) };
     match fault.rule {
-        Rule::AgentEnds => format!("loses the program that drives its NIC: `{headline}`"),
-        Rule::HostSilent => format!("does not answer any more: `{headline}`"),
-        Rule::CompletionUnfounded => format!("completes what was not posted: `{headline}`"),
-        _ => format!("has its kernel say `{headline}`{called}"),
+        Rule::AgentEnds => format!("loses the program that uses the QP: `{headline}`"),
+        Rule::HostSilent => format!("stops answering: `{headline}`"),
+        Rule::CompletionUnfounded => format!("reports a completion without a posted request: `{headline}`"),
+        _ => format!("logs `{headline}`{called}"),
     }
 }
 
@@ -147,7 +147,7 @@ Kernel panic - not syncing: Fatal exception in interrupt
         assert_eq!(fault.trace, ["check_rkey", "rxe_responder", "do_task"]);
         assert_eq!(
             words(fault),
-            "has its kernel say `BUG: kernel NULL pointer dereference, address: 0000000000000010` in \
+            "logs `BUG: kernel NULL pointer dereference, address: 0000000000000010` in \
              check_rkey < rxe_responder < do_task"
         );
     }

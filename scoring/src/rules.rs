@@ -40,7 +40,7 @@ macro_rules! rules {
 rules! {
     /// A second sequence NAK for the same expected PSN.
     NakAgain = "nak-again", GbnViolation,
-        "one PSN sequence error NAK for an expected PSN, then none until that PSN arrives",
+        "the responder sends one PSN sequence error NAK for an expected PSN, and no other until that PSN arrives",
         "IBA vol. 1, 9.7.5.2 and 9.9.3";
     /// A sequence NAK that names a PSN other than the expected one.
     NakWrongPsn = "nak-wrong-psn", GbnViolation,
@@ -48,11 +48,11 @@ rules! {
         "IBA vol. 1, 9.7.5.2";
     /// A sequence NAK although nothing arrived out of order.
     NakWithoutCause = "nak-without-cause", GbnViolation,
-        "a PSN sequence error NAK only after a packet beyond the expected PSN has arrived",
+        "the responder sends a PSN sequence error NAK only after a packet beyond its expected PSN has arrived",
         "IBA vol. 1, 9.7.5.2";
     /// No sequence NAK although a packet arrived out of order, so that the requester had to time out.
     NakMissing = "nak-missing", GbnViolation,
-        "a PSN sequence error NAK when a packet beyond the expected PSN arrives",
+        "the responder sends a PSN sequence error NAK when a packet beyond its expected PSN arrives",
         "IBA vol. 1, 9.7.5.2; Lumina §4";
     /// An acknowledgement of packets that were never delivered.
     AckBeyondData = "ack-beyond-data", GbnViolation,
@@ -60,7 +60,7 @@ rules! {
         "IBA vol. 1, 9.7.5.1";
     /// An acknowledgement of less than was acknowledged before.
     AckRegresses = "ack-regresses", GbnViolation,
-        "a duplicate request is acknowledged with the latest in-order PSN, so that ACKs never go back",
+        "an ACK of a duplicate request carries the latest PSN received in order, so that the PSNs of ACKs never decrease",
         "IBA vol. 1, 9.7.5.1";
     /// An acknowledgement that overtakes a Read or atomic that has not been answered.
     AckPassesRead = "ack-passes-read", GbnViolation,
@@ -68,47 +68,47 @@ rules! {
         "IBA vol. 1, 9.7.5.1.2";
     /// A request with AckReq that was taken and is never acknowledged, so that the requester had to time out.
     AckMissing = "ack-missing", GbnViolation,
-        "a request with AckReq that arrives in order is acknowledged, itself or with a later one",
+        "the responder acknowledges a request with AckReq that arrives in order, by its own ACK or by that of a later request",
         "IBA vol. 1, 9.7.5.1";
     /// A duplicate request with AckReq that is never acknowledged again.
     ReackMissing = "reack-missing", GbnViolation,
-        "a duplicate Send or Write with AckReq is acknowledged again",
+        "the responder acknowledges a duplicate Send or Write with AckReq again",
         "IBA vol. 1, 9.7.5.1";
     /// A duplicate Read request that is never answered.
     RereadMissing = "reread-missing", GbnViolation,
-        "a duplicate Read request is executed again, and answered from its PSN on",
+        "the responder executes a duplicate Read request again and sends the responses from its PSN on",
         "IBA vol. 1, 9.7.5.1";
     /// A retransmission that neither a NAK nor an expired timer explains.
     RetransmissionWithoutCause = "retransmission-without-cause", GbnViolation,
-        "a retransmission follows a NAK, an implied NAK, or an expiry of the ACK timer",
+        "the requester retransmits only after a NAK, an implied NAK or an expiry of the ACK timer",
         "IBA vol. 1, 9.7.5.2 and 9.7.6.1.3";
     /// A retransmission that leaves out packets that nobody has acknowledged.
     ResumeLate = "resume-late", GbnViolation,
-        "go-back-N resumes at the NAKed, or else at the oldest unacknowledged, PSN and leaves none out",
+        "a retransmission starts at the NAKed PSN, or else at the oldest unacknowledged PSN, and leaves no PSN out",
         "IBA vol. 1, 9.7.5.2";
     /// A retransmission that starts before the NAKed or oldest unacknowledged PSN.
     ResumeEarly = "resume-early", GbnViolation,
-        "go-back-N resumes at the NAKed, or else at the oldest unacknowledged, PSN, not before it",
+        "a retransmission starts at the NAKed PSN, or else at the oldest unacknowledged PSN, and not before it",
         "IBA vol. 1, 9.7.5.2";
     /// A sequence NAK that the requester does not act on.
     NakIgnored = "nak-ignored", GbnViolation,
-        "the requester goes back to the PSN of a sequence NAK when it hears it, not when its timer expires",
+        "the requester retransmits from the PSN of a sequence NAK when the NAK arrives, not when the ACK timer expires",
         "IBA vol. 1, 9.7.5.2";
     /// A request packet whose opcode does not fit its place in the message.
     RequestPosition = "request-position", ProtocolViolation,
-        "a Send or Write is FIRST, MIDDLE..., LAST, or ONLY",
+        "the packets of a Send or Write are FIRST, MIDDLE..., LAST, or one ONLY",
         "IBA vol. 1, 9.7.3.2.1 and 9.4";
     /// A repeated Read request that does not ask for the rest of the data.
     ReissueAddress = "reissue-address", ProtocolViolation,
-        "a Read that is issued again asks for the rest: its address and length advanced by what was received",
+        "a retransmitted Read requests the missing bytes: its address is advanced, and its length reduced, by the bytes received",
         "IBA vol. 1, 9.7.5.1.1";
     /// A retry before the wait is over that an RNR NAK asks for.
     RnrWaitShort = "rnr-wait-short", ProtocolViolation,
-        "a request refused with an RNR NAK is retried no sooner than the NAK's timer code says",
+        "the requester retries no sooner after an RNR NAK than the NAK's timer code says",
         "IBA vol. 1, 9.7.5.2.8, table of RNR NAK timer values";
     /// New requests after a NAK that ends the QP.
     RequestAfterFatalNak = "request-after-fatal-nak", ProtocolViolation,
-        "no new request after a NAK that ends the QP",
+        "the requester sends no new request after a NAK that moves the QP to the error state",
         "IBA vol. 1, 9.9.2";
     /// A new request that leaves out PSNs.
     PsnSkipped = "psn-skipped", ProtocolViolation,
@@ -116,7 +116,7 @@ rules! {
         "IBA vol. 1, 9.7.2";
     /// A retransmission after a NAK that ends the QP.
     RetryAfterFatalNak = "retry-after-fatal-nak", ProtocolViolation,
-        "a request that the responder refused for good is never retried",
+        "the requester does not retry a request after a NAK that moves the QP to the error state",
         "IBA vol. 1, 9.9.2";
     /// A message sequence number that does not count the completed messages.
     MsnWrong = "msn-wrong", ProtocolViolation,
@@ -124,27 +124,27 @@ rules! {
         "IBA vol. 1, 9.7.7";
     /// A message sequence number in a response that cannot count the completed messages.
     ResponseMsn = "response-msn", ProtocolViolation,
-        "the MSN of a response counts the messages before it, with its last packet its own, and none not taken yet",
+        "the MSN of a Read response counts the messages completed so far, with the LAST packet its own Read too",
         "IBA vol. 1, 9.7.7";
     /// An RNR NAK for a request that was never delivered.
     RnrUndelivered = "rnr-undelivered", ProtocolViolation,
-        "an RNR NAK answers a request that has arrived and is not acknowledged yet",
+        "an RNR NAK names a request that has arrived and is not yet acknowledged",
         "IBA vol. 1, 9.7.5.2.8";
     /// A Read response that leaves out packets, or a Read that is left unanswered.
     ResponseGap = "response-gap", ProtocolViolation,
-        "a Read is answered by consecutive PSNs, and Reads are answered in order",
+        "the responses to a Read have consecutive PSNs, and Reads are answered in order",
         "IBA vol. 1, 9.7.5.1";
     /// A Read response or atomic acknowledgement without a request.
     ResponseUnrequested = "response-unrequested", ProtocolViolation,
-        "a response carries a PSN of a request that was delivered",
+        "a response has the PSN of a request that was delivered",
         "IBA vol. 1, 9.7.5.1";
     /// A Read response packet whose opcode does not fit its place in the response.
     ResponsePosition = "response-position", ProtocolViolation,
-        "a Read response is FIRST, MIDDLE..., LAST, or ONLY",
+        "the packets of a Read response are FIRST, MIDDLE..., LAST, or one ONLY",
         "IBA vol. 1, 9.4";
     /// A Read response with more or fewer bytes than were asked for.
     ResponseLength = "response-length", ProtocolViolation,
-        "the packets of a Read response carry as many bytes as the request asks for",
+        "the packets of a Read response carry as many bytes as the Read requests",
         "IBA vol. 1, 9.4 and 9.7.4";
     /// An expiry of the ACK timer before T.
     RtoBelowMinimum = "rto-below-minimum", UnexpectedTimeout,
@@ -156,27 +156,27 @@ rules! {
         "IBA vol. 1, 9.7.6.1.3";
     /// More transport retries without progress than configured.
     RetriesBeyondBudget = "retries-beyond-budget", RetryCount,
-        "at most retry_cnt retries, by time-out, NAK or implied NAK, between two moments of progress; 7 means 7",
+        "the requester retries at most retry_cnt times without progress, after time-outs, NAKs and implied NAKs together; 7 means 7",
         "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1; Lumina §6.3";
     /// Transport retries reported as exhausted before they were.
     RetriesBelowBudget = "retries-below-budget", RetryCount,
-        "a request fails with retries exceeded only after retry_cnt retries without progress",
+        "a request completes with retry-exceeded only after retry_cnt retries without progress",
         "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1; Lumina §6.3";
     /// More RNR retries without progress than configured.
     RnrRetriesBeyondBudget = "rnr-retries-beyond-budget", RetryCount,
-        "at most rnr_retry retries after RNR NAKs between two moments of progress; 7 is unlimited",
+        "the requester retries at most rnr_retry times after RNR NAKs without progress; 7 is unlimited",
         "IBA vol. 1, 9.7.5.2.8";
     /// RNR retries reported as exhausted before they were.
     RnrRetriesBelowBudget = "rnr-retries-below-budget", RetryCount,
-        "a request fails with RNR retries exceeded only after rnr_retry retries; never if that is 7, unlimited",
+        "a request completes with RNR-retry-exceeded only after rnr_retry retries, and never if rnr_retry is 7 (unlimited)",
         "IBA vol. 1, 9.7.5.2.8";
     /// ECN-marked packets, and no CNP at all.
     EcnWithoutCnp = "ecn-without-cnp", CnpGeneration,
-        "a notification point answers an ECN-marked packet with a CNP",
+        "the notification point sends a CNP for an ECN-marked packet",
         "annex A17.9.3; Lumina §4";
     /// A CNP that no marked packet explains.
     CnpWithoutEcn = "cnp-without-ecn", CnpGeneration,
-        "a CNP follows an ECN-marked packet (or, where loss counts as congestion, an out-of-order one)",
+        "the notification point sends a CNP only for an ECN-marked packet (or, where it treats loss as congestion, for an out-of-order packet)",
         "annex A17.9.3; Lumina §4";
     /// A CNP whose header is not that of one.
     CnpForm = "cnp-form", CnpGeneration,
@@ -184,27 +184,27 @@ rules! {
         "annex A17.9.3";
     /// Two CNPs closer than the configured interval.
     CnpTooEarly = "cnp-too-early", CnpGeneration,
-        "at most one CNP in each interval and scope",
+        "the notification point sends at most one CNP per interval and scope (QP, destination address or port)",
         "Lumina §6.3";
     /// A marked packet without a CNP, though none was sent to its QP within the configured interval.
     CnpWithheld = "cnp-withheld", CnpGeneration,
-        "an ECN-marked packet is answered with a CNP, unless its QP had one within the configured interval",
+        "the notification point sends a CNP for an ECN-marked packet unless it sent the QP one within the configured interval",
         "annex A17.9.3; Lumina §6.3";
     /// A message of which more or less arrived in memory than it has.
     DeliveredNotOnce = "delivered-not-once", DataCorruption,
-        "every byte of a message that completes is written once, and none of any message twice",
+        "every byte of a completed message is written to memory once, and no byte of any message twice",
         "IBA vol. 1, 9.7.4 (exactly once, in order) and 9.7.5.1 (duplicates are not executed again)";
     /// Data in memory that differs from the sent data.
     DeliveredWrong = "delivered-wrong", DataCorruption,
-        "what arrives in memory is what the sender has at that place",
+        "the bytes written to memory are the bytes of the sender's buffer",
         "IBA vol. 1, 9.7.4";
     /// A requester that neither repeats an unacknowledged request nor reports that it failed.
     RequestNeverAnswered = "request-never-answered", Stall,
-        "an unacknowledged request is repeated when its timer expires, until it is acknowledged or fails",
+        "the requester retransmits an unacknowledged request at each expiry of the ACK timer, until the request is acknowledged or fails",
         "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1";
     /// A counter that moved by another number than the trace shows.
     CounterDiffers = "counter-differs", CounterMismatch,
-        "the counter moves as often as the trace shows its cause",
+        "a counter increases by the number of its events in the trace",
         "Lumina §4 and §6.2.4";
     /// A NAK or a retransmission of either end for a packet that left the switch, with no counter to say why.
     DeliveredYetMissing = "delivered-yet-missing", UnexplainedDiscard,
@@ -212,55 +212,55 @@ rules! {
         "Lumina §6.2.2 and §6.2.3";
     /// A NACK that was made, or acted on, slowly.
     SlowNack = "slow-nack", SlowRetransmission,
-        "a NACK is made, and acted on, in microseconds, apart from what waits in queues",
+        "a NIC sends a NACK, and retransmits after one, within microseconds, not counting the time that packets wait in queues",
         "Lumina §6.1, figures 8 and 9";
     /// Discarded packets, where neither NIC of the pair discards those of its own kind.
     PairDiscards = "pair-discards", InteropDiscard,
-        "two NICs that take each what the like of them send take what the other one sends",
+        "two NICs that discard no packets of their own kind discard no packets of each other",
         "Lumina §6.2.3";
     /// Packets that a host discards, where the testbed cannot tell if it discards those of its own kind too.
     DiscardsUnexplained = "discards-unexplained", UnexplainedDiscard,
-        "a receiver takes what its link brings",
+        "a NIC receives packets at the rate of its link without discarding any",
         "Lumina §6.2.3";
     /// A class that could send more than its share while the others leave theirs, and does not.
     BandwidthWithheld = "bandwidth-withheld", NonWorkConserving,
-        "a class that has packets gets what the other classes leave of the link",
+        "a traffic class with packets to send uses the bandwidth that other classes leave idle",
         "IEEE 802.1Qaz, 37.3; Lumina §6.2.1, figure 10";
     /// Connections that no event names, and that suffer when others lose packets.
     InnocentSuffers = "innocent-suffers", NoisyNeighbor,
-        "a connection without events completes its messages as in the same test without events",
+        "an uninvolved connection, one without events, completes its messages as fast as in the same test without any events",
         "Lumina §6.2.2, figure 11";
     /// A request that was posted and never completed.
     CompletionMissing = "completion-missing", Stall,
-        "a request that was posted completes, with success or with an error",
+        "a posted request completes, with success or with an error",
         "IBA vol. 1, 9.9.2.1 and 10.8.5";
     /// A completion of nothing that was posted, of what had completed before, or out of its turn.
     CompletionUnfounded = "completion-unfounded", DataCorruption,
-        "what was posted completes once, Receives in the order of their posting",
+        "a posted request completes once, and Receives complete in the order of posting",
         "IBA vol. 1, 10.8.5 and 10.8.5.1";
     /// A kernel that crashed.
     KernelCrashes = "kernel-crashes", Crash,
-        "whatever a packet says, the host goes on: it drops the packet, NAKs it or ends the QP",
+        "no packet crashes the kernel: the host discards it, NAKs it or moves the QP to the error state",
         "IBA vol. 1, 9.9.2 and 9.9.3";
     /// A kernel that warned of a fault of its own.
     KernelWarns = "kernel-warns", Crash,
-        "whatever a packet says, no state of the kernel becomes one that its authors ruled out",
+        "no packet triggers a WARN in the kernel",
         "WARN of the kernel's log";
     /// A kernel that hangs.
     KernelHangs = "kernel-hangs", Stall,
-        "whatever a packet says, tasks and processors of the host go on",
+        "no packet blocks a task or a processor of the host",
         "hung task, soft lockup or RCU stall of the kernel's log";
     /// A program that ended because of its NIC.
     AgentEnds = "agent-ends", Crash,
-        "whatever a packet says, the program that uses the QP goes on",
+        "no packet ends the program that uses the QP",
         "IBA vol. 1, 9.9.2 and 9.9.3";
     /// A host that does not answer any more.
     HostSilent = "host-silent", Stall,
-        "whatever a packet says, the host answers, and QPs can be destroyed",
+        "the host answers after any packet, and its QPs can be destroyed",
         "IBA vol. 1, 9.9.2 and 9.9.3";
     /// A test whose QPs never come to an end.
     NeverEnds = "never-ends", Stall,
-        "a QP completes its messages, or fails when its retries are spent",
+        "a QP completes its messages, or fails when its retries are exhausted",
         "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1";
 }
 

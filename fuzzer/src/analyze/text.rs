@@ -15,6 +15,7 @@ use scoring::{
 
 use super::packets::{Numbering, table};
 use super::{Input, Report};
+use crate::measure::digits;
 
 /// Lines of one kind that are printed; the rest is counted. JSON has them all.
 const MAX_LINES: usize = 20;
@@ -31,7 +32,7 @@ pub fn header(input: &Input, config: Option<&Path>) -> String {
         let _ = writeln!(text, "  judged by {}", config.display());
     }
     for missing in &input.missing {
-        let _ = writeln!(text, "  not there: {}", missing.display());
+        let _ = writeln!(text, "  missing: {}", missing.display());
     }
     text
 }
@@ -42,9 +43,9 @@ pub fn render(header: String, trace: &Trace, report: &Report, context: usize) ->
     integrity(&mut text, report);
     let Some(analysis) = &report.analysis else {
         text.push_str(
-            "\nNot analysed: packets are missing, and what they said would look like faults of the NIC.\n",
+            "\nNot analysed: packets are missing, and their absence would look like faults of the NIC.\n",
         );
-        text.push_str("Run the test again, or analyse all the same with --even-if-invalid.\n");
+        text.push_str("Run the test again, or analyse it anyway with --even-if-invalid.\n");
         return text;
     };
     connections(&mut text, &analysis.connections);
@@ -76,7 +77,7 @@ fn integrity(text: &mut String, report: &Report) {
     } else if report.integrity.conditions.iter().all(|condition| condition.verdict == Verdict::Pass) {
         "complete"
     } else {
-        "nothing speaks against it"
+        "no sign of missing packets"
     };
     let _ = writeln!(text, "\nIntegrity: {worst}");
     for condition in &report.integrity.conditions {
@@ -125,12 +126,12 @@ fn connections(text: &mut String, connections: &[ConnectionSummary]) {
             }
             Certainty::SourcePort => text.push_str("  (paired by UDP source port)"),
             _ if !summary.judged => {
-                text.push_str("  (not judged: how a packet left the switch is not known)");
+                text.push_str("  (not judged: the trace lacks the exit of a rewritten packet)");
             }
             _ => {}
         }
         if !summary.unrecovered.is_empty() {
-            let _ = write!(text, "  lost and not repeated: {}", list(&summary.unrecovered));
+            let _ = write!(text, "  lost and not retransmitted: {}", list(&summary.unrecovered));
         }
         text.push('\n');
     });
@@ -177,12 +178,12 @@ fn retransmissions(text: &mut String, analysis: &Analysis, table: impl Fn(&[u32]
     );
     if all.iter().any(|one| one.nack.is_some()) {
         let half_rtt = |time: Option<Nanos>| {
-            time.map_or("unknown, as nothing is answered at once".to_owned(), |time| time.to_string())
+            time.map_or("unknown (no prompt answers)".to_owned(), |time| time.to_string())
         };
         let [requester, responder] = analysis.half_rtt.map(half_rtt);
         let _ = writeln!(
             text,
-            "  half a round trip, which net times are without: requester {requester}, responder {responder}"
+            "  half a round trip (not part of net times): requester {requester}, responder {responder}"
         );
     }
     let mut tables = 0;
@@ -209,7 +210,7 @@ fn limits(limiter: &CnpLimiter) -> String {
         Some(CnpScope::Qp) => "each QP",
         Some(CnpScope::DestinationIp) => "each destination address",
         Some(CnpScope::Port) => "the whole port",
-        None => return "no interval of any scope explains which marks it answers".to_owned(),
+        None => return "no interval of any scope explains the answered marks".to_owned(),
     };
     let certainty = if limiter.scope_certain { "" } else { ", or a wider scope" };
     let least = limiter.longer_than_ns;
@@ -227,7 +228,7 @@ fn limits(limiter: &CnpLimiter) -> String {
 
 /// A retransmission in one sentence.
 fn sentence(one: &Retransmission) -> String {
-    let mut text = format!("connection {} repeats from psn {}", one.connection, one.from_psn);
+    let mut text = format!("connection {} retransmits from psn {}", one.connection, one.from_psn);
     if let Some(packet) = one.retransmission {
         let _ = write!(text, " at packet {packet}");
     }
@@ -235,7 +236,7 @@ fn sentence(one: &Retransmission) -> String {
         Trigger::Fast => write!(text, ": fast"),
         Trigger::Timeout => write!(text, ": time-out"),
         Trigger::Rnr => write!(text, ": after an RNR NAK"),
-        Trigger::None => write!(text, ": no reason in the trace"),
+        Trigger::None => write!(text, ": unexplained"),
     };
     if let Some(nack) = one.nack {
         let _ = write!(text, ", NACK at packet {nack}");
@@ -269,32 +270,29 @@ fn expiries(text: &mut String, analysis: &Analysis) {
     match analysis.ack_timer {
         Some(AckTimer { t_ns: Some(t), retry_cnt }) => {
             let latest = t.times(LATEST_EXPIRY);
-            let _ = write!(text, ", configured for {t} to {latest} and {retry_cnt} retries");
+            let _ = write!(text, ", configured for {t} to {latest} (T to 4T) and {retry_cnt} retries");
         }
-        Some(AckTimer { t_ns: None, .. }) => text.push_str(", configured for none"),
+        Some(AckTimer { t_ns: None, .. }) => text.push_str(", not configured"),
         None => {}
     }
     text.push('\n');
     limited(text, &analysis.expiries, "times", |text, stuck| {
         let waits: Vec<String> = stuck.waits_ns.iter().take(MAX_LINES).map(Nanos::to_string).collect();
         let more = if stuck.waits_ns.len() > MAX_LINES { ", ..." } else { "" };
-        let _ = write!(text, "  connection {}, time {}: retried after ", stuck.connection, stuck.time);
+        let _ = write!(text, "  connection {}, stall {}: retried after ", stuck.connection, stuck.time);
         let _ = write!(text, "{}{more}", waits.join(", "));
-        text.push_str(if stuck.failed { "; then it failed\n" } else { "\n" });
+        text.push_str(if stuck.failed { "; then the QP failed\n" } else { "\n" });
     });
 }
 
 fn host_counters(text: &mut String, host: &str, report: &CounterReport) {
     let _ = writeln!(text, "\nCounters of the {host}: {} compared with the trace", report.compared.len());
     for counter in report.compared.iter().filter(|counter| counter.moved != 0 || counter.expected != 0) {
-        let _ = writeln!(
-            text,
-            "  {:<32}moved by {:<10}trace shows {}",
-            counter.name, counter.moved, counter.expected
-        );
+        let _ =
+            writeln!(text, "  {:<32}+{:<12}trace shows {}", counter.name, counter.moved, counter.expected);
     }
     if !report.unused.is_empty() {
-        let _ = writeln!(text, "  moved, meaning not known: {}", report.unused.join(", "));
+        let _ = writeln!(text, "  not compared (meaning unknown): {}", report.unused.join(", "));
     }
 }
 
@@ -302,12 +300,14 @@ fn messages(text: &mut String, analysis: &Analysis) {
     if analysis.messages.is_empty() {
         return;
     }
-    let _ =
-        writeln!(text, "\nMessages, by connection: completed, failed, mean, median, p99, longest, goodput");
+    let _ = writeln!(
+        text,
+        "\nMessages by connection: completed, failed; completion time mean, median, p99, longest; goodput"
+    );
     limited(text, &analysis.messages, "connections", |text, qp| {
         let _ = writeln!(
             text,
-            "  {:>3}  {} {}  {}  {}  {}  {} (message {})  {:.3} Gb/s",
+            "  {:>3}  {} {}  {}  {}  {}  {} (message {})  {} Gb/s",
             qp.connection,
             qp.completed,
             qp.failed,
@@ -316,7 +316,7 @@ fn messages(text: &mut String, analysis: &Analysis) {
             qp.p99_ns,
             qp.max_ns,
             qp.slowest_message,
-            qp.goodput_bps / 1e9
+            digits(qp.goodput_bps / 1e9)
         );
     });
 }
@@ -328,7 +328,7 @@ fn anomalies(text: &mut String, analysis: &Analysis, table: impl Fn(&[u32]) -> S
             0 => writeln!(text, "\nNo anomalies."),
             _ => writeln!(
                 text,
-                "\nNo anomalies in what was judged; {unjudged} of {} connections were not.",
+                "\nNo anomalies on the judged connections; {unjudged} of {} were not judged.",
                 analysis.connections.len()
             ),
         };
@@ -344,7 +344,7 @@ fn anomalies(text: &mut String, analysis: &Analysis, table: impl Fn(&[u32]) -> S
         let first = sightings[0];
         let _ = writeln!(text, "\n  {} ({}), seen {times}x", first.kind(), first.rule.name());
         let _ =
-            writeln!(text, "    expected: {}\n    by:       {}", first.rule.expected(), first.rule.source());
+            writeln!(text, "    expected: {}\n    source:   {}", first.rule.expected(), first.rule.source());
         limited(text, &sightings, "sightings", |text, anomaly| {
             let who = match (anomaly.who.connection, anomaly.who.address) {
                 (Some(connection), Some(address)) => format!("{address} (connection {connection})"),

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use corpus::{FindingRecord, Minimized};
+use dumper::Nanos;
 use scoring::Kind;
 
 use crate::campaign::{End, FINDINGS, Settings, Status};
@@ -40,10 +41,10 @@ pub fn text(
     // Writing to a String cannot fail.
     let _ = writeln!(
         text,
-        "\n{} executions in {} ({} more of reference tests, {} of the minimiser; {rate} tests/s in all), {} invalid\n\
+        "\n{} executions in {} (and {} of reference tests, {} of the minimiser; {rate} tests/s in all), {} invalid\n\
          corpus {}, median score {}, best {}\n{end}",
         progress.executions,
-        humantime::format_duration(std::time::Duration::from_millis(progress.elapsed_ms)),
+        elapsed(progress.elapsed_ms),
         progress.reference_executions,
         progress.minimizer_executions,
         progress.invalid,
@@ -84,7 +85,7 @@ fn one(text: &mut String, finding: &FindingRecord, measured: &[Measured], folder
         Minimized::Pending => "not minimised yet",
         Minimized::Partial => "minimised in part",
         Minimized::Full => "minimised",
-        Minimized::Flaky => "not minimised, as it does not show each time",
+        Minimized::Flaky => "not minimised: it does not show in every run",
     };
     let _ = writeln!(text, "\n  {}", finding.title);
     for (what, value) in measure::lines(measured) {
@@ -98,6 +99,14 @@ fn one(text: &mut String, finding: &FindingRecord, measured: &[Measured], folder
     if is_reproduced(finding) {
         let report = folder.join(FINDINGS).join(&finding.id).join(REPORT);
         let _ = writeln!(text, "    {}", report.display());
+    }
+}
+
+/// Duration of a campaign, for people: three digits below a minute, whole seconds above.
+fn elapsed(ms: u64) -> String {
+    match ms {
+        0..60_000 => Nanos::from_millis(ms).to_string(),
+        _ => humantime::format_duration(std::time::Duration::from_secs(ms / 1_000)).to_string(),
     }
 }
 

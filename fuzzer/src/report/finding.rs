@@ -75,19 +75,19 @@ pub fn text(subject: &Subject<'_>) -> String {
     packets(&mut text, anomaly, judged);
     others(&mut text, finding, judged);
 
-    heading(&mut text, "Again");
+    heading(&mut text, "Reproduce");
     prose(
         &mut text,
         &format!(
-            "Seen first by execution {} of the campaign; finding.json says by how many. `lumina-fuzz replay FOLDER` (the \
-             one of this file) runs reproducer.toml again; trace.pcapng has the packets of its run, for Wireshark.",
+            "First seen by execution {} of the campaign; finding.json has the number of sightings. `lumina-fuzz replay \
+             FOLDER` (the folder of this file) runs reproducer.toml again; trace.pcapng has the packets, for Wireshark.",
             finding.first_seen_execution
         ),
     );
     prose(
         &mut text,
-        "A finding is a reason to look, not a verdict: it rests on what passed the switch and what the hosts report. A \
-         simulated NIC is a model, and shows what the model does.",
+        "A finding is a reason to investigate, not a verdict: its evidence is the packets at the switch and the reports of \
+         the hosts. A simulated NIC is a model and behaves as the model does.",
     );
     text
 }
@@ -125,11 +125,11 @@ fn numbers(text: &mut String, evidence: &Evidence) {
         let _ = writeln!(
             text,
             "    {:<38} {time}",
-            name.replace('-', " ").replace("mct", "message completion time")
+            words::of_evidence(name).replace("mct", "message completion time")
         );
     }
     for (name, number) in numbers {
-        let _ = writeln!(text, "    {:<38} {number}", name.replace('-', " "));
+        let _ = writeln!(text, "    {:<38} {number}", words::of_evidence(name));
     }
     for counter in counters {
         let _ = writeln!(
@@ -140,7 +140,7 @@ fn numbers(text: &mut String, evidence: &Evidence) {
     }
     for (name, set) in connections {
         let set = words::numbers(set.iter().copied());
-        let _ = writeln!(text, "    {:<38} {set}", name.replace('-', " "));
+        let _ = writeln!(text, "    {:<38} {set}", words::of_evidence(name));
     }
 }
 
@@ -149,7 +149,7 @@ fn what_was_measured(text: &mut String, measured: &[Measured]) {
     if measured.is_empty() {
         return;
     }
-    heading(text, "What was measured, with other tests on the same NICs and parameters");
+    heading(text, "Measured by further tests with the same NICs and parameters");
     for (what, value) in measure::lines(measured) {
         let options = textwrap::Options::new(WIDTH).initial_indent("    ").subsequent_indent("      ");
         let _ = writeln!(text, "{}", textwrap::fill(&format!("{what}: {value}"), options));
@@ -161,20 +161,20 @@ fn what_was_measured(text: &mut String, measured: &[Measured]) {
 fn minimised(finding: &FindingRecord, is_deterministic: bool) -> String {
     let after = format!("after {} executions of the minimiser", finding.minimizer_executions);
     match finding.minimized {
-        Minimized::Flaky => "This is a test that showed it; it is not minimised, as it does not show it often or clearly enough \
-                             to tell which smaller one does."
+        Minimized::Flaky => "This test showed the finding. It is not minimised: the finding does not show often or clearly enough \
+                             to compare smaller tests."
             .into(),
         Minimized::Pending if finding.reproducer != finding.config => {
-            "This is not the test that showed it first, and it is not minimised to the end yet.".into()
+            "This test is smaller than the one that showed the finding first, and not minimised to the end yet.".into()
         }
-        Minimized::Pending => "This is the test that showed it first; it is not minimised yet.".into(),
+        Minimized::Pending => "This test showed the finding first; it is not minimised yet.".into(),
         Minimized::Partial => format!(
-            "This is the smallest test that was found {after}, whose budget ended; `lumina-fuzz minimize FOLDER` \
-             goes on."
+            "This is the smallest test {after}, when their budget ended; `lumina-fuzz minimize FOLDER` \
+             continues."
         ),
         Minimized::Full => format!(
             "This is the smallest test {after}: with one connection, message, byte or event less, or a parameter \
-             nearer to its default, it {}.",
+             nearer to its default, the finding {}.",
             if is_deterministic { "does not show" } else { "did not show in a run" }
         ),
     }
@@ -187,7 +187,7 @@ fn packets(text: &mut String, anomaly: &Anomaly, judged: &Judged) {
     if shown.is_empty() || trace.records().is_empty() {
         return;
     }
-    heading(text, "Packets (number, time and path; > is evidence, PSNs count from 1 on each connection)");
+    heading(text, "Packets (number, time and path; > marks evidence; PSNs count from 1 on each connection)");
     let numbering = Numbering::of(trace, &judged.analysis.connections);
     text.push_str(&table(trace, &numbering, shown, CONTEXT));
 }
@@ -203,7 +203,7 @@ fn others(text: &mut String, finding: &FindingRecord, judged: &Judged) {
         }
     }
     for (title, others) in
-        [("Explained by it, in the same run", explained), ("Findings of their own in the same run", separate)]
+        [("Symptoms of it in the same run", explained), ("Other findings in the same run", separate)]
     {
         if others.is_empty() {
             continue;

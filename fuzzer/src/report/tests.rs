@@ -105,9 +105,9 @@ fn symptoms() {
     let at = |kind| kinds.iter().position(|one| *one == kind).unwrap();
     judged.assessment.explained = vec![(at("slow-retransmission"), at("noisy-neighbor"))];
     let text = report_of(&judged, "noisy-neighbor", Minimized::Full, config);
-    let (_, below) = text.split_once("Explained by it, in the same run\n").unwrap();
+    let (_, below) = text.split_once("Symptoms of it in the same run\n").unwrap();
     assert!(below.starts_with("  slow-retransmission/"), "{text}");
-    assert!(!text.contains("Findings of their own"), "{text}");
+    assert!(!text.contains("Other findings"), "{text}");
 }
 
 #[test]
@@ -146,8 +146,8 @@ fn a_test_in_words() {
     for (toml, expected) in [
         (
             "",
-            "One connection Writes 10 messages of 10240 bytes (10 packets each, MTU 1024). Nothing is done to any \
-             packet. Every other parameter is at its default.",
+            "One connection Writes 10 messages of 10240 bytes (10 packets each, MTU 1024). No packet has an event. \
+             All other parameters have their defaults.",
         ),
         (
             r#"
@@ -165,7 +165,7 @@ fn a_test_in_words() {
             type = "drop"
             "#,
             "12 connections each Read 1 message of 20480 bytes (20 packets, MTU 1024). The data of the responder is \
-             in traffic class 3. Data packet 5 of connections 1 to 11 is dropped. Not at their defaults: min-retransmit-timeout = 18.",
+             in traffic class 3. Data packet 5 of connections 1 to 11 is dropped. Other values than the defaults: min-retransmit-timeout = 18.",
         ),
         (
             r#"
@@ -181,8 +181,8 @@ fn a_test_in_words() {
             num-msgs-per-qp = 1
             "#,
             "3 connections each Write 1 message of 1024 bytes (1 packet, MTU 1024). The data of both hosts is in two \
-             traffic classes of equal weight: class 0 has connection 1, class 1 has connections 2, 3. Nothing is \
-             done to any packet. Every other parameter is at its default.",
+             traffic classes of equal weight: class 0 has connection 1, class 1 has connections 2, 3. No packet \
+             has an event. All other parameters have their defaults.",
         ),
         (
             r#"
@@ -196,8 +196,8 @@ fn a_test_in_words() {
             "#,
             "2 connections each Write 1 message of 1024 bytes (1 packet, MTU 1024). The data of the requester is in \
              three traffic classes: class 1 of weight 10 has no connection, class 2 of weight 20 has connection 1, \
-             class 5 with strict priority has connection 2. Nothing is done to any packet. Every other parameter is \
-             at its default.",
+             class 5 with strict priority has connection 2. No packet has an event. All other parameters have their \
+             defaults.",
         ),
         (
             r#"
@@ -236,7 +236,7 @@ fn a_test_in_words() {
              (1 packet each, MTU 256), up to 2 of them at a time, and wait for each other after every 2 messages. Data packet 1 and \
              every 2nd after it (to the end) of connections 1, 3, 4 are delayed by 50.0 µs. Read request 2 and \
              each after it (3 in all) of connection 2 are sent 3 times. Data packet 3 of connection 2 is held back \
-             until overtaken by 1 later packet, when sent for the 2nd time. Not at their defaults: slow-restart = \
+             until overtaken by 1 later packet, when sent for the 2nd time. Other values than the defaults: slow-restart = \
              true of the responder.",
         ),
     ] {

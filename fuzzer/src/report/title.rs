@@ -1,25 +1,19 @@
 //! The title of a finding.
 
-use corpus::TestConfig;
-use dumper::Nanos;
+use corpus::{Action, TestConfig};
 use scoring::{Anomaly, Kind, Rule};
 
 use super::words;
-use crate::measure::digits;
 
 /// Longest title, in characters: one line of a terminal or of a bug tracker's list.
 pub(super) const MAX_TITLE: usize = 100;
 
 /// The finding, in one line of at most a hundred characters: the host, its behaviour, the traffic.
 pub fn title(anomaly: &Anomaly, config: &TestConfig) -> String {
-    let traffic = words::connections(config.traffic.load);
+    let traffic = words::messages(&config.traffic);
     let who = anomaly.who.role;
     let what = match anomaly.kind() {
-        // The oracle's text has the other connections as its subject.
-        Kind::NoisyNeighbor => {
-            let with_events = config.connections_with_events();
-            format!("lets connections suffer that have no events, beside {with_events} that have")
-        }
+        Kind::NoisyNeighbor => stalls(anomaly, config),
         _ => in_short(anomaly).unwrap_or_else(|| anomaly.what.clone()),
     };
     let room = MAX_TITLE.saturating_sub(traffic.len() + 3);
@@ -28,37 +22,49 @@ pub fn title(anomaly: &Anomaly, config: &TestConfig) -> String {
 
 /// Short behaviour for anomalies whose full text does not fit a title; `None` for the others.
 fn in_short(anomaly: &Anomaly) -> Option<String> {
-    let time = |name: &str| anomaly.evidence.times_ns.get(name).map(|time| rough(*time));
+    let time = |name: &str| anomaly.evidence.times_ns.get(name).copied();
     let text = match (anomaly.rule, anomaly.state.as_ref()) {
         (Rule::CnpWithheld, "per-port") => {
-            "sends one CNP an interval for the whole port, not for each QP".into()
+            "sends one CNP per interval and port, not per interval and QP".into()
         }
         (Rule::CnpWithheld, "per-destination-ip") => {
-            "sends one CNP an interval for each destination IP, not for each QP".into()
+            "sends one CNP per interval and destination IP, not per interval and QP".into()
         }
         (Rule::CnpWithheld, "interval") => {
             format!("keeps a longer interval between CNPs than the configured {}", time("configured")?)
         }
         (Rule::RtoAboveMaximum, _) => {
-            format!("times out after {}, and the latest is 4 T, {}", time("waited")?, time("limit")?)
+            let [waited, limit] = time("waited")?.apart(time("limit")?);
+            format!("times out after {waited}, later than 4T, {limit}")
         }
         (Rule::RtoBelowMinimum, _) => {
-            format!("times out after {}, and the earliest is T, {}", time("waited")?, time("limit")?)
+            let [waited, limit] = time("waited")?.apart(time("limit")?);
+            format!("times out after {waited}, sooner than T, {limit}")
         }
         _ => return None,
     };
     Some(text)
 }
 
-/// A time to three digits.
-fn rough(time: Nanos) -> String {
-    let (unit, name) = match time.0 {
-        0..1_000 => (1.0, "ns"),
-        1_000..1_000_000 => (1e3, "µs"),
-        1_000_000..1_000_000_000 => (1e6, "ms"),
-        1_000_000_000.. => (1e9, "s"),
+/// Effect on the uninvolved connections, and the connections that cause it.
+fn stalls(anomaly: &Anomaly, config: &TestConfig) -> String {
+    let count = |name| anomaly.evidence.connections.get(name).map_or(0, Vec::len);
+    let (stalled, failing) = match count("suffering") {
+        0 | 1 => ("an uninvolved connection".to_owned(), count("failing")),
+        many => (format!("{many} uninvolved connections"), count("failing")),
     };
-    format!("{} {name}", digits(time.0 as f64 / unit))
+    let verb = match (failing, anomaly.evidence.times_ns.get("innocent-mct-max")) {
+        (0, Some(longest)) => format!("stalls {stalled} for {longest}"),
+        _ => format!("fails {stalled}"),
+    };
+    let loses = |event: &corpus::Event| matches!(event.action, Action::Drop | Action::Corrupt);
+    let with_events = config.connections_with_events();
+    match (config.events.iter().all(loses), with_events) {
+        (true, 1) => format!("{verb} while another recovers"),
+        (true, _) => format!("{verb} while {with_events} others recover"),
+        (false, 1) => format!("{verb} beside 1 with events"),
+        (false, _) => format!("{verb} beside {with_events} with events"),
+    }
 }
 
 /// The first words of a sentence that fit into so many characters.

@@ -30,25 +30,29 @@ pub(super) fn sentences(config: &TestConfig) -> String {
     let mut sentences = vec![traffic(&config.traffic)];
     sentences.extend(classes(config));
     if config.events.is_empty() {
-        sentences.push("Nothing is done to any packet.".into());
+        sentences.push("No packet has an event.".into());
     }
     sentences.extend(config.events.iter().map(|one| event(one, config.traffic.load.connections())));
     sentences.push(match unusual(config).as_slice() {
-        [] => "Every other parameter is at its default.".into(),
-        unusual => format!("Not at their defaults: {}.", unusual.join(", ")),
+        [] => "All other parameters have their defaults.".into(),
+        unusual => format!("Other values than the defaults: {}.", unusual.join(", ")),
     });
     sentences.join(" ")
 }
 
-/// `12 Read connections`
-pub(super) fn connections(load: Load) -> String {
-    let verb = match load {
+/// `12 Reads`, one on each connection, or `12 connections of 10 Reads`.
+pub(super) fn messages(traffic: &Traffic) -> String {
+    let (connections, each) = (traffic.load.connections(), traffic.num_msgs_per_qp);
+    let verb = match traffic.load {
         Load::Same { verb, .. } => self::verb(verb),
-        Load::Alternating { .. } | Load::Split { .. } => "Send and Read",
+        Load::Alternating { .. } | Load::Split { .. } => {
+            return format!("Sends and Reads on {}", count(connections.into(), "connection"));
+        }
     };
-    match load.connections() {
-        1 => format!("1 {verb} connection"),
-        connections => format!("{connections} {verb} connections"),
+    match (connections, each) {
+        (_, 1) => count(connections.into(), verb),
+        (1, _) => format!("{} on 1 connection", count(each.into(), verb)),
+        _ => format!("{connections} connections of {each} {verb}s"),
     }
 }
 
@@ -231,6 +235,11 @@ const fn word_of(field: HeaderField) -> &'static str {
         HeaderField::Msn => "MSN",
         HeaderField::Payload => "payload",
     }
+}
+
+/// Name of evidence for people: `uninvolved mct max` for `innocent-mct-max`.
+pub(super) fn of_evidence(name: &str) -> String {
+    name.replace('-', " ").replace("innocent", "uninvolved").replace("suffering", "stalled")
 }
 
 fn ordinal(number: u32) -> String {

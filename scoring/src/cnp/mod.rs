@@ -272,7 +272,7 @@ impl<'a> CnpAnalyzer<'a> {
                     rule: Rule::CnpWithoutEcn,
                     who,
                     state: "no-reason".into(),
-                    what: "sends a CNP, and no marked packet that it could answer was delivered".to_owned(),
+                    what: "sends a CNP without an ECN-marked packet to answer".to_owned(),
                     evidence: Evidence::packets([record.sequence]),
                 };
                 let held = &mut self.flows[marked.index()].unexplained;
@@ -297,7 +297,7 @@ impl<'a> CnpAnalyzer<'a> {
                     rule: Rule::CnpTooEarly,
                     who,
                     state: "per-qp".into(),
-                    what: format!("sends CNPs {apart} apart, where the interval is {interval}"),
+                    what: format!("sends two CNPs {apart} apart where the interval is {interval}"),
                     evidence: Evidence::packets([record.sequence, sequence])
                         .with_time("apart", apart)
                         .with_time("interval", interval),
@@ -349,7 +349,7 @@ impl<'a> CnpAnalyzer<'a> {
                     connection: Some(alive.connection),
                 },
                 state: "no-cnp".into(),
-                what: format!("received {} ECN-marked packets and sent no CNP", host.marked),
+                what: format!("receives {} ECN-marked packets and sends no CNP", host.marked),
                 evidence: Evidence::packets([alive.mark, alive.answer]),
             });
         }

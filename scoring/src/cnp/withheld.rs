@@ -44,13 +44,13 @@ impl Judge<'_> {
             // Nothing tells which of several it is; another test will.
             (Some(_), Some(_)) => return None,
             (None, _) if certain.iter().any(Bounds::explain) => return None,
-            (None, _) => ("irregular", None, "and no interval explains when it does send one"),
+            (None, _) => ("irregular", None, "no interval explains the CNPs that it sends"),
         };
         let flow = self.trace.flows()[first.mark.flow.index()];
         let before = self.sent.before(first);
         let since = match before {
             Some(cnp) => format!("{} after the last CNP of its QP", first.earliest - cnp.sent),
-            None => "the first one of its QP".to_owned(),
+            None => "the first of its QP".to_owned(),
         };
         let mut evidence =
             Evidence::packets([first.mark.sequence].into_iter().chain(before.map(|cnp| cnp.sequence)))
@@ -70,7 +70,7 @@ impl Judge<'_> {
             },
             state: state.into(),
             what: format!(
-                "sends no CNP for a marked packet, {since}, where the configured interval is {}: {how}",
+                "sends no CNP for an ECN-marked packet, {since}, where the configured interval is {}: {how}",
                 self.configured
             ),
             evidence,
@@ -102,9 +102,9 @@ impl CnpScope {
     /// Explanation of withheld CNPs.
     const fn shares(self) -> &'static str {
         match self {
-            Self::Qp => "it keeps a longer one",
-            Self::DestinationIp => "it has one interval for all QPs of an address",
-            Self::Port => "it has one interval for all QPs",
+            Self::Qp => "it keeps a longer interval",
+            Self::DestinationIp => "all QPs of an address share one interval",
+            Self::Port => "all QPs of the port share one interval",
         }
     }
 }

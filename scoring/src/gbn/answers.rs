@@ -136,9 +136,11 @@ impl Answers {
                 (false, false) => Event::Begin,
             };
             self.step(event, packet, ledger, || match awaited {
-                Some(next) => format!("begins the response at PSN {relative} and leaves out {next} and on"),
+                Some(next) => {
+                    format!("starts a response at PSN {relative} and skips PSN {next} and following")
+                }
                 None => {
-                    format!("begins the response at PSN {relative} and leaves an earlier request unanswered")
+                    format!("starts a response at PSN {relative} and skips an earlier request")
                 }
             });
             let left = request.bytes.map(|bytes| bytes.saturating_sub(packet.payload));
@@ -153,19 +155,19 @@ impl Answers {
         } else if let Some(now) = self.now.filter(|now| covers(&now.request) && psn.is_after(now.next)) {
             let next = ledger.relative(now.next);
             self.step(Event::Skip, packet, ledger, || {
-                format!("answers with PSN {relative} and leaves out {next} and on")
+                format!("sends a response with PSN {relative} and skips PSN {next} and following")
             });
             self.resume(now.request, psn);
         } else if let Some(at) = self.asked.iter().position(covers) {
             let request = self.asked[at];
             self.answered(at);
             self.step(Event::Skip, packet, ledger, || {
-                format!("begins a response in its middle, at PSN {relative}")
+                format!("starts a response in its middle, at PSN {relative}")
             });
             self.resume(request, psn);
         } else {
             self.step(Event::Unrequested, packet, ledger, || {
-                format!("answers with PSN {relative}, which no delivered request asks for")
+                format!("sends a response with PSN {relative}, which belongs to no delivered request")
             });
         }
     }
@@ -195,7 +197,7 @@ impl Answers {
         let Some(left) = left.filter(|left| *left != packet.payload) else { return };
         let (relative, payload) = (ledger.relative(packet.psn), packet.payload);
         self.step(Event::WrongLength, packet, ledger, || {
-            format!("ends the response at PSN {relative} with {payload} bytes, where {left} are left of it")
+            format!("ends a response at PSN {relative} with {payload} bytes where {left} are due")
         });
     }
 
@@ -203,7 +205,7 @@ impl Answers {
         let relative = ledger.relative(packet.psn);
         let opcode = packet.opcode;
         self.step(Event::Misplaced, packet, ledger, || {
-            format!("answers PSN {relative} with {opcode}, which does not fit its place in the response")
+            format!("sends {opcode} with PSN {relative} in the wrong place of the response")
         });
     }
 

@@ -87,18 +87,18 @@ pub mod requester {
         [Flowing | Repeating] SkipAcknowledged => Stay, "9.7.5.1.2 a coalesced ACK covers them";
         [NakHeard | GapHeard | RnrHeard | Failed] SkipAcknowledged => Stay, "9.7.5.1.2; rare: while that is on its way";
         [NakHeard] ResumeAtNak => Go(Repeating), "9.7.5.2 retransmission starts at the NAKed PSN";
-        [Flowing | GapHeard | RnrHeard | Repeating] ResumeAtNak => Go(Repeating), "9.7.5.2; heard together with something else";
+        [Flowing | GapHeard | RnrHeard | Repeating] ResumeAtNak => Go(Repeating), "9.7.5.2; received together with something else";
         [GapHeard] ResumeAtGap => Go(Repeating), "9.7.5.1 implied NAK: re-issue from the missing PSN";
-        [Flowing | NakHeard | RnrHeard | Repeating] ResumeAtGap => Go(Repeating), "9.7.5.1; heard together with something else";
+        [Flowing | NakHeard | RnrHeard | Repeating] ResumeAtGap => Go(Repeating), "9.7.5.1; received together with something else";
         [RnrHeard] ResumeAfterRnr => Go(Repeating), "9.7.5.2.8 retry after the RNR timer";
         [Repeating] ResumeAfterRnr => Go(Repeating), "9.7.5.2.8; the timer had expired while the NAK was on its way";
-        [Flowing | NakHeard | GapHeard] ResumeAfterRnr => Go(Repeating), "9.7.5.2.8; rare: heard together with something else";
+        [Flowing | NakHeard | GapHeard] ResumeAfterRnr => Go(Repeating), "9.7.5.2.8; rare: received together with something else";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeByTimer => Go(Repeating), "9.7.6.1.3 ACK timer expired";
         [Flowing | Repeating] ResumeTooSoon => WrongGo(Rule::RetransmissionWithoutCause, Repeating), "9.7.6.1.3 no sooner than T";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeLate => WrongGo(Rule::ResumeLate, Repeating), "9.7.5.2 none may be left out";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeEarly => WrongGo(Rule::ResumeEarly, Repeating), "9.7.5.2 at the NAKed PSN, not before";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeUnheard => WrongGo(Rule::DeliveredYetMissing, Repeating), "9.7.6.1.3; lost behind the switch";
-        [Flowing | Repeating | Failed] ResumeDiscarded => Go(Repeating), "9.7.6.1.3; judged by who counts the loss";
+        [Flowing | Repeating | Failed] ResumeDiscarded => Go(Repeating), "9.7.6.1.3; judged by the counters of the receiver";
         [NakHeard | GapHeard | RnrHeard] ResumeDiscarded => Go(Repeating), "9.7.6.1.3; rare: and a NAK is on its way";
         [NakHeard | GapHeard | RnrHeard] ResumeTooSoon => WrongGo(Rule::RetransmissionWithoutCause, Repeating), "9.7.6.1.3; rare: the NAK itself is a cause";
         [Failed] ResumeAtNak => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
@@ -111,15 +111,15 @@ pub mod requester {
         [Failed] ResumeUnheard => WrongGo(Rule::DeliveredYetMissing, Repeating), "9.9.2; the NAK was lost behind the switch";
         [Failed] ResumeCrossing => Stay, "9.9.2; the NAK was still on its way";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeCrossing => Never, "only a failed QP";
-        [NakHeard] ResumeIgnoringNak => WrongGo(Rule::NakIgnored, Repeating), "9.7.5.2 retransmission starts when the NAK is heard";
-        [Flowing | GapHeard | RnrHeard | Repeating] ResumeIgnoringNak => WrongGo(Rule::NakIgnored, Repeating), "9.7.5.2; rare: heard together with something else";
+        [NakHeard] ResumeIgnoringNak => WrongGo(Rule::NakIgnored, Repeating), "9.7.5.2 retransmission starts when the NAK arrives";
+        [Flowing | GapHeard | RnrHeard | Repeating] ResumeIgnoringNak => WrongGo(Rule::NakIgnored, Repeating), "9.7.5.2; rare: received together with something else";
         [NakHeard] SendIgnoringNak => Wrong(Rule::NakIgnored), "9.7.5.2; rare: with nothing acknowledged, few windows are that large";
-        [Flowing | GapHeard | RnrHeard | Repeating] SendIgnoringNak => Wrong(Rule::NakIgnored), "9.7.5.2; rare: heard together with something else";
-        [Failed] ResumeIgnoringNak => Never, "a failed QP owes nothing";
-        [Failed] SendIgnoringNak => Never, "a failed QP owes nothing";
+        [Flowing | GapHeard | RnrHeard | Repeating] SendIgnoringNak => Wrong(Rule::NakIgnored), "9.7.5.2; rare: received together with something else";
+        [Failed] ResumeIgnoringNak => Never, "a failed QP sends no more requests";
+        [Failed] SendIgnoringNak => Never, "a failed QP sends no more requests";
         [RnrHeard] ResumeDuringRnr => WrongGo(Rule::RnrWaitShort, Repeating), "9.7.5.2.8 no sooner than the RNR timer";
-        [Flowing | NakHeard | GapHeard | Repeating] ResumeDuringRnr => WrongGo(Rule::RnrWaitShort, Repeating), "9.7.5.2.8; rare: heard together with something else";
-        [Failed] ResumeDuringRnr => Wrong(Rule::RetryAfterFatalNak), "9.9.2; rare: refused for good after that";
+        [Flowing | NakHeard | GapHeard | Repeating] ResumeDuringRnr => WrongGo(Rule::RnrWaitShort, Repeating), "9.7.5.2.8; rare: received together with something else";
+        [Failed] ResumeDuringRnr => Wrong(Rule::RetryAfterFatalNak), "9.9.2; rare: a NAK that ends the QP after that";
         [Failed] SendAfterFatal => Wrong(Rule::RequestAfterFatalNak), "9.9.2; rare: with nothing acknowledged, few windows are that large";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] SendAfterFatal => Never, "only a failed QP";
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] SendBeyond => Wrong(Rule::PsnSkipped), "9.7.2 consecutive PSNs";
@@ -131,7 +131,7 @@ pub mod requester {
         [Failed] HearGap => Stay, "9.9.2; rare: delayed until after it";
         [Failed] HearRnr => Stay, "9.9.2; rare: delayed until after it";
         [Flowing | NakHeard | GapHeard | Repeating | Failed] HearFatal => Go(Failed), "9.9.2";
-        [RnrHeard] HearFatal => Go(Failed), "9.9.2; rare: refused for good after that";
+        [RnrHeard] HearFatal => Go(Failed), "9.9.2; rare: a NAK that ends the QP after that";
     }
 }
 
@@ -203,7 +203,7 @@ pub mod responder {
         [Failed] TakeExpected => Stay, "9.9.3 the QP is in error";
         [InOrder] TakeBeyond => Go(GapOpen), "9.7.4 invalid PSN: out of sequence";
         [GapOpen | GapNaked | NotReady | Failed] TakeBeyond => Stay, "9.7.5.2 one NAK an expected PSN";
-        [InOrder | GapOpen | GapNaked | NotReady | Failed] TakeDuplicate => Stay, "9.7.5.1 duplicates are answered meanwhile";
+        [InOrder | GapOpen | GapNaked | NotReady | Failed] TakeDuplicate => Stay, "9.7.5.1 duplicates are answered in this state too";
         [InOrder | GapOpen | GapNaked | NotReady] Ack => Stay, "9.7.5.1 ACK, 9.7.5.1.2 coalesced";
         [Failed] Ack => Stay, "9.9.3; rare: sent before";
         [InOrder | GapOpen | GapNaked | NotReady | Failed] AckBeyond => Wrong(Rule::AckBeyondData), "9.7.5.1";
@@ -222,7 +222,7 @@ pub mod responder {
         [GapNaked] NakIdle => Wrong(Rule::NakWithoutCause), "9.7.5.2; rare: a copy was refused, and the next one not";
         [InOrder | GapOpen] NakDelivered => WrongGo(Rule::DeliveredYetMissing, GapNaked), "9.7.5.2; lost behind the switch";
         [GapNaked | NotReady] NakDelivered => WrongGo(Rule::DeliveredYetMissing, GapNaked), "9.7.5.2; rare: and another loss before";
-        [InOrder | GapOpen] NakDiscarded => Go(GapNaked), "9.7.5.2; judged by who counts the loss";
+        [InOrder | GapOpen] NakDiscarded => Go(GapNaked), "9.7.5.2; judged by the counters of the receiver";
         [GapNaked | NotReady] NakDiscarded => Go(GapNaked), "9.7.5.2; rare: and another loss before";
         [InOrder | GapOpen] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), "9.7.5.2; nothing was lost behind the switch";
         [InOrder] NakUnprovoked => WrongGo(Rule::NakWithoutCause, GapNaked), "9.7.5.2; nothing was lost, before the switch or behind it";
@@ -290,9 +290,9 @@ pub mod answers {
         [Answering] Finish => Go(Idle), "9.7.5.1";
         [Idle] Finish => Never, "no response is under way";
         [Idle] Begin => Go(Answering), "9.7.5.1 in the order of requests";
-        [Answering] Begin => WrongGo(Rule::ResponseGap, Answering), "9.7.5.1; the one under way had not ended";
+        [Answering] Begin => WrongGo(Rule::ResponseGap, Answering), "9.7.5.1; the previous response had not ended";
         [Idle] Answer => Stay, "9.7.5.1 ONLY, or an atomic acknowledgement";
-        [Answering] Answer => WrongGo(Rule::ResponseGap, Idle), "9.7.5.1; the one under way had not ended";
+        [Answering] Answer => WrongGo(Rule::ResponseGap, Idle), "9.7.5.1; the previous response had not ended";
         [Idle | Answering] Restart => Go(Answering), "9.7.5.1 a duplicate Read is executed again";
         [Idle | Answering] RestartAnswer => Go(Idle), "9.7.5.1 a duplicate Read or atomic";
         [Idle | Answering] Skip => WrongGo(Rule::ResponseGap, Answering), "9.7.5.1";

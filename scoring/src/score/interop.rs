@@ -111,11 +111,11 @@ impl<'a> Discards<'a> {
         let connections = analysis.connections.len();
         let what = match rule {
             Rule::PairDiscards => format!(
-                "the {who} throws {} packets of {connections} connections away, and neither NIC does any with its own kind",
+                "of the {who} discards {} packets of {connections} connections; neither NIC discards packets of its own kind",
                 self.moved
             ),
             _ => format!(
-                "the {who} throws {} packets of {connections} connections away, and there is no pair of its kind to compare",
+                "of the {who} discards {} packets of {connections} connections; the testbed has no pair of equal NICs to compare",
                 self.moved
             ),
         };

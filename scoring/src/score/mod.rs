@@ -146,7 +146,7 @@ impl Assessment {
             rule: Rule::NeverEnds,
             who: Who { role: Role::Requester, address: None, connection: None },
             state: "endless".into(),
-            what: format!("goes on after {packets} packets: its QPs repeat themselves without end"),
+            what: format!("retransmits for ever: {packets} packets and no end"),
             evidence: Evidence::default(),
         };
         let mut values = [0.0; Measure::COUNT];

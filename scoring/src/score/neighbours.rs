@@ -214,11 +214,11 @@ impl Neighbours {
         };
         let suffers = match (worst.mct.failed, worst.unfinished) {
             (true, _) => "fails".to_owned(),
-            (_, true) => "waits for ever".to_owned(),
-            _ => format!("waits {} for a message", worst.mct.max),
+            (_, true) => "never completes".to_owned(),
+            _ => format!("needs {} for a message", worst.mct.max),
         };
         let what = format!(
-            "connection {}, which no event names, {suffers}; without the events on {} others its longest message takes {}",
+            "stalls uninvolved connection {}, which {suffers}; without the events on {} others its longest message needs {}",
             worst.connection,
             self.eventful.len(),
             usual.max
@@ -235,6 +235,10 @@ impl Neighbours {
             ("innocent", numbers(&self.innocent.iter().collect::<Vec<_>>())),
             ("suffering", numbers(&victims.iter().map(|(one, _)| *one).collect::<Vec<_>>())),
         ]);
+        let failing: Vec<&Innocent> = victims.iter().map(|(one, _)| *one).filter(|one| one.fails()).collect();
+        if !failing.is_empty() {
+            evidence.connections.insert("failing", numbers(&failing));
+        }
         Some(Anomaly {
             rule: Rule::InnocentSuffers,
             who: Who { role, address: Some(address), connection: None },

@@ -169,8 +169,8 @@ impl Phase {
         let address = if self.role == Role::Requester { ends.requester.ip } else { ends.responder.ip };
         let (phase, verb) = self.state.split_once('-')?;
         let what = match phase {
-            "generation" => format!("takes {} to make the NACK of a {verb} for PSN {}", self.took, self.psn),
-            _ => format!("takes {} to repeat PSN {} of a {verb} after the NACK", self.took, self.psn),
+            "generation" => format!("needs {} to send the NACK of a {verb} for PSN {}", self.took, self.psn),
+            _ => format!("needs {} to retransmit PSN {} of a {verb} after the NACK", self.took, self.psn),
         };
         let packets = [self.end, self.begin].map(|at| trace.records()[at].sequence);
         Some(Anomaly {

@@ -31,9 +31,7 @@ impl Requester {
             return;
         }
         let (relative, silent) = (ledger.relative(self.window.una()), now - last);
-        let what = format!(
-            "neither repeats PSN {relative}, which is unacknowledged, nor reports a failure, in {silent}"
-        );
+        let what = format!("neither retransmits unacknowledged PSN {relative} nor fails, for {silent}");
         let evidence =
             Evidence::packets([self.last_packet]).with_time("silent", silent).with_time("limit", limit);
         ledger.broken(Role::Requester, Rule::RequestNeverAnswered, self.state.name(), what, evidence);
@@ -52,11 +50,11 @@ impl Requester {
             (CompletionStatus::RetryExceeded, Some(most), _)
                 if all_heard && retries < most && ledger.known.timer_shows() =>
             {
-                let what = format!("gives up after {retries} retries at most, where {most} are configured");
+                let what = format!("fails with retry-exceeded after at most {retries} of {most} retries");
                 (Rule::RetriesBelowBudget, what)
             }
             (CompletionStatus::RnrRetryExceeded, _, Some(RnrRetries::Unlimited)) => {
-                let what = "gives up after an RNR NAK, where retries without end are configured".to_owned();
+                let what = "fails with RNR-retry-exceeded where rnr_retry is unlimited".to_owned();
                 (Rule::RnrRetriesBelowBudget, what)
             }
             // The RNR NAK after the last retry is the one that ends the QP.
@@ -64,7 +62,7 @@ impl Requester {
                 if all_heard && rnr_retries <= most =>
             {
                 let what = format!(
-                    "gives up after {rnr_retries} RNR NAKs at most, where {most} retries are configured"
+                    "fails with RNR-retry-exceeded after at most {rnr_retries} RNR NAKs where rnr_retry is {most}"
                 );
                 (Rule::RnrRetriesBelowBudget, what)
             }

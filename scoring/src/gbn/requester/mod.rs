@@ -182,12 +182,14 @@ impl Requester {
         {
             let (relative, after) = (ledger.relative(packet.psn), packet.time - failed);
             self.step(Event::SendAfterFatal, packet, ledger, || {
-                format!("sends a new request with PSN {relative} {after} after the NAK that ended the QP")
+                format!("sends a new request with PSN {relative} {after} after the NAK that moved the QP to the error state")
             });
         } else if heard && let Some(nak) = self.take_ignored_nak(packet, ledger) {
             let (relative, after) = (ledger.relative(nak.psn), packet.time - nak.owed_since);
             self.step(Event::SendIgnoringNak, packet, ledger, || {
-                format!("sends new requests {after} after the NAK of PSN {relative}, and does not go back")
+                format!(
+                    "sends new requests {after} after the NAK of PSN {relative} instead of retransmitting it"
+                )
             });
         } else {
             self.step(Event::SendNew, packet, ledger, String::new);
@@ -242,7 +244,7 @@ impl Requester {
                 _ => Event::ResumeLate,
             };
             let (from, to) = (ledger.relative(skipped), ledger.relative(psn));
-            self.step(event, packet, ledger, || format!("sends PSN {to} and leaves out {from} and on"));
+            self.step(event, packet, ledger, || format!("sends PSN {to} and skips PSN {from} and following"));
             self.send_new(packet);
             return;
         }
@@ -253,7 +255,7 @@ impl Requester {
                 if psn.is_after(self.window.una()) { Event::ResumeLate } else { Event::SkipAcknowledged };
             let (from, to) = (ledger.relative(self.cursor), ledger.relative(psn));
             self.step(event, packet, ledger, || {
-                format!("repeats PSN {to} and leaves out {from} and on, which nobody acknowledged")
+                format!("retransmits PSN {to} and skips unacknowledged PSN {from} and following")
             });
         } else {
             self.goes_back(packet, lost, ledger);

@@ -144,7 +144,7 @@ impl Requester {
             beyond = self.budget.retried(since).map(|most| (Rule::RetriesBeyondBudget, most));
         }
         if let Some((rule, most)) = beyond {
-            let what = format!("repeats from PSN {relative} once more than {most} times without progress");
+            let what = format!("retransmits from PSN {relative} more than {most} times without progress");
             let budget = if rule == Rule::RetriesBeyondBudget { "retry-cnt" } else { "rnr-retry" };
             let evidence = Evidence::packets([packet.sequence])
                 .with_number(budget, u64::from(most))
@@ -171,19 +171,19 @@ impl Requester {
         let waited = self.window.waited_at_most(packet.time);
         self.step(event, packet, ledger, || match event {
             Event::ResumeUnheard => {
-                format!("repeats from PSN {relative}, whose acknowledgement left the switch intact")
+                format!("retransmits from PSN {relative} although its acknowledgement left the switch intact")
             }
             Event::ResumeTooSoon => {
-                format!("repeats from PSN {relative} {waited} after it could start its timer, with no NAK")
+                format!("retransmits from PSN {relative} without a NAK {waited} after the ACK timer could start")
             }
             Event::ResumeIgnoringNak => {
                 let nak = ignored.map_or(0, |nak| nak.sequence);
-                format!("repeats from PSN {relative} by its timer, and not for the NAK in packet {nak}")
+                format!("retransmits from PSN {relative} when the ACK timer expires, not after the NAK in packet {nak}")
             }
             Event::ResumeDuringRnr => {
-                format!("repeats from PSN {relative} before the {rnr_wait} are over that an RNR NAK asks for")
+                format!("retransmits from PSN {relative} before the {rnr_wait} of the RNR NAK are over")
             }
-            _ => format!("repeats from PSN {relative}, and {una_relative} is the oldest unacknowledged one"),
+            _ => format!("retransmits from PSN {relative} where PSN {una_relative} is the oldest unacknowledged"),
         });
     }
 
@@ -389,7 +389,9 @@ impl Requester {
             return None;
         }
         let relative = ledger.relative(packet.psn);
-        let what = format!("times out on PSN {relative} after {waited}, where {limit} is the limit");
+        let [after, earliest_or_latest] = waited.apart(limit);
+        let bound = if rule == Rule::RtoBelowMinimum { "sooner than T," } else { "later than 4T," };
+        let what = format!("times out on PSN {relative} after {after}, {bound} {earliest_or_latest}");
         let evidence =
             Evidence::packets([packet.sequence]).with_time("waited", waited).with_time("limit", limit);
         ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);

@@ -49,7 +49,7 @@ impl Requester {
         if !fits {
             let (relative, opcode) = (ledger.relative(packet.psn), packet.opcode);
             let where_it_is =
-                if self.place == Place::Between { "between messages" } else { "inside of a message" };
+                if self.place == Place::Between { "between messages" } else { "inside a message" };
             let what = format!("sends {opcode} with PSN {relative} {where_it_is}");
             let evidence = Evidence::packets([packet.sequence]);
             ledger.broken(Role::Requester, Rule::RequestPosition, self.state.name(), what, evidence);
@@ -71,7 +71,7 @@ impl Requester {
         if packet.read.address != address || u64::from(packet.read.length) != length {
             let relative = ledger.relative(packet.psn);
             let what = format!(
-                "repeats the Read from PSN {relative} as {} bytes at {:#x}, and the rest is {length} bytes at {address:#x}",
+                "retransmits the Read from PSN {relative} with {} bytes at {:#x} where {length} bytes at {address:#x} are missing",
                 packet.read.length, packet.read.address,
             );
             let evidence = Evidence::packets([packet.sequence]);

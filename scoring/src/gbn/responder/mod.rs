@@ -306,7 +306,7 @@ impl Responder {
             {
                 let relative = ledger.relative(psn);
                 let what = format!(
-                    "says MSN {said} with PSN {relative}, by which {expected} messages were complete"
+                    "acknowledges PSN {relative} with MSN {said} where {expected} messages are complete"
                 );
                 let evidence = Evidence::packets([packet.sequence]);
                 ledger.broken(Role::Responder, Rule::MsnWrong, self.state.name(), what, evidence);
@@ -338,11 +338,13 @@ impl Responder {
         let (expected, acknowledged) = (ledger.relative(self.expected), ledger.relative(self.acknowledged));
         let read = passed.map_or(0, |read| ledger.relative(read));
         self.step(event, packet, ledger, || match event {
-            Event::AckBeyond => format!("acknowledges PSN {relative}; PSN {expected} was never delivered"),
-            Event::AckPastRead => {
-                format!("acknowledges PSN {relative} before it has answered the request with PSN {read}")
+            Event::AckBeyond => {
+                format!("acknowledges PSN {relative} although PSN {expected} was never delivered")
             }
-            _ => format!("acknowledges PSN {relative}, having acknowledged everything before {acknowledged}"),
+            Event::AckPastRead => {
+                format!("acknowledges PSN {relative} before it answers the Read or atomic with PSN {read}")
+            }
+            _ => format!("acknowledges PSN {relative} after it acknowledged every PSN before {acknowledged}"),
         });
         if event == Event::AckBeyond && psn.is_before(self.highest) {
             // One fault, one remark: from here on it is taken to have all that was delivered.
@@ -418,12 +420,12 @@ impl Responder {
         let expected = ledger.relative(self.expected);
         let earlier = self.naked.filter(|(naked, _)| *naked == psn).map(|(_, sequence)| sequence);
         self.step_with(event, packet, earlier, ledger, || match event {
-            Event::NakAgain => format!("NAKs PSN {relative} again before it has arrived"),
-            Event::NakIdle => format!("NAKs PSN {relative}, and no later packet was delivered"),
+            Event::NakAgain => format!("NAKs PSN {relative} twice without receiving it in between"),
+            Event::NakIdle => format!("NAKs PSN {relative} although no later packet was delivered"),
             Event::NakDelivered | Event::NakDeliveredUnlost | Event::NakUnprovoked => {
-                format!("NAKs PSN {relative}, which left the switch intact")
+                format!("NAKs PSN {relative} although it left the switch intact")
             }
-            _ => format!("NAKs PSN {relative}; PSN {expected} is the expected one"),
+            _ => format!("NAKs PSN {relative} where PSN {expected} is expected"),
         });
         if matches!(
             event,
@@ -460,7 +462,7 @@ impl Responder {
         let event = if delivered { Event::Rnr } else { Event::RnrOther };
         let relative = ledger.relative(psn);
         self.step(event, packet, ledger, || {
-            format!("is not ready for PSN {relative}, which is not a delivered and unacknowledged one")
+            format!("sends an RNR NAK of PSN {relative}, which no unacknowledged request has")
         });
         if delivered {
             self.refused = Some(psn);
@@ -529,7 +531,9 @@ impl Responder {
         }
         if let Some(said) = self.messages.check_response(packet.psn, ends, packet.aeth().msn) {
             let relative = ledger.relative(packet.psn);
-            let what = format!("says MSN {said} with the response at PSN {relative}, by which it cannot be");
+            let what = format!(
+                "sends MSN {said} in the response with PSN {relative}, which is not the number of completed messages"
+            );
             let evidence = Evidence::packets([packet.sequence]);
             ledger.broken(Role::Responder, Rule::ResponseMsn, self.state.name(), what, evidence);
         }

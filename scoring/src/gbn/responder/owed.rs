@@ -64,8 +64,7 @@ impl Responder {
         }
         let relative = ledger.relative(asked.psn);
         let waited = packet.time - asked.since.time;
-        let what =
-            format!("took PSN {relative}, which asks for an ACK, and did not acknowledge it in {waited}");
+        let what = format!("receives PSN {relative} with AckReq and sends no ACK for {waited}");
         let evidence = Evidence::packets([asked.sequence, packet.sequence]).with_time("waited", waited);
         self.judge_absence(Rule::AckMissing, what, evidence, ledger);
         self.asked = None;
@@ -82,7 +81,8 @@ impl Responder {
         }
         let relative = ledger.relative(asked.psn);
         let waited = packet.time - asked.since.time;
-        let what = format!("took the Read request of PSN {relative}, and answered nothing of it in {waited}");
+        let what =
+            format!("receives the Read request with PSN {relative} and sends no response for {waited}");
         let evidence = Evidence::packets([asked.sequence, packet.sequence]).with_time("waited", waited);
         self.judge_absence(Rule::ResponseGap, what, evidence, ledger);
         self.asked_read = None;
@@ -96,7 +96,8 @@ impl Responder {
         }
         let relative = ledger.relative(gap.psn);
         let waited = until.time - gap.opened.time;
-        let what = format!("sent no NAK for PSN {relative} in {waited}, with later packets delivered");
+        let what =
+            format!("sends no NAK of missing PSN {relative} for {waited}, with later packets delivered");
         let evidence = Evidence::packets([gap.out_of_order]).with_time("waited", waited);
         self.judge_absence(Rule::NakMissing, what, evidence, ledger);
     }
@@ -109,9 +110,12 @@ impl Responder {
         if certain {
             let relative = ledger.relative(owed.psn);
             let (rule, what) = if owed.is_read {
-                (Rule::RereadMissing, format!("did not answer the duplicate Read request of PSN {relative}"))
+                (
+                    Rule::RereadMissing,
+                    format!("does not answer the duplicate Read request with PSN {relative}"),
+                )
             } else {
-                let what = format!("did not acknowledge the duplicate of PSN {relative} that asked for it");
+                let what = format!("does not acknowledge the duplicate of PSN {relative} with AckReq");
                 (Rule::ReackMissing, what)
             };
             let evidence = Evidence::packets([owed.sequence, shown_by]);
