@@ -27,10 +27,9 @@ pub const ALL: &[Analyzer] = &[
         name: "go-back-n",
         summary: "holds requester and responder to the go-back-N state machines",
         needs: "a trace; a configuration, to judge time-outs against T and 4T and retries against their budgets",
-        explanation: "Follows each connection through four transition tables: what the requester sends, what the \
-            responder acknowledges and NAKs, how Reads are answered, and when a Read is re-issued. A packet counts \
-            for its receiver only once it was delivered, and an answer may cross it on the way, so that nothing is \
-            called wrong that a conforming NIC could have done.",
+        explanation: "Follows each connection through three transition tables: requests of the requester, ACKs and \
+            NAKs of the responder, and responses to Reads. A packet counts for its receiver only after its delivery, \
+            and answers may cross it on the way: behaviour that a conforming NIC could have shown is no anomaly.",
         rules: &[
             Rule::NakAgain,
             Rule::NakWrongPsn,
@@ -74,8 +73,8 @@ pub const ALL: &[Analyzer] = &[
         summary: "divides each retransmission into NACK generation and NACK reaction, or time-out",
         needs: "a trace",
         explanation: "Generation is the time from the next delivered packet after a loss to the NACK, reaction from \
-            the NACK to the first repeated packet; a Read's NACK is its re-issued request. Times are the switch's: \
-            each phase is off by half a round trip. It measures and does not judge.",
+            the NACK to the first retransmitted packet; a Read's NACK is its re-issued request. Times are taken at the \
+            switch: each phase includes half a round trip. It measures and does not judge.",
         rules: &[],
     },
     Analyzer {
@@ -84,8 +83,8 @@ pub const ALL: &[Analyzer] = &[
         needs: "a trace; a configuration, to judge the interval between CNPs",
         explanation: "Every CNP needs a delivered ECN-marked packet (or an out-of-order one, as NICs that treat loss \
             as congestion notify those too); a host that receives marks sends CNPs; CNPs to one QP keep the \
-            configured interval, and a mark that comes later than that is answered. By which scope (QP, destination \
-            address, port) and interval a host limits its CNPs is inferred from marks and CNPs alone.",
+            configured interval, and a later mark is answered. The scope (QP, destination address, port) and the \
+            interval of a host's CNPs are inferred from marks and CNPs alone.",
         rules: &[
             Rule::EcnWithoutCnp,
             Rule::CnpWithoutEcn,
@@ -98,16 +97,16 @@ pub const ALL: &[Analyzer] = &[
         name: "counters",
         summary: "compares hardware counters with the trace",
         needs: "a result folder with counters of both hosts",
-        explanation: "Each counter of known meaning should move as often as the trace shows its cause. Counters that \
-            moved and whose meaning is not known are listed, not judged.",
+        explanation: "Each counter of known meaning increases by the number of its events in the trace. Counters of \
+            unknown meaning that increased are listed, not judged.",
         rules: &[Rule::CounterDiffers],
     },
     Analyzer {
         name: "data",
         summary: "compares the receiver's memory with the data sent",
         needs: "a result folder of a testbed that reads the hosts' memory",
-        explanation: "Every byte of a message that completes is written once and as the sender has it; of a message \
-            that does not complete no byte is written twice. A Write that is executed again shows here and nowhere else.",
+        explanation: "Every byte of a completed message is written once and unchanged; no byte of an incomplete \
+            message is written twice. Only this analyzer sees a Write that is executed twice.",
         rules: &[Rule::DeliveredNotOnce, Rule::DeliveredWrong],
     },
     Analyzer {
@@ -115,18 +114,18 @@ pub const ALL: &[Analyzer] = &[
         summary: "message completion times and goodput of each QP, and requests that never complete",
         needs: "completions; a configuration, to know which are missing",
         explanation: "Mean, median, 99th percentile and longest message completion time, and goodput, by QP. A \
-            connection of which no request failed has as many completions as messages, if its timer can expire.",
+            connection without a failed request has as many completions as messages, if its ACK timer is on.",
         rules: &[Rule::CompletionMissing],
     },
     Analyzer {
         name: "host-log",
         summary: "reads the hosts' logs for crashes, warnings and hangs",
         needs: "a result folder of a testbed that reads them",
-        explanation: "Oops, BUG, panic and WARN; hung task, soft lockup and RCU stall. A fault is named by the function \
-            that it happened in, without offsets: the instruction's, or else the innermost caller that is no way of \
-            waiting. Of a test whose host crashed nothing else is judged. A program or host that is lost each time that \
-            the test is run is so because of it. What agents report stands there too, such as completions of what was not \
-            posted.",
+        explanation: "Oops, BUG, panic and WARN; hung task, soft lockup and RCU stall. A fault is named by its function, \
+            without offset: that of the instruction pointer, or else the innermost caller that does not only wait. A \
+            test whose host crashed is not judged otherwise. A program or host that every run of a test loses is \
+            lost because of the test. Reports of the agents are in the log too, such as completions without a posted \
+            request.",
         rules: &[
             Rule::KernelCrashes,
             Rule::KernelWarns,
@@ -140,45 +139,45 @@ pub const ALL: &[Analyzer] = &[
         name: "latency",
         summary: "finds slow NACKs and slow retransmissions after NACKs",
         needs: "a test that was run",
-        explanation: "Takes the generation and the reaction of each NACK, and leaves out what may have waited: behind \
-            other packets on the slowest link, behind what its sender was sending without a break, behind other \
-            connections that recover at the same time. An oracle: judges tests, in campaigns.",
+        explanation: "Measures generation and reaction of each NACK without queueing: behind other packets on the \
+            slowest link, behind an uninterrupted train of the sender, behind other connections that recover at the \
+            same time. An oracle: judges tests.",
         rules: &[Rule::SlowNack],
     },
     Analyzer {
         name: "noisy-neighbor",
         summary: "compares uninvolved connections with the same test without events",
         needs: "a test that was run, and its run without events",
-        explanation: "Message completion times of connections that no event names, against the same connections' where \
-            nothing happens to anyone. What all packets of the test together take on the slowest link is no reason, \
-            nor is a time-out that is too short for the path, nor what a receiver cannot take. An oracle: judges \
-            tests, in campaigns.",
+        explanation: "Compares message completion times of uninvolved connections (without events) with those in \
+            the same test without any events. Delays that all packets of the test explain on the slowest link, \
+            ACK timers too short for the path, and bursts beyond the receive buffer are excused. An oracle: judges \
+            tests.",
         rules: &[Rule::InnocentSuffers],
     },
     Analyzer {
         name: "interoperability",
         summary: "compares the discards of two different NICs with those of equal NICs",
         needs: "a test that was run, and the same between two NICs of each kind",
-        explanation: "Packets that a host's counters say it threw away, where neither NIC throws any away in the same \
-            test with its own kind. Where a testbed has no such pair, it says that nothing explains them. An oracle: \
-            judges tests, in campaigns.",
+        explanation: "Discards in a host's counters, where neither NIC discards packets of its own kind in the same \
+            test. Without a pair of equal NICs on the testbed, it reports the discards as unexplained. An oracle: \
+            judges tests.",
         rules: &[Rule::PairDiscards, Rule::DiscardsUnexplained],
     },
     Analyzer {
         name: "sharing",
         summary: "finds traffic classes that do not get the bandwidth that others leave idle",
         needs: "a test that was run with transmission selection, and the same without",
-        explanation: "In the middle of a message, while nobody else of the host sends, the link stands idle no longer \
-            than in the same test without transmission selection. Connections that CNPs or losses slow down are left \
-            out. An oracle: judges tests, in campaigns.",
+        explanation: "In the middle of a message, while no other connection of the host sends, the link is idle no \
+            longer than in the same test without transmission selection. Connections slowed down by CNPs or losses are \
+            excluded. An oracle: judges tests.",
         rules: &[Rule::BandwidthWithheld],
     },
     Analyzer {
         name: "end",
         summary: "finds tests that never end",
         needs: "a testbed that stops them",
-        explanation: "A test that goes on after so many packets that its QPs must be repeating themselves. An oracle: \
-            judges tests, in campaigns.",
+        explanation: "A test that exceeds the testbed's limit of packets, because its QPs retransmit for ever. An \
+            oracle: judges tests.",
         rules: &[Rule::NeverEnds],
     },
 ];

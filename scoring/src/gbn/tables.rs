@@ -1,4 +1,4 @@
-//! The four go-back-N machines as transition tables: requester and responder of requests, and the two ends of
+//! The three go-back-N machines as transition tables: requester and responder of requests, and the two ends of
 //! a Read's response stream (Lumina §4: the specification as a finite-state machine).
 //!
 //! A test holds the tables to traces: every line happens in a conforming trace or, if it breaks a rule, in an
