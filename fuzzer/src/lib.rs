@@ -1,8 +1,6 @@
-//! The command line `lumina-fuzz`, and the modules behind its commands.
-//!
-//! [`campaign`] is the campaign loop, [`judge`] runs and judges one test, [`minimize`] makes it smaller,
-//! [`finding`] and [`report`] write it out, [`measure`] and [`paper`] measure; [`analyze`], [`run`] and
-//! [`entries`] stand behind the commands of these names.
+//! The command line `lumina-fuzz` ([`cli`]) and its commands: campaigns ([`campaign`]), the minimiser ([`minimize`]),
+//! findings ([`finding`], [`report`], [`measure`]), single tests ([`run`]), captures ([`analyze`]), the corpus
+//! ([`entries`]) and the papers' experiments ([`paper`]).
 
 pub mod analyze;
 pub mod campaign;

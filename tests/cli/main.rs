@@ -12,6 +12,8 @@ mod docs;
 mod folders;
 mod nics;
 mod paper;
+mod plain_words;
+mod readme;
 mod run;
 mod scripts;
 mod simulated;

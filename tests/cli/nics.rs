@@ -61,7 +61,7 @@ fn a_valid_file_is_compared_with_its_base() {
     );
     assert_eq!(
         check("", "text").stdout,
-        "DIR/my-nic.toml: valid, called my-nic, the same as reference\nall of it conforms\n"
+        "DIR/my-nic.toml: valid, called my-nic, the same as reference\nconforms\n"
     );
 }
 

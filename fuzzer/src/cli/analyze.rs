@@ -22,8 +22,8 @@ Examples:
   lumina-fuzz analyze dumper-1.pcap dumper-2.pcap --config test.toml
   lumina-fuzz analyze result/0 --config test.yml --format json
 
-A capture of the injector's mirror (mirror sequence numbers in the source MAC) is told from an ordinary one by \
-its packets. An ordinary capture has no events and proves nothing about completeness, so less is judged.";
+A capture of the injector's mirror (mirror sequence numbers in the source MAC) is recognised \
+by its packets. A plain capture shows neither events nor missing packets, so fewer rules apply to it.";
 
 /// Arguments of `analyze`.
 #[derive(clap::Args)]
@@ -45,7 +45,7 @@ pub(super) struct Args {
     /// Take packets to any UDP port as RoCEv2, as on the mirror wire.
     #[arg(long)]
     any_udp_port: bool,
-    /// Packets shown before and after each packet of a remark.
+    /// Packets shown before and after each packet of the evidence.
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=50))]
     context: u8,
     /// Analyse even if the integrity check fails; the exit code stays 5.
@@ -59,7 +59,7 @@ pub(super) struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Default)]
 enum OriginArg {
-    /// Find out from the packets.
+    /// Decide by the packets.
     #[default]
     Auto,
     /// Mirror metadata in the MAC addresses and the TTL.
@@ -138,7 +138,7 @@ fn write_trace(input: &Input, path: &Path) -> Result<(), String> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let is_input = |capture: &PathBuf| capture.canonicalize().is_ok_and(|capture| capture == path);
     if input.captures.iter().any(is_input) {
-        return Err("is one of the captures that were read; name another file".into());
+        return Err("is one of the captures to read; name another file".into());
     }
     let observation = &input.observation;
     write_whole(&path, |out| capture::write(&observation.trace, &observation.connections, format, None, out))

@@ -25,12 +25,12 @@ Examples:
   lumina-fuzz campaign noisy-neighbor --out night --resume --duration 16h
   lumina-fuzz campaign ./my-target.toml --nic ./my-nic.toml --seed 7 --executions 2000 --fail-on-finding
 
-A test is drawn from the target's search space or mutated from one that was kept, run, judged and scored; those above \
-the median score are kept. Each anomaly is told apart by its signature, minimised to the smallest test that shows it, \
-and written to findings/ in the campaign's folder, with a report, the packets and a test that `replay` runs again.
+A campaign draws each test from the target's search space or mutates a kept test, runs, judges and scores it, and keeps \
+it if it scores above the median. Each anomaly is identified by its signature, minimised to the smallest test that shows \
+it, and written to findings/ in the campaign's folder, with a report, the packets and a test for `replay`.
 
-The same target, NICs, strategy and seed find the same, whatever --jobs is and however often the campaign is \
-interrupted. Ctrl-C saves; a second one does not wait for the tests that are running.
+The same target, NICs, strategy and seed give the same findings, whatever --jobs is and however often the campaign is \
+interrupted. Ctrl-C saves and ends; a second Ctrl-C does not wait for running tests.
 
 Exit codes: 0 done, 1 failed (or the disk is full), 2 usage or bad input, 3 something was found (--fail-on-finding), \
 130 interrupted and saved.";
@@ -57,7 +57,7 @@ pub(super) struct Args {
     /// End after so long (`90s`, `30m`, `8h`, `1h 30m`), the time before --resume included.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     duration: Option<Duration>,
-    /// End at the first finding; `--stop-on-first=false` goes on in a campaign that was begun so.
+    /// End at the first finding; with --resume, `--stop-on-first=false` continues such a campaign.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     stop_on_first: Option<bool>,
     /// Strategy that chooses tests: genetic or random [default: genetic].
@@ -70,16 +70,16 @@ pub(super) struct Args {
     /// The campaign's folder, new or empty [default: campaign-TARGET-SEED].
     #[arg(long, value_name = "DIR", required_if_eq("resume", "true"))]
     out: Option<PathBuf>,
-    /// Go on with the campaign in --out exactly where it was left.
+    /// Continue the campaign in --out exactly where it ended.
     #[arg(long)]
     resume: bool,
     /// Start from the tests in a folder (TOML, or Lumina's YAML), as `corpus export` writes them.
     #[arg(long, value_name = "DIR")]
     initial: Option<PathBuf>,
-    /// A signature that is known and no finding; may be given several times.
+    /// A known signature, not to be reported as a finding; may be given several times.
     #[arg(long, value_name = "SIGNATURE")]
     ignore: Vec<String>,
-    /// End when the campaign's folder has grown to this (`500M`, `20G`).
+    /// End when the campaign's folder reaches this size (`500M`, `20G`).
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     max_disk: Option<ByteSize>,
     /// Exit with 3 if something was found.

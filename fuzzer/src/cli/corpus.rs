@@ -20,8 +20,8 @@ Examples:
   lumina-fuzz corpus export c1 --out tests
   lumina-fuzz corpus import c2/corpus --from c1/corpus/db.damaged-1
 
-DIR is a campaign's folder, the corpus in it, or a damaged database that was set aside. All of them read what can be \
-read, change nothing, and wait for no campaign: while one runs, they say so and end.";
+DIR is a campaign's folder, the corpus in it, or a damaged database that was set aside. The commands read whatever \
+is readable and change nothing. They refuse a corpus that a running campaign has open.";
 
 /// Arguments of `corpus`.
 #[derive(clap::Args)]
@@ -42,7 +42,7 @@ enum Action {
         /// The campaign or corpus.
         dir: PathBuf,
     },
-    /// One line for each test that was kept.
+    /// One line for each kept test.
     List {
         /// The campaign or corpus.
         dir: PathBuf,
@@ -53,7 +53,7 @@ enum Action {
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
     },
-    /// A test that was kept: its objectives, the tests that it comes from, and itself as TOML.
+    /// A kept test: its objectives, its ancestors, and the test as TOML.
     Show {
         /// The campaign or corpus.
         dir: PathBuf,
@@ -68,7 +68,7 @@ enum Action {
         #[arg(long, value_name = "FOLDER")]
         out: PathBuf,
     },
-    /// A new corpus of all that can be read of another one.
+    /// Make a new corpus of the readable part of another one.
     Import {
         /// A new folder to write to.
         dir: PathBuf,
@@ -200,7 +200,7 @@ impl Checked {
         }
         if !self.whole {
             text.push_str(
-                "`campaign --resume` goes on with what can be read, and sets the damaged files aside; \
+                "`campaign --resume` continues with the readable records, and sets the damaged files aside; \
                  `corpus export` and `corpus import` save it elsewhere\n",
             );
         }

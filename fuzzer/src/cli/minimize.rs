@@ -18,10 +18,10 @@ const AFTER_HELP: &str = "\
 Examples:
   lumina-fuzz minimize night/findings/1f0c3d2a9b4e
 
-A campaign spends at most 1,000 executions on a finding; this goes on where that ended, until nothing can be taken away. \
-The finding's files are written anew, and the corpus of the campaign that it is in knows of it.
+A campaign spends at most 1,000 executions on a finding; `minimize` continues from there, until nothing can be removed. \
+It writes the finding's files again, and records the smaller test in the corpus of its campaign.
 
-Exit codes: 0 done, 1 failed or not reproduced, 2 usage or bad input, 130 interrupted, and what was reached is saved.";
+Exit codes: 0 done, 1 failed or not reproduced, 2 usage or bad input, 130 interrupted, with the smallest test so far saved.";
 
 /// Arguments of `minimize`.
 #[derive(clap::Args)]
@@ -109,7 +109,7 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
                     note_what_is_beside(&record, judged);
                 }
             }
-            None if is_deterministic => return Err(failed(&"the smallest test does not show it twice")),
+            None if is_deterministic => return Err(failed(&"the smallest test does not show the finding twice")),
             None => go_back(&mut record, &kept),
         }
         if let Some(campaign) = &campaign {
@@ -137,10 +137,10 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
             "{}\n{executions} executions; {}\n{}\n",
             record.title.escape_debug(),
             match record.minimized {
-                Minimized::Full => "nothing can be taken away",
-                _ if is_back => "what is smaller does not show it often enough: the test is as it was",
+                Minimized::Full => "nothing can be removed",
+                _ if is_back => "smaller tests do not show the finding often enough: the test is unchanged",
                 Minimized::Partial | Minimized::Pending | Minimized::Flaky =>
-                    "interrupted: a smaller test may show it too",
+                    "interrupted: a smaller test may show the finding too",
             },
             kept.folder.join(REPORT).display()
         )),
@@ -162,7 +162,7 @@ fn go_back(record: &mut FindingRecord, kept: &Kept) {
 fn note_what_is_beside(record: &FindingRecord, reproduced: &Reproduced) {
     for other in reproduced.judged.signatures() {
         if other != record.signature {
-            complain(&format!("note: the run that is kept shows {other} too"));
+            complain(&format!("note: the kept run shows {other} too"));
         }
     }
 }

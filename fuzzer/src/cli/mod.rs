@@ -45,7 +45,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-const ABOUT: &str = "Hunts for bugs in RDMA NICs (RoCEv2), and judges what they put on the wire.";
+const ABOUT: &str = "Hunts for bugs in RDMA NICs (RoCEv2), and judges their packets.";
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 done, 1 failed or a packet script does not hold, 2 usage or bad input, 3 something was found \
@@ -63,9 +63,9 @@ struct Cli {
 enum Command {
     /// Hunt: mutate tests, run them, keep the odd ones, minimise and report anomalies.
     Campaign(campaign::Args),
-    /// Run findings again: reproduced or not.
+    /// Run the tests of findings again: reproduced or not.
     Replay(replay::Args),
-    /// Make the test of a finding as small as it gets.
+    /// Minimise the test of a finding.
     Minimize(minimize::Args),
     /// Judge captures or a result folder: integrity, retransmissions, anomalies.
     Analyze(analyze::Args),
@@ -81,7 +81,7 @@ enum Command {
     Nics(nics::Args),
     /// List targets of campaigns, show one, or check a file.
     Targets(targets::Args),
-    /// Prepare the guests of the VM testbed, look whether they work, start and stop a pair.
+    /// Prepare and check the guests of the VM testbed, start and stop a pair.
     Testbed(testbed::Args),
 }
 

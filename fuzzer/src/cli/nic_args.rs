@@ -52,12 +52,12 @@ impl NicArgs {
 /// Flags that replace settings of a finding, the same for every command that runs findings.
 #[derive(clap::Args)]
 pub(super) struct InsteadArgs {
-    /// Where to run it [default: where it was found].
+    /// Testbed [default: that of the finding].
     #[arg(long, value_name = "TESTBED")]
     testbed: Option<TestbedName>,
     #[command(flatten)]
     nics: NicArgs,
-    /// Seed of all that is random in a test, in place of its own.
+    /// Seed of the test, in place of its own.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
     seed: Option<u64>,
 }

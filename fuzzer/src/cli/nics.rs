@@ -60,7 +60,7 @@ struct Checked {
     name: String,
     base: Option<String>,
     changes: Vec<ChangeDocument>,
-    /// Fields whose values no conforming NIC has.
+    /// Fields with values outside the conforming ranges.
     not_conforming: Vec<&'static str>,
 }
 
@@ -124,9 +124,9 @@ fn describe(nic: &str, checked: &Checked) -> String {
         let _ = writeln!(text, "  {:<44} {} -> {}", change.field, change.from, change.to);
     }
     match &checked.not_conforming[..] {
-        [] => text.push_str("all of it conforms\n"),
+        [] => text.push_str("conforms\n"),
         fields => {
-            let _ = writeln!(text, "outside what conforms: {}", fields.join(", "));
+            let _ = writeln!(text, "not conforming: {}", fields.join(", "));
         }
     }
     text

@@ -161,7 +161,7 @@ impl CampaignProgress {
                 .say(&format!("found {} at execution {}", finding.signature, finding.first_seen_execution)),
             Event::Minimised(finding) => shown
                 .say(&format!("minimised in {} executions: {}", finding.minimizer_executions, finding.title)),
-            Event::Flaky(finding) => shown.say(&format!("not there each time: {}", finding.title)),
+            Event::Flaky(finding) => shown.say(&format!("not in every run: {}", finding.title)),
             Event::Note(note) => shown.say(&format!("note: {note}")),
         }
     }

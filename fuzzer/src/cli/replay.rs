@@ -15,11 +15,11 @@ const AFTER_HELP: &str = "\
 Examples:
   lumina-fuzz replay night                                    every finding of a campaign
   lumina-fuzz replay night/findings/1f0c3d2a9b4e
-  lumina-fuzz replay night --nic ./new-firmware.toml          are they gone?
+  lumina-fuzz replay night --nic ./new-firmware.toml          does the firmware fix them?
 
-A finding is run on the copies of the NIC profiles that it keeps, unless --nic names others. One line for each: \
-reproduced or not. Where two runs of a test are not alike (--testbed vm), it is run five times, of which three have to \
-show it.
+A finding runs on its copies of the NIC profiles, unless --nic names others. The output has one line for each finding: \
+reproduced or not. Where runs of a test differ (--testbed vm), the test runs five times, and three runs must show the \
+finding.
 
 Exit codes: 0 all are reproduced, 1 failed, 2 usage or bad input, 4 at least one is not reproduced.";
 

@@ -23,9 +23,9 @@ Examples:
   lumina-fuzz run seen.rds --nic ./my-nic.toml
 
 The paths of profiles are relative to the current folder here, and to the test's folder in the test's file. \
-`analyze` of the folder that --out names comes to the same verdicts.
+`analyze` of the folder of --out gives the same verdicts.
 
-A packet script (.rds) is run and held to what it says: `holds` and exit code 0, or every difference and exit code 1. \
+A packet script (.rds) is run and compared with the trace: `holds` and exit code 0, or every difference and exit code 1. \
 The analyzers' report follows if there is a difference or an anomaly.";
 
 /// Bytes of a frame that may be kept: 128 hold all headers there are, and no Ethernet frame is longer than 65535.
@@ -38,25 +38,25 @@ pub(super) struct Args {
     /// The test: TOML, Lumina's YAML, or a packet script (.rds).
     #[arg(value_name = "TEST")]
     test: PathBuf,
-    /// Where to run it: sim or vm.
+    /// Testbed: sim or vm.
     #[arg(long, default_value = "sim", value_name = "TESTBED")]
     testbed: TestbedName,
     #[command(flatten)]
     nics: NicArgs,
-    /// Seed of all that is random, in place of the test's.
+    /// Seed of the test, in place of its own.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
     seed: Option<u64>,
     /// Keep everything in a new folder: the test as it was run, the NIC profiles, the result folder, verdicts.json.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Keep only the first N bytes of each frame in the capture of --out; whole frames if absent, 128 in the
-    /// published tool. Wireshark calls frames malformed that are cut.
+    /// published tool. Wireshark calls truncated frames malformed.
     #[arg(long, value_name = "N", requires = "out", value_parser = clap::value_parser!(u32).range(SNAP_LENS))]
     snap_len: Option<u32>,
     /// Write the observation as a new packet script (.rds), which this run fits.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
-    /// Packets shown before and after each packet of a remark.
+    /// Packets shown before and after each packet of the evidence.
     #[arg(long, default_value_t = 2, value_name = "N", value_parser = clap::value_parser!(u8).range(0..=50))]
     context: u8,
     /// Format of the output.

@@ -30,8 +30,8 @@ Examples:
   lumina-fuzz testbed vm check --responder-kernel 6.12 --format json
   lumina-fuzz testbed vm up            until Ctrl-C, or `down` from elsewhere
 
-`build` once, `check` whenever something is odd. `up` is for looking around by hand: guests of tests are started and \
-ended by the tests. Guests never outlive the program that started them, even if that is killed.";
+Run `build` once, and `check` when a test fails unexpectedly. `up` is for inspection by hand; tests start and end their \
+own guests. Guests never outlive the program that started them, even if it is killed.";
 
 /// Arguments of `testbed`.
 #[derive(clap::Args)]
@@ -58,7 +58,7 @@ enum Action {
     /// Make the images: fetch kernels and userland from Debian's archive (checked by apt), put the agent in.
     /// Repeated, it does the remaining steps: another agent needs no network.
     Build(BuildArgs),
-    /// Start a pair of guests, joined back to back, say where their agents answer, and keep them until Ctrl-C.
+    /// Start a pair of guests, connected back to back, print the addresses of their agents, and keep them until Ctrl-C.
     Up(PairArgs),
     /// Check that the testbed works on this machine, step by step: QEMU, KVM, apt, images, a pair of guests
     /// and a ping between them. Each step that fails says how to fix it. Exit code 1 if one does.

@@ -134,7 +134,7 @@ fn numbers(text: &mut String, evidence: &Evidence) {
     for counter in counters {
         let _ = writeln!(
             text,
-            "    {:<38} moved by {}, expected {}",
+            "    {:<38} increased by {}, expected {}",
             counter.name, counter.moved, counter.expected
         );
     }

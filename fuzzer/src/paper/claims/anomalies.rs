@@ -60,7 +60,7 @@ pub(super) const ETS: &[Claim] = &[
         measure: goodput::<0>,
     },
     Claim {
-        what: "One queue, marks: QP1 takes what is left",
+        what: "One queue, marks: QP1 uses the rest",
         nics: &[CX6],
         published: Published::Above(57.5),
         unit: "Gb/s",
@@ -83,7 +83,7 @@ const STALLED: Published = Published::Near { value: 430_000.0, percent: 25.0 };
 /// Neighbours on ConnectX-4 Lx.
 pub(super) const NEIGHBOURS: &[Claim] = &[
     Claim {
-        what: "MCT of the innocent, i = 0",
+        what: "MCT of uninvolved connections, i = 0",
         nics: &[CX4],
         published: NORMAL,
         unit: "µs",
@@ -92,7 +92,7 @@ pub(super) const NEIGHBOURS: &[Claim] = &[
         measure: innocent::<0>,
     },
     Claim {
-        what: "MCT of the innocent, i = 8",
+        what: "MCT of uninvolved connections, i = 8",
         nics: &[CX4],
         published: NORMAL,
         unit: "µs",
@@ -101,7 +101,7 @@ pub(super) const NEIGHBOURS: &[Claim] = &[
         measure: innocent::<8>,
     },
     Claim {
-        what: "MCT of the innocent, i = 12",
+        what: "MCT of uninvolved connections, i = 12",
         nics: &[CX4],
         published: STALLED,
         unit: "µs",
@@ -110,7 +110,7 @@ pub(super) const NEIGHBOURS: &[Claim] = &[
         measure: innocent::<12>,
     },
     Claim {
-        what: "MCT of the innocent, i = 16",
+        what: "MCT of uninvolved connections, i = 16",
         nics: &[CX4],
         published: STALLED,
         unit: "µs",
