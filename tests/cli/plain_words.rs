@@ -33,7 +33,8 @@ fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
             .iter()
             .any(|ending| path.extension().is_some_and(|extension| extension == *ending));
         if path.is_dir() {
-            if !matches!(name, "target" | ".git" | "corpus" | "artifacts") || path.join("Cargo.toml").exists() {
+            if !matches!(name, "target" | ".git" | "corpus" | "artifacts") || path.join("Cargo.toml").exists()
+            {
                 texts(&path, found);
             }
         } else if is_text {

@@ -129,7 +129,11 @@ fn commands_work_in_their_order_and_samples_are_made_by_them() {
             moved += actual.len() as isize - at.len() as isize;
             updated.replace_range(at, &actual);
         } else {
-            assert_eq!(timeless(&text[at]), timeless(actual.trim_end_matches('\n')), "run with UPDATE_DOCS=1");
+            assert_eq!(
+                timeless(&text[at]),
+                timeless(actual.trim_end_matches('\n')),
+                "run with UPDATE_DOCS=1"
+            );
         }
     }
     assert!(counts[0] >= 7 && counts[1..] == [2, 1], "{counts:?}");

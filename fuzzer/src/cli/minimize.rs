@@ -109,7 +109,9 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
                     note_what_is_beside(&record, judged);
                 }
             }
-            None if is_deterministic => return Err(failed(&"the smallest test does not show the finding twice")),
+            None if is_deterministic => {
+                return Err(failed(&"the smallest test does not show the finding twice"));
+            }
             None => go_back(&mut record, &kept),
         }
         if let Some(campaign) = &campaign {
