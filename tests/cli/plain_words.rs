@@ -19,7 +19,11 @@ fn cites_a_number(text: &str) -> bool {
             let place = place.to_lowercase();
             ["§", "figure", "fig.", "table", "algorithm"].iter().any(|word| place.starts_with(word))
         });
-        named && !before.is_some_and(|before| before.is_alphanumeric() || ".,_-".contains(before))
+        // Numbers have their thousands apart.
+        let in_number = text[..at].trim_end().ends_with(|last: char| last.is_ascii_digit());
+        named
+            && !in_number
+            && !before.is_some_and(|before| before.is_alphanumeric() || ".,_-".contains(before))
     };
     text.match_indices("00").any(cites)
 }

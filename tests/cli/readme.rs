@@ -77,6 +77,12 @@ fn sh(folder: &Path, commands: &str) -> String {
     said
 }
 
+/// Output without the lines of progress, which only slow machines print.
+fn without_progress(output: &str) -> String {
+    let is_progress = |line: &&str| line.contains(" tests/s, corpus ");
+    output.lines().filter(|line| !is_progress(line)).map(|line| format!("{line}\n")).collect()
+}
+
 /// Output without the durations and rates, which no two runs share.
 fn timeless(output: &str) -> String {
     let line = |line: &str| match (line.split_once(" executions in "), line.split_once(" tests/s")) {
@@ -117,7 +123,7 @@ fn commands_work_in_their_order_and_samples_are_made_by_them() {
             // The command of a sample is also among the commands, in a folder where its files are to stay.
             Block::Sample { command } => {
                 counts[1] += 1;
-                format!("$ {command}\n{}", sh(clone_like().path(), command))
+                format!("$ {command}\n{}", without_progress(&sh(clone_like().path(), command)))
             }
             Block::Excerpt { file } => {
                 counts[2] += 1;

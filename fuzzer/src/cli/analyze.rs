@@ -138,7 +138,7 @@ fn write_trace(input: &Input, path: &Path) -> Result<(), String> {
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let is_input = |capture: &PathBuf| capture.canonicalize().is_ok_and(|capture| capture == path);
     if input.captures.iter().any(is_input) {
-        return Err("is one of the captures to read; name another file".into());
+        return Err("is one of the captures that were read; name another file".into());
     }
     let observation = &input.observation;
     write_whole(&path, |out| capture::write(&observation.trace, &observation.connections, format, None, out))

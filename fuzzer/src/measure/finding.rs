@@ -70,7 +70,7 @@ pub fn measure(
         Kind::NoisyNeighbor => {
             let connections = finding.reproducer.connections_with_events() as u64;
             vec![Measured::new(
-                "connections with events from which others suffer",
+                "smallest number of connections with events that stalls others",
                 Value::count(connections),
                 "",
             )]

@@ -97,7 +97,10 @@ fn heading(text: &mut String, heading: &str) {
 }
 
 fn prose(text: &mut String, prose: &str) {
-    let options = textwrap::Options::new(WIDTH).initial_indent("  ").subsequent_indent("  ");
+    let options = textwrap::Options::new(WIDTH)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .initial_indent("  ")
+        .subsequent_indent("  ");
     let _ = writeln!(text, "{}", textwrap::fill(prose, options));
 }
 
