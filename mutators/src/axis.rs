@@ -207,7 +207,7 @@ axes! {
     MaxEntries "events.max-entries" Kind::Limit(&MAX_ENTRIES), MAX_ENTRIES.default, Of::Part,
         "Most events of a test; each names one packet or many.";
     Innocent "events.innocent" Kind::Switch, 0, Of::Part,
-        "Whether at least one connection stays without events; there are two connections or more then.";
+        "At least one connection stays without events; requires two connections or more.";
     Sets "events.qpn" Kind::Words(words::SETS), words::ONE, Of::Part,
         "Forms of connection sets: one connection, a list of any, the first ones, all.";
     Packet "events.packet" Kind::Words(words::PACKETS), words::DATA, Of::Part, "Kinds of packets.";

@@ -8,7 +8,7 @@ use toml::Value;
 /// Families of counter names.
 pub const FAMILIES: [&str; 3] = ["nvidia", "intel", "rxe"];
 
-/// Longest latency in nanoseconds: 10 s is beyond every time-out that a test waits for, and keeps a simulation finite.
+/// Longest latency in nanoseconds: 10 s is beyond every time-out of a test, and keeps a simulation finite.
 const MAX_LATENCY: i64 = 10_000_000_000;
 /// Longest latency, in nanoseconds, of a NIC that conforms. The specification has none; a fiftieth of the time that
 /// the analyzers give an answer before its absence counts.
@@ -17,9 +17,8 @@ const PATIENCE: i64 = 1_000_000;
 /// above 100 µs is slow: the slowest NACK is confirmed, made, and sent over cables of 5 µs each way through a
 /// receiver of 10 µs, and may wait behind an ACK.
 const NACK_PATIENCE: i64 = 30_000;
-const NACK_LATENCY: &str =
-    "10 s is beyond every time-out that a test waits for; what takes 100 µs in all is slow (Lumina §6.1)";
-const LATENCY: &str = "10 s is beyond every time-out that a test waits for";
+const NACK_LATENCY: &str = "10 s is beyond every time-out of a test; 100 µs in total is slow (Lumina §6.1)";
+const LATENCY: &str = "10 s is beyond every time-out of a test";
 const RATES: &str = "DCQCN has 55 µs, 10 MB, 5 and 40 Mb/s; far off it neither reacts nor recovers in a test";
 const VERBS: &[&str] = &["write", "send", "read"];
 /// Longest list of numbers.
@@ -263,7 +262,7 @@ pub const FIELDS: &[Field] = &[
     int("transmit.burst", 1, MAX_COUNT, "packets", "Packets of a QP's requests that are sent before it is the next one's turn; answers take turns packet by packet.")
         .why("beyond any message of a usable test"),
     flag("transmit.mig-req", "MigReq bit of the packets that it sends (IBA vol. 1, 17.2.8)."),
-    int("transmit.pipeline-bytes", 0, 1 << 20, "bytes", "Packets that are scheduled ahead of the cable, in bytes of frames: what is sent again joins behind them (Lumina (preprint) §6.2, figure 11); 0 for none.")
+    int("transmit.pipeline-bytes", 0, 1 << 20, "bytes", "Packets that are scheduled ahead of the cable, in bytes of frames: retransmitted packets join behind them (Lumina (preprint) §6.2, figure 11); 0 for none.")
         .why("more than any NIC keeps in its transmit pipeline")
         .conforming(0, 1 << 17),
     latency("receive.latency-ns", "From the last bit of a packet to the transport.").conforming(0, 10_000),
@@ -292,7 +291,7 @@ pub const FIELDS: &[Field] = &[
     factor("timeout.first", "The first expiry of the ACK timer without progress, in multiples of T = 4.096 µs x 2^timeout."),
     factor("timeout.further", "Every further one."),
     flag("timeout.restart-on-nak", "Whether a retransmission that a NAK asked for starts the timer again."),
-    Field::new("adaptive.schedules", Kind::FactorLists(bounds(0.001, 1_000.0)), "T", "Where the host switches adaptive retransmission on: expiries of the ACK timer, one list for each message of a QP that is timed out on; the last list serves all further messages, the last expiry of a list all further ones. A NIC without a list does not have adaptive retransmission.")
+    Field::new("adaptive.schedules", Kind::FactorLists(bounds(0.001, 1_000.0)), "T", "With adaptive retransmission on: expiries of the ACK timer, one list for each message of a QP with a time-out; the last list serves all further messages, the last expiry of a list all further ones. A NIC without a list does not have adaptive retransmission.")
         .why("Lumina §6.3 has 0.06 to 10 T; a hundredfold either way"),
     Field::new("adaptive.extra-retries", Kind::Ints(bounds(0, 64)), "", "Retries beyond the configured ones, for each such message; the last one serves all further ones.")
         .why("Lumina §6.3 has 0 to 6"),
@@ -321,7 +320,7 @@ pub const FIELDS: &[Field] = &[
     int("reaction.additive-increase-mbps", 1, 800_000, "Mb/s", "Additive increase, R_AI.").why(RATES),
     int("reaction.hyper-increase-mbps", 1, 800_000, "Mb/s", "Hyper increase, R_HAI.").why(RATES),
     int("reaction.min-rate-mbps", 1, 800_000, "Mb/s", "Lowest rate of a QP.").why(RATES).conforming(100, 800_000),
-    int("ets.ceiling-percent", 0, 10_000, "%", "The most that a weighted class gets, in percent of its guaranteed share, whatever the others leave (Lumina §6.2.1); 0 where only the link limits it, which is work-conserving.")
+    int("ets.ceiling-percent", 0, 10_000, "%", "Largest share of a weighted class, in percent of its guaranteed share, even if other classes leave the link idle (Lumina §6.2.1); 0 where only the link limits it, which is work-conserving.")
         .why("a class has one percent of the link or more")
         .conforming(0, 0),
     Field::new("counters.family", Kind::Choice(&FAMILIES, &["nvidia", "intel"]), "", "Whose names its counters have; rxe's say nothing of what is discarded."),
@@ -335,7 +334,7 @@ pub const FIELDS: &[Field] = &[
     fault("quirks.reack-own-psn", "Responder: duplicates are acknowledged with their own PSN, not with the latest."),
     fault("quirks.reack-missing", "Responder: duplicates are not acknowledged again."),
     fault("quirks.reread-missing", "Responder: duplicate Reads are not answered."),
-    every("quirks.ack-missing-every", "Responder: every n-th owed ACK is not sent."),
+    every("quirks.ack-missing-every", "Responder: every n-th due ACK is not sent."),
     fault("quirks.ack-passes-read", "Responder: ACKs overtake Read responses that wait."),
     offset("quirks.msn-offset", "Responder: added to the MSN of every ACK and response."),
     fault("quirks.duplicate-write-executed", "Responder: duplicate Writes are executed again and counted as messages."),
@@ -344,7 +343,7 @@ pub const FIELDS: &[Field] = &[
     fault("quirks.response-never-ends", "Responder: the last packet of a Read response has the opcode MIDDLE."),
     offset("quirks.resume-offset", "Requester: added to the PSN that a NAK asks to resume from."),
     fault("quirks.nak-ignored", "Requester: sequence NAKs are not answered."),
-    every("quirks.retransmits-unprovoked-every", "Requester: goes back to the oldest unacknowledged packet after every n-th one that it sends."),
+    every("quirks.retransmits-unprovoked-every", "Requester: retransmits from the oldest unacknowledged packet after every n-th packet that it sends."),
     every("quirks.psn-skipped-every", "Requester: one PSN is left out after every n-th message."),
     every("quirks.first-in-the-middle-every", "Requester: the opcode of every n-th packet in the middle of a message is that of a first one."),
     fault("quirks.read-address-not-advanced", "Requester: a repeated Read request has the address of the whole Read."),

@@ -431,8 +431,8 @@ impl Default for Reaction {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct EtsProfile {
-    /// The most that a weighted class gets, in percent of its guaranteed share, whatever the others leave; 0 where
-    /// nothing but the link limits it, so that it is work-conserving.
+    /// Largest share of a weighted class, in percent of its guaranteed share, even if other classes leave the link
+    /// idle; 0 where nothing but the link limits it, so that it is work-conserving.
     pub ceiling_percent: u32,
 }
 

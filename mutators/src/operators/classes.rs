@@ -9,7 +9,7 @@ use crate::axis::Axis;
 use crate::classes::{self, Share};
 
 operators! {
-    "classes" 0.5 "More or fewer traffic classes, with the connections spread over them anew." |on| {
+    "classes" 0.5 "More or fewer traffic classes, with the connections spread over them again." |on| {
         let before = on.test.requester.ets.clone();
         classes::draw(on.space, on.test, on.rng);
         (on.test.requester.ets != before).into()
