@@ -64,11 +64,11 @@ rules! {
         "IBA vol. 1, 9.7.5.1";
     /// An acknowledgement that overtakes a Read or atomic that has not been answered.
     AckPassesRead = "ack-passes-read", GbnViolation,
-        "a coalesced ACK never passes a Read or atomic whose response has not been sent",
+        "a coalesced ACK does not acknowledge PSNs beyond a Read or atomic whose response has not been sent",
         "IBA vol. 1, 9.7.5.1.2";
     /// A request with AckReq that was taken and is never acknowledged, so that the requester had to time out.
     AckMissing = "ack-missing", GbnViolation,
-        "the responder acknowledges a request with AckReq that arrives in order, by its own ACK or by that of a later request",
+        "the responder acknowledges a request with AckReq that arrives in order, with an ACK of this or of a later request",
         "IBA vol. 1, 9.7.5.1";
     /// A duplicate request with AckReq that is never acknowledged again.
     ReackMissing = "reack-missing", GbnViolation,
@@ -112,7 +112,7 @@ rules! {
         "IBA vol. 1, 9.9.2";
     /// A new request that leaves out PSNs.
     PsnSkipped = "psn-skipped", ProtocolViolation,
-        "requests take consecutive PSNs",
+        "new requests have consecutive PSNs",
         "IBA vol. 1, 9.7.2";
     /// A retransmission after a NAK that ends the QP.
     RetryAfterFatalNak = "retry-after-fatal-nak", ProtocolViolation,
@@ -124,7 +124,7 @@ rules! {
         "IBA vol. 1, 9.7.7";
     /// A message sequence number in a response that cannot count the completed messages.
     ResponseMsn = "response-msn", ProtocolViolation,
-        "the MSN of a Read response counts the messages completed so far, with the LAST packet its own Read too",
+        "the MSN of a Read response counts the completed messages, in the last packet of the response including its own Read",
         "IBA vol. 1, 9.7.7";
     /// An RNR NAK for a request that was never delivered.
     RnrUndelivered = "rnr-undelivered", ProtocolViolation,
@@ -148,11 +148,11 @@ rules! {
         "IBA vol. 1, 9.4 and 9.7.4";
     /// An expiry of the ACK timer before T.
     RtoBelowMinimum = "rto-below-minimum", UnexpectedTimeout,
-        "the ACK timer expires no sooner than T = 4.096 µs x 2^timeout after its start",
+        "the ACK timer expires no sooner than T after its start, T = 4.096 µs x 2^timeout",
         "IBA vol. 1, 9.7.6.1.3; Lumina §6.3";
     /// An expiry of the ACK timer after 4T.
     RtoAboveMaximum = "rto-above-maximum", UnexpectedTimeout,
-        "the ACK timer expires no later than 4T, T = 4.096 µs x 2^timeout, after its start",
+        "the ACK timer expires no later than 4T after its start, T = 4.096 µs x 2^timeout",
         "IBA vol. 1, 9.7.6.1.3";
     /// More transport retries without progress than configured.
     RetriesBeyondBudget = "retries-beyond-budget", RetryCount,
