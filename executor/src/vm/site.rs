@@ -206,7 +206,7 @@ fn address_of(index: u8, host: u8, ipv6: bool) -> Cidr {
 }
 
 /// Observation of a test that ran to its end, without the ends of agents: an agent that was killed before the
-/// test, while nobody used it, had been restarted by then.
+/// test, while no test used it, had been restarted by then.
 fn without_ends_of_agents(mut observed: Box<Observation>) -> Box<Observation> {
     for role in Role::ALL {
         log_of(&mut observed, role).retain(|line| !line.text.starts_with(AGENT_ENDED));

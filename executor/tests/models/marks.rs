@@ -1,5 +1,5 @@
 //! CNPs for marks: three connections of three requester addresses and one responder address, a 1 MB Write
-//! each, packets 50 and 950 marked, interval 50 µs, nobody slows down (Lumina (preprint) §6.4).
+//! each, packets 50 and 950 marked, interval 50 µs, no reaction point on (Lumina (preprint) §6.4).
 
 use dumper::wire::Class;
 
