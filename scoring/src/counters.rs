@@ -186,7 +186,7 @@ pub(crate) fn compare(
                 rule: Rule::CounterDiffers,
                 who,
                 state: meaning.name.as_str().into(),
-                what: format!("counts {moved} events in {name} where the trace shows {expected}"),
+                what: format!("counts {moved} instead of {expected} in {name}"),
                 evidence: Evidence { counters: vec![evidence.clone()], ..Evidence::default() },
             });
         }

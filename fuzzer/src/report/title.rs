@@ -33,13 +33,18 @@ fn in_short(anomaly: &Anomaly) -> Option<String> {
         (Rule::CnpWithheld, "interval") => {
             format!("keeps a longer interval between CNPs than the configured {}", time("configured")?)
         }
+        (Rule::PairDiscards, _) => "discards packets of the other kind of NIC, none of its own kind".into(),
+        (Rule::RetransmissionWithoutCause, _) => {
+            "retransmits without a NAK or an expiry of the ACK timer".into()
+        }
+        (Rule::ReissueAddress, _) => "retransmits a Read with a wrong address or length".into(),
         (Rule::RtoAboveMaximum, _) => {
             let [waited, limit] = time("waited")?.apart(time("limit")?);
-            format!("times out after {waited}, later than 4T, {limit}")
+            format!("times out after {waited}, later than 4T ({limit})")
         }
         (Rule::RtoBelowMinimum, _) => {
             let [waited, limit] = time("waited")?.apart(time("limit")?);
-            format!("times out after {waited}, sooner than T, {limit}")
+            format!("times out after {waited}, sooner than T ({limit})")
         }
         _ => return None,
     };
@@ -55,7 +60,7 @@ fn stalls(anomaly: &Anomaly, config: &TestConfig) -> String {
     };
     let verb = match (failing, anomaly.evidence.times_ns.get("innocent-mct-max")) {
         (0, Some(longest)) => format!("stalls {stalled} for {longest}"),
-        _ => format!("fails {stalled}"),
+        _ => format!("makes {stalled} fail"),
     };
     let loses = |event: &corpus::Event| matches!(event.action, Action::Drop | Action::Corrupt);
     let with_events = config.connections_with_events();

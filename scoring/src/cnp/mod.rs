@@ -297,7 +297,7 @@ impl<'a> CnpAnalyzer<'a> {
                     rule: Rule::CnpTooEarly,
                     who,
                     state: "per-qp".into(),
-                    what: format!("sends two CNPs {apart} apart where the interval is {interval}"),
+                    what: format!("sends two CNPs {apart} apart (interval {interval})"),
                     evidence: Evidence::packets([record.sequence, sequence])
                         .with_time("apart", apart)
                         .with_time("interval", interval),

@@ -390,8 +390,8 @@ impl Requester {
         }
         let relative = ledger.relative(packet.psn);
         let [after, earliest_or_latest] = waited.apart(limit);
-        let bound = if rule == Rule::RtoBelowMinimum { "sooner than T," } else { "later than 4T," };
-        let what = format!("times out on PSN {relative} after {after}, {bound} {earliest_or_latest}");
+        let bound = if rule == Rule::RtoBelowMinimum { "sooner than T" } else { "later than 4T" };
+        let what = format!("times out on PSN {relative} after {after}, {bound} ({earliest_or_latest})");
         let evidence =
             Evidence::packets([packet.sequence]).with_time("waited", waited).with_time("limit", limit);
         ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);

@@ -305,9 +305,7 @@ impl Responder {
                 && let Some((expected, said)) = self.messages.check(covered, packet.aeth().msn)
             {
                 let relative = ledger.relative(psn);
-                let what = format!(
-                    "acknowledges PSN {relative} with MSN {said} where {expected} messages are complete"
-                );
+                let what = format!("acknowledges PSN {relative} with MSN {said} instead of {expected}");
                 let evidence = Evidence::packets([packet.sequence]);
                 ledger.broken(Role::Responder, Rule::MsnWrong, self.state.name(), what, evidence);
             }
@@ -342,7 +340,7 @@ impl Responder {
                 format!("acknowledges PSN {relative} although PSN {expected} was never delivered")
             }
             Event::AckPastRead => {
-                format!("acknowledges PSN {relative} before it answers the Read or atomic with PSN {read}")
+                format!("ACKs PSN {relative} before answering the Read or atomic of PSN {read}")
             }
             _ => format!("acknowledges PSN {relative} after it acknowledged every PSN before {acknowledged}"),
         });

@@ -64,7 +64,7 @@ impl Responder {
         }
         let relative = ledger.relative(asked.psn);
         let waited = packet.time - asked.since.time;
-        let what = format!("receives PSN {relative} with AckReq and sends no ACK for {waited}");
+        let what = format!("sends no ACK of PSN {relative} with AckReq for {waited}");
         let evidence = Evidence::packets([asked.sequence, packet.sequence]).with_time("waited", waited);
         self.judge_absence(Rule::AckMissing, what, evidence, ledger);
         self.asked = None;
@@ -81,8 +81,7 @@ impl Responder {
         }
         let relative = ledger.relative(asked.psn);
         let waited = packet.time - asked.since.time;
-        let what =
-            format!("receives the Read request with PSN {relative} and sends no response for {waited}");
+        let what = format!("sends no response to the Read of PSN {relative} for {waited}");
         let evidence = Evidence::packets([asked.sequence, packet.sequence]).with_time("waited", waited);
         self.judge_absence(Rule::ResponseGap, what, evidence, ledger);
         self.asked_read = None;
