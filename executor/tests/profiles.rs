@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use executor::profile::{FAMILIES, FIELDS, Field, Kind, SHIPPED, Span, load, load_with_base};
-use executor::{NicProfile, sim};
+use executor::NicProfile;
+use executor::profile::{
+    FAMILIES, FIELDS, Field, Kind, SHIPPED, Span, family_counters, load, load_with_base,
+};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use toml::Value;
@@ -159,6 +161,9 @@ fn wrong_texts_are_answered() {
         "[slow-path]\nverbs = \"read\"",
         "[quirks]\nresume-offset = 1001\nnak-repeats = 1_000_001",
         "[quirks]\nstuck-counters = [1]",
+        "[quirks]\nstuck-counters = [\"np_cnp_snt\"]\ndoubled-counters = [\"out_of_sequence\", \"cnpSent\", \"x\"]",
+        "base = \"e810\"\n[quirks]\ndoubled-counters = [\"np_cnp_sent\"]",
+        "base = \"e810\"\n[counters]\nfamily = \"nvidia\"",
         "name = \"two\\nlines\"",
         "base = 1",
         "base = \"connectx-9\"",
@@ -168,6 +173,15 @@ fn wrong_texts_are_answered() {
         answers += &format!("{text}\n=> {}\n\n", answer(text).replace('\n', "\n=> "));
     }
     insta::assert_snapshot!("wrong_texts", answers);
+}
+
+/// The lists of a base with another family stand for nothing in this one, and can be replaced.
+#[test]
+fn a_profile_of_another_family_than_its_base_lists_its_own_counters() {
+    let text = "base = \"e810\"\ncounters.family = \"nvidia\"\nquirks.stuck-counters = [\"np_cnp_sent\"]\n";
+    let folder = folder(&[("own.toml", text)]);
+    let own = load("own.toml", folder.path()).unwrap();
+    assert_eq!(own.quirks.stuck_counters, ["np_cnp_sent"]);
 }
 
 #[test]
@@ -232,8 +246,8 @@ fn bases_end() {
     assert!(answer_in(&broken, "a.toml").starts_with("b.toml:1:8: link: expected a section"));
 }
 
-/// A value that a field may have, as in a file.
-fn value_of(field: &'static Field) -> BoxedStrategy<String> {
+/// A value that a field of a profile of a family may have, as in a file.
+fn value_of(field: &'static Field, family: &'static str) -> BoxedStrategy<String> {
     match field.kind {
         Kind::Line(_) | Kind::Text => {
             "[a-z \"\\\\µ]{0,20}".prop_map(|text| Value::String(text).to_string()).boxed()
@@ -248,14 +262,17 @@ fn value_of(field: &'static Field) -> BoxedStrategy<String> {
             let factor = || bounds.min..=bounds.max;
             (factor(), factor()).prop_map(|(a, b)| format!("[{:?}, {:?}]", a.min(b), a.max(b))).boxed()
         }
+        Kind::Choice(words, _) if words == FAMILIES => Just(format!("\"{family}\"")).boxed(),
         Kind::Choice(words, _) => {
             proptest::sample::select(words).prop_map(|word| format!("\"{word}\"")).boxed()
         }
         Kind::Choices(words) => proptest::sample::subsequence(words, 0..=words.len())
             .prop_map(|words| format!("{words:?}"))
             .boxed(),
-        Kind::Names => {
-            proptest::collection::vec("[a-z_]{1,9}", 0..3).prop_map(|names| format!("{names:?}")).boxed()
+        Kind::Counters => {
+            let known = family_counters().filter(|known| known.family == family);
+            let names: Vec<_> = known.flat_map(|known| known.groups).flat_map(|(_, names)| names).collect();
+            proptest::sample::subsequence(names, 0..3).prop_map(|names| format!("{names:?}")).boxed()
         }
         Kind::Ints(bounds) => proptest::collection::vec(bounds.min..=bounds.max, 0..4)
             .prop_map(|ints| format!("{ints:?}"))
@@ -271,7 +288,9 @@ proptest! {
     /// Whatever is allowed is read, and a printed profile is read to the same one.
     #[test]
     fn printed_profiles_are_read_again(
-        values in FIELDS.iter().map(|field| (Just(field.path), value_of(field))).collect::<Vec<_>>()
+        values in proptest::sample::select(&FAMILIES[..]).prop_flat_map(|family| {
+            FIELDS.iter().map(|field| (Just(field.path), value_of(field, family))).collect::<Vec<_>>()
+        })
     ) {
         let text: String = values.iter().map(|(path, value)| format!("{path} = {value}\n")).collect();
         let folder = folder(&[("one.toml", &text)]);
@@ -293,5 +312,6 @@ proptest! {
 /// Profiles may have the counters that there are.
 #[test]
 fn families_of_counters_are_those_of_the_data() {
-    assert_eq!(sim::families().collect::<BTreeSet<_>>(), FAMILIES.into_iter().collect());
+    let families: BTreeSet<_> = family_counters().map(|known| known.family).collect();
+    assert_eq!(families, FAMILIES.into_iter().collect());
 }

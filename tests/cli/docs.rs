@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use executor::NicProfile;
-use executor::profile::FIELDS;
+use executor::profile::{FIELDS, family_counters};
 use scoring::score::calibration;
 use scoring::score::consequences::CONSEQUENCES;
 use scoring::{Rule, analyzers};
@@ -89,6 +89,17 @@ fn fields() -> String {
     text.trim_start().to_owned()
 }
 
+/// Counters of NIC profiles, by family and group.
+fn counters() -> String {
+    let mut text = String::from("| family | group | counters |\n|---|---|---|\n");
+    for known in family_counters() {
+        for (group, counters) in &known.groups {
+            let _ = writeln!(text, "| `{}` | `{group}` | `{}` |", known.family, counters.join("`, `"));
+        }
+    }
+    text
+}
+
 /// Fields of targets, a table for each section.
 fn target_fields() -> String {
     let mut text = String::new();
@@ -141,7 +152,7 @@ fn generated_parts_of_analyzers_are_true() {
 
 #[test]
 fn generated_parts_of_nic_profiles_are_true() {
-    check("nic-profiles.md", &[("fields", fields())]);
+    check("nic-profiles.md", &[("fields", fields()), ("counters", counters())]);
 }
 
 #[test]

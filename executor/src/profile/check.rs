@@ -6,6 +6,7 @@ use corpus::{ConfigErrors, Finding, MAX_PROBLEMS, clip, nearest};
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
+use super::counters::Listed;
 use super::fields::{Bounds, FIELDS, Field, Kind, LONGEST_LIST};
 
 /// A correct text: its fields, and the profile that it starts from.
@@ -14,6 +15,8 @@ pub(super) struct Checked {
     pub(super) table: Table,
     /// Value of the profile's key `base`, with its place.
     pub(super) base: Option<(String, Range<usize>)>,
+    /// Its counters, which depend on the family that it or its base names.
+    pub(super) listed: Listed,
 }
 
 /// Reads the text of a profile.
@@ -29,10 +32,11 @@ pub(super) fn check(file: &str, text: &str) -> Result<Checked, ConfigErrors> {
         });
         return Err(ConfigErrors::new(file, text, findings.collect(), 0));
     }
-    let mut checker = Checker { text, findings: Vec::new(), unkept: 0, base: None };
+    let mut checker =
+        Checker { text, findings: Vec::new(), unkept: 0, base: None, listed: Listed::default() };
     let table = checker.table(table.get_ref(), "");
     if checker.findings.is_empty() {
-        Ok(Checked { table, base: checker.base })
+        Ok(Checked { table, base: checker.base, listed: checker.listed })
     } else {
         Err(ConfigErrors::new(file, text, checker.findings, checker.unkept))
     }
@@ -44,6 +48,7 @@ struct Checker<'t> {
     findings: Vec<Finding>,
     unkept: usize,
     base: Option<(String, Range<usize>)>,
+    listed: Listed,
 }
 
 impl Checker<'_> {
@@ -74,6 +79,9 @@ impl Checker<'_> {
                     _ => self.wrong(value, &path, "the name or path of a profile", String::new()),
                 }
             } else if let Some(field) = Field::find(&path) {
+                if path == "counters.family" {
+                    self.listed.family = Some(value.span());
+                }
                 checked.extend(self.value(field, value).map(|value| (name.to_owned(), value)));
             } else if !FIELDS.iter().any(|field| field.path.starts_with(&inside)) {
                 self.report(key.span(), &clip(&path), "unknown key".into(), instead(section, name));
@@ -118,8 +126,12 @@ impl Checker<'_> {
             (Kind::Choices(words), DeValue::Array(items)) => {
                 all_of(items, |item| self.word(field, item, words))
             }
-            (Kind::Names, DeValue::Array(items)) => all_of(items, |item| match item.get_ref() {
-                DeValue::String(name) => Some(Value::String(name.clone().into_owned())),
+            (Kind::Counters, DeValue::Array(items)) => all_of(items, |item| match item.get_ref() {
+                DeValue::String(name) => {
+                    let name = name.clone().into_owned();
+                    self.listed.counters.push((field.path, name.clone(), item.span()));
+                    Some(Value::String(name))
+                }
                 _ => {
                     self.wrong(item, field.path, "a name", "put it in quotation marks".into());
                     None
@@ -134,7 +146,7 @@ impl Checker<'_> {
             (Kind::Line(_) | Kind::Text, _) => self.wrong_kind(field, value, "text"),
             (Kind::Flag(_), _) => self.wrong_kind(field, value, "true or false"),
             (Kind::Choice(..), _) => self.wrong_kind(field, value, "a word"),
-            (Kind::Choices(_) | Kind::Names | Kind::Ints(_) | Kind::FactorLists(_), _) => {
+            (Kind::Choices(_) | Kind::Counters | Kind::Ints(_) | Kind::FactorLists(_), _) => {
                 self.wrong_kind(field, value, "a list")
             }
         }

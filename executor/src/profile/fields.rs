@@ -70,8 +70,8 @@ pub enum Kind {
     Choice(&'static [&'static str], &'static [&'static str]),
     /// A list of some of the words.
     Choices(&'static [&'static str]),
-    /// A list of names; only an empty one conforms.
-    Names,
+    /// A list of counters of the profile's family; only an empty one conforms.
+    Counters,
     /// A list of whole numbers.
     Ints(Bounds<i64>),
     /// A list of lists of numbers; no list may be empty.
@@ -136,7 +136,7 @@ impl Field {
             }
             Kind::Choice(words, _) => words.join(", "),
             Kind::Choices(words) => format!("a list of {}", words.join(", ")),
-            Kind::Names => "a list of names".into(),
+            Kind::Counters => "a list of counters of the family".into(),
             Kind::Ints(Bounds { min, max, .. }) => {
                 format!("a list of at most {LONGEST_LIST} whole numbers from {min} to {max}{unit}")
             }
@@ -162,7 +162,7 @@ impl Field {
             Kind::FactorSpan(bounds) => range(bounds),
             Kind::Flag(only) => only.map(|flag| flag.to_string()).unwrap_or_default(),
             Kind::Choice(words, conformant) if words.len() > conformant.len() => conformant.join(", "),
-            Kind::Names => "none".into(),
+            Kind::Counters => "none".into(),
             Kind::Choice(..) | Kind::Choices(_) | Kind::Line(_) | Kind::Text => String::new(),
             Kind::Ints(_) | Kind::FactorLists(_) => "none".into(),
         }
@@ -179,7 +179,9 @@ impl Field {
             }
             Kind::Flag(only) => only.is_none() || value.as_bool() == only,
             Kind::Choice(_, conformant) => value.as_str().is_some_and(|word| conformant.contains(&word)),
-            Kind::Names | Kind::Ints(_) | Kind::FactorLists(_) => value.as_array().is_some_and(Vec::is_empty),
+            Kind::Counters | Kind::Ints(_) | Kind::FactorLists(_) => {
+                value.as_array().is_some_and(Vec::is_empty)
+            }
             Kind::Choices(_) | Kind::Line(_) | Kind::Text => true,
         }
     }
@@ -358,6 +360,6 @@ pub const FIELDS: &[Field] = &[
     fault("quirks.cnp-suppressed", "Notification point: no CNPs, though they are enabled."),
     every("quirks.cnp-unprovoked-every", "Notification point: a CNP for every n-th packet that is not marked."),
     fault("quirks.cnp-interval-ignored", "Notification point: the interval is not kept."),
-    Field::new("quirks.stuck-counters", Kind::Names, "", "Counters that never move, by name."),
-    Field::new("quirks.doubled-counters", Kind::Names, "", "Counters that count each event twice, by name."),
+    Field::new("quirks.stuck-counters", Kind::Counters, "", "Counters that never move, by name."),
+    Field::new("quirks.doubled-counters", Kind::Counters, "", "Counters that count each event twice, by name."),
 ];

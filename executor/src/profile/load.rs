@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use corpus::{ConfigErrors, Finding, nearest};
+use corpus::{ConfigErrors, Finding, MAX_PROBLEMS, nearest};
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::NicProfile;
 use super::check::{Checked, check};
+use super::counters::unknown_counters;
 
 /// Profiles that a base may be away from the one that names it, so that a chain of files ends.
 const MAX_DEPTH: usize = 8;
@@ -176,7 +177,7 @@ impl Tables {
     /// Reads a profile and its bases. `chain` has the profiles that led here.
     fn read(source: Source, chain: &mut Vec<Source>) -> Result<Self, ConfigErrors> {
         let (file, text) = (source.name(), source.text()?);
-        let Checked { mut table, base } = check(&file, &text)?;
+        let Checked { mut table, base, listed } = check(&file, &text)?;
         if base.is_none() && matches!(source, Source::Shipped(Shipped { name: ROOT, .. })) {
             return Ok(Self { merged: table, base: None });
         }
@@ -208,8 +209,13 @@ impl Tables {
         }
         let beneath = Self::read(next, chain)?.merged;
         let mut merged = beneath.clone();
-        merge(&mut merged, table);
-        Ok(Self { merged, base: Some((nic, beneath)) })
+        merge(&mut merged, table.clone());
+        let mut findings = unknown_counters(&listed, &table, &merged);
+        if findings.is_empty() {
+            return Ok(Self { merged, base: Some((nic, beneath)) });
+        }
+        let unkept = findings.split_off(findings.len().min(MAX_PROBLEMS)).len();
+        Err(ConfigErrors::new(&file, &text, findings, unkept))
     }
 }
 

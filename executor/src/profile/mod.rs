@@ -4,6 +4,7 @@
 //! latencies of a good NIC. [`Quirks`] are the one section that is never right: each field is one way to break a rule.
 
 mod check;
+mod counters;
 mod fields;
 mod load;
 mod quirks;
@@ -11,6 +12,8 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use counters::{Family, read_families};
+pub use counters::{FamilyCounters, family_counters};
 pub use fields::{Bounds, FAMILIES, FIELDS, Field, Kind};
 pub use load::{Base, Loaded, ProfileError, SHIPPED, Shipped, is_shipped, load, load_with_base};
 pub use quirks::Quirks;

@@ -4,39 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use dumper::{Counters, HostCounters};
-use serde::Deserialize;
 
 use super::nic::{Stat, Stats};
 use crate::NicProfile;
+use crate::profile::{Family, read_families};
 
-/// The names of one vendor's driver.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Family {
-    name: String,
-    #[serde(default)]
-    port: BTreeMap<String, Stat>,
-    #[serde(default)]
-    hw: BTreeMap<String, Stat>,
-    #[serde(default)]
-    ethtool: BTreeMap<String, Stat>,
-}
-
-#[derive(Deserialize)]
-struct Table {
-    family: Vec<Family>,
-}
-
-static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
-    let table: Table = toml::from_str(include_str!("../../data/counters.toml"))
-        .expect("the shipped table is read by every test of the simulation");
-    table.family
-});
-
-/// Names of the families of counters.
-pub fn families() -> impl Iterator<Item = &'static str> {
-    FAMILIES.iter().map(|family| &family.name[..])
-}
+static FAMILIES: LazyLock<Vec<Family<Stat>>> = LazyLock::new(read_families);
 
 /// The counters of a host, which all start at 0; none if its NIC's family is not known.
 pub(super) fn of(stats: &Stats, profile: &NicProfile) -> Option<HostCounters> {

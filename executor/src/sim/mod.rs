@@ -22,8 +22,6 @@ use p4::{Dumper, Pipeline, Ports};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-pub use counters::families;
-
 use crate::profile::{self, NicProfile};
 use crate::{Testbed, TestbedError};
 use network::{Cable, Network, Route};

@@ -26,7 +26,7 @@ pub(crate) fn draw(rng: &mut ChaCha8Rng) -> NicProfile {
             }
             Kind::Choice(_, words) => toml::Value::String(words[rng.random_range(0..words.len())].to_owned()),
             Kind::Choices(_)
-            | Kind::Names
+            | Kind::Counters
             | Kind::Ints(_)
             | Kind::FactorLists(_)
             | Kind::Line(_)
