@@ -231,16 +231,18 @@ impl Test {
 
     /// Notes an error of a connection (from 1; 0 is the device).
     pub(super) fn note(&mut self, connection: u32, what: String) {
-        if self.errors.len() < MAX_ERRORS {
-            self.errors.push(HostError { connection, what, unfounded_completion: false });
-        }
+        self.note_error(HostError { connection, what, unfounded_completion: false }, MAX_ERRORS);
     }
 
     /// Records a completion of a connection (from 1; 0 for an unknown one) that no request of it explains.
     pub(super) fn note_unfounded(&mut self, connection: u32, what: String) {
         // The first of them are reported in any case.
-        if self.errors.len() < 2 * MAX_ERRORS {
-            self.errors.push(HostError { connection, what, unfounded_completion: true });
+        self.note_error(HostError { connection, what, unfounded_completion: true }, 2 * MAX_ERRORS);
+    }
+
+    fn note_error(&mut self, error: HostError, limit: usize) {
+        if self.errors.len() < limit {
+            self.errors.push(error);
         }
     }
 
