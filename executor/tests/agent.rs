@@ -15,7 +15,6 @@ use nix::unistd::Pid;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use tonic::transport::server::TcpIncoming;
 
 /// Short, as nothing that is waited for in vain shall take long.
 const TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(2), answer: Duration::from_secs(10) };
@@ -36,7 +35,7 @@ impl Agent {
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(async move {
             let stopped = async { stopped.await.unwrap_or(()) };
-            AgentService::new(host).serve(TcpIncoming::from(listener), stopped).await.unwrap();
+            AgentService::new(host).serve(listener, stopped).await.unwrap();
         });
         Self { address, stop, served }
     }

@@ -33,7 +33,8 @@
 //!
 //! The software switch (`lumina-switch`) is the same pipeline over real frames: [`rewrite`] applies a verdict
 //! to their bytes, [`switch`] moves, holds and captures them, [`server`] takes tables as [`entries`] of
-//! P4Runtime, and [`client`] is the orchestrator's side of that.
+//! P4Runtime, and [`client`] is the orchestrator's side of that. [`serve`] limits the clients of the switch and of
+//! the agent of a host.
 
 mod action;
 mod address;
@@ -47,6 +48,7 @@ mod ports;
 pub mod proto;
 pub mod rewrite;
 mod rounds;
+pub mod serve;
 pub mod server;
 pub mod switch;
 mod tables;

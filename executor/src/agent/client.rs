@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use tonic::Streaming;
 use tonic::transport::{Channel, Endpoint};
 
 use super::peer::{AgentError, Peer, Timeouts, all_of};
-use super::proto::{self, DescribeRequest, Description, KernelLogLine, KernelLogRequest};
+use super::proto::{self, DescribeRequest, Description};
 use super::running::RunningTest;
 
 /// Interval of keepalives on a silent connection.
@@ -48,36 +47,9 @@ impl AgentClient {
         Ok(self.peer.within("Describe", answer).await?.into_inner())
     }
 
-    /// Lines of the kernel's log from now on; one that ends in [`AgentError::Lost`] does so with its agent.
-    ///
-    /// # Errors
-    /// See [`AgentError`].
-    pub async fn kernel_log(&mut self) -> Result<KernelLog, AgentError> {
-        let answer = self.agent.kernel_log(KernelLogRequest {});
-        let lines = self.peer.within("KernelLog", answer).await?.into_inner();
-        Ok(KernelLog { lines, peer: self.peer.clone() })
-    }
-
     /// A test, for which the host is asked with its first step, in one round trip.
     #[must_use]
     pub fn test(&self) -> RunningTest {
         RunningTest::on(self.agent.clone(), self.peer.clone())
-    }
-}
-
-/// The kernel's log of a host.
-#[derive(Debug)]
-pub struct KernelLog {
-    lines: Streaming<KernelLogLine>,
-    peer: Peer,
-}
-
-impl KernelLog {
-    /// The next line, however long it takes; none when the agent has ended.
-    ///
-    /// # Errors
-    /// See [`AgentError`].
-    pub async fn next(&mut self) -> Result<Option<KernelLogLine>, AgentError> {
-        self.lines.message().await.map_err(|status| self.peer.error(&status))
     }
 }

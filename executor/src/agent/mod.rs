@@ -10,7 +10,6 @@ mod client;
 mod convert;
 mod describe;
 mod host;
-mod kmsg;
 mod layout;
 mod limits;
 mod parameters;
@@ -30,7 +29,7 @@ pub mod proto {
     tonic::include_proto!("lumina.agent.v1");
 }
 
-pub use client::{AgentClient, KernelLog};
+pub use client::AgentClient;
 pub use host::{Host, HostOptions};
 pub use peer::{AgentError, Timeouts};
 pub use running::{Failure, Finished, Outstanding, Prepare, PreparedHost, RunningTest, Settled};

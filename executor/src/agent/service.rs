@@ -1,28 +1,27 @@
 //! The service: the owner of a test, and the other requests to a host.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use p4::serve::{Limits, Listener, serve};
+use tokio::net::TcpListener;
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::Server;
-use tonic::transport::server::TcpIncoming;
+use tonic::service::Routes;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::host::Host;
-use super::kmsg::{self, KernelLog};
 use super::proto::agent_server::{Agent, AgentServer};
-use super::proto::{DescribeRequest, Description, Event, KernelLogLine, KernelLogRequest, Step};
+use super::proto::{DescribeRequest, Description, Event, Step};
 use super::{describe, session};
 
 /// Default address of an agent: for programs of the same host alone.
 pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7471));
 
-/// Events of a test, and lines of the log, that may wait for the client.
+/// Events of a test that may wait for the client.
 const EVENTS_AHEAD: usize = 64;
 
 /// Pause of the next test before it checks that the client of the last one is still connected: a client may
@@ -31,12 +30,6 @@ const GRACE: Duration = Duration::from_millis(300);
 
 /// Longest time for the destruction of a test whose client has gone, before the next test is refused.
 const DESTRUCTION: Duration = Duration::from_secs(30);
-
-/// Interval of keepalives on a silent connection.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
-
-/// Longest wait for the answer: an emulated guest on a busy machine stands still for seconds at times.
-const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(30);
 
 /// The agent of a host.
 pub struct AgentService {
@@ -84,24 +77,21 @@ impl AgentService {
         Self { host: Arc::new(host), lease: Arc::default() }
     }
 
-    /// Serves clients until `stop` is done, and then ends a test that is running: when this returns, nothing of it is
+    /// Serves clients, within the limits of [`p4::serve`], until `stop` is done, and then ends a test that is running: when this returns, nothing of it is
     /// left.
     ///
     /// # Errors
     /// The listener fails.
     pub async fn serve(
         self,
-        listener: TcpIncoming,
+        listener: TcpListener,
         stop: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
         let lease = Arc::clone(&self.lease);
         let (stopping, stopped) = tokio::sync::watch::channel(());
         let service = Serving { agent: self, stopped };
-        let server = Server::builder()
-            .http2_keepalive_interval(Some(KEEP_ALIVE))
-            .http2_keepalive_timeout(Some(KEEP_ALIVE_ANSWER))
-            .add_service(AgentServer::new(service))
-            .serve_with_incoming(listener.with_nodelay(Some(true)));
+        let routes = Routes::new(AgentServer::new(service));
+        let server = serve("lumina-agent", Listener::Tcp(listener), routes, Limits::default());
         let served = tokio::select! {
             served = server => served,
             () = stop => Ok(()),
@@ -123,7 +113,6 @@ struct Serving {
 #[tonic::async_trait]
 impl Agent for Serving {
     type TestStream = ReceiverStream<Result<Event, Status>>;
-    type KernelLogStream = ReceiverStream<Result<KernelLogLine, Status>>;
 
     async fn describe(&self, _: Request<DescribeRequest>) -> Result<Response<Description>, Status> {
         let host = Arc::clone(&self.agent.host);
@@ -153,26 +142,5 @@ impl Agent for Serving {
             abandoned.store(true, Ordering::Release);
         });
         Ok(Response::new(ReceiverStream::new(events)))
-    }
-
-    async fn kernel_log(
-        &self,
-        _: Request<KernelLogRequest>,
-    ) -> Result<Response<Self::KernelLogStream>, Status> {
-        let refused = |error: std::io::Error| Status::failed_precondition(kmsg::advice(&error));
-        let log = KernelLog::open().map_err(refused)?;
-        let (out, lines) = mpsc::channel(EVENTS_AHEAD);
-        let (stop, asked) = UnixStream::pair().map_err(refused)?;
-        let (wanted, mut stopped) = (out.clone(), self.stopped.clone());
-        let thread = std::thread::Builder::new().name("kmsg".to_owned());
-        thread.spawn(move || log.follow(&out, &asked)).map_err(refused)?;
-        tokio::spawn(async move {
-            tokio::select! {
-                () = wanted.closed() => {}
-                _ = stopped.changed() => {}
-            }
-            drop(stop);
-        });
-        Ok(Response::new(ReceiverStream::new(lines)))
     }
 }

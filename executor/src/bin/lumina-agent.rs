@@ -8,7 +8,6 @@ use executor::agent::{AgentService, DEFAULT_ADDRESS, Host, HostOptions};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
-use tonic::transport::server::TcpIncoming;
 
 const ABOUT: &str = "Drives this host's RDMA stack for lumina-fuzz.";
 
@@ -16,18 +15,20 @@ const AFTER_HELP: &str = "\
 The agent runs on each host of a testbed, beside the RDMA device under test. An orchestrator (lumina-fuzz) opens one \
 test at a time; when it goes away, in whatever way, everything that the test made is destroyed. The agent needs \
 libibverbs (Debian: apt-get install libibverbs1 ibverbs-providers), an RDMA device, and no root if the device's \
-permissions and `ulimit -l` allow what tests need; the kernel log and RoCE parameters do need root.
+permissions and `ulimit -l` allow what tests need; RoCE parameters do need root.
 
-It listens for programs of this host alone unless --listen says otherwise, and whoever reaches it may run traffic: \
-on other addresses than 127.0.0.1 it belongs on a management network.
+It listens for programs of this host alone unless --listen says otherwise, and whoever reaches it may run traffic.
+
+{LIMITS}
 
 Try it without hardware: modprobe rdma_rxe; rdma link add rxe0 type rxe netdev eth0; lumina-agent
 Exit codes: 0 stopped by SIGTERM or SIGINT, 1 failed, 2 usage.";
 
 #[derive(Parser)]
-#[command(name = "lumina-agent", version, about = ABOUT, after_help = AFTER_HELP, max_term_width = 100)]
+#[command(name = "lumina-agent", version, about = ABOUT, after_help = AFTER_HELP.replace("{LIMITS}", p4::serve::HELP), max_term_width = 100)]
 struct Cli {
-    /// Address to listen on; port 0 takes a free one. The address is printed on stdout.
+    /// Address to listen on; port 0 takes a free one. The address is printed on stdout; 0.0.0.0 and [::], every
+    /// address of the host, are warned of.
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = DEFAULT_ADDRESS)]
     listen: SocketAddr,
     /// RDMA device that tests may use, such as mlx5_0; may be given several times. All devices if left out.
@@ -78,5 +79,5 @@ async fn serve(cli: Cli) -> Result<(), String> {
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     println!("lumina-agent listens on {address}");
     let host = Host::new(HostOptions { devices: cli.device, max_memory: u64::from(cli.max_memory) << 20 });
-    AgentService::new(host).serve(TcpIncoming::from(listener), stop).await.map_err(|error| error.to_string())
+    AgentService::new(host).serve(listener, stop).await.map_err(|error| error.to_string())
 }

@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// over P4Runtime: it drops, marks, corrupts, delays, reorders, duplicates and rewrites exactly the packets that a test
 /// names, and keeps each one as it entered. Without an orchestrator it only forwards.
 #[derive(Parser, Debug)]
-#[command(name = "lumina-switch", version, after_help = EXAMPLES)]
+#[command(name = "lumina-switch", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", p4::serve::HELP))]
 struct Arguments {
     /// A port; give it twice, first the requester's
     ///
@@ -32,7 +32,7 @@ struct Arguments {
     /// Address to listen at for the orchestrator: IP:PORT (port 0: any free one) or unix:PATH
     ///
     /// The address is printed as the first line on stdout. Whoever reaches it controls the switch: keep it on loopback
-    /// or in a network of your own.
+    /// or in a network of your own. 0.0.0.0 and [::], every address of the host, are warned of.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9559")]
     listen: Address,
 

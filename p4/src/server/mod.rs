@@ -10,20 +10,13 @@ pub use control::Control;
 
 use crate::proto::capture::capture_server::CaptureServer;
 use crate::proto::runtime::p4_runtime_server::P4RuntimeServer;
-use tonic::transport::server::{Router, Server};
+use tonic::service::Routes;
 
 /// P4Runtime's number of the one device behind a switch's address.
 pub const DEVICE_ID: u64 = 1;
 
-/// Interval of keepalives to a silent client: a client whose host vanished must not stay primary.
-const KEEPALIVE: std::time::Duration = std::time::Duration::from_secs(10);
-
 /// Both services over the state of one switch.
 #[must_use]
-pub fn services(control: Control) -> Router {
-    Server::builder()
-        .http2_keepalive_interval(Some(KEEPALIVE))
-        .http2_keepalive_timeout(Some(KEEPALIVE))
-        .add_service(P4RuntimeServer::new(control.clone()))
-        .add_service(CaptureServer::new(control))
+pub fn services(control: Control) -> Routes {
+    Routes::new(P4RuntimeServer::new(control.clone())).add_service(CaptureServer::new(control))
 }

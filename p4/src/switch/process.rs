@@ -6,11 +6,11 @@ use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 
 use tokio::net::{TcpListener, UnixListener, UnixStream};
-use tokio_stream::wrappers::{TcpListenerStream, UnixListenerStream};
 
 use super::forward::{Shared, Totals, forward};
 use super::{Limits, OpenError, Port, PortSpec, Switch};
 use crate::Address;
+use crate::serve::{self, Listener, serve};
 use crate::server::{Control, services};
 
 /// Options of a running switch.
@@ -62,19 +62,14 @@ pub async fn run(
     stop: impl Future<Output = ()>,
 ) -> Result<Totals, ProcessError> {
     let mut ports = [Port::open(&options.ports[0])?, Port::open(&options.ports[1])?];
-    let listener = Listener::bind(&options.listen).await?;
+    let bound = Bound::listen(&options.listen).await?;
     let shared = Shared::new(Switch::new(options.limits));
-    let router = services(Control::new(shared.clone()));
+    let routes = services(Control::new(shared.clone()));
     // Closing the near end stops the thread, in every case.
     let (near_end, far_end) = StdUnixStream::pair()?;
     let mut moving = tokio::task::spawn_blocking(move || forward(&shared, &mut ports, &far_end));
-    listening(&listener.address);
-    let served = async {
-        match listener.incoming {
-            Incoming::Tcp(incoming) => router.serve_with_incoming(incoming).await,
-            Incoming::Unix(incoming) => router.serve_with_incoming(incoming).await,
-        }
-    };
+    listening(&bound.address);
+    let served = serve("lumina-switch", bound.listener, routes, serve::Limits::default());
     let ended_early = tokio::select! {
         () = stop => None,
         result = served => Some(result.map_err(ProcessError::from)),
@@ -90,32 +85,28 @@ fn finished(joined: Result<io::Result<Totals>, tokio::task::JoinError>) -> Resul
     Ok(joined.map_err(io::Error::other)??)
 }
 
-struct Listener {
+/// A listener, and where it listens.
+struct Bound {
     address: Address,
-    incoming: Incoming,
+    listener: Listener,
     /// Removes the socket's path in the end.
     _path: Option<OwnedPath>,
 }
 
-enum Incoming {
-    Tcp(TcpListenerStream),
-    Unix(UnixListenerStream),
-}
-
-impl Listener {
-    async fn bind(address: &Address) -> Result<Self, ProcessError> {
+impl Bound {
+    async fn listen(address: &Address) -> Result<Self, ProcessError> {
         let error = |source| ProcessError::Listen { address: address.clone(), source };
         match address {
             Address::Tcp(wanted) => {
                 let listener = TcpListener::bind(wanted).await.map_err(error)?;
                 let address = Address::Tcp(listener.local_addr().map_err(error)?);
-                Ok(Self { address, incoming: Incoming::Tcp(TcpListenerStream::new(listener)), _path: None })
+                Ok(Self { address, listener: Listener::Tcp(listener), _path: None })
             }
             Address::Unix(path) => {
                 remove_stale(address, path).await?;
                 let listener = UnixListener::bind(path).map_err(error)?;
-                let incoming = Incoming::Unix(UnixListenerStream::new(listener));
-                Ok(Self { address: address.clone(), incoming, _path: Some(OwnedPath(path.clone())) })
+                let listener = Listener::Unix(listener);
+                Ok(Self { address: address.clone(), listener, _path: Some(OwnedPath(path.clone())) })
             }
         }
     }

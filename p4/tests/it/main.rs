@@ -5,9 +5,11 @@
 mod actions;
 mod control;
 mod entries;
+mod flood;
 mod frames;
 #[cfg(feature = "interfaces")]
 mod interfaces;
+mod limits;
 mod mirroring;
 mod model;
 mod packets;

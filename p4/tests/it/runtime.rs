@@ -13,11 +13,12 @@ use p4::proto::runtime::{
     Update, WriteRequest, entity, forwarding_pipeline_config::Cookie, stream_message_request,
     stream_message_response, update::Type, write_request::Atomicity,
 };
+use p4::serve::{self, Listener, serve};
 use p4::switch::{Limits, Shared, Switch};
 use p4::translate;
 use prost::Message;
 use tokio::sync::mpsc;
-use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
@@ -25,19 +26,19 @@ use crate::frames::Made;
 use crate::support::{config, connections};
 
 /// A switch without ports, and a controller.
-struct Controller {
+pub(crate) struct Controller {
     switch: Shared,
-    client: P4RuntimeClient<Channel>,
-    address: String,
+    pub(crate) client: P4RuntimeClient<Channel>,
+    pub(crate) address: String,
 }
 
-struct Stream {
+pub(crate) struct Stream {
     sender: mpsc::Sender<StreamMessageRequest>,
-    answers: Streaming<StreamMessageResponse>,
+    pub(crate) answers: Streaming<StreamMessageResponse>,
 }
 
 impl Stream {
-    async fn ask(&mut self, device_id: u64, low: u64) {
+    pub(crate) async fn ask(&mut self, device_id: u64, low: u64) {
         let update = MasterArbitrationUpdate {
             device_id,
             election_id: Some(Uint128 { high: 0, low }),
@@ -47,7 +48,7 @@ impl Stream {
         self.sender.send(StreamMessageRequest { update }).await.unwrap();
     }
 
-    async fn told(&mut self) -> Result<Code, Status> {
+    pub(crate) async fn told(&mut self) -> Result<Code, Status> {
         let answer = self.answers.message().await?.unwrap();
         let Some(stream_message_response::Update::Arbitration(told)) = answer.update else {
             panic!("{answer:?}")
@@ -58,11 +59,15 @@ impl Stream {
 
 impl Controller {
     async fn new() -> Self {
+        Self::of_switch_within(serve::Limits::default()).await
+    }
+
+    pub(crate) async fn of_switch_within(limits: serve::Limits) -> Self {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let switch = Shared::new(Switch::new(Limits::default()));
-        let router = p4::server::services(p4::server::Control::new(switch.clone()));
-        tokio::spawn(router.serve_with_incoming(TcpListenerStream::new(listener)));
+        let routes = p4::server::services(p4::server::Control::new(switch.clone()));
+        tokio::spawn(serve("test", Listener::Tcp(listener), routes, limits));
         let client = P4RuntimeClient::connect(address.clone()).await.unwrap();
         Self { switch, client, address }
     }
@@ -83,7 +88,13 @@ impl Controller {
         (controller, stream)
     }
 
-    async fn stream(&mut self) -> Stream {
+    /// Another connection to the same switch.
+    pub(crate) async fn again(&self) -> Self {
+        let (switch, address) = (self.switch.clone(), self.address.clone());
+        Self { switch, client: P4RuntimeClient::connect(address.clone()).await.unwrap(), address }
+    }
+
+    pub(crate) async fn stream(&mut self) -> Stream {
         let (sender, requests) = mpsc::channel(4);
         let answers = self.client.stream_channel(ReceiverStream::new(requests)).await.unwrap().into_inner();
         Stream { sender, answers }
