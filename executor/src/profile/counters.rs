@@ -38,8 +38,8 @@ pub(crate) fn read_families<T: DeserializeOwned>() -> Vec<Family<T>> {
 
 static FAMILIES: LazyLock<Vec<Family<IgnoredAny>>> = LazyLock::new(read_families);
 
-/// The counters of a family by their groups (`port_counters`, `hw_counters`, `ethtool_counters`); a group without any is
-/// left out.
+/// The counters of a family by their groups (`port_counters`, `hw_counters`, `ethtool_counters`); a group without
+/// any is left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FamilyCounters {
     /// The family, as in [`FAMILIES`](super::FAMILIES).
@@ -77,8 +77,8 @@ pub(super) struct Listed {
     pub(super) counters: Vec<(&'static str, String, Range<usize>)>,
 }
 
-/// Counters that are none of the profile's family. `own` are the fields that the profile lists, `merged` has those of its
-/// base too.
+/// Counters that are none of the profile's family. `own` are the fields that the profile lists, `merged` has those of
+/// its base too.
 pub(super) fn unknown_counters(listed: &Listed, own: &Table, merged: &Table) -> Vec<Finding> {
     let Some(family) = find(merged, "counters.family").and_then(toml::Value::as_str) else {
         return Vec::new();

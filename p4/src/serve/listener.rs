@@ -56,7 +56,8 @@ impl Listener {
         match self {
             Self::Tcp(listener) => {
                 let (stream, client) = listener.accept().await?;
-                // Steps and answers are small, and each waits for the other. It fails only on a connection that has ended.
+                // Steps and answers are small, and each waits for the other. An error means that the connection
+                // has ended.
                 let _ = stream.set_nodelay(true);
                 Ok((Socket::Tcp(stream), client.to_string()))
             }

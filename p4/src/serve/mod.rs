@@ -1,9 +1,9 @@
 //! gRPC services within limits: the switch's and the host agent's.
 //!
-//! Neither has authentication, so each must bear any client: the number of connections, the streams of each, the size of
-//! a message, and the memory and time of unfinished messages have bounds, and so has the time that a connection may take
-//! for its handshake or stay idle. Where there is no room, the connection without a request in service for the longest
-//! time makes way for a new one: clients that are served are never cut off for others.
+//! Neither has authentication, so each must bear any client: the number of connections, the streams of each, the
+//! size of a message, and the memory and time of unfinished messages have bounds, and so has the time that a
+//! connection may take for its handshake or stay idle. Where there is no room, the connection without a request in
+//! service for the longest time makes way for a new one: clients that are served are never cut off for others.
 
 mod connection;
 mod listener;
@@ -50,8 +50,8 @@ const CONNECTIONS: usize = 32;
 /// Streams of a connection. An orchestrator has two at a time: a test and a question, an arbitration and a call.
 const STREAMS: u32 = 8;
 
-/// Bytes of a message. The largest that is of use: a test file has at most 1 MiB (`corpus::MAX_FILE_BYTES`), the ends of
-/// 10 000 connections take 0.7 MB, and a Write of the orchestrator 0.3 MB.
+/// Bytes of a message. The largest that is of use: a test file has at most 1 MiB (`corpus::MAX_FILE_BYTES`), the ends
+/// of 10 000 connections take 0.7 MB, and a Write of the orchestrator 0.3 MB.
 pub const MESSAGE_BYTES: usize = 2 << 20;
 
 /// Bytes that a client may send ahead of the service, for all streams of a connection: the window that every HTTP/2
