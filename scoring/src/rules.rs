@@ -94,6 +94,10 @@ rules! {
     NakIgnored = "nak-ignored", GbnViolation,
         "the requester retransmits from the PSN of a sequence NAK when the NAK arrives, not when the ACK timer expires",
         "IBA vol. 1, 9.7.5.2";
+    /// A missing Read response on which the requester does not act until its timer expires.
+    ImpliedNakMissing = "implied-nak-missing", GbnViolation,
+        "the requester issues a Read again when a response beyond the missing one arrives, not when its ACK timer expires",
+        "IBA vol. 1, 9.7.5.1 and 9.7.5.2 (implied NAK)";
     /// A request packet whose opcode does not fit its place in the message.
     RequestPosition = "request-position", ProtocolViolation,
         "the packets of a Send or Write are FIRST, MIDDLE..., LAST, or one ONLY",

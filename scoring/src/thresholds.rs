@@ -171,3 +171,11 @@ pub const WITHHELD_PERCENT: usize = 10;
 
 /// Largest error of the time of a packet, as time stamps are rounded.
 pub const STAMPS_APART: Nanos = Nanos(1);
+
+/// A timer that expires at T does so within this share of T, in percent: kernels that count in ticks of 4 ms are off by 6 % of
+/// 67 ms. It tells the expiry from the NACK of a slow NIC.
+pub const TIMER_AT_T_PERCENT: u64 = 110;
+
+/// The largest transmit pipeline of a NIC, in bytes of frames: a packet that is scheduled may wait behind so many, with its
+/// timer running. Retransmissions of ConnectX-5 and 6 Dx wait behind some 70 KB (Lumina (preprint) §6.2, figure 10).
+pub const LARGEST_PIPELINE: u64 = 131_072;

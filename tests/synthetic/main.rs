@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
 
+mod causes;
 mod common;
 mod conforming;
 mod counters;

@@ -723,6 +723,7 @@ fn every_rule_is_named_in_a_test() {
         include_str!("deliveries.rs"),
         include_str!("requests.rs"),
         include_str!("retries.rs"),
+        include_str!("causes.rs"),
         include_str!("../../scoring/tests/by_hand/score.rs"),
         include_str!("../../scoring/tests/by_hand/shares.rs"),
         include_str!("../../executor/tests/oracles/clock.rs"),

@@ -345,6 +345,7 @@ pub const FIELDS: &[Field] = &[
     fault("quirks.response-never-ends", "Responder: the last packet of a Read response has the opcode MIDDLE."),
     offset("quirks.resume-offset", "Requester: added to the PSN that a NAK asks to resume from."),
     fault("quirks.nak-ignored", "Requester: sequence NAKs are not answered."),
+    fault("quirks.implied-nak-ignored", "Requester: a gap in Read responses is noticed only when the ACK timer expires."),
     every("quirks.retransmits-unprovoked-every", "Requester: retransmits from the oldest unacknowledged packet after every n-th packet that it sends."),
     every("quirks.psn-skipped-every", "Requester: one PSN is left out after every n-th message."),
     every("quirks.first-in-the-middle-every", "Requester: the opcode of every n-th packet in the middle of a message is that of a first one."),

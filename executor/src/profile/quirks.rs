@@ -41,6 +41,8 @@ pub struct Quirks {
     pub resume_offset: i32,
     /// Requester: sequence NAKs are not answered.
     pub nak_ignored: bool,
+    /// Requester: a gap in Read responses is no implied NAK.
+    pub implied_nak_ignored: bool,
     /// Requester: retransmits from the oldest unacknowledged packet after every n-th one that it sends.
     pub retransmits_unprovoked_every: u32,
     /// Requester: one PSN is left out after every n-th message.

@@ -120,6 +120,7 @@ ack-ns = [0, 20_000]
     requester("resume-offset = 1", WRITE_LOSS, "resume-late"),
     requester("resume-offset = -1", WRITE_LOSS, "resume-early"),
     requester("nak-ignored = true", WRITE_LOSS, "nak-ignored"),
+    requester("implied-nak-ignored = true", READ_LOSS, "implied-nak-missing"),
     requester("retransmits-unprovoked-every = 30", WRITE, "retransmission-without-cause"),
     requester("psn-skipped-every = 3", WRITE, "psn-skipped"),
     requester("first-in-the-middle-every = 20", WRITE, "request-position"),

@@ -9,6 +9,7 @@
 
 #[path = "../support/environment.rs"]
 mod environment;
+mod once_wrong;
 mod profiles;
 mod shrink;
 mod stress;
@@ -173,18 +174,4 @@ fn conforming_nics_show_no_anomaly() {
         wrong.iter().map(|(seed, ..)| seed).collect::<Vec<_>>(),
         shrink::describe(&small)
     );
-}
-
-/// Seeds of cases in which a conforming NIC was once called wrong, and for what.
-const ONCE_WRONG: [(u64, &str); 3] = [
-    (32354, "goes back for a NAK with an RNR NAK on its way: rnr-retries-beyond-budget"),
-    (54500, "one gap makes implied NAKs before and after an expiry: retries-below-budget"),
-    (239870, "more than 16 NAKs on their way: nak-wrong-psn"),
-];
-
-#[test]
-fn what_was_wrong_once_is_not() {
-    for (seed, what) in ONCE_WRONG {
-        assert_eq!(Case::draw(seed).faults(), [""; 0], "LUMINA_SEED={seed}, {what}");
-    }
 }

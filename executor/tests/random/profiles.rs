@@ -20,8 +20,7 @@ pub(crate) fn draw(rng: &mut ChaCha8Rng) -> NicProfile {
                 toml::Value::Array([a.min(b), a.max(b)].map(toml::Value::Integer).to_vec())
             }
             Kind::FactorSpan(bounds) => {
-                let (low, high) = bounds.conformant;
-                let (a, b) = (rng.random_range(low..=high), rng.random_range(low..=high));
+                let (a, b) = (factor(bounds.conformant, rng), factor(bounds.conformant, rng));
                 toml::Value::Array([a.min(b), a.max(b)].map(toml::Value::Float).to_vec())
             }
             Kind::Choice(_, words) => toml::Value::String(words[rng.random_range(0..words.len())].to_owned()),
@@ -46,8 +45,25 @@ pub(crate) fn draw(rng: &mut ChaCha8Rng) -> NicProfile {
     table.try_into().unwrap()
 }
 
+/// Part of the values that are an end of their range: what is at a limit shows what is off by one there.
+const AT_AN_END: f64 = 0.25;
+
+/// An end of a range, if the dice say so.
+fn end<T>((low, high): (T, T), rng: &mut ChaCha8Rng) -> Option<T> {
+    rng.random_bool(AT_AN_END).then(|| if rng.random_bool(0.5) { low } else { high })
+}
+
+/// A factor of T.
+fn factor(range: (f64, f64), rng: &mut ChaCha8Rng) -> f64 {
+    end(range, rng).unwrap_or_else(|| rng.random_range(range.0..=range.1))
+}
+
 /// Small numbers as often as large ones.
-fn int((low, high): (i64, i64), rng: &mut ChaCha8Rng) -> i64 {
+fn int(range: (i64, i64), rng: &mut ChaCha8Rng) -> i64 {
+    if let Some(end) = end(range, rng) {
+        return end;
+    }
+    let (low, high) = range;
     let span = (high - low) as f64;
     let exponent = rng.random_range(0.0..=1.0);
     low + ((span + 1.0).powf(exponent) - 1.0).round() as i64

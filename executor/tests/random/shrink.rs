@@ -87,7 +87,7 @@ fn candidates(case: &Case) -> Vec<Case> {
 pub(crate) fn describe(case: &Case) -> String {
     let mut text = case.config.to_toml();
     for profile in &case.profiles {
-        let _ = writeln!(text, "{profile:?}");
+        text.push_str(&profile.to_toml());
     }
     let observation = case.run();
     let anomalies = case.assess(&observation).anomalies;

@@ -1,8 +1,11 @@
 //! Shared path of all connections, where one may wait for another: both NICs, and the ports of the switch.
 
+use std::collections::VecDeque;
+
 use dumper::{Nanos, Record};
 
-use crate::thresholds::{LONGEST_QUEUE, SLOWEST_LINK_NS_PER_KB, TIMER_SLACK};
+use crate::slowest::takes;
+use crate::thresholds::{LARGEST_PIPELINE, LONGEST_QUEUE, SLOWEST_LINK_NS_PER_KB, TIMER_SLACK};
 
 /// Progress of the packets of all connections so far.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +16,7 @@ pub struct SharedPath {
     /// Time of the request before the one that enters now, of any connection.
     pub(super) request_before: Nanos,
     last_request: Nanos,
+    pipeline: Pipeline,
     requests: Queue,
     answers: Queue,
     /// Time at which the last packet of a responder entered the switch, and the time until then in which it
@@ -44,7 +48,14 @@ impl SharedPath {
         if record.time - self.request_before > TIMER_SLACK {
             self.requests_flow_since = record.time;
         }
+        self.pipeline.take(record);
         self.requests.take(record, copies);
+    }
+
+    /// Earliest time at which the NIC can have scheduled the request that enters now.
+    #[inline]
+    pub(super) fn scheduled(&self) -> Nanos {
+        self.pipeline.packets.front().map_or(self.last_request, |(time, _)| *time)
     }
 
     /// A packet of a responder enters the switch, and so many copies of it leave.
@@ -72,6 +83,33 @@ impl SharedPath {
     /// Largest delay from an answer at the switch to the requester.
     pub(super) const fn answers_queued(&self) -> Nanos {
         self.answers.longest
+    }
+}
+
+/// Packets of the requester's host that may have been in its transmit pipeline together with the last one: it sent them
+/// without a break, and they fit.
+#[derive(Clone, Debug, Default)]
+struct Pipeline {
+    packets: VecDeque<(Nanos, u32)>,
+    bytes: u64,
+}
+
+impl Pipeline {
+    #[inline]
+    fn take(&mut self, record: &Record) {
+        let waits = |(before, _): &(Nanos, u32)| record.time - *before <= takes(record.frame_len);
+        if !self.packets.back().is_some_and(waits) {
+            self.packets.clear();
+            self.bytes = 0;
+        }
+        self.packets.push_back((record.time, record.frame_len));
+        self.bytes += u64::from(record.frame_len);
+        while self.bytes > LARGEST_PIPELINE
+            && self.packets.len() > 1
+            && let Some((_, frame_len)) = self.packets.pop_front()
+        {
+            self.bytes -= u64::from(frame_len);
+        }
     }
 }
 

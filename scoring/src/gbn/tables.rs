@@ -61,6 +61,8 @@ pub mod requester {
             ResumeCrossing,
             /// Repeats when the timer expired, long after a NAK that asked for it.
             ResumeIgnoringNak,
+            /// Issues a Read again when the timer expired, long after a response beyond the missing one arrived.
+            ResumeIgnoringGap,
             /// Repeats from the RNR-NAKed PSN before the wait is over.
             ResumeDuringRnr,
             /// Sends a new request that leaves out PSNs.
@@ -115,6 +117,9 @@ pub mod requester {
         [Flowing | GapHeard | RnrHeard | Repeating] ResumeIgnoringNak => WrongGo(Rule::NakIgnored, Repeating), "9.7.5.2; rare: received together with something else";
         [NakHeard] SendIgnoringNak => Wrong(Rule::NakIgnored), "9.7.5.2; rare: with nothing acknowledged, few windows are that large";
         [Flowing | GapHeard | RnrHeard | Repeating] SendIgnoringNak => Wrong(Rule::NakIgnored), "9.7.5.2; rare: received together with something else";
+        [GapHeard] ResumeIgnoringGap => WrongGo(Rule::ImpliedNakMissing, Repeating), "9.7.5.1 a missing response is an implied NAK";
+        [Flowing | NakHeard | RnrHeard | Repeating] ResumeIgnoringGap => WrongGo(Rule::ImpliedNakMissing, Repeating), "9.7.5.1; rare: received together with another cause";
+        [Failed] ResumeIgnoringGap => Never, "a failed QP must not retransmit";
         [Failed] ResumeIgnoringNak => Never, "a failed QP sends no more requests";
         [Failed] SendIgnoringNak => Never, "a failed QP sends no more requests";
         [RnrHeard] ResumeDuringRnr => WrongGo(Rule::RnrWaitShort, Repeating), "9.7.5.2.8 no sooner than the RNR timer";

@@ -189,9 +189,11 @@ struct Ends {
 }
 
 impl Ends {
-    fn starting_with(packet: &Packet, fresh: bool, known: &Known) -> Self {
+    fn starting_with(packet: &Packet, fresh: bool, findings: &Findings<'_>) -> Self {
+        // The first request may have been scheduled, and its timer started, before it passed.
+        let since = findings.shared_path.scheduled().min(packet.time);
         Self {
-            requester: Requester::starting_at(packet.psn, packet.time, fresh, known),
+            requester: Requester::starting_at(packet.psn, since, fresh, findings.known),
             responder: Responder::starting_at(packet.psn, fresh),
             answers: Answers::none(),
         }
@@ -313,7 +315,7 @@ impl ConnectionTracker {
             let fresh = starts_fresh(&self.pair, packet.psn);
             let fresh = fresh || findings.known.from_the_start;
             self.start = Start::at(packet.psn, fresh);
-            self.ends = Some(Ends::starting_with(&packet, fresh, findings.known));
+            self.ends = Some(Ends::starting_with(&packet, fresh, findings));
         }
         if self.ends.is_some() {
             match self.place(&packet, class) {
@@ -327,7 +329,7 @@ impl ConnectionTracker {
                     return;
                 }
                 Place::Anew => {
-                    self.ends = Some(Ends::starting_with(&packet, false, findings.known));
+                    self.ends = Some(Ends::starting_with(&packet, false, findings));
                     self.lost.clear();
                 }
             }

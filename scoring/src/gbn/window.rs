@@ -21,6 +21,8 @@ pub(super) struct Sent {
     pub(super) first: Psn,
     /// PSNs that it takes.
     pub(super) count: u32,
+    /// Earliest time at which its NIC can have scheduled its first transmission; it may wait in the transmit pipeline after.
+    pub(super) scheduled: Nanos,
     pub(super) first_sent: Nanos,
     pub(super) last_sent: Nanos,
     /// True if responses of its own answer it (Read, atomic), not only an ACK.
@@ -76,6 +78,8 @@ pub(super) struct Window {
     /// Runs were dropped from `past`.
     forgot: bool,
     last_progress: Nanos,
+    /// Latest time at which the timer certainly started again without progress: at an expiry, or after an RNR wait.
+    restarted: Nanos,
     /// Since when something has been outstanding without a break, as far as the requester can have seen one.
     outstanding_since: Nanos,
     /// Reads and atomics among `sent`.
@@ -91,6 +95,7 @@ impl Window {
             past: VecDeque::new(),
             forgot: false,
             last_progress: now,
+            restarted: now,
             outstanding_since: now,
             answered: 0,
         }
@@ -205,11 +210,16 @@ impl Window {
         }
     }
 
-    /// Time since the timer for the oldest unacknowledged packet can first have been started: the later of
-    /// its first transmission and the last progress.
+    /// Notes that the timer expired, or was stopped, and that it started again at `when`, which may be a little before now.
+    pub(super) fn restart_timer(&mut self, when: Nanos) {
+        self.restarted = self.restarted.max(when);
+    }
+
+    /// Time since the timer for the oldest unacknowledged packet can first have been started: the latest of
+    /// the scheduling of its first transmission, the last progress and the last certain restart.
     pub(super) fn waited_at_most(&self, now: Nanos) -> Nanos {
-        let sent = self.covering(self.una).map_or(Nanos::ZERO, |sent| sent.first_sent);
-        now - sent.max(self.last_progress)
+        let sent = self.covering(self.una).map_or(Nanos::ZERO, |sent| sent.scheduled);
+        now - sent.max(self.last_progress).max(self.restarted)
     }
 
     /// Time since the timer was last (re)started, for an implementation that restarts it on a retransmission.

@@ -74,7 +74,8 @@ pub(super) struct Departure {
     pub(super) copies: u8,
 }
 
-/// Packets that leave the switch towards a host, in order.
+/// Packets that leave the switch towards a host, in order. Corrupted ones are among them: the receiver finds out only after
+/// they have taken room in its buffer.
 pub(super) fn departures(trace: &Trace, sides: &Sides, to: Side) -> Vec<Departure> {
     let wanted: Vec<bool> =
         trace.flows().iter().map(|flow| sides.of(flow.source) == Some(to.other())).collect();
@@ -85,8 +86,15 @@ pub(super) fn departures(trace: &Trace, sides: &Sides, to: Side) -> Vec<Departur
         }
         match trace.fate(record) {
             Fate::Delivered { left, copies } => departures.push(Departure { left, record: at, copies }),
-            Fate::Lost => {}
-            Fate::Unknown => departures.push(Departure { left: record.time, record: at, copies: 1 }),
+            Fate::Lost if record.event() == Event::Drop => {}
+            // Several events at once may be a drop: the exit tells.
+            Fate::Lost | Fate::Unknown => {
+                let (left, copies) =
+                    trace.exit(record).map_or((record.time, 1), |exit| (exit.time, exit.copies));
+                if copies > 0 {
+                    departures.push(Departure { left, record: at, copies });
+                }
+            }
         }
     }
     departures.sort_by_key(|departure| departure.left);

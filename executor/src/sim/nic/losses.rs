@@ -49,7 +49,7 @@ impl Requester {
     /// is asked for again from there, once for each missing response.
     pub(super) fn imply_nak(&mut self, offset: u32, cx: &mut Context<'_>) {
         self.recovery.thrown_away = self.recovery.thrown_away.max(offset + 1);
-        if self.recovery.implied == Some(self.oldest) {
+        if cx.profile.quirks.implied_nak_ignored || self.recovery.implied == Some(self.oldest) {
             return;
         }
         self.recovery.implied = Some(self.oldest);

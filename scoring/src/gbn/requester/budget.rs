@@ -44,8 +44,6 @@ pub(super) struct Budget {
     /// True if the cause of the retransmission may have been there before the last progress, and its retry
     /// was spent then.
     paid_before: bool,
-    /// An RNR NAK was heard since the last progress, so that going back may be for that.
-    refused: bool,
     /// Either budget was, or may have been, spent at some time.
     exhausted: bool,
 }
@@ -60,7 +58,6 @@ impl Budget {
             before: Retries::default(),
             progressed: now,
             paid_before: false,
-            refused: false,
             exhausted: known.retries == Some(0),
         }
     }
@@ -78,7 +75,6 @@ impl Budget {
 
     /// An RNR NAK was delivered.
     pub(super) fn refused(&mut self) {
-        self.refused = true;
         self.now.rnr.possible += 1;
         let limit = self.rnr.and_then(RnrRetries::limit);
         self.exhausted |= limit.is_some_and(|most| self.now.rnr.possible > most);
@@ -89,7 +85,7 @@ impl Budget {
     /// budget, if this is the first retry beyond it.
     pub(super) fn retried(&mut self, since: Nanos) -> Option<u32> {
         let paid_before = std::mem::take(&mut self.paid_before) || since < self.progressed;
-        if self.refused || paid_before {
+        if paid_before {
             return None;
         }
         self.now.transport.certain += 1;
@@ -115,7 +111,6 @@ impl Budget {
         self.now = Retries::default();
         self.progressed = now;
         self.paid_before = paid_before;
-        self.refused = false;
     }
 
     /// Returns true if a requester that last sent at `last_sent` had not ended before it received the last

@@ -53,6 +53,10 @@ impl Requester {
                 let what = format!("fails with retry-exceeded after at most {retries} of {most} retries");
                 (Rule::RetriesBelowBudget, what)
             }
+            (CompletionStatus::RetryExceeded, Some(_), _) if all_heard && self.ends_in_rnr_wait(ledger) => {
+                let what = "fails with retries exceeded in the wait that an RNR NAK asks for, in which the ACK timer does not run";
+                (Rule::RetriesBelowBudget, what.to_owned())
+            }
             (CompletionStatus::RnrRetryExceeded, _, Some(RnrRetries::Unlimited)) => {
                 let what = "fails with RNR-retry-exceeded where rnr_retry is unlimited".to_owned();
                 (Rule::RnrRetriesBelowBudget, what)

@@ -3,8 +3,10 @@
 mod budget;
 mod cause;
 mod ending;
+mod refusal;
 mod returns;
 mod shape;
+mod timer;
 
 use std::collections::VecDeque;
 
@@ -149,7 +151,7 @@ impl Requester {
             } else {
                 self.step(Event::SendNew, packet, ledger, String::new);
             }
-            self.send_new(packet);
+            self.send_new(packet, ledger);
         } else {
             self.sends_out_of_line(packet, ahead, lost, ledger);
         }
@@ -216,10 +218,11 @@ impl Requester {
     }
 
     #[inline]
-    fn send_new(&mut self, packet: &Packet) {
+    fn send_new(&mut self, packet: &Packet, ledger: &Ledger<'_>) {
         self.window.send_new(Sent {
             first: packet.psn,
             count: packet.count,
+            scheduled: ledger.shared_path.scheduled().min(packet.time),
             first_sent: packet.time,
             last_sent: packet.time,
             answered: !packet.opcode.class().is_data(),
@@ -245,7 +248,7 @@ impl Requester {
             };
             let (from, to) = (ledger.relative(skipped), ledger.relative(psn));
             self.step(event, packet, ledger, || format!("sends PSN {to} and skips PSN {from} and following"));
-            self.send_new(packet);
+            self.send_new(packet, ledger);
             return;
         }
         if psn == self.cursor {
@@ -421,6 +424,8 @@ impl Requester {
     /// A Read response enters the switch: it may be the data that a re-issued Read asked for.
     #[inline]
     pub(super) fn response_sent(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        // Deliveries beyond it belong to this copy from now on, should it be lost.
+        Cause::returned_to(&mut self.gap, packet.psn);
         let Some(reissued) = self.reissued.filter(|reissued| reissued.psn == packet.psn) else { return };
         self.reissued = None;
         let entry = &mut ledger.retransmissions[reissued.entry];
@@ -444,7 +449,7 @@ impl Requester {
         what: impl FnOnce() -> String,
     ) {
         let next = self.state.step(event);
-        let nak = self.nak.into_iter().filter(|nak| nak.pending > 0).map(|nak| nak.sequence);
+        let nak = self.nak.into_iter().filter(|nak| nak.pending > 0).map(|nak| nak.latest_round.sequence);
         let packets = [packet.sequence].into_iter().chain(nak);
         ledger.judge(Role::Requester, next, self.state.name(), packets, what);
         self.state = next.state(self.state);

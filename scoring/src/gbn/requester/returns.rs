@@ -5,16 +5,40 @@ use std::collections::VecDeque;
 use dumper::wire::Class;
 use dumper::{Nanos, Psn};
 
-use super::cause::Cause;
+use super::cause::{Cause, Unheeded};
+use super::refusal::longest_on_its_way;
 use super::{Reissued, Requester};
 use crate::anomaly::{Evidence, Role};
 use crate::gbn::tables::requester::Event;
 use crate::gbn::tracker::{Ledger, Lost, Packet};
 use crate::gbn::window::Past;
-use crate::known::Timeout;
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
-use crate::thresholds::{LATEST_EXPIRY, RNR_WAIT_PERCENT, SHORTEST_TIMEOUT, SLOWEST_NACK};
+use crate::thresholds::SLOWEST_NACK;
+
+/// A retransmission from an earlier PSN, while its cause is looked for.
+struct Return<'p> {
+    packet: &'p Packet,
+    /// Oldest unacknowledged PSN.
+    una: Psn,
+    event: Event,
+    /// The timer is due, started as early as it can have been.
+    timer_due: bool,
+    /// The timer is due, or a NIC that breaks its rules may have an expiry.
+    timer_possible: bool,
+    entry: Retransmission,
+}
+
+/// Retry that a return certainly spends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Spent {
+    /// None, or nobody can tell.
+    Nothing,
+    /// A transport retry, for a cause that exists since this time.
+    Transport(Nanos),
+    /// An RNR retry.
+    Rnr,
+}
 
 impl Requester {
     /// The requester repeats from an earlier PSN than the one that was next.
@@ -22,27 +46,21 @@ impl Requester {
         let psn = packet.psn;
         let una = self.window.una();
         let mut event = self.classify_return(packet, ledger);
-        let timer_possible = self.timer_may_have_expired(packet.time, ledger)
-            || self.timer_has_ignored_progress(packet.time, ledger);
         let timer_due = self.timer_is_due(packet.time, ledger);
-        let heard = ledger.requester_discards == Some(0);
         let at_the_nak = self.unheeded.is_some_and(|nak| !psn.is_after(nak.psn));
         let mut ignored = None;
-        if heard && timer_due && at_the_nak {
+        if ledger.requester_discards == Some(0) && timer_due && at_the_nak {
             ignored = self.take_ignored_nak(packet, ledger);
             if ignored.is_some() {
                 event = Event::ResumeIgnoringNak;
             }
         }
-        // Since when there has been what it certainly spends a retry on.
-        let mut certain = None;
-        let mut beyond = None;
-        let relative = ledger.relative(psn);
-        let waited = self.window.waited_at_least(packet.time);
-        let mut entry = Retransmission {
+        let timer_possible = self.timer_may_have_expired(packet.time, ledger)
+            || self.timer_has_ignored_progress(packet.time, ledger);
+        let entry = Retransmission {
             connection: ledger.connection(),
             trigger: Trigger::None,
-            from_psn: relative,
+            from_psn: ledger.relative(psn),
             lost: take_from(lost, psn),
             out_of_order: None,
             nack: None,
@@ -53,119 +71,190 @@ impl Requester {
             reaction_net_ns: None,
             timeout_ns: None,
         };
-        match event {
-            Event::ResumeAtNak => {
-                ledger.counts.possible_timeouts += u64::from(timer_possible);
-                let nak = Cause::act(&mut self.nak);
-                if timer_due {
-                    self.budget.may_spend();
-                }
-                // In an RNR wait nothing is sent, and from where it then goes on may be what the NAK names.
-                certain = (!nak.acted && nak.time >= self.rnr_until).then_some(nak.time);
-                entry.trigger = Trigger::Fast;
-                entry.nack = Some(nak.sequence);
-                // A NAK of what is acknowledged meanwhile may not be what it acts on.
-                entry.reaction_ns = (nak.psn == psn).then_some(packet.time - nak.time);
-                if let Some(cause) = self.nak_cause.filter(|cause| cause.psn == psn) {
-                    entry.out_of_order = Some(cause.out_of_order);
-                    entry.generation_ns = Some(cause.generation);
-                }
-            }
-            Event::ResumeAtGap => {
-                ledger.counts.possible_timeouts += u64::from(timer_possible);
-                if !timer_due && self.gap.is_some_and(|gap| !gap.acted) {
-                    ledger.counts.implied_naks += 1;
-                    ledger.counts.possible_implied_naks -= 1;
-                }
-                let gap = Cause::act(&mut self.gap);
-                // Its first delivery was paid for when it was heard.
-                for _ in 0..u32::from(timer_due) + u32::from(gap.acted) {
-                    self.budget.may_spend();
-                }
-                certain = (!gap.acted).then_some(gap.time);
-                entry.trigger = Trigger::Fast;
-                entry.out_of_order = Some(gap.sequence);
-                entry.generation_ns = (gap.psn == psn).then_some(packet.time - gap.time);
-            }
-            Event::ResumeAfterRnr | Event::ResumeDuringRnr => {
-                let rnr = Cause::act(&mut self.rnr);
-                entry.trigger = Trigger::Rnr;
-                entry.nack = Some(rnr.sequence);
-                entry.reaction_ns = Some(packet.time - rnr.time);
-                self.rnr_resumed = packet.time;
-                if timer_due {
-                    // A copy of an RNR NAK that was acted on before, and an expiry of the timer.
-                    ledger.counts.possible_timeouts += 1;
-                    self.budget.may_spend();
-                }
-                // Of several RNR NAKs on their way nobody can say which one it acts on, nor whether it acts on one at all
-                // where there is something else to act on.
-                let alone = rnr.pending == 1 && !self.may_not_have_heard_rnr(packet, ledger);
-                if !timer_due && psn == una && alone && self.rnr_binds {
-                    let most = self.budget.retried_after_rnr();
-                    beyond = most.map(|most| (Rule::RnrRetriesBeyondBudget, most));
-                }
-            }
+        let mut seen = Return { packet, una, event, timer_due, timer_possible, entry };
+        let spent = match event {
+            Event::ResumeAtNak => self.acts_on_nak(&mut seen, ledger),
+            Event::ResumeAtGap => self.acts_on_gap(&mut seen, ledger),
+            Event::ResumeAfterRnr | Event::ResumeDuringRnr => self.acts_on_rnr(&mut seen, ledger),
             Event::ResumeByTimer
             | Event::ResumeUnheard
             | Event::ResumeDiscarded
-            | Event::ResumeIgnoringNak => {
-                entry.trigger = Trigger::Timeout;
-                entry.timeout_ns = Some(waited);
+            | Event::ResumeIgnoringNak
+            | Event::ResumeIgnoringGap => self.acts_on_timer(&mut seen, ledger),
+            _ => {
                 self.budget.may_spend();
-                // A NAK may have been acted on late, or again.
-                let pending = |cause: Option<Cause>| {
-                    cause.is_some_and(|cause| {
-                        cause.pending > 0
-                            && (cause.psn == psn
-                                || packet.time - cause.time <= ledger.known.times.ack_in_flight)
-                    })
-                };
-                if pending(self.gap) {
-                    // After the expiry, what is still on its way beyond the gap is an implied NAK once more.
-                    self.budget.may_spend();
-                }
-                let waits = self.is_to_wait(packet);
-                if psn != una || waits || pending(self.nak) || pending(self.gap) {
-                    ledger.counts.possible_timeouts += 1;
-                } else {
-                    ledger.counts.timeouts += 1;
-                }
-                let too_soon =
-                    psn == una && !waits && self.judge_timer(packet, ledger) == Some(Rule::RtoBelowMinimum);
-                let expired = (timer_due || too_soon)
-                    && matches!(event, Event::ResumeByTimer | Event::ResumeIgnoringNak)
-                    && self.was_silent(ledger);
-                certain = expired.then_some(packet.time);
+                Spent::Nothing
             }
-            _ => self.budget.may_spend(),
+        };
+        if psn == una {
+            self.judge_budget(packet, spent, ledger);
         }
-        if let Some(since) = certain.filter(|_| psn == una) {
-            beyond = self.budget.retried(since).map(|most| (Rule::RetriesBeyondBudget, most));
+        if !matches!(event, Event::ResumeAfterRnr | Event::ResumeDuringRnr) {
+            self.consume_rnr(psn, packet.time, ledger);
         }
-        if let Some((rule, most)) = beyond {
-            let what = format!("retransmits from PSN {relative} more than {most} times without progress");
-            let budget = if rule == Rule::RetriesBeyondBudget { "retry-cnt" } else { "rnr-retry" };
-            let evidence = Evidence::packets([packet.sequence])
-                .with_number(budget, u64::from(most))
-                .with_number("retries", u64::from(most) + 1);
-            ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
+        Cause::returned_to(&mut self.nak, psn);
+        Cause::returned_to(&mut self.rnr, psn);
+        self.reissues(packet, &mut seen.entry, ledger);
+        // A retransmission for a received NAK leaves an expiry to be acted on, or to have been.
+        self.expired_unseen = self.expired_unseen.filter(|_| event != Event::ResumeByTimer);
+        ledger.retransmissions.push(seen.entry);
+        self.step_back(packet, event, una, ignored, ledger);
+    }
+
+    fn acts_on_nak(&mut self, seen: &mut Return<'_>, ledger: &mut Ledger<'_>) -> Spent {
+        let Return { packet, entry, .. } = seen;
+        ledger.counts.possible_timeouts += u64::from(seen.timer_possible);
+        let nak = Cause::act(&mut self.nak);
+        if seen.timer_due {
+            self.budget.may_spend();
         }
-        // Another one is what answers come for.
+        entry.trigger = Trigger::Fast;
+        entry.nack = Some(nak.latest_round.sequence);
+        // A NAK of a PSN that is acknowledged meanwhile may not be the one that it acts on.
+        entry.reaction_ns = (nak.psn == packet.psn).then(|| packet.time - nak.latest_round.time);
+        if let Some(cause) = self.nak_cause.filter(|cause| cause.psn == packet.psn) {
+            entry.out_of_order = Some(cause.out_of_order);
+            entry.generation_ns = Some(cause.generation);
+        }
+        // In an RNR wait nothing is sent, and the requester may then go on from the PSN that the NAK names.
+        let is_refused = self.rnr.is_some_and(|rnr| rnr.pending > 0 && rnr.psn == packet.psn);
+        match nak.acted || nak.time < self.rnr_until || is_refused {
+            true => Spent::Nothing,
+            false => Spent::Transport(nak.time),
+        }
+    }
+
+    fn acts_on_gap(&mut self, seen: &mut Return<'_>, ledger: &mut Ledger<'_>) -> Spent {
+        let Return { packet, entry, timer_due, .. } = seen;
+        ledger.counts.possible_timeouts += u64::from(seen.timer_possible);
+        if !*timer_due && self.gap.is_some_and(|gap| !gap.acted) {
+            ledger.counts.implied_naks += 1;
+            ledger.counts.possible_implied_naks -= 1;
+        }
+        let gap = Cause::act(&mut self.gap);
+        // Its first delivery was paid for on arrival.
+        for _ in 0..u32::from(*timer_due) + u32::from(gap.acted) {
+            self.budget.may_spend();
+        }
+        entry.trigger = Trigger::Fast;
+        entry.out_of_order = Some(gap.latest_round.sequence);
+        entry.generation_ns = (gap.psn == packet.psn).then(|| packet.time - gap.latest_round.time);
+        if gap.acted { Spent::Nothing } else { Spent::Transport(gap.time) }
+    }
+
+    fn acts_on_rnr(&mut self, seen: &mut Return<'_>, ledger: &mut Ledger<'_>) -> Spent {
+        let Return { packet, entry, .. } = seen;
+        let rnr = self.rnr.expect("the event says that an RNR NAK was delivered");
+        entry.trigger = Trigger::Rnr;
+        entry.nack = Some(rnr.latest_round.sequence);
+        entry.reaction_ns = Some(packet.time - rnr.latest_round.time);
+        self.rnr_resumed = packet.time;
+        let expired = seen.timer_due && self.may_have_expired_before_rnr(&rnr, ledger);
+        if expired {
+            ledger.counts.possible_timeouts += 1;
+            self.budget.may_spend();
+        }
+        // Of several RNR NAKs on their way nobody can say which one it acts on, nor whether it acts on one at all
+        // where there is something else to act on.
+        let alone = rnr.pending == 1 && !self.may_not_have_heard_rnr(packet, ledger);
+        if let Some(rnr) = &mut self.rnr {
+            rnr.consume(packet.time, ledger.known.times.ack_in_flight);
+        }
+        // A requester that has waited has received the NAKs that came meanwhile.
+        let arrived = packet.time - longest_on_its_way(ledger);
+        Cause::settle(&mut self.nak, rnr.psn, arrived);
+        Cause::settle(&mut self.gap, rnr.psn, arrived);
+        if rnr.psn == packet.psn && !expired {
+            // The timer starts again when the wait is over.
+            self.restart_timer(packet.time.min(rnr.time + self.rnr_wait), ledger);
+        }
+        if !expired && alone && self.rnr_binds { Spent::Rnr } else { Spent::Nothing }
+    }
+
+    fn acts_on_timer(&mut self, seen: &mut Return<'_>, ledger: &mut Ledger<'_>) -> Spent {
+        let Return { packet, una, event, entry, .. } = seen;
+        let (psn, una) = (packet.psn, *una);
+        // Without a timer to explain it the retransmission has no known cause: an answer that was discarded
+        // behind the switch may have been one.
+        let by_timer =
+            matches!(event, Event::ResumeByTimer | Event::ResumeIgnoringNak | Event::ResumeIgnoringGap);
+        if (by_timer && psn == una) || seen.timer_due || self.timer_has_ignored_progress(packet.time, ledger)
+        {
+            entry.trigger = Trigger::Timeout;
+            entry.timeout_ns = Some(self.window.waited_at_least(packet.time));
+        }
+        self.budget.may_spend();
+        // A NAK may have been acted on late, or again.
+        let pending = |cause: Option<Cause>| {
+            cause.is_some_and(|cause| {
+                cause.pending > 0
+                    && (cause.psn == psn || packet.time - cause.time <= ledger.known.times.ack_in_flight)
+            })
+        };
+        if pending(self.gap) {
+            // After the expiry, a response still on its way beyond the gap is an implied NAK once more.
+            self.budget.may_spend();
+        }
+        let waits = self.is_to_wait(packet);
+        let other_cause = pending(self.nak) || pending(self.gap);
+        if psn != una || waits || other_cause {
+            ledger.counts.possible_timeouts += 1;
+        } else {
+            ledger.counts.timeouts += 1;
+        }
+        let judged = psn == una || *event == Event::ResumeDiscarded;
+        let broken = if judged && !waits { self.judge_timer(packet, ledger) } else { None };
+        let expired =
+            (seen.timer_due || broken == Some(Rule::RtoBelowMinimum)) && by_timer && self.was_silent(ledger);
+        if expired && psn == una && !waits && !other_cause {
+            // It expired no later than its host began to send again.
+            self.restart_timer(packet.time.min(ledger.shared_path.requests_flow_since), ledger);
+        }
+        if expired { Spent::Transport(packet.time) } else { Spent::Nothing }
+    }
+
+    /// Judges a retry against the configured budget.
+    fn judge_budget(&mut self, packet: &Packet, spent: Spent, ledger: &mut Ledger<'_>) {
+        let (rule, name, most) = match spent {
+            Spent::Nothing => return,
+            Spent::Transport(since) => (Rule::RetriesBeyondBudget, "retry-cnt", self.budget.retried(since)),
+            Spent::Rnr => (Rule::RnrRetriesBeyondBudget, "rnr-retry", self.budget.retried_after_rnr()),
+        };
+        let Some(most) = most else { return };
+        let relative = ledger.relative(packet.psn);
+        let what = format!("retransmits from PSN {relative} more than {most} times without progress");
+        let evidence = Evidence::packets([packet.sequence])
+            .with_number(name, u64::from(most))
+            .with_number("retries", u64::from(most) + 1);
+        ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
+    }
+
+    /// Notes a Read that is issued again: the response that the new request brings is its retransmission.
+    fn reissues(&mut self, packet: &Packet, entry: &mut Retransmission, ledger: &Ledger<'_>) {
+        // Answers now come for this request, not for an earlier one.
         self.reissued = None;
         if packet.opcode.class() == Class::ReadRequest
             && matches!(entry.trigger, Trigger::Fast | Trigger::Timeout)
         {
-            // What is repeated of a Read is its data: the response that the new request brings.
-            self.reissued = Some(Reissued { psn, time: packet.time, entry: ledger.retransmissions.len() });
+            let (psn, time) = (packet.psn, packet.time);
+            self.reissued = Some(Reissued { psn, time, entry: ledger.retransmissions.len() });
             if entry.nack.is_none() {
                 entry.nack = Some(packet.sequence);
                 entry.retransmission = None;
             }
         }
-        // Going back for something that was heard leaves an expiry to be acted on, or to have been.
-        self.expired_unseen = self.expired_unseen.filter(|_| event != Event::ResumeByTimer);
-        ledger.retransmissions.push(entry);
+    }
+
+    /// The step of the machine, and the words for what it breaks.
+    fn step_back(
+        &mut self,
+        packet: &Packet,
+        event: Event,
+        una: Psn,
+        ignored: Option<Unheeded>,
+        ledger: &mut Ledger<'_>,
+    ) {
+        let relative = ledger.relative(packet.psn);
         let rnr_wait = self.rnr_wait;
         let una_relative = ledger.relative(una);
         let waited = self.window.waited_at_most(packet.time);
@@ -180,6 +269,9 @@ impl Requester {
                 let nak = ignored.map_or(0, |nak| nak.sequence);
                 format!("retransmits from PSN {relative} when the ACK timer expires, not after the NAK in packet {nak}")
             }
+            Event::ResumeIgnoringGap => format!(
+                "issues the Read again from PSN {relative} when the ACK timer expires, not when a response beyond it arrives"
+            ),
             Event::ResumeDuringRnr => {
                 format!("retransmits from PSN {relative} before the {rnr_wait} of the RNR NAK are over")
             }
@@ -201,10 +293,12 @@ impl Requester {
                     && !(cause.acted && self.timer_is_likelier(&cause, packet.time, ledger))
             })
         };
-        let heard = if is(self.nak) {
+        let heard = if self.has_waited_for_receiver(packet, [self.nak, self.gap], ledger) {
+            self.rnr_explains(packet, ledger)
+        } else if is(self.nak) {
             Some(Event::ResumeAtNak)
         } else if is(self.gap) {
-            Some(Event::ResumeAtGap)
+            Some(self.classify_reissue(packet, ledger))
         } else {
             self.rnr_explains(packet, ledger)
         };
@@ -264,145 +358,27 @@ impl Requester {
         }
     }
 
-    /// Event of a retransmission after an RNR NAK: the one that it requests, from its PSN, after its wait, or
-    /// the same too soon. Too soon only if no timer explains it.
-    fn rnr_explains(&self, packet: &Packet, ledger: &Ledger<'_>) -> Option<Event> {
-        let rnr = self.rnr.filter(|rnr| rnr.pending > 0)?;
-        let waited = packet.time - rnr.time;
-        if rnr.psn != packet.psn {
-            // Acknowledgements that were late or lost: what was refused has arrived after all, and what came behind it was
-            // thrown away in silence; or the wait ends with what was missing before.
-            let over = waited + ledger.known.times.timer_slack >= self.rnr_wait;
-            let overtaken = (over || rnr.psn.is_before(packet.psn))
-                && packet.psn == self.window.una()
-                && waited <= self.rnr_wait + ledger.known.times.ack_in_flight
-                && (over || !self.timer_is_due(packet.time, ledger));
-            return overtaken.then_some(Event::ResumeAfterRnr);
-        }
-        if waited + ledger.known.times.timer_slack >= self.rnr_wait {
-            return Some(Event::ResumeAfterRnr);
-        }
-        let too_soon = waited.times(100) < self.rnr_wait.times(RNR_WAIT_PERCENT);
-        if too_soon
-            && self.rnr_binds
-            && packet.psn == self.window.una()
-            && !self.timer_is_due(packet.time, ledger)
-        {
-            return (!self.may_not_have_heard_rnr(packet, ledger)).then_some(Event::ResumeDuringRnr);
-        }
-        (!self.timer_is_due(packet.time, ledger)).then_some(Event::ResumeAfterRnr)
-    }
-
-    /// Returns true if an RNR NAK may still be on its way while the requester retransmits for another reason.
-    fn may_not_have_heard_rnr(&self, packet: &Packet, ledger: &Ledger<'_>) -> bool {
-        self.may_have_expired_before(packet.time, ledger)
-            || [self.nak, self.gap]
-                .into_iter()
-                .any(|cause| overtaken_by(cause, packet, ledger.known.times.ack_in_flight))
-    }
-
-    /// Returns true if the wait of an RNR NAK of the sent packet is not over: if the timer ran meanwhile and
-    /// expired, the trace could not distinguish that from too short a wait.
-    fn is_to_wait(&self, packet: &Packet) -> bool {
-        self.rnr.is_some_and(|rnr| {
-            rnr.pending > 0 && rnr.psn == packet.psn && packet.time - rnr.time < self.rnr_wait
-        })
-    }
-
-    /// Returns true if the repeated packet may have waited in its NIC since before `then`: its requester has
-    /// sent nothing since, and other connections have without a break.
-    fn may_have_waited_in_its_nic(&self, then: Nanos, ledger: &Ledger<'_>) -> bool {
-        self.last_sent <= then
-            && ledger.shared_path.requests_flow_since <= then
-            && ledger.shared_path.request_before > then
-    }
-
-    /// Returns true if an expired timer explains the retransmission better than yet another delivery of a
-    /// cause that was acted on before: most requesters act on a cause once.
-    fn timer_is_likelier(&self, cause: &Cause, now: Nanos, ledger: &Ledger<'_>) -> bool {
-        match ledger.known.timeout {
-            Some(_) => self.timer_is_due(now, ledger),
-            None => now - cause.time > ledger.known.times.ack_in_flight,
-        }
-    }
-
-    /// Returns true if the ACK timer can have expired at `now`: it is enabled, and the shortest time-out has
-    /// passed since its earliest start. An expiry before the configured T is judged by its own rule.
-    fn timer_may_have_expired(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
-        let waited = self.window.waited_at_most(now);
-        match ledger.known.timeout {
-            Some(Timeout::Disabled) => false,
-            Some(Timeout::Enabled(minimum)) if waited + ledger.known.times.timer_slack >= minimum => true,
-            Some(Timeout::Enabled(_)) | None => waited >= SHORTEST_TIMEOUT,
-        }
-    }
-
-    /// Returns true if a timer with the earliest possible start is due.
-    pub(super) fn timer_is_due(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
-        match ledger.known.timeout {
-            Some(Timeout::Enabled(minimum)) => {
-                self.window.waited_at_most(now) + ledger.known.times.timer_slack >= minimum
+    /// Event of a Read that is issued again from a missing response: for the response beyond it, or by the timer alone.
+    fn classify_reissue(&self, packet: &Packet, ledger: &Ledger<'_>) -> Event {
+        match self.gap.filter(|gap| self.waits_out_gap(gap, packet, ledger)) {
+            None => Event::ResumeAtGap,
+            // The responses beyond it may have been discarded, or arrived just now.
+            Some(gap)
+                if ledger.requester_discards == Some(0)
+                    && self.failed.is_none()
+                    && packet.time - gap.time >= ledger.known.times.answer_patience =>
+            {
+                Event::ResumeIgnoringGap
             }
-            Some(Timeout::Disabled) | None => self.timer_may_have_expired(now, ledger),
+            Some(_) => Event::ResumeByTimer,
         }
-    }
-
-    /// Returns true if a timer that progress does not restart would have expired by `now`.
-    fn timer_has_ignored_progress(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
-        let outstanding = now - self.window.outstanding_since();
-        matches!(ledger.known.timeout, Some(Timeout::Enabled(minimum)) if outstanding + ledger.known.times.timer_slack >= minimum)
-    }
-
-    /// Returns true if no request of any connection has entered the switch for a while since this
-    /// connection's last one. That points to an expired timer; a requester that repeats without a cause does
-    /// so in its turn to send.
-    fn was_silent(&self, ledger: &Ledger<'_>) -> bool {
-        ledger.shared_path.requests_flow_since > self.last_sent
-    }
-
-    /// Judges an expiry against T and 4T, where the configuration says what T is. Returns the rule that it breaks.
-    fn judge_timer(&self, packet: &Packet, ledger: &mut Ledger<'_>) -> Option<Rule> {
-        let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return None };
-        let longest = self.window.waited_at_most(packet.time);
-        let shortest = (packet.time
-            - self.last_sent.max(self.window.last_progress()).max(self.rnr_resumed).max(self.last_covered))
-        .min(longest);
-        let maximum = minimum.times(LATEST_EXPIRY);
-        let (rule, waited, limit) = if longest + ledger.known.times.timer_slack < minimum {
-            (Rule::RtoBelowMinimum, longest, minimum)
-        } else if shortest > maximum + ledger.known.times.timer_slack + ledger.shared_path.answers_queued() {
-            (Rule::RtoAboveMaximum, shortest, maximum)
-        } else {
-            return None;
-        };
-        // The timer expired in time, before the progress that this seems to be too early after, or what it repeats waited
-        // behind other connections' packets since before the latest expiry.
-        let in_time = match rule {
-            // Of what the requester threw away, something may have shown it a loss.
-            Rule::RtoBelowMinimum => {
-                self.expired_unseen.is_some()
-                    || ledger.requester_discards.is_some_and(|discards| discards > 0)
-            }
-            _ => self.may_have_waited_in_its_nic(packet.time - shortest + maximum, ledger),
-        };
-        if in_time {
-            return None;
-        }
-        let relative = ledger.relative(packet.psn);
-        let [after, earliest_or_latest] = waited.apart(limit);
-        let bound = if rule == Rule::RtoBelowMinimum { "sooner than T" } else { "later than 4T" };
-        let what = format!("times out on PSN {relative} after {after}, {bound} ({earliest_or_latest})");
-        let evidence =
-            Evidence::packets([packet.sequence]).with_time("waited", waited).with_time("limit", limit);
-        ledger.broken(Role::Requester, rule, self.state.name(), what, evidence);
-        Some(rule)
     }
 }
 
 /// Returns true if the retransmission of `packet` may be for a cause that names an earlier PSN and was
 /// delivered no longer than `within` ago: that PSN was acknowledged when the requester was about to repeat
 /// it, and the packets that passed the switch since may not have arrived, or the requester is slow.
-fn overtaken_by(cause: Option<Cause>, packet: &Packet, within: Nanos) -> bool {
+pub(super) fn overtaken_by(cause: Option<Cause>, packet: &Packet, within: Nanos) -> bool {
     cause.is_some_and(|cause| {
         cause.pending > 0 && cause.psn.is_before(packet.psn) && packet.time - cause.time <= within
     })
