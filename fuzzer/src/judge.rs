@@ -1,14 +1,16 @@
-//! One test, run and judged: the seam that the campaign, the minimiser and `replay` share.
+//! One test, run and judged: the seam that every command shares. `campaign`, `minimize`, `replay` and `run` call [`judge`],
+//! `analyze` calls [`judge_observed`], on which that stands: the same packets come to the same verdict.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use corpus::{Key, TestConfig};
-use dumper::{Observation, integrity};
+use dumper::Observation;
+use dumper::integrity::{self, Integrity};
 use executor::{Testbed, TestbedError};
-use scoring::score::{self, Assessment, Baseline, References};
-use scoring::{Analysis, Anomaly, Options};
-
-use crate::analyze::Report;
+use scoring::score::{self, Assessment, Baseline, References, Unjudged, signature_of};
+use scoring::{Analysis, Anomaly, Options, Rule};
 
 /// Verdict on a test.
 #[derive(Debug)]
@@ -16,19 +18,55 @@ pub enum Verdict {
     /// It ran, and its trace is complete.
     Judged(Box<Judged>),
     /// It did not run to its end, or its trace has holes.
-    Invalid {
-        /// Why, in a sentence.
-        reason: String,
-    },
+    Invalid(Invalid),
+}
+
+/// Reason why a test cannot be judged. `Display` is a sentence.
+#[derive(Debug)]
+pub enum Invalid {
+    /// Its trace has holes, or is not in order.
+    Incomplete(Box<(Observation, Integrity)>),
+    /// The testbed could not run it to its end.
+    NotRun(TestbedError),
+    /// A fault of this program.
+    Fault(String),
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Incomplete(seen) => {
+                let conditions = &seen.1.conditions;
+                let failed =
+                    conditions.iter().filter(|condition| condition.verdict == integrity::Verdict::Fail);
+                let failed: Vec<String> =
+                    failed.map(|condition| format!("{}: {}", condition.name, condition.detail)).collect();
+                write!(f, "the trace is not complete: {}", failed.join("; "))
+            }
+            Self::NotRun(TestbedError::Config(reason)) => f.write_str(reason),
+            Self::NotRun(error) => error.fmt(f),
+            Self::Fault(panic) => write!(f, "a fault of this program: {panic}"),
+        }
+    }
 }
 
 impl Verdict {
+    /// Observation of the test, where there is any.
+    #[must_use]
+    pub fn observation(&self) -> Option<&Observation> {
+        match self {
+            Self::Judged(judged) => Some(&judged.observation),
+            Self::Invalid(Invalid::Incomplete(seen)) => Some(&seen.0),
+            Self::Invalid(Invalid::NotRun(_) | Invalid::Fault(_)) => None,
+        }
+    }
+
     /// Returns true if the test shows a signature.
     #[must_use]
     pub fn shows(&self, signature: &str) -> bool {
         match self {
             Self::Judged(judged) => judged.signatures().iter().any(|one| one == signature),
-            Self::Invalid { .. } => false,
+            Self::Invalid(_) => false,
         }
     }
 }
@@ -38,6 +76,8 @@ impl Verdict {
 pub struct Judged {
     /// Observation of the test; empty for a test that was stopped because it repeats itself without end.
     pub observation: Observation,
+    /// Integrity check of its trace, which may fail where the user asked for a verdict all the same.
+    pub integrity: Integrity,
     /// Analysis of the observation.
     pub analysis: Analysis,
     /// References that it was compared with.
@@ -52,6 +92,51 @@ impl Judged {
     /// Signatures of the anomalies that nothing else in the test explains, in the order of their evidence.
     pub fn signatures(&self) -> Vec<String> {
         self.assessment.findings().map(Anomaly::signature).collect()
+    }
+
+    /// Of a test that had to be stopped after so many packets.
+    fn of_endless_test(packets: usize) -> Self {
+        let observation = Observation::default();
+        Self {
+            integrity: integrity_of(&observation),
+            analysis: scoring::analyze(&observation, Options::default()),
+            observation,
+            references: References::default(),
+            reference_keys: Vec::new(),
+            assessment: Assessment::of_endless_test(packets),
+        }
+    }
+
+    /// Every sighting that was kept whole: those of the analyzers, and those of the oracles.
+    pub fn sightings(&self) -> impl Iterator<Item = &Anomaly> {
+        let analyzers = self.analysis.anomalies.kept();
+        let known: BTreeSet<String> = analyzers.iter().map(signature_of).collect();
+        let oracles = self.assessment.anomalies.iter();
+        analyzers.iter().chain(oracles.filter(move |anomaly| !known.contains(&anomaly.signature())))
+    }
+
+    /// Number of sightings of each signature, kept whole or not.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        let seen = self.analysis.anomalies.sightings();
+        let mut counted = BTreeSet::new();
+        let mut counts = BTreeMap::new();
+        for anomaly in self.sightings() {
+            let signature = anomaly.signature();
+            let count = seen.get(&signature).copied().unwrap_or(1);
+            if counted.insert(signature) {
+                *counts.entry(signature_of(anomaly)).or_default() += count;
+            }
+        }
+        counts
+    }
+
+    /// Kinds and connections that were not judged, each with the reason; `config` is the test, where it is known.
+    pub fn unjudged(&self, config: Option<&TestConfig>) -> Vec<Unjudged> {
+        if self.assessment.anomalies.iter().any(|anomaly| anomaly.rule == Rule::NeverEnds) {
+            let reason = "the test was stopped, and its trace was not kept".to_owned();
+            return vec![Unjudged { what: "everything else".to_owned(), reason }];
+        }
+        score::unjudged(config, &self.observation, &self.analysis, &self.references)
     }
 
     /// The anomaly with a signature, if the test shows it.
@@ -85,6 +170,66 @@ pub enum JudgeError {
     Store(#[from] corpus::store::StoreError),
 }
 
+/// Source of the runs that an observation is compared with.
+pub enum ReferenceRuns<'a> {
+    /// A testbed.
+    On {
+        /// The testbed.
+        testbed: &'a mut dyn Testbed,
+        /// Keeps them.
+        baselines: &'a dyn Baselines,
+        /// True if a testbed that fails is a reason to go without them, and no error.
+        may_fail: bool,
+    },
+    /// None are made.
+    None {
+        /// Reason, in a phrase.
+        reason: String,
+    },
+}
+
+impl ReferenceRuns<'_> {
+    /// The runs that a test needs, and their keys.
+    fn of(
+        &mut self,
+        config: &TestConfig,
+        observation: &Observation,
+        analysis: &Analysis,
+    ) -> Result<(References, Vec<Key>), JudgeError> {
+        let mut references = References::default();
+        let mut keys = Vec::new();
+        for reference in score::references_needed(config, observation, analysis) {
+            let (testbed, baselines, may_fail) = match self {
+                Self::On { testbed, baselines, may_fail } => (&mut **testbed, *baselines, *may_fail),
+                Self::None { reason } => {
+                    references.not_made.insert(reference, reason.clone());
+                    continue;
+                }
+            };
+            let test = reference.of(config);
+            let key = Key::of(&test);
+            let mut summary = || {
+                Ok(match run(testbed, &test)? {
+                    Run::Complete(complete) => Some(Baseline::of(&complete.0, &complete.2)),
+                    // A reference that cannot be judged says nothing of the test.
+                    Run::Invalid(_) | Run::Endless { .. } => None,
+                })
+            };
+            match baselines.get_or_run(key, &mut summary) {
+                Ok(baseline) => {
+                    keys.push(key);
+                    references.set(reference, baseline);
+                }
+                Err(error) if may_fail => {
+                    references.not_made.insert(reference, error.to_string());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((references, keys))
+    }
+}
+
 /// Runs a test and judges it, with the reference runs that it needs. A test that our own code cannot take must not end a
 /// night's hunt: it is invalid, and says why.
 ///
@@ -96,9 +241,66 @@ pub fn judge(
     config: &TestConfig,
     baselines: &dyn Baselines,
 ) -> Result<Verdict, JudgeError> {
-    catch_unwind(AssertUnwindSafe(|| run_and_judge(testbed, config, baselines))).unwrap_or_else(|panic| {
-        Ok(Verdict::Invalid { reason: format!("a fault of this program: {}", words_of(&*panic)) })
+    guarded(|| {
+        let seen = run(testbed, config)?;
+        let mut references = ReferenceRuns::On { testbed, baselines, may_fail: false };
+        judge_run(config, seen, &mut references)
     })
+}
+
+/// The same without reference runs: what takes one is not judged, for this reason.
+///
+/// # Errors
+/// The testbed fails.
+pub fn judge_alone(
+    testbed: &mut dyn Testbed,
+    config: &TestConfig,
+    reason: &str,
+) -> Result<Verdict, JudgeError> {
+    guarded(|| {
+        let seen = run(testbed, config)?;
+        judge_run(config, seen, &mut ReferenceRuns::None { reason: reason.to_owned() })
+    })
+}
+
+/// Judges what was observed of a test that has been run. Packets whose test is not known are judged by the rules that need
+/// none.
+///
+/// # Errors
+/// The testbed of the references fails, where that is an error.
+pub fn judge_observed(
+    config: Option<&TestConfig>,
+    observation: Observation,
+    integrity: Integrity,
+    references: &mut ReferenceRuns<'_>,
+) -> Result<Judged, JudgeError> {
+    let analysis = scoring::analyze(&observation, Options { config });
+    conclude(config, observation, integrity, analysis, references)
+}
+
+/// Judges by what the analyzers say, and by what the test is compared with.
+fn conclude(
+    config: Option<&TestConfig>,
+    observation: Observation,
+    integrity: Integrity,
+    analysis: Analysis,
+    references: &mut ReferenceRuns<'_>,
+) -> Result<Judged, JudgeError> {
+    let (references, reference_keys) = match config {
+        Some(config) => references.of(config, &observation, &analysis)?,
+        None => Default::default(),
+    };
+    let assessment = match config {
+        Some(config) => score::score(config, &observation, &analysis, &references),
+        None => Assessment::without_test(&analysis),
+    };
+    Ok(Judged { observation, integrity, analysis, references, reference_keys, assessment })
+}
+
+/// Turns a panic into an invalid test.
+fn guarded(judge: impl FnOnce() -> Result<Verdict, JudgeError>) -> Result<Verdict, JudgeError> {
+    catch_unwind(AssertUnwindSafe(judge))
+        .unwrap_or_else(|panic| Ok(Verdict::Invalid(Invalid::Fault(words_of(&*panic).to_owned()))))
 }
 
 /// Message of a panic.
@@ -107,48 +309,26 @@ fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
     owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no words")
 }
 
-fn run_and_judge(
-    testbed: &mut dyn Testbed,
+fn judge_run(
     config: &TestConfig,
-    baselines: &dyn Baselines,
+    seen: Run,
+    references: &mut ReferenceRuns<'_>,
 ) -> Result<Verdict, JudgeError> {
-    let (observation, analysis) = match run(testbed, config)? {
-        Run::Complete(complete) => *complete,
-        Run::Invalid { reason } => return Ok(Verdict::Invalid { reason }),
-        Run::Endless { packets } => {
-            return Ok(Verdict::Judged(Box::new(Judged {
-                observation: Observation::default(),
-                analysis: scoring::analyze(&Observation::default(), Options::default()),
-                references: References::default(),
-                reference_keys: Vec::new(),
-                assessment: Assessment::of_endless_test(packets),
-            })));
+    let judged = match seen {
+        Run::Complete(complete) => {
+            let (observation, integrity, analysis) = *complete;
+            conclude(Some(config), observation, integrity, analysis, references)?
         }
+        Run::Invalid(invalid) => return Ok(Verdict::Invalid(invalid)),
+        Run::Endless { packets } => Judged::of_endless_test(packets),
     };
-    let mut references = References::default();
-    let mut reference_keys = Vec::new();
-    for reference in score::references_needed(config, &observation, &analysis) {
-        let test = reference.of(config);
-        let key = Key::of(&test);
-        let mut summary = || {
-            Ok(match run(testbed, &test)? {
-                Run::Complete(complete) => Some(Baseline::of(&complete.0, &complete.1)),
-                // A reference that cannot be judged says nothing of the test.
-                Run::Invalid { .. } | Run::Endless { .. } => None,
-            })
-        };
-        let baseline = baselines.get_or_run(key, &mut summary)?;
-        reference_keys.push(key);
-        references.set(reference, baseline);
-    }
-    let assessment = score::score(config, &observation, &analysis, &references);
-    Ok(Verdict::Judged(Box::new(Judged { observation, analysis, references, reference_keys, assessment })))
+    Ok(Verdict::Judged(Box::new(judged)))
 }
 
 /// Result of a run.
 enum Run {
-    Complete(Box<(Observation, Analysis)>),
-    Invalid { reason: String },
+    Complete(Box<(Observation, Integrity, Analysis)>),
+    Invalid(Invalid),
     Endless { packets: usize },
 }
 
@@ -158,15 +338,15 @@ const RERUNS: u32 = 2;
 
 fn run(testbed: &mut dyn Testbed, config: &TestConfig) -> Result<Run, JudgeError> {
     let capabilities = testbed.capabilities();
-    if let Err(TestbedError::Config(reason)) = TestbedError::unless_capable(&capabilities, config) {
-        return Ok(Run::Invalid { reason });
+    if let Err(error) = TestbedError::unless_capable(&capabilities, config) {
+        return Ok(Run::Invalid(Invalid::NotRun(error)));
     }
     let mut last = run_once(testbed, config);
     for _ in 0..RERUNS {
         last = match last {
             Err(JudgeError::Testbed(TestbedError::Broken(_))) => run_once(testbed, config),
             // Of a test that always does the same one run is enough.
-            Ok(Run::Invalid { .. }) if !capabilities.deterministic => run_once(testbed, config),
+            Ok(Run::Invalid(_)) if !capabilities.deterministic => run_once(testbed, config),
             said => return said,
         };
     }
@@ -176,25 +356,22 @@ fn run(testbed: &mut dyn Testbed, config: &TestConfig) -> Result<Run, JudgeError
 fn run_once(testbed: &mut dyn Testbed, config: &TestConfig) -> Result<Run, JudgeError> {
     let observation = match testbed.run(config) {
         Ok(observation) => observation,
-        Err(TestbedError::Config(reason)) => return Ok(Run::Invalid { reason }),
         Err(TestbedError::TooManyPackets { packets }) => return Ok(Run::Endless { packets }),
-        Err(error @ (TestbedError::Target(_) | TestbedError::TimedOut { .. })) => {
-            return Ok(Run::Invalid { reason: error.to_string() });
+        Err(error @ (TestbedError::Config(_) | TestbedError::Target(_) | TestbedError::TimedOut { .. })) => {
+            return Ok(Run::Invalid(Invalid::NotRun(error)));
         }
         Err(error @ (TestbedError::Profile(_) | TestbedError::Broken(_))) => return Err(error.into()),
     };
-    let options = Options { config: Some(config) };
-    let Report { integrity, analysis } = Report::of(&observation, options, false);
-    Ok(match analysis {
-        Some(analysis) => Run::Complete(Box::new((observation, analysis))),
-        None => {
-            let failed: Vec<String> = integrity
-                .conditions
-                .iter()
-                .filter(|condition| condition.verdict == integrity::Verdict::Fail)
-                .map(|condition| format!("{}: {}", condition.name, condition.detail))
-                .collect();
-            Run::Invalid { reason: format!("the trace is not complete: {}", failed.join("; ")) }
-        }
+    let integrity = integrity_of(&observation);
+    Ok(if integrity.is_invalid() {
+        Run::Invalid(Invalid::Incomplete(Box::new((observation, integrity))))
+    } else {
+        let analysis = scoring::analyze(&observation, Options { config: Some(config) });
+        Run::Complete(Box::new((observation, integrity, analysis)))
     })
+}
+
+/// Integrity check of an observation.
+pub fn integrity_of(observation: &Observation) -> Integrity {
+    integrity::check(&observation.trace, observation.switch.as_ref())
 }

@@ -253,7 +253,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         half_rtt,
         retransmissions,
         counters,
-        messages: messages::per_qp(observation.completions()),
+        messages: messages::per_qp(observation.completions.as_deref(), options.config),
         message_times: messages::per_message(observation.completions()),
         anomalies,
         host_crashed,

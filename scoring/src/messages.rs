@@ -21,6 +21,8 @@ pub struct QpMessages {
     pub completed: u64,
     /// Messages that ended in an error or were flushed.
     pub failed: u64,
+    /// Messages of the test that did neither; 0 where the test is not known.
+    pub outstanding: u64,
     /// Mean message completion time.
     pub mean_ns: Nanos,
     /// Median message completion time.
@@ -99,14 +101,10 @@ pub(crate) fn complete(completions: &[Completion], config: Option<&TestConfig>) 
 /// that is so for all, and those that wait for one that does not complete are not to blame.
 pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anomalies: &mut Anomalies) {
     let Some(config) = config.filter(|_| observation.completions.is_some()) else { return };
-    let traffic = &config.traffic;
-    let sends = (1..=traffic.load.connections())
-        .any(|connection| traffic.load.carries(connection, traffic.num_msgs_per_qp, Verb::Send));
-    let retries_for_ever = (sends && RnrRetries::from_attribute(traffic.rnr_retry) == RnrRetries::Unlimited)
-        || feigns_rnr_for_ever(config);
-    if traffic.min_retransmit_timeout == 0 || retries_for_ever {
+    if may_wait_for_ever(config).is_some() {
         return;
     }
+    let traffic = &config.traffic;
     let mut completed: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
     for completion in observation.completions() {
         let (count, failed) = completed.entry(completion.connection).or_default();
@@ -137,16 +135,44 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
     }
 }
 
-/// Times and goodput of every QP, by connection.
-pub(crate) fn per_qp(completions: &[Completion]) -> Vec<QpMessages> {
+/// Reason why a QP of a test may wait for ever, if it may.
+pub(crate) fn may_wait_for_ever(config: &TestConfig) -> Option<&'static str> {
+    let traffic = &config.traffic;
+    let sends = (1..=traffic.load.connections())
+        .any(|connection| traffic.load.carries(connection, traffic.num_msgs_per_qp, Verb::Send));
+    let unlimited = RnrRetries::from_attribute(traffic.rnr_retry) == RnrRetries::Unlimited;
+    if traffic.min_retransmit_timeout == 0 {
+        Some("the ACK timer is disabled (min-retransmit-timeout = 0), so that a QP may wait for ever")
+    } else if (sends && unlimited) || feigns_rnr_for_ever(config) {
+        Some("RNR retries are unlimited (rnr-retry = 7), so that a QP may wait for ever")
+    } else {
+        None
+    }
+}
+
+/// Messages that each connection of the test has to complete, where the test is known and completions are reported.
+fn expected(completions: Option<&[Completion]>, config: Option<&TestConfig>) -> Option<(u32, u64)> {
+    let traffic = &completions.and(config)?.traffic;
+    Some((traffic.load.connections(), traffic.num_msgs_per_qp.into()))
+}
+
+/// Times and goodput of every QP, by connection. With the test also of those of which no message completed.
+pub(crate) fn per_qp(completions: Option<&[Completion]>, config: Option<&TestConfig>) -> Vec<QpMessages> {
+    let expected = expected(completions, config);
+    let completions = completions.unwrap_or_default();
     let mut by_connection: BTreeMap<u32, Vec<&Completion>> = BTreeMap::new();
+    if let Some((connections, _)) = expected {
+        by_connection.extend((1..=connections).map(|connection| (connection, Vec::new())));
+    }
     for completion in completions {
         by_connection.entry(completion.connection).or_default().push(completion);
     }
-    by_connection.into_iter().map(|(connection, completions)| of_qp(connection, &completions)).collect()
+    let messages = expected.map(|(_, messages)| messages);
+    let of = |(connection, completions): (u32, Vec<&Completion>)| of_qp(connection, &completions, messages);
+    by_connection.into_iter().map(of).collect()
 }
 
-fn of_qp(connection: u32, completions: &[&Completion]) -> QpMessages {
+fn of_qp(connection: u32, completions: &[&Completion], messages: Option<u64>) -> QpMessages {
     let good: Vec<&&Completion> =
         completions.iter().filter(|completion| completion.status == CompletionStatus::Success).collect();
     let mut times: Vec<(Nanos, u32)> = good
@@ -169,6 +195,7 @@ fn of_qp(connection: u32, completions: &[&Completion]) -> QpMessages {
         connection,
         completed: good.len() as u64,
         failed: (completions.len() - good.len()) as u64,
+        outstanding: messages.map_or(0, |messages| messages.saturating_sub(completions.len() as u64)),
         mean_ns: Nanos(u64::try_from(mean).unwrap_or(u64::MAX)),
         median_ns: rank(50),
         p99_ns: rank(99),
@@ -208,7 +235,7 @@ mod tests {
             completion(1, 3, 6_000, 16_000, CompletionStatus::Success),
             completion(1, 4, 16_000, 99_000, CompletionStatus::RetryExceeded),
         ];
-        let qps = per_qp(&log);
+        let qps = per_qp(Some(&log), None);
         assert_eq!(qps.iter().map(|qp| qp.connection).collect::<Vec<_>>(), [1, 2]);
         let qp = &qps[0];
         assert_eq!((qp.completed, qp.failed, qp.slowest_message), (3, 1, 3));
@@ -220,8 +247,23 @@ mod tests {
 
     #[test]
     fn nothing_completed_is_no_division_by_zero() {
-        let qps = per_qp(&[completion(1, 1, 5, 5, CompletionStatus::Flushed)]);
+        let qps = per_qp(Some(&[completion(1, 1, 5, 5, CompletionStatus::Flushed)]), None);
         assert_eq!((qps[0].completed, qps[0].failed), (0, 1));
         assert!(qps[0].goodput_bps == 0.0);
+    }
+
+    #[test]
+    fn what_did_not_complete_is_outstanding() {
+        let config =
+            corpus::from_toml("t.toml", "[traffic]\nnum-connections = 2\nnum-msgs-per-qp = 3\n").unwrap();
+        let log = [completion(2, 1, 0, 100, CompletionStatus::Success)];
+        let outstanding = |completions: Option<&[Completion]>, config| {
+            let qps = per_qp(completions, config);
+            qps.iter().map(|qp| (qp.connection, qp.completed, qp.outstanding)).collect::<Vec<_>>()
+        };
+        assert_eq!(outstanding(Some(&log), Some(&config)), [(1, 0, 3), (2, 1, 2)]);
+        assert_eq!(outstanding(Some(&log), None), [(2, 1, 0)]);
+        assert_eq!(outstanding(Some(&[]), Some(&config)), [(1, 0, 3), (2, 0, 3)]);
+        assert_eq!(outstanding(None, Some(&config)), []);
     }
 }

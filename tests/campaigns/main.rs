@@ -22,3 +22,4 @@ mod resume;
 #[allow(dead_code, reason = "these tests need some of it")]
 mod run;
 mod two_quirks;
+mod verdict;

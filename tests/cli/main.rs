@@ -18,4 +18,5 @@ mod run;
 mod scripts;
 mod simulated;
 mod targets;
+mod verdicts;
 mod words;

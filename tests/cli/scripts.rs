@@ -73,6 +73,17 @@ fn flags_override_a_script_as_they_do_a_test() {
     assert!(ran.stdout.starts_with("odd.rds: holds\n\nTest odd.rds on"), "{}", ran.stdout);
 }
 
+/// The profile that a script names is relative to the script, from whichever folder it is run.
+#[test]
+fn a_profile_is_found_beside_its_script() {
+    let script = format!("nic ./odd.toml\n{}", LOST.replace("no anomaly", "anomaly gbn-violation"));
+    let script = script.replace("+0 > WRITE_MIDDLE psn 2\n", "...\n+0 > WRITE_MIDDLE psn 2\n");
+    let folder = folder(&[("deep/odd.rds", &script), ("deep/odd.toml", "[quirks]\nnak-repeats = 1\n")]);
+    let ran = in_folder(folder.path(), &["run", "deep/odd.rds"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.starts_with("deep/odd.rds: holds\n"), "{}", ran.stdout);
+}
+
 #[test]
 fn a_kept_script_is_there_with_its_test() {
     let folder = folder(&[("tests/lost.rds", LOST)]);

@@ -2,11 +2,14 @@
 
 use std::path::PathBuf;
 
+use corpus::TestConfig;
 use dumper::Observation;
 use dumper::capture::{self, Progress, ReadError, ReadOptions};
 use dumper::observation::folder::{self, FolderError};
 use dumper::trace::{Origin, Traced};
 use dumper::wire::frame::NotRoce;
+
+use crate::judge::{Invalid, JudgeError, ReferenceRuns, Verdict, integrity_of, judge_observed};
 
 /// An input that could not be loaded.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +44,8 @@ pub struct Input {
     pub captures: Vec<PathBuf>,
     /// Files of a result folder that were not there.
     pub missing: Vec<PathBuf>,
+    /// Source of the sequence numbers and times.
+    pub origin: Origin,
 }
 
 impl Input {
@@ -57,6 +62,7 @@ impl Input {
             [path] if path.is_dir() => {
                 let folder = folder::read(path, options, progress)?;
                 Self {
+                    origin: folder.observation.trace.origin(),
                     observation: folder.observation,
                     leftovers: folder.traced,
                     captures: folder.captures,
@@ -70,6 +76,7 @@ impl Input {
                 let mut captured = capture::read(paths, options, progress)?;
                 let trace = std::mem::take(&mut captured.traced.trace);
                 Self {
+                    origin: trace.origin(),
                     observation: Observation::of_trace(trace, captured.connections),
                     leftovers: captured.traced,
                     captures: paths.to_vec(),
@@ -90,9 +97,44 @@ impl Input {
         Ok(input)
     }
 
+    /// An input whose capture is not there.
+    #[must_use]
+    pub fn lost(capture: PathBuf) -> Self {
+        Self {
+            observation: Observation::default(),
+            leftovers: Traced::default(),
+            captures: Vec::new(),
+            missing: vec![capture],
+            origin: Origin::Mirror,
+        }
+    }
+
     /// Returns true if the trace carries mirror metadata.
     pub fn is_mirrored(&self) -> bool {
-        self.observation.trace.origin() == Origin::Mirror
+        self.origin == Origin::Mirror
+    }
+
+    /// Judges what was observed, which is taken out of here. Damage of a file is a reason to doubt that the trace is whole;
+    /// one that is not is judged only `even_if_invalid`.
+    ///
+    /// # Errors
+    /// Those of [`judge_observed`].
+    pub fn judge(
+        &mut self,
+        config: Option<&TestConfig>,
+        even_if_invalid: bool,
+        references: &mut ReferenceRuns<'_>,
+    ) -> Result<Verdict, JudgeError> {
+        let observation = std::mem::take(&mut self.observation);
+        let mut integrity = integrity_of(&observation);
+        if !self.leftovers.damage.is_empty() {
+            integrity.doubt("a capture file is damaged: packets may be missing");
+        }
+        Ok(if integrity.is_invalid() && !even_if_invalid {
+            Verdict::Invalid(Invalid::Incomplete(Box::new((observation, integrity))))
+        } else {
+            Verdict::Judged(Box::new(judge_observed(config, observation, integrity, references)?))
+        })
     }
 
     /// Warnings that a user should read before believing the result, one line each.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use dumper::integrity::Integrity;
 use dumper::trace::Digest;
 use dumper::{Nanos, Trace};
+use scoring::score::{Unjudged, signature_of};
 use scoring::{
     AckTimer, Anomaly, CnpLimiter, ConnectionSummary, CounterReport, Evidence, Expiries, InjectedEvent,
     MessageTime, QpMessages, Retransmission, Role,
@@ -13,6 +14,7 @@ use scoring::{
 use serde::Serialize;
 
 use super::{Input, Report};
+use crate::judge::Judged;
 
 /// The document that `analyze` and `run` print with `--format json`: the input, and the verdicts. Fields are
 /// added over time, none changes its meaning.
@@ -30,6 +32,19 @@ pub struct Document<'a, S> {
 #[derive(Serialize)]
 pub struct InputSubject {
     input: InputDocument,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finding: Option<FindingSubject>,
+}
+
+/// The finding whose files were judged.
+#[derive(Serialize)]
+pub struct FindingSubject {
+    /// Short name.
+    pub id: String,
+    /// Its signature.
+    pub signature: String,
+    /// True if the files show it.
+    pub shown: bool,
 }
 
 #[derive(Serialize)]
@@ -63,9 +78,24 @@ struct AnalysisDocument<'a> {
     half_rtt_ns: PerHost<Nanos>,
     messages: &'a [QpMessages],
     message_times: &'a [MessageTime],
+    /// As a campaign reports them: one of each signature, and none that another one explains.
+    findings: Vec<FindingDocument<'a>>,
+    /// Every sighting, those that another anomaly explains included.
     anomalies: Vec<AnomalyDocument<'a>>,
     /// Number of sightings of each signature; only the first sightings are listed whole.
-    sightings: &'a BTreeMap<String, u64>,
+    sightings: BTreeMap<String, u64>,
+    /// Kinds and connections that were not judged, each with the reason.
+    unjudged: &'a [Unjudged],
+}
+
+#[derive(Serialize)]
+struct FindingDocument<'a> {
+    #[serde(flatten)]
+    anomaly: AnomalyDocument<'a>,
+    /// Number of sightings.
+    seen: u64,
+    /// Signatures of the anomalies that it explains.
+    symptoms: Vec<String>,
 }
 
 /// Values of each host, where there are any.
@@ -101,7 +131,7 @@ impl<'a> AnomalyDocument<'a> {
         Self {
             kind: anomaly.kind().name(),
             rule: anomaly.rule.name(),
-            signature: anomaly.signature(),
+            signature: signature_of(anomaly),
             role: anomaly.who.role,
             address: anomaly.who.address,
             connection: anomaly.who.connection,
@@ -115,9 +145,8 @@ impl<'a> AnomalyDocument<'a> {
 }
 
 impl InputSubject {
-    /// `config` is the test that the files were judged by.
-    pub fn of(input: &Input, config: Option<&Path>) -> Self {
-        let trace = &input.observation.trace;
+    /// `config` is the test that the files were judged by, `finding` the one that they are of.
+    pub fn of(input: &Input, trace: &Trace, config: Option<&Path>, finding: Option<FindingSubject>) -> Self {
         let skipped = &input.leftovers.skipped;
         let names = |paths: &[PathBuf]| paths.iter().map(|path| path.display().to_string()).collect();
         let input = InputDocument {
@@ -134,7 +163,7 @@ impl InputSubject {
             missing_files: names(&input.missing),
             warnings: input.warnings(),
         };
-        Self { input }
+        Self { input, finding }
     }
 }
 
@@ -150,12 +179,27 @@ pub fn anomaly(anomaly: &Anomaly) -> String {
 }
 
 /// The document of a report.
-pub fn document<S: Serialize>(subject: S, report: &Report) -> Document<'_, S> {
+pub fn document<'a, S: Serialize>(subject: S, report: &'a Report<'_>) -> Document<'a, S> {
+    let Report { integrity, judged, unjudged } = report;
     Document {
         subject,
-        valid: !report.integrity.is_invalid(),
-        integrity: &report.integrity,
-        analysis: report.analysis.as_ref().map(|analysis| AnalysisDocument {
+        valid: !integrity.is_invalid(),
+        integrity,
+        analysis: judged.map(|judged| AnalysisDocument::of(judged, unjudged)),
+    }
+}
+
+impl<'a> AnalysisDocument<'a> {
+    fn of(judged: &'a Judged, unjudged: &'a [Unjudged]) -> Self {
+        let analysis = &judged.analysis;
+        let counts = judged.counts();
+        let findings =
+            judged.assessment.findings_with_symptoms().map(|(anomaly, symptoms)| FindingDocument {
+                anomaly: AnomalyDocument::of(anomaly),
+                seen: counts.get(&anomaly.signature()).copied().unwrap_or_default(),
+                symptoms: symptoms.map(Anomaly::signature).collect(),
+            });
+        Self {
             connections: &analysis.connections,
             event_count: analysis.event_count,
             events: &analysis.events,
@@ -169,8 +213,10 @@ pub fn document<S: Serialize>(subject: S, report: &Report) -> Document<'_, S> {
             half_rtt_ns: analysis.half_rtt.into(),
             messages: &analysis.messages,
             message_times: &analysis.message_times,
-            anomalies: analysis.anomalies.kept().iter().map(AnomalyDocument::of).collect(),
-            sightings: analysis.anomalies.sightings(),
-        }),
+            findings: findings.collect(),
+            anomalies: judged.sightings().map(AnomalyDocument::of).collect(),
+            sightings: counts,
+            unjudged,
+        }
     }
 }

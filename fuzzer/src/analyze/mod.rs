@@ -1,39 +1,43 @@
-//! Judging captures and result folders: loading, integrity, analysis, and the two forms of the result.
+//! Captures, result folders and findings as what is judged, and the two forms of the verdict.
 
 mod input;
 pub mod json;
 pub(crate) mod packets;
 pub mod text;
+mod verdict;
 
 pub use input::{Input, LoadError};
 
-use dumper::Observation;
-use dumper::integrity::{self, Integrity};
-use scoring::{Analysis, Options};
+use corpus::TestConfig;
+use dumper::integrity::Integrity;
+use scoring::score::Unjudged;
 
-/// Analysis of an input, ready to be printed.
-pub struct Report {
+use crate::judge::{Invalid, Judged, Verdict};
+
+/// A verdict, as it is printed.
+pub struct Report<'a> {
     /// The integrity check.
-    pub integrity: Integrity,
-    /// The analysis; none of an invalid trace, whose missing packets would look like a NIC's faults.
-    pub analysis: Option<Analysis>,
+    pub integrity: &'a Integrity,
+    /// The verdict; none of an invalid trace, whose missing packets would look like a NIC's faults.
+    pub judged: Option<&'a Judged>,
+    /// Kinds and connections that were not judged, each with the reason.
+    pub unjudged: Vec<Unjudged>,
 }
 
-impl Report {
-    /// Checks the integrity of an observation and, if the trace is valid (or `even_if_invalid`), analyses it.
-    pub fn of(observation: &Observation, options: Options<'_>, even_if_invalid: bool) -> Self {
-        let integrity = integrity::check(&observation.trace, observation.switch.as_ref());
-        let analyse = even_if_invalid || !integrity.is_invalid();
-        let analysis = analyse.then(|| scoring::analyze(observation, options));
-        Self { integrity, analysis }
-    }
-
-    /// The same for an observation from files, whose damage is a reason to doubt.
-    pub fn of_input(input: &Input, options: Options<'_>, even_if_invalid: bool) -> Self {
-        let mut report = Self::of(&input.observation, options, even_if_invalid);
-        if !input.leftovers.damage.is_empty() {
-            report.integrity.doubt("a capture file is damaged: packets may be missing");
+impl<'a> Report<'a> {
+    /// That of a test that ran; `None` of one that did not.
+    #[must_use]
+    pub fn of(config: Option<&TestConfig>, verdict: &'a Verdict) -> Option<Self> {
+        match verdict {
+            Verdict::Judged(judged) => Some(Self {
+                integrity: &judged.integrity,
+                judged: Some(judged),
+                unjudged: judged.unjudged(config),
+            }),
+            Verdict::Invalid(Invalid::Incomplete(seen)) => {
+                Some(Self { integrity: &seen.1, judged: None, unjudged: Vec::new() })
+            }
+            Verdict::Invalid(Invalid::NotRun(_) | Invalid::Fault(_)) => None,
         }
-        report
     }
 }

@@ -1,20 +1,20 @@
 //! The result for people.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use dumper::integrity::Verdict;
+use dumper::Nanos;
+use dumper::integrity::{Integrity, Verdict};
 use dumper::observation::Endpoint;
-use dumper::{Nanos, Trace};
 use scoring::thresholds::LATEST_EXPIRY;
 use scoring::{
-    AckTimer, Analysis, Anomaly, Certainty, CnpLimiter, CnpScope, ConnectionSummary, CounterReport,
-    Retransmission, Trigger,
+    AckTimer, Analysis, Certainty, CnpLimiter, CnpScope, ConnectionSummary, CounterReport, Retransmission,
+    Trigger,
 };
 
+use super::json::FindingSubject;
 use super::packets::{Numbering, table};
-use super::{Input, Report};
+use super::{Input, Report, verdict};
 use crate::measure::digits;
 
 /// Lines of one kind that are printed; the rest is counted. JSON has them all.
@@ -24,10 +24,19 @@ const HOSTS: [&str; 2] = ["requester", "responder"];
 /// Retransmissions that get a packet table of their own.
 const MAX_TABLES: usize = 8;
 
-/// Description of the input, where it came from files; `config` is the test that it was judged by.
-pub fn header(input: &Input, config: Option<&Path>) -> String {
+/// Description of an input from files; `config` is the test that it was judged by, `finding` the one that it is of.
+pub fn header(
+    input: &Input,
+    packets: usize,
+    config: Option<&Path>,
+    finding: Option<&FindingSubject>,
+) -> String {
     let origin = if input.is_mirrored() { "mirrored" } else { "plain" };
-    let mut text = format!("{} packets, {origin} capture\n", input.observation.trace.records().len());
+    let mut text = format!("{packets} packets, {origin} capture\n");
+    if let Some(FindingSubject { id, signature, shown }) = finding {
+        let shown = if *shown { "shown" } else { "NOT shown" };
+        let _ = writeln!(text, "  finding {}: {}, {shown}", id.escape_debug(), signature.escape_debug());
+    }
     if let Some(config) = config {
         let _ = writeln!(text, "  judged by {}", config.display());
     }
@@ -38,16 +47,17 @@ pub fn header(input: &Input, config: Option<&Path>) -> String {
 }
 
 /// Writes a report below a header. Each remark gets a table of its packets, with `context` packets around each.
-pub fn render(header: String, trace: &Trace, report: &Report, context: usize) -> String {
+pub fn render(header: String, report: &Report<'_>, context: usize) -> String {
     let mut text = header;
-    integrity(&mut text, report);
-    let Some(analysis) = &report.analysis else {
+    integrity(&mut text, report.integrity);
+    let Some(judged) = report.judged else {
         text.push_str(
             "\nNot analysed: packets are missing, and their absence would look like faults of the NIC.\n",
         );
         text.push_str("Run the test again, or analyse it anyway with --even-if-invalid.\n");
         return text;
     };
+    let (trace, analysis) = (&judged.observation.trace, &judged.analysis);
     connections(&mut text, &analysis.connections);
     events(&mut text, analysis);
     let numbering = Numbering::of(trace, &analysis.connections);
@@ -67,20 +77,22 @@ pub fn render(header: String, trace: &Trace, report: &Report, context: usize) ->
         }
     }
     messages(&mut text, analysis);
-    anomalies(&mut text, analysis, |packets| table(trace, &numbering, packets, context));
+    verdict::anomalies(&mut text, judged, &report.unjudged, |packets| {
+        table(trace, &numbering, packets, context)
+    });
     text
 }
 
-fn integrity(text: &mut String, report: &Report) {
-    let worst = if report.integrity.is_invalid() {
+fn integrity(text: &mut String, integrity: &Integrity) {
+    let worst = if integrity.is_invalid() {
         "INVALID"
-    } else if report.integrity.conditions.iter().all(|condition| condition.verdict == Verdict::Pass) {
+    } else if integrity.conditions.iter().all(|condition| condition.verdict == Verdict::Pass) {
         "complete"
     } else {
         "no sign of missing packets"
     };
     let _ = writeln!(text, "\nIntegrity: {worst}");
-    for condition in &report.integrity.conditions {
+    for condition in &integrity.conditions {
         let verdict = match condition.verdict {
             Verdict::Pass => "pass",
             Verdict::Fail => "FAIL",
@@ -91,7 +103,7 @@ fn integrity(text: &mut String, report: &Report) {
 }
 
 /// Prints the first lines, and how many more there are.
-fn limited<T>(text: &mut String, items: &[T], what: &str, mut line: impl FnMut(&mut String, &T)) {
+pub(super) fn limited<T>(text: &mut String, items: &[T], what: &str, mut line: impl FnMut(&mut String, &T)) {
     for item in items.iter().take(MAX_LINES) {
         line(text, item);
     }
@@ -305,54 +317,22 @@ fn messages(text: &mut String, analysis: &Analysis) {
         "\nMessages by connection: completed, failed; completion time mean, median, p99, longest; goodput"
     );
     limited(text, &analysis.messages, "connections", |text, qp| {
-        let _ = writeln!(
-            text,
-            "  {:>3}  {} {}  {}  {}  {}  {} (message {})  {} Gb/s",
-            qp.connection,
-            qp.completed,
-            qp.failed,
-            qp.mean_ns,
-            qp.median_ns,
-            qp.p99_ns,
-            qp.max_ns,
-            qp.slowest_message,
-            digits(qp.goodput_bps / 1e9)
-        );
-    });
-}
-
-fn anomalies(text: &mut String, analysis: &Analysis, table: impl Fn(&[u32]) -> String) {
-    let unjudged = analysis.connections.iter().filter(|connection| !connection.judged).count();
-    if analysis.anomalies.is_empty() {
-        let _ = match unjudged {
-            0 => writeln!(text, "\nNo anomalies."),
-            _ => writeln!(
+        let _ = write!(text, "  {:>3}  {} {}", qp.connection, qp.completed, qp.failed);
+        if qp.completed > 0 {
+            let _ = write!(
                 text,
-                "\nNo anomalies on the judged connections; {unjudged} of {} were not judged.",
-                analysis.connections.len()
-            ),
-        };
-        return;
-    }
-    let mut by_signature: BTreeMap<String, Vec<&Anomaly>> = BTreeMap::new();
-    for anomaly in analysis.anomalies.kept() {
-        by_signature.entry(anomaly.signature()).or_default().push(anomaly);
-    }
-    let _ = writeln!(text, "\nAnomalies: {}", by_signature.len());
-    for (signature, sightings) in by_signature {
-        let times = analysis.anomalies.sightings().get(&signature).copied().unwrap_or_default();
-        let first = sightings[0];
-        let _ = writeln!(text, "\n  {} ({}), seen {times}x", first.kind(), first.rule.name());
-        let _ =
-            writeln!(text, "    expected: {}\n    source:   {}", first.rule.expected(), first.rule.source());
-        limited(text, &sightings, "sightings", |text, anomaly| {
-            let who = match (anomaly.who.connection, anomaly.who.address) {
-                (Some(connection), Some(address)) => format!("{address} (connection {connection})"),
-                (None, Some(address)) => address.to_string(),
-                _ => String::new(),
-            };
-            let _ = writeln!(text, "    {} {who} {}", anomaly.who.role, anomaly.what);
-            text.push_str(&table(&anomaly.evidence.packets));
-        });
-    }
+                "  {}  {}  {}  {} (message {})  {} Gb/s",
+                qp.mean_ns,
+                qp.median_ns,
+                qp.p99_ns,
+                qp.max_ns,
+                qp.slowest_message,
+                digits(qp.goodput_bps / 1e9)
+            );
+        }
+        if qp.outstanding > 0 {
+            let _ = write!(text, "  {} outstanding", qp.outstanding);
+        }
+        text.push('\n');
+    });
 }

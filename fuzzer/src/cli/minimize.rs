@@ -62,8 +62,7 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
     let mut testbed = kept.testbeds(&instead).map_err(bad)?.testbed();
     // The corpus is opened before the work: while a campaign runs on it, nothing is changed. On other NICs this is
     // another finding than the campaign's.
-    let is_the_campaigns =
-        instead.seed.is_none() && instead.testbed.is_none() && instead.nics.iter().all(Option::is_none);
+    let is_the_campaigns = instead.is_nothing();
     let campaign = match campaign_of(&kept).filter(|_| is_the_campaigns) {
         Some(folder) => Some(Idle::open(&folder).map_err(|error| fail(error, args.format))?),
         None => None,
@@ -81,6 +80,7 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
     };
     let is_small = is_the_campaigns && record.minimized == Minimized::Full;
     let worked = if is_small {
+        finding::restore(&kept, &shown.judged).map_err(|error| failed(&error))?;
         Ok(())
     } else {
         with_spinner("minimising", || {

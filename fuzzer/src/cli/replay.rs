@@ -9,6 +9,7 @@ use super::output::{bad_message, complain, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
 use crate::finding::{self, Document, Instead, Kept, ReadError, ReplayError, Replayed};
+use crate::judge::Judged;
 use crate::repeat::Frequency;
 
 const AFTER_HELP: &str = "\
@@ -17,9 +18,9 @@ Examples:
   lumina-fuzz replay night/findings/1f0c3d2a9b4e
   lumina-fuzz replay night --nic ./new-firmware.toml          does the firmware fix them?
 
-A finding runs on its copies of the NIC profiles, unless --nic names others. The output has one line for each finding: \
-reproduced or not. Where runs of a test differ (--testbed vm), the test runs five times, and three runs must show the \
-finding.
+A finding runs on its copies of the NIC profiles, unless --nic names others, and is judged as in its campaign. The output has \
+one line for each finding: reproduced or not. A lost report or trace is written again. Where runs of a test differ \
+(--testbed vm), the test runs five times, and three runs must show the finding.
 
 Exit codes: 0 all are reproduced, 1 failed, 2 usage or bad input, 4 at least one is not reproduced.";
 
@@ -27,7 +28,7 @@ Exit codes: 0 all are reproduced, 1 failed, 2 usage or bad input, 4 at least one
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// Folders of findings, findings folders, or campaigns.
+    /// Findings (their folders or finding.json), folders of findings, or campaigns.
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -51,6 +52,9 @@ struct Line {
     /// In how many of how many runs.
     #[serde(flatten)]
     frequency: Option<Frequency>,
+    /// Files that the folder had lost, which were written again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    restored: Vec<&'static str>,
     /// Other signatures that were seen.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     seen: Vec<String>,
@@ -105,8 +109,9 @@ fn replay_one(folder: &Path, instead: &Instead) -> (Line, Exit) {
     };
     let line = Line::of(&kept);
     match finding::replay(&kept, instead) {
-        Ok(Replayed::Reproduced { frequency }) => {
-            (Line { reproduced: true, frequency: Some(frequency), ..line }, Exit::Done)
+        Ok(Replayed::Reproduced { frequency, judged }) => {
+            let restored = if instead.is_nothing() { restore(&kept, &judged) } else { Vec::new() };
+            (Line { reproduced: true, frequency: Some(frequency), restored, ..line }, Exit::Done)
         }
         Ok(Replayed::NotReproduced { seen, frequency }) => {
             (Line { seen, frequency: Some(frequency), ..line }, Exit::NotReproduced)
@@ -120,6 +125,14 @@ fn replay_one(folder: &Path, instead: &Instead) -> (Line, Exit) {
     }
 }
 
+/// Writes what the finding's folder has lost. A folder that cannot be written to is no reason not to replay it.
+fn restore(kept: &Kept, judged: &Judged) -> Vec<&'static str> {
+    finding::restore(kept, judged).unwrap_or_else(|error| {
+        complain(&format!("warning: {error}"));
+        Vec::new()
+    })
+}
+
 impl Line {
     fn of(kept: &Kept) -> Self {
         let Document { id, signature, title, .. } = kept.document.clone();
@@ -130,6 +143,7 @@ impl Line {
             title: Some(title),
             reproduced: false,
             frequency: None,
+            restored: Vec::new(),
             seen: Vec::new(),
             error: None,
         }
@@ -144,6 +158,7 @@ impl Line {
             title: None,
             reproduced: false,
             frequency: None,
+            restored: Vec::new(),
             seen: Vec::new(),
             error: Some(error.to_string()),
         }
@@ -161,7 +176,10 @@ impl Line {
         let often = self.frequency.filter(|frequency| frequency.runs > 1).map(|often| often.to_string());
         let others =
             (!self.reproduced && !self.seen.is_empty()).then(|| format!("seen: {}", self.seen.join(", ")));
-        let more: Vec<String> = self.error.clone().into_iter().chain(often).chain(others).collect();
+        let restored =
+            (!self.restored.is_empty()).then(|| format!("written again: {}", self.restored.join(", ")));
+        let more = self.error.clone().into_iter().chain(often).chain(others).chain(restored);
+        let more: Vec<String> = more.collect();
         let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join("; ")) };
         format!("{verdict:<15} {}  {title}{more}\n", self.path)
     }

@@ -5,14 +5,17 @@ use std::path::PathBuf;
 
 use executor::profile::ProfileError;
 use executor::{TestbedError, TestbedName};
-use scoring::Options;
 
 use super::nic_args::NicArgs;
 use super::output::{bad_file, bad_message, complain, complain_notes, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
 use crate::analyze::{Report, json, text};
+use crate::judge::{Invalid, JudgeError, Verdict};
 use crate::run::{self, Checked, KeepError, NoProfile, Overrides, PacketScript, Test};
+
+/// Reason why oracles that need a reference run do not judge.
+const NO_REFERENCES: &str = "--no-references";
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -24,6 +27,9 @@ Examples:
 
 The paths of profiles are relative to the current folder here, and to the test's folder in the test's file. \
 `analyze` of the folder of --out gives the same verdicts.
+
+A test is judged as a campaign judges it: where something looks suspicious, the same test runs without its events, \
+without ETS, or with one NIC at both hosts, and is compared. The output lists what was not judged, with the reason.
 
 A packet script (.rds) is run and compared with the trace: `holds` and exit code 0, or every difference and exit code 1. \
 The analyzers' report follows if there is a difference or an anomaly.";
@@ -53,6 +59,10 @@ pub(super) struct Args {
     /// published tool. Wireshark calls truncated frames malformed.
     #[arg(long, value_name = "N", requires = "out", value_parser = clap::value_parser!(u32).range(SNAP_LENS))]
     snap_len: Option<u32>,
+    /// Make no reference runs. What is anomalous only beside one (noisy neighbours, discards between different NICs,
+    /// bandwidth that is withheld) is then not judged, which is said.
+    #[arg(long)]
+    no_references: bool,
     /// Write the observation as a new packet script (.rds), which this run fits.
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -81,20 +91,23 @@ fn run_test(args: &Args) -> Result<Exit, Exit> {
     let prepared = prepared.and_then(|()| args.out.as_deref().map_or(Ok(()), run::prepare));
     prepared.map_err(|error| cannot_keep(&error, args.format))?;
 
-    let observation =
-        with_spinner("running the test", || test.run()).map_err(|error| cannot_run(error, args.format))?;
-    let options = Options { config: Some(&test.config) };
-    let report = Report::of(&observation, options, false);
-    let checked = test.check(&observation, &report);
+    let without_references = args.no_references.then_some(NO_REFERENCES);
+    let verdict = with_spinner("running the test", || test.judge(without_references))
+        .map_err(|error| cannot_judge(error, args.format))?;
+    let Some((observation, report)) = verdict.observation().zip(Report::of(Some(&test.config), &verdict))
+    else {
+        return Err(invalid(verdict, args.format));
+    };
+    let checked = test.check(observation, &report);
     let digest = observation.trace.digest();
-    let document = json::document(test.subject(&observation, digest, checked.as_ref()), &report);
+    let document = json::document(test.subject(observation, digest, checked.as_ref()), &report);
 
     let kept = args
         .out
         .as_deref()
-        .map_or(Ok(()), |folder| run::keep(&test, &observation, &document, args.snap_len, folder));
+        .map_or(Ok(()), |folder| run::keep(&test, observation, &document, args.snap_len, folder));
     let kept = kept.and_then(|()| {
-        args.record.as_deref().map_or(Ok(()), |path| run::write_script(&test, &observation, &report, path))
+        args.record.as_deref().map_or(Ok(()), |path| run::write_script(&test, observation, &report, path))
     });
     kept.map_err(|error| cannot_keep(&error, args.format))?;
 
@@ -106,8 +119,8 @@ fn run_test(args: &Args) -> Result<Exit, Exit> {
                 print(&verdict)
             } else {
                 let gap = if verdict.is_empty() { "" } else { "\n" };
-                let header = format!("{verdict}{gap}{}", test.header(&observation, digest));
-                print(&text::render(header, &observation.trace, &report, usize::from(args.context)))
+                let header = format!("{verdict}{gap}{}", test.header(observation, digest));
+                print(&text::render(header, &report, usize::from(args.context)))
             }
         }
     };
@@ -146,6 +159,28 @@ fn cannot_keep(error: &KeepError, format: Format) -> Exit {
             complain(&format!("error: {error}"));
             Exit::Failed
         }
+    }
+}
+
+fn cannot_judge(error: JudgeError, format: Format) -> Exit {
+    match error {
+        JudgeError::Testbed(error) => cannot_run(error, format),
+        JudgeError::Store(error) => {
+            complain(&format!("error: {error}"));
+            Exit::Failed
+        }
+    }
+}
+
+/// A test that left nothing to judge.
+fn invalid(verdict: Verdict, format: Format) -> Exit {
+    match verdict {
+        Verdict::Invalid(Invalid::NotRun(error)) => cannot_run(error, format),
+        Verdict::Invalid(invalid) => {
+            complain(&format!("error: {invalid}"));
+            Exit::Failed
+        }
+        Verdict::Judged(_) => unreachable!("a verdict has a report"),
     }
 }
 

@@ -14,10 +14,10 @@ use crate::campaign::{Copied, Strategy};
 use crate::measure::Measured;
 use crate::repeat::Frequency;
 
-pub use read::{Kept, ReadError, find, read};
-pub use replay::{Instead, ReplayError, Replayed, replay};
+pub use read::{Kept, ReadError, find, folder_of, read};
+pub use replay::{Instead, ReplayError, Replayed, replay, replayed, stored};
 pub use work::{Answers, Reproduced, WorkError, describe, is_reproduced, minimise, reproduce};
-pub use write::{WriteError, count, reached, rewrite, write};
+pub use write::{WriteError, count, reached, restore, rewrite, write};
 
 /// The document.
 pub const DOCUMENT: &str = "finding.json";

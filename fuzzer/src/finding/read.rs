@@ -83,23 +83,32 @@ pub enum ReadError {
     Testbed(#[from] WrongTestbed),
 }
 
-/// The folders of findings at a path: the path itself, or those in a findings folder or in a campaign.
+/// The folder of the finding that a path names: the folder, or its document or test.
+#[must_use]
+pub fn folder_of(path: &Path) -> Option<&Path> {
+    let is_of_it = path.file_name().is_some_and(|name| name == DOCUMENT || name == REPRODUCER);
+    let beside = path.parent().filter(|_| is_of_it && path.is_file());
+    let beside = beside.map(|folder| if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+    beside.or(Some(path)).filter(|folder| folder.join(DOCUMENT).is_file())
+}
+
+/// The folders of findings at a path: that of one, those in a folder of findings, whatever it is called, or in a campaign.
 ///
 /// # Errors
 /// The path holds no finding, or cannot be read.
 pub fn find(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
-    if path.join(DOCUMENT).is_file() {
-        return Ok(vec![path.into()]);
+    if let Some(folder) = folder_of(path) {
+        return Ok(vec![folder.into()]);
     }
     let below = path.join(FINDINGS);
-    let is_findings = path.file_name().is_some_and(|name| name == FINDINGS);
-    if !below.is_dir() && !is_findings {
+    let is_called_so = path.file_name().is_some_and(|name| name == FINDINGS);
+    let folder = if below.is_dir() { &below } else { path };
+    if !folder.is_dir() {
         return Err(ReadError::None(path.into()));
     }
-    let folder = if below.is_dir() { below } else { path.to_owned() };
-    let error = |source| ReadError::Io { path: folder.clone(), source };
+    let error = |source| ReadError::Io { path: folder.into(), source };
     let mut findings = Vec::new();
-    for entry in fs::read_dir(&folder).map_err(error)? {
+    for entry in fs::read_dir(folder).map_err(error)? {
         let entry = entry.map_err(error)?.path();
         // One without its document is damaged, which reading it will say.
         if entry.is_dir() {
@@ -107,7 +116,9 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
         }
     }
     findings.sort();
-    if findings.is_empty() { Err(ReadError::None(path.into())) } else { Ok(findings) }
+    let holds_one = findings.iter().any(|finding| finding.join(DOCUMENT).is_file());
+    let are_findings = holds_one || below.is_dir() || is_called_so;
+    if findings.is_empty() || !are_findings { Err(ReadError::None(path.into())) } else { Ok(findings) }
 }
 
 /// Reads the folder of a finding, but for the copies of the NICs.

@@ -1,20 +1,25 @@
 //! A finding's test, run again.
 
+use std::path::PathBuf;
+
 use executor::{Nic, TestbedName, Testbeds};
 
 use super::read::nic_of;
-use super::{Kept, ReadError};
+use super::{Kept, RESULT, ReadError, TRACE};
+use crate::analyze::{Input, LoadError};
 use crate::campaign::InMemory;
-use crate::judge::{JudgeError, Verdict};
+use crate::judge::{JudgeError, Judged, Verdict, judge};
 use crate::repeat::{self, Frequency};
 
 /// Result of running a finding's test again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Replayed {
     /// The same signature, often enough.
     Reproduced {
         /// Runs that showed it, of all.
         frequency: Frequency,
+        /// A run that shows it.
+        judged: Box<Judged>,
     },
     /// Others, or none, or not often enough.
     NotReproduced {
@@ -39,6 +44,14 @@ pub struct Instead {
     pub nics: [Option<(String, Nic)>; 2],
     /// Seed of the test.
     pub seed: Option<u64>,
+}
+
+impl Instead {
+    /// Returns true if nothing takes the place of anything.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.testbed.is_none() && self.seed.is_none() && self.nics.iter().all(Option::is_none)
+    }
 }
 
 /// Why a finding's test could not be run again.
@@ -87,11 +100,53 @@ pub fn replay(kept: &Kept, instead: &Instead) -> Result<Replayed, ReplayError> {
     let baselines = InMemory::on(&*testbed);
     let (said, frequency) = repeat::frequency(&mut *testbed, &config, signature, &baselines)?;
     Ok(match said {
-        Verdict::Judged(_) if frequency.is_confirmed() => Replayed::Reproduced { frequency },
+        Verdict::Judged(judged) if frequency.is_confirmed() => Replayed::Reproduced { frequency, judged },
         Verdict::Judged(judged) => {
             let seen = judged.signatures().into_iter().filter(|other| other != signature).collect();
             Replayed::NotReproduced { seen, frequency }
         }
-        Verdict::Invalid { reason } => Replayed::Invalid { reason },
+        Verdict::Invalid(invalid) => Replayed::Invalid { reason: invalid.to_string() },
     })
+}
+
+/// The packets that a finding's folder keeps: those of its result folder, where it has one. `None` where they are lost, or
+/// there were none.
+///
+/// # Errors
+/// They are there and cannot be read.
+pub fn stored(
+    kept: &Kept,
+    read: impl FnOnce(&[PathBuf]) -> Result<Input, LoadError>,
+) -> Result<Option<Input>, LoadError> {
+    let places = [RESULT, TRACE].map(|name| kept.folder.join(name));
+    let Some(place) = places.into_iter().find(|place| place.exists()) else { return Ok(None) };
+    match read(&[place]) {
+        Ok(input) => Ok(Some(input)),
+        // Of a test that does not end no packets are kept.
+        Err(LoadError::Empty { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The verdict on a finding's test run again, if that is the run whose packets are stored, or none are: it has the counters
+/// and completions of that run too. `None` where the stored packets are all there is of their run.
+///
+/// # Errors
+/// The testbed fails.
+pub fn replayed(
+    kept: &Kept,
+    testbeds: &Testbeds,
+    stored: Option<&Input>,
+) -> Result<Option<Verdict>, JudgeError> {
+    let mut testbed = testbeds.testbed();
+    if stored.is_some() && !testbed.capabilities().deterministic {
+        return Ok(None);
+    }
+    let baselines = InMemory::on(&*testbed);
+    let verdict = judge(&mut *testbed, &kept.reproducer, &baselines)?;
+    let is_same = |input: &Input| {
+        let digest = input.observation.trace.digest();
+        verdict.observation().is_some_and(|again| again.trace.digest() == digest)
+    };
+    Ok(if stored.is_none_or(is_same) { Some(verdict) } else { None })
 }

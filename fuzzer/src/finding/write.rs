@@ -13,6 +13,7 @@ use executor::TestbedName;
 
 use super::{DOCUMENT, Document, Instead, Kept, REPORT, REPRODUCER, RESULT, Reproduced, TRACE};
 use crate::campaign::{Copied, FINDINGS, Settings};
+use crate::judge::Judged;
 use crate::report::{self, Subject};
 
 /// A finding that could not be written out.
@@ -129,31 +130,71 @@ pub fn rewrite(
     write_into(&kept.folder, &document, finding, reproduced)
 }
 
+/// Writes what a finding's folder has lost of what is made from a run of its test: the report, and, where each run is the
+/// same, the trace. The names of what was written.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn restore(kept: &Kept, judged: &Judged) -> Result<Vec<&'static str>, WriteError> {
+    let document = &kept.document;
+    let mut restored = Vec::new();
+    if is_deterministic(document) && !kept.folder.join(TRACE).exists() {
+        put_trace(&kept.folder, &judged.observation)?;
+        restored.push(TRACE);
+    }
+    if !kept.folder.join(REPORT).exists() && judged.anomaly(&document.signature).is_some() {
+        put_report(&kept.folder, document, &kept.record(), judged)?;
+        restored.push(REPORT);
+    }
+    Ok(restored)
+}
+
 fn write_into(
     folder: &Path,
     document: &Document,
     finding: &FindingRecord,
     reproduced: &Reproduced,
 ) -> Result<(), WriteError> {
-    let Reproduced { judged, measurements, .. } = reproduced;
+    let judged = &reproduced.judged;
     put(&folder.join(REPRODUCER), reproducer(document, &finding.reproducer).as_bytes())?;
-    let observation = &judged.observation;
-    let trace = folder.join(TRACE);
+    put_trace(folder, &judged.observation)?;
+    if !is_deterministic(document) {
+        put_result(folder, &judged.observation)?;
+    }
+    put_report(folder, document, finding, judged)?;
+    put_document(folder, document)
+}
+
+/// Returns true if each run of a finding's test is the same.
+fn is_deterministic(document: &Document) -> bool {
+    document.testbed == TestbedName::Sim
+}
+
+fn put_trace(folder: &Path, observation: &Observation) -> Result<(), WriteError> {
+    let path = folder.join(TRACE);
     let mut frames = Vec::new();
     capture::write(&observation.trace, &observation.connections, CaptureFormat::PcapNg, None, &mut frames)
-        .map_err(|source| WriteError::Capture { path: trace.clone(), source })?;
-    put(&trace, &frames)?;
-    let is_deterministic = document.testbed == TestbedName::Sim;
-    if !is_deterministic {
-        put_result(folder, observation)?;
-    }
-    if let Some(anomaly) = judged.anomaly(&finding.signature) {
-        let nics = [&*document.requester_nic.given, &document.responder_nic.given];
-        let subject =
-            Subject { finding, anomaly, judged, measured: &measurements.measured, nics, is_deterministic };
-        put(&folder.join(REPORT), report::text(&subject).as_bytes())?;
-    }
-    put_document(folder, document)
+        .map_err(|source| WriteError::Capture { path: path.clone(), source })?;
+    put(&path, &frames)
+}
+
+/// Writes the report of a finding which a run shows.
+fn put_report(
+    folder: &Path,
+    document: &Document,
+    finding: &FindingRecord,
+    judged: &Judged,
+) -> Result<(), WriteError> {
+    let Some(anomaly) = judged.anomaly(&finding.signature) else { return Ok(()) };
+    let subject = Subject {
+        finding,
+        anomaly,
+        judged,
+        measured: &document.measured,
+        nics: [&document.requester_nic.given, &document.responder_nic.given],
+        is_deterministic: is_deterministic(document),
+    };
+    put(&folder.join(REPORT), report::text(&subject).as_bytes())
 }
 
 /// Writes the result folder of a run in the place of an earlier one's, whose files must not seem to be of this run. The

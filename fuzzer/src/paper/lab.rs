@@ -11,7 +11,7 @@ use executor::{Testbed as _, TestbedError};
 use rayon::prelude::*;
 use scoring::{Analysis, Options};
 
-use crate::analyze::Report;
+use crate::judge::integrity_of;
 use crate::measure::Seen;
 
 /// Everything that was run.
@@ -70,9 +70,10 @@ impl Lab {
 impl Run {
     fn of(config: TestConfig) -> Result<Self, LabError> {
         let observation = Sim::new(Path::new("")).run(&config)?;
-        let options = Options { config: Some(&config) };
-        let analysis = Report::of(&observation, options, false).analysis;
-        let analysis = analysis.ok_or_else(|| LabError::Incomplete(config.to_toml()))?;
+        if integrity_of(&observation).is_invalid() {
+            return Err(LabError::Incomplete(config.to_toml()));
+        }
+        let analysis = scoring::analyze(&observation, Options { config: Some(&config) });
         Ok(Self { config, observation, analysis })
     }
 

@@ -44,7 +44,7 @@ fn report(nic: NicProfile, kind: &str, minimized: Minimized, toml: &str) -> Stri
 fn judged(nic: NicProfile, config: &TestConfig) -> Box<Judged> {
     match judge(&mut Pair(nic), config, &InMemory::default()).unwrap() {
         Verdict::Judged(judged) => judged,
-        Verdict::Invalid { reason } => panic!("{reason}"),
+        Verdict::Invalid(invalid) => panic!("{invalid}"),
     }
 }
 

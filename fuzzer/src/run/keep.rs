@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use corpus::Role;
+use corpus::{Role, TestConfig};
 use dumper::Observation;
 use dumper::observation::folder::{self, WriteFolderError};
 use dumper::observation::write_whole;
-use executor::Nic;
+use executor::{Nic, TestbedName, Testbeds};
 use serde::Serialize;
 
 use super::{Test, is_script};
@@ -104,6 +104,31 @@ pub fn keep(
         .map_err(|error| KeepError::Io { path: path.join(VERDICTS), source: error.into() })?;
     write(VERDICTS, &format!("{verdicts}\n"))?;
     Ok(folder::write(observation, snap_len, path)?)
+}
+
+/// Testbeds on which the test of such a folder can be run again: with the NICs of which it has copies, under the names that
+/// the test has for them.
+///
+/// # Errors
+/// A copy is not there or cannot be used, in a phrase.
+pub fn testbeds_of(folder: &Path, config: &TestConfig) -> Result<Testbeds, String> {
+    let load = |role: Role| {
+        let copy = copy_of(role);
+        if !folder.join(&copy).is_file() {
+            return Err(format!(
+                "the folder has no {copy}, so that the NIC of the {} is not known",
+                role.name()
+            ));
+        }
+        Nic::load(&copy, folder).map_err(|_| format!("{copy} is not a profile that can be used"))
+    };
+    let (requester, responder) = (load(Role::Requester)?, load(Role::Responder)?);
+    let testbed = match requester {
+        Nic::Model(_) => TestbedName::Sim,
+        Nic::Guest(_) => TestbedName::Vm,
+    };
+    let nics = [(&*config.requester.nic, &requester), (&*config.responder.nic, &responder)];
+    Testbeds::new(testbed, folder, nics).map_err(|wrong| wrong.to_string())
 }
 
 /// Returns true if a file has a name of Lumina's.

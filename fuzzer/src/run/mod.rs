@@ -16,8 +16,10 @@ use serde::Serialize;
 
 use crate::analyze::Report;
 use crate::analyze::json::duration;
+use crate::campaign::InMemory;
+use crate::judge::{JudgeError, Verdict, judge, judge_alone};
 
-pub use keep::{CONFIG, KeepError, VERDICTS, keep, prepare, prepare_script};
+pub use keep::{CONFIG, KeepError, VERDICTS, keep, prepare, prepare_script, testbeds_of};
 pub use script::{Checked, PacketScript, is_script, write_script};
 
 use script::ScriptDocument;
@@ -95,7 +97,8 @@ impl Test {
     ) -> Result<Self, NoProfile> {
         let mut overridden = Vec::new();
         let elsewhere = (testbed == TestbedName::Vm).then(|| ("--testbed", default_nic(testbed)));
-        let beside = file.parent().unwrap_or(Path::new(""));
+        // A script's paths have become those of the current folder.
+        let beside = file.parent().filter(|_| script.is_none()).unwrap_or(Path::new(""));
         let mut load = |role: Role| {
             let host = config.host_mut(role);
             let is_elsewhere = elsewhere.is_some() && !Nic::is_guest(&host.nic);
@@ -144,21 +147,27 @@ impl Test {
         })
     }
 
-    /// Runs the test on its testbed.
+    /// Runs the test on its testbed and judges it, with the reference runs that it needs. What takes one is not judged for
+    /// the reason that there is to go `without_references`.
     ///
     /// # Errors
     /// Those of the testbed.
-    pub fn run(&self) -> Result<Observation, TestbedError> {
+    pub fn judge(&self, without_references: Option<&str>) -> Result<Verdict, JudgeError> {
         let names = Role::ALL.map(|role| self.config.host(role).nic.as_str());
         let [first, second] = &self.nics;
         let nics = [(names[0], first), (names[1], second)];
         let testbeds = Testbeds::new(self.testbed, Path::new(""), nics)
             .map_err(|wrong| TestbedError::Config(wrong.to_string()))?;
-        testbeds.testbed().run(&self.config)
+        let mut testbed = testbeds.testbed();
+        let baselines = InMemory::on(&*testbed);
+        match without_references {
+            Some(reason) => judge_alone(&mut *testbed, &self.config, reason),
+            None => judge(&mut *testbed, &self.config, &baselines),
+        }
     }
 
     /// Compares an observation with the script that the test comes from.
-    pub fn check(&self, observation: &Observation, report: &Report) -> Option<Checked> {
+    pub fn check(&self, observation: &Observation, report: &Report<'_>) -> Option<Checked> {
         self.script.as_ref().map(|script| script.check(&self.config, observation, report))
     }
 

@@ -65,8 +65,8 @@ impl PacketScript {
     }
 
     /// Compares an observation with the script.
-    pub fn check(&self, config: &TestConfig, observation: &Observation, report: &Report) -> Checked {
-        let anomalies = report.analysis.iter().flat_map(|analysis| analysis.anomalies.kept());
+    pub fn check(&self, config: &TestConfig, observation: &Observation, report: &Report<'_>) -> Checked {
+        let anomalies = report.judged.iter().flat_map(|judged| judged.sightings());
         let found: Vec<FoundAnomaly> = anomalies.map(FoundAnomaly::from).collect();
         Checked {
             file: self.script.file.clone(),
@@ -84,7 +84,7 @@ pub struct Checked {
     mismatches: Vec<Mismatch>,
     /// The trace has all packets.
     is_complete: bool,
-    /// The analyzers found nothing.
+    /// There is no anomaly.
     found_nothing: bool,
 }
 
@@ -180,7 +180,7 @@ fn span_of(text: &str, at: At) -> Option<Range<usize>> {
 pub fn write_script(
     test: &Test,
     observation: &Observation,
-    report: &Report,
+    report: &Report<'_>,
     path: &Path,
 ) -> Result<(), KeepError> {
     let script = recorded(test, observation, report, path.parent().unwrap_or(Path::new("")));
@@ -188,7 +188,7 @@ pub fn write_script(
         .map_err(|source| KeepError::Io { path: path.into(), source })
 }
 
-fn recorded(test: &Test, observation: &Observation, report: &Report, folder: &Path) -> Script {
+fn recorded(test: &Test, observation: &Observation, report: &Report<'_>, folder: &Path) -> Script {
     let mut config = test.config.clone();
     for (role, file) in Role::ALL.into_iter().zip(&test.nic_files) {
         if let Some(file) = file {
@@ -199,9 +199,9 @@ fn recorded(test: &Test, observation: &Observation, report: &Report, folder: &Pa
     let file = test.file.display().to_string();
     script.prose =
         vec![format!("{} on {}, seed {}.", file.escape_debug(), test.testbed, config.traffic.seed)];
-    if let Some(analysis) = &report.analysis {
-        let found = analysis.anomalies.kept().iter();
-        let found: BTreeSet<_> = found.map(|anomaly| (anomaly.kind().name(), anomaly.rule.name())).collect();
+    if let Some(judged) = report.judged {
+        let found: BTreeSet<_> =
+            judged.sightings().map(|anomaly| (anomaly.kind().name(), anomaly.rule.name())).collect();
         let some = found
             .iter()
             .map(|(kind, rule)| Anomalies::Some { kind: (*kind).to_owned(), rule: Some((*rule).to_owned()) });

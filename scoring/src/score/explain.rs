@@ -55,6 +55,13 @@ pub(super) fn conclude(analyzers: &Anomalies, oracles: Vec<Anomaly>) -> (Vec<Ano
     (kept.iter().map(|(at, ..)| all[*at].clone()).collect(), explained)
 }
 
+/// The signature of the finding that an anomaly is a sighting of: one fault has the same in every state of the machine that
+/// saw it.
+#[must_use]
+pub fn signature_of(anomaly: &Anomaly) -> String {
+    normalised(anomaly.clone()).signature()
+}
+
 /// Whether causes of causes of one are that one again: two rules may each be what breaking the other makes of a test.
 fn leads_to_itself(causes: &[Option<usize>], symptom: usize) -> bool {
     let chain = std::iter::successors(causes[symptom], |cause| causes[*cause]);

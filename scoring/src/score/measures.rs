@@ -58,10 +58,12 @@ pub(super) fn measure(
             found.extend(sharing.anomalies(trace, usual));
         }
     }
-    found.extend(
-        Discards::of(config, observation)
-            .and_then(|discards| discards.anomaly(observation, analysis, &sides, references)),
-    );
+    if !references.lack(&Discards::references(analysis)) {
+        found.extend(
+            Discards::of(config, observation)
+                .and_then(|discards| discards.anomaly(observation, analysis, &sides, references)),
+        );
+    }
 
     let hosts = [&observation.requester, &observation.responder].into_iter().flatten();
     let discarded: u64 = hosts.flat_map(discards).map(|(_, moved)| moved).sum();

@@ -13,8 +13,9 @@ mod passage;
 mod phases;
 mod sharing;
 mod spacing;
+mod unjudged;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use corpus::TestConfig;
 use dumper::Observation;
@@ -30,7 +31,9 @@ use crate::rules::Rule;
 use crate::sides::Sides;
 use crate::{Analysis, Kind};
 pub use baseline::{Baseline, Mct};
+pub use explain::signature_of;
 pub use objective::Objective;
+pub use unjudged::{Unjudged, unjudged};
 
 /// A run that a test is compared with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
@@ -60,6 +63,17 @@ impl Reference {
     }
 }
 
+impl std::fmt::Display for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::WithoutEvents => "the same test without events",
+            Self::WithoutEts => "the same test without transmission selection",
+            Self::RequesterWithItself => "the same test with the requester's NIC at both hosts",
+            Self::ResponderWithItself => "the same test with the responder's NIC at both hosts",
+        })
+    }
+}
+
 /// The reference runs that [`references_needed`] asked for; none of what the testbed cannot run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct References {
@@ -71,6 +85,9 @@ pub struct References {
     pub requester_with_itself: Option<Baseline>,
     /// [`Reference::ResponderWithItself`].
     pub responder_with_itself: Option<Baseline>,
+    /// Those that were not made, each with the reason: an oracle that needs one does not judge. A testbed that cannot run
+    /// one is no such reason.
+    pub not_made: BTreeMap<Reference, String>,
 }
 
 impl References {
@@ -83,6 +100,21 @@ impl References {
             Reference::ResponderWithItself => &mut self.responder_with_itself,
         };
         *place = baseline;
+    }
+
+    fn get(&self, reference: Reference) -> Option<&Baseline> {
+        match reference {
+            Reference::WithoutEvents => &self.without_events,
+            Reference::WithoutEts => &self.without_ets,
+            Reference::RequesterWithItself => &self.requester_with_itself,
+            Reference::ResponderWithItself => &self.responder_with_itself,
+        }
+        .as_ref()
+    }
+
+    /// Returns true if one of some references was not made.
+    fn lack(&self, references: &[Reference]) -> bool {
+        references.iter().any(|reference| self.not_made.contains_key(reference))
     }
 }
 
@@ -138,6 +170,12 @@ impl Assessment {
                 (&self.anomalies[at], symptoms.map(|(symptom, _)| &self.anomalies[*symptom]))
             },
         )
+    }
+
+    /// Of packets whose test is not known: no oracle judges them, and no objective is reached.
+    pub fn without_test(analysis: &Analysis) -> Self {
+        let (anomalies, explained) = explain::conclude(&analysis.anomalies, Vec::new());
+        Self { objectives: calibration::objectives(&[0.0; Measure::COUNT]), anomalies, explained }
     }
 
     /// Of a test that had to be stopped after so many packets, as its QPs repeat themselves without end.

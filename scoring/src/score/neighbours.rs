@@ -150,6 +150,12 @@ impl Neighbours {
         self.timer_fits && self.innocent.iter().any(|innocent| self.suffers(innocent, Nanos::ZERO))
     }
 
+    /// Returns true if an innocent connection suffers, but perhaps from its own ACK timer, which expires before the traffic
+    /// of all connections lets an acknowledgement arrive.
+    pub(super) fn may_suffer_from_timer(&self) -> bool {
+        !self.timer_fits && self.innocent.iter().any(|innocent| self.suffers(innocent, Nanos::ZERO))
+    }
+
     /// Whether an innocent connection suffers, if its slowest message usually takes so long.
     fn suffers(&self, innocent: &Innocent, usual: Nanos) -> bool {
         let explained = if innocent.loses() { self.wire } else { self.wire + self.hosts };

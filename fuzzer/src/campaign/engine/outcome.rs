@@ -7,7 +7,7 @@ use crate::judge::{Judged, Verdict};
 
 pub(super) fn outcome_of(verdict: Verdict) -> Outcome {
     match verdict {
-        Verdict::Invalid { reason } => Outcome::Invalid { reason },
+        Verdict::Invalid(invalid) => Outcome::Invalid { reason: invalid.to_string() },
         Verdict::Judged(judged) => Outcome::Scored(scores_of(&judged)),
     }
 }
