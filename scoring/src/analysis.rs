@@ -8,8 +8,10 @@ use dumper::trace::Origin;
 use dumper::{Connection, HostCounters, Nanos, Observation};
 use serde::Serialize;
 
+use crate::accepted;
 use crate::anomaly::{Anomalies, Role, Who};
 use crate::cnp::{CnpAnalyzer, Outcome};
+use crate::completions;
 use crate::connections::{self, Certainty, FlowProfile, LARGEST_MTU, Pair};
 use crate::counters::{self, CounterReport};
 use crate::deliveries;
@@ -197,7 +199,6 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     for tracker in &mut trackers {
         tracker.ends(end, report(tracker), &mut findings);
     }
-    cnp.ends(findings.anomalies);
     let complete = messages::complete(observation.completions(), options.config);
     let outcome = |connection: usize| {
         let number = numbers.get(&key_of(&pairs[connection - 1].connection));
@@ -207,6 +208,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
             _ => Outcome::Unknown,
         }
     };
+    cnp.ends(outcome, findings.anomalies);
     let limiters = match known.times.distances {
         true => cnp.limiters(prompt.answers(), outcome, findings.anomalies),
         false => [None, None],
@@ -231,6 +233,12 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     } else {
         [None, None]
     };
+    let number_of = |connection: &Connection| numbers.get(&key_of(connection)).copied();
+    if let Some(config) = options.config {
+        accepted::judge(trace, config, &pairs, |pair| number_of(&pair.connection), &mut anomalies);
+        let number = |tracker: &ConnectionTracker| number_of(&tracker.pair().connection);
+        completions::judge(observation, &trackers, number, &mut anomalies);
+    }
     deliveries::judge(observation, options.config, &mut anomalies);
     messages::judge(observation, options.config, &mut anomalies);
     let mut of_hosts = Anomalies::default();

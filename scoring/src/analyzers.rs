@@ -42,15 +42,19 @@ pub const ALL: &[Analyzer] = &[
             Rule::ReackMissing,
             Rule::RereadMissing,
             Rule::RetransmissionWithoutCause,
+            Rule::RetransmissionOnDuplicateAck,
             Rule::ResumeLate,
             Rule::ResumeEarly,
             Rule::NakIgnored,
             Rule::PsnSkipped,
             Rule::RequestPosition,
+            Rule::RetransmissionDiffers,
             Rule::ReissueAddress,
             Rule::RnrWaitShort,
             Rule::RequestAfterFatalNak,
             Rule::RetryAfterFatalNak,
+            Rule::FatalNakWithoutCause,
+            Rule::WrongLengthAccepted,
             Rule::MsnWrong,
             Rule::ResponseMsn,
             Rule::RnrUndelivered,
@@ -114,8 +118,18 @@ pub const ALL: &[Analyzer] = &[
         summary: "message completion times and goodput of each QP, and requests that never complete",
         needs: "completions; a configuration, to know which are missing",
         explanation: "Mean, median, 99th percentile and longest message completion time, and goodput, by QP. A \
-            connection without a failed request has as many completions as messages, if its ACK timer is on.",
-        rules: &[Rule::CompletionMissing],
+            connection without a failed request has as many completions as messages, if its ACK timer is on. A success \
+            needs an acknowledgement in the trace, and a remote error a NAK.",
+        rules: &[Rule::CompletionMissing, Rule::SuccessUnacknowledged, Rule::FailureWithoutCause],
+    },
+    Analyzer {
+        name: "rewritten",
+        summary: "finds rewritten requests that a responder accepts and must not",
+        needs: "a trace and the configuration of a test that rewrites one field of a connection's packets",
+        explanation: "What follows a rewritten packet is not held to go-back-N. A request that leaves the switch with \
+            another partition key must be dropped, one with another R_Key or length refused: an ACK or response that \
+            covers it before it was sent again as it should be accepts it.",
+        rules: &[Rule::WrongKeyAccepted, Rule::WrongPartitionAccepted],
     },
     Analyzer {
         name: "host-log",

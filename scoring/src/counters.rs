@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, Role, Who};
 use crate::facts::HostFacts;
-use crate::known::counts_discards;
 use crate::rules::Rule;
 
 /// Cause of a counter's increase.
@@ -19,6 +18,7 @@ pub(crate) enum Cause {
     DuplicateRequests,
     SequenceNaksSent,
     SequenceNaksHeard,
+    SequenceNaksWithProgress,
     RnrNaksHeard,
     ImpliedNaks,
     Timeouts,
@@ -37,6 +37,7 @@ impl Cause {
             Self::DuplicateRequests => facts.duplicate_requests,
             Self::SequenceNaksSent => facts.sequence_naks_sent,
             Self::SequenceNaksHeard => facts.sequence_naks_heard,
+            Self::SequenceNaksWithProgress => facts.sequence_naks_with_progress,
             Self::RnrNaksHeard => facts.rnr_naks_heard,
             Self::ImpliedNaks => facts.implied_naks,
             Self::Timeouts => facts.timeouts,
@@ -74,6 +75,7 @@ impl Cause {
             Self::Timeouts => (counted, counted + doubts.timeouts),
             Self::DuplicateRequests => (counted, counted + doubts.duplicate_requests),
             Self::SequenceNaksHeard => (counted - doubts.sequence_naks_heard, counted),
+            Self::SequenceNaksWithProgress => (counted, facts.sequence_naks_heard),
             Self::RnrNaksHeard => (counted - doubts.rnr_naks_heard, counted),
             Self::ImpliedNaks => (counted - doubts.implied_naks, counted + doubts.more_implied_naks),
             Self::Retransmissions => (counted - doubts.retransmissions, counted),
@@ -115,11 +117,14 @@ impl Compare {
 
 /// One known counter.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Meaning {
     name: String,
     cause: Cause,
     compare: Compare,
+    /// A packet that it counts was intact and has reached the transport.
+    #[serde(default)]
+    proves_receipt: bool,
 }
 
 #[derive(Deserialize)]
@@ -133,6 +138,38 @@ static MEANINGS: LazyLock<Vec<Meaning>> = LazyLock::new(|| {
         toml::from_str(include_str!("../data/counters.toml")).expect("the shipped table is parsed by a test");
     table.counter
 });
+
+/// Whether a counter counts packets that a receiver discarded (names as the vendors' tools match them).
+pub(crate) fn counts_discards(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    !name.starts_with("tx_") && (name.contains("discard") || name.contains("out_of_buffer"))
+}
+
+/// Packets that a host discarded for reasons that the trace does not show: those with a wrong ICRC were corrupted on
+/// the way, as far as the injector did it. `None` where no counter says.
+pub(crate) fn discards(counters: &HostCounters, facts: &HostFacts) -> Option<u64> {
+    let corrupted = facts.corrupt_received;
+    let broken =
+        counters.moved("rx_icrc_encapsulated").map_or(0, |counted| counted.saturating_sub(corrupted));
+    let mut moved = counters
+        .names()
+        .filter(|name| counts_discards(name))
+        .filter_map(|name| counters.moved(name))
+        .peekable();
+    if moved.peek().is_none() && broken == 0 {
+        return all_received(counters, facts).then_some(0);
+    }
+    Some(moved.sum::<u64>() + broken)
+}
+
+/// Whether a counter proves that every intact packet reached the transport: it moved exactly as often as packets left
+/// the switch towards the host, and nothing else can have moved it.
+fn all_received(counters: &HostCounters, facts: &HostFacts) -> bool {
+    let equals = |meaning: &Meaning| counters.moved(&meaning.name) == Some(meaning.cause.count(facts));
+    facts.packets_delivered > 0
+        && facts.packets_unclear == 0
+        && MEANINGS.iter().any(|meaning| meaning.proves_receipt && equals(meaning))
+}
 
 /// What became of one host's counters.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]

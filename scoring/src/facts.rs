@@ -19,12 +19,17 @@ pub struct HostFacts {
     pub packets_sent: u64,
     /// Intact RDMA packets that left the switch towards it.
     pub packets_delivered: u64,
+    /// Packets that may have reached it beside these: rewritten ones, and those between addresses of no connection.
+    pub packets_unclear: u64,
     /// Duplicate requests that reached it as a responder.
     pub duplicate_requests: u64,
     /// Sequence NAKs that it sent.
     pub sequence_naks_sent: u64,
     /// Sequence NAKs delivered to it.
     pub sequence_naks_heard: u64,
+    /// Of these, those that acknowledge more than was acknowledged, in order, with no Read or atomic outstanding: every
+    /// requester handles them as they come.
+    pub sequence_naks_with_progress: u64,
     /// RNR NAKs delivered to it.
     pub rnr_naks_heard: u64,
     /// Implied NAKs that it had reason to see.
@@ -72,7 +77,10 @@ pub(crate) fn packets(trace: &Trace, sides: &Sides) -> [HostFacts; 2] {
     let mut facts = [HostFacts::default(); 2];
     let side_of_flow: Vec<Option<Side>> = trace.flows().iter().map(|flow| sides.of(flow.source)).collect();
     for record in trace.records() {
-        let Some(sender) = side_of_flow[record.flow.index()] else { continue };
+        let Some(sender) = side_of_flow[record.flow.index()] else {
+            facts.iter_mut().for_each(|host| host.packets_unclear += 1);
+            continue;
+        };
         let receiver = sender.other().index();
         facts[sender.index()].packets_sent += 1;
         match trace.fate(record) {
@@ -87,7 +95,8 @@ pub(crate) fn packets(trace: &Trace, sides: &Sides) -> [HostFacts; 2] {
                 facts[receiver].corrupt_received +=
                     trace.exit(record).map_or(1, |exit| u64::from(exit.copies));
             }
-            Fate::Lost | Fate::Unknown => {}
+            Fate::Lost => {}
+            Fate::Unknown => facts[receiver].packets_unclear += 1,
         }
     }
     facts
@@ -131,6 +140,8 @@ pub(crate) fn of_transport(
             asks.doubts.sequence_naks_heard += counts.sequence_naks_heard;
             asks.doubts.rnr_naks_heard += counts.rnr_naks_heard;
             asks.doubts.implied_naks += counts.implied_naks;
+        } else {
+            asks.sequence_naks_with_progress += counts.sequence_naks_with_progress;
         }
         let repeated = repeated.get(&tracker.number()).copied().unwrap_or(0);
         asks.retransmissions += repeated;

@@ -6,6 +6,7 @@ use dumper::trace::Origin;
 use dumper::{HostCounters, Nanos, Observation};
 
 use crate::analysis::AckTimer;
+use crate::counters::discards;
 use crate::facts::HostFacts;
 use crate::sides::Side;
 use crate::thresholds::Times;
@@ -112,7 +113,7 @@ impl Known {
     /// `facts` are those of the two hosts: corrupted packets are no secret.
     pub(crate) fn of(config: Option<&TestConfig>, observation: &Observation, facts: &[HostFacts; 2]) -> Self {
         let host = |counters: &Option<HostCounters>, facts: &HostFacts| Host {
-            discards: counters.as_ref().and_then(|counters| discards(counters, facts.corrupt_received)),
+            discards: counters.as_ref().and_then(|counters| discards(counters, facts)),
             ..Host::default()
         };
         let trace = &observation.trace;
@@ -129,28 +130,6 @@ impl Known {
         }
         known
     }
-}
-
-/// Whether a counter counts packets that a receiver threw away (names as the vendors' tools match them).
-pub(crate) fn counts_discards(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    !name.starts_with("tx_") && (name.contains("discard") || name.contains("out_of_buffer"))
-}
-
-/// Packets that a host threw away for reasons that the trace does not show: those with a wrong ICRC were
-/// corrupted on the way, as far as the injector did it. `None` where no counter says.
-fn discards(counters: &HostCounters, corrupted: u64) -> Option<u64> {
-    let broken =
-        counters.moved("rx_icrc_encapsulated").map_or(0, |counted| counted.saturating_sub(corrupted));
-    let mut moved = counters
-        .names()
-        .filter(|name| counts_discards(name))
-        .filter_map(|name| counters.moved(name))
-        .peekable();
-    if moved.peek().is_none() && broken == 0 {
-        return None;
-    }
-    Some(moved.sum::<u64>() + broken)
 }
 
 impl Known {

@@ -4,10 +4,12 @@
 //! run, where it is known). Nothing sees a profile or a testbed, or more of NICs' names than whether two are
 //! the same: an unknown NIC is judged the same way. Start at [`analyze`].
 
+mod accepted;
 mod analysis;
 pub mod analyzers;
 mod anomaly;
 mod cnp;
+mod completions;
 mod connections;
 mod counters;
 mod deliveries;

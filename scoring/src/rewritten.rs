@@ -57,6 +57,19 @@ pub(crate) fn feigns_rnr_for_ever(config: &TestConfig) -> bool {
         && config.events.iter().any(|event| matches!(event.action, Action::SetField(set) if said(set)))
 }
 
+/// The field that a test rewrites on a connection, if it is one field with one value.
+pub(crate) fn only_field(config: &TestConfig, connection: u32) -> Option<SetField> {
+    let mut sets =
+        config.events.iter().filter(|event| event.connections.contains(connection)).filter_map(|event| {
+            match event.action {
+                Action::SetField(set) if set.field != HeaderField::MigReq => Some(set),
+                _ => None,
+            }
+        });
+    let first = sets.next()?;
+    sets.all(|set| set == first).then_some(first)
+}
+
 /// Whether a test rewrites anything that matters to the transport.
 pub(crate) fn rewrites(config: &TestConfig) -> bool {
     fields(config).next().is_some()

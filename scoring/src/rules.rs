@@ -82,6 +82,10 @@ rules! {
     RetransmissionWithoutCause = "retransmission-without-cause", GbnViolation,
         "the requester retransmits only after a NAK, an implied NAK or an expiry of the ACK timer",
         "IBA vol. 1, 9.7.5.2 and 9.7.6.1.3";
+    /// Retransmissions for ACKs that acknowledge nothing new.
+    RetransmissionOnDuplicateAck = "retransmission-on-duplicate-ack", GbnViolation,
+        "a duplicate ACK is no reason to retransmit: only a NAK, an implied NAK or an expiry of the ACK timer is",
+        "IBA vol. 1, 9.7.5.1 and 9.7.6.1.3";
     /// A retransmission that leaves out packets that nobody has acknowledged.
     ResumeLate = "resume-late", GbnViolation,
         "a retransmission starts at the NAKed PSN, or else at the oldest unacknowledged PSN, and leaves no PSN out",
@@ -102,6 +106,10 @@ rules! {
     RequestPosition = "request-position", ProtocolViolation,
         "the packets of a Send or Write are FIRST, MIDDLE..., LAST, or one ONLY",
         "IBA vol. 1, 9.7.3.2.1 and 9.4";
+    /// A repeated request packet of another opcode than the first copy.
+    RetransmissionDiffers = "retransmission-differs", ProtocolViolation,
+        "a repeated request packet has the opcode of the first copy of its PSN",
+        "IBA vol. 1, 9.7.2 and 9.4";
     /// A repeated Read request that does not ask for the rest of the data.
     ReissueAddress = "reissue-address", ProtocolViolation,
         "a retransmitted Read requests the missing bytes: its address is advanced, and its length reduced, by the bytes received",
@@ -122,6 +130,22 @@ rules! {
     RetryAfterFatalNak = "retry-after-fatal-nak", ProtocolViolation,
         "the requester does not retry a request after a NAK that moves the QP to the error state",
         "IBA vol. 1, 9.9.2";
+    /// A NAK that ends the QP for a Write or Read with which nothing is wrong.
+    FatalNakWithoutCause = "fatal-nak-without-cause", ProtocolViolation,
+        "a responder ends the QP with a NAK only for a request that is malformed or not allowed",
+        "IBA vol. 1, 9.7.4.1 and 9.9.3";
+    /// An acknowledgement of a request whose length is not that of its data.
+    WrongLengthAccepted = "wrong-length-accepted", ProtocolViolation,
+        "a Write whose packets carry more or less than the length in its RETH is refused as an invalid request",
+        "IBA vol. 1, 9.7.4.1.6 and 9.9.3";
+    /// An acknowledgement of, or response to, a request with a wrong R_Key.
+    WrongKeyAccepted = "wrong-key-accepted", ProtocolViolation,
+        "a Write or Read with a wrong R_Key is refused with a remote access error",
+        "IBA vol. 1, 9.7.4.1.5 and 9.9.3";
+    /// An acknowledgement of, or response to, a request with a wrong partition key.
+    WrongPartitionAccepted = "wrong-partition-accepted", ProtocolViolation,
+        "a packet whose P_Key is not that of the QP is dropped",
+        "IBA vol. 1, 9.6.1.1.1 and 10.9.3";
     /// A message sequence number that does not count the completed messages.
     MsnWrong = "msn-wrong", ProtocolViolation,
         "the MSN of an ACK counts the messages completed up to its PSN",
@@ -238,6 +262,14 @@ rules! {
     CompletionMissing = "completion-missing", Stall,
         "a posted request completes, with success or with an error",
         "IBA vol. 1, 9.9.2.1 and 10.8.5";
+    /// A message that completes with success before all of it is acknowledged.
+    SuccessUnacknowledged = "success-unacknowledged", DataCorruption,
+        "a message completes with success only after its last packet has been acknowledged",
+        "IBA vol. 1, 9.7.5.1 and 10.8.5";
+    /// A message that completes with an error that no NAK or response explains.
+    FailureWithoutCause = "failure-without-cause", ProtocolViolation,
+        "a message fails with a remote error or RNR retries exceeded only after a NAK that says so",
+        "IBA vol. 1, 9.9.2 and 9.9.2.1";
     /// A completion of nothing that was posted, of what had completed before, or out of its turn.
     CompletionUnfounded = "completion-unfounded", DataCorruption,
         "a posted request completes once, and Receives complete in the order of posting",
@@ -290,6 +322,10 @@ impl Rule {
                 | Self::EcnWithoutCnp
                 | Self::CnpWithheld
                 | Self::DeliveredYetMissing
+                | Self::FatalNakWithoutCause
+                | Self::FailureWithoutCause
+                | Self::SuccessUnacknowledged
+                | Self::RetransmissionOnDuplicateAck
         )
     }
 }

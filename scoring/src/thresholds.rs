@@ -87,6 +87,11 @@ pub const SLOWEST_NACK: Nanos = Nanos::from_millis(100);
 /// progress some microseconds before they arrive; queues at the ports let both vary by a few packets.
 pub const TIMER_SLACK: Nanos = Nanos::from_micros(50);
 
+/// So many retransmissions right behind duplicate ACKs may have another reason: one whose timer expires as the ACK
+/// comes, and one whose reason was lost between the switch and the host, or lies before the trace. No third one has by
+/// chance.
+pub const DUPLICATE_ACK_RETURNS: u64 = 2;
+
 /// After so many times the latest expiry, 4T, without a packet a requester that waits for an acknowledgement has
 /// stalled: NICs that back off from one time-out to the next do so by less in all.
 pub const STALL_EXPIRIES: u64 = 8;

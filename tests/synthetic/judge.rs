@@ -14,6 +14,8 @@ pub(crate) struct Judge {
     pub(crate) config: TestConfig,
     /// Packets that the requester's and the responder's host count as discarded.
     pub(crate) discards: [Option<u64>; 2],
+    /// Counters besides that one, under vendors' names.
+    pub(crate) counted: [&'static [(&'static str, u64)]; 2],
     /// Completions that the hosts report, if any.
     pub(crate) completions: Option<Vec<Completion>>,
     pub(crate) deliveries: Option<Vec<Delivery>>,
@@ -27,7 +29,7 @@ impl Judge {
         for host in [&mut config.requester, &mut config.responder] {
             host.roce.min_time_between_cnps = 50;
         }
-        Self { config, discards: [Some(0); 2], completions: None, deliveries: None }
+        Self { config, discards: [Some(0); 2], counted: [&[]; 2], completions: None, deliveries: None }
     }
 
     /// With the completion of the next message of the first connection.
@@ -41,9 +43,11 @@ impl Judge {
     }
 
     pub(crate) fn observed(&self, tape: &Tape) -> Observation {
-        let [requester, responder] = self
-            .discards
-            .map(|count| count.map(|count| -> HostCounters { counters::of(&[("rx_discards_phy", count)]) }));
+        let [requester, responder] = [0, 1].map(|side| -> Option<HostCounters> {
+            let discards = self.discards[side].map(|count| ("rx_discards_phy", count));
+            let counted: Vec<_> = discards.into_iter().chain(self.counted[side].iter().copied()).collect();
+            (!counted.is_empty()).then(|| counters::of(&counted))
+        });
         let (completions, deliveries) = (self.completions.clone(), self.deliveries.clone());
         Observation { requester, responder, completions, deliveries, ..tape.observation() }
     }
@@ -61,6 +65,11 @@ impl Judge {
                 format!("{} c{connection} @{packet}", anomaly.signature())
             })
             .collect()
+    }
+
+    /// Remarks of a tape, as text.
+    pub(crate) fn remarks_of(&self, text: &str) -> Vec<String> {
+        self.remarks(&Tape::new(text))
     }
 
     /// The tape gives exactly these remarks.

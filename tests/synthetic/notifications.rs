@@ -1,5 +1,6 @@
 //! CNPs and ECN marks.
 
+use dumper::observation::CompletionStatus;
 use scoring::thresholds::{
     CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT, CNP_PATIENCE, CNP_WITHHELD_PERCENT, RECEIVER_JITTER,
 };
@@ -132,6 +133,28 @@ fn cnps_of_two_connections() {
          +300 c2 < READ_RESPONSE_ONLY 1 msn=1 ecn
          +300 c2 > CNP",
     );
+}
+
+/// The requester is the notification point of Read responses: later requests show that it received the marks, and so do
+/// completions of all messages.
+#[test]
+fn marked_read_responses() {
+    let reads = |cnp: &str, then: &str| {
+        format!(
+            "0    > READ 1 bytes=2048
+             3000 < READ_RESPONSE_FIRST 1 msn=1 ecn
+             +300 < READ_RESPONSE_LAST 2 msn=1
+             {cnp}
+             {then}"
+        )
+    };
+    let remark = "cnp-generation/notification-point/ecn-without-cnp/no-cnp c1 @2";
+    let (cnp, another) = ("+2000 > CNP", "+200000 > READ 3 bytes=1024\n+3000 < READ_RESPONSE_ONLY 3 msn=2");
+    Judge::new().gives(&reads("", another), &[remark]).silent(&reads(cnp, another));
+    let mut complete = Judge::new().completing(2_048, CompletionStatus::Success);
+    complete.config.traffic.num_msgs_per_qp = 1;
+    complete.gives(&reads("", ""), &[remark]).silent(&reads(cnp, ""));
+    Judge::new().silent(&reads("", ""));
 }
 
 const WITHHELD: &str = "cnp-generation/notification-point/cnp-withheld";

@@ -80,6 +80,37 @@ fn a_nak_that_needs_no_answer() {
         );
 }
 
+/// A retransmission is the packet that was sent first.
+#[test]
+fn a_repeated_packet_of_another_opcode() {
+    let repeated = |opcode: &str| {
+        format!(
+            "0    > WRITE_FIRST 1
+             +300 > WRITE_MIDDLE 2 drop
+             +300 > WRITE_LAST 3 ackreq
+             5000 < NAK 2
+             9000 > {opcode} 2
+             +300 > WRITE_LAST 3 ackreq
+             15000 < NAK 2 drop"
+        )
+    };
+    let named = |opcode: &str| {
+        let remarks = Judge::new().remarks_of(&repeated(opcode));
+        remarks.iter().any(|remark| {
+            remark.starts_with("protocol-violation/requester/retransmission-differs/")
+                && remark.ends_with(" c1 @5")
+        })
+    };
+    assert!(!named("WRITE_MIDDLE"));
+    for opcode in ["WRITE_LAST", "WRITE_FIRST", "SEND_MIDDLE", "WRITE_ONLY"] {
+        assert!(named(opcode), "{opcode}");
+    }
+    let fetch = |again: &str| format!("0 > FETCH_ADD 1 drop\n80000000 > {again}\n+5000 < ATOMIC_ACK 1 msn=1");
+    Judge::new().silent(&fetch("FETCH_ADD 1"));
+    let remark = "protocol-violation/requester/retransmission-differs/repeating c1 @2";
+    Judge::new().gives(&fetch("COMPARE_SWAP 1"), &[remark]);
+}
+
 /// Requests between the NAK and the retransmission, and a NAK whose retransmission does not restart the
 /// timer.
 #[test]
@@ -127,9 +158,9 @@ fn an_rnr_wait_that_is_cut_short() {
 fn new_requests_after_a_fatal_nak() {
     let goes_on = |after: u64| {
         format!(
-            "0    > WRITE_ONLY 1 ackreq
+            "0    > SEND_ONLY 1 ackreq
              3000 < FATAL 1
-             +{after} > WRITE_ONLY 2 ackreq"
+             +{after} > SEND_ONLY 2 ackreq"
         )
     };
     let remark = "protocol-violation/requester/request-after-fatal-nak/failed c1 @3";

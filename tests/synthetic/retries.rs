@@ -135,7 +135,8 @@ fn giving_up_too_early() {
         Judge { discards, ..failing(7, 7, RetryExceeded) }.silent(&time_outs(6));
     }
     // What failed for another reason says nothing.
-    failing(7, 7, CompletionStatus::RemoteError).silent(&time_outs(1));
+    let without = "protocol-violation/requester/failure-without-cause c1 @0";
+    failing(7, 7, CompletionStatus::RemoteError).gives(&time_outs(1), &[without]);
     failing(7, 7, CompletionStatus::Flushed).silent(&time_outs(1));
     // Progress that may not have arrived any more: retries spent before count.
     failing(3, 7, RetryExceeded)

@@ -138,10 +138,12 @@ fn a_stall() {
     // Nothing says what became of the other nine messages, and of those of the second connection.
     let [first, second] = [1, 2].map(|at| format!("stall/requester/completion-missing c{at} @0"));
     let missing = [&*first, &second];
+    let unacknowledged = "data-corruption/requester/success-unacknowledged c1 @0";
     reported(CompletionStatus::Success)
-        .gives(&silence(limit + 1), &[remark, &first, &second])
-        .gives(&silence(limit), &missing);
-    reported(CompletionStatus::RemoteError).gives(&silence(limit + 1), &[&second]);
+        .gives(&silence(limit + 1), &[remark, unacknowledged, &first, &second])
+        .gives(&silence(limit), &[unacknowledged, &first, &second]);
+    let failed = "protocol-violation/requester/failure-without-cause c1 @0";
+    reported(CompletionStatus::RemoteError).gives(&silence(limit + 1), &[failed, &second]);
     // Nobody reports anything; everything is acknowledged; the timer is off, so that waiting for ever is legal.
     Judge::new().gives(&silence(limit + 1), &[]);
     let answered = silence(limit + 5_001).replace("drop", "\n 5000 < ACK 1 msn=1");
@@ -156,9 +158,9 @@ fn a_stall() {
     refused.gives(&answered, &missing);
     let mut never = reported(CompletionStatus::Success);
     never.config.traffic.min_retransmit_timeout = 0;
-    never.gives(&silence(limit + 1), &[]);
+    never.gives(&silence(limit + 1), &[unacknowledged]);
     // The first connection has completed its message, and waits for the second one at the barrier.
     let mut waits = reported(CompletionStatus::Success);
     waits.config.traffic.barrier_sync = true;
-    waits.gives(&silence(limit), &[&second]);
+    waits.gives(&silence(limit), &[unacknowledged, &second]);
 }

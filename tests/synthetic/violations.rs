@@ -503,9 +503,9 @@ fn a_skipped_psn() {
 fn a_retry_after_a_fatal_nak() {
     let text = |after: u64| {
         format!(
-            "0    > WRITE_ONLY 1 ackreq
+            "0    > SEND_ONLY 1 ackreq
              3000 < FATAL 1
-             {after} > WRITE_ONLY 1 ackreq"
+             {after} > SEND_ONLY 1 ackreq"
         )
     };
     // At once, as on a sequence NAK; and by the timer, long after it must have received the NAK.
@@ -518,9 +518,9 @@ fn a_retry_after_a_fatal_nak() {
         .gives(&text(90_000_000), &["unexplained-discard/requester/delivered-yet-missing/failed c1 @3"]);
     // The NAK and the repetition cross.
     judge().silent(
-        "0    > WRITE_ONLY 1 ackreq delay=80000000
+        "0    > SEND_ONLY 1 ackreq delay=80000000
          80003000 < FATAL 1
-         +5000 > WRITE_ONLY 1 ackreq",
+         +5000 > SEND_ONLY 1 ackreq",
     );
 }
 
@@ -724,6 +724,8 @@ fn every_rule_is_named_in_a_test() {
         include_str!("requests.rs"),
         include_str!("retries.rs"),
         include_str!("causes.rs"),
+        include_str!("refused.rs"),
+        include_str!("unfounded.rs"),
         include_str!("../../scoring/tests/by_hand/score.rs"),
         include_str!("../../scoring/tests/by_hand/shares.rs"),
         include_str!("../../executor/tests/oracles/clock.rs"),

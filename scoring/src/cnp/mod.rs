@@ -307,7 +307,8 @@ impl<'a> CnpAnalyzer<'a> {
     }
 
     /// The trace has ended: a host that received marks, lived on and never sent a CNP is named.
-    pub(crate) fn ends(&mut self, anomalies: &mut Anomalies) {
+    /// A connection whose messages are all complete, as `outcome` says by its number, has received its marks.
+    pub(crate) fn ends(&mut self, outcome: impl Fn(usize) -> Outcome, anomalies: &mut Anomalies) {
         for held in
             self.flows.iter_mut().flat_map(|flow| std::mem::take(&mut flow.unexplained)).collect::<Vec<_>>()
         {
@@ -328,8 +329,11 @@ impl<'a> CnpAnalyzer<'a> {
             let Some(side) = receiver else { continue };
             let host = &mut hosts[side.index()];
             host.marked += self.counts[at].marked;
-            if let (Some(Mark { sequence: mark, .. }), Some(answer), Some((_, connection))) =
-                (self.flows[at].first_mark, self.flows[at].answered_by, self.partner[at])
+            if let (Some(Mark { sequence: mark, .. }), Some((_, connection))) =
+                (self.flows[at].first_mark, self.partner[at])
+                && let Some(answer) = self.flows[at]
+                    .answered_by
+                    .or_else(|| (outcome(connection) == Outcome::Complete).then_some(mark))
             {
                 host.alive.get_or_insert(Alive { mark, answer, connection, address: flow.destination });
             }

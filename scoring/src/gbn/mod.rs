@@ -7,6 +7,7 @@
 
 mod answers;
 mod expiries;
+mod fatal;
 mod requester;
 mod responder;
 mod shared_path;

@@ -69,6 +69,11 @@ impl Start {
         self.floor.is_some_and(|floor| psn.is_before(floor))
     }
 
+    /// Whether nothing came before the start that is not known, and the start is the connection's.
+    pub(super) const fn is_sure(&self) -> bool {
+        self.sure && self.floor.is_none()
+    }
+
     /// Whether a rule can be judged now.
     pub(super) const fn judges(&self, rule: Rule) -> bool {
         // The two NAKs, or the NAK and the retransmission, were both seen.

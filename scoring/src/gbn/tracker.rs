@@ -8,6 +8,7 @@ use dumper::wire::{AethRepr, Class, NakCode, Opcode, Syndrome};
 use dumper::{Nanos, Psn};
 
 use super::answers::Answers;
+use super::fatal;
 use super::requester::Requester;
 use super::responder::Responder;
 use super::shared_path::SharedPath;
@@ -83,6 +84,9 @@ pub struct TrackerCounts {
     pub sequence_naks_sent: u64,
     /// Sequence NAKs delivered to the requester.
     pub sequence_naks_heard: u64,
+    /// Of these, those that acknowledge more than was acknowledged, with nothing repeated and no Read or atomic
+    /// outstanding.
+    pub sequence_naks_with_progress: u64,
     /// RNR NAKs delivered to the requester.
     pub rnr_naks_heard: u64,
     /// Implied NAKs: Reads that were re-issued because a response, or an ACK, beyond the awaited response was
@@ -121,6 +125,12 @@ impl Ledger<'_> {
     /// Relative PSN, as users write it.
     pub(super) fn relative(&self, psn: Psn) -> u32 {
         psn.relative_to(self.pair.initial_psn)
+    }
+
+    /// Path MTU in bytes, where the test and its packets agree on it.
+    #[inline]
+    pub(super) fn sure_mtu(&self) -> Option<u32> {
+        self.known.mtu.filter(|mtu| *mtu == self.mtu)
     }
 
     pub(super) fn connection(&self) -> usize {
@@ -271,6 +281,23 @@ impl ConnectionTracker {
         self.ends.as_ref().is_some_and(|ends| ends.requester.may_have_given_up())
     }
 
+    /// Packets of requests that are acknowledged, by everything that was delivered; `None` where the connection was not
+    /// seen from its first request on.
+    pub fn acknowledged(&self) -> Option<u32> {
+        let ends = self.ends.as_ref().filter(|_| self.start.is_sure())?;
+        Some(ends.requester.una().relative_to(self.pair.initial_psn) - 1)
+    }
+
+    /// Whether a NAK that ends the QP was delivered.
+    pub fn was_refused_for_good(&self) -> bool {
+        self.ends.as_ref().is_some_and(|ends| ends.requester.was_refused_for_good())
+    }
+
+    /// Path MTU in bytes.
+    pub const fn mtu(&self) -> u32 {
+        self.mtu
+    }
+
     /// The connection.
     pub const fn pair(&self) -> &Pair {
         &self.pair
@@ -344,6 +371,9 @@ impl ConnectionTracker {
             }
             Class::Acknowledge => {
                 if let Some(answer) = Answer::of(packet.aeth()) {
+                    if answer == Answer::Fatal {
+                        fatal::judge(&ends.requester, &ends.responder, &packet, &mut ledger);
+                    }
                     let passed = ends.answers.unanswered_up_to(packet.psn);
                     let (cause, rewound) = ends.responder.acknowledges(&packet, answer, passed, &mut ledger);
                     if let Some(cause) = cause {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use dumper::wire::Opcode;
 use dumper::{Nanos, Psn};
 
 use crate::thresholds::TIMER_SLACK;
@@ -23,6 +24,7 @@ pub(super) struct Sent {
     pub(super) count: u32,
     /// Earliest time at which its NIC can have scheduled its first transmission; it may wait in the transmit pipeline after.
     pub(super) scheduled: Nanos,
+    pub(super) opcode: Opcode,
     pub(super) first_sent: Nanos,
     pub(super) last_sent: Nanos,
     /// True if responses of its own answer it (Read, atomic), not only an ACK.
@@ -84,6 +86,8 @@ pub(super) struct Window {
     outstanding_since: Nanos,
     /// Reads and atomics among `sent`.
     answered: usize,
+    /// A Read or atomic was sent.
+    ever_answered: bool,
 }
 
 impl Window {
@@ -98,6 +102,7 @@ impl Window {
             restarted: now,
             outstanding_since: now,
             answered: 0,
+            ever_answered: false,
         }
     }
 
@@ -124,6 +129,7 @@ impl Window {
     #[inline]
     pub(super) fn send_new(&mut self, sent: Sent) {
         self.answered += usize::from(sent.answered);
+        self.ever_answered |= sent.answered;
         self.next = sent.end();
         // A packet sent before the last acknowledgement arrives leaves the requester no break.
         if self.sent.is_empty() && sent.first_sent - self.last_progress > TIMER_SLACK {
@@ -152,6 +158,17 @@ impl Window {
         let origin = oldest.first;
         let at = self.sent.partition_point(|sent| sent.end().since(origin) <= psn.since(origin));
         self.sent.get(at).filter(|sent| sent.covers(psn)).map(|_| at)
+    }
+
+    /// Whether a Read or atomic was ever sent.
+    pub(super) const fn has_sent_reads(&self) -> bool {
+        self.ever_answered
+    }
+
+    /// Whether a Read or atomic is outstanding.
+    #[inline]
+    pub(super) const fn awaits_responses(&self) -> bool {
+        self.answered > 0
     }
 
     /// First Read or atomic with a PSN at or after `una` and before `end`: the PSN that is still missing.

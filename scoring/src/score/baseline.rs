@@ -5,7 +5,7 @@ use dumper::{Completion, HostCounters, Nanos, Observation};
 use serde::{Deserialize, Serialize};
 
 use crate::Analysis;
-use crate::known::counts_discards;
+use crate::counters::counts_discards;
 use crate::messages::MessageTime;
 use crate::score::passage::burst;
 use crate::score::spacing::Gaps;

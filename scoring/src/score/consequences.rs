@@ -6,10 +6,12 @@ use crate::rules::Rule;
 use crate::rules::Rule::{
     AckBeyondData, AckMissing, AckPassesRead, AckRegresses, CnpTooEarly, CnpWithheld, CnpWithoutEcn,
     CompletionMissing, DeliveredNotOnce, DeliveredWrong, DeliveredYetMissing, DiscardsUnexplained,
-    InnocentSuffers, MsnWrong, NakAgain, NakIgnored, NakMissing, NakWithoutCause, NakWrongPsn, PairDiscards,
-    PsnSkipped, ReissueAddress, RequestNeverAnswered, ResponseGap, ResponseLength, ResponsePosition,
-    ResponseUnrequested, ResumeEarly, ResumeLate, RetransmissionWithoutCause, RetriesBeyondBudget,
-    RetryAfterFatalNak, RnrRetriesBeyondBudget, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack,
+    FailureWithoutCause, InnocentSuffers, MsnWrong, NakAgain, NakIgnored, NakMissing, NakWithoutCause,
+    NakWrongPsn, PairDiscards, PsnSkipped, ReissueAddress, RequestNeverAnswered, ResponseGap, ResponseLength,
+    ResponsePosition, ResponseUnrequested, ResumeEarly, ResumeLate, RetransmissionOnDuplicateAck,
+    RetransmissionWithoutCause, RetriesBeyondBudget, RetryAfterFatalNak, RnrRetriesBelowBudget,
+    RnrRetriesBeyondBudget, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack, SuccessUnacknowledged,
+    WrongKeyAccepted, WrongLengthAccepted, WrongPartitionAccepted,
 };
 
 /// Further symptoms of a broken rule in a test.
@@ -74,7 +76,7 @@ pub const CONSEQUENCES: &[Consequence] = &[
             NakWrongPsn, NakAgain, NakMissing, AckBeyondData, AckMissing, MsnWrong, RnrUndelivered, ResponseGap,
             ResponseUnrequested, ResponsePosition, ResumeEarly, ResumeLate, RetransmissionWithoutCause, RtoBelowMinimum,
         ],
-        &[Cause::SequenceNaksHeard, Cause::DuplicateRequests],
+        &[Cause::SequenceNaksHeard, Cause::SequenceNaksWithProgress, Cause::DuplicateRequests],
         "the trace no longer shows the responder's expected PSN, nor the cause of each retransmission",
     ),
     row(
@@ -101,22 +103,52 @@ pub const CONSEQUENCES: &[Consequence] = &[
         &[Cause::DuplicateRequests],
         "earlier acknowledgements follow the ACK that overtook them, with lower PSNs",
     ),
+    late(
+        RetransmissionOnDuplicateAck,
+        &[RtoBelowMinimum, RetransmissionWithoutCause, ResumeEarly, RetriesBeyondBudget],
+        &[Cause::Timeouts],
+        "each retransmission by itself looks like an early expiry of the ACK timer",
+    ),
+    row(
+        WrongLengthAccepted,
+        &[DeliveredNotOnce, DeliveredWrong, MsnWrong],
+        &[],
+        "the responder writes the wrong number of bytes to memory",
+    ),
+    row(
+        WrongKeyAccepted,
+        &[DeliveredNotOnce, DeliveredWrong],
+        &[],
+        "the responder writes to other memory than the Write names",
+    ),
+    row(
+        WrongPartitionAccepted,
+        &[DeliveredNotOnce, DeliveredWrong],
+        &[],
+        "the responder writes the packet and its retransmission",
+    ),
+    row(
+        FailureWithoutCause,
+        &[RnrRetriesBelowBudget],
+        &[],
+        "a requester without any RNR NAK has made no RNR retries",
+    ),
     row(DeliveredNotOnce, &[MsnWrong], &[], "the responder counts a message again that it executes again"),
     row(
         ResponseGap,
-        &[AckPassesRead, ResponsePosition, ResponseUnrequested],
+        &[AckPassesRead, ResponsePosition, ResponseUnrequested, FailureWithoutCause],
         &[],
         "the responses after the gap do not match the outstanding Reads",
     ),
     row(
         ResponsePosition,
-        &[ResponseUnrequested, ResponseGap, ResponseLength, MsnWrong, RequestNeverAnswered],
+        &[ResponseUnrequested, ResponseGap, ResponseLength, MsnWrong, RequestNeverAnswered, FailureWithoutCause],
         &[],
         "a response without its LAST packet runs into the next response",
     ),
     row(
         ResponseLength,
-        &[DeliveredNotOnce, DeliveredWrong],
+        &[DeliveredNotOnce, DeliveredWrong, FailureWithoutCause],
         &[],
         "the requester writes the wrong number of bytes to memory",
     ),
@@ -124,7 +156,7 @@ pub const CONSEQUENCES: &[Consequence] = &[
         ResponseUnrequested,
         &[
             DeliveredNotOnce, DeliveredWrong, ResponsePosition, ResponseGap, MsnWrong, RnrUndelivered, AckMissing,
-            ResumeEarly,
+            ResumeEarly, FailureWithoutCause, SuccessUnacknowledged,
         ],
         &[Cause::DuplicateRequests],
         "the requester takes an unrequested response as the response to its next Read",

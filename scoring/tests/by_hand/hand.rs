@@ -119,8 +119,34 @@ impl Hand {
 
     /// The trace, and nothing else.
     pub(crate) fn observation(self) -> Observation {
-        Observation::of_trace(self.trace, Vec::new())
+        let whole = &self.trace;
+        let mut trace = Trace::new(Origin::Mirror);
+        for flow in whole.flows() {
+            trace.add_flow(*flow);
+        }
+        for (at, record) in whole.records().iter().enumerate() {
+            let mut sent = *record;
+            if matches!(record.opcode(), Opcode::WriteFirst | Opcode::WriteOnly) {
+                sent.dma_length = length(record, &whole.records()[at..]);
+            }
+            let extra = whole.extra(record).copied().unwrap_or_default();
+            trace.push_with(sent, extra);
+        }
+        Observation::of_trace(trace, Vec::new())
     }
+}
+
+/// RETH length of a Write from its first packet on: it ends with the next LAST, or is longer than the trace.
+fn length(first: &Record, from: &[Record]) -> u32 {
+    let payload = u32::from(first.payload_len);
+    if first.opcode() == Opcode::WriteOnly {
+        return payload;
+    }
+    let ends = |record: &&Record| record.flow == first.flow && record.opcode() == Opcode::WriteLast;
+    let last = from.iter().filter(ends).find(|record| record.psn.is_after(first.psn));
+    last.map_or(64 * payload, |last| {
+        last.psn.since(first.psn).unsigned_abs() * payload + u32::from(last.payload_len)
+    })
 }
 
 /// Makes a record that of a Read request for `packets` packets of 1024 bytes.

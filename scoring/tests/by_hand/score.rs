@@ -166,7 +166,7 @@ fn innocent_connections_are_delayed() {
 
 #[test]
 fn innocent_connections_fail() {
-    let fails = Neighbours { status: CompletionStatus::Error, ..QUIET };
+    let fails = Neighbours { status: CompletionStatus::Flushed, ..QUIET };
     fails.gives(&[LOST]);
     // It fails without the events, too.
     let mut usual = fails.usually();

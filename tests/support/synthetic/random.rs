@@ -129,6 +129,7 @@ fn connection(number: u32, mtu: u32, dice: &mut Dice) -> Connection {
         1 => PSN_SPACE / 2 - dice.within(0..=30),
         _ => dice.within(0..=PSN_SPACE - 1),
     };
+    let sends: Vec<usize> = (0..count).filter(|message| messages[*message].verb == Verb::Send).collect();
     let not_ready = if dice.chance(12) {
         (0..dice.within(1..=2))
             .map(|_| (dice.within(0..=count as u64 - 1) as usize, dice.pick(&[1, 2, 3])))
@@ -149,7 +150,8 @@ fn connection(number: u32, mtu: u32, dice: &mut Dice) -> Connection {
         tx_depth: dice.within(1..=8) as usize,
         ack_every: dice.pick(&[None, None, Some(1), Some(2), Some(4)]),
         not_ready,
-        refused: dice.chance(4).then(|| dice.within(0..=count as u64 - 1) as usize),
+        // A Receive may be too short for a Send; Writes and Reads have the memory that they need.
+        refused: (dice.chance(8) && !sends.is_empty()).then(|| dice.pick(&sends)),
         starts_at: dice.within(0..=50_000),
         habits: habits(dice),
     }

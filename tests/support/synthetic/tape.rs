@@ -8,11 +8,12 @@
 //! ```
 //!
 //! Times are nanoseconds, absolute, or since the line before with a `+`. PSNs are relative, from 1. `>` is from
-//! requester to responder. `ACK`, `NAK`, `RNR`, `FATAL`, `READ` and `CNP` are short names; every other operation
-//! has the name that traces print. Events: `drop`, `corrupt`, `ecn`, `delay=NS`, `copies=N`. A Read response has the payload
-//! that its Read asks for, or `bytes=N`. A Read
-//! reads from an address that goes with its PSN, as its rest does; `va=N` gives it that of another PSN. An RNR NAK asks
-//! for 480 µs, or names the timer code `timer=N`. A CNP can be made a wrong one with `psn=N` and `no-becn`.
+//! requester to responder. `ACK`, `NAK`, `RNR`, `FATAL`, `READ` and `CNP` are short names; every other operation has
+//! the name that traces print. Events: `drop`, `corrupt`, `ecn`, `delay=NS`, `copies=N`, `rewritten`. A Read response
+//! has the payload that its Read asks for, a packet of a Send or Write that of the MTU, or `bytes=N`. The RETH of a
+//! Write has the length of its packets, up to the next LAST, or `reth=N`. A Read reads from an address that goes with
+//! its PSN, as its rest does; `va=N` gives it that of another PSN. An RNR NAK asks for 480 µs, or names the timer code
+//! `timer=N`. A CNP can be made a wrong one with `psn=N` and `no-becn`.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -34,6 +35,9 @@ const READ_FROM: u64 = 0x10_0000;
 
 /// Path MTU that the addresses of Reads are made for.
 const MTU: u64 = 1024;
+
+/// RETH length of a Write whose last packet has not come yet.
+const OPEN: u32 = 64 * MTU as u32;
 
 /// A tape of packets.
 #[derive(Clone, Debug)]
@@ -112,8 +116,13 @@ impl Tape {
         if opcode == Opcode::ReadRequest {
             record.virtual_address = READ_FROM + u64::from(psn.relative_to(initial)) * MTU;
         }
-        if let Class::ReadResponse(_) = opcode.class() {
-            record.payload_len = self.asked_for(connection, psn) as u16;
+        match opcode.class() {
+            Class::ReadResponse(_) => record.payload_len = self.asked_for(connection, psn) as u16,
+            Class::Request(..) => record.payload_len = MTU as u16,
+            _ => {}
+        }
+        if opcode == Opcode::WriteFirst {
+            record.dma_length = OPEN;
         }
         let mut aeth = AethRepr { syndrome, msn: 0 };
         let mut extra = Extra::default();
@@ -128,11 +137,17 @@ impl Tape {
                 "va" => record.virtual_address = READ_FROM + value * MTU,
                 "bytes" if opcode == Opcode::ReadRequest => record.dma_length = value as u32,
                 "bytes" => record.payload_len = value as u16,
+                "reth" => record.dma_length = value as u32,
+                "key" => record.remote_key = value as u32,
                 "msn" => aeth.msn = value as u32,
                 "timer" => aeth.syndrome = Syndrome::RnrNak(value as u8),
                 "drop" => record.set_event(Event::Drop),
                 "corrupt" => record.set_event(Event::Corrupt),
                 "ecn" => record.set_event(Event::Ecn),
+                "rewritten" => {
+                    record.set_event(Event::SetField);
+                    extra.exit = Some(Exit { rewritten: true, ..exit });
+                }
                 "delay" => {
                     record.set_event(Event::Delay);
                     extra.exit = Some(Exit { time: time + Nanos(value), ..exit });
@@ -147,8 +162,40 @@ impl Tape {
         if opcode.extensions_len() > 0 && !opcode.class().is_request() {
             record.aeth = aeth.into();
         }
+        match opcode {
+            Opcode::WriteOnly if record.dma_length == 0 => record.dma_length = record.payload_len.into(),
+            Opcode::WriteLast => self.end_write(&record),
+            _ => {}
+        }
         self.packets.push((record, extra));
         Some(now)
+    }
+
+    /// Gives the Writes that end with `last` their length.
+    fn end_write(&mut self, last: &Record) {
+        let first = |record: &Record| {
+            record.flow == last.flow
+                && record.opcode() == Opcode::WriteFirst
+                && record.psn.is_before(last.psn)
+        };
+        let Some(psn) = self
+            .packets
+            .iter()
+            .map(|(record, _)| *record)
+            .filter(first)
+            .map(|record| record.psn)
+            .max_by_key(|psn| psn.since(last.psn))
+        else {
+            return;
+        };
+        let before = u64::from(last.psn.since(psn).unsigned_abs()) * MTU;
+        let length = before as u32 + u32::from(last.payload_len);
+        let open = |record: &&mut Record| record.psn == psn && first(record) && record.dma_length == OPEN;
+        self.packets
+            .iter_mut()
+            .map(|(record, _)| record)
+            .filter(open)
+            .for_each(|record| record.dma_length = length);
     }
 
     /// Payload of the response at a PSN: a whole packet where no Read asks for it.

@@ -411,8 +411,13 @@ impl Runner<'_> {
         record.payload_len = packet.payload as u16;
         record.frame_len = packet.wire_bytes() as u32;
         record.traffic_class = Ecn::Ect0 as u8;
+        if let Op::Data { message, ack_req, .. } = packet.op {
+            record.flags |= u8::from(ack_req) * flags::ACK_REQ;
+            if matches!(packet.opcode, Opcode::WriteFirst | Opcode::WriteOnly) {
+                record.dma_length = connection.messages[message].bytes;
+            }
+        }
         match packet.op {
-            Op::Data { ack_req: true, .. } => record.flags |= flags::ACK_REQ,
             Op::ReadRequest { bytes, .. } => {
                 record.flags |= flags::ACK_REQ;
                 record.dma_length = bytes;

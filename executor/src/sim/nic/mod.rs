@@ -196,6 +196,7 @@ impl Nic {
         if qp as usize >= self.qps.len() || packet.undeliverable {
             return;
         }
+        self.stats.count(Stat::PacketsTaken);
         if self.paths.pass(packet, qp) {
             let resolved = now + Nanos(random::draw(self.profile.apm.resolve_ns, &mut self.rng));
             self.agenda.note(resolved, Job::PathResolved);

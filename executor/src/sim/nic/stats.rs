@@ -22,6 +22,8 @@ stats! {
     PacketsSent,
     /// Packets that reached the port.
     PacketsReceived,
+    /// Intact packets that reached a QP.
+    PacketsTaken,
     /// Duplicate request packets that a responder received.
     DuplicateRequests,
     /// Sequence NAKs sent.

@@ -21,7 +21,7 @@ pub(super) struct Cause {
     /// The first delivery since the requester last returned to this PSN, whatever made it; before any return, the first.
     pub(super) latest_round: Delivery,
     /// Time of the last delivery.
-    last: Nanos,
+    pub(super) last: Nanos,
     /// The requester has returned to this PSN since the last delivery.
     returned: bool,
     /// Deliveries that were not acted on. Each of several may be: they may arrive after the requester has

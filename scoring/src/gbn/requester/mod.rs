@@ -2,6 +2,7 @@
 
 mod budget;
 mod cause;
+mod duplicates;
 mod ending;
 mod refusal;
 mod returns;
@@ -10,10 +11,12 @@ mod timer;
 
 use std::collections::VecDeque;
 
+use dumper::wire::Opcode;
 use dumper::{Nanos, Psn};
 
 use self::budget::Budget;
 use self::cause::{Cause, Unheeded};
+use self::duplicates::DuplicateAcks;
 use self::shape::Place;
 use super::tables::requester::{Event, State};
 use super::tracker::{Answer, Ledger, Lost, Packet};
@@ -68,6 +71,7 @@ pub(super) struct Requester {
     /// The latest end of a wait that an RNR NAK asked for.
     rnr_until: Nanos,
     budget: Budget,
+    duplicates: DuplicateAcks,
     /// Where the next new request stands.
     place: Place,
     unheeded: Option<Unheeded>,
@@ -105,6 +109,7 @@ impl Requester {
             rnr_binds: true,
             rnr_until: Nanos::ZERO,
             budget: Budget::of(known, now),
+            duplicates: DuplicateAcks::default(),
             place: if fresh { Place::Between } else { Place::Unknown },
             unheeded: None,
             told: psn,
@@ -124,6 +129,21 @@ impl Requester {
     /// time, so that the last expiry, after which nothing is sent, may have come.
     pub(super) fn may_have_given_up(&self) -> bool {
         self.budget.exhausted() || self.hidden_expiries || self.window.una() != self.window.next()
+    }
+
+    /// Whether a NAK that ends the QP was delivered.
+    pub(super) const fn was_refused_for_good(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    /// Opcode of the unacknowledged request that a PSN belongs to.
+    pub(super) fn unacknowledged(&self, psn: Psn) -> Option<Opcode> {
+        self.window.covering(psn).map(|sent| sent.opcode)
+    }
+
+    /// Whether a request with this PSN was ever sent.
+    pub(super) fn has_sent(&self, psn: Psn) -> bool {
+        psn.is_before(self.window.next())
     }
 
     /// The next new PSN, if everything before it is acknowledged, nothing beyond it is, and nothing that was heard
@@ -223,6 +243,7 @@ impl Requester {
             first: packet.psn,
             count: packet.count,
             scheduled: ledger.shared_path.scheduled().min(packet.time),
+            opcode: packet.opcode,
             first_sent: packet.time,
             last_sent: packet.time,
             answered: !packet.opcode.class().is_data(),
@@ -261,9 +282,10 @@ impl Requester {
                 format!("retransmits PSN {to} and skips unacknowledged PSN {from} and following")
             });
         } else {
+            self.judge_duplicate_acks(packet, ledger);
             self.goes_back(packet, lost, ledger);
         }
-        self.judge_rest(packet, ledger);
+        self.judge_repetition(packet, ledger);
         self.window.resend(psn, packet.time);
     }
 
@@ -285,6 +307,14 @@ impl Requester {
         if acknowledged.is_before(before) {
             // Of several acknowledgements the requester may have got only the ones that went slower.
             self.window.may_have_been(acknowledged, packet.time);
+        }
+        if answer == Answer::SequenceNak && self.is_plain_progress(packet.psn) {
+            ledger.counts.sequence_naks_with_progress += 1;
+        }
+        if answer != Answer::Ack {
+            self.duplicates.naked(packet);
+        } else if self.is_duplicate_ack(acknowledged) {
+            self.duplicates.heard(packet);
         }
         self.acknowledge(acknowledged, packet, ledger);
         if acknowledged == self.window.una() {
@@ -333,6 +363,13 @@ impl Requester {
             }
         }
         self.window.una() != before
+    }
+
+    /// Whether a NAK of `psn` acknowledges more Sends and Writes, none of which was sent twice.
+    fn is_plain_progress(&self, psn: Psn) -> bool {
+        let una = self.window.una();
+        let once = self.window.covering(una).is_some_and(|sent| sent.first_sent == sent.last_sent);
+        psn.is_after(una) && once && self.cursor == self.window.next() && !self.window.awaits_responses()
     }
 
     /// A sequence NAK is delivered: going back to its PSN is owed, unless that was repeated before, or was refused with

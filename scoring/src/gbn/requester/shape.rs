@@ -1,10 +1,11 @@
-//! The shape of requests: where a packet stands in its message, and what a repeated Read asks for.
+//! The shape of requests: where a packet stands in its message, and that a repeated packet is the one sent first.
 
 use dumper::wire::{Class, Position, Verb};
 
 use super::Requester;
 use crate::anomaly::{Evidence, Role};
 use crate::gbn::tracker::{Ledger, Packet};
+use crate::gbn::window::Sent;
 use crate::rules::Rule;
 
 /// Place of the requests.
@@ -58,13 +59,21 @@ impl Requester {
         fits
     }
 
+    /// A repeated request is the one that was sent first: of the same opcode, and a Read asks for the rest.
+    pub(super) fn judge_repetition(&self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        let Some(sent) = self.window.covering(packet.psn) else { return };
+        if packet.opcode != sent.opcode {
+            let (relative, opcode, first) = (ledger.relative(packet.psn), packet.opcode, sent.opcode);
+            let what = format!("repeats PSN {relative} as {opcode}; the first packet was {first}");
+            let evidence = Evidence::packets([packet.sequence]);
+            ledger.broken(Role::Requester, Rule::RetransmissionDiffers, self.state.name(), what, evidence);
+        } else if packet.opcode.class() == Class::ReadRequest {
+            self.judge_rest(packet, sent, ledger);
+        }
+    }
+
     /// A Read that is issued again asks for the rest of what it asked for at first.
-    pub(super) fn judge_rest(&self, packet: &Packet, ledger: &mut Ledger<'_>) {
-        let Some(sent) =
-            self.window.covering(packet.psn).filter(|_| packet.opcode.class() == Class::ReadRequest)
-        else {
-            return;
-        };
+    fn judge_rest(&self, packet: &Packet, sent: &Sent, ledger: &mut Ledger<'_>) {
         let received = u64::from(packet.psn.since(sent.first).unsigned_abs()) * u64::from(ledger.mtu);
         let address = sent.read.address.wrapping_add(received);
         let length = u64::from(sent.read.length).saturating_sub(received);

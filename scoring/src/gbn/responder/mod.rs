@@ -1,5 +1,6 @@
 //! The responder's machine: its acknowledgements, judged against the delivered packets.
 
+mod lengths;
 mod messages;
 mod owed;
 
@@ -8,6 +9,7 @@ use std::collections::VecDeque;
 use dumper::Psn;
 use dumper::wire::{Class, Position};
 
+use self::lengths::Lengths;
 use self::messages::Messages;
 use self::owed::{OwedAck, out_of_patience};
 use super::requester::NakCause;
@@ -105,6 +107,7 @@ pub(super) struct Responder {
     /// packet shows that it has that packet after all.
     disowned: Option<Psn>,
     messages: Messages,
+    lengths: Lengths,
 }
 
 impl Responder {
@@ -130,7 +133,18 @@ impl Responder {
             highest: psn,
             disowned: None,
             messages: Messages::starting_at(fresh),
+            lengths: Lengths::default(),
         }
+    }
+
+    /// Whether it has sent a NAK that ends the QP.
+    pub(super) fn has_failed(&self) -> bool {
+        self.state == State::Failed
+    }
+
+    /// The state in signatures.
+    pub(super) const fn state_name(&self) -> &'static str {
+        self.state.name()
     }
 
     /// A request is delivered. Returns whether it is new to the responder, or `None` where it is out of order. `read`
@@ -152,6 +166,7 @@ impl Responder {
         }
         if ahead == 0 {
             self.expected = packet.end();
+            self.lengths.take(packet, ledger.sure_mtu());
             if let Some((_, to)) = &mut self.uncertain {
                 // It takes this only if it has taken the packets before it.
                 *to = packet.end();
@@ -275,6 +290,7 @@ impl Responder {
         let cause = match answer {
             Answer::Ack => {
                 self.passed_over = false;
+                self.judge_accepted_length(packet, ledger);
                 self.ack(packet, passed, ledger);
                 None
             }
@@ -360,6 +376,7 @@ impl Responder {
         self.expected = end;
         self.gap = None;
         self.disowned = None;
+        self.lengths.forget();
         self.messages.learn_anew(end);
         if matches!(self.state, State::GapOpen | State::GapNaked) {
             // No event of the table: the assumed state was wrong.
@@ -483,6 +500,7 @@ impl Responder {
     /// The responder expects `psn`, as its answer shows: packets delivered from there on did not count,
     /// unless they were delivered again since and taken, before the answer.
     fn rewind(&mut self, psn: Psn) {
+        self.lengths.forget();
         let repeated = self.repeated.is_some_and(|(from, to)| !from.is_after(psn) && to.is_after(psn));
         self.asked = self.asked.filter(|asked| asked.psn.is_before(psn));
         self.asked_read = self.asked_read.filter(|asked| asked.psn.is_before(psn));
