@@ -24,6 +24,7 @@ use crate::messages::{self, MessageTime, QpMessages, Report};
 use crate::pass::{Routes, pass};
 use crate::prompt::{PromptAnswer, PromptAnswers};
 use crate::retransmission::{Retransmission, Trigger};
+use crate::retries;
 use crate::rewritten;
 use crate::sides::{Side, Sides};
 
@@ -218,6 +219,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         answers.chain(cnp.shortest_answer(side)).min()
     });
     for entry in findings.retransmissions.iter_mut() {
+        entry.leave_out_hold(trace);
         let nack = entry.nack.and_then(|nack| trace.find(nack));
         if let Some(side) = nack.and_then(|nack| sides.of(trace.flow(nack).source)) {
             entry.correct(half_rtt[side.index()], half_rtt[side.other().index()]);
@@ -226,6 +228,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     let stuck =
         Stuck::of(&retransmissions, &trackers, |tracker| matches!(report(tracker), Report::Failed(_)));
     stuck.complete(&mut anomalies, &known);
+    retries::complete(&retransmissions, trace, &mut anomalies);
 
     let counters = if has_counters {
         let facts = facts::of_transport(packets, trace, &sides, &trackers, cnp.counts(), &retransmissions);

@@ -22,6 +22,7 @@ mod messages;
 mod pass;
 mod prompt;
 mod retransmission;
+mod retries;
 mod rewritten;
 mod rules;
 pub mod score;

@@ -1,6 +1,8 @@
 //! Retransmissions in the phases of Lumina §4 and Figure 5.
 
-use dumper::Nanos;
+use dumper::trace::Fate;
+use dumper::wire::Class;
+use dumper::{Nanos, Trace};
 use serde::Serialize;
 
 /// Trigger of a retransmission by the requester (for a Read: by the responder of the data).
@@ -65,6 +67,21 @@ impl Retransmission {
     /// Generation and reaction together.
     pub fn total(&self) -> Option<Nanos> {
         Some(self.generation_ns? + self.reaction_ns?)
+    }
+
+    /// Leaves out of the reaction the time for which the injector held the NACK: a repeated Read request has not arrived while
+    /// the switch has it.
+    pub(crate) fn leave_out_hold(&mut self, trace: &Trace) {
+        let find = |packet: Option<u32>| packet.and_then(|packet| trace.find(packet));
+        let (Some(nack), Some(response)) = (find(self.nack), find(self.retransmission)) else { return };
+        if nack.class() != Class::ReadRequest {
+            return;
+        }
+        self.reaction_ns = match trace.fate(nack) {
+            Fate::Delivered { left, .. } if left <= response.time => Some(response.time - left),
+            // It answers an earlier request.
+            _ => None,
+        };
     }
 
     /// Sets the net times from what half of a round trip takes at the host that makes the NACK and at the one that

@@ -12,6 +12,7 @@ mod sharing;
 mod slow_reads;
 #[path = "../support/mod.rs"]
 mod support;
+mod symptoms;
 mod timers;
 
 use corpus::TestConfig;

@@ -4,10 +4,10 @@ use corpus::config::fields;
 use corpus::{FindingRecord, RoceParameters, Role, TestConfig, TrafficClass, Verb};
 use dumper::timers::ack_timeout;
 use executor::Testbed;
-use scoring::{Anomaly, Kind};
+use scoring::{Anomaly, Kind, Rule};
 use serde::{Deserialize, Serialize};
 
-use super::{Phase, Seen, Value, digits, setups};
+use super::{Phase, Seen, Value, digits, setups, threshold};
 use crate::campaign::InMemory;
 use crate::judge::{JudgeError, Judged, Verdict, judge};
 
@@ -49,6 +49,10 @@ const INTERVAL_MESSAGES: [u32; 2] = [10, 100];
 /// message takes some 2 µs, and several intervals have to pass.
 const SCOPE_MESSAGES: (u32, u32) = (500, 10_000);
 const SCOPE_MESSAGES_PER_US: f64 = 5.0;
+/// Weights, in percent, of the class whose ceiling is looked for, and the part of the link that a class fills which its ceiling
+/// does not hold.
+const CLASS_WEIGHTS: [u8; 4] = [50, 20, 5, 1];
+const FILLS_THE_LINK: f64 = 0.95;
 
 /// Measures the numbers behind the anomaly of a finding's reproducer. The same finding, NICs and parameters
 /// give the same numbers.
@@ -64,24 +68,18 @@ pub fn measure(
     let mut probe = Probe { of: &finding.reproducer, testbed, executions: 0 };
     let measured = match anomaly.kind() {
         Kind::CnpGeneration => cnps(anomaly, &mut probe)?,
-        Kind::UnexpectedTimeout | Kind::RetryCount => timers(anomaly, &mut probe)?,
+        _ if anomaly.rule == Rule::RnrWaitShort => rnr_wait(anomaly),
+        Kind::UnexpectedTimeout => timers(anomaly, &mut probe)?,
+        Kind::RetryCount => retries(anomaly, &mut probe)?,
         Kind::SlowRetransmission => phase(anomaly, &mut probe)?,
         Kind::NonWorkConserving => ceiling(anomaly, &mut probe)?,
         Kind::NoisyNeighbor => {
-            let connections = finding.reproducer.connections_with_events() as u64;
-            vec![Measured::new(
-                "smallest number of connections with events that stalls others",
-                Value::count(connections),
-                "",
-            )]
+            let connections = Value::count(threshold::guilty(&mut probe)?.into());
+            vec![Measured::new("smallest number of connections with events that stalls others", connections, "")]
         }
         Kind::InteropDiscard => {
-            let connections = finding.reproducer.traffic.load.connections();
-            vec![Measured::new(
-                "connections from which packets are discarded",
-                Value::count(connections.into()),
-                "",
-            )]
+            let connections = Value::count(threshold::connections(&mut probe)?.into());
+            vec![Measured::new("connections from which packets are discarded", connections, "")]
         }
         Kind::CounterMismatch => counters(anomaly),
         _ => Vec::new(),
@@ -90,15 +88,20 @@ pub fn measure(
 }
 
 /// Runs tests on the hosts of a finding.
-struct Probe<'a> {
-    of: &'a TestConfig,
+pub(super) struct Probe<'a> {
+    pub(super) of: &'a TestConfig,
     testbed: &'a mut dyn Testbed,
     executions: u64,
 }
 
 impl Probe<'_> {
+    /// Whether the same test always ends in the same way.
+    pub(super) fn is_deterministic(&self) -> bool {
+        self.testbed.capabilities().deterministic
+    }
+
     /// Runs a test; none of one that cannot be judged.
-    fn run(&mut self, mut config: TestConfig) -> Result<Option<Run>, JudgeError> {
+    pub(super) fn run(&mut self, mut config: TestConfig) -> Result<Option<Run>, JudgeError> {
         for role in Role::ALL {
             let host = config.host_mut(role);
             host.nic.clone_from(&self.of.host(role).nic);
@@ -128,12 +131,17 @@ impl Probe<'_> {
 }
 
 /// A test of a probe that ran.
-struct Run {
+pub(super) struct Run {
     config: TestConfig,
     judged: Box<Judged>,
 }
 
 impl Run {
+    /// Whether the test shows a kind of finding.
+    pub(super) fn shows(&self, kind: Kind) -> bool {
+        self.judged.assessment.findings().any(|anomaly| anomaly.kind() == kind)
+    }
+
     fn seen(&self) -> Seen<'_> {
         Seen { config: &self.config, observation: &self.judged.observation, analysis: &self.judged.analysis }
     }
@@ -225,7 +233,12 @@ fn phase(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Judg
     } else {
         ("NACK reaction", |phase| phase.reaction_us)
     };
-    let run = probe.run(setups::losses(verb, LOSS_PACKETS))?;
+    // A responder's NACK of Reads is the NAK of a lost request, not of a lost response.
+    let setup = match (anomaly.who.role, anomaly.state.as_ref()) {
+        (scoring::Role::Responder, "generation-read") => setups::lost_requests(),
+        _ => setups::losses(verb, LOSS_PACKETS),
+    };
+    let run = probe.run(setup)?;
     let seen = run.map(|run| run.seen().phases()).unwrap_or_default();
     let mut times: Vec<f64> = seen.iter().map(of).collect();
     times.sort_by(f64::total_cmp);
@@ -237,27 +250,53 @@ fn phase(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, Judg
     Ok(rows.map(row).into())
 }
 
-/// Bandwidth of a class while its peer has nothing to send.
+/// Bandwidth of a class while its peer has nothing to send. A class of a large weight may fill the link below its ceiling, so
+/// that smaller ones are tried then.
 fn ceiling(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, JudgeError> {
     let verb = if probe.host(anomaly) == Role::Requester { Verb::Write } else { Verb::Read };
     let mut goodput = |config: TestConfig| {
         let run = probe.run(config)?;
         Ok::<_, JudgeError>(run.and_then(|run| run.seen().goodputs().first().copied()))
     };
-    let free = setups::bulk(verb, 1, "");
-    let shared = setups::in_classes(free.clone(), &TrafficClass::Same(0), &[50, 50]);
-    let (Some(free), Some(shared)) = (goodput(free)?, goodput(shared)?) else {
-        return Ok(Vec::new());
-    };
-    Ok(vec![
-        Measured::new("goodput of one QP without classes", Value::Number(free), "Gb/s"),
-        Measured::new("goodput in a class of half the weight, the other idle", Value::Number(shared), "Gb/s"),
-        Measured::new(
-            "the same, of the share that its weight guarantees",
-            Value::Number(shared / free * 200.0),
-            "%",
-        ),
-    ])
+    let alone = setups::bulk(verb, 1, "");
+    let Some(free) = goodput(alone.clone())? else { return Ok(Vec::new()) };
+    let mut measured = Vec::new();
+    for weight in CLASS_WEIGHTS {
+        let config = setups::in_classes(alone.clone(), &TrafficClass::Same(0), &[weight, 100 - weight]);
+        let Some(shared) = goodput(config)? else { break };
+        let percent = shared / free * 10_000.0 / f64::from(weight);
+        let class = format!("goodput in a class of weight {weight} of 100, the other idle");
+        measured = vec![
+            Measured::new("goodput of one QP without classes", Value::Number(free), "Gb/s"),
+            Measured::new(class, Value::Number(shared), "Gb/s"),
+            Measured::new("the same, of the share that its weight guarantees", Value::Number(percent), "%"),
+        ];
+        if shared < free * FILLS_THE_LINK {
+            break;
+        }
+    }
+    Ok(measured)
+}
+
+/// Retries and waits of time-outs; of retries after RNR NAKs those of the reproducer.
+fn retries(anomaly: &Anomaly, probe: &mut Probe<'_>) -> Result<Vec<Measured>, JudgeError> {
+    let number = |name| anomaly.evidence.numbers.get(name).copied();
+    if let (Some(configured), Some(retries)) = (number("rnr-retry"), number("retries")) {
+        let what = format!("RNR retries where {configured} are configured");
+        return Ok(vec![Measured::new(what, Value::count(retries), "")]);
+    }
+    timers(anomaly, probe)
+}
+
+/// Part of the wait that an RNR NAK requires.
+fn rnr_wait(anomaly: &Anomaly) -> Vec<Measured> {
+    let time = |name| anomaly.evidence.times_ns.get(name).map(|time| time.as_secs_f64());
+    let (Some(waited), Some(required)) = (time("waited"), time("required")) else { return Vec::new() };
+    vec![
+        Measured::new("wait that the RNR NAK requires", Value::Number(required * 1e6), "µs"),
+        Measured::new("wait after the RNR NAK", Value::Number(waited * 1e6), "µs"),
+        Measured::new("the same, of the required wait", Value::Number(waited / required * 100.0), "%"),
+    ]
 }
 
 /// Increase of the counters for each time that they should have increased.

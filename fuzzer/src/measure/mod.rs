@@ -5,6 +5,7 @@ mod numbers;
 pub mod setups;
 #[cfg(test)]
 mod tests;
+mod threshold;
 mod value;
 
 pub use finding::{Measured, Measurements, lines, measure};

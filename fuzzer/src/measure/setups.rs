@@ -39,6 +39,14 @@ pub fn losses(verb: Verb, packets: u32) -> TestConfig {
     of_verb(test(&traffic, &events), verb)
 }
 
+/// One QP with Reads of one packet, two at a time, whose every fifth request is lost: the next one shows that to the
+/// responder.
+pub fn lost_requests() -> TestConfig {
+    let traffic = "num-msgs-per-qp = 60\nmessage-size = 1024\ntx-depth = 2\n";
+    let loss = "[[event]]\nqpn = 1\npacket = \"read-request\"\nnth = 3\nevery = 5\ntype = \"drop\"\n";
+    of_verb(test(traffic, loss), Verb::Read)
+}
+
 /// One QP with [`TAILS`] messages, each of which loses its tail packet so many times in a row.
 pub fn tails(verb: Verb, losses: impl IntoIterator<Item = u32>) -> TestConfig {
     let traffic = format!(
@@ -67,6 +75,21 @@ pub fn bulk(verb: Verb, connections: u32, events: &str) -> TestConfig {
         "num-connections = {connections}\nnum-msgs-per-qp = 20\nmessage-size = 1_024_000\ntx-depth = 4\n"
     );
     of_verb(test(&traffic, events), verb)
+}
+
+/// Connections of which the first `guilty` lose their first packet, and innocent ones beside them, with messages of so many
+/// bytes.
+pub fn neighbours(verb: Verb, guilty: u32, innocents: u32, bytes: u32) -> TestConfig {
+    let traffic =
+        format!("num-connections = {}\nnum-msgs-per-qp = 4\nmessage-size = {bytes}\n", guilty + innocents);
+    let loss = event(&format!("{{ first = {guilty} }}"), 1, "type = \"drop\"\n");
+    of_verb(test(&traffic, &loss), verb)
+}
+
+/// Connections that begin at once, with messages of so many bytes.
+pub fn together(verb: Verb, connections: u32, bytes: u32) -> TestConfig {
+    let traffic = format!("num-connections = {connections}\nnum-msgs-per-qp = 4\nmessage-size = {bytes}\n");
+    of_verb(test(&traffic, ""), verb)
 }
 
 /// With traffic classes of such weights at both hosts, and QPs in these.

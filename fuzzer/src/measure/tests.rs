@@ -16,11 +16,24 @@ fn measured(nic: &NicProfile, kind: &str, test: &str) -> Vec<Measured> {
 }
 
 /// The same of hosts with such keys.
-fn measured_of(nic: &NicProfile, kind: &str, [requester, responder]: [&str; 2], test: &str) -> Vec<Measured> {
-    let text =
-        format!("[requester]\nnic = \"odd\"\n{requester}[responder]\nnic = \"odd\"\n{responder}{test}");
+fn measured_of(nic: &NicProfile, kind: &str, hosts: [&str; 2], test: &str) -> Vec<Measured> {
+    measured_on([nic, nic], kind, hosts, test)
+}
+
+/// The same of a requester's and a responder's NIC.
+fn measured_on(
+    [a, b]: [&NicProfile; 2],
+    kind: &str,
+    [requester, responder]: [&str; 2],
+    test: &str,
+) -> Vec<Measured> {
+    let names = if a == b { ["odd"; 2] } else { ["odd", "other"] };
+    let [first, second] = names;
+    let text = format!(
+        "[requester]\nnic = \"{first}\"\n{requester}[responder]\nnic = \"{second}\"\n{responder}{test}"
+    );
     let config = corpus::from_toml("test.toml", &text).unwrap_or_else(|errors| panic!("{errors}"));
-    let mut testbed = Sim::new(Path::new(".")).with_profile("odd", nic.clone());
+    let mut testbed = Sim::new(Path::new(".")).with_profile(first, a.clone()).with_profile(second, b.clone());
     let Verdict::Judged(judged) = judge(&mut testbed, &config, &InMemory::default()).unwrap() else {
         panic!("invalid");
     };
@@ -119,16 +132,79 @@ fn latency_of_the_slow_phase() {
 
 #[test]
 fn ceiling_of_a_class() {
-    let mut nic = reference();
-    nic.ets.ceiling_percent = 120;
-    let host = "traffic-class = [0, 1]\nets = { weights = [50, 50] }\n";
-    for verb in ["write", "read"] {
+    let host = "traffic-class = [0, 1]\nets = { weights = [10, 90] }\n";
+    for ceiling in [120, 190, 300, 700] {
+        let mut nic = reference();
+        nic.ets.ceiling_percent = ceiling;
+        for verb in ["write", "read"] {
+            let test = format!(
+                "[traffic]\nrdma-verb = \"{verb}\"\nnum-connections = 2\nnum-msgs-per-qp = 20\nmessage-size = 102400\n\
+                 tx-depth = 4\n[[event]]\nqpn = 2\npsn = 1\nevery = 50\ntype = \"ecn\"\n"
+            );
+            let measured = measured_of(&nic, "non-work-conserving", [host, host], &test);
+            assert_near(number(&measured, "the same, of the share"), f64::from(ceiling));
+        }
+    }
+}
+
+/// More connections are guilty in the test than it takes, and a packet is lost on each at another time.
+#[test]
+fn threshold_of_a_noisy_neighbour() {
+    for (contexts, verb) in [(4, "read"), (9, "write"), (13, "send")] {
+        let mut nic = reference();
+        nic.receive.buffer_bytes = 100_000;
+        nic.slow_path.contexts = contexts;
+        (nic.slow_path.verbs, nic.retransmission.nack_generation_ns) = {
+            let fields = format!(
+                "slow-path.verbs = [\"{verb}\"]\nretransmission.nack-generation-ns.{verb} = 200_000\n"
+            );
+            let of_verb: NicProfile = toml::from_str(&fields).unwrap();
+            (of_verb.slow_path.verbs, of_verb.retransmission.nack_generation_ns)
+        };
         let test = format!(
-            "[traffic]\nrdma-verb = \"{verb}\"\nnum-connections = 2\nnum-msgs-per-qp = 20\nmessage-size = 102400\n\
-             tx-depth = 4\n[[event]]\nqpn = 1\npsn = 1\nevery = 50\ntype = \"ecn\"\n"
+            "[traffic]\nrdma-verb = \"{verb}\"\nnum-connections = 48\nnum-msgs-per-qp = 4\nmessage-size = 20480\n\
+             [[event]]\nqpn = {{ first = 24 }}\npsn = 5\ntype = \"drop\"\n"
         );
-        let measured = measured_of(&nic, "non-work-conserving", [host, host], &test);
-        assert_near(number(&measured, "the same, of the share"), 120.0);
+        let measured = measured(&nic, "noisy-neighbor", &test);
+        assert_eq!(measured[0].value, Value::count(u64::from(contexts) + 1), "{verb}");
+    }
+}
+
+#[test]
+fn threshold_of_a_pair_that_discards() {
+    let mut nic = reference();
+    nic.receive.buffer_bytes = 80_000;
+    (nic.apm.contexts, nic.apm.resolve_ns) = (7, Span::exactly(300_000));
+    let mut other = reference();
+    other.transmit.mig_req = false;
+    let test = "[traffic]\nnum-connections = 30\nnum-msgs-per-qp = 4\nmessage-size = 102400\n";
+    let measured = measured_on([&other, &nic], "interop-discard", ["", ""], test);
+    assert_eq!(measured[0].value, Value::count(8));
+}
+
+/// Sends that find no Receive, which is posted after 20 ms.
+const REFUSED: &str =
+    "[traffic]\nrdma-verb = \"send\"\ntx-depth = 2\nrecv-depth = 1\nmin-rnr-timer = 14\nrnr-retry = 3\n";
+
+#[test]
+fn how_short_an_rnr_wait_is() {
+    for short in [20, 55, 90] {
+        let mut nic = reference();
+        nic.quirks.rnr_wait_short_percent = short;
+        nic.host.repost_ns = Span::exactly(2_000_000);
+        let measured = measured(&nic, "protocol-violation", REFUSED);
+        assert_near(number(&measured, "the same, of the required wait"), f64::from(100 - short));
+    }
+}
+
+#[test]
+fn how_many_rnr_retries_are_made() {
+    for extra in [1, 4] {
+        let mut nic = reference();
+        nic.quirks.rnr_retry_offset = extra;
+        nic.host.repost_ns = Span::exactly(50_000_000);
+        let measured = measured(&nic, "retry-count", REFUSED);
+        assert_eq!(number(&measured, "RNR retries where 3 are configured"), f64::from(3 + extra));
     }
 }
 

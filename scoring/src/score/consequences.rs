@@ -7,11 +7,12 @@ use crate::rules::Rule::{
     AckBeyondData, AckMissing, AckPassesRead, AckRegresses, CnpTooEarly, CnpWithheld, CnpWithoutEcn,
     CompletionMissing, DeliveredNotOnce, DeliveredWrong, DeliveredYetMissing, DiscardsUnexplained,
     FailureWithoutCause, InnocentSuffers, MsnWrong, NakAgain, NakIgnored, NakMissing, NakWithoutCause,
-    NakWrongPsn, PairDiscards, PsnSkipped, ReissueAddress, RequestNeverAnswered, ResponseGap, ResponseLength,
-    ResponsePosition, ResponseUnrequested, ResumeEarly, ResumeLate, RetransmissionOnDuplicateAck,
-    RetransmissionWithoutCause, RetriesBeyondBudget, RetryAfterFatalNak, RnrRetriesBelowBudget,
-    RnrRetriesBeyondBudget, RnrUndelivered, RnrWaitShort, RtoBelowMinimum, SlowNack, SuccessUnacknowledged,
-    WrongKeyAccepted, WrongLengthAccepted, WrongPartitionAccepted,
+    NakWrongPsn, PairDiscards, PsnSkipped, ReackMissing, ReissueAddress, RequestNeverAnswered,
+    RequestPosition, RereadMissing, ResponseGap, ResponseLength, ResponsePosition, ResponseUnrequested,
+    ResumeEarly, ResumeLate, RetransmissionDiffers, RetransmissionOnDuplicateAck, RetransmissionWithoutCause,
+    RetriesBelowBudget, RetriesBeyondBudget, RetryAfterFatalNak, RnrRetriesBelowBudget,
+    RnrRetriesBeyondBudget, RnrUndelivered, RnrWaitShort, RtoAboveMaximum, RtoBelowMinimum, SlowNack,
+    SuccessUnacknowledged, WrongKeyAccepted, WrongLengthAccepted, WrongPartitionAccepted,
 };
 
 /// Further symptoms of a broken rule in a test.
@@ -67,18 +68,28 @@ const fn shared(
     Consequence { elsewhere, ..row(cause, &[], counters, reason) }
 }
 
+/// Consequences of a receiver that stalls or discards packets that no event names, on any connection.
+const fn stalled(cause: Rule, elsewhere: &'static [Rule]) -> Consequence {
+    let reason =
+        "packets that wait in the receiver, or that it discards, are late or missing on every connection";
+    Consequence { shows_late: true, ..shared(cause, elsewhere, &[], reason) }
+}
+
 /// Every consequence that is known.
 #[rustfmt::skip]
 pub const CONSEQUENCES: &[Consequence] = &[
-    late(
-        NakWithoutCause,
-        &[
-            NakWrongPsn, NakAgain, NakMissing, AckBeyondData, AckMissing, MsnWrong, RnrUndelivered, ResponseGap,
-            ResponseUnrequested, ResponsePosition, ResumeEarly, ResumeLate, RetransmissionWithoutCause, RtoBelowMinimum,
-        ],
-        &[Cause::SequenceNaksHeard, Cause::SequenceNaksWithProgress, Cause::DuplicateRequests],
-        "the trace no longer shows the responder's expected PSN, nor the cause of each retransmission",
-    ),
+    Consequence {
+        elsewhere: &[NakAgain, NakWrongPsn, AckBeyondData, AckPassesRead, InnocentSuffers],
+        ..late(
+            NakWithoutCause,
+            &[
+                NakWrongPsn, NakAgain, NakMissing, AckBeyondData, AckMissing, MsnWrong, RnrUndelivered, ResponseGap,
+                ResponseUnrequested, ResponsePosition, ResumeEarly, ResumeLate, RetransmissionWithoutCause, RtoBelowMinimum,
+            ],
+            &[Cause::SequenceNaksHeard, Cause::SequenceNaksWithProgress, Cause::DuplicateRequests],
+            "the trace no longer shows the responder's expected PSN, nor the cause of each retransmission",
+    )
+    },
     row(
         NakWrongPsn,
         &[
@@ -88,15 +99,18 @@ pub const CONSEQUENCES: &[Consequence] = &[
         &[Cause::DuplicateRequests],
         "the requester retransmits from the NAKed PSN: lost packets before it are never retransmitted, or many packets are duplicates",
     ),
-    late(
-        AckBeyondData,
-        &[
-            AckMissing, AckPassesRead, AckRegresses, NakWrongPsn, NakMissing, MsnWrong, RnrUndelivered,
-            DeliveredNotOnce, ResumeLate, RequestNeverAnswered,
-        ],
-        &[Cause::DuplicateRequests, Cause::ImpliedNaks, Cause::Timeouts],
-        "the requester takes lost packets as acknowledged and continues after them",
-    ),
+    Consequence {
+        elsewhere: &[AckPassesRead, AckRegresses, RnrUndelivered, NakWrongPsn, AckMissing, MsnWrong, NakMissing],
+        ..late(
+            AckBeyondData,
+            &[
+                AckMissing, AckPassesRead, AckRegresses, NakWrongPsn, NakMissing, MsnWrong, RnrUndelivered,
+                DeliveredNotOnce, ResumeLate, RequestNeverAnswered, RetransmissionWithoutCause, RtoBelowMinimum,
+            ],
+            &[Cause::DuplicateRequests, Cause::ImpliedNaks, Cause::Timeouts],
+            "the requester takes lost packets as acknowledged and continues after them",
+    )
+    },
     row(
         AckPassesRead,
         &[AckRegresses, AckBeyondData, NakWrongPsn, RnrUndelivered],
@@ -133,17 +147,21 @@ pub const CONSEQUENCES: &[Consequence] = &[
         &[],
         "a requester without any RNR NAK has made no RNR retries",
     ),
+    row(RequestPosition, &[RetransmissionDiffers], &[], "a retransmission with the right opcode differs from the first copy"),
     row(DeliveredNotOnce, &[MsnWrong], &[], "the responder counts a message again that it executes again"),
     row(
         ResponseGap,
-        &[AckPassesRead, ResponsePosition, ResponseUnrequested, FailureWithoutCause],
+        &[AckPassesRead, ResponsePosition, ResponseUnrequested, RereadMissing, FailureWithoutCause],
         &[],
         "the responses after the gap do not match the outstanding Reads",
     ),
-    row(
+    late(
         ResponsePosition,
-        &[ResponseUnrequested, ResponseGap, ResponseLength, MsnWrong, RequestNeverAnswered, FailureWithoutCause],
-        &[],
+        &[
+            ResponseUnrequested, ResponseGap, ResponseLength, MsnWrong, RequestNeverAnswered,
+            RetransmissionWithoutCause, RtoBelowMinimum, NakWrongPsn, AckRegresses, FailureWithoutCause,
+        ],
+        &[Cause::ImpliedNaks, Cause::Timeouts],
         "a response without its LAST packet runs into the next response",
     ),
     row(
@@ -204,17 +222,13 @@ pub const CONSEQUENCES: &[Consequence] = &[
     row(RnrWaitShort, &[], &[Cause::Timeouts], "an early retry may look like an expiry of the ACK timer"),
     shared(
         DeliveredYetMissing,
-        &[SlowNack, InnocentSuffers, CnpWithheld],
+        &[SlowNack, InnocentSuffers, CnpWithheld, RereadMissing, ReackMissing, RetriesBelowBudget, RtoAboveMaximum],
         &[Cause::DuplicateRequests, Cause::RnrNaksHeard],
         "packets that a NIC discards are missing on any connection",
     ),
-    shared(
-        PairDiscards,
-        &[InnocentSuffers],
-        &[],
-        "packets that a NIC discards without any event are missing on any connection",
-    ),
-    shared(DiscardsUnexplained, &[InnocentSuffers], &[], "packets that a NIC discards without any event are missing on any connection"),
+    stalled(PairDiscards, &[InnocentSuffers, SlowNack, RtoAboveMaximum, RetriesBelowBudget]),
+    stalled(DiscardsUnexplained, &[InnocentSuffers, SlowNack, RtoAboveMaximum, RetriesBelowBudget]),
+    stalled(InnocentSuffers, &[SlowNack, RtoAboveMaximum, RetriesBelowBudget]),
     Consequence {
         shows_late: true,
         ..shared(

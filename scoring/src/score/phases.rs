@@ -1,7 +1,7 @@
 //! Phases of fast retransmissions, net of the time that may have passed in queues, and the slow ones among
 //! them.
 
-use corpus::TestConfig;
+use corpus::{Action, HeaderField, TestConfig};
 use dumper::timers::ack_timeout;
 use dumper::trace::Fate;
 use dumper::wire::{Class, Syndrome, Verb};
@@ -54,6 +54,9 @@ pub(super) fn phases(
 ) -> Vec<Phase> {
     let trace = &observation.trace;
     let mut phases: Vec<Phase> = Vec::new();
+    if clears_mig_req(config) {
+        return phases;
+    }
     let may_be_lost = [&observation.requester, &observation.responder]
         .map(|host| host.as_ref().is_some_and(|host| discards(host).any(|(_, moved)| moved > 0)));
     for entry in &analysis.retransmissions {
@@ -83,6 +86,15 @@ pub(super) fn phases(
         count_at_once(trace, analysis, &mut phases);
     }
     phases
+}
+
+/// Whether the injector clears MigReq: a receiver that then looks for another path may hold everything that comes behind
+/// (Lumina §6.2.3), without a discard that shows it.
+fn clears_mig_req(config: &TestConfig) -> bool {
+    config.events.iter().any(|event| match event.action {
+        Action::SetField(set) => set.field == HeaderField::MigReq,
+        _ => false,
+    })
 }
 
 /// QPs that send at a rate of their own, which nothing but CNPs lowers (DCQCN).
@@ -117,8 +129,9 @@ fn generation(trace: &Trace, entry: &Retransmission) -> Option<Phase> {
     let (role, state) = match (trace.records()[end].class(), trace.records()[begin].class()) {
         (Class::ReadRequest, _) => (Role::Requester, "generation-read"),
         (_, Class::Request(Verb::Send, _)) => (Role::Responder, "generation-send"),
-        // The specification has one kind of NAK for all requests: a Read request's is like a Write's.
-        (_, Class::Request(Verb::Write, _) | Class::ReadRequest) => (Role::Responder, "generation-write"),
+        (_, Class::Request(Verb::Write, _)) => (Role::Responder, "generation-write"),
+        // The NAK of a Read request, and not of its responses, whose NACK is the requester's.
+        (_, Class::ReadRequest) => (Role::Responder, "generation-read"),
         _ => return None,
     };
     Phase::between(trace, begin, end, entry, role, state)
@@ -219,7 +232,14 @@ fn leave_out_queues(
     }
     let side_of: Vec<Option<Side>> = trace.flows().iter().map(|flow| sides.of(flow.source)).collect();
     let mut ready: FxHashMap<usize, usize> = phases.iter().map(|phase| (phase.end, phase.end)).collect();
+    // A responder answers in order: an answer that waits behind an earlier one of its QP begins to be slow when that is sent.
+    let mut answered: Vec<Option<Nanos>> = vec![None; trace.flows().len()];
+    let mut behind: FxHashMap<usize, Nanos> = FxHashMap::default();
     for (at, record) in records.iter().enumerate() {
+        if record.class().is_response() {
+            let earlier = answered[record.flow.index()].replace(record.time);
+            behind.extend(earlier.filter(|_| concerns[at]).map(|earlier| (at, earlier)));
+        }
         let since = at_work.sends(at, record);
         if let Some(since) = since.filter(|_| concerns[at]) {
             ready.entry(at).and_modify(|ready| *ready = since);
@@ -233,7 +253,8 @@ fn leave_out_queues(
     };
     phases.retain_mut(|phase| {
         let since = &records[ready[&phase.end]];
-        let arrives = arrives[&phase.begin];
+        let after = behind.get(&phase.end).copied().unwrap_or_default();
+        let arrives = arrives[&phase.begin].max(after.min(since.time));
         let host = side_of[records[phase.end].flow.index()];
         let connection = analysis.pairs[phase.connection - 1].requests;
         let others = host.into_iter().flat_map(|host| &late[host.index()]);
