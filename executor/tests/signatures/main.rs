@@ -11,8 +11,8 @@ mod draw;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::collections::BTreeMap;
-use std::{env, thread};
+use std::collections::{BTreeMap, BTreeSet};
+use std::{env, fs, thread};
 
 use cases::{CASES, Case};
 use corpus::TestConfig;
@@ -50,6 +50,27 @@ fn all_signatures(nics: &[String], tests: u64) -> Vec<BTreeMap<String, u64>> {
     })
 }
 
+/// The signatures of each quirk.
+type Names = BTreeMap<&'static str, BTreeSet<String>>;
+
+/// The table of docs/nic-profiles.md that says which quirks have two findings.
+fn quirks_with_two_findings() -> Names {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/nic-profiles.md")).unwrap();
+    let (_, section) = page.split_once("\n## Quirks with two findings\n").unwrap();
+    let rows =
+        section.lines().take_while(|line| !line.starts_with("## ")).filter(|line| line.starts_with("| `"));
+    let row = |line: &str| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        let [quirk, signatures, reason] = cells[..] else { panic!("{line}") };
+        let case = CASES.iter().find(|case| case.quirk == quirk.trim_matches('`')).unwrap();
+        let signatures: BTreeSet<String> =
+            signatures.split(", ").map(|name| name.trim_matches('`').to_owned()).collect();
+        assert!(signatures.len() == 2 && !reason.is_empty(), "{line}");
+        (case.quirk, signatures)
+    };
+    rows.map(row).collect()
+}
+
 /// A quirk that comes under several names is several findings: where it honestly breaks several rules, or where what it does
 /// looks like something else if that is all there is to see.
 #[test]
@@ -57,15 +78,19 @@ fn signatures_of_each_quirk() {
     let nic = |case: &Case| format!("{}\n[quirks]\n{}\n", case.hosts, case.quirk);
     let nics: Vec<String> = CASES.iter().map(nic).collect();
     let mut text = String::new();
+    let mut found: Names = BTreeMap::new();
     for (case, mut signatures) in CASES.iter().zip(all_signatures(&nics, 30)) {
         let test = corpus::from_toml("test.toml", case.test).unwrap();
         add_findings(&test, &nic(case), &mut signatures);
+        found.insert(case.quirk, signatures.keys().cloned().collect());
         text += &format!("{}\n", case.quirk);
         for (signature, count) in signatures {
             text += &format!("    {count:>3} {signature}\n");
         }
     }
     insta::assert_snapshot!(text);
+    found.retain(|_, signatures| signatures.len() > 1);
+    assert_eq!(found, quirks_with_two_findings());
 }
 
 /// Two faults at once are two findings, of the same kind or not.
