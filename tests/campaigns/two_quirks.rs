@@ -25,7 +25,7 @@ const PAIRS: [Pair; 8] = [
         ],
     },
     Pair {
-        profile: "[retransmission.nack-generation-ns]\nread = 400_000\nwrite = 300_000\n",
+        profile: "[retransmission.nack-generation-ns]\nread = 400_000\nsend = 300_000\n",
         signatures: ["slow-retransmission/requester/", "slow-retransmission/responder/"],
     },
     Pair {

@@ -109,8 +109,8 @@ fn two_faults_are_two_findings() {
             [stuck("notification-point", "np_cnp_sent"), stuck("requester", "implied_nak_seq_err")],
         ),
         (
-            "[retransmission.nack-generation-ns]\nread = 300_000\nwrite = 300_000",
-            [slow("requester/slow-nack/generation-read"), slow("responder/slow-nack/generation-write")],
+            "[retransmission.nack-generation-ns]\nread = 300_000\nsend = 300_000",
+            [slow("requester/slow-nack/generation-read"), slow("responder/slow-nack/generation-send")],
         ),
         (
             "[quirks]\nnak-repeats = 1\nresume-offset = 1",

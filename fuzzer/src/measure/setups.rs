@@ -42,9 +42,9 @@ pub fn losses(verb: Verb, packets: u32) -> TestConfig {
 /// One QP with Reads of one packet, two at a time, whose every fifth request is lost: the next one shows that to the
 /// responder.
 pub fn lost_requests() -> TestConfig {
-    let traffic = "num-msgs-per-qp = 60\nmessage-size = 1024\ntx-depth = 2\n";
+    let traffic = "rdma-verb = \"read\"\nnum-msgs-per-qp = 60\nmessage-size = 1024\ntx-depth = 2\n";
     let loss = "[[event]]\nqpn = 1\npacket = \"read-request\"\nnth = 3\nevery = 5\ntype = \"drop\"\n";
-    of_verb(test(traffic, loss), Verb::Read)
+    test(traffic, loss)
 }
 
 /// One QP with [`TAILS`] messages, each of which loses its tail packet so many times in a row.

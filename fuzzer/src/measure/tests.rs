@@ -131,6 +131,16 @@ fn latency_of_the_slow_phase() {
 }
 
 #[test]
+fn latency_of_the_nak_of_a_read_request() {
+    let mut nic = reference();
+    nic.retransmission.nack_generation_ns.write = Span::exactly(310_000);
+    let test = "[traffic]\nrdma-verb = \"read\"\nnum-msgs-per-qp = 10\nmessage-size = 1024\ntx-depth = 2\n\
+                [[event]]\nqpn = 1\npacket = \"read-request\"\nnth = 3\ntype = \"drop\"\n";
+    let measured = measured(&nic, "slow-retransmission", test);
+    assert_near(number(&measured, "NACK generation, median"), 310.0);
+}
+
+#[test]
 fn ceiling_of_a_class() {
     let host = "traffic-class = [0, 1]\nets = { weights = [10, 90] }\n";
     for ceiling in [120, 190, 300, 700] {
