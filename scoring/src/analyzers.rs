@@ -46,6 +46,7 @@ pub const ALL: &[Analyzer] = &[
             Rule::ResumeLate,
             Rule::ResumeEarly,
             Rule::NakIgnored,
+            Rule::ImpliedNakMissing,
             Rule::PsnSkipped,
             Rule::RequestPosition,
             Rule::RetransmissionDiffers,

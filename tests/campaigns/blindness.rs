@@ -93,7 +93,7 @@ fn slow_path(rng: &mut ChaCha8Rng) -> Case {
         "receive.buffer-bytes = {buffer}\nretransmission.nack-generation-ns.{verb} = {latency}\n\
          slow-path.contexts = {contexts}\nslow-path.verbs = [\"{verb}\"]\n"
     );
-    let truth = vec![("connections with events", Truth::Number(f64::from(contexts + 1)))];
+    let truth = vec![("smallest number of connections with events", Truth::Number(f64::from(contexts + 1)))];
     Case::of_both(nic, "noisy-neighbor", "noisy-neighbor/", truth)
 }
 

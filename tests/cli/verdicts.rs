@@ -99,7 +99,7 @@ fn messages_that_nobody_waits_for_in_vain_are_outstanding() {
         let ran = in_folder(folder.path(), &["run", "tail.toml"]);
         assert_eq!((ran.code, &ran.stderr[..]), (0, ""));
         let line = |connection: u32| {
-            let table = ran.stdout.split("\nMessages, by connection").nth(1).unwrap();
+            let table = ran.stdout.split("\nMessages by connection").nth(1).unwrap();
             let begins = format!("    {connection}  ");
             table.lines().find(|line| line.starts_with(&begins)).unwrap().to_owned()
         };

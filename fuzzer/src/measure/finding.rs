@@ -75,7 +75,11 @@ pub fn measure(
         Kind::NonWorkConserving => ceiling(anomaly, &mut probe)?,
         Kind::NoisyNeighbor => {
             let connections = Value::count(threshold::guilty(&mut probe)?.into());
-            vec![Measured::new("smallest number of connections with events that stalls others", connections, "")]
+            vec![Measured::new(
+                "smallest number of connections with events that stalls others",
+                connections,
+                "",
+            )]
         }
         Kind::InteropDiscard => {
             let connections = Value::count(threshold::connections(&mut probe)?.into());

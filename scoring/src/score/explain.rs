@@ -152,10 +152,10 @@ mod tests {
 
     #[test]
     fn a_cause_that_shows_late_explains_what_came_before_it_on_its_connection() {
-        let beyond = |connection| anomaly(Rule::AckBeyondData, connection, &[9], "in-order");
+        let nak = |connection| anomaly(Rule::NakWithoutCause, connection, &[9], "in-order");
         let msn = |connection| anomaly(Rule::MsnWrong, connection, &[5], "in-order");
-        assert_eq!(concluded(vec![beyond(1), msn(1)]).1, [(0, 1)]);
-        assert_eq!(concluded(vec![beyond(1), msn(2)]).1, []);
+        assert_eq!(concluded(vec![nak(1), msn(1)]).1, [(0, 1)]);
+        assert_eq!(concluded(vec![nak(1), msn(2)]).1, []);
     }
 
     #[test]
