@@ -326,6 +326,33 @@ impl Rule {
                 | Self::FailureWithoutCause
                 | Self::SuccessUnacknowledged
                 | Self::RetransmissionOnDuplicateAck
+                // An unseen request, or an unseen NAK.
+                | Self::AckBeyondData
+                | Self::AckPassesRead
+                | Self::NakAgain
+                | Self::NakWrongPsn
+                | Self::NakWithoutCause
+                | Self::RnrUndelivered
+                | Self::MsnWrong
+                | Self::ResponseUnrequested
+                | Self::ResponsePosition
+                | Self::RetransmissionWithoutCause
+                | Self::ImpliedNakMissing
+                | Self::RnrWaitShort
+                | Self::WrongLengthAccepted
+                | Self::WrongKeyAccepted
+                | Self::WrongPartitionAccepted
+                // An unseen retransmission, or an unseen ACK.
+                | Self::RtoBelowMinimum
+                | Self::RtoAboveMaximum
+                | Self::ResumeEarly
+                | Self::ReissueAddress
+                | Self::RetransmissionDiffers
+                | Self::RetriesBeyondBudget
+                | Self::RetryAfterFatalNak
+                | Self::RequestAfterFatalNak
+                // An unseen mark.
+                | Self::CnpWithoutEcn
         )
     }
 }

@@ -1,5 +1,7 @@
 //! Conforming worlds with random delays, habits and faults: the analyzers say nothing.
 
+use std::collections::BTreeSet;
+
 use dumper::trace::Origin;
 use dumper::{Observation, Trace};
 use scoring::{Options, Rule, analyze};
@@ -122,6 +124,40 @@ fn captures_that_start_late_are_silent() {
         for origin in [Origin::Mirror, Origin::Plain] {
             let late = part(&observation, start..length as usize, origin, true);
             silent(&late, Options::default()).map_err(|failure| format!("{failure}{world:#?}"))?;
+        }
+        Ok(())
+    });
+}
+
+/// Plain captures have holes that nothing shows: packets that the capturing program missed.
+#[test]
+fn plain_captures_with_holes_are_silent() {
+    for_all("holes", CASES, |seed| {
+        let world = random::measurable_world(seed);
+        let observation = synthetic::run(&world).observation;
+        let length = observation.trace.records().len();
+        let mut dice = Dice::new(!seed);
+        let most = dice.pick(&[1, 4, 16]);
+        let holes: BTreeSet<usize> = (0..most).map(|_| dice.within(0..=length as u64) as usize).collect();
+        for bare in [true, false] {
+            let mut seen = part(&observation, 0..length, Origin::Plain, bare);
+            let mut trace = Trace::new(Origin::Plain);
+            for flow in seen.trace.flows() {
+                trace.add_flow(*flow);
+            }
+            for (at, record) in seen.trace.records().iter().enumerate().filter(|(at, _)| !holes.contains(at))
+            {
+                match observation.trace.extra(&observation.trace.records()[at]) {
+                    Some(extra) => trace.push_with(*record, *extra),
+                    None => trace.push(*record),
+                }
+            }
+            seen.trace = trace;
+            let judged = match bare {
+                true => silent(&seen, Options::default()).map_err(|failure| format!("{failure}{world:#?}")),
+                false => judged_with_config(&world, &seen),
+            };
+            judged.map_err(|failure| format!("{failure}without packets {holes:?}"))?;
         }
         Ok(())
     });

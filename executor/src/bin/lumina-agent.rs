@@ -27,7 +27,7 @@ Exit codes: 0 stopped by SIGTERM or SIGINT, 1 failed, 2 usage.";
 #[derive(Parser)]
 #[command(name = "lumina-agent", version, about = ABOUT, after_help = AFTER_HELP.replace("{LIMITS}", p4::serve::HELP), max_term_width = 100)]
 struct Cli {
-    /// Address to listen on; port 0 takes a free one. The address is printed on stdout; 0.0.0.0 and [::], every
+    /// Address to listen on; port 0 takes a free one. The address is printed on stdout; 0.0.0.0 and ::, every
     /// address of the host, are warned of.
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = DEFAULT_ADDRESS)]
     listen: SocketAddr,

@@ -32,7 +32,7 @@ struct Arguments {
     /// Address to listen at for the orchestrator: IP:PORT (port 0: any free one) or unix:PATH
     ///
     /// The address is printed as the first line on stdout. Whoever reaches it controls the switch: keep it on loopback
-    /// or in a network of your own. 0.0.0.0 and [::], every address of the host, are warned of.
+    /// or in a network of your own. 0.0.0.0 and ::, every address of the host, are warned of.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9559")]
     listen: Address,
 
