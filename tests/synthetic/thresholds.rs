@@ -47,6 +47,20 @@ fn an_expiry_after_4t() {
     Judge::new().gives(&twice(latest), &[]);
 }
 
+/// One percent beyond a limit is beyond it, however short the timer is.
+#[test]
+fn one_percent_beyond_a_limit() {
+    for exponent in [1, 14] {
+        let mut judge = Judge::new();
+        judge.config.traffic.min_retransmit_timeout = exponent;
+        let latest = LATEST_EXPIRY * (4_096 << exponent) + TIMER_SLACK.0;
+        let late = "unexpected-timeout/requester/rto-above-maximum/flowing c1 @2";
+        judge.gives(&tail_loss(latest), &[]).gives(&tail_loss(latest * 101 / 100), &[late]);
+    }
+    let early = "unexpected-timeout/requester/rto-below-minimum/flowing c1 @2";
+    Judge::new().gives(&tail_loss((T - TIMER_SLACK.0) * 99 / 100), &[early]);
+}
+
 /// Without a configuration a timer may be as short as exponent 1.
 #[test]
 fn the_shortest_timer() {
