@@ -102,7 +102,10 @@ async fn steps_of_tests_that_never_end_take_no_memory() {
 #[tokio::test]
 async fn an_address_that_stands_for_all_is_warned_of() {
     for (listen, is_warned) in [("0.0.0.0:0", true), ("127.0.0.1:0", false)] {
-        let said = Agent::start(listen).said();
+        let agent = Agent::start(listen);
+        // It has begun to serve, and has warned before.
+        agent.serves_others().await;
+        let said = agent.said();
         assert_eq!(said.contains("lumina-agent: warning: listening on 0.0.0.0:"), is_warned, "{said}");
     }
 }

@@ -200,6 +200,8 @@ async fn a_flood_takes_little_memory_and_others_are_served() {
 #[tokio::test]
 async fn an_address_that_stands_for_all_is_warned_of() {
     let switch = Program::start("0.0.0.0:0");
+    // It has begun to serve, and has warned before.
+    switch.serves_others().await;
     assert!(switch.said().contains("lumina-switch: warning: listening on 0.0.0.0:"));
     let switch = Program::start("127.0.0.1:0");
     assert_eq!(switch.said(), "");
