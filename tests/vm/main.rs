@@ -8,6 +8,7 @@
 // Below a name by which a run of all tests can skip them: `--skip guests::`.
 #[path = "."]
 mod guests {
+    mod accelerator;
     mod ends;
     mod held;
     mod kills;

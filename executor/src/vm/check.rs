@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::programs::{AGENT, beside_this};
 use super::switch::Switch;
 use super::tool::{APT_GET, SETPRIV, Tool};
-use super::{Accelerator, Cache, Kernel, Pair, Qemu, RunFolder, Start, VmError, Wiring};
+use super::{Cache, Kernel, Pair, Qemu, RunFolder, Start, VmError, Wiring};
 
 /// One step with its result.
 #[derive(Debug, Serialize)]
@@ -27,14 +27,7 @@ pub struct Step {
 /// done; whether all are well.
 pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&Step)) -> bool {
     let mut checkup = Checkup { tell, well: true };
-    let qemu = checkup.step("QEMU", || {
-        let qemu = Qemu::find()?;
-        let speed = match (qemu.accelerator, &qemu.without_kvm) {
-            (Accelerator::Tcg, Some(why)) => format!("TCG, several times slower than KVM ({why})"),
-            (accelerator, _) => accelerator.name().to_owned(),
-        };
-        Ok((format!("{}, with {speed}", qemu.version), qemu))
-    });
+    let version_of_qemu = checkup.step("QEMU", || Qemu::version().map(|version| (version, ())));
     checkup.step("setpriv", || version(SETPRIV));
     // Without it, images that are there already still work.
     checkup.step("apt", || version(APT_GET));
@@ -61,6 +54,15 @@ pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&S
         });
     }
     let [of_requester, of_responder] = images;
+    let qemu = checkup.needing("accelerator", version_of_qemu.and(of_requester.as_ref()), |image| {
+        let qemu = Qemu::find(image)?;
+        let name = qemu.accelerator.name();
+        let seen = match &qemu.without_kvm {
+            Some(defect) => format!("{name}, several times slower than KVM ({defect})"),
+            None => name.to_owned(),
+        };
+        Ok((seen, qemu))
+    });
     let switch = checkup.step("switch", || {
         let folder = RunFolder::make()?;
         let switch = Switch::start(&folder)?;

@@ -8,6 +8,7 @@ mod error;
 mod guest;
 mod image;
 mod kernel;
+mod kvm;
 mod monitor;
 mod pair;
 mod programs;

@@ -1,13 +1,9 @@
 //! QEMU: whether it is there, how fast it is, and how a guest is asked of it.
 
-use std::fs::OpenOptions;
-use std::io::Write as _;
 use std::path::Path;
-use std::time::Duration;
 
-use super::child::Child;
 use super::tool::QEMU;
-use super::{Image, VmError};
+use super::{Image, VmError, kvm};
 
 /// The first version whose NICs can be datagram sockets.
 const OLDEST: (u32, u32) = (7, 2);
@@ -28,9 +24,6 @@ const CONTROL: &str = "192.168.76.15";
 /// The port that the agent listens on in a guest.
 const AGENT_PORT: u16 = 7471;
 
-/// Longest wait until QEMU reports that it can use KVM, or not.
-const PROBE: Duration = Duration::from_secs(20);
-
 /// Execution of the guests' instructions: by the processor or by translation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Accelerator {
@@ -50,7 +43,7 @@ impl Accelerator {
         }
     }
 
-    const fn option(self) -> &'static str {
+    pub(super) const fn option(self) -> &'static str {
         match self {
             Self::Kvm => "kvm",
             Self::Tcg => "tcg,thread=multi",
@@ -59,7 +52,7 @@ impl Accelerator {
 
     /// Processor features of a guest: all. To the translator a string instruction is a loop over bytes:
     /// without the flags of fast ones, kernels clear and copy memory by words.
-    const fn processor(self) -> &'static str {
+    pub(super) const fn processor(self) -> &'static str {
         match self {
             Self::Kvm => "max",
             Self::Tcg => "max,-erms,-fsrm",
@@ -79,11 +72,22 @@ pub struct Qemu {
 }
 
 impl Qemu {
-    /// Looks for QEMU, and tries whether KVM works: that there is a /dev/kvm does not say so.
+    /// This machine's QEMU, with KVM if that boots the image's kernel.
     ///
     /// # Errors
     /// QEMU is not there, or too old.
-    pub fn find() -> Result<Self, VmError> {
+    pub fn find(image: &Image) -> Result<Self, VmError> {
+        let version = Self::version()?;
+        let without_kvm = kvm::works(&version, image).err();
+        let accelerator = if without_kvm.is_none() { Accelerator::Kvm } else { Accelerator::Tcg };
+        Ok(Self { version, accelerator, without_kvm })
+    }
+
+    /// The version of this machine's QEMU.
+    ///
+    /// # Errors
+    /// QEMU is not there, or too old.
+    pub fn version() -> Result<String, VmError> {
         let said = QEMU.run("asking QEMU for its version", QEMU.command().arg("--version"))?;
         let too_old = |version: &str| VmError::Tool {
             doing: "looking for QEMU".into(),
@@ -95,9 +99,7 @@ impl Qemu {
         if (parts.next().unwrap_or(0), parts.next().unwrap_or(0)) < OLDEST {
             return Err(too_old(version));
         }
-        let without_kvm = try_kvm().err();
-        let accelerator = if without_kvm.is_none() { Accelerator::Kvm } else { Accelerator::Tcg };
-        Ok(Self { version: version.to_owned(), accelerator, without_kvm })
+        Ok(version.to_owned())
     }
 
     /// Arguments that the guest's state depends on: all but the places of its sockets. A snapshot fits the
@@ -167,33 +169,6 @@ fn escaped(path: &Path) -> String {
 /// The version in the output of `--version`.
 fn version(said: &str) -> Option<&str> {
     said.lines().next()?.strip_prefix("QEMU emulator version ")?.split_whitespace().next()
-}
-
-/// Has KVM run a machine for a moment; why it cannot. Some hosts let one be made, and QEMU dies when it first runs.
-fn try_kvm() -> Result<(), String> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/kvm")
-        .map_err(|error| format!("/dev/kvm: {error}"))?;
-    let kvm = Accelerator::Kvm;
-    let arguments =
-        ["-accel", kvm.option(), "-cpu", kvm.processor(), "-nodefaults", "-display", "none", "-qmp", "stdio"];
-    let (child, mut stdin, _stdout) =
-        Child::spawn(QEMU.program, arguments.map(Into::into).into()).map_err(|error| error.to_string())?;
-    // It may have died by now, which its status tells.
-    let _ = stdin.write_all(b"{\"execute\":\"qmp_capabilities\"}\n{\"execute\":\"quit\"}\n");
-    if !child.wait(PROBE) {
-        return Err("QEMU hangs with KVM".into());
-    }
-    match child.ended() {
-        Some(status) if status.success() => Ok(()),
-        _ => {
-            let said = child.stderr();
-            let last = said.lines().find(|line| line.contains("error")).unwrap_or("QEMU dies with it");
-            Err(last.to_owned())
-        }
-    }
 }
 
 #[cfg(test)]

@@ -67,9 +67,9 @@ impl Site {
     /// See [`VmError`].
     pub(super) fn start(kernels: [Kernel; 2]) -> Result<Self, VmError> {
         let cache = Cache::open(None)?;
-        let qemu = Qemu::find()?;
         let [requester, responder] = kernels.map(|kernel| cache.image(kernel));
         let (requester, responder) = (requester?, responder?);
+        let qemu = Qemu::find(&requester)?;
         let folder = RunFolder::make()?;
         let switch = Switch::start(&folder)?;
         let pair = Pair::start(&qemu, [&requester, &responder], &folder, Wiring::Switch)?;

@@ -224,7 +224,7 @@ fn up(args: &PairArgs, format: Format) -> Result<Exit, VmError> {
         return Ok(Exit::Failed);
     }
 
-    let qemu = Qemu::find()?;
+    let qemu = Qemu::find(&of_requester)?;
     let folder = RunFolder::make()?;
     folder.make_stoppable()?;
     complain(&format!("starting two guests with {}; the first time takes longest", qemu.accelerator.name()));
