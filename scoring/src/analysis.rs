@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::accepted;
 use crate::anomaly::{Anomalies, Role, Who};
+use crate::bare_retries;
 use crate::cnp::{CnpAnalyzer, Outcome};
 use crate::completions;
 use crate::connections::{self, Certainty, FlowProfile, LARGEST_MTU, Pair};
@@ -229,6 +230,7 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         Stuck::of(&retransmissions, &trackers, |tracker| matches!(report(tracker), Report::Failed(_)));
     stuck.complete(&mut anomalies, &known);
     retries::complete(&retransmissions, trace, &mut anomalies);
+    bare_retries::judge(trace, &pairs, &known, &mut anomalies);
 
     let counters = if has_counters {
         let facts = facts::of_transport(packets, trace, &sides, &trackers, cnp.counts(), &retransmissions);

@@ -284,6 +284,11 @@ impl Anomalies {
         if self.lenient && anomaly.rule.excused_by_unseen_packets() {
             return;
         }
+        self.push_certain(anomaly);
+    }
+
+    /// Adds one that no packet missing from the trace could explain, whatever other sightings of its rule could be.
+    pub(crate) fn push_certain(&mut self, anomaly: Anomaly) {
         let packet = anomaly.evidence.packets.first().copied();
         self.first.entry((anomaly.rule, anomaly.who.connection)).or_insert(packet);
         let sightings = self.sightings.entry(anomaly.signature()).or_default();

@@ -69,6 +69,14 @@ pub struct Pair {
     pub likely_mtu: Option<u32>,
 }
 
+impl Pair {
+    /// Returns true if the trace has no answers, and may lack those that there were: only the hosts' word makes sure that
+    /// there were none. The reasons of the requester are then unknown.
+    pub(crate) fn answers_unknown(&self) -> bool {
+        self.certainty == Certainty::OneWay && self.connection.requester.initial_psn.is_none()
+    }
+}
+
 /// Kinds of answer beside the ACK, which every request may get.
 mod answers {
     pub(super) const DATA: u8 = 1;
@@ -164,8 +172,14 @@ impl FlowProfile {
         overlaps && self.asks & answers.answers == answers.answers
     }
 
+    /// Returns true if neither flow has an answer to the requests of the other: nothing then makes them a connection.
+    fn are_only_requests(&self, other: &Self) -> bool {
+        let asks = |one: &Self| one.first_request.is_some() && one.responses.is_none();
+        asks(self) && asks(other)
+    }
+
     fn pairs_with(&self, other: &Self) -> bool {
-        self.answered_by(other) && other.answered_by(self)
+        !self.are_only_requests(other) && self.answered_by(other) && other.answered_by(self)
     }
 
     /// Returns true if `answers` can be the answers of a responder with wrong PSNs: they come after the
@@ -179,7 +193,7 @@ impl FlowProfile {
     }
 
     fn roughly_pairs_with(&self, other: &Self) -> bool {
-        self.roughly_answered_by(other) && other.roughly_answered_by(self)
+        !self.are_only_requests(other) && self.roughly_answered_by(other) && other.roughly_answered_by(self)
     }
 }
 
@@ -315,7 +329,7 @@ impl Finder<'_> {
     fn by_evidence(&mut self) {
         let mut between: BTreeMap<(IpAddr, IpAddr), [Vec<FlowId>; 2]> = BTreeMap::new();
         for (id, flow) in (0..).map(FlowId).zip(self.trace.flows()) {
-            if self.is_free(id) {
+            if self.is_free(id) && self.profiles[id.index()].packets > 0 {
                 let (low, high) = (flow.source.min(flow.destination), flow.source.max(flow.destination));
                 between.entry((low, high)).or_default()[usize::from(flow.source != low)].push(id);
             }

@@ -8,6 +8,7 @@ mod accepted;
 mod analysis;
 pub mod analyzers;
 mod anomaly;
+mod bare_retries;
 mod cnp;
 mod completions;
 mod connections;

@@ -41,6 +41,12 @@ pub(crate) fn is_the_same_everywhere(folder: &Path, finding: &Value) {
     let replayed = json(&["replay", &path]);
     assert_eq!(replayed["findings"][0]["signature"], signature);
     assert_eq!(replayed["findings"][0]["reproduced"], true);
+    let again = json(&["replay", kept]);
+    let again = again["findings"].as_array().unwrap();
+    let of_kept: BTreeSet<String> =
+        again.iter().map(|line| line["signature"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(of_kept, signatures(&ran), "{again:#?}");
+    assert!(again.iter().all(|line| line["reproduced"] == true), "{again:#?}");
 }
 
 /// A NIC with a fault that campaigns find at once, and what they leave of it: the folder, and the path of a finding.

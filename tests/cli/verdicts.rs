@@ -155,3 +155,68 @@ fn the_clock_of_a_capture_can_be_named() {
     let ran = in_folder(&data(), &["analyze", "rxe_write_mid.pcap", "--clock", "wrong"]);
     assert_eq!(ran.code, 2);
 }
+
+#[test]
+fn replay_takes_tests_and_what_run_kept() {
+    let folder = folder(&[
+        ("nic.toml", "[quirks]\nnak-repeats = 1\n"),
+        ("test.toml", DROP),
+        ("reads.toml", "[traffic]\nrdma-verb = \"read\"\nfoo = 1\n"),
+    ]);
+    let replay = |args: &[&str]| in_folder(folder.path(), &[&["replay"], args].concat());
+    // A test of which nothing is expected.
+    let ran = replay(&["test.toml"]);
+    assert_eq!((ran.code, &ran.stdout[..]), (0, "no anomalies    test.toml\n"), "{}", ran.stderr);
+    let ran = replay(&["test.toml", "--nic", "./nic.toml"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stdout.starts_with("seen            test.toml  responder "), "{}", ran.stdout);
+    let document = replay(&["test.toml", "--nic", "./nic.toml", "--format", "json"]).json();
+    let line = &document["findings"][0];
+    assert_eq!((&line["reproduced"], &line["seen_in"], &line["runs"]), (&Value::Null, &json!(1), &json!(1)));
+
+    // The same findings again, on the NIC that showed them.
+    let ran = in_folder(folder.path(), &["run", "test.toml", "--nic", "./nic.toml", "--out", "kept"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    fs::remove_file(folder.path().join("nic.toml")).unwrap();
+    let ran = replay(&["kept"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.lines().all(|line| line.starts_with("reproduced      kept  responder ")),
+        "{}",
+        ran.stdout
+    );
+    let shown = ran.stdout.lines().count();
+    assert!(shown > 0);
+    // Another NIC does not show them.
+    let ran = replay(&["kept", "--nic", "reference"]);
+    assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stdout.lines().all(|line| line.starts_with("not reproduced  kept  responder ")),
+        "{}",
+        ran.stdout
+    );
+    // Findings that the folder does not know are new.
+    fs::write(folder.path().join("kept/verdicts.json"), "{ \"findings\": [] }").unwrap();
+    let ran = replay(&["kept"]);
+    assert_eq!(
+        (ran.code, ran.stdout.matches("seen            kept  ").count()),
+        (0, shown),
+        "{}",
+        ran.stdout
+    );
+
+    // Bad input.
+    fs::write(folder.path().join("kept/verdicts.json"), "{").unwrap();
+    let ran = replay(&["kept"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("kept/verdicts.json: EOF while parsing"), "{}", ran.stderr);
+    fs::remove_file(folder.path().join("kept/nic-responder.toml")).unwrap();
+    fs::write(folder.path().join("kept/verdicts.json"), "{ \"findings\": [] }").unwrap();
+    let ran = replay(&["kept"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("kept: the folder has no nic-responder.toml"), "{}", ran.stderr);
+    let ran = replay(&["reads.toml"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.stderr.contains("reads.toml:3"), "{}", ran.stderr);
+    assert_eq!(replay(&["absent.toml"]).code, 2);
+}

@@ -1,10 +1,12 @@
 //! Shared parts of the tests.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use corpus::TestConfig;
-use dumper::Observation;
+use dumper::trace::{Origin, Record};
+use dumper::{Observation, Trace};
 use scoring::{Options, analyze};
 use tests::synthetic::{self, World};
 
@@ -73,4 +75,35 @@ pub(crate) fn silent(observation: &Observation, options: Options<'_>) -> Result<
         return Ok(());
     }
     Err(format!("{}{}", synthetic::anomalies(&analysis), synthetic::trace(observation)))
+}
+
+/// Part of a trace; `bare` without metadata.
+pub(crate) fn part(
+    observation: &Observation,
+    range: Range<usize>,
+    origin: Origin,
+    bare: bool,
+) -> Observation {
+    let trace = copied(&observation.trace, origin, |at, _| range.contains(&at));
+    let connections = if bare { Vec::new() } else { observation.connections.clone() };
+    Observation { trace, connections, ..Observation::default() }
+}
+
+/// The packets of a trace that are to be kept, by index and record.
+pub(crate) fn only(trace: &Trace, keep: impl Fn(usize, &Record) -> bool) -> Trace {
+    copied(trace, trace.origin(), keep)
+}
+
+fn copied(whole: &Trace, origin: Origin, keep: impl Fn(usize, &Record) -> bool) -> Trace {
+    let mut trace = Trace::new(origin);
+    for flow in whole.flows() {
+        trace.add_flow(*flow);
+    }
+    for (_, record) in whole.records().iter().enumerate().filter(|(at, record)| keep(*at, record)) {
+        match whole.extra(record) {
+            Some(extra) => trace.push_with(*record, *extra),
+            None => trace.push(*record),
+        }
+    }
+    trace
 }

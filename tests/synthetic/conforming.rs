@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use dumper::Observation;
 use dumper::trace::Origin;
-use dumper::{Observation, Trace};
 use scoring::{Options, Rule, analyze};
 use tests::synthetic::{self, Dice, Outcome, World, counters, random};
 
-use crate::common::{config_of, for_all, silent};
+use crate::common::{config_of, for_all, only, part, silent};
 
 /// Worlds of each property, and of the one that the others are variants of.
 const CASES: u64 = 10_000;
@@ -69,23 +69,6 @@ fn uncounted_discards_are_unexplained() {
     });
 }
 
-/// Part of a trace; `bare` without metadata.
-fn part(observation: &Observation, range: std::ops::Range<usize>, origin: Origin, bare: bool) -> Observation {
-    let whole = &observation.trace;
-    let mut trace = Trace::new(origin);
-    for flow in whole.flows() {
-        trace.add_flow(*flow);
-    }
-    for record in &whole.records()[range] {
-        match whole.extra(record) {
-            Some(extra) => trace.push_with(*record, *extra),
-            None => trace.push(*record),
-        }
-    }
-    let connections = if bare { Vec::new() } else { observation.connections.clone() };
-    Observation { trace, connections, ..Observation::default() }
-}
-
 /// A trace that ends in the middle of everything: what was not answered yet may still have been.
 #[test]
 fn traces_that_end_early_are_silent() {
@@ -113,11 +96,26 @@ fn bare_captures_are_silent() {
     });
 }
 
+/// PSNs that a spectator takes for those of one connection.
+const NEAR: u32 = 4_096;
+
+/// Whether two connections between the hosts have PSNs near each other, as the boundaries of the numbers are drawn often. A
+/// capture that has only the requests of one and the answers of the other cannot tell them apart; PSNs of real connections
+/// are random numbers of 24 bits.
+fn look_like_one(world: &World) -> bool {
+    let psns = || world.connections.iter().map(|connection| connection.initial_psn).enumerate();
+    let near = |a: u32, b: u32| a.abs_diff(b).min((1 << 24) - a.abs_diff(b)) < NEAR;
+    psns().any(|(at, psn)| psns().any(|(other, also)| at != other && near(psn, also)))
+}
+
 /// A capture that was started in the middle of everything.
 #[test]
 fn captures_that_start_late_are_silent() {
     for_all("cut at the start", CASES, |seed| {
         let world = random::measurable_world(seed);
+        if look_like_one(&world) {
+            return Ok(());
+        }
         let observation = synthetic::run(&world).observation;
         let length = observation.trace.records().len() as u64;
         let start = Dice::new(!seed).within(0..=length) as usize;
@@ -141,23 +139,30 @@ fn plain_captures_with_holes_are_silent() {
         let holes: BTreeSet<usize> = (0..most).map(|_| dice.within(0..=length as u64) as usize).collect();
         for bare in [true, false] {
             let mut seen = part(&observation, 0..length, Origin::Plain, bare);
-            let mut trace = Trace::new(Origin::Plain);
-            for flow in seen.trace.flows() {
-                trace.add_flow(*flow);
-            }
-            for (at, record) in seen.trace.records().iter().enumerate().filter(|(at, _)| !holes.contains(at))
-            {
-                match observation.trace.extra(&observation.trace.records()[at]) {
-                    Some(extra) => trace.push_with(*record, *extra),
-                    None => trace.push(*record),
-                }
-            }
-            seen.trace = trace;
+            seen.trace = only(&seen.trace, |at, _| !holes.contains(&at));
             let judged = match bare {
                 true => silent(&seen, Options::default()).map_err(|failure| format!("{failure}{world:#?}")),
                 false => judged_with_config(&world, &seen),
             };
             judged.map_err(|failure| format!("{failure}without packets {holes:?}"))?;
+        }
+        Ok(())
+    });
+}
+
+/// Captures of one direction, judged by what the requesters sent.
+#[test]
+fn captures_of_one_direction_are_silent() {
+    for_all("one-way", CASES, |seed| {
+        let world = random::measurable_world(seed);
+        let observation = synthetic::run(&world).observation;
+        let length = observation.trace.records().len();
+        for origin in [Origin::Mirror, Origin::Plain] {
+            let mut seen = part(&observation, 0..length, origin, true);
+            seen.trace = only(&seen.trace, |_, record| record.class().is_request());
+            let config = config_of(&world);
+            silent(&seen, Options { config: Some(&config) })
+                .map_err(|failure| format!("{failure}{world:#?}"))?;
         }
         Ok(())
     });

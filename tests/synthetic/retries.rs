@@ -2,6 +2,11 @@
 
 use dumper::observation::CompletionStatus::{self, RetryExceeded, RnrRetryExceeded};
 
+use dumper::trace::Origin;
+use scoring::{Options, analyze};
+use tests::synthetic::Tape;
+
+use crate::common::part;
 use crate::judge::Judge;
 
 /// A requester with so many transport and RNR retries.
@@ -157,4 +162,91 @@ fn giving_up_too_early_after_rnr_naks() {
     let below = |packet| format!("retry-count/requester/rnr-retries-below-budget/rnr-heard c1 @{packet}");
     failing(7, 2, RnrRetryExceeded).silent(&refusals(2)).gives(&refusals(1), &[&below(3)]);
     failing(7, 7, RnrRetryExceeded).gives(&refusals(9), &[&below(19)]);
+}
+
+/// The requester's packets alone, as a capture of one direction has them.
+fn one_way(text: &str) -> String {
+    text.lines().filter(|line| !line.contains('<')).collect::<Vec<_>>().join("\n")
+}
+
+/// Verdict on a plain capture, of which only the packets are known.
+fn captured(judge: &Judge, text: &str) -> Vec<String> {
+    let observed = judge.observed(&Tape::new(text));
+    let seen = part(&observed, 0..observed.trace.records().len(), Origin::Plain, true);
+    let options = Options { config: Some(&judge.config) };
+    let anomalies = analyze(&seen, options).anomalies;
+    anomalies.kept().iter().map(|anomaly| format!("{}: {}", anomaly.signature(), anomaly.what)).collect()
+}
+
+/// A requester that returns to a PSN has made no progress since: no acknowledgement that the capture lacks can excuse it.
+#[test]
+fn captures_of_one_direction_show_retries_beyond_the_budget() {
+    let beyond = |psn: u32, times: u32, of: u32| {
+        vec![format!(
+            "retry-count/requester/retries-beyond-budget/repeating: repeats PSN {psn} {times} times without progress, where \
+             {of} are configured"
+        )]
+    };
+    let none = Vec::<String>::new();
+    // Of the first return nobody can tell: it may have been to an earlier PSN, whose packet is missing.
+    assert_eq!(captured(&judge(2, 7), &time_outs(3)), none);
+    assert_eq!(captured(&judge(2, 7), &time_outs(4)), beyond(1, 4, 2));
+    assert_eq!(captured(&judge(7, 7), &time_outs(8)), none);
+    assert_eq!(captured(&judge(7, 7), &time_outs(9)), beyond(1, 9, 7));
+    // Without the NAK, and its retry, which comes too soon to be told from a copy.
+    assert_eq!(captured(&judge(2, 7), &one_way(&nak_and_time_outs(3))), none);
+    assert_eq!(captured(&judge(2, 7), &one_way(&nak_and_time_outs(4))), beyond(2, 4, 2));
+    // The NAK was seen, and says that nothing before is missing.
+    assert_eq!(captured(&judge(2, 7), &nak_and_time_outs(2)), none);
+    assert_eq!(captured(&judge(2, 7), &nak_and_time_outs(3)), beyond(2, 3, 2));
+
+    // Unseen ACKs made progress between the returns.
+    let lossy = |psn: u32| format!("+70000000 > WRITE_ONLY {psn} ackreq drop\n").repeat(3);
+    assert_eq!(captured(&judge(2, 7), &(1..=9).map(lossy).collect::<String>()), none);
+    // Copies that the capture made.
+    let copied = "+300 > WRITE_ONLY 1 ackreq\n".repeat(9);
+    assert_eq!(captured(&judge(2, 7), &copied), none);
+
+    // Each return of a Send may be for an RNR NAK.
+    let sends = |times: usize| "+70000000 > SEND_ONLY 1 ackreq drop\n".repeat(times + 1);
+    assert_eq!(captured(&judge(2, 7), &sends(30)), none);
+    assert_eq!(captured(&judge(2, 3), &sends(6)), none);
+    assert_eq!(captured(&judge(2, 3), &sends(7)), beyond(1, 7, 2));
+    // Parts of a Read's responses make progress.
+    let reads = |times: usize| "+70000000 > READ 1 bytes=4096\n".repeat(times + 1);
+    assert_eq!(captured(&judge(2, 7), &reads(9)), none);
+}
+
+/// Two losses, one behind the other; the requester gives up at the second NAK, which acknowledges more than the first.
+const TWO_NAKS: &str = "0    > WRITE_FIRST 1
+     +300 > WRITE_MIDDLE 2 drop
+     +300 > WRITE_MIDDLE 3
+     +300 > WRITE_LAST 4 ackreq
+     5000 < NAK 2
+     9000 > WRITE_MIDDLE 2
+     +300 > WRITE_MIDDLE 3 drop
+     +300 > WRITE_LAST 4 ackreq
+     15000 < NAK 3\n";
+
+#[test]
+fn a_nak_that_acknowledges_more_refills_the_budget() {
+    let below = &["retry-count/requester/retries-below-budget/nak-heard c1 @8"];
+    failing(1, 7, RetryExceeded).gives(TWO_NAKS, below);
+    failing(7, 7, RetryExceeded).gives(TWO_NAKS, below);
+    // Without retries the first NAK ends the QP.
+    failing(0, 7, RetryExceeded).silent(
+        "0    > WRITE_FIRST 1
+         +300 > WRITE_MIDDLE 2 drop
+         +300 > WRITE_LAST 3 ackreq
+         5000 < NAK 2",
+    );
+    // The retry is lost too, and the timer, which sends nothing any more, ends it.
+    let then_expires = TWO_NAKS.to_owned()
+        + "19000 > WRITE_MIDDLE 3 drop
+           +300 > WRITE_LAST 4 ackreq";
+    failing(1, 7, RetryExceeded).silent(&then_expires);
+    // The NAK may have been lost behind the switch, and the timer may have ended the QP.
+    let mut unsure = failing(1, 7, RetryExceeded);
+    unsure.discards[0] = None;
+    unsure.silent(TWO_NAKS);
 }

@@ -56,6 +56,8 @@ fn connections_over_ipv6_pass() {
         let ran = run(&traffic, hosts).whole().completes().conforms();
         assert!(ran.observation.trace.flows().iter().all(|flow| flow.source.is_ipv6()));
         let event = format!("{hosts}\n[[event]]\nqpn = 2\npsn = 1\ntype = \"drop\"");
-        run(&traffic, &event).whole().completes().hits(Event::Drop, 1).conforms();
+        // A Read whose first response is lost waits for its timer (docs/findings-rxe.md).
+        let known: &[&str] = if verb == "read" { &["implied-nak-missing"] } else { &[] };
+        run(&traffic, &event).whole().completes().hits(Event::Drop, 1).breaks(known);
     }
 }

@@ -131,7 +131,7 @@ fn connections(text: &mut String, connections: &[ConnectionSummary]) {
         );
         match summary.certainty {
             Certainty::OneWay if summary.judged => text.push_str("  (no answers seen)"),
-            Certainty::OneWay => text.push_str("  (no answers seen; not judged)"),
+            Certainty::OneWay => text.push_str("  (no answers seen; only the retry budget is judged)"),
             Certainty::Ambiguous => {
                 let candidates = summary.candidates.unwrap_or_default();
                 let _ = write!(text, "  (AMBIGUOUS: {candidates} flows could be its answers; not judged)");

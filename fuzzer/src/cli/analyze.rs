@@ -189,7 +189,7 @@ fn of_files(args: &Args) -> Result<Seen, Exit> {
     let config = loaded.map(|loaded| loaded.config);
     let mut input = args.read(&args.paths).map_err(|error| bad_message("bad input", &error, args.format))?;
     let testbeds = match (&args.paths[..], &config) {
-        ([folder], Some(config)) if folder.is_dir() => run::testbeds_of(folder, config),
+        ([folder], Some(config)) if folder.is_dir() => run::testbeds_of(folder, config, &Instead::default()),
         _ => Err("a capture does not say on which NICs it was made".to_owned()),
     };
     let verdict = with_references(testbeds, |references| {

@@ -8,6 +8,7 @@ use executor::{Nic, TestbedName};
 use super::output::bad_file;
 use super::{Exit, Format};
 use crate::finding::Instead;
+use crate::run::Overrides;
 
 /// Flags that choose the NICs.
 #[derive(clap::Args)]
@@ -63,6 +64,12 @@ pub(super) struct InsteadArgs {
 }
 
 impl InsteadArgs {
+    /// The same for a test of the user's, whose testbed is the simulated one if none is named.
+    pub(super) fn of_test(&self) -> (Overrides, TestbedName) {
+        let overrides = Overrides { nics: self.nics.named(), seed: self.seed };
+        (overrides, self.testbed.unwrap_or(TestbedName::Sim))
+    }
+
     /// The same with its NICs loaded; prints the error of one that cannot be loaded.
     pub(super) fn load(&self, format: Format) -> Result<Instead, Exit> {
         let load = |nic: Option<String>| match nic {

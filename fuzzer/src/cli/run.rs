@@ -1,7 +1,7 @@
 //! `lumina-fuzz run`.
 
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use executor::profile::ProfileError;
 use executor::{TestbedError, TestbedName};
@@ -85,7 +85,7 @@ pub(super) fn run(args: &Args) -> Exit {
 }
 
 fn run_test(args: &Args) -> Result<Exit, Exit> {
-    let test = load(args)?;
+    let test = load(&args.test, &args.overrides(), args.testbed, args.format)?;
     // The folder last, as it is made.
     let prepared = args.record.as_deref().map_or(Ok(()), run::prepare_script);
     let prepared = prepared.and_then(|()| args.out.as_deref().map_or(Ok(()), run::prepare));
@@ -131,22 +131,26 @@ fn run_test(args: &Args) -> Result<Exit, Exit> {
     })
 }
 
-/// Loads the test with all files that it names; prints the error of one that cannot be loaded.
-fn load(args: &Args) -> Result<Test, Exit> {
-    let described = if run::is_script(&args.test) {
-        let (script, config) = PacketScript::load(&args.test)
-            .map_err(|errors| bad_file("bad packet script", errors, args.format))?;
+/// Loads a test with all files that it names; prints the error of one that cannot be loaded.
+pub(super) fn load(
+    file: &Path,
+    overrides: &Overrides,
+    testbed: TestbedName,
+    format: Format,
+) -> Result<Test, Exit> {
+    let described = if run::is_script(file) {
+        let (script, config) =
+            PacketScript::load(file).map_err(|errors| bad_file("bad packet script", errors, format))?;
         (config, Some(script))
     } else {
-        let loaded =
-            corpus::load(&args.test).map_err(|errors| bad_file("bad configuration", errors, args.format))?;
+        let loaded = corpus::load(file).map_err(|errors| bad_file("bad configuration", errors, format))?;
         complain_notes(&loaded);
         (loaded.config, None)
     };
-    Test::new(&args.test, described, &args.overrides(), args.testbed).map_err(
+    Test::new(file, described, overrides, testbed).map_err(
         |NoProfile { role, profile: ProfileError(errors) }| {
             complain(&format!("error: the NIC of the {} has no usable profile", role.name()));
-            bad_file("bad NIC profile", errors, args.format)
+            bad_file("bad NIC profile", errors, format)
         },
     )
 }

@@ -12,6 +12,7 @@ use executor::{Nic, TestbedName, Testbeds};
 use serde::Serialize;
 
 use super::{Test, is_script};
+use crate::finding::Instead;
 
 /// The test as it was run.
 pub const CONFIG: &str = "config.toml";
@@ -107,12 +108,15 @@ pub fn keep(
 }
 
 /// Testbeds on which the test of such a folder can be run again: with the NICs of which it has copies, under the names that
-/// the test has for them.
+/// the test has for them, or with others in their place.
 ///
 /// # Errors
-/// A copy is not there or cannot be used, in a phrase.
-pub fn testbeds_of(folder: &Path, config: &TestConfig) -> Result<Testbeds, String> {
+/// A copy is not there or cannot be used, in a phrase; or a NIC is not of the testbed.
+pub fn testbeds_of(folder: &Path, config: &TestConfig, instead: &Instead) -> Result<Testbeds, String> {
     let load = |role: Role| {
+        if let Some((_, nic)) = &instead.nics[role as usize] {
+            return Ok(nic.clone());
+        }
         let copy = copy_of(role);
         if !folder.join(&copy).is_file() {
             return Err(format!(
@@ -123,10 +127,11 @@ pub fn testbeds_of(folder: &Path, config: &TestConfig) -> Result<Testbeds, Strin
         Nic::load(&copy, folder).map_err(|_| format!("{copy} is not a profile that can be used"))
     };
     let (requester, responder) = (load(Role::Requester)?, load(Role::Responder)?);
-    let testbed = match requester {
+    let own = match requester {
         Nic::Model(_) => TestbedName::Sim,
         Nic::Guest(_) => TestbedName::Vm,
     };
+    let testbed = instead.testbed.unwrap_or(own);
     let nics = [(&*config.requester.nic, &requester), (&*config.responder.nic, &responder)];
     Testbeds::new(testbed, folder, nics).map_err(|wrong| wrong.to_string())
 }

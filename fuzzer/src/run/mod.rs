@@ -1,5 +1,6 @@
 //! One test on a testbed: the test, its overrides, and the folder that keeps it all.
 
+mod again;
 mod keep;
 mod script;
 
@@ -19,6 +20,7 @@ use crate::analyze::json::duration;
 use crate::campaign::InMemory;
 use crate::judge::{JudgeError, Verdict, judge, judge_alone};
 
+pub use again::{Shown, again, expected};
 pub use keep::{CONFIG, KeepError, VERDICTS, keep, prepare, prepare_script, testbeds_of};
 pub use script::{Checked, PacketScript, is_script, write_script};
 
@@ -147,18 +149,25 @@ impl Test {
         })
     }
 
+    /// Its testbeds.
+    ///
+    /// # Errors
+    /// A NIC is not of the testbed.
+    pub fn testbeds(&self) -> Result<Testbeds, TestbedError> {
+        let names = Role::ALL.map(|role| self.config.host(role).nic.as_str());
+        let [first, second] = &self.nics;
+        let nics = [(names[0], first), (names[1], second)];
+        Testbeds::new(self.testbed, Path::new(""), nics)
+            .map_err(|wrong| TestbedError::Config(wrong.to_string()))
+    }
+
     /// Runs the test on its testbed and judges it, with the reference runs that it needs. What takes one is not judged for
     /// the reason that there is to go `without_references`.
     ///
     /// # Errors
     /// Those of the testbed.
     pub fn judge(&self, without_references: Option<&str>) -> Result<Verdict, JudgeError> {
-        let names = Role::ALL.map(|role| self.config.host(role).nic.as_str());
-        let [first, second] = &self.nics;
-        let nics = [(names[0], first), (names[1], second)];
-        let testbeds = Testbeds::new(self.testbed, Path::new(""), nics)
-            .map_err(|wrong| TestbedError::Config(wrong.to_string()))?;
-        let mut testbed = testbeds.testbed();
+        let mut testbed = self.testbeds()?.testbed();
         let baselines = InMemory::on(&*testbed);
         match without_references {
             Some(reason) => judge_alone(&mut *testbed, &self.config, reason),

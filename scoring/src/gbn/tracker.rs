@@ -16,7 +16,7 @@ use super::start::{Place, Start};
 use super::table::Next;
 use super::window::ReadOf;
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
-use crate::connections::{Certainty, Pair};
+use crate::connections::Pair;
 use crate::known::Known;
 use crate::messages::Report;
 use crate::retransmission::Retransmission;
@@ -264,9 +264,7 @@ impl ConnectionTracker {
             start: Start::at(pair.initial_psn, false),
             ends: None,
             counts: TrackerCounts::default(),
-            // Without the answers the reasons of the requester are unknown. Only the hosts' word makes sure
-            // that there were none.
-            muted: pair.certainty == Certainty::OneWay && pair.connection.requester.initial_psn.is_none(),
+            muted: pair.answers_unknown(),
             lost: VecDeque::new(),
         }
     }

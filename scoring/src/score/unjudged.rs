@@ -158,7 +158,9 @@ fn connections(list: &mut List, connections: &[ConnectionSummary]) {
     for one in connections.iter().filter(|one| !one.judged) {
         let reason = match one.certainty {
             Certainty::Ambiguous => "several flows could be the other direction",
-            Certainty::OneWay => "no answers were seen",
+            Certainty::OneWay => {
+                "no answers were seen: only the retry budget of the requester is judged, and only where the test is known"
+            }
             _ => "how a packet left the switch is not known",
         };
         by_reason.entry(reason).or_default().push(one.connection);

@@ -100,14 +100,17 @@ impl Budget {
     }
 
     /// The window has moved, and the last packet was sent at `last_sent`; `paid_before` if a cause of a
-    /// retransmission may be there whose retry was spent before.
-    pub(super) fn progress(&mut self, now: Nanos, last_sent: Nanos, paid_before: bool) {
+    /// retransmission may be there whose retry was spent before, `may_have_ended` if the requester may have had a reason to
+    /// end before it received the progress.
+    pub(super) fn progress(&mut self, now: Nanos, last_sent: Nanos, paid_before: bool, may_have_ended: bool) {
         if self.lived_on(last_sent) {
             self.before = Retries::default();
         }
-        let [transport, rnr] = self.before.at_most(self.now);
-        self.before.transport.possible = transport;
-        self.before.rnr.possible = rnr;
+        if may_have_ended {
+            let [transport, rnr] = self.before.at_most(self.now);
+            self.before.transport.possible = transport;
+            self.before.rnr.possible = rnr;
+        }
         self.now = Retries::default();
         self.progressed = now;
         self.paid_before = paid_before;

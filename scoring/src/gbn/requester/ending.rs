@@ -37,6 +37,24 @@ impl Requester {
         ledger.broken(Role::Requester, Rule::RequestNeverAnswered, self.state.name(), what, evidence);
     }
 
+    /// Returns true if the NAK that was delivered last made the requester give up, and spent no retry: the NAK made
+    /// progress, so that the timer started again, and the requester, which acts on NAKs in a fraction of T, has not
+    /// retransmitted for it.
+    fn ends_at_nak(&self, ledger: &Ledger<'_>) -> bool {
+        let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return false };
+        let Some(nak) = self.nak.filter(|nak| nak.pending == 1 && !nak.acted) else { return false };
+        let connection = ledger.connection();
+        let of_connection = ledger.retransmissions.iter().filter(|entry| entry.connection == connection);
+        let reactions = of_connection.filter(|entry| entry.nack.is_some()).map(|entry| entry.reaction_ns);
+        let slowest = reactions.max().flatten();
+        nak.psn == self.window.una()
+            && nak.time == self.window.last_progress()
+            && nak.time > self.last_sent
+            && self.gap.is_none_or(|gap| gap.pending == 0)
+            && self.rnr.is_none_or(|rnr| rnr.pending == 0)
+            && slowest.is_some_and(|slowest| slowest.times(4) <= minimum)
+    }
+
     /// A requester that gave up had no retries left.
     fn judge_failure(&self, status: CompletionStatus, ledger: &mut Ledger<'_>) {
         // Losses behind the switch cause implied NAKs that the trace does not show.
@@ -45,6 +63,7 @@ impl Requester {
         // While responses beyond a gap continue to come, the timer may expire among them: the next one then
         // is an implied NAK once more, which may end the QP before the expiry's retransmission is sent.
         let retries = retries + u32::from(self.gap.is_some_and(|gap| gap.pending > 1));
+        let retries = retries - u32::from(retries > 0 && self.ends_at_nak(ledger));
         let (rule, what) = match (status, ledger.known.retries, ledger.known.rnr_retries) {
             // A timer too short to be seen may have expired any number of times.
             (CompletionStatus::RetryExceeded, Some(most), _)

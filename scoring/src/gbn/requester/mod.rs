@@ -441,9 +441,11 @@ impl Requester {
         // If it was not acted on since, it is the cause of the retransmission, however often the window moves
         // before.
         paid_before |= self.may_have_expired_before(now, ledger);
+        let may_have_ended =
+            paid_before || self.rnr.is_some_and(|rnr| rnr.pending > 0) || self.hidden_expiries;
         self.window.acknowledge(una, now);
         self.unheeded = self.unheeded.filter(|nak| !nak.psn.is_before(una));
-        self.budget.progress(now, self.last_sent, paid_before);
+        self.budget.progress(now, self.last_sent, paid_before, may_have_ended);
     }
 
     /// Returns true if a NAK or implied NAK was delivered and the requester may still act on it.

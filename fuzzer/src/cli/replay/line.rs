@@ -1,0 +1,106 @@
+//! A line of the output of `replay`.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::finding::{Document, Kept};
+use crate::repeat::Frequency;
+
+/// One signature, looked for again.
+#[derive(Serialize)]
+pub(super) struct Line {
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
+    /// Absent where nothing was expected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reproduced: Option<bool>,
+    /// In how many of how many runs.
+    #[serde(flatten)]
+    frequency: Option<Frequency>,
+    /// Files that the folder had lost, which were written again.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    restored: Vec<&'static str>,
+    /// Other signatures that were seen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    seen: Vec<String>,
+    /// Reason why it could not be run or judged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+impl Line {
+    /// Of a path of which no signature is known.
+    pub(super) fn of(path: &Path) -> Self {
+        Self {
+            path: path.display().to_string(),
+            id: None,
+            signature: None,
+            title: None,
+            reproduced: None,
+            frequency: None,
+            restored: Vec::new(),
+            seen: Vec::new(),
+            error: None,
+        }
+    }
+
+    pub(super) fn of_signature(path: &Path, signature: &str, title: &str) -> Self {
+        Self { signature: Some(signature.to_owned()), title: Some(title.to_owned()), ..Self::of(path) }
+    }
+
+    pub(super) fn of_finding(kept: &Kept) -> Self {
+        let Document { id, signature, title, .. } = &kept.document;
+        Self { id: Some(id.clone()), ..Self::of_signature(&kept.folder, signature, title) }
+    }
+
+    pub(super) fn reproduced(self, frequency: Frequency, restored: Vec<&'static str>) -> Self {
+        Self { reproduced: Some(true), frequency: Some(frequency), restored, ..self }
+    }
+
+    pub(super) fn not_reproduced(self, frequency: Frequency, seen: Vec<String>) -> Self {
+        Self { reproduced: Some(false), frequency: Some(frequency), seen, ..self }
+    }
+
+    /// No run showed it.
+    pub(super) fn unseen(self) -> Self {
+        Self { reproduced: Some(false), ..self }
+    }
+
+    /// Nothing was expected.
+    pub(super) fn seen(self, frequency: Frequency) -> Self {
+        Self { frequency: Some(frequency), ..self }
+    }
+
+    pub(super) fn not_run(self, error: String) -> Self {
+        Self { reproduced: Some(false), error: Some(error), ..self }
+    }
+
+    pub(super) fn text(&self) -> String {
+        let verdict = match (self.reproduced, &self.error, &self.signature) {
+            (_, Some(_), _) => "not run",
+            (Some(true), ..) => "reproduced",
+            (Some(false), ..) => "not reproduced",
+            (None, _, Some(_)) => "seen",
+            (None, ..) => "no anomalies",
+        };
+        // A finding from another user must not write control characters on the terminal.
+        let title = self.title.as_deref().unwrap_or_default().escape_debug();
+        // One run of one goes without saying.
+        let often = self.frequency.filter(|frequency| frequency.runs > 1).map(|often| often.to_string());
+        let others = (self.reproduced != Some(true) && !self.seen.is_empty())
+            .then(|| format!("seen: {}", self.seen.join(", ")));
+        let restored =
+            (!self.restored.is_empty()).then(|| format!("written again: {}", self.restored.join(", ")));
+        let more = self.error.clone().into_iter().chain(often).chain(others).chain(restored);
+        let more: Vec<String> = more.collect();
+        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join("; ")) };
+        let line = format!("{verdict:<15} {}  {title}{more}", self.path);
+        format!("{}\n", line.trim_end())
+    }
+}

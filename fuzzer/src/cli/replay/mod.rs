@@ -1,0 +1,226 @@
+//! `lumina-fuzz replay`.
+
+mod line;
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use super::nic_args::InsteadArgs;
+use super::output::{bad_file, bad_message, complain, complain_notes, print, print_json};
+use super::progress::with_spinner;
+use super::run::load;
+use super::{Exit, Format};
+use crate::finding::{self, Instead, Kept, ReadError, ReplayError, Replayed};
+use crate::judge::Judged;
+use crate::run::{self, CONFIG, Shown};
+use line::Line;
+
+const AFTER_HELP: &str = "\
+Examples:
+  lumina-fuzz replay night                                    every finding of a campaign
+  lumina-fuzz replay night/findings/1f0c3d2a9b4e
+  lumina-fuzz replay night --nic ./new-firmware.toml          does the firmware fix them?
+  lumina-fuzz replay kept                                     the folder of `run --out kept`: the same findings again?
+  lumina-fuzz replay test.toml                                what a test shows
+
+A finding runs on its copies of the NIC profiles, unless --nic names others, and is judged as in its campaign. The output has \
+one line for each finding: reproduced or not. A lost report or trace is written again. Where runs of a test differ \
+(--testbed vm), the test runs five times, and three runs must show the finding.
+
+The folder of `run --out` has a line for each finding in its verdicts.json, and one for each other anomaly that is seen. A \
+test of which nothing is expected has a line for each anomaly.
+
+Exit codes: 0 all are reproduced, 1 failed, 2 usage or bad input, 4 at least one is not reproduced.";
+
+/// Arguments of `replay`.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// Findings (their folders or finding.json), folders of findings, campaigns, folders of `run --out`, or tests.
+    #[arg(value_name = "PATH", required = true)]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    instead: InsteadArgs,
+    /// Format of the output.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// A path, by its kind.
+enum Subject<'a> {
+    /// The folders of findings.
+    Findings(Vec<PathBuf>),
+    /// The folder of `run --out`.
+    Kept(&'a Path),
+    /// A test's file.
+    Test(&'a Path),
+}
+
+impl<'a> Subject<'a> {
+    fn of(path: &'a Path) -> Result<Self, ReadError> {
+        if finding::folder_of(path).is_none() {
+            if path.is_file() {
+                return Ok(Self::Test(path));
+            }
+            if path.join(CONFIG).is_file() {
+                return Ok(Self::Kept(path));
+            }
+        }
+        finding::find(path).map(Self::Findings)
+    }
+}
+
+pub(super) fn run(args: &Args) -> Exit {
+    replay(args).unwrap_or_else(|exit| exit)
+}
+
+fn replay(args: &Args) -> Result<Exit, Exit> {
+    let instead = args.instead.load(args.format)?;
+    let subjects = args.paths.iter().map(|path| Subject::of(path)).collect::<Result<Vec<_>, _>>();
+    let subjects = subjects.map_err(|error| bad_message("bad finding", &error, args.format))?;
+
+    let mut said = Said { format: args.format, lines: Vec::new(), exit: Exit::Done };
+    for subject in subjects {
+        match subject {
+            Subject::Findings(folders) => {
+                for folder in folders {
+                    let (line, exit) =
+                        with_spinner("running the finding's test", || of_finding(&folder, &instead));
+                    said.add(line, exit)?;
+                }
+            }
+            Subject::Kept(folder) => of_kept(folder, &instead, &mut said)?,
+            Subject::Test(file) => of_test(file, args, &mut said)?,
+        }
+    }
+    if args.format == Format::Json {
+        let printed = print_json(&serde_json::json!({ "findings": said.lines }));
+        if printed != Exit::Done {
+            return Ok(printed);
+        }
+    }
+    Ok(said.exit)
+}
+
+/// Output so far.
+struct Said {
+    format: Format,
+    lines: Vec<Line>,
+    exit: Exit,
+}
+
+impl Said {
+    fn add(&mut self, line: Line, exit: Exit) -> Result<(), Exit> {
+        if self.format == Format::Text {
+            match print(&line.text()) {
+                Exit::Done => {}
+                cannot => return Err(cannot),
+            }
+        }
+        // Bad input outdoes a finding that is not reproduced: for bad input that is unknown.
+        self.exit = match (self.exit, exit) {
+            (Exit::Usage, _) | (_, Exit::Usage) => Exit::Usage,
+            (Exit::Done, exit) => exit,
+            (exit, _) => exit,
+        };
+        self.lines.push(line);
+        Ok(())
+    }
+}
+
+fn of_finding(folder: &Path, instead: &Instead) -> (Line, Exit) {
+    let kept = match finding::read(folder) {
+        Ok(kept) => kept,
+        Err(error) => return (not_run(folder, &error), Exit::Usage),
+    };
+    let line = Line::of_finding(&kept);
+    match finding::replay(&kept, instead) {
+        Ok(Replayed::Reproduced { frequency, judged }) => {
+            let restored = if instead.is_nothing() { restore(&kept, &judged) } else { Vec::new() };
+            (line.reproduced(frequency, restored), Exit::Done)
+        }
+        Ok(Replayed::NotReproduced { seen, frequency }) => {
+            (line.not_reproduced(frequency, seen), Exit::NotReproduced)
+        }
+        Ok(Replayed::Invalid { reason }) => (line.not_run(reason), Exit::NotReproduced),
+        Err(ReplayError::Read(error)) => (not_run(folder, &error), Exit::Usage),
+        Err(ReplayError::Judge(error)) => {
+            complain(&format!("error: {}: {error}", folder.display()));
+            (line.not_run(error.to_string()), Exit::Failed)
+        }
+    }
+}
+
+/// Writes what the finding's folder has lost. A folder that cannot be written to is no reason not to replay it.
+fn restore(kept: &Kept, judged: &Judged) -> Vec<&'static str> {
+    finding::restore(kept, judged).unwrap_or_else(|error| {
+        complain(&format!("warning: {error}"));
+        Vec::new()
+    })
+}
+
+/// The folder of `run --out`: the findings of its verdicts, and those that are new.
+fn of_kept(folder: &Path, instead: &Instead, said: &mut Said) -> Result<(), Exit> {
+    let bad = |message: &dyn Display, format| bad_message("bad folder", message, format);
+    let loaded = corpus::load(&folder.join(CONFIG));
+    let loaded = loaded.map_err(|errors| bad_file("bad configuration", errors, said.format))?;
+    complain_notes(&loaded);
+    let mut config = loaded.config;
+    config.traffic.seed = instead.seed.unwrap_or(config.traffic.seed);
+    let expected = run::expected(folder).map_err(|error| bad(&error, said.format))?;
+    let testbeds = run::testbeds_of(folder, &config, instead)
+        .map_err(|reason| bad(&format!("{}: {reason}", folder.display()), said.format))?;
+    let shown = match with_spinner("running the test", || run::again(&testbeds, &config)) {
+        Ok(Ok(shown)) => shown,
+        Ok(Err(invalid)) => return said.add(not_run(folder, &invalid), Exit::NotReproduced),
+        Err(error) => return said.add(not_run(folder, &error), Exit::Failed),
+    };
+    let expected = expected.unwrap_or_default();
+    for (signature, title) in &expected {
+        let line = Line::of_signature(folder, signature, title);
+        let seen = shown.iter().find(|one| one.signature == *signature && one.frequency.is_confirmed());
+        match seen {
+            Some(Shown { frequency, .. }) => said.add(line.reproduced(*frequency, Vec::new()), Exit::Done)?,
+            None => {
+                let frequency = shown.iter().find(|one| one.signature == *signature);
+                let line = match frequency {
+                    Some(one) => line.not_reproduced(one.frequency, Vec::new()),
+                    None => line.unseen(),
+                };
+                said.add(line, Exit::NotReproduced)?;
+            }
+        }
+    }
+    let others = shown.iter().filter(|one| expected.iter().all(|(signature, _)| *signature != one.signature));
+    seen(folder, others, expected.is_empty(), said)
+}
+
+/// A test of which nothing is expected.
+fn of_test(file: &Path, args: &Args, said: &mut Said) -> Result<(), Exit> {
+    let (overrides, testbed) = args.instead.of_test();
+    let test = load(file, &overrides, testbed, args.format)?;
+    let testbeds = test.testbeds().map_err(|error| bad_message("bad configuration", &error, args.format))?;
+    match with_spinner("running the test", || run::again(&testbeds, &test.config)) {
+        Ok(Ok(shown)) => seen(file, shown.iter(), true, said),
+        Ok(Err(invalid)) => said.add(not_run(file, &invalid), Exit::Failed),
+        Err(error) => said.add(not_run(file, &error), Exit::Failed),
+    }
+}
+
+/// Anomalies that were not expected; a line says so where there are none at all.
+fn seen<'a>(
+    path: &Path,
+    shown: impl Iterator<Item = &'a Shown>,
+    or_none: bool,
+    said: &mut Said,
+) -> Result<(), Exit> {
+    let mut lines = shown.map(|one| Line::of_signature(path, &one.signature, &one.title).seen(one.frequency));
+    let first = lines.next().or_else(|| or_none.then(|| Line::of(path)));
+    first.into_iter().chain(lines).try_for_each(|line| said.add(line, Exit::Done))
+}
+
+fn not_run(path: &Path, error: &dyn Display) -> Line {
+    let line = Line::of(path).not_run(error.to_string());
+    complain(&format!("error: {error}"));
+    line
+}
