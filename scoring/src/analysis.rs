@@ -9,7 +9,7 @@ use dumper::{Connection, HostCounters, Nanos, Observation};
 use serde::Serialize;
 
 use crate::accepted;
-use crate::anomaly::{Anomalies, Role, Who};
+use crate::anomaly::{Anomalies, Anomaly, Role, Who};
 use crate::bare_retries;
 use crate::cnp::{CnpAnalyzer, Outcome};
 use crate::completions;
@@ -27,6 +27,7 @@ use crate::prompt::{PromptAnswer, PromptAnswers};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::retries;
 use crate::rewritten;
+use crate::rules::Rule;
 use crate::sides::{Side, Sides};
 
 /// Summary of a connection.
@@ -147,13 +148,24 @@ pub struct Options<'a> {
 
 /// Runs every analyzer. A pure function: the same observation and options give the same analysis.
 pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
+    let analysis = analyze_with(observation, options, true);
+    let unexplained = analysis.anomalies.has(Rule::DeliveredYetMissing);
+    // Where packets vanish that no counter tells of, counters of discards at 0 prove nothing.
+    if unexplained { analyze_with(observation, options, false) } else { analysis }
+}
+
+/// The same; `trusts` counters of discards that are 0.
+fn analyze_with(observation: &Observation, options: Options<'_>, trusts: bool) -> Analysis {
     let trace = &observation.trace;
     let profiles = connections::profiles(trace);
     let pairs = connections::pairs(observation, &profiles);
     let sides = Sides::of_pairs(&pairs);
     let has_counters = observation.requester.is_some() || observation.responder.is_some();
     let packets = if has_counters { facts::packets(trace, &sides) } else { Default::default() };
-    let known = Known::of(options.config, observation, &packets);
+    let mut known = Known::of(options.config, observation, &packets);
+    if !trusts {
+        known.distrust_discards();
+    }
 
     let mut routes = Routes::new(trace);
     let mut trackers: Vec<ConnectionTracker> = Vec::with_capacity(pairs.len());
@@ -163,8 +175,8 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
             // The packets outdo a configuration, which may be that of another test.
             let mtu = pair.mtu.or(known.mtu).or(pair.likely_mtu).unwrap_or(LARGEST_MTU);
             let ends = [pair.connection.requester.ip, pair.connection.responder.ip];
-            let discards = ends.map(|ip| sides.of(ip).and_then(|side| known.host(side).discards));
-            trackers.push(ConnectionTracker::new(*pair, number, mtu, discards));
+            let hosts = ends.map(|ip| sides.of(ip).map_or(Host::default(), |side| *known.host(side)));
+            trackers.push(ConnectionTracker::new(*pair, number, mtu, hosts));
         }
     }
     if options.config.is_some_and(rewritten::misdirects) {
@@ -176,8 +188,10 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
         Origin::Plain => Anomalies::lenient(),
     };
     let mut retransmissions = Vec::new();
+    let mut undecided = Vec::new();
     let mut findings = Findings {
         anomalies: &mut anomalies,
+        undecided: &mut undecided,
         retransmissions: &mut retransmissions,
         known: &known,
         shared_path: SharedPath::default(),
@@ -232,12 +246,14 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     retries::complete(&retransmissions, trace, &mut anomalies);
     bare_retries::judge(trace, &pairs, &known, &mut anomalies);
 
+    let facts = facts::of_transport(packets, trace, &sides, &trackers, cnp.counts(), &retransmissions);
+    decide(&mut undecided, observation, &facts, &sides);
     let counters = if has_counters {
-        let facts = facts::of_transport(packets, trace, &sides, &trackers, cnp.counts(), &retransmissions);
         compare_counters(observation, &pairs, &facts, &known, &trackers, &mut anomalies)
     } else {
         [None, None]
     };
+    undecided.into_iter().for_each(|anomaly| anomalies.push(anomaly));
     let number_of = |connection: &Connection| numbers.get(&key_of(connection)).copied();
     if let Some(config) = options.config {
         accepted::judge(trace, config, &pairs, |pair| number_of(&pair.connection), &mut anomalies);
@@ -283,6 +299,19 @@ pub(crate) const fn key_of(connection: &Connection) -> (IpAddr, Option<u32>) {
 /// Indices of the pairs that have a tracker, in the trackers' order.
 fn judged(pairs: &[Pair]) -> impl Iterator<Item = usize> + '_ {
     (0..pairs.len()).filter(|at| pairs[*at].certainty != Certainty::Ambiguous)
+}
+
+/// Decides if the NAKs of packets that left the switch intact are wrong: they are, if their host counts more duplicates than
+/// it can have had without these packets. Else the packets went missing.
+fn decide(undecided: &mut [Anomaly], observation: &Observation, facts: &[HostFacts; 2], sides: &Sides) {
+    let hosts = [&observation.requester, &observation.responder];
+    for anomaly in undecided {
+        let side = anomaly.who.address.and_then(|address| sides.of(address));
+        let host = side.and_then(|side| Some((hosts[side.index()].as_ref()?, &facts[side.index()])));
+        if !host.is_some_and(|(counters, facts)| counters::had_more(counters, facts)) {
+            anomaly.rule = Rule::DeliveredYetMissing;
+        }
+    }
 }
 
 /// Compares both hosts' counters, where everything that moves them was followed.

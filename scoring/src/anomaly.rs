@@ -7,7 +7,7 @@ use std::net::IpAddr;
 
 use dumper::Nanos;
 use dumper::script::FoundAnomaly;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::rules::Rule;
 
@@ -124,7 +124,7 @@ impl fmt::Display for Kind {
 }
 
 /// Part of a NIC at fault.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// The end that sends requests.
@@ -306,6 +306,11 @@ impl Anomalies {
     /// The same, to add evidence to.
     pub(crate) fn kept_mut(&mut self) -> &mut [Anomaly] {
         &mut self.kept
+    }
+
+    /// Returns true if a rule was broken.
+    pub(crate) fn has(&self, rule: Rule) -> bool {
+        self.first.keys().any(|(broken, _)| *broken == rule)
     }
 
     /// Number of sightings of each signature, kept or not.

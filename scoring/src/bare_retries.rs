@@ -124,7 +124,9 @@ pub(crate) fn judge(trace: &Trace, pairs: &[Pair], known: &Known, anomalies: &mu
             rule: Rule::RetriesBeyondBudget,
             who: Who { role: Role::Requester, address, connection: Some(connection) },
             state: STATE.into(),
-            what: format!("repeats PSN {psn} {count} times without progress, where {retries} are configured"),
+            what: format!(
+                "retransmits PSN {psn} without progress {count} times, where retry_cnt is {retries}"
+            ),
             evidence: Evidence::packets([sequence])
                 .with_number("retry-cnt", u64::from(retries))
                 .with_number("retries", u64::from(count)),

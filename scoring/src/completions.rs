@@ -66,7 +66,7 @@ impl Reported {
             return;
         }
         let what = format!(
-            "completes message {} with success, and {acknowledged} of the {} packets up to its end were acknowledged",
+            "completes message {} with success, but only {acknowledged} of {} packets are acknowledged",
             self.last, self.packets
         );
         let evidence = Evidence::default()

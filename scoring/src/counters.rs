@@ -157,14 +157,20 @@ pub(crate) fn discards(counters: &HostCounters, facts: &HostFacts) -> Option<u64
         .filter_map(|name| counters.moved(name))
         .peekable();
     if moved.peek().is_none() && broken == 0 {
-        return all_received(counters, facts).then_some(0);
+        return received_all(counters, facts).then_some(0);
     }
     Some(moved.sum::<u64>() + broken)
 }
 
+/// Returns true if a host counts more duplicates than the trace shows, if its NAKs are true: it had packets that it NAKed.
+pub(crate) fn had_more(counters: &HostCounters, facts: &HostFacts) -> bool {
+    let most = Cause::DuplicateRequests.bounds(facts).1;
+    names(&[Cause::DuplicateRequests]).filter_map(|name| counters.moved(name)).any(|moved| moved > most)
+}
+
 /// Whether a counter proves that every intact packet reached the transport: it moved exactly as often as packets left
 /// the switch towards the host, and nothing else can have moved it.
-fn all_received(counters: &HostCounters, facts: &HostFacts) -> bool {
+pub(crate) fn received_all(counters: &HostCounters, facts: &HostFacts) -> bool {
     let equals = |meaning: &Meaning| counters.moved(&meaning.name) == Some(meaning.cause.count(facts));
     facts.packets_delivered > 0
         && facts.packets_unclear == 0
@@ -193,6 +199,7 @@ pub(crate) fn compare(
     who: Who,
     anomalies: &mut Anomalies,
 ) -> CounterReport {
+    let received_all = received_all(counters, facts);
     let mut report = CounterReport { compared: Vec::new(), undecided: Vec::new(), unused: Vec::new() };
     for name in counters.names() {
         let Some(moved) = counters.moved(name) else { continue };
@@ -204,9 +211,11 @@ pub(crate) fn compare(
             continue;
         };
         let (least, most) = meaning.cause.bounds(facts);
-        // Something may be missing where discards are not counted; a counter that does not move at all is
-        // another matter.
-        let fewer_arrived = all_arrived == Some(false) || all_arrived.is_none() && moved > 0 && moved < least;
+        // Something may be missing where discards are not counted; and a duplicate may be discarded without a trace, unless
+        // it is proven that all was received. A counter that does not move at all is another matter.
+        let may_be_missing =
+            all_arrived.is_none() || meaning.cause == Cause::DuplicateRequests && !received_all;
+        let fewer_arrived = all_arrived == Some(false) || may_be_missing && moved > 0 && moved < least;
         let hidden = (fewer_arrived && meaning.cause.is_of_arrivals())
             || (!timer_shows && meaning.cause == Cause::Timeouts);
         if hidden {

@@ -90,7 +90,7 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
             wrong(
                 Rule::DeliveredNotOnce,
                 amount.name(),
-                format!("writes {written} bytes of {of} to memory instead of {bytes}"),
+                format!("writes {written} instead of {bytes} bytes of {of} to memory"),
             );
         }
         if message.damaged && !deception.of_data {

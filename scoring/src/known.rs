@@ -6,7 +6,7 @@ use dumper::trace::Origin;
 use dumper::{HostCounters, Nanos, Observation};
 
 use crate::analysis::AckTimer;
-use crate::counters::discards;
+use crate::counters::{discards, received_all};
 use crate::facts::HostFacts;
 use crate::sides::Side;
 use crate::thresholds::Times;
@@ -83,6 +83,9 @@ pub struct Host {
     pub cnp_interval: Option<Nanos>,
     /// Packets that it discarded for reasons that the trace does not show; `None` without such a counter.
     pub discards: Option<u64>,
+    /// A counter proves that every intact packet that left the switch reached its transport; a counter of discards that is
+    /// 0 only says that none was counted.
+    pub received_all: bool,
 }
 
 /// Knowledge of a test besides its trace; every field may be unknown, and rules that depend on an unknown
@@ -114,6 +117,7 @@ impl Known {
     pub(crate) fn of(config: Option<&TestConfig>, observation: &Observation, facts: &[HostFacts; 2]) -> Self {
         let host = |counters: &Option<HostCounters>, facts: &HostFacts| Host {
             discards: counters.as_ref().and_then(|counters| discards(counters, facts)),
+            received_all: counters.as_ref().is_some_and(|counters| received_all(counters, facts)),
             ..Host::default()
         };
         let trace = &observation.trace;
@@ -133,6 +137,13 @@ impl Known {
 }
 
 impl Known {
+    /// Takes counters of discards that are 0 for unknown, where nothing else proves that all packets were received.
+    pub(crate) fn distrust_discards(&mut self) {
+        for host in [&mut self.requester, &mut self.responder] {
+            host.discards = host.discards.filter(|discards| *discards > 0 || host.received_all);
+        }
+    }
+
     /// Returns true if the ACK timer is long enough for the switch to see its expiry: several times the delay
     /// that links and queues hide.
     pub(crate) fn timer_shows(&self) -> bool {

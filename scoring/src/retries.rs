@@ -36,12 +36,15 @@ pub(crate) fn complete(retransmissions: &[Retransmission], trace: &Trace, anomal
 
 /// The retries of one PSN, of which the anomaly knows those up to the first beyond the budget.
 fn add_retries(psn: u32, retries: u64, anomaly: &mut Anomaly) {
-    let budget = if anomaly.rule == Rule::RetriesBeyondBudget { "retry-cnt" } else { "rnr-retry" };
+    let (budget, attribute) = match anomaly.rule {
+        Rule::RetriesBeyondBudget => ("retry-cnt", "retry_cnt"),
+        _ => ("rnr-retry", "rnr_retry"),
+    };
     let Some(configured) = anomaly.evidence.numbers.get(budget).copied() else { return };
     let known = anomaly.evidence.numbers.entry("retries").or_default();
     *known = (*known).max(retries);
     anomaly.what =
-        format!("repeats PSN {psn} {known} times without progress, where {configured} are configured");
+        format!("retransmits PSN {psn} without progress {known} times, where {attribute} is {configured}");
 }
 
 /// Wait after an RNR NAK, beside the one that its timer code requires (IBA vol. 1, 9.7.5.2.8).

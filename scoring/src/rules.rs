@@ -64,7 +64,7 @@ rules! {
         "IBA vol. 1, 9.7.5.1";
     /// An acknowledgement that overtakes a Read or atomic that has not been answered.
     AckPassesRead = "ack-passes-read", GbnViolation,
-        "a coalesced ACK does not acknowledge PSNs beyond a Read or atomic whose response has not been sent",
+        "an ACK covers neither a Read or atomic whose response has not been sent, nor any later PSN",
         "IBA vol. 1, 9.7.5.1.2";
     /// A request with AckReq that was taken and is never acknowledged, so that the requester had to time out.
     AckMissing = "ack-missing", GbnViolation,
@@ -72,7 +72,7 @@ rules! {
         "IBA vol. 1, 9.7.5.1";
     /// A duplicate request with AckReq that is never acknowledged again.
     ReackMissing = "reack-missing", GbnViolation,
-        "the responder acknowledges a duplicate Send or Write with AckReq again",
+        "the responder again acknowledges a duplicate Send or Write that has AckReq set",
         "IBA vol. 1, 9.7.5.1";
     /// A duplicate Read request that is never answered.
     RereadMissing = "reread-missing", GbnViolation,
@@ -84,7 +84,7 @@ rules! {
         "IBA vol. 1, 9.7.5.2 and 9.7.6.1.3";
     /// Retransmissions for ACKs that acknowledge nothing new.
     RetransmissionOnDuplicateAck = "retransmission-on-duplicate-ack", GbnViolation,
-        "a duplicate ACK is no reason to retransmit: only a NAK, an implied NAK or an expiry of the ACK timer is",
+        "the requester does not retransmit because of a duplicate ACK, only after a NAK, an implied NAK or an expiry of the ACK timer",
         "IBA vol. 1, 9.7.5.1 and 9.7.6.1.3";
     /// A retransmission that leaves out packets that nobody has acknowledged.
     ResumeLate = "resume-late", GbnViolation,
@@ -116,7 +116,7 @@ rules! {
         "IBA vol. 1, 9.7.5.1.1";
     /// A retry before the wait is over that an RNR NAK asks for.
     RnrWaitShort = "rnr-wait-short", ProtocolViolation,
-        "the requester retries no sooner after an RNR NAK than the NAK's timer code says",
+        "after an RNR NAK, the requester waits at least as long as the timer code of the NAK says before it retries",
         "IBA vol. 1, 9.7.5.2.8, table of RNR NAK timer values";
     /// New requests after a NAK that ends the QP.
     RequestAfterFatalNak = "request-after-fatal-nak", ProtocolViolation,
@@ -132,7 +132,7 @@ rules! {
         "IBA vol. 1, 9.9.2";
     /// A NAK that ends the QP for a Write or Read with which nothing is wrong.
     FatalNakWithoutCause = "fatal-nak-without-cause", ProtocolViolation,
-        "a responder ends the QP with a NAK only for a request that is malformed or not allowed",
+        "the responder sends a NAK that moves the QP to the error state only for a request that is malformed or not allowed",
         "IBA vol. 1, 9.7.4.1 and 9.9.3";
     /// An acknowledgement of a request whose length is not that of its data.
     WrongLengthAccepted = "wrong-length-accepted", ProtocolViolation,
@@ -152,7 +152,7 @@ rules! {
         "IBA vol. 1, 9.7.7";
     /// A message sequence number in a response that cannot count the completed messages.
     ResponseMsn = "response-msn", ProtocolViolation,
-        "the MSN of a Read response counts the completed messages, in the last packet of the response including its own Read",
+        "the MSN of a Read response counts the messages completed so far; the last packet of the response also counts its own Read",
         "IBA vol. 1, 9.7.7";
     /// An RNR NAK for a request that was never delivered.
     RnrUndelivered = "rnr-undelivered", ProtocolViolation,
@@ -164,7 +164,7 @@ rules! {
         "IBA vol. 1, 9.7.5.1";
     /// A Read response or atomic acknowledgement without a request.
     ResponseUnrequested = "response-unrequested", ProtocolViolation,
-        "a response has the PSN of a request that was delivered",
+        "the PSN of a response is one of those of a request that was delivered",
         "IBA vol. 1, 9.7.5.1";
     /// A Read response packet whose opcode does not fit its place in the response.
     ResponsePosition = "response-position", ProtocolViolation,
@@ -184,7 +184,7 @@ rules! {
         "IBA vol. 1, 9.7.6.1.3";
     /// More transport retries without progress than configured.
     RetriesBeyondBudget = "retries-beyond-budget", RetryCount,
-        "the requester retries at most retry_cnt times without progress, after time-outs, NAKs and implied NAKs together; 7 means 7",
+        "the requester retries at most retry_cnt times without progress, after time-outs, NAKs and implied NAKs together; 7 is not unlimited",
         "IBA vol. 1, 9.7.6.1.3 and 9.9.2.1; Lumina §6.3";
     /// Transport retries reported as exhausted before they were.
     RetriesBelowBudget = "retries-below-budget", RetryCount,
@@ -216,7 +216,7 @@ rules! {
         "Lumina §6.3";
     /// A marked packet without a CNP, though none was sent to its QP within the configured interval.
     CnpWithheld = "cnp-withheld", CnpGeneration,
-        "the notification point sends a CNP for an ECN-marked packet unless it sent the QP one within the configured interval",
+        "the notification point sends a CNP for an ECN-marked packet unless it has sent a CNP for the same QP within the configured interval",
         "annex A17.9.3; Lumina §6.3";
     /// A message of which more or less arrived in memory than it has.
     DeliveredNotOnce = "delivered-not-once", DataCorruption,
@@ -236,15 +236,15 @@ rules! {
         "Lumina §4 and §6.2.4";
     /// A NAK or a retransmission of either end for a packet that left the switch, with no counter to say why.
     DeliveredYetMissing = "delivered-yet-missing", UnexplainedDiscard,
-        "a packet that left the switch intact reaches the receiver's transport",
+        "a packet that left the switch intact reaches the transport layer of the receiving NIC",
         "Lumina §6.2.2 and §6.2.3";
     /// A NACK that was made, or acted on, slowly.
     SlowNack = "slow-nack", SlowRetransmission,
-        "a NIC sends a NACK, and retransmits after one, within microseconds, not counting the time that packets wait in queues",
+        "a NIC sends a NAK (for a Read: issues the Read again) and retransmits after one within microseconds, not counting the time that packets wait in queues",
         "Lumina §6.1, figures 8 and 9";
     /// Discarded packets, where neither NIC of the pair discards those of its own kind.
     PairDiscards = "pair-discards", InteropDiscard,
-        "two NICs that discard no packets of their own kind discard no packets of each other",
+        "if two models of NIC discard no packets that NICs of the same model send, they discard none of each other",
         "Lumina §6.2.3";
     /// Packets that a host discards, where the testbed cannot tell if it discards those of its own kind too.
     DiscardsUnexplained = "discards-unexplained", UnexplainedDiscard,
@@ -256,7 +256,7 @@ rules! {
         "IEEE 802.1Qaz, 37.3; Lumina §6.2.1, figure 10";
     /// Connections that no event names, and that suffer when others lose packets.
     InnocentSuffers = "innocent-suffers", NoisyNeighbor,
-        "an uninvolved connection, one without events, completes its messages as fast as in the same test without any events",
+        "a connection on which nothing is injected completes its messages as fast as in the same test without any injected events",
         "Lumina §6.2.2, figure 11";
     /// A request that was posted and never completed.
     CompletionMissing = "completion-missing", Stall,
@@ -272,7 +272,7 @@ rules! {
         "IBA vol. 1, 9.9.2 and 9.9.2.1";
     /// A completion of nothing that was posted, of what had completed before, or out of its turn.
     CompletionUnfounded = "completion-unfounded", DataCorruption,
-        "a posted request completes once, and Receives complete in the order of posting",
+        "every completion belongs to a posted request, no request completes twice, and Receives complete in the order of posting",
         "IBA vol. 1, 10.8.5 and 10.8.5.1";
     /// A kernel that crashed.
     KernelCrashes = "kernel-crashes", Crash,
@@ -288,11 +288,11 @@ rules! {
         "hung task, soft lockup or RCU stall of the kernel's log";
     /// A program that ended because of its NIC.
     AgentEnds = "agent-ends", Crash,
-        "no packet ends the program that uses the QP",
+        "no packet makes the program that uses the QP crash or exit",
         "IBA vol. 1, 9.9.2 and 9.9.3";
     /// A host that does not answer any more.
     HostSilent = "host-silent", Stall,
-        "the host answers after any packet, and its QPs can be destroyed",
+        "no packet makes the host unreachable, and its QPs can still be destroyed",
         "IBA vol. 1, 9.9.2 and 9.9.3";
     /// A test whose QPs never come to an end.
     NeverEnds = "never-ends", Stall,

@@ -169,7 +169,7 @@ fn replay_takes_tests_and_what_run_kept() {
     assert_eq!((ran.code, &ran.stdout[..]), (0, "no anomalies    test.toml\n"), "{}", ran.stderr);
     let ran = replay(&["test.toml", "--nic", "./nic.toml"]);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stdout.starts_with("seen            test.toml  responder "), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("seen            test.toml  Responder "), "{}", ran.stdout);
     let document = replay(&["test.toml", "--nic", "./nic.toml", "--format", "json"]).json();
     let line = &document["findings"][0];
     assert_eq!((&line["reproduced"], &line["seen_in"], &line["runs"]), (&Value::Null, &json!(1), &json!(1)));
@@ -181,7 +181,7 @@ fn replay_takes_tests_and_what_run_kept() {
     let ran = replay(&["kept"]);
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(
-        ran.stdout.lines().all(|line| line.starts_with("reproduced      kept  responder ")),
+        ran.stdout.lines().all(|line| line.starts_with("reproduced      kept  Responder ")),
         "{}",
         ran.stdout
     );
@@ -191,7 +191,7 @@ fn replay_takes_tests_and_what_run_kept() {
     let ran = replay(&["kept", "--nic", "reference"]);
     assert_eq!(ran.code, 4, "{}{}", ran.stdout, ran.stderr);
     assert!(
-        ran.stdout.lines().all(|line| line.starts_with("not reproduced  kept  responder ")),
+        ran.stdout.lines().all(|line| line.starts_with("not reproduced  kept  Responder ")),
         "{}",
         ran.stdout
     );

@@ -72,7 +72,9 @@ fn each_counter_that_is_stuck_or_off_by_one_is_named() {
         let named = vec![format!("counter-mismatch/{role}/counter-differs/{counter}")];
         assert_eq!(remarks(&outcome, side, counter, |moved| moved), Vec::<String>::new());
         assert_eq!(remarks(&outcome, side, counter, |_| 0), named, "stuck");
-        assert_eq!(remarks(&outcome, side, counter, |moved| moved - 1), named, "one less");
+        // A duplicate may be discarded without a trace, and a counter of discards that is 0 proves nothing.
+        let fewer = if counter == "duplicate_request" { Vec::new() } else { named };
+        assert_eq!(remarks(&outcome, side, counter, |moved| moved - 1), fewer, "one less");
     }
     for (counter, side) in exact.into_iter().filter(|(counter, _)| *counter != "local_ack_timeout_err") {
         let role = ["requester", "responder"][side];

@@ -183,8 +183,8 @@ fn captured(judge: &Judge, text: &str) -> Vec<String> {
 fn captures_of_one_direction_show_retries_beyond_the_budget() {
     let beyond = |psn: u32, times: u32, of: u32| {
         vec![format!(
-            "retry-count/requester/retries-beyond-budget/repeating: repeats PSN {psn} {times} times without progress, where \
-             {of} are configured"
+            "retry-count/requester/retries-beyond-budget/repeating: retransmits PSN {psn} without progress {times} times, \
+             where retry_cnt is {of}"
         )]
     };
     let none = Vec::<String>::new();

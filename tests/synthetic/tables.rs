@@ -191,7 +191,17 @@ mod coverage {
             let mut dice = Dice::new(!seed);
             let config = config_of(&world);
             let edited = edit(&observation, &mut dice);
-            analyze(&edited, Options { config: Some(&config) });
+            let options = Options { config: Some(&config) };
+            analyze(&edited, options);
+            // The same from a host that counts every packet that left the switch as received.
+            let received = |count| Observation {
+                responder: Some(counters::of(&[("rcvd_pkts", count)])),
+                ..edited.clone()
+            };
+            let report = analyze(&received(0), options).counters[1].clone();
+            if let Some(count) = report.and_then(|report| report.compared.first().map(|one| one.expected)) {
+                analyze(&received(count), options);
+            }
         }
         let mut missing = missing!(requester, |next| next.broken().is_some());
         missing.extend(missing!(responder, |next| next.broken().is_some()));

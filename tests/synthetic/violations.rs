@@ -67,17 +67,6 @@ fn a_nak_for_another_psn() {
          +300 > WRITE_LAST 4 ackreq",
         &["gbn-violation/responder/nak-wrong-psn/gap-open c1 @5"],
     );
-    // A PSN that left the switch, from a host that lost nothing.
-    judge().gives(
-        "0    > WRITE_FIRST 1
-         +300 > WRITE_MIDDLE 2
-         +300 > WRITE_LAST 3 ackreq
-         5000 < NAK 2
-         9000 > WRITE_MIDDLE 2
-         +300 > WRITE_LAST 3 ackreq
-         15000 < ACK 3 msn=1",
-        &["gbn-violation/responder/nak-without-cause/in-order c1 @4"],
-    );
     // A PSN that it has acknowledged.
     judge().gives(
         "0    > WRITE_ONLY 1 ackreq
@@ -86,6 +75,56 @@ fn a_nak_for_another_psn() {
          3300 < NAK 1
          3600 < ACK 2 msn=2",
         &["gbn-violation/responder/nak-wrong-psn/in-order c1 @4"],
+    );
+}
+
+/// A NAK of a PSN that left the switch intact.
+#[test]
+fn a_nak_of_a_delivered_packet() {
+    let naked = "0    > WRITE_FIRST 1
+         +300 > WRITE_MIDDLE 2
+         +300 > WRITE_LAST 3 ackreq
+         5000 < NAK 2\n";
+    let repeated = "9000 > WRITE_MIDDLE 2
+         +300 > WRITE_LAST 3 ackreq
+         15000 < ACK 3 msn=1\n";
+    let missing = &["unexplained-discard/responder/delivered-yet-missing/in-order c1 @4"];
+    let wrong = &["gbn-violation/responder/nak-without-cause/in-order c1 @4"];
+    let all = naked.to_owned() + repeated;
+    // A counter of discards that is 0 proves nothing.
+    judge().gives(&all, missing);
+    // A counter of received packets does.
+    let mut proven = judge();
+    proven.discards = [None; 2];
+    proven.counted = [&[], &[("rcvd_pkts", 5)]];
+    proven.gives(&all, wrong);
+    proven.counted = [&[], &[("rcvd_pkts", 4)]];
+    proven.gives(&all, missing);
+    // The responder acknowledges the packet before it gets it again.
+    judge().gives(&(naked.to_owned() + "5300 < ACK 3 msn=1\n" + repeated), wrong);
+    // It counts as duplicates what it seemed to miss.
+    let mut counting = judge();
+    counting.counted = [&[], &[("duplicate_request", 2)]];
+    counting.gives(
+        &all,
+        &[
+            "gbn-violation/responder/nak-without-cause/in-order c1 @4",
+            "counter-mismatch/responder/counter-differs/duplicate_request c0 @0",
+        ],
+    );
+    // Another NAK acknowledges it.
+    judge().gives(
+        "0    > WRITE_FIRST 1
+         +300 > WRITE_MIDDLE 2
+         +300 > WRITE_MIDDLE 3
+         +300 > WRITE_MIDDLE 4 drop
+         +300 > WRITE_LAST 5 ackreq
+         5000 < NAK 2
+         5400 < NAK 4
+         9000 > WRITE_MIDDLE 4
+         +300 > WRITE_LAST 5 ackreq
+         15000 < ACK 5 msn=1",
+        &["gbn-violation/responder/nak-wrong-psn/gap-open c1 @6"],
     );
 }
 

@@ -141,6 +141,11 @@ ack-ns = [0, 20_000]
         "[host]\nreceive-bytes = 4_096\n",
         requester("fatal-nak-ignored = true", SENDS, "retry-after-fatal-nak"),
     ),
+    responder("silent-discard-every = 40", WRITE, "delivered-yet-missing"),
+    on(
+        "[counters]\nfamily = \"intel\"\n",
+        responder("silent-discard-every = 40", WRITE, "delivered-yet-missing"),
+    ),
     on(
         "[counters]\nfamily = \"rxe\"\n",
         responder("silent-discard-every = 40", WRITE, "delivered-yet-missing"),

@@ -82,7 +82,7 @@ fn signatures_of_each_quirk() {
     for (case, mut signatures) in CASES.iter().zip(all_signatures(&nics, 30)) {
         let test = corpus::from_toml("test.toml", case.test).unwrap();
         add_findings(&test, &nic(case), &mut signatures);
-        found.insert(case.quirk, signatures.keys().cloned().collect());
+        found.entry(case.quirk).or_default().extend(signatures.keys().cloned());
         text += &format!("{}\n", case.quirk);
         for (signature, count) in signatures {
             text += &format!("    {count:>3} {signature}\n");

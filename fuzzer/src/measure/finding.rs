@@ -319,14 +319,7 @@ fn counters(anomaly: &Anomaly) -> Vec<Measured> {
 /// The numbers as lines of a report: name, and value with unit.
 pub fn lines(measured: &[Measured]) -> impl Iterator<Item = (&str, String)> {
     measured.iter().map(|one| {
-        let value = match (&one.value, one.unit.as_str()) {
-            // Nobody reads waits in nanoseconds.
-            (Value::Numbers(times), "ns") => {
-                format!("{} s", Value::Numbers(times.iter().map(|time| time / 1e9).collect()))
-            }
-            (value, "") => value.to_string(),
-            (value, unit) => format!("{value} {unit}"),
-        };
+        let value = one.value.with_unit(&one.unit);
         let in_t = one.in_t.as_ref().map(|in_t| format!(" ({in_t} T)")).unwrap_or_default();
         (one.what.as_str(), value + &in_t)
     })

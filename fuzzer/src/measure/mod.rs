@@ -10,7 +10,7 @@ mod value;
 
 pub use finding::{Measured, Measurements, lines, measure};
 pub use numbers::{Phase, Points, scope_words};
-pub use value::{Value, digits, mean};
+pub use value::{Shown, Value, digits, mean};
 
 use corpus::TestConfig;
 use dumper::Observation;

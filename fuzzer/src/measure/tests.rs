@@ -114,7 +114,7 @@ fn schedule_of_the_timer_and_retries() {
     in_t[1..].iter().for_each(|wait| assert_near(*wait, 0.6));
     assert_eq!(measured[1].value, Value::counts([5; 5]));
     let text: Vec<_> = lines(&measured).map(|(what, value)| format!("{what}: {value}")).collect();
-    assert!(text[0].starts_with("waits of the ACK timer, messages 1 to 5: 0.0201, 0.0403,"), "{text:?}");
+    assert!(text[0].starts_with("waits of the ACK timer, messages 1 to 5: 20.1, 40.3,"), "{text:?}");
     assert!(text[0].ends_with(" T)"), "{text:?}");
     assert_eq!(text[1], "retries where 5 are configured, messages 1 to 5: 5, 5, 5, 5, 5");
 }

@@ -126,10 +126,7 @@ impl Row {
             experiment,
             what: claim.what,
             nics: Some(nics.to_string()),
-            paper: match claim.published {
-                Published::Open => claim.published.to_string(),
-                published => with_unit(&published.to_string(), claim.unit),
-            },
+            paper: claim.published.with_unit(claim.unit),
             source: claim.source,
             measured,
             unit: claim.unit,
@@ -155,10 +152,6 @@ impl Row {
 
 /// Name of the experiment that is listed and not measured.
 pub const HARDWARE_NAME: &str = "testbed";
-
-fn with_unit(value: &str, unit: &str) -> String {
-    if unit.is_empty() { value.to_owned() } else { format!("{value} {unit}") }
-}
 
 /// Runs experiments, those that are named or all, and compares them with the paper. `figures` are drawn from
 /// the same lab later, so that their tests are run too.

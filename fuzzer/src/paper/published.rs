@@ -1,9 +1,7 @@
 //! Values that the paper gives, and the agreement of a measurement with them.
 
-use std::fmt;
-
 use super::Verdict;
-use crate::measure::{Value, digits};
+use crate::measure::{Shown, Value};
 
 /// Agreement that is asked for where the paper gives a number, in percent of it.
 const PERCENT: f64 = 15.0;
@@ -84,23 +82,27 @@ fn near(values: &[f64], measured: &[f64], percent: f64) -> (Option<f64>, bool) {
     (worst, agrees && values.len() == measured.len())
 }
 
-impl fmt::Display for Published {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |values: &[f64]| values.iter().copied().map(digits).collect::<Vec<_>>().join(", ");
+impl Published {
+    /// The value with its unit, for people.
+    pub fn with_unit(&self, unit: &str) -> String {
+        let numbers = |text: &dyn Fn(Shown<'_>) -> String, of: &[f64]| {
+            let shown = Shown::of(of.iter().copied(), unit);
+            shown.with_unit(&text(shown))
+        };
         match self {
             Self::About(value) | Self::Near { value, .. } | Self::WithinFactor { value, .. } => {
-                write!(f, "{}", digits(*value))
+                numbers(&|shown| shown.number(*value), &[*value])
             }
-            Self::Each(values) => f.write_str(&list(values)),
-            Self::Between(low, high) => write!(f, "{} to {}", digits(*low), digits(*high)),
-            Self::Above(bound) => write!(f, "> {}", digits(*bound)),
-            Self::Below(bound) => write!(f, "< {}", digits(*bound)),
-            Self::Exactly(count) => write!(f, "{count}"),
-            Self::Counts(counts) => {
-                f.write_str(&list(&counts.iter().map(|count| *count as f64).collect::<Vec<_>>()))
+            Self::Each(values) => numbers(&|shown| shown.numbers(values), values),
+            Self::Between(low, high) => {
+                numbers(&|shown| format!("{} to {}", shown.number(*low), shown.number(*high)), &[*low, *high])
             }
-            Self::Words(words) => f.write_str(words),
-            Self::Open => f.write_str("no number"),
+            Self::Above(bound) => numbers(&|shown| format!("> {}", shown.number(*bound)), &[*bound]),
+            Self::Below(bound) => numbers(&|shown| format!("< {}", shown.number(*bound)), &[*bound]),
+            Self::Exactly(count) => Value::count(*count).with_unit(unit),
+            Self::Counts(counts) => Value::counts(counts.iter().copied()).with_unit(unit),
+            Self::Words(words) => (*words).to_owned(),
+            Self::Open => "no number".to_owned(),
         }
     }
 }

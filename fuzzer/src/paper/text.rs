@@ -70,7 +70,7 @@ pub fn markdown(rows: &[Row]) -> String {
 const HEADERS: [&str; 6] = ["what", "NIC", "paper", "measured", "ratio", "verdict"];
 
 fn cells(row: &Row) -> [String; 6] {
-    let measured = row.measured.as_ref().map(|value| super::with_unit(&value.to_string(), row.unit));
+    let measured = row.measured.as_ref().map(|value| value.with_unit(row.unit));
     [
         row.what.to_owned(),
         row.nics.clone().unwrap_or_default(),

@@ -50,7 +50,7 @@ pub fn text(subject: &Subject<'_>) -> String {
     heading(&mut text, "Expected");
     // A report may be sent to readers who do not know the paper.
     let source = anomaly.rule.source().replace("Lumina §", "Lumina, SIGCOMM'23, §");
-    prose(&mut text, &format!("{} ({source}).", capitalised(anomaly.rule.expected())));
+    prose(&mut text, &format!("{} ({source}).", words::capitalised(anomaly.rule.expected())));
 
     heading(&mut text, "Seen");
     prose(&mut text, &seen(anomaly));
@@ -104,14 +104,9 @@ fn prose(text: &mut String, prose: &str) {
     let _ = writeln!(text, "{}", textwrap::fill(prose, options));
 }
 
-fn capitalised(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
 /// Host and behaviour.
 fn seen(anomaly: &Anomaly) -> String {
-    let mut who = capitalised(&anomaly.who.role.to_string());
+    let mut who = words::capitalised(&anomaly.who.role.to_string());
     if let Some(address) = anomaly.who.address {
         let _ = write!(who, " {address}");
     }

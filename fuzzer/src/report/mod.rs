@@ -10,3 +10,4 @@ mod words;
 
 pub use finding::{Subject, text};
 pub use title::title;
+pub use words::capitalised;

@@ -23,6 +23,7 @@ pub fn title(anomaly: &Anomaly, config: &TestConfig) -> String {
 /// Short behaviour for anomalies whose full text does not fit a title; `None` for the others.
 fn in_short(anomaly: &Anomaly) -> Option<String> {
     let time = |name: &str| anomaly.evidence.times_ns.get(name).copied();
+    let number = |name: &str| anomaly.evidence.numbers.get(name).copied();
     let text = match (anomaly.rule, anomaly.state.as_ref()) {
         (Rule::CnpWithheld, "per-port") => {
             "sends one CNP per interval and port, not per interval and QP".into()
@@ -31,7 +32,11 @@ fn in_short(anomaly: &Anomaly) -> Option<String> {
             "sends one CNP per interval and destination IP, not per interval and QP".into()
         }
         (Rule::CnpWithheld, "interval") => {
-            format!("keeps a longer interval between CNPs than the configured {}", time("configured")?)
+            format!("sends CNPs farther apart than the configured {}", time("configured")?)
+        }
+        (Rule::BandwidthWithheld, _) => {
+            let (class, used) = (number("class")?, number("used-percent")?);
+            format!("gives class {class} only {used} % of the link while others leave more idle")
         }
         (Rule::PairDiscards, _) => "discards packets of the other kind of NIC, none of its own kind".into(),
         (Rule::RetransmissionWithoutCause, _) => {
@@ -55,8 +60,8 @@ fn in_short(anomaly: &Anomaly) -> Option<String> {
 fn stalls(anomaly: &Anomaly, config: &TestConfig) -> String {
     let count = |name| anomaly.evidence.connections.get(name).map_or(0, Vec::len);
     let (stalled, failing) = match count("suffering") {
-        0 | 1 => ("an uninvolved connection".to_owned(), count("failing")),
-        many => (format!("{many} uninvolved connections"), count("failing")),
+        0 | 1 => ("an uninvolved QP".to_owned(), count("failing")),
+        many => (format!("{many} uninvolved QPs"), count("failing")),
     };
     let verb = match (failing, anomaly.evidence.times_ns.get("innocent-mct-max")) {
         (0, Some(longest)) => format!("stalls {stalled} for {longest}"),
@@ -87,6 +92,5 @@ fn shortened(sentence: &str, room: usize) -> String {
         text.truncate(text.trim_end_matches([' ', ',', ';', ':']).len());
         text.push_str("...");
     }
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    words::capitalised(&text)
 }

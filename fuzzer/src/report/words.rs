@@ -267,3 +267,9 @@ fn unusual(config: &TestConfig) -> Vec<String> {
     }
     unusual
 }
+
+/// A sentence with a capital letter at its start.
+pub fn capitalised(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use corpus::TestConfig;
 use executor::Testbeds;
+use scoring::Role;
 use serde::Deserialize;
 
 use super::VERDICTS;
@@ -70,7 +71,7 @@ struct Verdicts {
 #[derive(Deserialize)]
 struct Finding {
     signature: String,
-    role: String,
+    role: Role,
     what: String,
 }
 
@@ -87,6 +88,6 @@ pub fn expected(folder: &Path) -> Result<Option<Vec<(String, String)>>, String> 
     let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = fs::read_to_string(&path).map_err(|error| wrong(&error))?;
     let verdicts: Verdicts = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
-    let kept = verdicts.findings.into_iter();
-    Ok(Some(kept.map(|Finding { signature, role, what }| (signature, format!("{role} {what}"))).collect()))
+    let of = |Finding { signature, role, what }| (signature, report::capitalised(&format!("{role} {what}")));
+    Ok(Some(verdicts.findings.into_iter().map(of).collect()))
 }

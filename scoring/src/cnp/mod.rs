@@ -353,7 +353,10 @@ impl<'a> CnpAnalyzer<'a> {
                     connection: Some(alive.connection),
                 },
                 state: "no-cnp".into(),
-                what: format!("receives {} ECN-marked packets and sends no CNP", host.marked),
+                what: match host.marked {
+                    1 => "receives an ECN-marked packet and sends no CNP".to_owned(),
+                    marked => format!("receives {marked} ECN-marked packets and sends no CNP"),
+                },
                 evidence: Evidence::packets([alive.mark, alive.answer]),
             });
         }

@@ -137,10 +137,10 @@ impl Answers {
             };
             self.step(event, packet, ledger, || match awaited {
                 Some(next) => {
-                    format!("starts a response at PSN {relative} and skips PSN {next} and following")
+                    format!("starts a response at PSN {relative} and leaves out PSN {next}")
                 }
                 None => {
-                    format!("starts a response at PSN {relative} and skips an earlier request")
+                    format!("starts a response at PSN {relative} and leaves out an earlier request")
                 }
             });
             let left = request.bytes.map(|bytes| bytes.saturating_sub(packet.payload));
@@ -155,7 +155,7 @@ impl Answers {
         } else if let Some(now) = self.now.filter(|now| covers(&now.request) && psn.is_after(now.next)) {
             let next = ledger.relative(now.next);
             self.step(Event::Skip, packet, ledger, || {
-                format!("sends a response with PSN {relative} and skips PSN {next} and following")
+                format!("sends response PSN {relative} and leaves out PSN {next}")
             });
             self.resume(now.request, psn);
         } else if let Some(at) = self.asked.iter().position(covers) {

@@ -187,11 +187,11 @@ pub mod responder {
             NakAcknowledged,
             /// NAKs the expected PSN although nothing came out of order.
             NakIdle,
-            /// NAKs a PSN that left the switch intact: it seems not to have arrived.
-            NakDelivered,
-            /// The same, and the host counts packets that it discarded.
+            /// NAKs a PSN that left the switch intact, and the host counts packets that it discarded.
             NakDiscarded,
-            /// The same, although the host counts no discarded packet.
+            /// The same, and the host counts no discarded packet: its next answers show if it has the packet.
+            NakDisputed,
+            /// The same, although every packet that left the switch reached the transport.
             NakDeliveredUnlost,
             /// The same, and nothing is known that it could have missed since it acknowledged something last.
             NakUnprovoked,
@@ -225,24 +225,22 @@ pub mod responder {
         [InOrder | NotReady] NakIdle => Wrong(Rule::NakWithoutCause), "9.7.5.2 only when out of sequence";
         [GapOpen] NakIdle => Never, "the gap is a cause";
         [GapNaked] NakIdle => Wrong(Rule::NakWithoutCause), "9.7.5.2; rare: a copy was refused, and the next one not";
-        [InOrder | GapOpen] NakDelivered => WrongGo(Rule::DeliveredYetMissing, GapNaked), "9.7.5.2; lost behind the switch";
-        [GapNaked | NotReady] NakDelivered => WrongGo(Rule::DeliveredYetMissing, GapNaked), "9.7.5.2; rare: and another loss before";
         [InOrder | GapOpen] NakDiscarded => Go(GapNaked), "9.7.5.2; judged by the counters of the receiver";
         [GapNaked | NotReady] NakDiscarded => Go(GapNaked), "9.7.5.2; rare: and another loss before";
+        [InOrder | GapOpen] NakDisputed => Go(GapNaked), "9.7.5.2; judged by the next answer";
+        [GapNaked | NotReady] NakDisputed => Go(GapNaked), "9.7.5.2; rare: and another loss before";
+        [Failed] NakDisputed => Stay, "9.9.3; rare: sent before";
         [InOrder | GapOpen] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), "9.7.5.2; nothing was lost behind the switch";
         [InOrder] NakUnprovoked => WrongGo(Rule::NakWithoutCause, GapNaked), "9.7.5.2; nothing was lost, before the switch or behind it";
-        [GapOpen] NakUnprovoked => Never, "the gap is known";
-        [GapNaked | NotReady] NakUnprovoked => WrongGo(Rule::NakWithoutCause, GapNaked), "9.7.5.2; rare: and a NAK before";
+        [GapOpen | GapNaked | NotReady | Failed] NakUnprovoked => Never, "there is a cause";
         [GapNaked | NotReady] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), "9.7.5.2; rare: and another loss before";
         [Failed] NakOwed => Stay, "9.9.3; rare: sent before";
         [Failed] NakAgain => Wrong(Rule::NakAgain), "9.7.5.2; rare: and in error";
         [Failed] NakAhead => Wrong(Rule::NakWrongPsn), "9.7.5.2";
         [Failed] NakAcknowledged => Wrong(Rule::NakWrongPsn), "9.7.5.2";
         [Failed] NakIdle => Wrong(Rule::NakWithoutCause), "9.7.5.2; rare: and in error";
-        [Failed] NakDelivered => Wrong(Rule::DeliveredYetMissing), "9.7.5.2; rare: and in error";
         [Failed] NakDiscarded => Stay, "9.9.3; rare: sent before";
         [Failed] NakDeliveredUnlost => Wrong(Rule::NakWrongPsn), "9.7.5.2; rare: and in error";
-        [Failed] NakUnprovoked => Wrong(Rule::NakWithoutCause), "9.7.5.2; rare: and in error";
         [InOrder | GapOpen | GapNaked | NotReady] Rnr => Go(NotReady), "9.7.5.2.8";
         [Failed] Rnr => Stay, "9.9.3; rare: sent before";
         [InOrder | GapOpen | GapNaked | NotReady | Failed] RnrOther => Wrong(Rule::RnrUndelivered), "9.7.5.2.8";

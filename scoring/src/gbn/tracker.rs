@@ -17,7 +17,7 @@ use super::table::Next;
 use super::window::ReadOf;
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::connections::Pair;
-use crate::known::Known;
+use crate::known::{Host, Known};
 use crate::messages::Report;
 use crate::retransmission::Retransmission;
 use crate::rules::Rule;
@@ -105,11 +105,14 @@ pub struct TrackerCounts {
 /// Results of the machines.
 pub(super) struct Ledger<'a> {
     pub(super) anomalies: &'a mut Anomalies,
+    undecided: &'a mut Vec<Anomaly>,
     pub(super) retransmissions: &'a mut Vec<Retransmission>,
     pub(super) counts: &'a mut TrackerCounts,
     pub(super) known: &'a Known,
     /// Packets that the responder's host discarded, as far as it counts them and the trace does not show why.
     pub(super) responder_discards: Option<u64>,
+    /// That these are 0 is proven by a counter of packets that reached the transport.
+    pub(super) responder_proven: bool,
     /// The same of the requester's host.
     pub(super) requester_discards: Option<u64>,
     /// Path MTU in bytes.
@@ -161,15 +164,34 @@ impl Ledger<'_> {
         what: String,
         evidence: Evidence,
     ) {
+        if let Some(anomaly) = self.anomaly(role, rule, state, what, evidence) {
+            self.anomalies.push(anomaly);
+        }
+    }
+
+    /// The same, of a responder's rule of which the packets do not show if it was broken.
+    pub(super) fn undecided(&mut self, rule: Rule, state: &'static str, what: String, evidence: Evidence) {
+        let anomaly = self.anomaly(Role::Responder, rule, state, what, evidence);
+        self.undecided.extend(anomaly);
+    }
+
+    fn anomaly(
+        &self,
+        role: Role,
+        rule: Rule,
+        state: &'static str,
+        what: String,
+        evidence: Evidence,
+    ) -> Option<Anomaly> {
         if self.muted || !self.start.judges(rule) {
-            return;
+            return None;
         }
         let address = match role {
             Role::Requester => self.pair.connection.requester.ip,
             _ => self.pair.connection.responder.ip,
         };
         let who = Who { role, address: Some(address), connection: Some(self.connection) };
-        self.anomalies.push(Anomaly { rule, who, state: state.into(), what, evidence });
+        Some(Anomaly { rule, who, state: state.into(), what, evidence })
     }
 }
 
@@ -181,6 +203,7 @@ pub struct ConnectionTracker {
     /// Path MTU in bytes.
     mtu: u32,
     responder_discards: Option<u64>,
+    responder_proven: bool,
     requester_discards: Option<u64>,
     start: Start,
     /// `None` until the first request shows where the PSNs start.
@@ -221,6 +244,8 @@ pub(super) struct Lost {
 pub struct Findings<'a> {
     /// Anomalies found so far.
     pub anomalies: &'a mut Anomalies,
+    /// Sequence NAKs of packets that left the switch intact, of which the packets do not show if they arrived.
+    pub undecided: &'a mut Vec<Anomaly>,
     /// Retransmissions in the order of their first repeated request.
     pub retransmissions: &'a mut Vec<Retransmission>,
     /// Knowledge of the test besides the trace.
@@ -234,10 +259,12 @@ macro_rules! ledger {
     ($tracker:ident, $findings:ident) => {
         Ledger {
             anomalies: $findings.anomalies,
+            undecided: $findings.undecided,
             retransmissions: $findings.retransmissions,
             counts: &mut $tracker.counts,
             known: $findings.known,
             responder_discards: $tracker.responder_discards,
+            responder_proven: $tracker.responder_proven,
             requester_discards: $tracker.requester_discards,
             mtu: $tracker.mtu,
             shared_path: &$findings.shared_path,
@@ -250,17 +277,17 @@ macro_rules! ledger {
 }
 
 impl ConnectionTracker {
-    /// A tracker for a connection with its number, from 1, its path MTU in bytes, and the packets that the
-    /// requester's and the responder's host discarded for reasons that the trace does not show (`None` where
-    /// a host does not count).
-    pub fn new(pair: Pair, connection: usize, mtu: u32, discards: [Option<u64>; 2]) -> Self {
-        let [requester_discards, responder_discards] = discards;
+    /// A tracker for a connection with its number, from 1, its path MTU in bytes, and the requester's and the responder's
+    /// host, as far as they are known.
+    pub fn new(pair: Pair, connection: usize, mtu: u32, hosts: [Host; 2]) -> Self {
+        let [requester, responder] = hosts;
         Self {
             pair,
             connection,
             mtu,
-            responder_discards,
-            requester_discards,
+            responder_discards: responder.discards,
+            responder_proven: responder.received_all,
+            requester_discards: requester.discards,
             start: Start::at(pair.initial_psn, false),
             ends: None,
             counts: TrackerCounts::default(),

@@ -197,6 +197,7 @@ pub const CONSEQUENCES: &[Consequence] = &[
         &[Cause::Timeouts],
         "a retransmission sooner than the shortest time-out does not look like an expiry",
     ),
+    late(RtoBelowMinimum, &[SlowNack], &[], "an early expiry after a NACK looks like a slow reaction to it"),
     row(
         PsnSkipped,
         &[
@@ -223,7 +224,7 @@ pub const CONSEQUENCES: &[Consequence] = &[
     shared(
         DeliveredYetMissing,
         &[SlowNack, InnocentSuffers, CnpWithheld, RereadMissing, ReackMissing, RetriesBelowBudget, RtoAboveMaximum],
-        &[Cause::DuplicateRequests, Cause::RnrNaksHeard],
+        &[Cause::DuplicateRequests, Cause::RnrNaksHeard, Cause::SequenceNaksHeard, Cause::ImpliedNaks, Cause::Timeouts],
         "packets that a NIC discards are missing on any connection",
     ),
     stalled(PairDiscards, &[InnocentSuffers, SlowNack, RtoAboveMaximum, RetriesBelowBudget]),

@@ -159,6 +159,30 @@ mod tests {
     }
 
     #[test]
+    fn an_early_expiry_is_no_slow_reaction_to_the_nack_before_it() {
+        let early = |connection| anomaly(Rule::RtoBelowMinimum, connection, &[9], "repeating");
+        let slow = |connection| anomaly(Rule::SlowNack, connection, &[3, 5], "write/reaction");
+        assert_eq!(concluded(vec![early(1), slow(1)]).1, [(0, 1)]);
+        assert_eq!(concluded(vec![early(1), slow(2)]).1, []);
+        let late = anomaly(Rule::RtoAboveMaximum, 1, &[9], "repeating");
+        assert_eq!(concluded(vec![late, slow(1)]).1, []);
+    }
+
+    #[test]
+    fn packets_that_a_stalled_receiver_keeps_are_late_on_every_connection() {
+        let symptoms = || {
+            [Rule::SlowNack, Rule::RtoAboveMaximum, Rule::RetriesBelowBudget]
+                .map(|rule| anomaly(rule, 2, &[3], "repeating"))
+        };
+        for cause in [Rule::InnocentSuffers, Rule::DiscardsUnexplained, Rule::PairDiscards] {
+            let stalled = anomaly(cause, 1, &[9], "");
+            let (kept, explained) = concluded(symptoms().into_iter().chain([stalled]).collect());
+            assert_eq!((kept.len(), explained.len()), (4, 3), "{}", cause.name());
+        }
+        assert_eq!(concluded(symptoms().into()).1, []);
+    }
+
+    #[test]
     fn of_rules_that_explain_each_other_the_one_that_is_seen_most_stays() {
         let position = anomaly(Rule::ResponsePosition, 1, &[5], "idle");
         let unrequested = |packet| anomaly(Rule::ResponseUnrequested, 1, &[packet], "idle");

@@ -181,9 +181,15 @@ impl Phase {
         let ends = connection.ends;
         let address = if self.role == Role::Requester { ends.requester.ip } else { ends.responder.ip };
         let (phase, verb) = self.state.split_once('-')?;
-        let what = match phase {
-            "generation" => format!("needs {} to send the NACK of a {verb} for PSN {}", self.took, self.psn),
-            _ => format!("needs {} to retransmit PSN {} of a {verb} after the NACK", self.took, self.psn),
+        // A Read's NACK is the request that is issued again, and its retransmission are the responses to that.
+        let (took, psn) = (self.took, self.psn);
+        let what = match (phase, verb) {
+            ("generation", "read") => {
+                format!("takes {took} to issue the Read again after the gap at PSN {psn}")
+            }
+            ("generation", _) => format!("takes {took} to send the NAK of PSN {psn}"),
+            (_, "read") => format!("takes {took} to send response PSN {psn} after the Read was issued again"),
+            _ => format!("takes {took} to retransmit PSN {psn} after the NAK"),
         };
         let packets = [self.end, self.begin].map(|at| trace.records()[at].sequence);
         Some(Anomaly {

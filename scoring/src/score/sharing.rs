@@ -159,7 +159,7 @@ impl Withheld {
         let used = *usual as f64 * 100.0 / *gap as f64;
         let [from, to] = [first.from, first.to].map(|at| &trace.records()[at as usize]);
         let what = format!(
-            "gives {used:.0} % of the link to traffic class {class} (guaranteed {guaranteed:.0} %) while others leave more idle"
+            "gives traffic class {class} only {used:.0} % of the link ({guaranteed:.0} % guaranteed) while others leave more idle"
         );
         let evidence = Evidence::packets([to.sequence, from.sequence])
             .with_number("class", u64::from(*class))

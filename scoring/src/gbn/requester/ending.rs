@@ -69,7 +69,8 @@ impl Requester {
             (CompletionStatus::RetryExceeded, Some(most), _)
                 if all_heard && retries < most && ledger.known.timer_shows() =>
             {
-                let what = format!("fails with retry-exceeded after at most {retries} of {most} retries");
+                let what =
+                    format!("fails with retry-exceeded after {retries} or fewer of its {most} retries");
                 (Rule::RetriesBelowBudget, what)
             }
             (CompletionStatus::RetryExceeded, Some(_), _) if all_heard && self.ends_in_rnr_wait(ledger) => {
@@ -85,7 +86,7 @@ impl Requester {
                 if all_heard && rnr_retries <= most =>
             {
                 let what = format!(
-                    "fails with RNR-retry-exceeded after at most {rnr_retries} RNR NAKs where rnr_retry is {most}"
+                    "fails with RNR-retry-exceeded after {rnr_retries} or fewer RNR NAKs, where rnr_retry is {most}"
                 );
                 (Rule::RnrRetriesBelowBudget, what)
             }

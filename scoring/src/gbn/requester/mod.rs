@@ -268,7 +268,7 @@ impl Requester {
                 _ => Event::ResumeLate,
             };
             let (from, to) = (ledger.relative(skipped), ledger.relative(psn));
-            self.step(event, packet, ledger, || format!("sends PSN {to} and skips PSN {from} and following"));
+            self.step(event, packet, ledger, || format!("sends PSN {to} and leaves out PSN {from}"));
             self.send_new(packet, ledger);
             return;
         }
@@ -279,7 +279,7 @@ impl Requester {
                 if psn.is_after(self.window.una()) { Event::ResumeLate } else { Event::SkipAcknowledged };
             let (from, to) = (ledger.relative(self.cursor), ledger.relative(psn));
             self.step(event, packet, ledger, || {
-                format!("retransmits PSN {to} and skips unacknowledged PSN {from} and following")
+                format!("retransmits PSN {to} and leaves out unacknowledged PSN {from}")
             });
         } else {
             self.judge_duplicate_acks(packet, ledger);

@@ -184,6 +184,10 @@ impl Requester {
             entry.timeout_ns = Some(self.window.waited_at_least(packet.time));
         }
         self.budget.may_spend();
+        // No timer explains it: a response may have been missing that the trace shows.
+        if !seen.timer_possible && packet.opcode.class() == Class::ReadRequest {
+            ledger.counts.possible_implied_naks += 1;
+        }
         // A NAK may have been acted on late, or again.
         let pending = |cause: Option<Cause>| {
             cause.is_some_and(|cause| {
@@ -260,7 +264,7 @@ impl Requester {
         let waited = self.window.waited_at_most(packet.time);
         self.step(event, packet, ledger, || match event {
             Event::ResumeUnheard => {
-                format!("retransmits from PSN {relative} although its acknowledgement left the switch intact")
+                format!("retransmits from PSN {relative} although the ACK of that PSN left the switch intact")
             }
             Event::ResumeTooSoon => {
                 format!("retransmits from PSN {relative} without a NAK {waited} after the ACK timer could start")
@@ -270,12 +274,12 @@ impl Requester {
                 format!("retransmits from PSN {relative} when the ACK timer expires, not after the NAK in packet {nak}")
             }
             Event::ResumeIgnoringGap => format!(
-                "issues the Read again from PSN {relative} when the ACK timer expires, not when a response beyond it arrives"
+                "ignores the gap at PSN {relative} of a Read response until the ACK timer expires"
             ),
             Event::ResumeDuringRnr => {
                 format!("retransmits from PSN {relative} before the {rnr_wait} of the RNR NAK are over")
             }
-            _ => format!("retransmits from PSN {relative} where PSN {una_relative} is the oldest unacknowledged"),
+            _ => format!("retransmits from PSN {relative} instead of PSN {una_relative}, the oldest unacknowledged"),
         });
     }
 

@@ -106,8 +106,23 @@ pub(super) struct Responder {
     /// Expected PSN if the responder had not NAKed a PSN that had left the switch: an ACK of an earlier
     /// packet shows that it has that packet after all.
     disowned: Option<Psn>,
+    disputed: Option<Disputed>,
     messages: Messages,
     lengths: Lengths,
+}
+
+/// A NAK of a PSN that left the switch intact, where the host counts no discards, or does not count them. Its next answers
+/// show if it has the packet, so that it sent a wrong NAK, or if the packet went missing and no counter tells.
+#[derive(Debug)]
+struct Disputed {
+    psn: Psn,
+    /// One past the last packet that was delivered in order when it sent the NAK.
+    end: Psn,
+    /// The rule that the NAK breaks if it has the packet.
+    rule: Rule,
+    state: &'static str,
+    what: String,
+    nak: u32,
 }
 
 impl Responder {
@@ -132,6 +147,7 @@ impl Responder {
             unsure: (!fresh).then_some(psn),
             highest: psn,
             disowned: None,
+            disputed: None,
             messages: Messages::starting_at(fresh),
             lengths: Lengths::default(),
         }
@@ -330,8 +346,29 @@ impl Responder {
         (cause, self.expected != before)
     }
 
+    /// The responder has answered `psn`: one that it has not got again since it sent a disputed NAK it had all along.
+    fn settle_by(&mut self, psn: Psn, ledger: &mut Ledger<'_>) {
+        let Some(disputed) = self.disputed.as_ref().filter(|disputed| !psn.is_before(disputed.psn)) else {
+            return;
+        };
+        let had = !psn.is_before(self.expected) && psn.is_before(disputed.end);
+        self.settle(had, ledger);
+    }
+
+    /// Names the disputed NAK, as far as the packets tell.
+    pub(super) fn settle(&mut self, had: bool, ledger: &mut Ledger<'_>) {
+        let Some(Disputed { rule, state, what, nak, .. }) = self.disputed.take() else { return };
+        let evidence = Evidence::packets([nak]);
+        if had {
+            ledger.broken(Role::Responder, rule, state, what, evidence);
+        } else {
+            ledger.undecided(rule, state, what, evidence);
+        }
+    }
+
     fn ack(&mut self, packet: &Packet, passed: Option<Psn>, ledger: &mut Ledger<'_>) {
         let psn = packet.psn;
+        self.settle_by(psn, ledger);
         if let Some(end) = self.disowned.filter(|end| psn.is_before(*end) && !psn.is_before(self.expected)) {
             self.catch_up_to(end);
         }
@@ -356,7 +393,7 @@ impl Responder {
                 format!("acknowledges PSN {relative} although PSN {expected} was never delivered")
             }
             Event::AckPastRead => {
-                format!("ACKs PSN {relative} before answering the Read or atomic of PSN {read}")
+                format!("ACKs PSN {relative} before it answers the request of PSN {read}")
             }
             _ => format!("acknowledges PSN {relative} after it acknowledged every PSN before {acknowledged}"),
         });
@@ -387,7 +424,20 @@ impl Responder {
     fn sequence_nak(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) -> Option<NakCause> {
         let psn = packet.psn;
         ledger.counts.sequence_naks_sent += 1;
+        // It acknowledges everything before its PSN, also what the responder seemed to miss.
+        let had = self.disowned.filter(|end| psn.is_after(self.expected) && !psn.is_after(*end));
+        if let Some(end) = had {
+            self.settle_by(psn.sub(1), ledger);
+            self.catch_up_to(end);
+        }
+        // Packets beyond that were delivered before the first NAK.
+        let is_missing = had == Some(psn) && psn.is_before(self.highest);
         let known_discards = ledger.responder_discards;
+        // Nothing is known that it could be about since the responder acknowledged something last.
+        let unprovoked = self.state == State::InOrder
+            && self.unanswered.is_empty()
+            && !self.passed_over
+            && !self.naks_ahead;
         let late = self.unanswered.iter().position(|(gap, _)| gap.psn == psn);
         // The missing packet has come, and the NAK is for the packets discarded behind it.
         let is_behind = |(gap, _): &(Gap, Moment)| psn == self.expected && gap.thrown_away.is_after(psn);
@@ -403,6 +453,8 @@ impl Responder {
             (Event::NakOwed, Some(gap))
         } else if let Some((gap, _)) = behind.and_then(|at| self.unanswered.remove(at)) {
             (Event::NakOwed, Some(gap))
+        } else if is_missing {
+            (Event::NakOwed, None)
         } else if self.uncertain.is_some_and(|(from, to)| !psn.is_before(from) && psn.is_before(to)) {
             self.uncertain = None;
             self.rewind(psn);
@@ -415,17 +467,15 @@ impl Responder {
                 0 => Event::NakIdle,
                 _ if psn.is_before(self.acknowledged) => Event::NakAcknowledged,
                 _ => match known_discards {
+                    Some(1..) => Event::NakDiscarded,
+                    Some(0) if ledger.responder_proven && unprovoked => Event::NakUnprovoked,
+                    // The PSNs of its NAKs are wrong, or may be.
                     Some(0)
-                        if self.state == State::InOrder
-                            && self.unanswered.is_empty()
-                            && !self.passed_over
-                            && !self.naks_ahead =>
+                        if ledger.responder_proven || passes_over || self.passed_over || self.naks_ahead =>
                     {
-                        Event::NakUnprovoked
+                        Event::NakDeliveredUnlost
                     }
-                    Some(0) => Event::NakDeliveredUnlost,
-                    Some(_) => Event::NakDiscarded,
-                    None => Event::NakDelivered,
+                    Some(0) | None => Event::NakDisputed,
                 },
             };
             (event, None)
@@ -434,17 +484,29 @@ impl Responder {
         let relative = ledger.relative(psn);
         let expected = ledger.relative(self.expected);
         let earlier = self.naked.filter(|(naked, _)| *naked == psn).map(|(_, sequence)| sequence);
+        let state = self.state.name();
         self.step_with(event, packet, earlier, ledger, || match event {
             Event::NakAgain => format!("NAKs PSN {relative} twice without receiving it in between"),
             Event::NakIdle => format!("NAKs PSN {relative} although no later packet was delivered"),
-            Event::NakDelivered | Event::NakDeliveredUnlost | Event::NakUnprovoked => {
-                format!("NAKs PSN {relative} although it left the switch intact")
+            Event::NakDeliveredUnlost | Event::NakUnprovoked => {
+                format!("NAKs PSN {relative} although that packet left the switch intact")
             }
             _ => format!("NAKs PSN {relative} where PSN {expected} is expected"),
         });
+        if event == Event::NakDisputed {
+            self.settle(false, ledger);
+            self.disputed = Some(Disputed {
+                psn,
+                end: self.expected,
+                rule: if unprovoked { Rule::NakWithoutCause } else { Rule::NakWrongPsn },
+                state,
+                what: format!("NAKs PSN {relative} although that packet left the switch intact"),
+                nak: packet.sequence,
+            });
+        }
         if matches!(
             event,
-            Event::NakDelivered | Event::NakDiscarded | Event::NakDeliveredUnlost | Event::NakUnprovoked
+            Event::NakDiscarded | Event::NakDisputed | Event::NakDeliveredUnlost | Event::NakUnprovoked
         ) {
             self.disowned = Some(self.expected);
             self.rewind(psn);
@@ -477,7 +539,7 @@ impl Responder {
         let event = if delivered { Event::Rnr } else { Event::RnrOther };
         let relative = ledger.relative(psn);
         self.step(event, packet, ledger, || {
-            format!("sends an RNR NAK of PSN {relative}, which no unacknowledged request has")
+            format!("sends an RNR NAK of PSN {relative} with no such request outstanding")
         });
         if delivered {
             self.refused = Some(psn);
@@ -520,6 +582,7 @@ impl Responder {
     #[inline]
     pub(super) fn responds(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let end = packet.psn.add(1);
+        self.settle_by(packet.psn, ledger);
         // Reads are answered in order: until the last packet of an earlier one a later one waits, however
         // slowly they come.
         let asked_read = self.asked_read.filter(|asked| packet.psn.is_before(asked.psn));

@@ -64,7 +64,7 @@ impl Responder {
         }
         let relative = ledger.relative(asked.psn);
         let waited = packet.time - asked.since.time;
-        let what = format!("sends no ACK of PSN {relative} with AckReq for {waited}");
+        let what = format!("sends no ACK for {waited} although PSN {relative} has AckReq set");
         let evidence = Evidence::packets([asked.sequence, packet.sequence]).with_time("waited", waited);
         self.judge_absence(Rule::AckMissing, what, evidence, ledger);
         self.asked = None;
@@ -109,10 +109,7 @@ impl Responder {
         if certain {
             let relative = ledger.relative(owed.psn);
             let (rule, what) = if owed.is_read {
-                (
-                    Rule::RereadMissing,
-                    format!("does not answer the duplicate Read request with PSN {relative}"),
-                )
+                (Rule::RereadMissing, format!("does not answer the duplicate Read request of PSN {relative}"))
             } else {
                 let what = format!("does not acknowledge the duplicate of PSN {relative} with AckReq");
                 (Rule::ReackMissing, what)
@@ -132,6 +129,7 @@ impl Responder {
 
     /// The trace ends at `now`.
     pub(in crate::gbn) fn ends(&mut self, now: Nanos, ledger: &mut Ledger<'_>) {
+        self.settle(false, ledger);
         let now = ledger.shared_path.at(now);
         if let Some(owed) = self.owed.filter(|owed| out_of_patience(owed.since, now, ledger)) {
             let unanswered = owed.unanswered + 1;
