@@ -150,6 +150,12 @@ impl Known {
         !matches!(self.timeout, Some(Timeout::Enabled(shortest)) if shortest < self.times.timer_slack.times(4))
     }
 
+    /// Returns true if the ACK timer is long enough for a requester to act on a NAK before it expires: twice the longest
+    /// delay of a host.
+    pub(crate) fn timer_outlasts_naks(&self) -> bool {
+        matches!(self.timeout, Some(Timeout::Enabled(shortest)) if shortest >= self.times.timer_slack.times(2))
+    }
+
     /// Configuration of the requester's ACK timer.
     pub(crate) fn ack_timer(&self) -> Option<AckTimer> {
         let t_ns = match self.timeout? {

@@ -3,7 +3,7 @@
 use dumper::Event;
 use dumper::observation::CompletionStatus;
 
-use super::pair::{Ran, run};
+use super::pair::{PAIRS, Ran, alone, run, test};
 
 const WRITES: &str = "rdma-verb = \"write\"\nnum-msgs-per-qp = 3\nmessage-size = 4096";
 const SENDS: &str = "rdma-verb = \"send\"\nnum-msgs-per-qp = 3\nmessage-size = 4096";
@@ -67,4 +67,18 @@ fn retries_are_exhausted() {
     let statuses: Vec<_> = ran.observation.completions().iter().map(|one| one.status).collect();
     assert_eq!(statuses, [CompletionStatus::RetryExceeded]);
     assert!(ran.observation.deliveries().is_empty(), "{:?}", ran.observation.deliveries);
+}
+
+/// NAKs that each acknowledge more spend the retries of `rdma_rxe` (docs/findings-rxe.md): its counter of received packets
+/// proves that the second one arrived.
+#[test]
+fn a_nak_that_acknowledges_more_does_not_refill_the_retries() {
+    let mut config = test(
+        "rdma-verb = \"write\"\nnum-msgs-per-qp = 1\nmessage-size = 4096\nmax-retransmit-retry = 1",
+        "[[event]]\nqpn = 1\npsn = 2\ntype = \"drop\"\n[[event]]\nqpn = 1\npsn = 3\niter = 2\ntype = \"drop\"",
+    );
+    // Longer than any delay of a guest.
+    config.traffic.min_retransmit_timeout = 18;
+    let _alone = alone();
+    Ran::of(&PAIRS, config).whole().breaks(&["retries-below-budget"]);
 }

@@ -124,12 +124,15 @@ impl Budget {
     }
 
     /// The most that can have been spent of the transport and of the RNR budget when the requester gave up, having
-    /// sent its last packet at `last_sent`, if everything reached it that left the switch.
-    pub(super) fn spent_at_most(&self, last_sent: Nanos) -> [u32; 2] {
+    /// sent its last packet at `last_sent`, if everything reached it that left the switch. `unspent` if the last NAK ended
+    /// the QP, and spent no retry.
+    pub(super) fn spent_at_most(&self, last_sent: Nanos, unspent: bool) -> [u32; 2] {
+        let transport = self.now.transport.possible.saturating_sub(u32::from(unspent));
         if self.lived_on(last_sent) {
-            [self.now.transport.possible, self.now.rnr.possible]
+            [transport, self.now.rnr.possible]
         } else {
-            self.now.at_most(self.before)
+            let [_, rnr] = self.now.at_most(self.before);
+            [transport.max(self.before.transport.possible), rnr]
         }
     }
 }

@@ -52,6 +52,7 @@ impl Requester {
             && nak.time > self.last_sent
             && self.gap.is_none_or(|gap| gap.pending == 0)
             && self.rnr.is_none_or(|rnr| rnr.pending == 0)
+            && ledger.known.timer_outlasts_naks()
             && slowest.is_some_and(|slowest| slowest.times(4) <= minimum)
     }
 
@@ -59,15 +60,15 @@ impl Requester {
     fn judge_failure(&self, status: CompletionStatus, ledger: &mut Ledger<'_>) {
         // Losses behind the switch cause implied NAKs that the trace does not show.
         let all_heard = ledger.requester_discards == Some(0);
-        let [retries, rnr_retries] = self.budget.spent_at_most(self.last_sent);
+        let ends_at_nak = self.ends_at_nak(ledger);
+        let [retries, rnr_retries] = self.budget.spent_at_most(self.last_sent, ends_at_nak);
         // While responses beyond a gap continue to come, the timer may expire among them: the next one then
         // is an implied NAK once more, which may end the QP before the expiry's retransmission is sent.
         let retries = retries + u32::from(self.gap.is_some_and(|gap| gap.pending > 1));
-        let retries = retries - u32::from(retries > 0 && self.ends_at_nak(ledger));
         let (rule, what) = match (status, ledger.known.retries, ledger.known.rnr_retries) {
             // A timer too short to be seen may have expired any number of times.
             (CompletionStatus::RetryExceeded, Some(most), _)
-                if all_heard && retries < most && ledger.known.timer_shows() =>
+                if all_heard && retries < most && (ledger.known.timer_shows() || ends_at_nak) =>
             {
                 let what =
                     format!("fails with retry-exceeded after {retries} or fewer of its {most} retries");

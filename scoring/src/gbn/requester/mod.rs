@@ -442,7 +442,7 @@ impl Requester {
         // before.
         paid_before |= self.may_have_expired_before(now, ledger);
         let may_have_ended =
-            paid_before || self.rnr.is_some_and(|rnr| rnr.pending > 0) || self.hidden_expiries;
+            paid_before || self.rnr.is_some_and(|rnr| rnr.pending > 0) || !ledger.known.timer_outlasts_naks();
         self.window.acknowledge(una, now);
         self.unheeded = self.unheeded.filter(|nak| !nak.psn.is_before(una));
         self.budget.progress(now, self.last_sent, paid_before, may_have_ended);
