@@ -90,7 +90,7 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
             wrong(
                 Rule::DeliveredNotOnce,
                 amount.name(),
-                format!("writes {written} instead of {bytes} bytes of {of} to memory"),
+                format!("writes {written} bytes to memory instead of {bytes}, {of}"),
             );
         }
         if message.damaged && !deception.of_data {

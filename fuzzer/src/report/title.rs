@@ -38,6 +38,10 @@ fn in_short(anomaly: &Anomaly) -> Option<String> {
             let (class, used) = (number("class")?, number("used-percent")?);
             format!("gives class {class} only {used} % of the link while others leave more idle")
         }
+        (Rule::SuccessUnacknowledged, _) => {
+            let (acknowledged, packets) = (number("acknowledged")?, number("packets")?);
+            format!("reports success with {acknowledged} of {packets} packets acknowledged")
+        }
         (Rule::PairDiscards, _) => "discards packets of the other kind of NIC, none of its own kind".into(),
         (Rule::RetransmissionWithoutCause, _) => {
             "retransmits without a NAK or an expiry of the ACK timer".into()

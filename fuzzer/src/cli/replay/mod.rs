@@ -162,7 +162,7 @@ fn restore(kept: &Kept, judged: &Judged) -> Vec<&'static str> {
 /// The folder of `run --out`: the findings of its verdicts, and those that are new.
 fn of_kept(folder: &Path, instead: &Instead, said: &mut Said) -> Result<(), Exit> {
     let bad = |message: &dyn Display, format| bad_message("bad folder", message, format);
-    let loaded = corpus::load(&folder.join(CONFIG));
+    let loaded = corpus::load(folder.join(CONFIG));
     let loaded = loaded.map_err(|errors| bad_file("bad configuration", errors, said.format))?;
     complain_notes(&loaded);
     let mut config = loaded.config;

@@ -392,8 +392,11 @@ impl Responder {
             Event::AckBeyond => {
                 format!("acknowledges PSN {relative} although PSN {expected} was never delivered")
             }
+            Event::AckPastRead if relative == read => {
+                format!("ACKs PSN {relative}, a Read or atomic, before it sends the response")
+            }
             Event::AckPastRead => {
-                format!("ACKs PSN {relative} before it answers the request of PSN {read}")
+                format!("ACKs PSN {relative} before it answers the Read or atomic of PSN {read}")
             }
             _ => format!("acknowledges PSN {relative} after it acknowledged every PSN before {acknowledged}"),
         });
