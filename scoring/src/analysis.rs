@@ -1,7 +1,6 @@
 //! All analyzers over one observation, in one pass.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use corpus::TestConfig;
 use dumper::trace::Origin;
@@ -11,16 +10,16 @@ use serde::Serialize;
 use crate::accepted;
 use crate::anomaly::{Anomalies, Anomaly, Role, Who};
 use crate::bare_retries;
-use crate::cnp::{CnpAnalyzer, Outcome};
+use crate::cnp::{CnpAnalyzer, CnpLimiter, Outcome};
 use crate::completions;
-use crate::connections::{self, Certainty, FlowProfile, LARGEST_MTU, Pair};
+use crate::connections::{self, Certainty, FlowProfile, LARGEST_MTU, Pair, key_of};
 use crate::counters::{self, CounterReport};
 use crate::deliveries;
 use crate::events::{EventLog, InjectedEvent};
 use crate::facts::{self, HostFacts};
-use crate::gbn::{ConnectionTracker, Findings, SharedPath, Stuck};
+use crate::gbn::{ConnectionTracker, Expiries, Findings, SharedPath, Stuck};
 use crate::host_log;
-use crate::known::{CnpScope, Host, Known};
+use crate::known::{AckTimer, Host, Known};
 use crate::messages::{self, MessageTime, QpMessages, Report};
 use crate::pass::{Routes, pass};
 use crate::prompt::{PromptAnswer, PromptAnswers};
@@ -29,6 +28,7 @@ use crate::retries;
 use crate::rewritten;
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
+use crate::tally;
 
 /// Summary of a connection.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -57,45 +57,6 @@ pub struct ConnectionSummary {
     /// Packets lost at the switch that nothing made up for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unrecovered: Vec<u32>,
-}
-
-/// CNP limits of a notification point, as far as the trace shows them (Lumina §6.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct CnpLimiter {
-    /// The narrowest scope that explains which marks were answered; `None` where none does.
-    pub scope: Option<CnpScope>,
-    /// True if no wider scope would explain them as well.
-    pub scope_certain: bool,
-    /// A marked packet came so long after a CNP of its scope and was not answered: the interval is longer.
-    pub longer_than_ns: Nanos,
-    /// Two CNPs of one scope came so soon after each other: the interval is not longer. `None` of a single CNP.
-    pub at_most_ns: Option<Nanos>,
-    /// Marked data packets that were delivered.
-    pub marked: u64,
-    /// CNPs.
-    pub cnps: u64,
-}
-
-/// ACK timer expiries of one connection that got stuck, until it made progress or failed (Lumina §6.3).
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Expiries {
-    /// Connection, from 1.
-    pub connection: usize,
-    /// The connection's how manieth time, from 1.
-    pub time: u32,
-    /// From the latest moment at which the timer can have been started to each retransmission.
-    pub waits_ns: Vec<Nanos>,
-    /// True if the connection then failed.
-    pub failed: bool,
-}
-
-/// Configuration of the requester's ACK timer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct AckTimer {
-    /// T, the shortest time-out; an expiry may be 4 T away (IBA vol. 1, 9.7.6.1.3). `None` where the timer is off.
-    pub t_ns: Option<Nanos>,
-    /// Retries between two moments of progress.
-    pub retry_cnt: u32,
 }
 
 /// Everything that the analyzers say of an observation.
@@ -246,7 +207,7 @@ fn analyze_with(observation: &Observation, options: Options<'_>, trusts: bool) -
     retries::complete(&retransmissions, trace, &mut anomalies);
     bare_retries::judge(trace, &pairs, &known, &mut anomalies);
 
-    let facts = facts::of_transport(packets, trace, &sides, &trackers, cnp.counts(), &retransmissions);
+    let facts = tally::of_transport(packets, trace, &sides, &trackers, cnp.counts(), &retransmissions);
     decide(&mut undecided, observation, &facts, &sides);
     let counters = if has_counters {
         compare_counters(observation, &pairs, &facts, &known, &trackers, &mut anomalies)
@@ -289,11 +250,6 @@ fn analyze_with(observation: &Observation, options: Options<'_>, trusts: bool) -
         pairs,
         prompt: prompt.into_answers(),
     }
-}
-
-/// Key of a connection: its responder's address and QPN, which are unique.
-pub(crate) const fn key_of(connection: &Connection) -> (IpAddr, Option<u32>) {
-    (connection.responder.ip, connection.responder.qpn)
 }
 
 /// Indices of the pairs that have a tracker, in the trackers' order.

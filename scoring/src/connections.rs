@@ -77,6 +77,11 @@ impl Pair {
     }
 }
 
+/// Key of a connection: its responder's address and QPN, which are unique.
+pub(crate) const fn key_of(connection: &Connection) -> (IpAddr, Option<u32>) {
+    (connection.responder.ip, connection.responder.qpn)
+}
+
 /// Kinds of answer beside the ACK, which every request may get.
 mod answers {
     pub(super) const DATA: u8 = 1;

@@ -4,8 +4,8 @@ use corpus::TestConfig;
 use dumper::timers::ack_timeout;
 use dumper::trace::Origin;
 use dumper::{HostCounters, Nanos, Observation};
+use serde::Serialize;
 
-use crate::analysis::AckTimer;
 use crate::counters::{discards, received_all};
 use crate::facts::HostFacts;
 use crate::sides::Side;
@@ -28,6 +28,15 @@ impl Timeout {
             Some(shortest) => Self::Enabled(shortest),
         }
     }
+}
+
+/// Configuration of the requester's ACK timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct AckTimer {
+    /// T, the shortest time-out; an expiry may be 4 T away (IBA vol. 1, 9.7.6.1.3). `None` where the timer is off.
+    pub t_ns: Option<Nanos>,
+    /// Retries between two moments of progress.
+    pub retry_cnt: u32,
 }
 
 /// The configured RNR retry budget.

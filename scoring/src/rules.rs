@@ -1,6 +1,6 @@
 //! Every rule that an analyzer holds a NIC to, with the expected behaviour and its source.
 
-use crate::anomaly::Kind;
+use crate::kind::Kind;
 
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident = $name:literal, $kind:ident, $expected:literal, $source:literal;)*) => {

@@ -5,34 +5,50 @@
 mod files;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dumper::script::{FoundAnomaly, Script};
-use executor::script::run;
+use executor::script::{Outcome, run};
 use executor::sim::Sim;
 use scoring::Options;
 
 use files::{root, scripts};
 
-/// Errors of a script, and differences from it.
-fn check(path: &Path) -> Vec<String> {
+/// Runs a script; or its errors.
+fn outcome(path: &Path) -> Result<Outcome, String> {
     let text = fs::read_to_string(path).unwrap();
     let root = root();
     let name = Path::new("tests/scripts").join(path.strip_prefix(&root).unwrap());
-    let script: Script = match dumper::script::parse(&name.display().to_string(), &text) {
-        Ok(script) => script,
-        Err(errors) => return vec![errors.to_string()],
-    };
+    let script: Script =
+        dumper::script::parse(&name.display().to_string(), &text).map_err(|errors| errors.to_string())?;
     // Paths in a script are relative to it, and so to the project's folder with its name.
     let mut testbed = Sim::new(&root.join("../.."));
     let outcome = run(&script, &mut testbed, |config, observation| {
         let analysis = scoring::analyze(observation, Options { config: Some(config) });
         analysis.anomalies.kept().iter().map(FoundAnomaly::from).collect()
     });
-    match outcome {
+    outcome.map_err(|error| error.to_string())
+}
+
+/// Errors of a script, and differences from it.
+fn check(path: &Path) -> Vec<String> {
+    match outcome(path) {
         Ok(outcome) => outcome.mismatches.iter().map(ToString::to_string).collect(),
-        Err(error) => vec![error.to_string()],
+        Err(error) => vec![error],
     }
+}
+
+/// Digests of the packets of all scripts: a change of structure changes none of them.
+#[test]
+fn scripts_give_the_packets_that_they_gave() {
+    let line = |path: &PathBuf| {
+        let name = path.strip_prefix(root()).unwrap().display().to_string();
+        let digest = outcome(path).map(|outcome| outcome.observation.trace.digest().to_string());
+        format!("{name} {:.16}\n", digest.unwrap_or_else(|error| error))
+    };
+    let mut lines: Vec<String> = scripts().iter().map(line).collect();
+    lines.sort_unstable();
+    insta::assert_snapshot!(lines.concat());
 }
 
 #[test]

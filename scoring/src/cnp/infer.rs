@@ -3,10 +3,9 @@
 use dumper::Nanos;
 use dumper::trace::FlowId;
 
-use super::limiter::{self, Sent, Since, Way};
+use super::limiter::{self, CnpLimiter, Sent, Since, Way};
 use super::withheld::Judge;
 use super::{CnpAnalyzer, certain};
-use crate::analysis::CnpLimiter;
 use crate::anomaly::Anomalies;
 use crate::prompt::PromptAnswer;
 use crate::sides::Side;

@@ -11,13 +11,30 @@ use std::net::IpAddr;
 use dumper::Nanos;
 use dumper::Trace;
 use dumper::trace::FlowId;
+use serde::Serialize;
 
 use super::log::{Cnp, HostLog, Mark, by_scope};
 use crate::CnpScope;
-use crate::analysis::CnpLimiter;
 use crate::prompt::PromptAnswer;
 use crate::slowest::{link_time, on_the_slowest_link};
 use crate::thresholds::{CNP_BEHIND_DATA, FEWEST_WAYS};
+
+/// CNP limits of a notification point, as far as the trace shows them (Lumina §6.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub struct CnpLimiter {
+    /// The narrowest scope that explains which marks were answered; `None` where none does.
+    pub scope: Option<CnpScope>,
+    /// True if no wider scope would explain them as well.
+    pub scope_certain: bool,
+    /// A marked packet came so long after a CNP of its scope and was not answered: the interval is longer.
+    pub longer_than_ns: Nanos,
+    /// Two CNPs of one scope came so soon after each other: the interval is not longer. `None` of a single CNP.
+    pub at_most_ns: Option<Nanos>,
+    /// Marked data packets that were delivered.
+    pub marked: u64,
+    /// CNPs.
+    pub cnps: u64,
+}
 
 /// CNPs that share one interval have one key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

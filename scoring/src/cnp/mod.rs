@@ -14,6 +14,7 @@ use dumper::wire::{Class, NakCode, Syndrome};
 use dumper::{Nanos, Psn, Trace};
 
 pub(crate) use self::infer::Outcome;
+pub use self::limiter::CnpLimiter;
 use self::log::Log;
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::connections::Pair;

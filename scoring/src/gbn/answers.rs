@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use dumper::Psn;
 use dumper::wire::{Class, Position};
 
+use super::ledger::Ledger;
+use super::packet::Packet;
 use super::tables::answers::{Event, State};
-use super::tracker::{Ledger, Packet};
 use crate::anomaly::Role;
 
 /// A Read or atomic that was delivered and is not answered.

@@ -3,13 +3,26 @@
 use std::collections::BTreeMap;
 
 use dumper::Nanos;
+use serde::Serialize;
 
 use super::ConnectionTracker;
-use crate::analysis::Expiries;
 use crate::anomaly::{Anomalies, Evidence};
 use crate::known::{Known, Timeout};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
+
+/// ACK timer expiries of one connection that got stuck, until it made progress or failed (Lumina §6.3).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Expiries {
+    /// Connection, from 1.
+    pub connection: usize,
+    /// The connection's how manieth time, from 1.
+    pub time: u32,
+    /// From the latest moment at which the timer can have been started to each retransmission.
+    pub waits_ns: Vec<Nanos>,
+    /// True if the connection then failed.
+    pub failed: bool,
+}
 
 /// Names of the waits in evidence. A schedule that goes on after so many has long shown itself.
 const WAITS: [&str; 16] = [

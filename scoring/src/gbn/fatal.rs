@@ -2,9 +2,10 @@
 
 use dumper::wire::{Class, Verb};
 
+use super::ledger::Ledger;
+use super::packet::Packet;
 use super::requester::Requester;
 use super::responder::Responder;
-use super::tracker::{Ledger, Packet};
 use crate::anomaly::{Evidence, Role};
 use crate::rules::Rule;
 

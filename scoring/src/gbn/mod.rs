@@ -8,6 +8,8 @@
 mod answers;
 mod expiries;
 mod fatal;
+mod ledger;
+mod packet;
 mod requester;
 mod responder;
 mod shared_path;
@@ -17,6 +19,7 @@ pub mod tables;
 mod tracker;
 mod window;
 
-pub use expiries::Stuck;
+pub use expiries::{Expiries, Stuck};
+pub use ledger::TrackerCounts;
 pub use shared_path::SharedPath;
-pub use tracker::{ConnectionTracker, Findings, TrackerCounts};
+pub use tracker::{ConnectionTracker, Findings};

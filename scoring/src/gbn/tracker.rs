@@ -2,198 +2,24 @@
 
 use std::collections::VecDeque;
 
-use dumper::timers::rnr_wait;
 use dumper::trace::{Fate, Record};
-use dumper::wire::{AethRepr, Class, NakCode, Opcode, Syndrome};
+use dumper::wire::Class;
 use dumper::{Nanos, Psn};
 
 use super::answers::Answers;
 use super::fatal;
+use super::ledger::{Ledger, Lost, TrackerCounts};
+use super::packet::{Answer, Packet};
 use super::requester::Requester;
 use super::responder::Responder;
 use super::shared_path::SharedPath;
 use super::start::{Place, Start};
-use super::table::Next;
 use super::window::ReadOf;
-use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
+use crate::anomaly::{Anomalies, Anomaly};
 use crate::connections::Pair;
 use crate::known::{Host, Known};
 use crate::messages::Report;
 use crate::retransmission::Retransmission;
-use crate::rules::Rule;
-
-/// A packet at one of its two moments.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Packet {
-    pub(super) sequence: u32,
-    pub(super) time: Nanos,
-    pub(super) psn: Psn,
-    pub(super) opcode: Opcode,
-    pub(super) ack_req: bool,
-    /// Bytes of payload.
-    pub(super) payload: u32,
-    /// PSNs that a request takes.
-    pub(super) count: u32,
-    pub(super) aeth: u32,
-    /// Address and length of a Read request.
-    pub(super) read: ReadOf,
-}
-
-impl Packet {
-    /// One past its last PSN.
-    #[inline]
-    pub(super) const fn end(&self) -> Psn {
-        self.psn.add(self.count)
-    }
-
-    pub(super) fn aeth(&self) -> AethRepr {
-        AethRepr::from(self.aeth)
-    }
-}
-
-/// Kind of an acknowledgement packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Answer {
-    Ack,
-    SequenceNak,
-    /// RNR NAK with the wait that it asks for.
-    Rnr(Nanos),
-    Fatal,
-}
-
-impl Answer {
-    /// `None` for reserved syndromes, which mean nothing (IBA vol. 1, 9.3.5).
-    #[inline]
-    pub(super) fn of(aeth: AethRepr) -> Option<Self> {
-        match aeth.syndrome {
-            Syndrome::Ack(_) => Some(Self::Ack),
-            Syndrome::RnrNak(code) => Some(Self::Rnr(rnr_wait(code))),
-            Syndrome::Nak(NakCode::PsnSequenceError) => Some(Self::SequenceNak),
-            Syndrome::Nak(NakCode::Reserved(_)) | Syndrome::Reserved(_) => None,
-            Syndrome::Nak(_) => Some(Self::Fatal),
-        }
-    }
-}
-
-/// Counts of the tracker, for the summary and the counters analyzer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct TrackerCounts {
-    /// Request packets delivered to the responder that it had already taken.
-    pub duplicate_requests: u64,
-    /// Sequence NAKs that the responder sent.
-    pub sequence_naks_sent: u64,
-    /// Sequence NAKs delivered to the requester.
-    pub sequence_naks_heard: u64,
-    /// Of these, those that acknowledge more than was acknowledged, with nothing repeated and no Read or atomic
-    /// outstanding.
-    pub sequence_naks_with_progress: u64,
-    /// RNR NAKs delivered to the requester.
-    pub rnr_naks_heard: u64,
-    /// Implied NAKs: Reads that were re-issued because a response, or an ACK, beyond the awaited response was
-    /// delivered.
-    pub implied_naks: u64,
-    /// Such deliveries that the requester did not act upon, or was about to repeat the Read for another reason.
-    pub possible_implied_naks: u64,
-    /// Retransmissions that only an expired timer explains.
-    pub timeouts: u64,
-    /// Moments at which a timer may have expired that nothing shows for certain.
-    pub possible_timeouts: u64,
-    /// Delivered requests that the responder had taken already or refused: the trace does not show which.
-    pub possible_duplicates: u64,
-}
-
-/// Results of the machines.
-pub(super) struct Ledger<'a> {
-    pub(super) anomalies: &'a mut Anomalies,
-    undecided: &'a mut Vec<Anomaly>,
-    pub(super) retransmissions: &'a mut Vec<Retransmission>,
-    pub(super) counts: &'a mut TrackerCounts,
-    pub(super) known: &'a Known,
-    /// Packets that the responder's host discarded, as far as it counts them and the trace does not show why.
-    pub(super) responder_discards: Option<u64>,
-    /// That these are 0 is proven by a counter of packets that reached the transport.
-    pub(super) responder_proven: bool,
-    /// The same of the requester's host.
-    pub(super) requester_discards: Option<u64>,
-    /// Path MTU in bytes.
-    pub(super) mtu: u32,
-    pub(super) shared_path: &'a SharedPath,
-    start: &'a Start,
-    pair: &'a Pair,
-    connection: usize,
-    muted: bool,
-}
-
-impl Ledger<'_> {
-    /// Relative PSN, as users write it.
-    pub(super) fn relative(&self, psn: Psn) -> u32 {
-        psn.relative_to(self.pair.initial_psn)
-    }
-
-    /// Path MTU in bytes, where the test and its packets agree on it.
-    #[inline]
-    pub(super) fn sure_mtu(&self) -> Option<u32> {
-        self.known.mtu.filter(|mtu| *mtu == self.mtu)
-    }
-
-    pub(super) fn connection(&self) -> usize {
-        self.connection
-    }
-
-    /// Records the rule that a machine's step from `state` broke, if any, with `packets` as evidence.
-    #[inline]
-    pub(super) fn judge<S: Copy>(
-        &mut self,
-        role: Role,
-        next: Next<S>,
-        state: &'static str,
-        packets: impl IntoIterator<Item = u32>,
-        what: impl FnOnce() -> String,
-    ) {
-        if let Some(rule) = next.broken() {
-            self.broken(role, rule, state, what(), Evidence::packets(packets));
-        }
-    }
-
-    /// Notes that `rule` was broken by the requester or the responder.
-    pub(super) fn broken(
-        &mut self,
-        role: Role,
-        rule: Rule,
-        state: &'static str,
-        what: String,
-        evidence: Evidence,
-    ) {
-        if let Some(anomaly) = self.anomaly(role, rule, state, what, evidence) {
-            self.anomalies.push(anomaly);
-        }
-    }
-
-    /// The same, of a responder's rule of which the packets do not show if it was broken.
-    pub(super) fn undecided(&mut self, rule: Rule, state: &'static str, what: String, evidence: Evidence) {
-        let anomaly = self.anomaly(Role::Responder, rule, state, what, evidence);
-        self.undecided.extend(anomaly);
-    }
-
-    fn anomaly(
-        &self,
-        role: Role,
-        rule: Rule,
-        state: &'static str,
-        what: String,
-        evidence: Evidence,
-    ) -> Option<Anomaly> {
-        if self.muted || !self.start.judges(rule) {
-            return None;
-        }
-        let address = match role {
-            Role::Requester => self.pair.connection.requester.ip,
-            _ => self.pair.connection.responder.ip,
-        };
-        let who = Who { role, address: Some(address), connection: Some(self.connection) };
-        Some(Anomaly { rule, who, state: state.into(), what, evidence })
-    }
-}
 
 /// The machines of one connection.
 pub struct ConnectionTracker {
@@ -231,13 +57,6 @@ impl Ends {
             answers: Answers::none(),
         }
     }
-}
-
-/// A packet that was lost at the switch and is not made up for yet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lost {
-    pub(super) sequence: u32,
-    pub(super) psn: Psn,
 }
 
 /// Everything that outlives the packets, lent to the tracker while it takes one.

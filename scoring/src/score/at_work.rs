@@ -3,7 +3,7 @@
 use corpus::TestConfig;
 use dumper::{Nanos, Observation, Record};
 
-use super::neighbours::numbers;
+use super::numbers::numbers;
 use super::sharing::{class_of, guaranteed_percent};
 use crate::Analysis;
 use crate::sides::{Side, Sides};

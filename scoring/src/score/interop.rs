@@ -5,7 +5,7 @@ use corpus::TestConfig;
 use dumper::{HostCounters, Observation};
 
 use super::baseline::{Baseline, discards};
-use super::neighbours::numbers;
+use super::numbers::numbers;
 use super::passage::burst;
 use super::{Reference, References};
 use crate::Analysis;

@@ -8,6 +8,7 @@ mod explain;
 mod interop;
 mod measures;
 mod neighbours;
+mod numbers;
 mod objective;
 mod passage;
 mod phases;

@@ -8,9 +8,9 @@ use dumper::timers::ack_timeout;
 use dumper::{Nanos, Observation};
 
 use super::baseline::{Baseline, Mct, discards, per_connection};
+use super::numbers::numbers;
 use super::passage::{Passage, burst};
 use crate::Analysis;
-use crate::analysis::key_of;
 use crate::anomaly::{Anomaly, CounterEvidence, Evidence, Role, Who};
 use crate::retransmission::Trigger;
 use crate::rules::Rule;
@@ -262,16 +262,6 @@ fn usual(reference: &Baseline, innocent: &Innocent) -> Option<Mct> {
     let farther = usual.completed > innocent.mct.completed;
     let as_far = usual.completed == innocent.mct.completed && !innocent.fails();
     (!usual.failed && (farther || as_far)).then_some(usual)
-}
-
-/// The number in the hosts' log of each connection that the analyzers follow, who number only those that sent
-/// something.
-pub(super) fn numbers(observation: &Observation, analysis: &Analysis) -> Vec<u32> {
-    let logged: BTreeMap<_, u32> = observation.connections.iter().map(key_of).zip(1..).collect();
-    let of = |(pair, number): (&crate::Pair, u32)| {
-        logged.get(&key_of(&pair.connection)).copied().unwrap_or(number)
-    };
-    analysis.pairs.iter().zip(1..).map(of).collect()
 }
 
 /// Messages that each connection posted at least: behind a barrier those that all others have come to.

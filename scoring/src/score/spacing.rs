@@ -7,7 +7,7 @@ use dumper::observation::CompletionStatus;
 use dumper::wire::{Class, Position, Syndrome};
 use dumper::{Nanos, Observation, Psn};
 
-use super::neighbours::numbers;
+use super::numbers::numbers;
 use crate::Analysis;
 use crate::sides::{Side, Sides};
 use crate::thresholds::FEWEST_GAPS;

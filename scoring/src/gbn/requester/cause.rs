@@ -2,7 +2,7 @@
 
 use dumper::{Nanos, Psn};
 
-use crate::gbn::tracker::Packet;
+use crate::gbn::packet::Packet;
 use crate::thresholds::SLOWEST_NACK;
 
 /// A delivery that asks for a retransmission: a NAK, or a response beyond the missing one.
@@ -94,6 +94,15 @@ impl Cause {
             cause.returned = true;
         }
     }
+}
+
+/// Returns true if the retransmission of `packet` may be for a cause that names an earlier PSN and was
+/// delivered no longer than `within` ago: that PSN was acknowledged when the requester was about to repeat
+/// it, and the packets that passed the switch since may not have arrived, or the requester is slow.
+pub(super) fn overtaken_by(cause: Option<Cause>, packet: &Packet, within: Nanos) -> bool {
+    cause.is_some_and(|cause| {
+        cause.pending > 0 && cause.psn.is_before(packet.psn) && packet.time - cause.time <= within
+    })
 }
 
 /// A sequence NAK that was delivered, for a request that was sent once: the requester must return to its PSN.

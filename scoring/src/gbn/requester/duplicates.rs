@@ -4,7 +4,8 @@ use dumper::{Nanos, Psn};
 
 use super::Requester;
 use crate::anomaly::{Evidence, Role};
-use crate::gbn::tracker::{Ledger, Packet};
+use crate::gbn::ledger::Ledger;
+use crate::gbn::packet::Packet;
 use crate::known::Timeout;
 use crate::rules::Rule;
 use crate::thresholds::{DUPLICATE_ACK_RETURNS, SHORTEST_TIMEOUT};

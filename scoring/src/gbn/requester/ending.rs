@@ -5,7 +5,7 @@ use dumper::observation::CompletionStatus;
 
 use super::Requester;
 use crate::anomaly::{Evidence, Role};
-use crate::gbn::tracker::Ledger;
+use crate::gbn::ledger::Ledger;
 use crate::known::{RnrRetries, Timeout};
 use crate::messages::Report;
 use crate::rules::Rule;

@@ -3,10 +3,10 @@
 use dumper::{Nanos, Psn};
 
 use super::Requester;
-use super::cause::Cause;
-use super::returns::overtaken_by;
+use super::cause::{Cause, overtaken_by};
+use crate::gbn::ledger::Ledger;
+use crate::gbn::packet::Packet;
 use crate::gbn::tables::requester::Event;
-use crate::gbn::tracker::{Ledger, Packet};
 use crate::thresholds::RNR_WAIT_PERCENT;
 
 impl Requester {

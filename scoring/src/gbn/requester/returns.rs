@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use dumper::wire::Class;
 use dumper::{Nanos, Psn};
 
-use super::cause::{Cause, Unheeded};
+use super::cause::{Cause, Unheeded, overtaken_by};
 use super::refusal::longest_on_its_way;
 use super::{Reissued, Requester};
 use crate::anomaly::{Evidence, Role};
+use crate::gbn::ledger::{Ledger, Lost};
+use crate::gbn::packet::Packet;
 use crate::gbn::tables::requester::Event;
-use crate::gbn::tracker::{Ledger, Lost, Packet};
 use crate::gbn::window::Past;
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
@@ -377,15 +378,6 @@ impl Requester {
             Some(_) => Event::ResumeByTimer,
         }
     }
-}
-
-/// Returns true if the retransmission of `packet` may be for a cause that names an earlier PSN and was
-/// delivered no longer than `within` ago: that PSN was acknowledged when the requester was about to repeat
-/// it, and the packets that passed the switch since may not have arrived, or the requester is slow.
-pub(super) fn overtaken_by(cause: Option<Cause>, packet: &Packet, within: Nanos) -> bool {
-    cause.is_some_and(|cause| {
-        cause.pending > 0 && cause.psn.is_before(packet.psn) && packet.time - cause.time <= within
-    })
 }
 
 /// Takes the lost packets that a return to `psn` repeats.

@@ -4,7 +4,8 @@ use dumper::wire::{Class, Position, Verb};
 
 use super::Requester;
 use crate::anomaly::{Evidence, Role};
-use crate::gbn::tracker::{Ledger, Packet};
+use crate::gbn::ledger::Ledger;
+use crate::gbn::packet::Packet;
 use crate::gbn::window::Sent;
 use crate::rules::Rule;
 

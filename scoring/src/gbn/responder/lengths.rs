@@ -6,7 +6,8 @@ use dumper::wire::{Class, Verb};
 
 use super::Responder;
 use crate::anomaly::{Evidence, Role};
-use crate::gbn::tracker::{Ledger, Packet};
+use crate::gbn::ledger::Ledger;
+use crate::gbn::packet::Packet;
 use crate::rules::Rule;
 
 /// A packet by which a message, or the packet itself, does not have the length that it must have.

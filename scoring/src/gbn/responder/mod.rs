@@ -12,10 +12,11 @@ use dumper::wire::{Class, Position};
 use self::lengths::Lengths;
 use self::messages::Messages;
 use self::owed::{OwedAck, out_of_patience};
+use super::ledger::Ledger;
+use super::packet::{Answer, Packet};
 use super::requester::NakCause;
 use super::shared_path::Moment;
 use super::tables::responder::{Event, State};
-use super::tracker::{Answer, Ledger, Packet};
 use crate::anomaly::{Evidence, Role};
 use crate::rules::Rule;
 

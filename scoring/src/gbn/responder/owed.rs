@@ -5,9 +5,10 @@ use dumper::{Nanos, Psn};
 
 use super::{Gap, Responder};
 use crate::anomaly::{Evidence, Role};
+use crate::gbn::ledger::Ledger;
+use crate::gbn::packet::Packet;
 use crate::gbn::shared_path::Moment;
 use crate::gbn::tables::responder::State;
-use crate::gbn::tracker::{Ledger, Packet};
 use crate::rules::Rule;
 
 /// A request with AckReq, or for a Read, that was delivered and not answered.

@@ -1,0 +1,117 @@
+//! Kinds of anomaly.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Kinds of anomaly, as findings name them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Go-back-N not followed: NAK, ACK, or retransmission that the specification does not allow.
+    GbnViolation,
+    /// Another rule of the reliable connection broken.
+    ProtocolViolation,
+    /// A retransmission time-out outside of T to 4T.
+    UnexpectedTimeout,
+    /// More or fewer retries than configured.
+    RetryCount,
+    /// Nothing happens any more where an answer or a retransmission is due.
+    Stall,
+    /// Data that did not arrive in memory once and as it was sent.
+    DataCorruption,
+    /// CNPs that do not fit the ECN marks, or come too early.
+    CnpGeneration,
+    /// A counter that differs from the trace.
+    CounterMismatch,
+    /// Packets lost after the switch, by a receiver that counts no reason.
+    UnexplainedDiscard,
+    /// Connections without events that suffer from those of others.
+    NoisyNeighbor,
+    /// A NACK that is made, or acted on, slowly.
+    SlowRetransmission,
+    /// Packets of another kind of NIC that a NIC discards, where neither discards those of its own kind.
+    InteropDiscard,
+    /// Bandwidth that a traffic class leaves and no other one gets.
+    NonWorkConserving,
+    /// A host whose kernel crashed or warned.
+    Crash,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::GbnViolation,
+        Self::ProtocolViolation,
+        Self::UnexpectedTimeout,
+        Self::RetryCount,
+        Self::Stall,
+        Self::DataCorruption,
+        Self::CnpGeneration,
+        Self::CounterMismatch,
+        Self::UnexplainedDiscard,
+        Self::NoisyNeighbor,
+        Self::SlowRetransmission,
+        Self::InteropDiscard,
+        Self::NonWorkConserving,
+        Self::Crash,
+    ];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::GbnViolation => "gbn-violation",
+            Self::ProtocolViolation => "protocol-violation",
+            Self::UnexpectedTimeout => "unexpected-timeout",
+            Self::RetryCount => "retry-count",
+            Self::Stall => "stall",
+            Self::DataCorruption => "data-corruption",
+            Self::CnpGeneration => "cnp-generation",
+            Self::CounterMismatch => "counter-mismatch",
+            Self::UnexplainedDiscard => "unexplained-discard",
+            Self::NoisyNeighbor => "noisy-neighbor",
+            Self::SlowRetransmission => "slow-retransmission",
+            Self::InteropDiscard => "interop-discard",
+            Self::NonWorkConserving => "non-work-conserving",
+            Self::Crash => "crash",
+        }
+    }
+}
+
+impl Kind {
+    /// Meaning of the kind, in a few words for the reader of a summary.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::GbnViolation => "NAKs, ACKs or retransmissions against the rules of go-back-N",
+            Self::ProtocolViolation => {
+                "violations of other rules of the reliable connection: PSN, MSN, Read responses, RNR"
+            }
+            Self::UnexpectedTimeout => {
+                "expiries of the ACK timer before T or after 4T, T = 4.096 µs x 2^timeout"
+            }
+            Self::RetryCount => "more or fewer retries than configured before the QP fails",
+            Self::Stall => "requests that neither complete nor are retransmitted",
+            Self::DataCorruption => {
+                "message bytes not written exactly once, or not as sent; completions without a request"
+            }
+            Self::CnpGeneration => {
+                "CNPs without ECN marks, ECN marks without CNPs, or a CNP interval or scope that is not configured"
+            }
+            Self::CounterMismatch => "counters that differ from the trace",
+            Self::UnexplainedDiscard => "packets that a NIC loses after the switch without counting them",
+            Self::NoisyNeighbor => "uninvolved connections that stall while others recover from losses",
+            Self::SlowRetransmission => "slow NACKs, or slow retransmissions after NACKs",
+            Self::InteropDiscard => {
+                "packets of the peer that a NIC discards, where neither NIC discards packets of its own kind"
+            }
+            Self::NonWorkConserving => "idle bandwidth that a traffic class with packets does not get",
+            Self::Crash => "kernel crashes and kernel warnings",
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
