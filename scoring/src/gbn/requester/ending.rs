@@ -50,9 +50,7 @@ impl Requester {
         nak.psn == self.window.una()
             && nak.time == self.window.last_progress()
             && nak.time > self.last_sent
-            && self.gap.is_none_or(|gap| gap.pending == 0)
-            && self.rnr.is_none_or(|rnr| rnr.pending == 0)
-            && ledger.known.timer_outlasts_naks()
+            && self.has_only_naks(ledger)
             && slowest.is_some_and(|slowest| slowest.times(4) <= minimum)
     }
 

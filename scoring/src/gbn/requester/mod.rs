@@ -442,11 +442,18 @@ impl Requester {
         // If it was not acted on since, it is the cause of the retransmission, however often the window moves
         // before.
         paid_before |= self.may_have_expired_before(now, ledger);
-        let may_have_ended =
-            paid_before || self.rnr.is_some_and(|rnr| rnr.pending > 0) || !ledger.known.timer_outlasts_naks();
+        let may_have_ended = paid_before || !self.has_only_naks(ledger);
         self.window.acknowledge(una, now);
         self.unheeded = self.unheeded.filter(|nak| !nak.psn.is_before(una));
         self.budget.progress(now, self.last_sent, paid_before, may_have_ended);
+    }
+
+    /// Returns true if sequence NAKs are the only retries of the requester that it may have made before its timer: it has
+    /// sent no Reads or atomics, of which responses are implied NAKs, and was never refused with an RNR NAK.
+    fn has_only_naks(&self, ledger: &Ledger<'_>) -> bool {
+        !self.window.has_sent_reads()
+            && ledger.counts.rnr_naks_heard == 0
+            && ledger.known.timer_outlasts_naks()
     }
 
     /// Returns true if a NAK or implied NAK was delivered and the requester may still act on it.
