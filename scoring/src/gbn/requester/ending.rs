@@ -63,6 +63,9 @@ impl Requester {
         // While responses beyond a gap continue to come, the timer may expire among them: the next one then
         // is an implied NAK once more, which may end the QP before the expiry's retransmission is sent.
         let retries = retries + u32::from(self.gap.is_some_and(|gap| gap.pending > 1));
+        // Where both kinds of NAK came, an expiry behind them may look like the retry of either.
+        let both = ledger.counts.rnr_naks_heard > 0 && ledger.counts.sequence_naks_heard > 0;
+        let retries = retries + u32::from(both);
         let (rule, what) = match (status, ledger.known.retries, ledger.known.rnr_retries) {
             // A timer too short to be seen may have expired any number of times.
             (CompletionStatus::RetryExceeded, Some(most), _)
