@@ -8,7 +8,7 @@ use dumper::{Connection, HostCounters, Nanos, Observation};
 use serde::Serialize;
 
 use crate::accepted;
-use crate::anomaly::{Anomalies, Anomaly, Role, Who};
+use crate::anomaly::{Anomalies, Role, Who};
 use crate::bare_retries;
 use crate::cnp::{CnpAnalyzer, CnpLimiter, Outcome};
 use crate::completions;
@@ -109,24 +109,36 @@ pub struct Options<'a> {
 
 /// Runs every analyzer. A pure function: the same observation and options give the same analysis.
 pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
-    let analysis = analyze_with(observation, options, true);
-    let unexplained = analysis.anomalies.has(Rule::DeliveredYetMissing);
-    // Where packets vanish that no counter tells of, counters of discards at 0 prove nothing.
-    if unexplained { analyze_with(observation, options, false) } else { analysis }
-}
-
-/// The same; `trusts` counters of discards that are 0.
-fn analyze_with(observation: &Observation, options: Options<'_>, trusts: bool) -> Analysis {
     let trace = &observation.trace;
     let profiles = connections::profiles(trace);
     let pairs = connections::pairs(observation, &profiles);
     let sides = Sides::of_pairs(&pairs);
     let has_counters = observation.requester.is_some() || observation.responder.is_some();
     let packets = if has_counters { facts::packets(trace, &sides) } else { Default::default() };
-    let mut known = Known::of(options.config, observation, &packets);
-    if !trusts {
-        known.distrust_discards();
+    let known = Known::of(options.config, observation, &packets);
+    let seen = Seen { profiles, pairs, sides, packets, has_counters };
+    let analysis = judge(observation, options, &seen, known);
+    // Where packets vanish that no counter tells of, counters of discards at 0 prove nothing.
+    match known.without_unproven_discards().filter(|_| analysis.anomalies.has(Rule::DeliveredYetMissing)) {
+        Some(doubting) => judge(observation, options, &seen, doubting),
+        None => analysis,
     }
+}
+
+/// Contents of a trace that hold whatever is known besides.
+struct Seen {
+    profiles: Vec<FlowProfile>,
+    pairs: Vec<Pair>,
+    sides: Sides,
+    /// Packets of each host, where there are counters.
+    packets: [HostFacts; 2],
+    has_counters: bool,
+}
+
+/// Runs every analyzer with what is known of the test.
+fn judge(observation: &Observation, options: Options<'_>, seen: &Seen, known: Known) -> Analysis {
+    let trace = &observation.trace;
+    let Seen { profiles, pairs, sides, packets, has_counters } = seen;
 
     let mut routes = Routes::new(trace);
     let mut trackers: Vec<ConnectionTracker> = Vec::with_capacity(pairs.len());
@@ -143,7 +155,7 @@ fn analyze_with(observation: &Observation, options: Options<'_>, trusts: bool) -
     if options.config.is_some_and(rewritten::misdirects) {
         trackers.iter_mut().for_each(ConnectionTracker::give_up);
     }
-    let mut cnp = CnpAnalyzer::new(trace, &pairs, &sides, &known);
+    let mut cnp = CnpAnalyzer::new(trace, pairs, sides, &known);
     let mut anomalies = match trace.origin() {
         Origin::Mirror => Anomalies::default(),
         Origin::Plain => Anomalies::lenient(),
@@ -158,8 +170,8 @@ fn analyze_with(observation: &Observation, options: Options<'_>, trusts: bool) -
         shared_path: SharedPath::default(),
     };
 
-    let mut events = EventLog::new(trace, &pairs);
-    let mut prompt = PromptAnswers::new(trace, &pairs, &sides);
+    let mut events = EventLog::new(trace, pairs);
+    let mut prompt = PromptAnswers::new(trace, pairs, sides);
     pass(trace, &routes, &mut trackers, &mut cnp, &mut prompt, &mut events, &mut findings);
     let end = trace.records().last().map(|record| record.time).unwrap_or_default();
     let failures = messages::first_failures(observation.completions());
@@ -205,19 +217,30 @@ fn analyze_with(observation: &Observation, options: Options<'_>, trusts: bool) -
         Stuck::of(&retransmissions, &trackers, |tracker| matches!(report(tracker), Report::Failed(_)));
     stuck.complete(&mut anomalies, &known);
     retries::complete(&retransmissions, trace, &mut anomalies);
-    bare_retries::judge(trace, &pairs, &known, &mut anomalies);
+    bare_retries::judge(trace, pairs, &known, &mut anomalies);
 
-    let facts = tally::of_transport(packets, trace, &sides, &trackers, cnp.counts(), &retransmissions);
-    decide(&mut undecided, observation, &facts, &sides);
-    let counters = if has_counters {
-        compare_counters(observation, &pairs, &facts, &known, &trackers, &mut anomalies)
+    let mut had_more = [false; 2];
+    let counters = if *has_counters {
+        let facts = tally::of_transport(*packets, trace, sides, &trackers, cnp.counts(), &retransmissions);
+        let hosts = [(&observation.requester, &facts[0]), (&observation.responder, &facts[1])];
+        had_more = hosts.map(|(counters, facts)| {
+            counters.as_ref().is_some_and(|counters| counters::had_more(counters, facts))
+        });
+        compare_counters(observation, pairs, &facts, &known, &trackers, &mut anomalies)
     } else {
         [None, None]
     };
-    undecided.into_iter().for_each(|anomaly| anomalies.push(anomaly));
+    for mut anomaly in undecided {
+        // A host that counts more duplicates than it can have had without these packets has sent a wrong NAK.
+        let host = anomaly.who.address.and_then(|address| sides.of(address));
+        if !host.is_some_and(|side| had_more[side.index()]) {
+            anomaly.rule = Rule::DeliveredYetMissing;
+        }
+        anomalies.push(anomaly);
+    }
     let number_of = |connection: &Connection| numbers.get(&key_of(connection)).copied();
     if let Some(config) = options.config {
-        accepted::judge(trace, config, &pairs, |pair| number_of(&pair.connection), &mut anomalies);
+        accepted::judge(trace, config, pairs, |pair| number_of(&pair.connection), &mut anomalies);
         let number = |tracker: &ConnectionTracker| number_of(&tracker.pair().connection);
         completions::judge(observation, &trackers, number, &mut anomalies);
     }
@@ -232,7 +255,7 @@ fn analyze_with(observation: &Observation, options: Options<'_>, trusts: bool) -
     }
     anomalies.sort();
     Analysis {
-        connections: summaries(&pairs, &profiles, &trackers, &retransmissions),
+        connections: summaries(pairs, profiles, &trackers, &retransmissions),
         event_count: events.count(),
         events: events.into_listed(),
         marked: cnp.counts().iter().map(|count| count.marked).sum(),
@@ -247,7 +270,7 @@ fn analyze_with(observation: &Observation, options: Options<'_>, trusts: bool) -
         message_times: messages::per_message(observation.completions()),
         anomalies,
         host_crashed,
-        pairs,
+        pairs: pairs.clone(),
         prompt: prompt.into_answers(),
     }
 }
@@ -255,19 +278,6 @@ fn analyze_with(observation: &Observation, options: Options<'_>, trusts: bool) -
 /// Indices of the pairs that have a tracker, in the trackers' order.
 fn judged(pairs: &[Pair]) -> impl Iterator<Item = usize> + '_ {
     (0..pairs.len()).filter(|at| pairs[*at].certainty != Certainty::Ambiguous)
-}
-
-/// Decides if the NAKs of packets that left the switch intact are wrong: they are, if their host counts more duplicates than
-/// it can have had without these packets. Else the packets went missing.
-fn decide(undecided: &mut [Anomaly], observation: &Observation, facts: &[HostFacts; 2], sides: &Sides) {
-    let hosts = [&observation.requester, &observation.responder];
-    for anomaly in undecided {
-        let side = anomaly.who.address.and_then(|address| sides.of(address));
-        let host = side.and_then(|side| Some((hosts[side.index()].as_ref()?, &facts[side.index()])));
-        if !host.is_some_and(|(counters, facts)| counters::had_more(counters, facts)) {
-            anomaly.rule = Rule::DeliveredYetMissing;
-        }
-    }
 }
 
 /// Compares both hosts' counters, where everything that moves them was followed.
@@ -284,7 +294,13 @@ fn compare_counters(
         let counters = counters.as_ref().filter(|_| followed)?;
         let who = Who { role, address, connection: None };
         let all_arrived = host.discards.map(|discards| discards == 0);
-        Some(counters::compare(counters, facts, (all_arrived, known.timer_shows()), who, anomalies))
+        Some(counters::compare(
+            counters,
+            facts,
+            (all_arrived, host.received_all, known.timer_shows()),
+            who,
+            anomalies,
+        ))
     };
     let first = pairs.first().map(|pair| pair.connection);
     [

@@ -98,6 +98,9 @@ pub(crate) fn judge(trace: &Trace, pairs: &[Pair], known: &Known, anomalies: &mu
             answered_by[answers.index()] = Some(pair.requests);
         }
     }
+    if senders.iter().all(Option::is_none) {
+        return;
+    }
     // By connection and PSN: the first return beyond the limit, and the last.
     let mut beyond: BTreeMap<(usize, u32), (&Pair, u32, u32)> = BTreeMap::new();
     for record in trace.records() {

@@ -191,15 +191,14 @@ pub struct CounterReport {
 }
 
 /// Compares a host's counters with the trace; `all_arrived` unless the host discarded packets, unknown
-/// without such a counter, `timer_shows` unless its timer is too short for the switch to see its expiries.
+/// without such a counter, `received_all` if that is proven, `timer_shows` unless its timer is too short for the switch to see its expiries.
 pub(crate) fn compare(
     counters: &HostCounters,
     facts: &HostFacts,
-    (all_arrived, timer_shows): (Option<bool>, bool),
+    (all_arrived, received_all, timer_shows): (Option<bool>, bool, bool),
     who: Who,
     anomalies: &mut Anomalies,
 ) -> CounterReport {
-    let received_all = received_all(counters, facts);
     let mut report = CounterReport { compared: Vec::new(), undecided: Vec::new(), unused: Vec::new() };
     for name in counters.names() {
         let Some(moved) = counters.moved(name) else { continue };

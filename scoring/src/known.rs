@@ -146,11 +146,14 @@ impl Known {
 }
 
 impl Known {
-    /// Takes counters of discards that are 0 for unknown, where nothing else proves that all packets were received.
-    pub(crate) fn distrust_discards(&mut self) {
+    /// The same where counters of discards that are 0 are unknown, unless something else proves that all packets were
+    /// received. `None` where there is no such counter.
+    pub(crate) fn without_unproven_discards(mut self) -> Option<Self> {
+        let before = [self.requester.discards, self.responder.discards];
         for host in [&mut self.requester, &mut self.responder] {
             host.discards = host.discards.filter(|discards| *discards > 0 || host.received_all);
         }
+        (before != [self.requester.discards, self.responder.discards]).then_some(self)
     }
 
     /// Returns true if the ACK timer is long enough for the switch to see its expiry: several times the delay

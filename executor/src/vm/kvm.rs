@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Image;
+use super::accelerator::Accelerator;
 use super::child::Child;
 use super::console::Console;
-use super::qemu::Accelerator;
 use super::tool::QEMU;
 
 /// Longest boot of a kernel under KVM, which takes a second on an idle machine.

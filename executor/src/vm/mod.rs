@@ -1,5 +1,6 @@
 //! Guests of the VM testbed: QEMU running a stock Debian kernel with soft-RoCE (`rdma_rxe`) and the agent.
 
+mod accelerator;
 mod capabilities;
 pub mod check;
 mod child;
@@ -20,6 +21,7 @@ mod switch;
 mod testbed;
 mod tool;
 
+pub use accelerator::Accelerator;
 pub use capabilities::capabilities;
 pub use console::Console;
 pub use error::VmError;
@@ -28,6 +30,6 @@ pub use image::{Build, Cache, Event, Image, Manifest, PackageVersion};
 pub use kernel::Kernel;
 pub use pair::{Pair, Wiring, guest_socket, sockets, switch_socket};
 pub use programs::{AGENT, beside_this};
-pub use qemu::{ADDRESSES, Accelerator, Qemu};
+pub use qemu::{ADDRESSES, Qemu};
 pub use run_folder::RunFolder;
 pub use testbed::Pairs;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::accelerator::Accelerator;
 use super::tool::QEMU;
 use super::{Image, VmError, kvm};
 
@@ -23,42 +24,6 @@ const CONTROL: &str = "192.168.76.15";
 
 /// The port that the agent listens on in a guest.
 const AGENT_PORT: u16 = 7471;
-
-/// Execution of the guests' instructions: by the processor or by translation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Accelerator {
-    /// The processor, through the kernel.
-    Kvm,
-    /// QEMU's translator; works everywhere.
-    Tcg,
-}
-
-impl Accelerator {
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kvm => "KVM",
-            Self::Tcg => "TCG",
-        }
-    }
-
-    pub(super) const fn option(self) -> &'static str {
-        match self {
-            Self::Kvm => "kvm",
-            Self::Tcg => "tcg,thread=multi",
-        }
-    }
-
-    /// Processor features of a guest: all. To the translator a string instruction is a loop over bytes:
-    /// without the flags of fast ones, kernels clear and copy memory by words.
-    pub(super) const fn processor(self) -> &'static str {
-        match self {
-            Self::Kvm => "max",
-            Self::Tcg => "max,-erms,-fsrm",
-        }
-    }
-}
 
 /// This machine's QEMU.
 #[derive(Clone, Debug)]

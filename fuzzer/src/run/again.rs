@@ -75,19 +75,19 @@ struct Finding {
     what: String,
 }
 
-/// Signatures, each with its title, of the findings that `run --out` kept with a test; `None` where the folder has no
+/// Signatures, each with its title, of the findings that `run --out` kept with a test; none where the folder has no
 /// verdicts.
 ///
 /// # Errors
 /// They are there and cannot be read, in a sentence.
-pub fn expected(folder: &Path) -> Result<Option<Vec<(String, String)>>, String> {
+pub fn expected(folder: &Path) -> Result<Vec<(String, String)>, String> {
     let path = folder.join(VERDICTS);
     if !path.exists() {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = fs::read_to_string(&path).map_err(|error| wrong(&error))?;
     let verdicts: Verdicts = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
     let of = |Finding { signature, role, what }| (signature, report::capitalised(&format!("{role} {what}")));
-    Ok(Some(verdicts.findings.into_iter().map(of).collect()))
+    Ok(verdicts.findings.into_iter().map(of).collect())
 }

@@ -63,13 +63,9 @@ impl Line {
         Self { reproduced: Some(true), frequency: Some(frequency), restored, ..self }
     }
 
-    pub(super) fn not_reproduced(self, frequency: Frequency, seen: Vec<String>) -> Self {
-        Self { reproduced: Some(false), frequency: Some(frequency), seen, ..self }
-    }
-
-    /// No run showed it.
-    pub(super) fn unseen(self) -> Self {
-        Self { reproduced: Some(false), ..self }
+    /// `frequency` is absent where no run showed it and nobody counted.
+    pub(super) fn not_reproduced(self, frequency: Option<Frequency>, seen: Vec<String>) -> Self {
+        Self { reproduced: Some(false), frequency, seen, ..self }
     }
 
     /// Nothing was expected.

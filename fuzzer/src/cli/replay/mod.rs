@@ -140,7 +140,7 @@ fn of_finding(folder: &Path, instead: &Instead) -> (Line, Exit) {
             (line.reproduced(frequency, restored), Exit::Done)
         }
         Ok(Replayed::NotReproduced { seen, frequency }) => {
-            (line.not_reproduced(frequency, seen), Exit::NotReproduced)
+            (line.not_reproduced(Some(frequency), seen), Exit::NotReproduced)
         }
         Ok(Replayed::Invalid { reason }) => (line.not_run(reason), Exit::NotReproduced),
         Err(ReplayError::Read(error)) => (not_run(folder, &error), Exit::Usage),
@@ -161,35 +161,29 @@ fn restore(kept: &Kept, judged: &Judged) -> Vec<&'static str> {
 
 /// The folder of `run --out`: the findings of its verdicts, and those that are new.
 fn of_kept(folder: &Path, instead: &Instead, said: &mut Said) -> Result<(), Exit> {
-    let bad = |message: &dyn Display, format| bad_message("bad folder", message, format);
+    let format = said.format;
+    let bad = |message: &dyn Display| bad_message("bad folder", message, format);
     let loaded = corpus::load(folder.join(CONFIG));
-    let loaded = loaded.map_err(|errors| bad_file("bad configuration", errors, said.format))?;
+    let loaded = loaded.map_err(|errors| bad_file("bad configuration", errors, format))?;
     complain_notes(&loaded);
     let mut config = loaded.config;
     config.traffic.seed = instead.seed.unwrap_or(config.traffic.seed);
-    let expected = run::expected(folder).map_err(|error| bad(&error, said.format))?;
+    let expected = run::expected(folder).map_err(|error| bad(&error))?;
     let testbeds = run::testbeds_of(folder, &config, instead)
-        .map_err(|reason| bad(&format!("{}: {reason}", folder.display()), said.format))?;
+        .map_err(|reason| bad(&format!("{}: {reason}", folder.display())))?;
     let shown = match with_spinner("running the test", || run::again(&testbeds, &config)) {
         Ok(Ok(shown)) => shown,
         Ok(Err(invalid)) => return said.add(not_run(folder, &invalid), Exit::NotReproduced),
         Err(error) => return said.add(not_run(folder, &error), Exit::Failed),
     };
-    let expected = expected.unwrap_or_default();
     for (signature, title) in &expected {
         let line = Line::of_signature(folder, signature, title);
-        let seen = shown.iter().find(|one| one.signature == *signature && one.frequency.is_confirmed());
-        match seen {
-            Some(Shown { frequency, .. }) => said.add(line.reproduced(*frequency, Vec::new()), Exit::Done)?,
-            None => {
-                let frequency = shown.iter().find(|one| one.signature == *signature);
-                let line = match frequency {
-                    Some(one) => line.not_reproduced(one.frequency, Vec::new()),
-                    None => line.unseen(),
-                };
-                said.add(line, Exit::NotReproduced)?;
-            }
-        }
+        let often = shown.iter().find(|one| one.signature == *signature).map(|one| one.frequency);
+        let (line, exit) = match often {
+            Some(often) if often.is_confirmed() => (line.reproduced(often, Vec::new()), Exit::Done),
+            seldom => (line.not_reproduced(seldom, Vec::new()), Exit::NotReproduced),
+        };
+        said.add(line, exit)?;
     }
     let others = shown.iter().filter(|one| expected.iter().all(|(signature, _)| *signature != one.signature));
     seen(folder, others, expected.is_empty(), said)

@@ -8,6 +8,7 @@ use crate::anomaly::{Evidence, Role};
 use crate::gbn::ledger::Ledger;
 use crate::known::{RnrRetries, Timeout};
 use crate::messages::Report;
+use crate::retransmission::Retransmission;
 use crate::rules::Rule;
 use crate::thresholds::{LATEST_EXPIRY, STALL_EXPIRIES};
 
@@ -43,15 +44,17 @@ impl Requester {
     fn ends_at_nak(&self, ledger: &Ledger<'_>) -> bool {
         let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return false };
         let Some(nak) = self.nak.filter(|nak| nak.pending == 1 && !nak.acted) else { return false };
-        let connection = ledger.connection();
-        let of_connection = ledger.retransmissions.iter().filter(|entry| entry.connection == connection);
-        let reactions = of_connection.filter(|entry| entry.nack.is_some()).map(|entry| entry.reaction_ns);
-        let slowest = reactions.max().flatten();
+        let reacts_soon = || {
+            let of_connection = |entry: &&Retransmission| entry.connection == ledger.connection();
+            let entries = ledger.retransmissions.iter().filter(of_connection);
+            let reactions = entries.filter(|entry| entry.nack.is_some()).map(|entry| entry.reaction_ns);
+            reactions.max().flatten().is_some_and(|slowest| slowest.times(4) <= minimum)
+        };
         nak.psn == self.window.una()
             && nak.time == self.window.last_progress()
             && nak.time > self.last_sent
             && self.has_only_naks(ledger)
-            && slowest.is_some_and(|slowest| slowest.times(4) <= minimum)
+            && reacts_soon()
     }
 
     /// A requester that gave up had no retries left.

@@ -489,12 +489,11 @@ impl Responder {
         let expected = ledger.relative(self.expected);
         let earlier = self.naked.filter(|(naked, _)| *naked == psn).map(|(_, sequence)| sequence);
         let state = self.state.name();
+        let intact = || format!("NAKs PSN {relative} although that packet left the switch intact");
         self.step_with(event, packet, earlier, ledger, || match event {
             Event::NakAgain => format!("NAKs PSN {relative} twice without receiving it in between"),
             Event::NakIdle => format!("NAKs PSN {relative} although no later packet was delivered"),
-            Event::NakDeliveredUnlost | Event::NakUnprovoked => {
-                format!("NAKs PSN {relative} although that packet left the switch intact")
-            }
+            Event::NakDeliveredUnlost | Event::NakUnprovoked => intact(),
             _ => format!("NAKs PSN {relative} where PSN {expected} is expected"),
         });
         if event == Event::NakDisputed {
@@ -504,7 +503,7 @@ impl Responder {
                 end: self.expected,
                 rule: if unprovoked { Rule::NakWithoutCause } else { Rule::NakWrongPsn },
                 state,
-                what: format!("NAKs PSN {relative} although that packet left the switch intact"),
+                what: intact(),
                 nak: packet.sequence,
             });
         }
