@@ -84,6 +84,12 @@ impl SharedPath {
     pub(super) const fn answers_queued(&self) -> Nanos {
         self.answers.longest
     }
+
+    /// Latest time at which an answer that leaves the switch now reaches the requester, behind the answers before it.
+    #[inline]
+    pub(super) fn answer_arrives_by(&self, now: Nanos) -> Nanos {
+        self.answers.ends.max(now)
+    }
 }
 
 /// Packets of the requester's host that may have been in its transmit pipeline together with the last one: it sent them

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::Analysis;
 use crate::counters::counts_discards;
 use crate::messages::MessageTime;
-use crate::score::passage::burst;
+use crate::score::passage::Burst;
 use crate::score::spacing::Gaps;
 use crate::sides::{Side, Sides};
 
@@ -18,8 +18,8 @@ pub struct Baseline {
     pub connections: Vec<Mct>,
     /// Packets that the requester's and the responder's host discarded, by their counters.
     pub discards: [u64; 2],
-    /// The most bytes that left the switch at once towards each of them.
-    pub bursts: [u64; 2],
+    /// The most that left the switch at once towards each of them.
+    pub bursts: [Burst; 2],
     /// The usual time from one packet to the next of the requester and the responder, in picoseconds, while
     /// they have more to send; 0 where there is too little to say.
     pub spacing_ps: [u64; 2],
@@ -56,7 +56,8 @@ impl Baseline {
             connections: per_connection(&analysis.message_times),
             discards: [&observation.requester, &observation.responder]
                 .map(|host| host.as_ref().map_or(0, |host| discards(host).map(|(_, moved)| moved).sum())),
-            bursts: [Side::Requester, Side::Responder].map(|side| burst(&observation.trace, &sides, side)),
+            bursts: [Side::Requester, Side::Responder]
+                .map(|side| Burst::towards(side, &observation.trace, &sides)),
             spacing_ps: Gaps::usual(observation, analysis, &sides),
             packets: records.len() as u64,
             bytes: records.iter().map(|record| u64::from(record.frame_len)).sum(),

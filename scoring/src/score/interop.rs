@@ -6,14 +6,14 @@ use dumper::{HostCounters, Observation};
 
 use super::baseline::{Baseline, discards};
 use super::numbers::numbers;
-use super::passage::burst;
+use super::passage::Burst;
 use super::{Reference, References};
 use crate::Analysis;
 use crate::anomaly::{Anomaly, CounterEvidence, Evidence, Role, Who};
 use crate::rewritten;
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
-use crate::thresholds::{MORE_AT_ONCE_PERCENT, SMALLEST_BUFFER, SUFFERS_BEYOND};
+use crate::thresholds::{MORE_AT_ONCE_PERCENT, SUFFERS_BEYOND};
 
 /// A host of a pair of different NICs that discards packets.
 pub(super) struct Discards<'a> {
@@ -79,7 +79,7 @@ impl<'a> Discards<'a> {
     }
 
     /// Returns true if a conforming receiver may have had no room for the packets: a few that arrived at
-    /// once, or more at once than from its own kind, by bytes or by spacing.
+    /// once, or more at once than from its own kind, by bytes, packets or spacing.
     fn is_overwhelmed(
         &self,
         observation: &Observation,
@@ -87,14 +87,14 @@ impl<'a> Discards<'a> {
         own_and_other: Option<(&Baseline, &Baseline)>,
     ) -> bool {
         let (host, sender) = (self.host.index(), self.host.other().index());
-        let burst = burst(&observation.trace, sides, self.host);
+        let burst = Burst::towards(self.host, &observation.trace, sides);
         let more = own_and_other.is_some_and(|(own, other)| {
             let [usual, closer] = [own, other].map(|baseline| baseline.spacing_ps[sender]);
-            burst * 100 > own.bursts[host] * MORE_AT_ONCE_PERCENT
+            burst.exceeds(own.bursts[host])
                 || usual.min(closer) == 0
                 || usual * 100 > closer * MORE_AT_ONCE_PERCENT
         });
-        burst > SMALLEST_BUFFER && (self.moved <= SUFFERS_BEYOND || more)
+        !burst.fits() && (self.moved <= SUFFERS_BEYOND || more)
     }
 
     fn describe(&self, rule: Rule, observation: &Observation, analysis: &Analysis) -> Anomaly {

@@ -34,6 +34,7 @@ use crate::{Analysis, Kind};
 pub use baseline::{Baseline, Mct};
 pub use explain::signature_of;
 pub use objective::Objective;
+pub use passage::Burst;
 pub use unjudged::{Unjudged, unjudged};
 
 /// A run that a test is compared with.

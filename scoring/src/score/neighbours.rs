@@ -9,13 +9,13 @@ use dumper::{Nanos, Observation};
 
 use super::baseline::{Baseline, Mct, discards, per_connection};
 use super::numbers::numbers;
-use super::passage::{Passage, burst};
+use super::passage::{Burst, Passage};
 use crate::Analysis;
 use crate::anomaly::{Anomaly, CounterEvidence, Evidence, Role, Who};
 use crate::retransmission::Trigger;
 use crate::rules::Rule;
 use crate::sides::{Side, Sides};
-use crate::thresholds::{MORE_AT_ONCE_PERCENT, SMALLEST_BUFFER, SUFFERS_BEYOND, Times};
+use crate::thresholds::{SUFFERS_BEYOND, Times};
 
 /// An innocent connection: one that no event names.
 #[derive(Clone, Copy, Debug)]
@@ -171,15 +171,15 @@ impl Neighbours {
         host: Side,
         reference: &Baseline,
     ) -> bool {
-        let (burst, usual) = (burst(&observation.trace, sides, host), reference.bursts[host.index()]);
+        let burst = Burst::towards(host, &observation.trace, sides);
         let counters = [&observation.requester, &observation.responder][host.index()].as_ref();
         let mut counted = counters.into_iter().flat_map(discards).map(|(_, moved)| moved).peekable();
         let (lost, usually) = match counted.peek() {
             Some(_) => (counted.sum(), reference.discards[host.index()]),
             None => (self.repeats(), 0),
         };
-        burst > SMALLEST_BUFFER
-            && (lost <= SUFFERS_BEYOND * (usually + 1) || burst * 100 > usual * MORE_AT_ONCE_PERCENT)
+        !burst.fits()
+            && (lost <= SUFFERS_BEYOND * (usually + 1) || burst.exceeds(reference.bursts[host.index()]))
     }
 
     /// The anomaly, if there is one.

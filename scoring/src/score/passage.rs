@@ -3,10 +3,11 @@
 use dumper::trace::Fate;
 use dumper::wire::{Class, Syndrome};
 use dumper::{Event, Nanos, Trace};
+use serde::{Deserialize, Serialize};
 
 use crate::sides::{Side, Sides};
 use crate::slowest::link_time;
-use crate::thresholds::{RECEIVER_JITTER, SLOWEST_SENDER};
+use crate::thresholds::{MORE_AT_ONCE_PERCENT, RECEIVER_JITTER, SLOWEST_SENDER, SMALLEST_BUFFER};
 
 /// Parts of the test between which throughput is compared.
 pub(super) const WINDOWS: usize = 16;
@@ -101,20 +102,47 @@ pub(super) fn departures(trace: &Trace, sides: &Sides, to: Side) -> Vec<Departur
     departures
 }
 
-/// The most bytes that leave the switch towards a host while a receiver may take nothing, as its latency varies.
-pub(super) fn burst(trace: &Trace, sides: &Sides, host: Side) -> u64 {
-    let bytes = |departure: &Departure| {
-        u64::from(trace.records()[departure.record as usize].frame_len) * u64::from(departure.copies)
-    };
-    let departures = departures(trace, sides, host);
-    let (mut first, mut now, mut most) = (0, 0, 0);
-    for departure in &departures {
-        now += bytes(departure);
-        while departure.left - departures[first].left > RECEIVER_JITTER {
-            now -= bytes(&departures[first]);
-            first += 1;
+/// The most that leaves the switch towards a host while a receiver may take nothing, as its latency varies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Burst {
+    /// Bytes of frames.
+    pub bytes: u64,
+    /// Packets: a receiver takes time for each of them, also for the smallest.
+    pub packets: u64,
+}
+
+impl Burst {
+    /// The largest burst towards a host, by bytes and, maybe at another time, by packets.
+    pub(super) fn towards(host: Side, trace: &Trace, sides: &Sides) -> Self {
+        let of = |departure: &Departure| {
+            let (packets, record) =
+                (u64::from(departure.copies), &trace.records()[departure.record as usize]);
+            Self { bytes: u64::from(record.frame_len) * packets, packets }
+        };
+        let departures = departures(trace, sides, host);
+        let (mut first, mut now, mut most) = (0, Self::default(), Self::default());
+        for departure in &departures {
+            let more = of(departure);
+            (now.bytes, now.packets) = (now.bytes + more.bytes, now.packets + more.packets);
+            while departure.left - departures[first].left > RECEIVER_JITTER {
+                let less = of(&departures[first]);
+                (now.bytes, now.packets) = (now.bytes - less.bytes, now.packets - less.packets);
+                first += 1;
+            }
+            most.bytes = most.bytes.max(now.bytes);
+            most.packets = most.packets.max(now.packets);
         }
-        most = most.max(now);
+        most
     }
-    most
+
+    /// Returns true if the smallest receive buffer holds it.
+    pub(super) const fn fits(self) -> bool {
+        self.bytes <= SMALLEST_BUFFER
+    }
+
+    /// Returns true if it is larger than the usual one, by more than chance makes it.
+    pub(super) const fn exceeds(self, usual: Self) -> bool {
+        self.bytes * 100 > usual.bytes * MORE_AT_ONCE_PERCENT
+            || self.packets * 100 > usual.packets * MORE_AT_ONCE_PERCENT
+    }
 }

@@ -6,7 +6,7 @@ use corpus::TestConfig;
 use dumper::trace::{Origin, Record, flags};
 use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
 use dumper::{Event, Exit, Flow, FlowId, Nanos, Observation, Psn, Trace};
-use scoring::score::Assessment;
+use scoring::score::{Assessment, Burst};
 use scoring::{Analysis, Anomaly, Options, analyze};
 
 pub(crate) const NAK: Syndrome = Syndrome::Nak(NakCode::PsnSequenceError);
@@ -176,4 +176,9 @@ pub(crate) fn signatures(assessment: &Assessment) -> Vec<String> {
 /// Rules that were broken, in order.
 pub(crate) fn rules(analysis: &Analysis) -> Vec<&'static str> {
     analysis.anomalies.kept().iter().map(|anomaly| anomaly.rule.name()).collect()
+}
+
+/// A burst of a reference run that has so many bytes, and no fewer packets than any test here.
+pub(crate) fn burst_of(bytes: u64) -> Burst {
+    Burst { bytes, packets: 1_000 }
 }

@@ -3,9 +3,9 @@
 use dumper::observation::CompletionStatus;
 use dumper::wire::Opcode::{WriteFirst, WriteLast, WriteMiddle};
 use dumper::{Completion, Connection, Counters, Endpoint, HostCounters, Nanos, Observation, Psn};
-use scoring::score::{Assessment, Baseline, Mct, Objective, Reference, References, references_needed, score};
+use scoring::score::{Assessment, Baseline, Burst, Mct, Objective, Reference, References, references_needed, score};
 
-use crate::hand::{Hand, NAK, analysis, config, host, signatures};
+use crate::hand::{Hand, NAK, analysis, burst_of, config, host, signatures};
 
 /// Time that a packet of a `Hand`, which has no length, takes on the slowest link: 24 bytes at 0.8 ns.
 const ITSELF: u64 = 20;
@@ -192,7 +192,7 @@ fn innocent_connections_lose_packets() {
 #[test]
 fn what_does_not_fit_is_lost_by_anyone() {
     let jumbo = Neighbours { mct: 102 * MS, repeats: true, frame_len: 9_217, ..QUIET };
-    let usual = Baseline { bursts: [0, 9_217], ..jumbo.usually() };
+    let usual = Baseline { bursts: [Burst::default(), burst_of(9_217)], ..jumbo.usually() };
     let lost = |discards| signatures(&Neighbours { discards, ..jumbo }.judged(&usual).1);
     assert_eq!(lost(10), [""; 0]);
     assert_eq!(lost(11), [LOST]);
@@ -200,7 +200,7 @@ fn what_does_not_fit_is_lost_by_anyone() {
     assert_eq!(signatures(&fits.judged(&usual).1), [LOST]);
     // The test makes more come at once than the reference run, by more than a quarter.
     let at_once = |usually| {
-        let usual = Baseline { bursts: [0, usually], ..usual.clone() };
+        let usual = Baseline { bursts: [Burst::default(), burst_of(usually)], ..usual.clone() };
         signatures(&Neighbours { discards: 11, ..jumbo }.judged(&usual).1)
     };
     assert_eq!(at_once(7_374), [LOST]);

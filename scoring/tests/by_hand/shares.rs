@@ -2,9 +2,9 @@
 
 use dumper::wire::Opcode::{Cnp, WriteFirst, WriteLast, WriteMiddle};
 use dumper::{Counters, HostCounters, Nanos, Observation};
-use scoring::score::{Assessment, Baseline, Objective, Reference, References, references_needed, score};
+use scoring::score::{Assessment, Baseline, Burst, Objective, Reference, References, references_needed, score};
 
-use crate::hand::{Hand, NAK, analysis, config, rules, signatures};
+use crate::hand::{Hand, NAK, analysis, burst_of, config, rules, signatures};
 
 const WITHHELD: &str = "non-work-conserving/port/bandwidth-withheld/weighted";
 const PAIR: &str = "interop-discard/port/pair-discards";
@@ -163,10 +163,14 @@ fn with_themselves(burst: u64, discards: u64) -> References {
 
 /// The same, where the responder's NIC and the requester's have so many picoseconds between two packets that they send.
 fn spaced_by([own, other]: [u64; 2], burst: u64, discards: u64) -> References {
-    let (bursts, discards) = ([0, burst], [0, discards]);
+    let (bursts, discards) = ([Burst::default(), burst_of(burst)], [0, discards]);
     let baseline = Baseline { bursts, discards, spacing_ps: [own, 0], ..Baseline::default() };
     References {
-        requester_with_itself: Some(Baseline { spacing_ps: [other, 0], bursts: [0, 1], ..baseline.clone() }),
+        requester_with_itself: Some(Baseline {
+            spacing_ps: [other, 0],
+            bursts: [Burst::default(), burst_of(1)],
+            ..baseline.clone()
+        }),
         responder_with_itself: Some(baseline),
         ..References::default()
     }
@@ -190,6 +194,14 @@ fn pairs_that_discard() {
     assert_eq!(gives(11, 20, &spaced_by([125, 100], 20_000, 0)), [PAIR]);
     assert_eq!(gives(11, 20, &spaced_by([126, 100], 20_000, 0)), none);
     assert_eq!(gives(11, 20, &spaced_by([0, 0], 20_000, 0)), none);
+    // A quarter more packets than of its own kind.
+    let packets = |packets| {
+        let mut references = with_themselves(20_000, 0);
+        references.responder_with_itself.as_mut().unwrap().bursts[1].packets = packets;
+        gives(11, 20, &references)
+    };
+    assert_eq!(packets(16), [PAIR]);
+    assert_eq!(packets(15), none);
     // A reference is missing.
     for only_one in [Reference::RequesterWithItself, Reference::ResponderWithItself] {
         let mut references = with_themselves(20_000, 0);

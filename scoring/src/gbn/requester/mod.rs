@@ -86,8 +86,8 @@ pub(super) struct Requester {
     last_covered: Nanos,
     /// End of an RNR wait: the timer does not run during it.
     rnr_resumed: Nanos,
-    /// Progress before which the timer may have expired: the packets to repeat then may have become fewer
-    /// before they are sent.
+    /// Latest arrival of the progress before which the timer may have expired: the packets to repeat then may
+    /// have become fewer before they are sent.
     expired_unseen: Option<Nanos>,
 }
 
@@ -432,12 +432,14 @@ impl Requester {
             return;
         }
         let mut paid_before = self.is_pending(now);
-        if matches!(ledger.known.timeout, Some(Timeout::Enabled(_))) && self.timer_is_due(now, ledger) {
+        let arrives_by = ledger.shared_path.answer_arrives_by(now);
+        if matches!(ledger.known.timeout, Some(Timeout::Enabled(_))) && self.timer_is_due(arrives_by, ledger)
+        {
             // It may have expired before this arrives, and the packets that it would have repeated are
             // acknowledged.
             ledger.counts.possible_timeouts += 1;
             self.budget.may_spend();
-            self.expired_unseen.get_or_insert(now);
+            self.expired_unseen = Some(arrives_by);
         }
         // If it was not acted on since, it is the cause of the retransmission, however often the window moves
         // before.
