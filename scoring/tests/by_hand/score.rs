@@ -3,7 +3,9 @@
 use dumper::observation::CompletionStatus;
 use dumper::wire::Opcode::{WriteFirst, WriteLast, WriteMiddle};
 use dumper::{Completion, Connection, Counters, Endpoint, HostCounters, Nanos, Observation, Psn};
-use scoring::score::{Assessment, Baseline, Burst, Mct, Objective, Reference, References, references_needed, score};
+use scoring::score::{
+    Assessment, Baseline, Burst, Mct, Objective, Reference, References, references_needed, score,
+};
 
 use crate::hand::{Hand, NAK, analysis, burst_of, config, host, signatures};
 

@@ -2,7 +2,9 @@
 
 use dumper::wire::Opcode::{Cnp, WriteFirst, WriteLast, WriteMiddle};
 use dumper::{Counters, HostCounters, Nanos, Observation};
-use scoring::score::{Assessment, Baseline, Burst, Objective, Reference, References, references_needed, score};
+use scoring::score::{
+    Assessment, Baseline, Burst, Objective, Reference, References, references_needed, score,
+};
 
 use crate::hand::{Hand, NAK, analysis, burst_of, config, rules, signatures};
 
