@@ -2,12 +2,40 @@
 
 use serde::Serialize;
 
-use crate::gbn::{table, tables};
-use crate::rules::Rule;
+/// An analyzer of a test: it measures, and holds NICs to its rules.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Analyzer {
+    /// Requester and responder of the reliable connection.
+    GoBackN,
+    /// Phases of retransmissions.
+    Retransmission,
+    /// Congestion notification.
+    Cnp,
+    /// Hardware counters.
+    Counters,
+    /// The receiver's memory.
+    Data,
+    /// Completions.
+    Messages,
+    /// Rewritten requests.
+    Rewritten,
+    /// The hosts' logs.
+    HostLog,
+    /// Slow NACKs.
+    Latency,
+    /// Uninvolved connections.
+    NoisyNeighbor,
+    /// Pairs of different NICs.
+    Interoperability,
+    /// Traffic classes.
+    Sharing,
+    /// Tests that never end.
+    End,
+}
 
 /// Description of one analyzer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-pub struct Analyzer {
+pub struct About {
     /// Name.
     pub name: &'static str,
     /// One line.
@@ -16,220 +44,139 @@ pub struct Analyzer {
     pub needs: &'static str,
     /// Explanation for the reader of its remarks.
     pub explanation: &'static str,
-    /// Rules that it holds a NIC to.
-    #[serde(skip)]
-    pub rules: &'static [Rule],
 }
 
-/// Every analyzer.
-pub const ALL: &[Analyzer] = &[
-    Analyzer {
-        name: "go-back-n",
-        summary: "holds requester and responder to the go-back-N state machines",
-        needs: "a trace; a configuration, to judge time-outs against T and 4T and retries against their budgets",
-        explanation: "Follows each connection through three transition tables: requests of the requester, ACKs and \
+impl Analyzer {
+    /// Every analyzer, in the order in which they run.
+    pub const ALL: &'static [Self] = &[
+        Self::GoBackN,
+        Self::Retransmission,
+        Self::Cnp,
+        Self::Counters,
+        Self::Data,
+        Self::Messages,
+        Self::Rewritten,
+        Self::HostLog,
+        Self::Latency,
+        Self::NoisyNeighbor,
+        Self::Interoperability,
+        Self::Sharing,
+        Self::End,
+    ];
+
+    /// The analyzer of a name.
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|analyzer| analyzer.about().name == name)
+    }
+
+    /// Description of the analyzer.
+    pub const fn about(self) -> About {
+        match self {
+            Self::GoBackN => About {
+                name: "go-back-n",
+                summary: "holds requester and responder to the go-back-N state machines",
+                needs: "a trace; a configuration, to judge time-outs against T and 4T and retries against their budgets",
+                explanation: "Follows each connection through three transition tables: requests of the requester, ACKs and \
             NAKs of the responder, and responses to Reads. A packet counts for its receiver only after its delivery, \
             and answers may cross it on the way: behaviour that a conforming NIC could have shown is no anomaly.",
-        rules: &[
-            Rule::NakAgain,
-            Rule::NakWrongPsn,
-            Rule::NakWithoutCause,
-            Rule::NakMissing,
-            Rule::AckBeyondData,
-            Rule::AckRegresses,
-            Rule::AckPassesRead,
-            Rule::AckMissing,
-            Rule::ReackMissing,
-            Rule::RereadMissing,
-            Rule::RetransmissionWithoutCause,
-            Rule::RetransmissionOnDuplicateAck,
-            Rule::ResumeLate,
-            Rule::ResumeEarly,
-            Rule::NakIgnored,
-            Rule::ImpliedNakMissing,
-            Rule::PsnSkipped,
-            Rule::RequestPosition,
-            Rule::RetransmissionDiffers,
-            Rule::ReissueAddress,
-            Rule::RnrWaitShort,
-            Rule::RequestAfterFatalNak,
-            Rule::RetryAfterFatalNak,
-            Rule::FatalNakWithoutCause,
-            Rule::WrongLengthAccepted,
-            Rule::MsnWrong,
-            Rule::ResponseMsn,
-            Rule::RnrUndelivered,
-            Rule::ResponseGap,
-            Rule::ResponseUnrequested,
-            Rule::ResponsePosition,
-            Rule::ResponseLength,
-            Rule::RtoBelowMinimum,
-            Rule::RtoAboveMaximum,
-            Rule::RetriesBeyondBudget,
-            Rule::RetriesBelowBudget,
-            Rule::RnrRetriesBeyondBudget,
-            Rule::RnrRetriesBelowBudget,
-            Rule::RequestNeverAnswered,
-            Rule::DeliveredYetMissing,
-        ],
-    },
-    Analyzer {
-        name: "retransmission",
-        summary: "divides each retransmission into NACK generation and NACK reaction, or time-out",
-        needs: "a trace",
-        explanation: "Generation is the time from the next delivered packet after a loss to the NACK, reaction from \
+            },
+            Self::Retransmission => About {
+                name: "retransmission",
+                summary: "divides each retransmission into NACK generation and NACK reaction, or time-out",
+                needs: "a trace",
+                explanation: "Generation is the time from the next delivered packet after a loss to the NACK, reaction from \
             the NACK to the first retransmitted packet; a Read's NACK is its re-issued request. Times are taken at the \
             switch: each phase includes half a round trip. It measures and does not judge.",
-        rules: &[],
-    },
-    Analyzer {
-        name: "cnp",
-        summary: "compares CNPs with ECN marks",
-        needs: "a trace; a configuration, to judge the interval between CNPs",
-        explanation: "Every CNP needs a delivered ECN-marked packet (or an out-of-order one, as NICs that treat loss \
+            },
+            Self::Cnp => About {
+                name: "cnp",
+                summary: "compares CNPs with ECN marks",
+                needs: "a trace; a configuration, to judge the interval between CNPs",
+                explanation: "Every CNP needs a delivered ECN-marked packet (or an out-of-order one, as NICs that treat loss \
             as congestion notify those too); a host that receives marks sends CNPs; CNPs to one QP keep the \
             configured interval, and a later mark is answered. The scope (QP, destination address, port) and the \
             interval of a host's CNPs are inferred from marks and CNPs alone.",
-        rules: &[
-            Rule::EcnWithoutCnp,
-            Rule::CnpWithoutEcn,
-            Rule::CnpForm,
-            Rule::CnpTooEarly,
-            Rule::CnpWithheld,
-        ],
-    },
-    Analyzer {
-        name: "counters",
-        summary: "compares hardware counters with the trace",
-        needs: "a result folder with counters of both hosts",
-        explanation: "Each counter of known meaning increases by the number of its events in the trace. Counters of \
+            },
+            Self::Counters => About {
+                name: "counters",
+                summary: "compares hardware counters with the trace",
+                needs: "a result folder with counters of both hosts",
+                explanation: "Each counter of known meaning increases by the number of its events in the trace. Counters of \
             unknown meaning that increased are listed, not judged.",
-        rules: &[Rule::CounterDiffers],
-    },
-    Analyzer {
-        name: "data",
-        summary: "compares the receiver's memory with the data sent",
-        needs: "a result folder of a testbed that reads the hosts' memory",
-        explanation: "Every byte of a completed message is written once and unchanged; no byte of an incomplete \
+            },
+            Self::Data => About {
+                name: "data",
+                summary: "compares the receiver's memory with the data sent",
+                needs: "a result folder of a testbed that reads the hosts' memory",
+                explanation: "Every byte of a completed message is written once and unchanged; no byte of an incomplete \
             message is written twice. Only this analyzer sees a Write that is executed twice.",
-        rules: &[Rule::DeliveredNotOnce, Rule::DeliveredWrong],
-    },
-    Analyzer {
-        name: "messages",
-        summary: "message completion times and goodput of each QP, and requests that never complete",
-        needs: "completions; a configuration, to know which are missing",
-        explanation: "Mean, median, 99th percentile and longest message completion time, and goodput, by QP. A \
+            },
+            Self::Messages => About {
+                name: "messages",
+                summary: "message completion times and goodput of each QP, and requests that never complete",
+                needs: "completions; a configuration, to know which are missing",
+                explanation: "Mean, median, 99th percentile and longest message completion time, and goodput, by QP. A \
             connection without a failed request has as many completions as messages, if its ACK timer is on. A success \
             needs an acknowledgement in the trace, and a remote error a NAK.",
-        rules: &[Rule::CompletionMissing, Rule::SuccessUnacknowledged, Rule::FailureWithoutCause],
-    },
-    Analyzer {
-        name: "rewritten",
-        summary: "finds rewritten requests that a responder accepts and must not",
-        needs: "a trace and the configuration of a test that rewrites one field of a connection's packets",
-        explanation: "What follows a rewritten packet is not held to go-back-N. A request that leaves the switch with \
+            },
+            Self::Rewritten => About {
+                name: "rewritten",
+                summary: "finds rewritten requests that a responder accepts and must not",
+                needs: "a trace and the configuration of a test that rewrites one field of a connection's packets",
+                explanation: "What follows a rewritten packet is not held to go-back-N. A request that leaves the switch with \
             another partition key must be dropped, one with another R_Key or length refused: an ACK or response that \
             covers it before it was sent again as it should be accepts it.",
-        rules: &[Rule::WrongKeyAccepted, Rule::WrongPartitionAccepted],
-    },
-    Analyzer {
-        name: "host-log",
-        summary: "reads the hosts' logs for crashes, warnings and hangs",
-        needs: "a result folder of a testbed that reads them",
-        explanation: "Oops, BUG, panic and WARN; hung task, soft lockup and RCU stall. A fault is named by its function, \
+            },
+            Self::HostLog => About {
+                name: "host-log",
+                summary: "reads the hosts' logs for crashes, warnings and hangs",
+                needs: "a result folder of a testbed that reads them",
+                explanation: "Oops, BUG, panic and WARN; hung task, soft lockup and RCU stall. A fault is named by its function, \
             without offset: that of the instruction pointer, or else the innermost caller that does not only wait. A \
             test whose host crashed is not judged otherwise. A program or host that every run of a test loses is \
             lost because of the test. Reports of the agents are in the log too, such as completions without a posted \
             request.",
-        rules: &[
-            Rule::KernelCrashes,
-            Rule::KernelWarns,
-            Rule::KernelHangs,
-            Rule::AgentEnds,
-            Rule::HostSilent,
-            Rule::CompletionUnfounded,
-        ],
-    },
-    Analyzer {
-        name: "latency",
-        summary: "finds slow NACKs and slow retransmissions after NACKs",
-        needs: "a test that was run",
-        explanation: "Measures generation and reaction of each NACK without queueing: behind other packets on the \
+            },
+            Self::Latency => About {
+                name: "latency",
+                summary: "finds slow NACKs and slow retransmissions after NACKs",
+                needs: "a test that was run",
+                explanation: "Measures generation and reaction of each NACK without queueing: behind other packets on the \
             slowest link, behind an uninterrupted train of the sender, behind other connections that recover at the \
             same time. An oracle: judges tests.",
-        rules: &[Rule::SlowNack],
-    },
-    Analyzer {
-        name: "noisy-neighbor",
-        summary: "compares uninvolved connections with the same test without events",
-        needs: "a test that was run, and its run without events",
-        explanation: "Compares message completion times of uninvolved connections (without events) with those in \
+            },
+            Self::NoisyNeighbor => About {
+                name: "noisy-neighbor",
+                summary: "compares uninvolved connections with the same test without events",
+                needs: "a test that was run, and its run without events",
+                explanation: "Compares message completion times of uninvolved connections (without events) with those in \
             the same test without any events. Delays that all packets of the test explain on the slowest link, \
             ACK timers too short for the path, and bursts beyond the receive buffer are excused. An oracle: judges \
             tests.",
-        rules: &[Rule::InnocentSuffers],
-    },
-    Analyzer {
-        name: "interoperability",
-        summary: "compares the discards of two different NICs with those of equal NICs",
-        needs: "a test that was run, and the same between two NICs of each kind",
-        explanation: "Discards in a host's counters, where neither NIC discards packets of its own kind in the same \
+            },
+            Self::Interoperability => About {
+                name: "interoperability",
+                summary: "compares the discards of two different NICs with those of equal NICs",
+                needs: "a test that was run, and the same between two NICs of each kind",
+                explanation: "Discards in a host's counters, where neither NIC discards packets of its own kind in the same \
             test. Without a pair of equal NICs on the testbed, it reports the discards as unexplained. An oracle: \
             judges tests.",
-        rules: &[Rule::PairDiscards, Rule::DiscardsUnexplained],
-    },
-    Analyzer {
-        name: "sharing",
-        summary: "finds traffic classes that do not get the bandwidth that others leave idle",
-        needs: "a test that was run with transmission selection, and the same without",
-        explanation: "In the middle of a message, while no other connection of the host sends, the link is idle no \
+            },
+            Self::Sharing => About {
+                name: "sharing",
+                summary: "finds traffic classes that do not get the bandwidth that others leave idle",
+                needs: "a test that was run with transmission selection, and the same without",
+                explanation: "In the middle of a message, while no other connection of the host sends, the link is idle no \
             longer than in the same test without transmission selection. Connections slowed down by CNPs or losses are \
             excluded. An oracle: judges tests.",
-        rules: &[Rule::BandwidthWithheld],
-    },
-    Analyzer {
-        name: "end",
-        summary: "finds tests that never end",
-        needs: "a testbed that stops them",
-        explanation: "A test that exceeds the testbed's limit of packets, because its QPs retransmit for ever. An \
+            },
+            Self::End => About {
+                name: "end",
+                summary: "finds tests that never end",
+                needs: "a testbed that stops them",
+                explanation: "A test that exceeds the testbed's limit of packets, because its QPs retransmit for ever. An \
             oracle: judges tests.",
-        rules: &[Rule::NeverEnds],
-    },
-];
-
-/// The analyzer of a name.
-pub fn find(name: &str) -> Option<&'static Analyzer> {
-    ALL.iter().find(|analyzer| analyzer.name == name)
-}
-
-/// Returns true if a rule belongs to the go-back-N machines.
-pub(crate) fn of_go_back_n(rule: Rule) -> bool {
-    ALL[0].rules.contains(&rule)
-}
-
-/// The go-back-N tables, each with its title, as text and as a Mermaid state diagram.
-pub fn go_back_n_tables() -> [(&'static str, String, String); 3] {
-    macro_rules! show {
-        ($title:literal, $machine:ident) => {
-            ($title, table::describe(tables::$machine::ROWS), table::diagram(tables::$machine::ROWS))
-        };
-    }
-    [
-        show!("Requester: what it sends", requester),
-        show!("Responder: what it acknowledges", responder),
-        show!("Responder: how it answers Reads and atomics", answers),
-    ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_rule_belongs_to_one_analyzer() {
-        for rule in Rule::ALL {
-            let owners = ALL.iter().filter(|analyzer| analyzer.rules.contains(rule)).count();
-            assert_eq!(owners, 1, "{}", rule.name());
+            },
         }
     }
 }

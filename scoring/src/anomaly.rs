@@ -9,8 +9,7 @@ use dumper::Nanos;
 use dumper::script::FoundAnomaly;
 use serde::{Deserialize, Serialize};
 
-use crate::kind::Kind;
-use crate::rules::Rule;
+use crate::rules::{Kind, Rule};
 
 /// Part of a NIC at fault.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Serialize, Deserialize)]

@@ -6,28 +6,9 @@ use dumper::HostCounters;
 use serde::{Deserialize, Serialize};
 
 use crate::anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, Role, Who};
+use crate::cause::Cause;
 use crate::facts::HostFacts;
 use crate::rules::Rule;
-
-/// Cause of a counter's increase.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Cause {
-    PacketsSent,
-    PacketsDelivered,
-    DuplicateRequests,
-    SequenceNaksSent,
-    SequenceNaksHeard,
-    SequenceNaksWithProgress,
-    RnrNaksHeard,
-    ImpliedNaks,
-    Timeouts,
-    Retransmissions,
-    MarkedDelivered,
-    CnpsSent,
-    CnpsDelivered,
-    CorruptReceived,
-}
 
 impl Cause {
     const fn count(self, facts: &HostFacts) -> u64 {
@@ -90,7 +71,7 @@ pub(crate) fn cause_of(name: &str) -> Option<Cause> {
 }
 
 /// The counters that something moves.
-pub(crate) fn names(causes: &'static [Cause]) -> impl Iterator<Item = &'static str> {
+pub fn names(causes: &'static [Cause]) -> impl Iterator<Item = &'static str> {
     MEANINGS.iter().filter(|meaning| causes.contains(&meaning.cause)).map(|meaning| &meaning.name[..])
 }
 

@@ -1,6 +1,7 @@
 //! The parts of `docs/` that are made from the code. `UPDATE_DOCS=1 cargo test -p fuzzer` rewrites
 //! them.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -8,8 +9,7 @@ use std::path::Path;
 use executor::NicProfile;
 use executor::profile::{FIELDS, family_counters};
 use scoring::score::calibration;
-use scoring::score::consequences::CONSEQUENCES;
-use scoring::{Rule, analyzers};
+use scoring::{CLAUSES, Clause, Document, Rule, counters_moved_by, gbn};
 
 fn rules() -> String {
     let mut text = String::from("| rule | kind | what is expected | source |\n|---|---|---|---|\n");
@@ -22,7 +22,7 @@ fn rules() -> String {
 
 fn machines() -> String {
     let mut text = String::new();
-    for (title, _, diagram) in analyzers::go_back_n_tables() {
+    for (title, _, diagram) in gbn::describe_tables() {
         let _ = write!(text, "### {title}\n\n```mermaid\n{diagram}```\n\n");
     }
     text
@@ -49,11 +49,69 @@ fn consequences() -> String {
     );
     let list = |names: Vec<&str>| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let rules = |rules: &[Rule]| list(rules.iter().map(|rule| rule.name()).collect());
-    for row in CONSEQUENCES {
-        let (cause, counters) = (row.cause.name(), list(row.counters().collect()));
-        let (symptoms, elsewhere) = (rules(row.symptoms), rules(row.elsewhere));
+    let rows = Rule::ALL.iter().flat_map(|rule| rule.consequences().iter().map(|row| (rule.name(), row)));
+    for (cause, row) in rows {
+        let counters = list(counters_moved_by(row.counters).collect());
+        let (symptoms, elsewhere) = (rules(row.here), rules(row.elsewhere));
         let (late, reason) = (if row.shows_late { "yes" } else { "" }, row.reason);
         let _ = writeln!(text, "| `{cause}` | {symptoms} | {elsewhere} | {counters} | {late} | {reason} |");
+    }
+    text
+}
+
+/// Text of all files below a folder with an extension, each with its path below the folder.
+fn sources(folder: &str, extension: &str) -> Vec<(String, String)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(folder);
+    let files = walkdir::WalkDir::new(&folder).sort_by_file_name().into_iter().map(Result::unwrap);
+    files
+        .filter(|file| file.path().extension().is_some_and(|found| found == extension))
+        .map(|file| {
+            let name = file.path().strip_prefix(&folder).unwrap().display().to_string();
+            (name, fs::read_to_string(file.path()).unwrap())
+        })
+        .collect()
+}
+
+/// Sections of the InfiniBand specification that a text cites, where a line names the specification.
+fn cited(text: &str) -> BTreeSet<String> {
+    // Chapters of transport and software interface; the sections of papers are lower.
+    let is_section = |word: &&str| {
+        ["9.", "10.", "A17."].iter().any(|chapter| word.starts_with(chapter))
+            && word.trim_start_matches('A').split('.').all(|part| part.parse::<u8>().is_ok())
+    };
+    let naming = text.lines().filter(|line| line.contains("IBA vol. 1") || line.contains("annex A17"));
+    let words = naming.flat_map(|line| line.split(|mark: char| !mark.is_ascii_alphanumeric() && mark != '.'));
+    words.map(|word| word.trim_end_matches('.')).filter(is_section).map(str::to_owned).collect()
+}
+
+/// Clauses: where each is judged, simulated and scripted.
+fn clauses() -> String {
+    let of_iba = |clause: &Clause| clause.document == Document::Iba && !clause.section.is_empty();
+    let lines = gbn::table_clauses().filter(of_iba).collect::<Vec<_>>();
+    let simulator: Vec<_> =
+        sources("executor/src/sim", "rs").into_iter().map(|(name, text)| (name, cited(&text))).collect();
+    let scripts: Vec<_> = sources("tests/scripts", "rds").into_iter().map(|(_, text)| cited(&text)).collect();
+    let judged =
+        Rule::ALL.iter().flat_map(|rule| rule.clauses()).copied().filter(of_iba).chain(lines.clone());
+    let used = judged.map(|clause| clause.section.to_owned()).chain(scripts.iter().flatten().cloned());
+    for section in used.chain(simulator.iter().flat_map(|(_, sections)| sections.clone())) {
+        assert!(CLAUSES.iter().any(|(known, _)| *known == section), "clause {section} is not among CLAUSES");
+    }
+    let mut text = String::from(
+        "| clause | subject | rules | lines of tables | simulated in | scripts |\n|---|---|---|---|---|---|\n",
+    );
+    let dash = |text: String| if text.is_empty() || text == "0" { "-".to_owned() } else { text };
+    for (section, subject) in CLAUSES {
+        let is_this = |clause: &&Clause| clause.document == Document::Iba && clause.section == *section;
+        let rules = Rule::ALL.iter().filter(|rule| rule.clauses().iter().any(|clause| is_this(&clause)));
+        let rules = rules.map(|rule| format!("`{}`", rule.name())).collect::<Vec<_>>().join(", ");
+        let lines = lines.iter().filter(is_this).count();
+        let cites = |(_, sections): &&(String, BTreeSet<String>)| sections.contains(*section);
+        let files = simulator.iter().filter(cites).map(|(name, _)| format!("`{name}`"));
+        let files = files.collect::<Vec<_>>().join(", ");
+        let scripts = scripts.iter().filter(|sections| sections.contains(*section)).count();
+        let [rules, lines, files, scripts] = [rules, lines.to_string(), files, scripts.to_string()].map(dash);
+        let _ = writeln!(text, "| {section} | {subject} | {rules} | {lines} | {files} | {scripts} |");
     }
     text
 }
@@ -148,6 +206,11 @@ fn generated_parts_of_analyzers_are_true() {
         ("machines", machines()),
     ];
     check("analyzers.md", &parts);
+}
+
+#[test]
+fn generated_parts_of_clauses_are_true() {
+    check("clauses.md", &[("clauses", clauses())]);
 }
 
 #[test]

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use scoring::score::calibration;
-use scoring::score::consequences::CONSEQUENCES;
-use scoring::{Kind, Rule, analyzers};
+use scoring::{Analyzer, Kind, Rule};
 
 use crate::run::lumina_fuzz;
 
@@ -93,8 +92,8 @@ fn rules_and_reasons_use_words_of_the_standard() {
     let rules = Rule::ALL.iter().map(|rule| rule.expected());
     let kinds = Kind::ALL.iter().map(|kind| kind.meaning());
     let calibrations = calibration::TABLE.iter().flat_map(|row| [row.measure.what(), row.reason]);
-    let consequences = CONSEQUENCES.iter().map(|row| row.reason);
-    let summaries = analyzers::ALL.iter().map(|analyzer| analyzer.summary);
+    let consequences = Rule::ALL.iter().flat_map(|rule| rule.consequences()).map(|row| row.reason);
+    let summaries = Analyzer::ALL.iter().map(|analyzer| analyzer.about().summary);
     for text in rules.chain(kinds).chain(calibrations).chain(consequences).chain(summaries) {
         let words = format!(" {} ", text.to_lowercase().replace([',', ';', ':', '.', '(', ')'], " "));
         for (word, instead) in HOUSE {

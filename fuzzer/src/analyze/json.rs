@@ -122,7 +122,7 @@ struct AnomalyDocument<'a> {
     state: &'a str,
     what: &'a str,
     expected: &'static str,
-    source: &'static str,
+    source: String,
     evidence: &'a Evidence,
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Subcommand;
-use scoring::analyzers::{self, Analyzer};
+use scoring::{About, Analyzer, Rule, gbn};
 use serde::Serialize;
 
 use super::output::{bad_message, print, print_json};
@@ -35,9 +35,9 @@ enum Action {
 
 /// An analyzer with its rules, as JSON.
 #[derive(Serialize)]
-struct Document<'a> {
+struct Document {
     #[serde(flatten)]
-    analyzer: &'a Analyzer,
+    about: About,
     rules: Vec<RuleDocument>,
 }
 
@@ -46,36 +46,35 @@ struct RuleDocument {
     name: &'static str,
     kind: &'static str,
     expected: &'static str,
-    source: &'static str,
+    source: String,
 }
 
-impl<'a> Document<'a> {
-    fn of(analyzer: &'a Analyzer) -> Self {
-        let rules = analyzer.rules.iter().map(|rule| RuleDocument {
+impl Document {
+    fn of(analyzer: Analyzer) -> Self {
+        let rules = Rule::of(analyzer).map(|rule| RuleDocument {
             name: rule.name(),
             kind: rule.kind().name(),
             expected: rule.expected(),
             source: rule.source(),
         });
-        Self { analyzer, rules: rules.collect() }
+        Self { about: analyzer.about(), rules: rules.collect() }
     }
 }
 
 pub(super) fn run(args: &Args) -> Exit {
     match &args.action {
         Action::List => match args.format {
-            Format::Json => print_json(&analyzers::ALL.iter().map(Document::of).collect::<Vec<_>>()),
+            Format::Json => print_json(&Analyzer::ALL.iter().copied().map(Document::of).collect::<Vec<_>>()),
             Format::Text => {
-                let lines = analyzers::ALL
-                    .iter()
-                    .map(|analyzer| format!("{:<18}{}\n", analyzer.name, analyzer.summary));
+                let about = Analyzer::ALL.iter().map(|analyzer| analyzer.about());
+                let lines = about.map(|about| format!("{:<18}{}\n", about.name, about.summary));
                 print(&lines.collect::<String>())
             }
         },
         Action::Show { name, diagram } => {
-            let Some(analyzer) = analyzers::find(name) else {
-                let names =
-                    analyzers::ALL.iter().map(|analyzer| analyzer.name).collect::<Vec<_>>().join(", ");
+            let Some(analyzer) = Analyzer::find(name) else {
+                let names = Analyzer::ALL.iter().map(|analyzer| analyzer.about().name);
+                let names = names.collect::<Vec<_>>().join(", ");
                 let message = format!("there is no analyzer `{name}`; there are {names}");
                 return bad_message("unknown analyzer", &message, args.format);
             };
@@ -87,14 +86,13 @@ pub(super) fn run(args: &Args) -> Exit {
     }
 }
 
-fn describe(analyzer: &Analyzer, diagram: bool) -> String {
-    let mut text = format!("{}: {}\nneeds: {}\n\n", analyzer.name, analyzer.summary, analyzer.needs);
-    text.push_str(analyzer.explanation);
-    text.push('\n');
-    if !analyzer.rules.is_empty() {
+fn describe(analyzer: Analyzer, diagram: bool) -> String {
+    let About { name, summary, needs, explanation } = analyzer.about();
+    let mut text = format!("{name}: {summary}\nneeds: {needs}\n\n{explanation}\n");
+    if Rule::of(analyzer).next().is_some() {
         text.push_str("\nRules:\n");
     }
-    for rule in analyzer.rules {
+    for rule in Rule::of(analyzer) {
         let _ = writeln!(
             text,
             "  {:<30}{:<22}{}\n{:32}({})",
@@ -105,8 +103,8 @@ fn describe(analyzer: &Analyzer, diagram: bool) -> String {
             rule.source()
         );
     }
-    if analyzer.name == "go-back-n" {
-        for (title, table, mermaid) in analyzers::go_back_n_tables() {
+    if analyzer == Analyzer::GoBackN {
+        for (title, table, mermaid) in gbn::describe_tables() {
             let _ = writeln!(text, "\n{title}\n{}", if diagram { mermaid } else { table });
         }
     }

@@ -19,7 +19,30 @@ pub mod tables;
 mod tracker;
 mod window;
 
+use crate::rules::Clause;
 pub use expiries::{Expiries, Stuck};
 pub use ledger::TrackerCounts;
 pub use shared_path::SharedPath;
 pub use tracker::{ConnectionTracker, Findings};
+
+/// The go-back-N tables, each with its title, as text and as a Mermaid state diagram.
+pub fn describe_tables() -> [(&'static str, String, String); 3] {
+    macro_rules! show {
+        ($title:literal, $machine:ident) => {
+            ($title, table::describe(tables::$machine::ROWS), table::diagram(tables::$machine::ROWS))
+        };
+    }
+    [
+        show!("Requester: what it sends", requester),
+        show!("Responder: what it acknowledges", responder),
+        show!("Responder: how it answers Reads and atomics", answers),
+    ]
+}
+
+/// The clause of every line of the go-back-N tables.
+pub fn table_clauses() -> impl Iterator<Item = Clause> {
+    let requester = tables::requester::ROWS.iter().map(|row| row.clause);
+    let responder = tables::responder::ROWS.iter().map(|row| row.clause);
+    let answers = tables::answers::ROWS.iter().map(|row| row.clause);
+    requester.chain(responder).chain(answers)
+}

@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Write as _};
 
-use crate::rules::Rule;
+use crate::rules::{Clause, Rule};
 
 /// Transition of a machine on an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,7 +48,7 @@ pub struct Row<S: 'static, E> {
     /// Their transition.
     pub next: Next<S>,
     /// Clause of the specification.
-    pub clause: &'static str,
+    pub clause: Clause,
 }
 
 /// Declares a machine: its states, its events, and a line for every pair of them. A pair without a line does
@@ -57,7 +57,7 @@ macro_rules! machine {
     (
         $(#[$state_doc:meta])* states $state:ident { $($(#[$sdoc:meta])* $sname:ident = $stext:literal,)* }
         $(#[$event_doc:meta])* events $event:ident { $($(#[$edoc:meta])* $ename:ident,)* }
-        $( [$($from:ident)|+] $on:ident => $next:expr, $clause:literal; )*
+        $( [$($from:ident)|+] $on:ident => $next:expr, $clause:expr; )*
     ) => {
         $(#[$state_doc])*
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]

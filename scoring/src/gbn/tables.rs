@@ -10,7 +10,7 @@
 /// Machine of the requester of Sends, Writes, Reads and atomics.
 pub mod requester {
     use crate::gbn::table::{Next, machine};
-    use crate::rules::Rule;
+    use crate::rules::{Rule, iba, remark};
     use Next::{Go, Never, Stay, Wrong, WrongGo};
     use State::{Failed, Flowing, GapHeard, NakHeard, Repeating, RnrHeard};
 
@@ -83,67 +83,67 @@ pub mod requester {
             HearFatal,
         }
 
-        [Flowing | NakHeard | GapHeard | RnrHeard | Failed] SendNew => Stay, "9.7.2; what is in the pipeline still leaves";
-        [Repeating] SendNew => Go(Flowing), "9.7.5.2 all is repeated";
-        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] SendNext => Stay, "9.7.5.2 go back and go on";
-        [Flowing | Repeating] SkipAcknowledged => Stay, "9.7.5.1.2 a coalesced ACK covers them";
-        [NakHeard | GapHeard | RnrHeard | Failed] SkipAcknowledged => Stay, "9.7.5.1.2; rare: while that is on its way";
-        [NakHeard] ResumeAtNak => Go(Repeating), "9.7.5.2 retransmission starts at the NAKed PSN";
-        [Flowing | GapHeard | RnrHeard | Repeating] ResumeAtNak => Go(Repeating), "9.7.5.2; received together with something else";
-        [GapHeard] ResumeAtGap => Go(Repeating), "9.7.5.1 implied NAK: re-issue from the missing PSN";
-        [Flowing | NakHeard | RnrHeard | Repeating] ResumeAtGap => Go(Repeating), "9.7.5.1; received together with something else";
-        [RnrHeard] ResumeAfterRnr => Go(Repeating), "9.7.5.2.8 retry after the RNR timer";
-        [Repeating] ResumeAfterRnr => Go(Repeating), "9.7.5.2.8; the timer had expired while the NAK was on its way";
-        [Flowing | NakHeard | GapHeard] ResumeAfterRnr => Go(Repeating), "9.7.5.2.8; rare: received together with something else";
-        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeByTimer => Go(Repeating), "9.7.6.1.3 ACK timer expired";
-        [Flowing | Repeating] ResumeTooSoon => WrongGo(Rule::RetransmissionWithoutCause, Repeating), "9.7.6.1.3 no sooner than T";
-        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeLate => WrongGo(Rule::ResumeLate, Repeating), "9.7.5.2 none may be left out";
-        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeEarly => WrongGo(Rule::ResumeEarly, Repeating), "9.7.5.2 at the NAKed PSN, not before";
-        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeUnheard => WrongGo(Rule::DeliveredYetMissing, Repeating), "9.7.6.1.3; lost behind the switch";
-        [Flowing | Repeating | Failed] ResumeDiscarded => Go(Repeating), "9.7.6.1.3; judged by the counters of the receiver";
-        [NakHeard | GapHeard | RnrHeard] ResumeDiscarded => Go(Repeating), "9.7.6.1.3; rare: and a NAK is on its way";
-        [NakHeard | GapHeard | RnrHeard] ResumeTooSoon => WrongGo(Rule::RetransmissionWithoutCause, Repeating), "9.7.6.1.3; rare: the NAK itself is a cause";
-        [Failed] ResumeAtNak => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
-        [Failed] ResumeAtGap => Wrong(Rule::RetryAfterFatalNak), "9.9.2; rare: and a response is missing";
-        [Failed] ResumeAfterRnr => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
-        [Failed] ResumeByTimer => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
-        [Failed] ResumeTooSoon => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
-        [Failed] ResumeLate => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
-        [Failed] ResumeEarly => Wrong(Rule::RetryAfterFatalNak), "9.9.2 the QP is in error";
-        [Failed] ResumeUnheard => WrongGo(Rule::DeliveredYetMissing, Repeating), "9.9.2; the NAK was lost behind the switch";
-        [Failed] ResumeCrossing => Stay, "9.9.2; the NAK was still on its way";
-        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeCrossing => Never, "only a failed QP";
-        [NakHeard] ResumeIgnoringNak => WrongGo(Rule::NakIgnored, Repeating), "9.7.5.2 retransmission starts when the NAK arrives";
-        [Flowing | GapHeard | RnrHeard | Repeating] ResumeIgnoringNak => WrongGo(Rule::NakIgnored, Repeating), "9.7.5.2; rare: received together with something else";
-        [NakHeard] SendIgnoringNak => Wrong(Rule::NakIgnored), "9.7.5.2; rare: with nothing acknowledged, few windows are that large";
-        [Flowing | GapHeard | RnrHeard | Repeating] SendIgnoringNak => Wrong(Rule::NakIgnored), "9.7.5.2; rare: received together with something else";
-        [GapHeard] ResumeIgnoringGap => WrongGo(Rule::ImpliedNakMissing, Repeating), "9.7.5.1 a missing response is an implied NAK";
-        [Flowing | NakHeard | RnrHeard | Repeating] ResumeIgnoringGap => WrongGo(Rule::ImpliedNakMissing, Repeating), "9.7.5.1; rare: received together with another cause";
-        [Failed] ResumeIgnoringGap => Never, "a failed QP must not retransmit";
-        [Failed] ResumeIgnoringNak => Never, "a failed QP sends no more requests";
-        [Failed] SendIgnoringNak => Never, "a failed QP sends no more requests";
-        [RnrHeard] ResumeDuringRnr => WrongGo(Rule::RnrWaitShort, Repeating), "9.7.5.2.8 no sooner than the RNR timer";
-        [Flowing | NakHeard | GapHeard | Repeating] ResumeDuringRnr => WrongGo(Rule::RnrWaitShort, Repeating), "9.7.5.2.8; rare: received together with something else";
-        [Failed] ResumeDuringRnr => Wrong(Rule::RetryAfterFatalNak), "9.9.2; rare: a NAK that ends the QP after that";
-        [Failed] SendAfterFatal => Wrong(Rule::RequestAfterFatalNak), "9.9.2; rare: with nothing acknowledged, few windows are that large";
-        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] SendAfterFatal => Never, "only a failed QP";
-        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] SendBeyond => Wrong(Rule::PsnSkipped), "9.7.2 consecutive PSNs";
-        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] HearAck => Stay, "9.7.5.1";
-        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] HearNak => Go(NakHeard), "9.7.5.2";
-        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] HearGap => Go(GapHeard), "9.7.5.1";
-        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] HearRnr => Go(RnrHeard), "9.7.5.2.8";
-        [Failed] HearNak => Stay, "9.9.2; rare: delayed until after it";
-        [Failed] HearGap => Stay, "9.9.2; rare: delayed until after it";
-        [Failed] HearRnr => Stay, "9.9.2; rare: delayed until after it";
-        [Flowing | NakHeard | GapHeard | Repeating | Failed] HearFatal => Go(Failed), "9.9.2";
-        [RnrHeard] HearFatal => Go(Failed), "9.9.2; rare: a NAK that ends the QP after that";
+        [Flowing | NakHeard | GapHeard | RnrHeard | Failed] SendNew => Stay, iba("9.7.2").note("what is in the pipeline still leaves");
+        [Repeating] SendNew => Go(Flowing), iba("9.7.5.2").note("all is repeated");
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] SendNext => Stay, iba("9.7.5.2").note("go back and go on");
+        [Flowing | Repeating] SkipAcknowledged => Stay, iba("9.7.5.1.2").note("a coalesced ACK covers them");
+        [NakHeard | GapHeard | RnrHeard | Failed] SkipAcknowledged => Stay, iba("9.7.5.1.2").rare("while that is on its way");
+        [NakHeard] ResumeAtNak => Go(Repeating), iba("9.7.5.2").note("retransmission starts at the NAKed PSN");
+        [Flowing | GapHeard | RnrHeard | Repeating] ResumeAtNak => Go(Repeating), iba("9.7.5.2").note("received together with something else");
+        [GapHeard] ResumeAtGap => Go(Repeating), iba("9.7.5.1").note("implied NAK: re-issue from the missing PSN");
+        [Flowing | NakHeard | RnrHeard | Repeating] ResumeAtGap => Go(Repeating), iba("9.7.5.1").note("received together with something else");
+        [RnrHeard] ResumeAfterRnr => Go(Repeating), iba("9.7.5.2.8").note("retry after the RNR timer");
+        [Repeating] ResumeAfterRnr => Go(Repeating), iba("9.7.5.2.8").note("the timer had expired while the NAK was on its way");
+        [Flowing | NakHeard | GapHeard] ResumeAfterRnr => Go(Repeating), iba("9.7.5.2.8").rare("received together with something else");
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeByTimer => Go(Repeating), iba("9.7.6.1.3").note("ACK timer expired");
+        [Flowing | Repeating] ResumeTooSoon => WrongGo(Rule::RetransmissionWithoutCause, Repeating), iba("9.7.6.1.3").note("no sooner than T");
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeLate => WrongGo(Rule::ResumeLate, Repeating), iba("9.7.5.2").note("none may be left out");
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeEarly => WrongGo(Rule::ResumeEarly, Repeating), iba("9.7.5.2").note("at the NAKed PSN, not before");
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeUnheard => WrongGo(Rule::DeliveredYetMissing, Repeating), iba("9.7.6.1.3").note("lost behind the switch");
+        [Flowing | Repeating | Failed] ResumeDiscarded => Go(Repeating), iba("9.7.6.1.3").note("judged by the counters of the receiver");
+        [NakHeard | GapHeard | RnrHeard] ResumeDiscarded => Go(Repeating), iba("9.7.6.1.3").rare("and a NAK is on its way");
+        [NakHeard | GapHeard | RnrHeard] ResumeTooSoon => WrongGo(Rule::RetransmissionWithoutCause, Repeating), iba("9.7.6.1.3").rare("the NAK itself is a cause");
+        [Failed] ResumeAtNak => Wrong(Rule::RetryAfterFatalNak), iba("9.9.2").note("the QP is in error");
+        [Failed] ResumeAtGap => Wrong(Rule::RetryAfterFatalNak), iba("9.9.2").rare("and a response is missing");
+        [Failed] ResumeAfterRnr => Wrong(Rule::RetryAfterFatalNak), iba("9.9.2").note("the QP is in error");
+        [Failed] ResumeByTimer => Wrong(Rule::RetryAfterFatalNak), iba("9.9.2").note("the QP is in error");
+        [Failed] ResumeTooSoon => Wrong(Rule::RetryAfterFatalNak), iba("9.9.2").note("the QP is in error");
+        [Failed] ResumeLate => Wrong(Rule::RetryAfterFatalNak), iba("9.9.2").note("the QP is in error");
+        [Failed] ResumeEarly => Wrong(Rule::RetryAfterFatalNak), iba("9.9.2").note("the QP is in error");
+        [Failed] ResumeUnheard => WrongGo(Rule::DeliveredYetMissing, Repeating), iba("9.9.2").note("the NAK was lost behind the switch");
+        [Failed] ResumeCrossing => Stay, iba("9.9.2").note("the NAK was still on its way");
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeCrossing => Never, remark("only a failed QP");
+        [NakHeard] ResumeIgnoringNak => WrongGo(Rule::NakIgnored, Repeating), iba("9.7.5.2").note("retransmission starts when the NAK arrives");
+        [Flowing | GapHeard | RnrHeard | Repeating] ResumeIgnoringNak => WrongGo(Rule::NakIgnored, Repeating), iba("9.7.5.2").rare("received together with something else");
+        [NakHeard] SendIgnoringNak => Wrong(Rule::NakIgnored), iba("9.7.5.2").rare("with nothing acknowledged, few windows are that large");
+        [Flowing | GapHeard | RnrHeard | Repeating] SendIgnoringNak => Wrong(Rule::NakIgnored), iba("9.7.5.2").rare("received together with something else");
+        [GapHeard] ResumeIgnoringGap => WrongGo(Rule::ImpliedNakMissing, Repeating), iba("9.7.5.1").note("a missing response is an implied NAK");
+        [Flowing | NakHeard | RnrHeard | Repeating] ResumeIgnoringGap => WrongGo(Rule::ImpliedNakMissing, Repeating), iba("9.7.5.1").rare("received together with another cause");
+        [Failed] ResumeIgnoringGap => Never, remark("a failed QP must not retransmit");
+        [Failed] ResumeIgnoringNak => Never, remark("a failed QP sends no more requests");
+        [Failed] SendIgnoringNak => Never, remark("a failed QP sends no more requests");
+        [RnrHeard] ResumeDuringRnr => WrongGo(Rule::RnrWaitShort, Repeating), iba("9.7.5.2.8").note("no sooner than the RNR timer");
+        [Flowing | NakHeard | GapHeard | Repeating] ResumeDuringRnr => WrongGo(Rule::RnrWaitShort, Repeating), iba("9.7.5.2.8").rare("received together with something else");
+        [Failed] ResumeDuringRnr => Wrong(Rule::RetryAfterFatalNak), iba("9.9.2").rare("a NAK that ends the QP after that");
+        [Failed] SendAfterFatal => Wrong(Rule::RequestAfterFatalNak), iba("9.9.2").rare("with nothing acknowledged, few windows are that large");
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] SendAfterFatal => Never, remark("only a failed QP");
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] SendBeyond => Wrong(Rule::PsnSkipped), iba("9.7.2").note("consecutive PSNs");
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating | Failed] HearAck => Stay, iba("9.7.5.1");
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] HearNak => Go(NakHeard), iba("9.7.5.2");
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] HearGap => Go(GapHeard), iba("9.7.5.1");
+        [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] HearRnr => Go(RnrHeard), iba("9.7.5.2.8");
+        [Failed] HearNak => Stay, iba("9.9.2").rare("delayed until after it");
+        [Failed] HearGap => Stay, iba("9.9.2").rare("delayed until after it");
+        [Failed] HearRnr => Stay, iba("9.9.2").rare("delayed until after it");
+        [Flowing | NakHeard | GapHeard | Repeating | Failed] HearFatal => Go(Failed), iba("9.9.2");
+        [RnrHeard] HearFatal => Go(Failed), iba("9.9.2").rare("a NAK that ends the QP after that");
     }
 }
 
 /// Machine of the responder that takes requests and acknowledges them.
 pub mod responder {
     use crate::gbn::table::{Next, machine};
-    use crate::rules::Rule;
+    use crate::rules::{Rule, iba, remark};
     use Next::{Go, Never, Stay, Wrong, WrongGo};
     use State::{Failed, GapNaked, GapOpen, InOrder, NotReady};
 
@@ -203,56 +203,56 @@ pub mod responder {
             Fatal,
         }
 
-        [InOrder] TakeExpected => Stay, "9.7.4 expected PSN";
-        [GapOpen | GapNaked | NotReady] TakeExpected => Go(InOrder), "9.7.4 expected PSN";
-        [Failed] TakeExpected => Stay, "9.9.3 the QP is in error";
-        [InOrder] TakeBeyond => Go(GapOpen), "9.7.4 invalid PSN: out of sequence";
-        [GapOpen | GapNaked | NotReady | Failed] TakeBeyond => Stay, "9.7.5.2 one NAK an expected PSN";
-        [InOrder | GapOpen | GapNaked | NotReady | Failed] TakeDuplicate => Stay, "9.7.5.1 duplicates are answered in this state too";
-        [InOrder | GapOpen | GapNaked | NotReady] Ack => Stay, "9.7.5.1 ACK, 9.7.5.1.2 coalesced";
-        [Failed] Ack => Stay, "9.9.3; rare: sent before";
-        [InOrder | GapOpen | GapNaked | NotReady | Failed] AckBeyond => Wrong(Rule::AckBeyondData), "9.7.5.1";
-        [InOrder | GapOpen | GapNaked | NotReady | Failed] AckBack => Wrong(Rule::AckRegresses), "9.7.5.1";
-        [InOrder | GapOpen | GapNaked | Failed] AckPastRead => Wrong(Rule::AckPassesRead), "9.7.5.1.2";
-        [NotReady] AckPastRead => Wrong(Rule::AckPassesRead), "9.7.5.1.2; rare: and not ready";
-        [GapOpen] NakOwed => Go(GapNaked), "9.7.5.2 NAK with the expected PSN";
-        [NotReady] NakOwed => Go(GapNaked), "9.7.5.2; what followed an RNR-NAKed request is out of order";
-        [InOrder | GapNaked] NakOwed => Stay, "9.7.5.2; sent before the repeated packet arrived";
-        [InOrder | GapOpen | GapNaked] NakAgain => Wrong(Rule::NakAgain), "9.7.5.2 only one";
-        [NotReady] NakAgain => Wrong(Rule::NakAgain), "9.7.5.2; rare: and not ready";
-        [InOrder | GapOpen | GapNaked | NotReady] NakAhead => Wrong(Rule::NakWrongPsn), "9.7.5.2 the expected PSN";
-        [InOrder | GapOpen | GapNaked | NotReady] NakAcknowledged => Wrong(Rule::NakWrongPsn), "9.7.5.2 the expected PSN";
-        [InOrder | NotReady] NakIdle => Wrong(Rule::NakWithoutCause), "9.7.5.2 only when out of sequence";
-        [GapOpen] NakIdle => Never, "the gap is a cause";
-        [GapNaked] NakIdle => Wrong(Rule::NakWithoutCause), "9.7.5.2; rare: a copy was refused, and the next one not";
-        [InOrder | GapOpen] NakDiscarded => Go(GapNaked), "9.7.5.2; judged by the counters of the receiver";
-        [GapNaked | NotReady] NakDiscarded => Go(GapNaked), "9.7.5.2; rare: and another loss before";
-        [InOrder | GapOpen] NakDisputed => Go(GapNaked), "9.7.5.2; judged by the next answer";
-        [GapNaked | NotReady] NakDisputed => Go(GapNaked), "9.7.5.2; rare: and another loss before";
-        [Failed] NakDisputed => Stay, "9.9.3; rare: sent before";
-        [InOrder | GapOpen] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), "9.7.5.2; nothing was lost behind the switch";
-        [InOrder] NakUnprovoked => WrongGo(Rule::NakWithoutCause, GapNaked), "9.7.5.2; nothing was lost, before the switch or behind it";
-        [GapOpen | GapNaked | NotReady | Failed] NakUnprovoked => Never, "there is a cause";
-        [GapNaked | NotReady] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), "9.7.5.2; rare: and another loss before";
-        [Failed] NakOwed => Stay, "9.9.3; rare: sent before";
-        [Failed] NakAgain => Wrong(Rule::NakAgain), "9.7.5.2; rare: and in error";
-        [Failed] NakAhead => Wrong(Rule::NakWrongPsn), "9.7.5.2";
-        [Failed] NakAcknowledged => Wrong(Rule::NakWrongPsn), "9.7.5.2";
-        [Failed] NakIdle => Wrong(Rule::NakWithoutCause), "9.7.5.2; rare: and in error";
-        [Failed] NakDiscarded => Stay, "9.9.3; rare: sent before";
-        [Failed] NakDeliveredUnlost => Wrong(Rule::NakWrongPsn), "9.7.5.2; rare: and in error";
-        [InOrder | GapOpen | GapNaked | NotReady] Rnr => Go(NotReady), "9.7.5.2.8";
-        [Failed] Rnr => Stay, "9.9.3; rare: sent before";
-        [InOrder | GapOpen | GapNaked | NotReady | Failed] RnrOther => Wrong(Rule::RnrUndelivered), "9.7.5.2.8";
-        [InOrder | GapOpen | GapNaked] Fatal => Go(Failed), "9.7.5.2, 9.9.3";
-        [NotReady | Failed] Fatal => Go(Failed), "9.9.3; rare: refused before";
+        [InOrder] TakeExpected => Stay, iba("9.7.4").note("expected PSN");
+        [GapOpen | GapNaked | NotReady] TakeExpected => Go(InOrder), iba("9.7.4").note("expected PSN");
+        [Failed] TakeExpected => Stay, iba("9.9.3").note("the QP is in error");
+        [InOrder] TakeBeyond => Go(GapOpen), iba("9.7.4").note("invalid PSN: out of sequence");
+        [GapOpen | GapNaked | NotReady | Failed] TakeBeyond => Stay, iba("9.7.5.2").note("one NAK an expected PSN");
+        [InOrder | GapOpen | GapNaked | NotReady | Failed] TakeDuplicate => Stay, iba("9.7.5.1").note("duplicates are answered in this state too");
+        [InOrder | GapOpen | GapNaked | NotReady] Ack => Stay, iba("9.7.5.1").note("coalesced: 9.7.5.1.2");
+        [Failed] Ack => Stay, iba("9.9.3").rare("sent before");
+        [InOrder | GapOpen | GapNaked | NotReady | Failed] AckBeyond => Wrong(Rule::AckBeyondData), iba("9.7.5.1");
+        [InOrder | GapOpen | GapNaked | NotReady | Failed] AckBack => Wrong(Rule::AckRegresses), iba("9.7.5.1");
+        [InOrder | GapOpen | GapNaked | Failed] AckPastRead => Wrong(Rule::AckPassesRead), iba("9.7.5.1.2");
+        [NotReady] AckPastRead => Wrong(Rule::AckPassesRead), iba("9.7.5.1.2").rare("and not ready");
+        [GapOpen] NakOwed => Go(GapNaked), iba("9.7.5.2").note("NAK with the expected PSN");
+        [NotReady] NakOwed => Go(GapNaked), iba("9.7.5.2").note("what followed an RNR-NAKed request is out of order");
+        [InOrder | GapNaked] NakOwed => Stay, iba("9.7.5.2").note("sent before the repeated packet arrived");
+        [InOrder | GapOpen | GapNaked] NakAgain => Wrong(Rule::NakAgain), iba("9.7.5.2").note("only one");
+        [NotReady] NakAgain => Wrong(Rule::NakAgain), iba("9.7.5.2").rare("and not ready");
+        [InOrder | GapOpen | GapNaked | NotReady] NakAhead => Wrong(Rule::NakWrongPsn), iba("9.7.5.2").note("the expected PSN");
+        [InOrder | GapOpen | GapNaked | NotReady] NakAcknowledged => Wrong(Rule::NakWrongPsn), iba("9.7.5.2").note("the expected PSN");
+        [InOrder | NotReady] NakIdle => Wrong(Rule::NakWithoutCause), iba("9.7.5.2").note("only when out of sequence");
+        [GapOpen] NakIdle => Never, remark("the gap is a cause");
+        [GapNaked] NakIdle => Wrong(Rule::NakWithoutCause), iba("9.7.5.2").rare("a copy was refused, and the next one not");
+        [InOrder | GapOpen] NakDiscarded => Go(GapNaked), iba("9.7.5.2").note("judged by the counters of the receiver");
+        [GapNaked | NotReady] NakDiscarded => Go(GapNaked), iba("9.7.5.2").rare("and another loss before");
+        [InOrder | GapOpen] NakDisputed => Go(GapNaked), iba("9.7.5.2").note("judged by the next answer");
+        [GapNaked | NotReady] NakDisputed => Go(GapNaked), iba("9.7.5.2").rare("and another loss before");
+        [Failed] NakDisputed => Stay, iba("9.9.3").rare("sent before");
+        [InOrder | GapOpen] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), iba("9.7.5.2").note("nothing was lost behind the switch");
+        [InOrder] NakUnprovoked => WrongGo(Rule::NakWithoutCause, GapNaked), iba("9.7.5.2").note("nothing was lost, before the switch or behind it");
+        [GapOpen | GapNaked | NotReady | Failed] NakUnprovoked => Never, remark("there is a cause");
+        [GapNaked | NotReady] NakDeliveredUnlost => WrongGo(Rule::NakWrongPsn, GapNaked), iba("9.7.5.2").rare("and another loss before");
+        [Failed] NakOwed => Stay, iba("9.9.3").rare("sent before");
+        [Failed] NakAgain => Wrong(Rule::NakAgain), iba("9.7.5.2").rare("and in error");
+        [Failed] NakAhead => Wrong(Rule::NakWrongPsn), iba("9.7.5.2");
+        [Failed] NakAcknowledged => Wrong(Rule::NakWrongPsn), iba("9.7.5.2");
+        [Failed] NakIdle => Wrong(Rule::NakWithoutCause), iba("9.7.5.2").rare("and in error");
+        [Failed] NakDiscarded => Stay, iba("9.9.3").rare("sent before");
+        [Failed] NakDeliveredUnlost => Wrong(Rule::NakWrongPsn), iba("9.7.5.2").rare("and in error");
+        [InOrder | GapOpen | GapNaked | NotReady] Rnr => Go(NotReady), iba("9.7.5.2.8");
+        [Failed] Rnr => Stay, iba("9.9.3").rare("sent before");
+        [InOrder | GapOpen | GapNaked | NotReady | Failed] RnrOther => Wrong(Rule::RnrUndelivered), iba("9.7.5.2.8");
+        [InOrder | GapOpen | GapNaked] Fatal => Go(Failed), iba("9.9.3");
+        [NotReady | Failed] Fatal => Go(Failed), iba("9.9.3").rare("refused before");
     }
 }
 
 /// Machine of the responder that answers Reads and atomics.
 pub mod answers {
     use crate::gbn::table::{Next, machine};
-    use crate::rules::Rule;
+    use crate::rules::{Rule, iba, remark};
     use Next::{Go, Never, Stay, Wrong, WrongGo};
     use State::{Answering, Idle};
 
@@ -288,20 +288,20 @@ pub mod answers {
             WrongLength,
         }
 
-        [Answering] Continue => Stay, "9.7.5.1 consecutive PSNs";
-        [Idle] Continue => Never, "no response is under way";
-        [Answering] Finish => Go(Idle), "9.7.5.1";
-        [Idle] Finish => Never, "no response is under way";
-        [Idle] Begin => Go(Answering), "9.7.5.1 in the order of requests";
-        [Answering] Begin => WrongGo(Rule::ResponseGap, Answering), "9.7.5.1; the previous response had not ended";
-        [Idle] Answer => Stay, "9.7.5.1 ONLY, or an atomic acknowledgement";
-        [Answering] Answer => WrongGo(Rule::ResponseGap, Idle), "9.7.5.1; the previous response had not ended";
-        [Idle | Answering] Restart => Go(Answering), "9.7.5.1 a duplicate Read is executed again";
-        [Idle | Answering] RestartAnswer => Go(Idle), "9.7.5.1 a duplicate Read or atomic";
-        [Idle | Answering] Skip => WrongGo(Rule::ResponseGap, Answering), "9.7.5.1";
-        [Idle | Answering] Unrequested => Wrong(Rule::ResponseUnrequested), "9.7.5.1";
-        [Idle | Answering] Misplaced => Wrong(Rule::ResponsePosition), "9.4 response packets";
-        [Idle] WrongLength => Wrong(Rule::ResponseLength), "9.4 RDMA Read";
-        [Answering] WrongLength => Never, "the response has ended";
+        [Answering] Continue => Stay, iba("9.7.5.1").note("consecutive PSNs");
+        [Idle] Continue => Never, remark("no response is under way");
+        [Answering] Finish => Go(Idle), iba("9.7.5.1");
+        [Idle] Finish => Never, remark("no response is under way");
+        [Idle] Begin => Go(Answering), iba("9.7.5.1").note("in the order of requests");
+        [Answering] Begin => WrongGo(Rule::ResponseGap, Answering), iba("9.7.5.1").note("the previous response had not ended");
+        [Idle] Answer => Stay, iba("9.7.5.1").note("ONLY, or an atomic acknowledgement");
+        [Answering] Answer => WrongGo(Rule::ResponseGap, Idle), iba("9.7.5.1").note("the previous response had not ended");
+        [Idle | Answering] Restart => Go(Answering), iba("9.7.5.1").note("a duplicate Read is executed again");
+        [Idle | Answering] RestartAnswer => Go(Idle), iba("9.7.5.1").note("a duplicate Read or atomic");
+        [Idle | Answering] Skip => WrongGo(Rule::ResponseGap, Answering), iba("9.7.5.1");
+        [Idle | Answering] Unrequested => Wrong(Rule::ResponseUnrequested), iba("9.7.5.1");
+        [Idle | Answering] Misplaced => Wrong(Rule::ResponsePosition), iba("9.4").note("response packets");
+        [Idle] WrongLength => Wrong(Rule::ResponseLength), iba("9.4").note("RDMA Read");
+        [Answering] WrongLength => Never, remark("the response has ended");
     }
 }

@@ -3,12 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::analyzers;
+use crate::analyzers::Analyzer;
 use crate::anomaly::{Anomalies, Anomaly};
-use crate::counters::{Cause, cause_of};
-use crate::rules::Rule;
-
-use super::consequences::{CONSEQUENCES, Consequence, one_fault};
+use crate::cause::Cause;
+use crate::counters::cause_of;
+use crate::rules::{Consequence, Rule};
 
 /// One anomaly of each signature of the analyzers' and the oracles', in the order of their evidence, and the
 /// symptoms among them, each with its cause, by index.
@@ -71,8 +70,8 @@ fn leads_to_itself(causes: &[Option<usize>], symptom: usize) -> bool {
 /// The anomaly in the form that distinguishes findings: by the rule that the fault breaks, in any state of
 /// the machine that follows the connection, and by the part of the NIC, at either host.
 fn normalised(mut anomaly: Anomaly) -> Anomaly {
-    anomaly.rule = one_fault(anomaly.rule);
-    if analyzers::of_go_back_n(anomaly.rule) {
+    anomaly.rule = anomaly.rule.reported_as();
+    if anomaly.rule.analyzer() == Analyzer::GoBackN {
         anomaly.state = "".into();
     }
     if anomaly.rule == Rule::CounterDiffers
@@ -92,20 +91,20 @@ fn cause(symptom: &Anomaly, first: &BTreeMap<(Rule, Option<usize>), Option<u32>>
         packet.is_none() || shows.is_none_or(|shows| packet.is_some_and(|packet| packet <= *shows))
     };
     let explains = |&((rule, connection), packet): &(&(Rule, Option<usize>), &Option<u32>)| {
-        let (rule, connection) = (one_fault(*rule), *connection);
+        let (rule, connection) = (rule.reported_as(), *connection);
         let here = symptom.who.connection.is_none() || symptom.who.connection == connection;
-        let mut rows = CONSEQUENCES.iter().filter(|consequence| consequence.cause == rule);
+        let mut rows = rule.consequences().iter();
         rule != symptom.rule
             && rows.any(|row| row.has(symptom, here) && (row.shows_late || begins_before(*packet)))
     };
-    first.iter().find(explains).map(|((rule, _), _)| one_fault(*rule))
+    first.iter().find(explains).map(|((rule, _), _)| rule.reported_as())
 }
 
 impl Consequence {
     /// Returns true if it explains such an anomaly, `here`, on the connection of its cause, or elsewhere.
     fn has(&self, symptom: &Anomaly, here: bool) -> bool {
         let counts = |cause| self.counters.contains(&cause);
-        here && self.symptoms.contains(&symptom.rule)
+        here && self.here.contains(&symptom.rule)
             || self.elsewhere.contains(&symptom.rule)
             || symptom.rule == Rule::CounterDiffers && cause_of(&symptom.state).is_some_and(counts)
     }
@@ -241,8 +240,8 @@ mod tests {
             anomaly(Rule::ResponseUnrequested, 1, &[5], "idle"),
         ];
         assert_eq!(concluded(both).1.len(), 1);
-        for consequence in CONSEQUENCES {
-            assert!(!consequence.symptoms.contains(&consequence.cause), "{}", consequence.cause.name());
+        for rule in Rule::ALL {
+            assert!(rule.consequences().iter().all(|row| !row.here.contains(rule)), "{}", rule.name());
         }
     }
 }

@@ -3,7 +3,6 @@
 mod at_work;
 mod baseline;
 pub mod calibration;
-pub mod consequences;
 mod explain;
 mod interop;
 mod measures;
