@@ -17,7 +17,7 @@ use crate::counters::{self, CounterReport};
 use crate::deliveries;
 use crate::events::{EventLog, InjectedEvent};
 use crate::facts::{self, HostFacts};
-use crate::gbn::{ConnectionTracker, Expiries, Findings, SharedPath, Stuck};
+use crate::gbn::{Beliefs, ConnectionTracker, Expiries, Findings, SharedPath, Stuck};
 use crate::host_log;
 use crate::known::{AckTimer, Host, Known};
 use crate::messages::{self, MessageTime, QpMessages, Report};
@@ -109,6 +109,27 @@ pub struct Options<'a> {
 
 /// Runs every analyzer. A pure function: the same observation and options give the same analysis.
 pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
+    analyze_and_watch(observation, options, |_, _, _| ())
+}
+
+/// The beliefs about the two ends of a connection at each of its packets that enters the switch, with the packet's place in
+/// the trace. Packets of connections that are not judged are left out.
+pub fn beliefs(observation: &Observation, options: Options<'_>) -> Vec<(usize, Beliefs)> {
+    let mut found = Vec::new();
+    let records = observation.trace.records();
+    analyze_and_watch(observation, options, |at, tracker, findings| {
+        // A trace that is judged twice is followed from its beginning.
+        found.truncate(found.partition_point(|(before, _)| *before < at));
+        found.extend(tracker.beliefs(records[at].time, findings).map(|beliefs| (at, beliefs)));
+    });
+    found
+}
+
+fn analyze_and_watch(
+    observation: &Observation,
+    options: Options<'_>,
+    mut watch: impl FnMut(usize, &mut ConnectionTracker, &mut Findings<'_>),
+) -> Analysis {
     let trace = &observation.trace;
     let profiles = connections::profiles(trace);
     let pairs = connections::pairs(observation, &profiles);
@@ -117,10 +138,10 @@ pub fn analyze(observation: &Observation, options: Options<'_>) -> Analysis {
     let packets = if has_counters { facts::packets(trace, &sides) } else { Default::default() };
     let known = Known::of(options.config, observation, &packets);
     let seen = Seen { profiles, pairs, sides, packets, has_counters };
-    let analysis = judge(observation, options, &seen, known);
+    let analysis = judge(observation, options, &seen, known, &mut watch);
     // Where packets vanish that no counter tells of, counters of discards at 0 prove nothing.
     match known.without_unproven_discards().filter(|_| analysis.anomalies.has(Rule::DeliveredYetMissing)) {
-        Some(doubting) => judge(observation, options, &seen, doubting),
+        Some(doubting) => judge(observation, options, &seen, doubting, &mut watch),
         None => analysis,
     }
 }
@@ -136,7 +157,13 @@ struct Seen {
 }
 
 /// Runs every analyzer with what is known of the test.
-fn judge(observation: &Observation, options: Options<'_>, seen: &Seen, known: Known) -> Analysis {
+fn judge(
+    observation: &Observation,
+    options: Options<'_>,
+    seen: &Seen,
+    known: Known,
+    watch: &mut impl FnMut(usize, &mut ConnectionTracker, &mut Findings<'_>),
+) -> Analysis {
     let trace = &observation.trace;
     let Seen { profiles, pairs, sides, packets, has_counters } = seen;
 
@@ -172,7 +199,7 @@ fn judge(observation: &Observation, options: Options<'_>, seen: &Seen, known: Kn
 
     let mut events = EventLog::new(trace, pairs);
     let mut prompt = PromptAnswers::new(trace, pairs, sides);
-    pass(trace, &routes, &mut trackers, &mut cnp, &mut prompt, &mut events, &mut findings);
+    pass(trace, &routes, &mut trackers, &mut cnp, &mut prompt, &mut events, &mut findings, watch);
     let end = trace.records().last().map(|record| record.time).unwrap_or_default();
     let failures = messages::first_failures(observation.completions());
     let numbers: BTreeMap<_, u32> = observation.connections.iter().map(key_of).zip(1..).collect();

@@ -33,7 +33,7 @@ mod slowest;
 mod tally;
 pub mod thresholds;
 
-pub use analysis::{Analysis, ConnectionSummary, Options, analyze};
+pub use analysis::{Analysis, ConnectionSummary, Options, analyze, beliefs};
 pub use analyzers::{About, Analyzer};
 pub use anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, MAX_KEPT_PER_SIGNATURE, Role, Who};
 pub use cause::Cause;

@@ -64,7 +64,7 @@ impl Routes {
 }
 
 /// Feeds every packet to its connection's machines: once as it enters, once as it leaves, in the order of
-/// these moments.
+/// these moments. `watch` is called for each packet of a connection right after it entered, with its place in the trace.
 pub(crate) fn pass(
     trace: &Trace,
     routes: &Routes,
@@ -73,6 +73,7 @@ pub(crate) fn pass(
     prompt: &mut PromptAnswers<'_>,
     events: &mut EventLog,
     findings: &mut Findings<'_>,
+    watch: &mut impl FnMut(usize, &mut ConnectionTracker, &mut Findings<'_>),
 ) {
     // Packets that left later than they entered: departure time, and index among the records.
     let mut held: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
@@ -108,6 +109,7 @@ pub(crate) fn pass(
         prompt.enters(record, fate);
         if let Some(tracker) = routes.tracker(record, trackers) {
             tracker.enters(record, fate, findings);
+            watch(at, tracker, findings);
         }
         match fate {
             Fate::Delivered { left, copies } => {

@@ -11,7 +11,10 @@ mod packet;
 mod random;
 mod rewrite;
 mod traffic;
+mod truth;
 mod world;
+
+pub use truth::Truth;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -85,6 +88,18 @@ impl Testbed for Sim {
 /// # Errors
 /// The configuration contradicts itself, or the test makes packets without end.
 pub fn run(config: &TestConfig, profiles: [NicProfile; 2]) -> Result<Observation, TestbedError> {
+    run_and_watch(config, profiles, |_| ())
+}
+
+/// The same, and shows the true state of each QP that sends a packet, in the order of sending.
+///
+/// # Errors
+/// The same.
+pub fn run_and_watch(
+    config: &TestConfig,
+    profiles: [NicProfile; 2],
+    mut watch: impl FnMut(Truth),
+) -> Result<Observation, TestbedError> {
     if let Some(violation) = config.violations().into_iter().next() {
         return Err(TestbedError::Config(violation.to_string()));
     }
@@ -123,7 +138,7 @@ pub fn run(config: &TestConfig, profiles: [NicProfile; 2]) -> Result<Observation
         now: Nanos::ZERO,
         events: Vec::new(),
     };
-    world.run()?;
+    world.run(&mut watch)?;
     Ok(world.finish(config, connections))
 }
 

@@ -8,6 +8,7 @@ use super::counters;
 use super::network::Network;
 use super::nic::{HostEvent, Input, Nic};
 use super::traffic::TrafficGenerators;
+use super::truth::Truth;
 use crate::TestbedError;
 
 /// Most packets that a trace may have: 1 GiB of records. The largest test has a quarter of it without losses.
@@ -42,10 +43,10 @@ enum Step {
 
 impl World {
     /// Runs until nothing happens any more.
-    pub(super) fn run(&mut self) -> Result<(), TestbedError> {
+    pub(super) fn run(&mut self, watch: &mut impl FnMut(Truth)) -> Result<(), TestbedError> {
         while let Some((at, step)) = self.next_step() {
             self.now = self.now.max(at);
-            self.take(step);
+            self.take(step, watch);
             if self.network.packets() > MAX_PACKETS {
                 return Err(TestbedError::TooManyPackets { packets: MAX_PACKETS });
             }
@@ -86,7 +87,7 @@ impl World {
     }
 
     #[inline]
-    fn take(&mut self, step: Step) {
+    fn take(&mut self, step: Step, watch: &mut impl FnMut(Truth)) {
         let now = self.now;
         match step {
             Step::Software => {
@@ -107,13 +108,14 @@ impl World {
                 self.nics[host as usize].handle_timeout(now);
                 self.pass_events(host);
             }
-            Step::Transmit(host) => self.transmit(host),
+            Step::Transmit(host) => self.transmit(host, watch),
         }
     }
 
-    fn transmit(&mut self, host: Role) {
+    fn transmit(&mut self, host: Role, watch: &mut impl FnMut(Truth)) {
         let nic = &mut self.nics[host as usize];
         if let Some(packet) = nic.poll_transmit(self.now) {
+            watch(nic.truth(&packet, host));
             let free = &mut self.cable_free[host as usize];
             let start = (self.now.0 * 1_000).max(*free);
             // CNPs do not wait in the pipeline: their distances are kept.

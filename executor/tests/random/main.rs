@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
+mod beliefs;
 mod digests;
 #[path = "../support/environment.rs"]
 mod environment;

@@ -6,6 +6,7 @@
 //! ("judging from the middle").
 
 mod answers;
+mod belief;
 mod expiries;
 mod fatal;
 mod ledger;
@@ -20,10 +21,11 @@ mod tracker;
 mod window;
 
 use crate::rules::Clause;
+pub use belief::{Belief, Ordered};
 pub use expiries::{Expiries, Stuck};
 pub use ledger::TrackerCounts;
 pub use shared_path::SharedPath;
-pub use tracker::{ConnectionTracker, Findings};
+pub use tracker::{Beliefs, ConnectionTracker, Findings};
 
 /// The go-back-N tables, each with its title, as text and as a Mermaid state diagram.
 pub fn describe_tables() -> [(&'static str, String, String); 3] {

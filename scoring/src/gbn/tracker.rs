@@ -7,6 +7,7 @@ use dumper::wire::Class;
 use dumper::{Nanos, Psn};
 
 use super::answers::Answers;
+use super::belief::Belief;
 use super::fatal;
 use super::ledger::{Ledger, Lost, TrackerCounts};
 use super::packet::{Answer, Packet};
@@ -20,6 +21,20 @@ use crate::connections::Pair;
 use crate::known::{Host, Known};
 use crate::messages::Report;
 use crate::retransmission::Retransmission;
+
+/// State of the ends of a connection, as far as the switch can tell: each when it sent its last packet that has entered
+/// the switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Beliefs {
+    /// PSN that the responder expects.
+    pub expected: Belief<Psn>,
+    /// Oldest unacknowledged PSN, as the requester knows it.
+    pub oldest: Belief<Psn>,
+    /// Retries that the requester has spent since the last progress, as it knows it, after time-outs and NAKs.
+    pub transport_retries: Belief<u32>,
+    /// The same, after RNR NAKs.
+    pub rnr_retries: Belief<u32>,
+}
 
 /// The machines of one connection.
 pub struct ConnectionTracker {
@@ -113,6 +128,14 @@ impl ConnectionTracker {
             muted: pair.answers_unknown(),
             lost: VecDeque::new(),
         }
+    }
+
+    /// The state of both ends when they sent the packet that enters now; `None` while the connection is not judged.
+    pub(crate) fn beliefs(&mut self, now: Nanos, findings: &mut Findings<'_>) -> Option<Beliefs> {
+        let ends = self.ends.as_ref().filter(|_| self.start.is_sure() && !self.muted)?;
+        let (oldest, [transport_retries, rnr_retries]) =
+            ends.requester.beliefs(now, &ledger!(self, findings));
+        Some(Beliefs { expected: ends.responder.expects(), oldest, transport_retries, rnr_retries })
     }
 
     /// Number of the connection, from 1.

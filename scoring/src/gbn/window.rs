@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use dumper::wire::Opcode;
 use dumper::{Nanos, Psn};
 
+use super::belief::Belief;
 use crate::thresholds::TIMER_SLACK;
 
 /// Address and length of a Read request; zeros in every other request.
@@ -70,6 +71,8 @@ pub(super) enum Past {
 /// Sent and unacknowledged requests, and how the window moved.
 #[derive(Debug)]
 pub(super) struct Window {
+    /// The first PSN of all.
+    first: Psn,
     sent: VecDeque<Sent>,
     /// Oldest PSN that no delivered acknowledgement or response covers.
     una: Psn,
@@ -93,6 +96,7 @@ pub(super) struct Window {
 impl Window {
     pub(super) fn starting_at(psn: Psn, now: Nanos) -> Self {
         Self {
+            first: psn,
             sent: VecDeque::new(),
             una: psn,
             next: psn,
@@ -213,6 +217,19 @@ impl Window {
             self.forgot = true;
         }
         self.past.push_back(Run { first: psn, last: psn, left: now });
+    }
+
+    /// The oldest unacknowledged PSN as the requester knows it, if it has received everything that was delivered by `arrived`.
+    pub(super) fn oldest(&self, arrived: Option<Nanos>) -> Belief<Psn> {
+        let mut oldest = Belief::certain(self.una);
+        let may_be_on_its_way = |run: &&Run| arrived.is_none_or(|arrived| run.left > arrived);
+        let runs = self.past.iter().filter(may_be_on_its_way);
+        let all = runs.clone().count() == self.past.len();
+        runs.for_each(|run| oldest.may_be(run.first));
+        if self.forgot && all {
+            oldest.may_be(self.first);
+        }
+        oldest
     }
 
     /// Past of `psn` as the oldest unacknowledged PSN.

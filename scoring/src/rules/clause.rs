@@ -59,8 +59,10 @@ impl Clause {
                     line.push_str(&clause.cited());
                 }
             }
-            if !clause.note.is_empty() && !clause.section.is_empty() {
-                line.push_str(&format!(" ({})", clause.note));
+            match (clause.document, clause.note) {
+                (Document::KernelLog, _) | (_, "") => {}
+                (Document::Lumina, figure) => line.push_str(&format!(", {figure}")),
+                (_, note) => line.push_str(&format!(" ({note})")),
             }
             before = Some(clause.document);
         }

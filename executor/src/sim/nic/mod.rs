@@ -40,6 +40,7 @@ use transmit::{Half, Transmitter};
 use super::agenda::Agenda;
 use super::packet::Packet;
 use super::random;
+use super::truth::Truth;
 use crate::NicProfile;
 
 /// Input of a NIC.
@@ -110,6 +111,15 @@ impl Nic {
 
     pub(super) const fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    /// The true state of the QP that sends a packet.
+    pub(super) fn truth(&self, packet: &Packet, host: corpus::Role) -> Truth {
+        let end = &self.qps[packet.connection as usize];
+        let (oldest, [retries, rnr_retries]) = end.requester.truth();
+        let is_cnp = packet.opcode.class() == Class::Cnp;
+        let (connection, expected) = (packet.connection, end.responder.expected_psn());
+        Truth { connection, host, is_cnp, expected, oldest, retries, rnr_retries }
     }
 
     pub(super) fn qps(&self) -> &[Qp] {

@@ -89,6 +89,11 @@ impl Requester {
         }
     }
 
+    /// Its oldest unacknowledged PSN, and the transport and RNR retries spent since the last progress.
+    pub(super) const fn truth(&self) -> (Psn, [u32; 2]) {
+        (self.first_psn.add(self.oldest), [self.recovery.retries, self.recovery.rnr_retries])
+    }
+
     pub(in crate::sim) const fn memory(&self) -> &Memory {
         &self.memory
     }

@@ -97,6 +97,11 @@ impl Responder {
         self.receives += 1;
     }
 
+    /// PSN that it expects.
+    pub(super) fn expected_psn(&self) -> Psn {
+        self.first_psn.add(self.expected)
+    }
+
     /// Handles a request packet; returns true if it came out of order. A packet behind a request that was
     /// refused for lack of a Receive did not.
     pub(super) fn on_request(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {

@@ -18,6 +18,7 @@ use self::budget::Budget;
 use self::cause::{Cause, Unheeded};
 use self::duplicates::DuplicateAcks;
 use self::shape::Place;
+use super::belief::Belief;
 use super::ledger::{Ledger, Lost};
 use super::packet::{Answer, Packet};
 use super::tables::requester::{Event, State};
@@ -124,6 +125,19 @@ impl Requester {
     #[inline]
     pub(super) const fn una(&self) -> Psn {
         self.window.una()
+    }
+
+    /// Its oldest unacknowledged PSN when it sent the packet that enters now, and the transport and RNR retries that it had
+    /// spent by then.
+    pub(super) fn beliefs(&self, now: Nanos, ledger: &Ledger<'_>) -> (Belief<Psn>, [Belief<u32>; 2]) {
+        let on_its_way = ledger.known.times.ack_in_flight + ledger.shared_path.answers_queued();
+        let hears_all = ledger.requester_discards == Some(0);
+        let [mut transport, rnr] = self.budget.spent(self.last_sent);
+        if !hears_all {
+            // Each response that it discarded may have made the next one an implied NAK.
+            transport.may_reach(u32::MAX);
+        }
+        (self.window.oldest(hears_all.then(|| now - on_its_way)), [transport, rnr])
     }
 
     /// Returns true if the requester may have given up: work is left, or it had exhausted its retries at some

@@ -37,8 +37,8 @@ enum Spent {
     Nothing,
     /// A transport retry, for a cause that exists since this time.
     Transport(Nanos),
-    /// An RNR retry.
-    Rnr,
+    /// An RNR retry, for an RNR NAK that was delivered at this time.
+    Rnr(Nanos),
 }
 
 impl Requester {
@@ -169,7 +169,7 @@ impl Requester {
             // The timer starts again when the wait is over.
             self.restart_timer(packet.time.min(rnr.time + self.rnr_wait), ledger);
         }
-        if !expired && alone && self.rnr_binds { Spent::Rnr } else { Spent::Nothing }
+        if !expired && alone && self.rnr_binds { Spent::Rnr(rnr.time) } else { Spent::Nothing }
     }
 
     fn acts_on_timer(&mut self, seen: &mut Return<'_>, ledger: &mut Ledger<'_>) -> Spent {
@@ -223,7 +223,9 @@ impl Requester {
         let (rule, name, most) = match spent {
             Spent::Nothing => return,
             Spent::Transport(since) => (Rule::RetriesBeyondBudget, "retry-cnt", self.budget.retried(since)),
-            Spent::Rnr => (Rule::RnrRetriesBeyondBudget, "rnr-retry", self.budget.retried_after_rnr()),
+            Spent::Rnr(since) => {
+                (Rule::RnrRetriesBeyondBudget, "rnr-retry", self.budget.retried_after_rnr(since))
+            }
         };
         let Some(most) = most else { return };
         let relative = ledger.relative(packet.psn);

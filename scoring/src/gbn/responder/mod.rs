@@ -12,6 +12,7 @@ use dumper::wire::{Class, Position};
 use self::lengths::Lengths;
 use self::messages::Messages;
 use self::owed::{OwedAck, out_of_patience};
+use super::belief::Belief;
 use super::ledger::Ledger;
 use super::packet::{Answer, Packet};
 use super::requester::NakCause;
@@ -69,10 +70,9 @@ const REMEMBERED_GAPS: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Responder {
     state: State,
-    /// Expected PSN, if everything that left the switch has arrived.
-    expected: Psn,
-    /// One past the highest PSN that it has acknowledged: it certainly has everything before.
-    acknowledged: Psn,
+    /// Its expected PSN: at least what it has acknowledged, at most what it expects if everything that left the switch has
+    /// arrived.
+    expects: Belief<Psn>,
     gap: Option<Gap>,
     /// Gaps that closed before their NAK was seen.
     unanswered: VecDeque<(Gap, Moment)>,
@@ -92,9 +92,9 @@ pub(super) struct Responder {
     asked_read: Option<OwedAck>,
     /// Unacknowledged PSNs that were delivered again: from the first to before the second.
     repeated: Option<(Psn, Psn)>,
-    /// PSNs of which the trace does not show if the responder took them: it refused one copy and may have
-    /// taken the next, or refused that as well.
-    uncertain: Option<(Psn, Psn)>,
+    /// From there on the trace does not show if the responder took the packets, even if all of them arrived: it refused
+    /// one copy and may have taken the next, or refused that as well.
+    uncertain: Option<Psn>,
     /// There were such PSNs: from then on it is unknown which packets are duplicates to the responder.
     was_uncertain: bool,
     /// Duplicates of unacknowledged packets, or since the last answer: should the responder refuse something,
@@ -130,8 +130,7 @@ impl Responder {
     pub(super) fn starting_at(psn: Psn, fresh: bool) -> Self {
         Self {
             state: State::InOrder,
-            expected: psn,
-            acknowledged: psn,
+            expects: Belief::certain(psn),
             gap: None,
             unanswered: VecDeque::new(),
             passed_over: false,
@@ -154,6 +153,11 @@ impl Responder {
         }
     }
 
+    /// Its expected PSN when it sent the packet that enters now.
+    pub(super) const fn expects(&self) -> Belief<Psn> {
+        self.expects
+    }
+
     /// Whether it has sent a NAK that ends the QP.
     pub(super) fn has_failed(&self) -> bool {
         self.state == State::Failed
@@ -174,7 +178,7 @@ impl Responder {
         read: impl FnOnce(Psn) -> bool,
         ledger: &mut Ledger<'_>,
     ) -> Option<bool> {
-        let ahead = packet.psn.since(self.expected);
+        let ahead = packet.psn.since(self.expects.most());
         if packet.end().is_after(self.highest) {
             self.highest = packet.end();
         }
@@ -182,13 +186,10 @@ impl Responder {
             self.disowned = Some(packet.end());
         }
         if ahead == 0 {
-            self.expected = packet.end();
+            self.expects.may_reach(packet.end());
             self.lengths.take(packet, ledger.sure_mtu());
-            if let Some((_, to)) = &mut self.uncertain {
-                // It takes this only if it has taken the packets before it.
-                *to = packet.end();
-            }
-            // While it is unknown if it takes anything, no answer is due.
+            // It takes this only if it has taken the packets before it: while it is unknown if it takes
+            // anything, no answer is due.
             if self.uncertain.is_none()
                 && let Some(owed) = OwedAck::to(packet, ledger)
             {
@@ -218,16 +219,16 @@ impl Responder {
     }
 
     fn take_beyond(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
-        let naked = self.naked.is_some_and(|(psn, _)| psn == self.expected);
+        let naked = self.naked.is_some_and(|(psn, _)| psn == self.expects.most());
         match &mut self.gap {
-            Some(open) if open.psn == self.expected => open.widen(packet),
+            Some(open) if open.psn == self.expects.most() => open.widen(packet),
             _ if naked => {}
             _ => {
                 let owed = !matches!(self.state, State::NotReady | State::Failed)
-                    && self.unsure != Some(self.expected)
+                    && self.unsure != Some(self.expects.most())
                     && self.uncertain.is_none();
                 let first = self.naked.is_none() && self.refused.is_none();
-                self.gap = Some(Gap { first, ..Gap::opened_by(packet, self.expected, owed, ledger) });
+                self.gap = Some(Gap { first, ..Gap::opened_by(packet, self.expects.most(), owed, ledger) });
             }
         }
         self.step(Event::TakeBeyond, packet, ledger, String::new);
@@ -242,7 +243,7 @@ impl Responder {
             ledger.counts.duplicate_requests += 1;
             self.unsettled += 1;
         }
-        if packet.end().is_after(self.acknowledged) {
+        if packet.end().is_after(self.expects.least()) {
             let (from, to) = self.repeated.unwrap_or((packet.psn, packet.end()));
             let from = if packet.psn.is_before(from) { packet.psn } else { from };
             let to = if packet.end().is_after(to) { packet.end() } else { to };
@@ -251,7 +252,7 @@ impl Responder {
         self.step(Event::TakeDuplicate, packet, ledger, String::new);
         // Only a packet that it has acknowledged, or answered, is certainly a duplicate to the responder; the
         // rest may have been lost behind the switch.
-        let is_duplicate = !packet.end().is_after(self.acknowledged);
+        let is_duplicate = !packet.end().is_after(self.expects.least());
         if !is_duplicate || self.state == State::Failed {
             return;
         }
@@ -296,7 +297,7 @@ impl Responder {
         ledger: &mut Ledger<'_>,
     ) -> (Option<NakCause>, bool) {
         let psn = packet.psn;
-        let before = self.expected;
+        let before = self.expects.most();
         // A NAK of a PSN that is not missing any more, or that may be of one missing before, was made at an
         // unknown time.
         let only = || self.unanswered.is_empty() && self.gap.is_some_and(|gap| gap.psn == psn);
@@ -330,9 +331,9 @@ impl Responder {
         if self.repeated.is_none() {
             self.unsettled = 0;
         }
-        if covered.is_before(self.expected) {
+        if self.expects.may_exceed(covered) {
             // An ACK that regresses is judged for that alone.
-            let goes_back = covered.add(1).is_before(self.acknowledged);
+            let goes_back = self.expects.exceeds(covered.add(1));
             if dated
                 && !goes_back
                 && let Some((expected, said)) = self.messages.check(covered, packet.aeth().msn)
@@ -344,7 +345,7 @@ impl Responder {
             }
             self.has_everything_before(covered.add(1), ledger);
         }
-        (cause, self.expected != before)
+        (cause, self.expects.most() != before)
     }
 
     /// The responder has answered `psn`: one that it has not got again since it sent a disputed NAK it had all along.
@@ -352,7 +353,7 @@ impl Responder {
         let Some(disputed) = self.disputed.as_ref().filter(|disputed| !psn.is_before(disputed.psn)) else {
             return;
         };
-        let had = !psn.is_before(self.expected) && psn.is_before(disputed.end);
+        let had = !psn.is_before(self.expects.most()) && psn.is_before(disputed.end);
         self.settle(had, ledger);
     }
 
@@ -370,14 +371,16 @@ impl Responder {
     fn ack(&mut self, packet: &Packet, passed: Option<Psn>, ledger: &mut Ledger<'_>) {
         let psn = packet.psn;
         self.settle_by(psn, ledger);
-        if let Some(end) = self.disowned.filter(|end| psn.is_before(*end) && !psn.is_before(self.expected)) {
+        if let Some(end) =
+            self.disowned.filter(|end| psn.is_before(*end) && !psn.is_before(self.expects.most()))
+        {
             self.catch_up_to(end);
         }
-        let event = if psn.since(self.expected) >= 0 {
+        let event = if !self.expects.may_exceed(psn) {
             Event::AckBeyond
         } else if passed.is_some() {
             Event::AckPastRead
-        } else if psn.add(1).is_before(self.acknowledged) {
+        } else if self.expects.exceeds(psn.add(1)) {
             Event::AckBack
         } else {
             Event::Ack
@@ -387,7 +390,8 @@ impl Responder {
             return;
         }
         let relative = ledger.relative(psn);
-        let (expected, acknowledged) = (ledger.relative(self.expected), ledger.relative(self.acknowledged));
+        let (expected, acknowledged) =
+            (ledger.relative(self.expects.most()), ledger.relative(self.expects.least()));
         let read = passed.map_or(0, |read| ledger.relative(read));
         self.step(event, packet, ledger, || match event {
             Event::AckBeyond => {
@@ -414,7 +418,7 @@ impl Responder {
 
     /// The responder has everything before `end`, whatever was thought of it.
     fn catch_up_to(&mut self, end: Psn) {
-        self.expected = end;
+        self.expects.may_reach(end);
         self.gap = None;
         self.disowned = None;
         self.lengths.forget();
@@ -429,7 +433,7 @@ impl Responder {
         let psn = packet.psn;
         ledger.counts.sequence_naks_sent += 1;
         // It acknowledges everything before its PSN, also what the responder seemed to miss.
-        let had = self.disowned.filter(|end| psn.is_after(self.expected) && !psn.is_after(*end));
+        let had = self.disowned.filter(|end| psn.is_after(self.expects.most()) && !psn.is_after(*end));
         if let Some(end) = had {
             self.settle_by(psn.sub(1), ledger);
             self.catch_up_to(end);
@@ -444,7 +448,8 @@ impl Responder {
             && !self.naks_ahead;
         let late = self.unanswered.iter().position(|(gap, _)| gap.psn == psn);
         // The missing packet has come, and the NAK is for the packets discarded behind it.
-        let is_behind = |(gap, _): &(Gap, Moment)| psn == self.expected && gap.thrown_away.is_after(psn);
+        let is_behind =
+            |(gap, _): &(Gap, Moment)| psn == self.expects.most() && gap.thrown_away.is_after(psn);
         let behind = self.unanswered.iter().position(is_behind);
         let is_earlier = |(gap, _): &(Gap, Moment)| gap.owed && gap.psn.is_before(psn);
         let passes_over = self.unanswered.front().is_some_and(is_earlier);
@@ -459,17 +464,17 @@ impl Responder {
             (Event::NakOwed, Some(gap))
         } else if is_missing {
             (Event::NakOwed, None)
-        } else if self.uncertain.is_some_and(|(from, to)| !psn.is_before(from) && psn.is_before(to)) {
+        } else if self.uncertain.is_some_and(|from| !psn.is_before(from)) && self.expects.may_exceed(psn) {
             self.uncertain = None;
             self.rewind(psn);
             (Event::NakOwed, None)
         } else if self.naked.is_some_and(|(naked, _)| naked == psn) {
             (Event::NakAgain, None)
         } else {
-            let event = match psn.since(self.expected) {
+            let event = match psn.since(self.expects.most()) {
                 1.. => Event::NakAhead,
                 0 => Event::NakIdle,
-                _ if psn.is_before(self.acknowledged) => Event::NakAcknowledged,
+                _ if self.expects.exceeds(psn) => Event::NakAcknowledged,
                 _ => match known_discards {
                     Some(1..) => Event::NakDiscarded,
                     Some(0) if ledger.responder_proven && unprovoked => Event::NakUnprovoked,
@@ -486,7 +491,7 @@ impl Responder {
         };
         self.naks_ahead |= event == Event::NakAhead;
         let relative = ledger.relative(psn);
-        let expected = ledger.relative(self.expected);
+        let expected = ledger.relative(self.expects.most());
         let earlier = self.naked.filter(|(naked, _)| *naked == psn).map(|(_, sequence)| sequence);
         let state = self.state.name();
         let intact = || format!("NAKs PSN {relative} although that packet left the switch intact");
@@ -500,7 +505,7 @@ impl Responder {
             self.settle(false, ledger);
             self.disputed = Some(Disputed {
                 psn,
-                end: self.expected,
+                end: self.expects.most(),
                 rule: if unprovoked { Rule::NakWithoutCause } else { Rule::NakWrongPsn },
                 state,
                 what: intact(),
@@ -511,7 +516,7 @@ impl Responder {
             event,
             Event::NakDiscarded | Event::NakDisputed | Event::NakDeliveredUnlost | Event::NakUnprovoked
         ) {
-            self.disowned = Some(self.expected);
+            self.disowned = Some(self.expects.most());
             self.rewind(psn);
         }
         // A NAK of a PSN that it cannot miss leaves the one that it may have sent as it is. It was the answer
@@ -538,7 +543,7 @@ impl Responder {
     fn rnr(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let psn = packet.psn;
         self.doubt_duplicates(ledger);
-        let delivered = psn.is_before(self.expected) && !psn.is_before(self.acknowledged);
+        let delivered = self.expects.may_exceed(psn) && !self.expects.exceeds(psn);
         let event = if delivered { Event::Rnr } else { Event::RnrOther };
         let relative = ledger.relative(psn);
         self.step(event, packet, ledger, || {
@@ -548,7 +553,7 @@ impl Responder {
             self.refused = Some(psn);
             // The one that it had NAKed has arrived: once refused it may be NAKed again.
             self.naked = self.naked.filter(|(naked, _)| *naked != psn);
-            let more_followed = psn.add(1).is_before(self.expected) || self.gap.is_some();
+            let more_followed = psn.add(1).is_before(self.expects.most()) || self.gap.is_some();
             self.rewind(psn);
             // A packet delivered behind the refused request is out of order to the responder: it may NAK it,
             // and need not.
@@ -570,13 +575,13 @@ impl Responder {
         self.asked = self.asked.filter(|asked| asked.psn.is_before(psn));
         self.asked_read = self.asked_read.filter(|asked| asked.psn.is_before(psn));
         if repeated {
-            self.uncertain = Some((psn, self.expected));
+            self.uncertain = Some(psn);
             self.was_uncertain = true;
         } else {
             self.gap = None;
             self.repeated = None;
             self.uncertain = None;
-            self.expected = psn;
+            self.expects.is_at_most(psn);
             self.messages.rewind(psn);
         }
     }
@@ -591,7 +596,7 @@ impl Responder {
         let asked_read = self.asked_read.filter(|asked| packet.psn.is_before(asked.psn));
         let waits = |asked| OwedAck { since: ledger.shared_path.at(packet.time), ..asked };
         self.asked_read = asked_read.map(waits);
-        if end.is_after(self.acknowledged) && !end.is_after(self.expected) {
+        if self.expects.allows(end) && end != self.expects.least() {
             self.judge_response_msn(packet, ledger);
             self.has_everything_before(end, ledger);
         }
@@ -624,14 +629,14 @@ impl Responder {
     /// The responder has shown that it has everything before `end`.
     #[inline]
     fn has_everything_before(&mut self, end: Psn, ledger: &mut Ledger<'_>) {
-        if end.is_after(self.acknowledged) {
-            self.acknowledged = end;
+        if end.is_after(self.expects.least()) {
+            self.expects.is_at_least(end);
             self.messages.forget_before(end);
             self.repeated = self.repeated.filter(|(_, to)| to.is_after(end)).map(|(from, to)| {
                 let from = if from.is_before(end) { end } else { from };
                 (from, to)
             });
-            self.uncertain = self.uncertain.filter(|(_, to)| to.is_after(end));
+            self.uncertain = self.uncertain.filter(|_| self.expects.may_exceed(end));
             self.refused = self.refused.filter(|psn| !psn.is_before(end));
             self.naked = self.naked.filter(|(psn, _)| !psn.is_before(end));
         }

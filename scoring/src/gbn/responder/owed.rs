@@ -52,7 +52,7 @@ impl Responder {
         ledger: &mut Ledger<'_>,
     ) {
         let unacknowledged =
-            |asked: &OwedAck| !asked.psn.is_before(self.acknowledged) && !packet.psn.is_after(asked.psn);
+            |asked: &OwedAck| !self.expects.exceeds(asked.psn) && !packet.psn.is_after(asked.psn);
         let Some(asked) = self.asked.filter(unacknowledged) else { return };
         // It, or a packet before it, may have been lost behind the switch, unless the host counts no
         // discards.

@@ -1,0 +1,145 @@
+//! The true state of both ends lies inside the judge's beliefs, at every packet of random tests.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use corpus::Role;
+use dumper::wire::{Class, Syndrome};
+use executor::sim::{Truth, run_and_watch};
+use scoring::gbn::{Belief, Beliefs, Ordered};
+use scoring::{Options, beliefs};
+
+use super::Case;
+use super::environment::number;
+
+/// Widths of the beliefs that were held to the truth, and what was not inside.
+#[derive(Default)]
+struct Held {
+    /// Packets of the tests, and those whose sender's state was believed something of.
+    packets: [u64; 2],
+    /// Tests with each circumstance.
+    tests: BTreeMap<String, u64>,
+    /// Packets, by the name of the belief and its width.
+    widths: BTreeMap<(&'static str, i64), u64>,
+    outside: Vec<String>,
+}
+
+impl Held {
+    fn hold<T: Ordered + std::fmt::Debug>(
+        &mut self,
+        name: &'static str,
+        belief: Belief<T>,
+        truth: T,
+        place: &str,
+    ) {
+        *self.widths.entry((name, belief.width())).or_default() += 1;
+        if !belief.allows(truth) {
+            self.outside.push(format!("{place}: {name} is {truth:?}, believed {belief:?}"));
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.packets = [self.packets[0] + other.packets[0], self.packets[1] + other.packets[1]];
+        for (circumstance, tests) in other.tests {
+            *self.tests.entry(circumstance).or_default() += tests;
+        }
+        for (width, packets) in other.widths {
+            *self.widths.entry(width).or_default() += packets;
+        }
+        self.outside.extend(other.outside);
+    }
+
+    /// Median width of a belief.
+    fn median(&self, name: &str) -> i64 {
+        let of = || self.widths.iter().filter(|((of, _), _)| *of == name);
+        let half = of().map(|(_, packets)| packets).sum::<u64>().div_ceil(2);
+        let mut packets = 0;
+        let middle = of().find(|(_, more)| {
+            packets += **more;
+            packets >= half
+        });
+        middle.map_or(0, |((_, width), _)| *width)
+    }
+}
+
+/// Holds the beliefs of a test to what its NICs truly knew.
+fn hold(seed: u64) -> Held {
+    let Case { config, profiles } = Case::draw(seed);
+    let mut truths: BTreeMap<(u32, Role), VecDeque<Truth>> = BTreeMap::new();
+    let observation = run_and_watch(&config, profiles, |truth| {
+        if !truth.is_cnp {
+            truths.entry((truth.connection, truth.host)).or_default().push_back(truth);
+        }
+    })
+    .unwrap_or_else(|error| panic!("{error}"));
+    let mut believed: BTreeMap<usize, Beliefs> =
+        beliefs(&observation, Options { config: Some(&config) }).into_iter().collect();
+    let (mut held, mut seen) = (Held::default(), BTreeSet::new());
+    let trace = &observation.trace;
+    for (at, record) in trace.records().iter().enumerate().filter(|(_, record)| record.class() != Class::Cnp)
+    {
+        let flow = trace.flow(record);
+        let ends = observation.connections.iter().zip(0_u32..).find_map(|(ends, connection)| {
+            let is = |end: &dumper::Endpoint| end.qpn == Some(flow.dest_qpn) && end.ip == flow.destination;
+            if is(&ends.responder) {
+                return Some((connection, Role::Requester));
+            }
+            is(&ends.requester).then_some((connection, Role::Responder))
+        });
+        let Some((connection, host)) = ends else { panic!("{seed}: {record:?} is of no connection") };
+        let truth = truths.get_mut(&(connection, host)).and_then(VecDeque::pop_front).unwrap();
+        held.packets[0] += 1;
+        seen.insert(record.event().to_string());
+        seen.extend((record.class() == Class::ReadRequest).then(|| "Read".to_owned()));
+        let is_rnr =
+            record.class() == Class::Acknowledge && matches!(record.aeth().syndrome, Syndrome::RnrNak(_));
+        seen.extend(is_rnr.then(|| "RNR NAK".to_owned()));
+        let Some(beliefs) = believed.remove(&at) else { continue };
+        held.packets[1] += 1;
+        let place = format!("LUMINA_SEED={seed} packet {} connection {}", record.sequence, connection + 1);
+        if host == Role::Responder {
+            held.hold("expected PSN", beliefs.expected, truth.expected, &place);
+        } else {
+            held.hold("oldest PSN", beliefs.oldest, truth.oldest, &place);
+            held.hold("transport retries", beliefs.transport_retries, truth.retries, &place);
+            held.hold("RNR retries", beliefs.rnr_retries, truth.rnr_retries, &place);
+        }
+    }
+    held.tests = seen.into_iter().map(|circumstance| (circumstance, 1)).collect();
+    held
+}
+
+#[test]
+fn the_true_state_lies_inside_the_beliefs() {
+    let (first, cases) = (number("LUMINA_SEED", 1), number("LUMINA_CASES", 20_000));
+    let next = AtomicU64::new(first);
+    let work = || {
+        let mut held = Held::default();
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            if seed >= first + cases {
+                return held;
+            }
+            held.add(hold(seed));
+        }
+    };
+    let mut held = Held::default();
+    thread::scope(|scope| {
+        let count = thread::available_parallelism().map_or(1, usize::from);
+        let threads: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().for_each(|thread| held.add(thread.join().unwrap()));
+    });
+    let [packets, believed] = held.packets;
+    println!("{believed} of {packets} packets; tests: {:?}", held.tests);
+    for name in ["expected PSN", "oldest PSN", "transport retries", "RNR retries"] {
+        println!("median width of the belief of the {name}: {}", held.median(name));
+    }
+    let some = held.outside.iter().take(20).cloned().collect::<Vec<_>>().join("\n");
+    assert!(held.outside.is_empty(), "{} of the true states lie outside:\n{some}", held.outside.len());
+    assert!(believed * 10 > packets * 9, "nothing is believed of the sender of most packets");
+    for circumstance in ["drop", "corrupt", "delay", "reorder", "duplicate", "Read", "RNR NAK"] {
+        let tests = held.tests.get(circumstance).copied().unwrap_or(0);
+        assert!(tests * 50 > cases, "only {tests} of {cases} tests have {circumstance}");
+    }
+}
