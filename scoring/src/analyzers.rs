@@ -47,28 +47,6 @@ pub struct About {
 }
 
 impl Analyzer {
-    /// Every analyzer, in the order in which they run.
-    pub const ALL: &'static [Self] = &[
-        Self::GoBackN,
-        Self::Retransmission,
-        Self::Cnp,
-        Self::Counters,
-        Self::Data,
-        Self::Messages,
-        Self::Rewritten,
-        Self::HostLog,
-        Self::Latency,
-        Self::NoisyNeighbor,
-        Self::Interoperability,
-        Self::Sharing,
-        Self::End,
-    ];
-
-    /// The analyzer of a name.
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|analyzer| analyzer.about().name == name)
-    }
-
     /// Description of the analyzer.
     pub const fn about(self) -> About {
         match self {

@@ -21,7 +21,6 @@ pub mod gbn;
 mod host_log;
 mod known;
 mod messages;
-mod pass;
 mod prompt;
 mod retransmission;
 mod retries;
@@ -47,3 +46,21 @@ pub use known::{AckTimer, CnpScope, Known, RnrRetries, Timeout};
 pub use messages::{MessageTime, QpMessages, Report};
 pub use retransmission::{Retransmission, Trigger};
 pub use rules::{CLAUSES, Clause, Consequence, Document, Kind, Rule};
+
+/// Every analyzer that runs, in the order in which they run: those of packets and results, and then the oracles.
+pub fn analyzers() -> impl Iterator<Item = Analyzer> {
+    analysis::analyzers().chain(score::oracles())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_analyzer_of_every_rule_runs() {
+        for rule in Rule::ALL {
+            let runs = analyzers().filter(|analyzer| *analyzer == rule.analyzer()).count();
+            assert_eq!(runs, 1, "{}", rule.name());
+        }
+    }
+}

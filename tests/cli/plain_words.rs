@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use scoring::score::calibration;
-use scoring::{Analyzer, Kind, Rule};
+use scoring::{Kind, Rule, analyzers};
 
 use crate::run::lumina_fuzz;
 
@@ -93,7 +93,7 @@ fn rules_and_reasons_use_words_of_the_standard() {
     let kinds = Kind::ALL.iter().map(|kind| kind.meaning());
     let calibrations = calibration::TABLE.iter().flat_map(|row| [row.measure.what(), row.reason]);
     let consequences = Rule::ALL.iter().flat_map(|rule| rule.consequences()).map(|row| row.reason);
-    let summaries = Analyzer::ALL.iter().map(|analyzer| analyzer.about().summary);
+    let summaries = analyzers().map(|analyzer| analyzer.about().summary);
     for text in rules.chain(kinds).chain(calibrations).chain(consequences).chain(summaries) {
         let words = format!(" {} ", text.to_lowercase().replace([',', ';', ':', '.', '(', ')'], " "));
         for (word, instead) in HOUSE {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Subcommand;
-use scoring::{About, Analyzer, Rule, gbn};
+use scoring::{About, Analyzer, Rule, analyzers, gbn};
 use serde::Serialize;
 
 use super::output::{bad_message, print, print_json};
@@ -64,16 +64,16 @@ impl Document {
 pub(super) fn run(args: &Args) -> Exit {
     match &args.action {
         Action::List => match args.format {
-            Format::Json => print_json(&Analyzer::ALL.iter().copied().map(Document::of).collect::<Vec<_>>()),
+            Format::Json => print_json(&analyzers().map(Document::of).collect::<Vec<_>>()),
             Format::Text => {
-                let about = Analyzer::ALL.iter().map(|analyzer| analyzer.about());
+                let about = analyzers().map(Analyzer::about);
                 let lines = about.map(|about| format!("{:<18}{}\n", about.name, about.summary));
                 print(&lines.collect::<String>())
             }
         },
         Action::Show { name, diagram } => {
-            let Some(analyzer) = Analyzer::find(name) else {
-                let names = Analyzer::ALL.iter().map(|analyzer| analyzer.about().name);
+            let Some(analyzer) = analyzers().find(|analyzer| analyzer.about().name == *name) else {
+                let names = analyzers().map(|analyzer| analyzer.about().name);
                 let names = names.collect::<Vec<_>>().join(", ");
                 let message = format!("there is no analyzer `{name}`; there are {names}");
                 return bad_message("unknown analyzer", &message, args.format);

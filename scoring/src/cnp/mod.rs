@@ -91,7 +91,7 @@ struct Alive {
 /// Fed packet by packet; judges when a CNP passes and at the end.
 pub(crate) struct CnpAnalyzer<'a> {
     trace: &'a Trace,
-    known: &'a Known,
+    known: Known,
     /// The other direction of each flow, and the connection's number.
     partner: Vec<Option<(FlowId, usize)>>,
     /// The hosts that each flow comes from and goes to.
@@ -108,7 +108,7 @@ pub(crate) struct CnpAnalyzer<'a> {
 
 impl<'a> CnpAnalyzer<'a> {
     /// An analyzer of a trace whose connections are `pairs`.
-    pub(crate) fn new(trace: &'a Trace, pairs: &[Pair], sides: &Sides, known: &'a Known) -> Self {
+    pub(crate) fn new(trace: &'a Trace, pairs: &[Pair], sides: &Sides, known: Known) -> Self {
         let mut partner = vec![None; trace.flows().len()];
         let mut from_start = vec![false; trace.flows().len()];
         for (pair, number) in pairs.iter().zip(1..) {

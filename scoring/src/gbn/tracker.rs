@@ -63,11 +63,11 @@ struct Ends {
 }
 
 impl Ends {
-    fn starting_with(packet: &Packet, fresh: bool, findings: &Findings<'_>) -> Self {
+    fn starting_with(packet: &Packet, fresh: bool, findings: &Findings) -> Self {
         // The first request may have been scheduled, and its timer started, before it passed.
         let since = findings.shared_path.scheduled().min(packet.time);
         Self {
-            requester: Requester::starting_at(packet.psn, since, fresh, findings.known),
+            requester: Requester::starting_at(packet.psn, since, fresh, &findings.known),
             responder: Responder::starting_at(packet.psn, fresh),
             answers: Answers::none(),
         }
@@ -75,15 +75,15 @@ impl Ends {
 }
 
 /// Everything that outlives the packets, lent to the tracker while it takes one.
-pub struct Findings<'a> {
+pub struct Findings {
     /// Anomalies found so far.
-    pub anomalies: &'a mut Anomalies,
+    pub anomalies: Anomalies,
     /// Sequence NAKs of packets that left the switch intact, of which the packets do not show if they arrived.
-    pub undecided: &'a mut Vec<Anomaly>,
+    pub undecided: Vec<Anomaly>,
     /// Retransmissions in the order of their first repeated request.
-    pub retransmissions: &'a mut Vec<Retransmission>,
+    pub retransmissions: Vec<Retransmission>,
     /// Knowledge of the test besides the trace.
-    pub known: &'a Known,
+    pub known: Known,
     /// Path that all connections share.
     pub shared_path: SharedPath,
 }
@@ -92,11 +92,11 @@ pub struct Findings<'a> {
 macro_rules! ledger {
     ($tracker:ident, $findings:ident) => {
         Ledger {
-            anomalies: $findings.anomalies,
-            undecided: $findings.undecided,
-            retransmissions: $findings.retransmissions,
+            anomalies: &mut $findings.anomalies,
+            undecided: &mut $findings.undecided,
+            retransmissions: &mut $findings.retransmissions,
             counts: &mut $tracker.counts,
-            known: $findings.known,
+            known: &$findings.known,
             responder_discards: $tracker.responder_discards,
             responder_proven: $tracker.responder_proven,
             requester_discards: $tracker.requester_discards,
@@ -131,7 +131,7 @@ impl ConnectionTracker {
     }
 
     /// The state of both ends when they sent the packet that enters now; `None` while the connection is not judged.
-    pub(crate) fn beliefs(&mut self, now: Nanos, findings: &mut Findings<'_>) -> Option<Beliefs> {
+    pub(crate) fn beliefs(&mut self, now: Nanos, findings: &mut Findings) -> Option<Beliefs> {
         let ends = self.ends.as_ref().filter(|_| self.start.is_sure() && !self.muted)?;
         let (oldest, [transport_retries, rnr_retries]) =
             ends.requester.beliefs(now, &ledger!(self, findings));
@@ -201,7 +201,7 @@ impl ConnectionTracker {
 
     /// A packet enters the switch: its sender is judged, and its loss noted.
     #[inline]
-    pub fn enters(&mut self, record: &Record, fate: Fate, findings: &mut Findings<'_>) {
+    pub fn enters(&mut self, record: &Record, fate: Fate, findings: &mut Findings) {
         let class = record.class();
         let packet = self.packet(record, record.time, class);
         self.muted |= fate == Fate::Unknown;
@@ -265,7 +265,7 @@ impl ConnectionTracker {
 
     /// A packet has left the switch towards its receiver.
     #[inline]
-    pub fn leaves(&mut self, record: &Record, left: Nanos, findings: &mut Findings<'_>) {
+    pub fn leaves(&mut self, record: &Record, left: Nanos, findings: &mut Findings) {
         let class = record.class();
         let packet = self.packet(record, left, class);
         if self.start.is_before(packet.psn) {
@@ -304,7 +304,7 @@ impl ConnectionTracker {
     }
 
     /// The trace ends at `now`: judges obligations whose patience has run out, and the hosts' reports.
-    pub fn ends(&mut self, now: Nanos, report: Report, findings: &mut Findings<'_>) {
+    pub fn ends(&mut self, now: Nanos, report: Report, findings: &mut Findings) {
         if let Some(ends) = &mut self.ends {
             ends.requester.ends(now, report, &mut ledger!(self, findings));
             ends.responder.ends(now, &mut ledger!(self, findings));

@@ -2,17 +2,15 @@
 //! consequences.
 
 mod clause;
-mod consequence;
 mod kind;
 mod row;
 mod rows;
 
 pub use clause::{CLAUSES, Clause, Document};
 pub(crate) use clause::{iba, remark};
-pub use consequence::Consequence;
 pub use kind::Kind;
 use row::Excuse;
-pub use rows::Rule;
+pub use rows::{Consequence, Rule};
 
 use crate::analyzers::Analyzer;
 

@@ -6,64 +6,20 @@ use dumper::timers::{ack_timeout, rnr_wait};
 
 use super::baseline::{Baseline, discards, goodput};
 use super::calibration::Measure;
-use super::interop::Discards;
-use super::neighbours::Neighbours;
+use super::oracles::{Test, Values};
 use super::passage::Passage;
-use super::phases::{phases, recoveries};
-use super::sharing::Sharing;
 use super::{Objective, References};
 use crate::Analysis;
-use crate::anomaly::Anomaly;
-use crate::sides::Sides;
-use crate::thresholds::Times;
-
-/// The value of every measure.
-pub(super) type Values = [f64; Measure::COUNT];
 
 /// The ACK timeout's exponent that takes the place of one that is disabled, in the measure of silence: the
 /// default of RDMA software, 67 ms.
 const USUAL_TIMEOUT: u8 = 14;
 
-/// Measures a test, and collects the anomalies of the oracles.
-pub(super) fn measure(
-    config: &TestConfig,
-    observation: &Observation,
-    analysis: &Analysis,
-    references: &References,
-) -> (Values, Vec<Anomaly>) {
-    let trace = &observation.trace;
-    let sides = Sides::of_pairs(&analysis.pairs);
-    let passage = Passage::of(trace);
+/// Measures what no oracle measures.
+pub(super) fn measure(test: &Test<'_>, references: &References, values: &mut Values) {
+    let Test { config, observation, analysis, passage, .. } = test;
     let reference = references.without_events.as_ref();
-    let mut found = Vec::new();
-    let mut values = [0.0; Measure::COUNT];
     let mut set = |measure: Measure, value: f64| values[measure as usize] = value;
-
-    if let Some(neighbours) = Neighbours::of(config, observation, analysis, &passage) {
-        set(Measure::InnocentSlowdown, neighbours.slowdown(reference));
-        set(Measure::InnocentRepeats, neighbours.repeats() as f64);
-        set(Measure::AtOnce, most_at_once(observation, analysis));
-        found.extend(reference.and_then(|usual| neighbours.anomaly(observation, analysis, &sides, usual)));
-    }
-
-    let limit = Times::of(observation.clock).slow_retransmission;
-    let slow = phases(config, observation, analysis, &sides, &passage);
-    set(Measure::SlowestPhase, slow.iter().map(|phase| phase.net().0).max().unwrap_or(0) as f64);
-    found.extend(slow.iter().filter_map(|phase| phase.anomaly(trace, analysis, limit)));
-
-    if let Some(sharing) = Sharing::of(config, observation, analysis, &sides) {
-        set(Measure::Classes, sharing.weighted_classes() as f64);
-        if let Some(usual) = &references.without_ets {
-            set(Measure::IdleShare, sharing.idle_share(usual));
-            found.extend(sharing.anomalies(trace, usual));
-        }
-    }
-    if !references.lack(&Discards::references(analysis)) {
-        found.extend(
-            Discards::of(config, observation)
-                .and_then(|discards| discards.anomaly(observation, analysis, &sides, references)),
-        );
-    }
 
     let hosts = [&observation.requester, &observation.responder].into_iter().flatten();
     let discarded: u64 = hosts.flat_map(discards).map(|(_, moved)| moved).sum();
@@ -86,28 +42,9 @@ pub(super) fn measure(
     set(Measure::Notifications, (analysis.marked + analysis.cnps) as f64);
     set(Measure::GoodputLost, reference.map_or(1.0, |usual| goodput_lost(usual, observation)));
     set(Measure::Unevenness, passage.unevenness);
-    set(Measure::Silence, silence(config, &passage));
+    set(Measure::Silence, silence(config, passage));
     set(Measure::Stalls, seen(Objective::Stall));
     set(Measure::Corruptions, seen(Objective::Integrity));
-    (values, found)
-}
-
-/// The most connections that recovered from a loss at the same time.
-fn most_at_once(observation: &Observation, analysis: &Analysis) -> f64 {
-    let spans = recoveries(&observation.trace, analysis);
-    // A span that begins when another one ends overlaps it.
-    let mut moments: Vec<_> = spans.flat_map(|(begin, end)| [(begin, 0_u8), (end, 1)]).collect();
-    moments.sort_unstable();
-    let (mut now, mut most) = (0_u32, 0);
-    for (_, ends) in moments {
-        if ends == 0 {
-            now += 1;
-            most = most.max(now);
-        } else {
-            now -= 1;
-        }
-    }
-    f64::from(most)
 }
 
 /// Sum of the differences between the counters of anomalies and the trace.

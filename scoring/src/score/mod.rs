@@ -9,6 +9,7 @@ mod measures;
 mod neighbours;
 mod numbers;
 mod objective;
+mod oracles;
 mod passage;
 mod phases;
 mod sharing;
@@ -21,14 +22,11 @@ use corpus::TestConfig;
 use dumper::Observation;
 
 use self::calibration::Measure;
-use self::interop::Discards;
 use self::measures::measure;
-use self::neighbours::Neighbours;
-use self::passage::Passage;
-use self::sharing::Sharing;
+use self::oracles::{ORACLES, Test};
+use crate::analyzers::Analyzer;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
 use crate::rules::Rule;
-use crate::sides::Sides;
 use crate::{Analysis, Kind};
 pub use baseline::{Baseline, Mct};
 pub use explain::signature_of;
@@ -125,21 +123,14 @@ pub fn references_needed(
     observation: &Observation,
     analysis: &Analysis,
 ) -> Vec<Reference> {
-    let sides = Sides::of_pairs(&analysis.pairs);
-    let passage = Passage::of(&observation.trace);
-    let neighbours = Neighbours::of(config, observation, analysis, &passage);
-    let sharing = Sharing::of(config, observation, analysis, &sides);
-    let mut needed = BTreeSet::new();
-    if neighbours.is_some_and(|neighbours| neighbours.are_suspicious()) {
-        needed.insert(Reference::WithoutEvents);
-    }
-    if sharing.is_some_and(|sharing| sharing.can_be_compared()) {
-        needed.insert(Reference::WithoutEts);
-    }
-    if Discards::of(config, observation).is_some() {
-        needed.extend(Discards::references(analysis));
-    }
+    let test = Test::new(config, observation, analysis);
+    let needed: BTreeSet<Reference> = ORACLES.iter().flat_map(|oracle| (oracle.references)(&test)).collect();
     needed.into_iter().collect()
+}
+
+/// The analyzers that judge a test as a whole, in the order in which they run; the last one judges tests that have no end.
+pub fn oracles() -> impl Iterator<Item = Analyzer> {
+    ORACLES.iter().map(|oracle| oracle.analyzer).chain([Analyzer::End])
 }
 
 /// Assessment of a test: its objectives and its anomalies.
@@ -201,7 +192,11 @@ pub fn score(
     analysis: &Analysis,
     references: &References,
 ) -> Assessment {
-    let (values, mut found) = measure(config, observation, analysis, references);
+    let test = Test::new(config, observation, analysis);
+    let mut values = [0.0; Measure::COUNT];
+    let mut found: Vec<Anomaly> =
+        ORACLES.iter().flat_map(|oracle| (oracle.judge)(&test, references, &mut values)).collect();
+    measure(&test, references, &mut values);
     if analysis.host_crashed {
         // In a test whose host has died, only that counts.
         found.clear();
