@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use dumper::Endpoint;
 use dumper::Nanos;
 use dumper::integrity::{Integrity, Verdict};
-use dumper::observation::Endpoint;
 use scoring::thresholds::LATEST_EXPIRY;
 use scoring::{
     AckTimer, Analysis, Certainty, CnpLimiter, CnpScope, ConnectionSummary, CounterReport, Retransmission,
