@@ -4,11 +4,11 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use corpus::Role;
+use corpus::{Host, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::sim::Sim;
-use crate::vm::Pairs;
+use crate::vm::{Kernel, Pairs};
 use crate::{Nic, Testbed};
 
 /// Name of the testbed of a test.
@@ -29,6 +29,15 @@ impl TestbedName {
         match self {
             Self::Sim => 1,
             Self::Vm => 2,
+        }
+    }
+
+    /// The NIC of a host that names none.
+    #[must_use]
+    pub fn default_nic(self) -> String {
+        match self {
+            Self::Sim => Host::DEFAULT_NIC.to_owned(),
+            Self::Vm => Nic::guest_name(Kernel::default()),
         }
     }
 }

@@ -14,3 +14,4 @@ pub mod paper;
 pub mod repeat;
 pub mod report;
 pub mod run;
+pub mod strategy;

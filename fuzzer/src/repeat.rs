@@ -141,7 +141,7 @@ mod tests {
     use executor::TestbedError;
 
     use super::*;
-    use crate::campaign::InMemory;
+    use crate::judge::InMemory;
 
     /// A testbed whose responder warns in some runs, and that breaks in others.
     struct Flaky {

@@ -13,8 +13,16 @@ use petgraph::graphmap::DiGraphMap;
 use imports::{Module, imports};
 
 /// Folders of the sources that are held to it, below the project's.
-const HELD: [&str; 7] =
-    ["corpus/src", "dumper/src", "executor/src", "mutators/src", "p4/src", "scoring/src", "tests/support"];
+const HELD: [&str; 8] = [
+    "corpus/src",
+    "dumper/src",
+    "executor/src",
+    "fuzzer/src",
+    "mutators/src",
+    "p4/src",
+    "scoring/src",
+    "tests/support",
+];
 
 /// Circles that are known and wait to be opened.
 const KNOWN: [&str; 1] = ["executor/src, sim/nic: qp, responder"];

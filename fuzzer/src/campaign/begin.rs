@@ -15,32 +15,11 @@ use super::engine::{Engine, Event, Setup, Status};
 use super::error::CampaignError;
 use super::folder::{self, CORPUS, NICS, TARGET};
 use super::initial;
-use super::settings::{Copied, Limits, Settings, Strategy};
+use super::request::Request;
+use super::settings::Settings;
 use super::stop::{End, Stop};
 use super::summary::Summary;
-use crate::run::default_nic;
-
-/// Request of the user. An absent field has its default in a new campaign, and stays as it was in a resumed
-/// one.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Request {
-    /// The target, by name or path.
-    pub target: Option<String>,
-    /// The requester's and the responder's NIC, by name or path.
-    pub nics: [Option<String>; 2],
-    /// Seed of the search.
-    pub seed: Option<u64>,
-    /// Strategy that chooses tests.
-    pub strategy: Option<Strategy>,
-    /// Testbed of the tests.
-    pub testbed: Option<TestbedName>,
-    /// Limits of the campaign.
-    pub limits: Limits,
-    /// A folder of tests to start from.
-    pub initial: Option<PathBuf>,
-    /// Signatures that are known and no findings.
-    pub ignore: Vec<String>,
-}
+use crate::finding::Copied;
 
 /// A campaign that is ready to run.
 pub struct Campaign {
@@ -100,7 +79,7 @@ impl Campaign {
         let here = Path::new("");
         let target = Target::load(target_name, here, vocabulary()).map_err(|error| error.0)?;
         let testbed = request.testbed.unwrap_or(TestbedName::Sim);
-        let names = [0, 1].map(|at| request.nics[at].clone().unwrap_or_else(|| default_nic(testbed)));
+        let names = [0, 1].map(|at| request.nics[at].clone().unwrap_or_else(|| testbed.default_nic()));
         let load = |nic: &str| Nic::load(nic, here).map_err(|error| error.0);
         let nics = [load(&names[0])?, load(&names[1])?];
         check_nics(&target, &names, &nics)?;

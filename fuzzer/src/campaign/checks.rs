@@ -7,10 +7,10 @@ use executor::Nic;
 use mutators::Target;
 use scoring::Kind;
 
-use super::begin::Request;
 use super::error::CampaignError;
-use super::settings::{Copied, Settings};
-use crate::finding;
+use super::request::Request;
+use super::settings::Settings;
+use crate::finding::{self, Copied};
 
 /// Refuses one NIC where a target needs two.
 pub(super) fn check_nics(target: &Target, names: &[String; 2], nics: &[Nic; 2]) -> Result<(), CampaignError> {

@@ -16,9 +16,8 @@ use super::progress::ReadBar;
 use super::{Exit, Format};
 use crate::analyze::json::{self, FindingSubject, InputSubject};
 use crate::analyze::{Input, LoadError, Report, text};
-use crate::campaign::InMemory;
 use crate::finding::{self, Instead, Kept};
-use crate::judge::{JudgeError, ReferenceRuns, Verdict};
+use crate::judge::{InMemory, JudgeError, ReferenceRuns, Verdict};
 use crate::run::{self, CONFIG};
 
 const AFTER_HELP: &str = "\

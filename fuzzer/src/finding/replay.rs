@@ -7,8 +7,7 @@ use executor::{Nic, TestbedName, Testbeds};
 use super::read::nic_of;
 use super::{Kept, RESULT, ReadError, TRACE};
 use crate::analyze::{Input, LoadError};
-use crate::campaign::InMemory;
-use crate::judge::{JudgeError, Judged, Verdict, judge};
+use crate::judge::{InMemory, JudgeError, Judged, Verdict, judge};
 use crate::repeat::{self, Frequency};
 
 /// Result of running a finding's test again.

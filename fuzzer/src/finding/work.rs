@@ -10,8 +10,7 @@ use mutators::swap_nics;
 use scoring::Kind;
 use scoring::score::Reference;
 
-use crate::campaign::InMemory;
-use crate::judge::{JudgeError, Judged, Verdict, judge};
+use crate::judge::{InMemory, JudgeError, Judged, Verdict, judge};
 use crate::measure::{Measurements, measure};
 use crate::minimize::minimize;
 use crate::repeat::{self, Frequency};

@@ -7,8 +7,7 @@ use executor::profile::{self, CnpScope, NicProfile, Span};
 use executor::sim::Sim;
 
 use super::{Measured, Value, lines, measure};
-use crate::campaign::InMemory;
-use crate::judge::{Verdict, judge};
+use crate::judge::{InMemory, Verdict, judge};
 
 /// Measurements behind the first finding of a kind in a test on two such NICs.
 fn measured(nic: &NicProfile, kind: &str, test: &str) -> Vec<Measured> {

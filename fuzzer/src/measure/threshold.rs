@@ -3,7 +3,7 @@
 use corpus::{ConnectionSet, Load, TestConfig, Verb};
 use scoring::Kind;
 
-use super::finding::Probe;
+use super::probe::Probe;
 use super::setups;
 use crate::judge::JudgeError;
 

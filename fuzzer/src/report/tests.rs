@@ -11,8 +11,7 @@ use proptest::prelude::*;
 
 use super::title::MAX_TITLE;
 use super::{Subject, brief, text, title, words};
-use crate::campaign::InMemory;
-use crate::judge::{Judged, Verdict, judge};
+use crate::judge::{InMemory, Judged, Verdict, judge};
 
 /// Two NICs, whatever a test calls them.
 struct Pair(NicProfile);

@@ -10,8 +10,7 @@ use scoring::Role;
 use serde::Deserialize;
 
 use super::VERDICTS;
-use crate::campaign::InMemory;
-use crate::judge::{Invalid, JudgeError, Verdict, judge};
+use crate::judge::{InMemory, Invalid, JudgeError, Verdict, judge};
 use crate::repeat::Frequency;
 use crate::report;
 

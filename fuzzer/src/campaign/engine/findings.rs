@@ -11,8 +11,7 @@ use rayon::prelude::*;
 
 use super::{Engine, Event};
 use crate::campaign::error::CampaignError;
-use crate::campaign::folder::FINDINGS;
-use crate::finding::{self, Answers, Kept, Reproduced, WorkError};
+use crate::finding::{self, Answers, FINDINGS, Kept, Reproduced, WorkError};
 use crate::repeat::Frequency;
 
 /// Longest turn of minimising findings, where tests take their time. The progress of a turn is kept.
@@ -188,7 +187,8 @@ impl Engine<'_> {
         reproduced: &Reproduced,
     ) -> Result<Vec<String>, CampaignError> {
         finding::describe(finding, reproduced);
-        finding::write(self.setup.folder, self.setup.settings, finding, reproduced)?;
+        let origin = self.setup.settings.origin_of(&finding.reproducer);
+        finding::write(self.setup.folder, origin, finding, reproduced)?;
         Ok(reproduced.judged.signatures())
     }
 
