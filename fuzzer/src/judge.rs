@@ -14,6 +14,8 @@ use executor::{Testbed, TestbedError};
 use scoring::score::{self, Assessment, Baseline, References, Unjudged, signature_of};
 use scoring::{Analysis, Anomaly, Options, Rule};
 
+use crate::policy::Policy;
+
 pub use in_memory::InMemory;
 #[cfg(test)]
 pub(crate) use in_memory::tests as in_memory_tests;
@@ -352,7 +354,7 @@ fn run(testbed: &mut dyn Testbed, config: &TestConfig) -> Result<Run, JudgeError
         last = match last {
             Err(JudgeError::Testbed(TestbedError::Broken(_))) => run_once(testbed, config),
             // Of a test that always does the same one run is enough.
-            Ok(Run::Invalid(_)) if !capabilities.deterministic => run_once(testbed, config),
+            Ok(Run::Invalid(_)) if Policy::of(&capabilities).retries_unjudged() => run_once(testbed, config),
             said => return said,
         };
     }

@@ -11,6 +11,7 @@ pub mod judge;
 pub mod measure;
 pub mod minimize;
 pub mod paper;
+pub mod policy;
 pub mod repeat;
 pub mod report;
 pub mod run;

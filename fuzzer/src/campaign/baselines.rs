@@ -7,6 +7,7 @@ use corpus::store::Store;
 use scoring::score::Baseline;
 
 use crate::judge::{Baselines, JudgeError};
+use crate::policy::Policy;
 
 /// Locks that the references of a campaign share. More than there are cores, so that jobs seldom wait for each other.
 const LOCKS: usize = 64;
@@ -14,14 +15,14 @@ const LOCKS: usize = 64;
 /// Kept in the store: each reference is run once in a campaign, also where two jobs need it at the same moment.
 pub(super) struct Stored<'a> {
     store: &'a Store,
-    /// True if a reference that could not be judged never can be.
-    is_deterministic: bool,
+    /// Policy on the testbeds of the campaign.
+    policy: Policy,
     locks: [Mutex<()>; LOCKS],
 }
 
 impl<'a> Stored<'a> {
-    pub(super) fn new(store: &'a Store, is_deterministic: bool) -> Self {
-        Self { store, is_deterministic, locks: [const { Mutex::new(()) }; LOCKS] }
+    pub(super) fn new(store: &'a Store, policy: Policy) -> Self {
+        Self { store, policy, locks: [const { Mutex::new(()) }; LOCKS] }
     }
 }
 
@@ -35,12 +36,12 @@ impl Baselines for Stored<'_> {
         let _guard = self.locks[usize::from(key.0[0]) % LOCKS].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = self.store.reference(key)?
             && let Ok(baseline) = postcard::from_bytes::<Option<Baseline>>(&bytes)
-            && (baseline.is_some() || self.is_deterministic)
+            && (baseline.is_some() || !self.policy.retries_unjudged())
         {
             return Ok(baseline);
         }
         let baseline = run()?;
-        if baseline.is_none() && !self.is_deterministic {
+        if baseline.is_none() && self.policy.retries_unjudged() {
             return Ok(None);
         }
         let bytes = postcard::to_allocvec(&baseline).expect("plain data, whose lists know their lengths");
@@ -57,9 +58,9 @@ mod tests {
     #[test]
     fn what_could_not_be_judged_is_run_again_where_that_may_help() {
         let folder = tempfile::tempdir().unwrap();
-        for (deterministic, expected) in [(true, 1), (false, 2)] {
-            let store = Store::create(&folder.path().join(deterministic.to_string())).unwrap();
-            assert_eq!(runs(&Stored::new(&store, deterministic)), expected);
+        for (policy, expected) in [(Policy::OneRun, 1), (Policy::SeveralRuns, 2)] {
+            let store = Store::create(&folder.path().join(expected.to_string())).unwrap();
+            assert_eq!(runs(&Stored::new(&store, policy)), expected);
         }
     }
 }

@@ -20,6 +20,7 @@ use super::settings::Settings;
 use super::stop::{End, Stop};
 use super::summary::Summary;
 use crate::finding::Copied;
+use crate::policy::Policy;
 
 /// A campaign that is ready to run.
 pub struct Campaign {
@@ -78,7 +79,7 @@ impl Campaign {
         // Everything that the user gave is read before anything is made.
         let here = Path::new("");
         let target = Target::load(target_name, here, vocabulary()).map_err(|error| error.0)?;
-        let testbed = request.testbed.unwrap_or(TestbedName::Sim);
+        let testbed = request.testbed.unwrap_or_default();
         let names = [0, 1].map(|at| request.nics[at].clone().unwrap_or_else(|| testbed.default_nic()));
         let load = |nic: &str| Nic::load(nic, here).map_err(|error| error.0);
         let nics = [load(&names[0])?, load(&names[1])?];
@@ -184,8 +185,8 @@ impl Campaign {
         }
         let (store, mended) = Store::open(&path.join(CORPUS))?;
         notes.extend(mended);
-        let is_deterministic = settings.testbed == TestbedName::Sim;
-        take_back_findings(path, &store, is_deterministic, &mut notes)?;
+        let policy = Policy::of(&settings.testbed.capabilities());
+        take_back_findings(path, &store, policy, &mut notes)?;
         let limits = request.limits.or(settings.limits);
         if limits != settings.limits {
             settings.limits = limits;

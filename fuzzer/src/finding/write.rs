@@ -15,6 +15,7 @@ use super::{
     Copied, DOCUMENT, Document, FINDINGS, Instead, Kept, REPORT, REPRODUCER, RESULT, Reproduced, TRACE,
 };
 use crate::judge::Judged;
+use crate::policy::Policy;
 use crate::report::{self, Subject};
 use crate::strategy::Strategy;
 
@@ -162,7 +163,7 @@ pub fn rewrite(
 pub fn restore(kept: &Kept, judged: &Judged) -> Result<Vec<&'static str>, WriteError> {
     let document = &kept.document;
     let mut restored = Vec::new();
-    if is_deterministic(document) && !kept.folder.join(TRACE).exists() {
+    if policy_of(document).replays_exactly() && !kept.folder.join(TRACE).exists() {
         put_trace(&kept.folder, &judged.observation)?;
         restored.push(TRACE);
     }
@@ -182,16 +183,16 @@ fn write_into(
     let judged = &reproduced.judged;
     put(&folder.join(REPRODUCER), reproducer(document, &finding.reproducer).as_bytes())?;
     put_trace(folder, &judged.observation)?;
-    if !is_deterministic(document) {
+    if !policy_of(document).replays_exactly() {
         put_result(folder, &judged.observation)?;
     }
     put_report(folder, document, finding, judged)?;
     put_document(folder, document)
 }
 
-/// Returns true if each run of a finding's test is the same.
-fn is_deterministic(document: &Document) -> bool {
-    document.testbed == TestbedName::Sim
+/// Policy on the testbed of a finding.
+fn policy_of(document: &Document) -> Policy {
+    Policy::of(&document.testbed.capabilities())
 }
 
 fn put_trace(folder: &Path, observation: &Observation) -> Result<(), WriteError> {
@@ -216,7 +217,7 @@ fn put_report(
         judged,
         measured: &document.measured,
         nics: [&document.requester_nic.given, &document.responder_nic.given],
-        is_deterministic: is_deterministic(document),
+        policy: policy_of(document),
     };
     put(&folder.join(REPORT), report::text(&subject).as_bytes())
 }

@@ -9,22 +9,27 @@ use executor::Testbed;
 use scoring::score::Baseline;
 
 use super::{Baselines, JudgeError};
+use crate::policy::Policy;
 
 /// Reference runs that are kept in memory.
-#[derive(Default)]
 pub struct InMemory {
     known: Mutex<BTreeMap<Key, Option<Baseline>>>,
     runs: AtomicU64,
-    /// True if a reference that could not be judged is run again when it is needed again.
-    tries_again: bool,
+    /// Policy on the testbed of the references.
+    policy: Policy,
 }
 
 impl InMemory {
-    /// For the tests of a testbed: where it does not do the same thing twice, a reference that could not be
-    /// judged may be judged the next time.
+    /// For the tests of a testbed.
     #[must_use]
     pub fn on(testbed: &dyn Testbed) -> Self {
-        Self { tries_again: !testbed.capabilities().deterministic, ..Self::default() }
+        Self::new(Policy::on(testbed))
+    }
+
+    /// For the tests of testbeds with this policy.
+    #[must_use]
+    pub const fn new(policy: Policy) -> Self {
+        Self { known: Mutex::new(BTreeMap::new()), runs: AtomicU64::new(0), policy }
     }
 
     /// References that were run.
@@ -45,7 +50,7 @@ impl Baselines for InMemory {
         }
         let baseline = run()?;
         self.runs.fetch_add(1, Ordering::Relaxed);
-        if baseline.is_some() || !self.tries_again {
+        if baseline.is_some() || !self.policy.retries_unjudged() {
             lock().insert(key, baseline.clone());
         }
         Ok(baseline)

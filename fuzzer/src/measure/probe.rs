@@ -6,6 +6,7 @@ use scoring::{Anomaly, Kind};
 
 use super::Seen;
 use crate::judge::{InMemory, JudgeError, Judged, Verdict, judge};
+use crate::policy::Policy;
 
 /// Runs tests on the hosts of a finding.
 pub(super) struct Probe<'a> {
@@ -21,9 +22,9 @@ impl<'a> Probe<'a> {
         Self { of, testbed, executions: 0 }
     }
 
-    /// Returns true if the same test always ends in the same way.
-    pub(super) fn is_deterministic(&self) -> bool {
-        self.testbed.capabilities().deterministic
+    /// Policy on the testbed.
+    pub(super) fn policy(&self) -> Policy {
+        Policy::on(self.testbed)
     }
 
     /// Runs a test; none of one that cannot be judged.
