@@ -5,6 +5,8 @@
 //! an [`Observation`] through [`observation::folder`].
 
 pub mod capture;
+mod connection;
+mod event;
 pub mod integrity;
 pub mod mirror;
 pub mod observation;
@@ -15,10 +17,11 @@ pub mod timers;
 pub mod trace;
 pub mod wire;
 
+pub use connection::{Connection, Endpoint};
+pub use event::{Event, Exit, Fate};
 pub use observation::{
-    Clock, Completion, Connection, Counters, Delivery, Endpoint, HostCounters, LogLine, Observation,
-    SwitchCounters,
+    Clock, Completion, Counters, Delivery, HostCounters, LogLine, Observation, SwitchCounters,
 };
 pub use psn::Psn;
 pub use time::Nanos;
-pub use trace::{Event, Exit, Flow, FlowId, Record, Trace};
+pub use trace::{Flow, FlowId, Record, Trace};

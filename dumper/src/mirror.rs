@@ -11,7 +11,7 @@
 //! | UDP checksum | the original source port on the mirror wire |
 
 use crate::Nanos;
-use crate::trace::Event;
+use crate::event::Event;
 use crate::wire::{FrameRepr, Mac, frame::IpRepr};
 
 /// Largest mirror sequence number; the next one is 1.

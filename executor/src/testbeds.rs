@@ -4,18 +4,19 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use corpus::Role;
+use corpus::{Capabilities, Host, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::sim::Sim;
-use crate::vm::Pairs;
+use crate::vm::{self, Kernel, Pairs};
 use crate::{Nic, Testbed};
 
 /// Name of the testbed of a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TestbedName {
     /// On simulated NICs.
+    #[default]
     Sim,
     /// On `rdma_rxe` in two virtual machines.
     Vm,
@@ -29,6 +30,33 @@ impl TestbedName {
         match self {
             Self::Sim => 1,
             Self::Vm => 2,
+        }
+    }
+
+    /// The testbed that a NIC belongs to.
+    #[must_use]
+    pub const fn of(nic: &Nic) -> Self {
+        match nic {
+            Nic::Model(_) => Self::Sim,
+            Nic::Guest(_) => Self::Vm,
+        }
+    }
+
+    /// Capabilities of the testbed, which none has to be made for.
+    #[must_use]
+    pub fn capabilities(self) -> Capabilities {
+        match self {
+            Self::Sim => Sim::new(Path::new("")).capabilities(),
+            Self::Vm => vm::capabilities(),
+        }
+    }
+
+    /// The NIC of a host that names none.
+    #[must_use]
+    pub fn default_nic(self) -> String {
+        match self {
+            Self::Sim => Host::DEFAULT_NIC.to_owned(),
+            Self::Vm => Nic::guest_name(Kernel::default()),
         }
     }
 }
@@ -99,10 +127,7 @@ impl Testbeds {
                 Ok(Self::Vm(Pairs::new([*first, *second])))
             }
             (_, first, _) => {
-                let is_first = matches!(
-                    (testbed, first),
-                    (TestbedName::Sim, Nic::Guest(_)) | (TestbedName::Vm, Nic::Model(_))
-                );
+                let is_first = TestbedName::of(first) != testbed;
                 let (role, (nic, _)) =
                     if is_first { (Role::Requester, requester) } else { (Role::Responder, responder) };
                 Err(WrongTestbed { role, nic: nic.to_owned(), testbed })

@@ -1,6 +1,8 @@
 //! One test, run and judged: the seam that every command shares. `campaign`, `minimize`, `replay` and `run` call [`judge`],
 //! `analyze` calls [`judge_observed`], on which that stands: the same packets come to the same verdict.
 
+mod in_memory;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,6 +13,12 @@ use dumper::integrity::{self, Integrity};
 use executor::{Testbed, TestbedError};
 use scoring::score::{self, Assessment, Baseline, References, Unjudged, signature_of};
 use scoring::{Analysis, Anomaly, Options, Rule};
+
+use crate::policy::Policy;
+
+pub use in_memory::InMemory;
+#[cfg(test)]
+pub(crate) use in_memory::tests as in_memory_tests;
 
 /// Verdict on a test.
 #[derive(Debug)]
@@ -346,7 +354,7 @@ fn run(testbed: &mut dyn Testbed, config: &TestConfig) -> Result<Run, JudgeError
         last = match last {
             Err(JudgeError::Testbed(TestbedError::Broken(_))) => run_once(testbed, config),
             // Of a test that always does the same one run is enough.
-            Ok(Run::Invalid(_)) if !capabilities.deterministic => run_once(testbed, config),
+            Ok(Run::Invalid(_)) if Policy::of(&capabilities).retries_unjudged() => run_once(testbed, config),
             said => return said,
         };
     }

@@ -11,6 +11,8 @@ pub mod judge;
 pub mod measure;
 pub mod minimize;
 pub mod paper;
+pub mod policy;
 pub mod repeat;
 pub mod report;
 pub mod run;
+pub mod strategy;

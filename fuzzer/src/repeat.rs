@@ -6,11 +6,9 @@ use executor::Testbed;
 use serde::{Deserialize, Serialize};
 
 use crate::judge::{Baselines, JudgeError, Verdict, judge};
+use crate::policy::Policy;
 
-/// Runs that say how often a test shows a finding.
-pub const RUNS: u32 = 5;
-
-/// So many of [`RUNS`] confirm it: a signature in half of all runs is confirmed with a probability of a half,
+/// So many of five runs confirm it: a signature in half of all runs is confirmed with a probability of a half,
 /// one in twenty runs with a probability of 1 in 900.
 pub const CONFIRMED_BY: u32 = 3;
 
@@ -28,10 +26,10 @@ pub struct Frequency {
 }
 
 impl Frequency {
-    /// In every run, of as many as tell on a testbed.
+    /// In every run, of as many as tell.
     #[must_use]
-    pub fn always(testbed: &dyn Testbed) -> Self {
-        let runs = if testbed.capabilities().deterministic { 1 } else { RUNS };
+    pub const fn always(policy: Policy) -> Self {
+        let runs = policy.runs();
         Self { seen: runs, runs }
     }
 
@@ -55,9 +53,26 @@ impl std::fmt::Display for Frequency {
     }
 }
 
-/// Frequency of a signature in [`RUNS`] runs of a test, and the verdict on the first run that shows it, or
-/// else on the last one. All runs are made, also where fewer confirm it, so that a signature that not every
-/// run shows is known for it. One run is enough on a deterministic testbed.
+/// Runs a test as often as tells how often it shows something, and hands on the verdict of each run. All runs are made, so
+/// that a signature that not every run shows is known for it. Returns their number.
+///
+/// # Errors
+/// The testbed fails.
+pub fn each_run(
+    testbed: &mut dyn Testbed,
+    config: &TestConfig,
+    baselines: &dyn Baselines,
+    mut each: impl FnMut(Verdict),
+) -> Result<u32, JudgeError> {
+    let runs = Policy::on(testbed).runs();
+    for _ in 0..runs {
+        each(judge(testbed, config, baselines)?);
+    }
+    Ok(runs)
+}
+
+/// Frequency of a signature in the runs of a test, and the verdict on the first run that shows it, or else on the
+/// last one.
 ///
 /// # Errors
 /// The testbed fails.
@@ -67,17 +82,16 @@ pub fn frequency(
     signature: &str,
     baselines: &dyn Baselines,
 ) -> Result<(Verdict, Frequency), JudgeError> {
-    let Frequency { runs, .. } = Frequency::always(testbed);
-    let mut said = judge(testbed, config, baselines)?;
-    let mut seen = u32::from(said.shows(signature));
-    for _ in 1..runs {
-        let verdict = judge(testbed, config, baselines)?;
+    let mut said = None;
+    let mut seen = 0;
+    let runs = each_run(testbed, config, baselines, |verdict| {
         let shows = verdict.shows(signature);
         if seen == 0 {
-            said = verdict;
+            said = Some(verdict);
         }
         seen += u32::from(shows);
-    }
+    })?;
+    let said = said.expect("a policy asks for at least one run");
     Ok((said, Frequency { seen, runs }))
 }
 
@@ -141,7 +155,7 @@ mod tests {
     use executor::TestbedError;
 
     use super::*;
-    use crate::campaign::InMemory;
+    use crate::judge::InMemory;
 
     /// A testbed whose responder warns in some runs, and that breaks in others.
     struct Flaky {
@@ -183,7 +197,7 @@ mod tests {
         let config = TestConfig::default();
         let seen = |runs: &str| {
             let (said, frequency) =
-                frequency(&mut flaky(runs), &config, WARNS, &InMemory::default()).unwrap();
+                frequency(&mut flaky(runs), &config, WARNS, &InMemory::new(Policy::OneRun)).unwrap();
             assert_eq!(said.shows(WARNS), frequency.seen > 0);
             (frequency.to_string(), frequency.is_confirmed())
         };
@@ -199,8 +213,9 @@ mod tests {
     #[test]
     fn a_smaller_test_shows_it_as_often_as_the_larger_one() {
         let shows = |runs: &str, seen| {
-            let larger = Frequency { seen, runs: RUNS };
-            shows(&mut flaky(runs), &TestConfig::default(), WARNS, &InMemory::default(), larger).unwrap()
+            let larger = Frequency { seen, runs: Policy::SeveralRuns.runs() };
+            shows(&mut flaky(runs), &TestConfig::default(), WARNS, &InMemory::new(Policy::OneRun), larger)
+                .unwrap()
         };
         assert_eq!(shows("11111", 5), (true, 5));
         assert_eq!(shows("10111", 5), (false, 2));
@@ -220,7 +235,8 @@ mod tests {
 
     #[test]
     fn a_testbed_that_stays_broken_stops_everything() {
-        let error = judge(&mut flaky("xxx"), &TestConfig::default(), &InMemory::default()).unwrap_err();
+        let error =
+            judge(&mut flaky("xxx"), &TestConfig::default(), &InMemory::new(Policy::OneRun)).unwrap_err();
         assert_eq!(error.to_string(), "the testbed is broken: the switch died");
     }
 

@@ -45,6 +45,7 @@ mod hold;
 mod packet;
 mod pipeline;
 mod ports;
+pub mod process;
 pub mod proto;
 pub mod rewrite;
 mod rounds;

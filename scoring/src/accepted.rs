@@ -8,7 +8,8 @@
 use std::collections::BTreeMap;
 
 use corpus::{HeaderField, SetField, TestConfig};
-use dumper::trace::{Fate, FlowId};
+use dumper::Fate;
+use dumper::trace::FlowId;
 use dumper::wire::{Class, Opcode, Position, Syndrome, Verb};
 use dumper::{Nanos, Psn, Record, Trace};
 

@@ -1,6 +1,6 @@
 //! Counts of the trace for each host: occurrences of each cause of a counter.
 
-use dumper::trace::Fate;
+use dumper::Fate;
 use dumper::wire::Class;
 use dumper::{Event, Trace};
 use serde::Serialize;

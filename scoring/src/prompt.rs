@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use dumper::trace::{Fate, FlowId};
+use dumper::Fate;
+use dumper::trace::FlowId;
 use dumper::wire::{Class, NakCode, Syndrome};
 use dumper::{Event, Nanos, Psn, Record, Trace};
 

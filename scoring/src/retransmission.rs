@@ -1,6 +1,6 @@
 //! Retransmissions in the phases of Lumina §4 and Figure 5.
 
-use dumper::trace::Fate;
+use dumper::Fate;
 use dumper::wire::Class;
 use dumper::{Nanos, Trace};
 use serde::Serialize;

@@ -9,7 +9,8 @@ use dumper::Observation;
 use dumper::observation::LogLine;
 use executor::sim::Sim;
 use executor::{Testbed, TestbedError};
-use fuzzer::campaign::{Campaign, End, FINDINGS, Limits, Request, Status, Stop};
+use fuzzer::campaign::{Campaign, End, Limits, Request, Status, Stop};
+use fuzzer::finding::FINDINGS;
 use tempfile::TempDir;
 
 use crate::run::folder;

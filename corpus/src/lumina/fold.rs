@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::export::Refusal;
+use super::refusal::Refusal;
 use crate::config::{Action, Event, Target, TestConfig};
 
 /// Upper bound on the single packets that all events together name; a person does not read a test with a

@@ -1,7 +1,7 @@
 //! `requester` and `responder`.
 
 use super::{
-    import::Importer,
+    importer::Importer,
     nics::{TYPES, profile},
 };
 use crate::{

@@ -15,11 +15,13 @@ mod export;
 mod fold;
 mod host;
 mod import;
+mod importer;
 mod nics;
+mod refusal;
 mod traffic;
 
-pub use export::{Refusal, Refusals};
 pub use import::{Imported, from_yaml};
+pub use refusal::{Refusal, Refusals};
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! `traffic`.
 
-use super::{Dialect, NoteKind, events, import::Importer};
+use super::{Dialect, NoteKind, events, importer::Importer};
 use crate::{
     config::{IterMode, Load, TestConfig, Traffic, TrafficClass, fields, fields::IntField},
     source::{Reader, Section, Value, quoted},

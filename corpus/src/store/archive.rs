@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::Progress;
+use super::database::Database;
 use super::error::StoreError;
-use super::folder::{Folder, Lock, rebuild};
+use super::folder::{Folder, Lock};
 use super::record::{Framed, Record, RecordKey, State};
 use super::scan::{Found, read, scan};
 use super::seal::{Seal, digest, files};
@@ -250,7 +251,25 @@ impl Archive {
     pub fn restore(&self, path: &Path) -> Result<(), StoreError> {
         let folder = Folder::create(path)?;
         let _lock = folder.lock()?;
-        rebuild(self, &folder.database())
+        self.write(&folder.database())
+    }
+
+    /// Writes every record into a new database, and closes it.
+    pub(super) fn write(&self, folder: &Path) -> Result<(), StoreError> {
+        let mut database = Database::open(folder)?;
+        let mut step = 0;
+        for record in self.records() {
+            let record = record?;
+            step += 1;
+            database.reserve()?;
+            // The database is used only if it is complete: every step counts.
+            let key = record.key().bytes();
+            database.put(&key, Framed { step, part: 0, parts: 1, flushed: step, record }.encode())?;
+            if database.should_flush() {
+                database.flush()?;
+            }
+        }
+        database.close(step)
     }
 
     fn record(&self, key: &RecordKey) -> Result<Option<Record<'static>>, StoreError> {
@@ -261,7 +280,7 @@ impl Archive {
     }
 
     /// Every record, the state last.
-    pub(super) fn records(&self) -> impl Iterator<Item = Result<Record<'static>, StoreError>> + '_ {
+    fn records(&self) -> impl Iterator<Item = Result<Record<'static>, StoreError>> + '_ {
         let others = self.places.iter().filter(|(key, _)| **key != RecordKey::State);
         let others = others.map(|(_, place)| {
             read(&self.files[place.file], place.offset, place.len).map(|framed| framed.record)

@@ -11,10 +11,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
-use super::archive::Archive;
-use super::database::Database;
 use super::error::{Context as _, StoreError};
-use super::record::Framed;
 use super::seal::{Seal, sync_folder};
 
 /// A corpus that no other process can open as long as this lives.
@@ -113,16 +110,21 @@ impl Folder {
         Ok(())
     }
 
-    /// Makes a new database of the readable records of the old one, which is set aside if it was damaged:
-    /// returns its new place. Until the very end the old one stays where it is.
-    pub(super) fn mend(&self, archive: &Archive) -> Result<Option<PathBuf>, StoreError> {
+    /// Puts a new database, which `write` makes in a folder, in the place of the old one. The old one is set aside
+    /// if its records are `damaged` (the result is its new place), and removed otherwise. Until the very end it stays
+    /// where it is.
+    pub(super) fn replace(
+        &self,
+        damaged: bool,
+        write: impl FnOnce(&Path) -> Result<(), StoreError>,
+    ) -> Result<Option<PathBuf>, StoreError> {
         let [database, new, old] = ["db", "db.new", "db.old"].map(|name| self.path.join(name));
-        if let Err(error) = rebuild(archive, &new) {
+        if let Err(error) = write(&new) {
             // Half a copy would only take up room.
             let _ = fs::remove_dir_all(&new);
             return Err(error);
         }
-        let aside = if archive.is_whole() { None } else { Some(self.aside()) };
+        let aside = damaged.then(|| self.aside());
         let to = aside.as_ref().unwrap_or(&old);
         fs::rename(&database, to).context(&database, "cannot be renamed")?;
         fs::rename(&new, &database).context(&new, "cannot be renamed")?;
@@ -138,22 +140,4 @@ impl Folder {
         let mut names = (1..).map(|n: u64| self.path.join(format!("db.damaged-{n}")));
         names.find(|path| path.symlink_metadata().is_err()).expect("a folder has fewer than 2^64 entries")
     }
-}
-
-/// Writes every record of an archive into a new database, and closes it.
-pub(super) fn rebuild(archive: &Archive, folder: &Path) -> Result<(), StoreError> {
-    let mut database = Database::open(folder)?;
-    let mut step = 0;
-    for record in archive.records() {
-        let record = record?;
-        step += 1;
-        database.reserve()?;
-        // The database is used only if it is complete: every step counts.
-        let key = record.key().bytes();
-        database.put(&key, Framed { step, part: 0, parts: 1, flushed: step, record }.encode())?;
-        if database.should_flush() {
-            database.flush()?;
-        }
-    }
-    database.close(step)
 }

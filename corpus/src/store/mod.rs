@@ -119,7 +119,7 @@ impl Store {
             Some(step) => step,
             None => {
                 let archive = Archive::scan(&database)?;
-                let aside = folder.mend(&archive)?;
+                let aside = folder.replace(!archive.is_whole(), |new| archive.write(new))?;
                 notes.push(summary(path, &archive, aside.as_deref()));
                 sealed(&database)?.ok_or_else(|| StoreError::Damaged {
                     path: database.clone(),

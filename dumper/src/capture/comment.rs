@@ -10,8 +10,8 @@
 
 use std::fmt::Write as _;
 
-use crate::observation::{Connection, Endpoint};
-use crate::trace::{Event, Exit};
+use crate::connection::{Connection, Endpoint};
+use crate::event::{Event, Exit};
 use crate::{Nanos, Psn};
 
 /// Longest comment that is written, in bytes; option lengths have 16 bits.

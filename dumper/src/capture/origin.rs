@@ -5,8 +5,9 @@ use pcap_file::pcapng::{Block, PcapNgParser};
 use rustc_hash::FxHashSet;
 
 use super::FileFormat;
+use crate::event::Event;
 use crate::mirror::MirrorMeta;
-use crate::trace::{Event, Origin};
+use crate::trace::Origin;
 use crate::wire::Frame;
 use crate::wire::frame::{Parsed, UdpPorts};
 

@@ -27,9 +27,10 @@ use serde::{Deserialize, Serialize};
 
 pub use write::{WriteFolderError, write};
 
-use super::{Connection, Endpoint, HostCounters, LogLine, Observation, SwitchCounters, log};
+use super::{HostCounters, LogLine, Observation, SwitchCounters, log};
 use crate::Psn;
 use crate::capture::{self, Progress, ReadError, ReadOptions};
+use crate::connection::{Connection, Endpoint};
 use crate::trace::{Trace, Traced};
 
 /// Largest file that is read: 10 000 connections take about 2 MB, 100 000 completions 15 MB.

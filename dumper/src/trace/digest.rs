@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use serde::{Serialize, Serializer};
 use sha2::{Digest as _, Sha256};
 
-use super::{Exit, Extra, Flow, Origin, Record, Trace};
+use super::{Extra, Flow, Origin, Record, Trace};
+use crate::event::Exit;
 use crate::wire::{AtomicAckEthRepr, AtomicEthRepr, DethRepr};
 
 /// First bytes of the hashed input. The number in them changes whenever the bytes of a trace do.

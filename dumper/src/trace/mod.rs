@@ -2,16 +2,15 @@
 
 mod build;
 mod digest;
-mod event;
 mod record;
 
 use std::net::IpAddr;
 
 pub use build::{Damage, IcrcTally, PacketError, PacketFault, Skipped, TraceBuilder, Traced};
 pub use digest::Digest;
-pub use event::{Event, Exit, Fate};
 pub use record::{FlowId, Record, flags};
 
+use crate::event::{Event, Exit, Fate};
 use crate::wire::{AtomicAckEthRepr, AtomicEthRepr, DethRepr, Ecn};
 
 /// One direction of one QP: everything with the same addresses and destination QPN.

@@ -1,6 +1,6 @@
 //! One packet of a trace in 64 bytes.
 
-use crate::trace::Event;
+use crate::event::Event;
 use crate::wire::{AethRepr, Class, Ecn, Extensions, Opcode, RethRepr};
 use crate::{Nanos, Psn};
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use super::error::{Layer, Reason, WireError};
 use super::layout::{IpBytes, Layout, Located, UDP_PROTOCOL};
+pub use super::layout::{NotRoce, UdpPorts};
 use super::opcode::Extensions;
 use super::{
     Aeth, AethRepr, AtomicAckEth, AtomicAckEthRepr, AtomicEth, AtomicEthRepr, Bth, BthRepr, Deth, DethRepr,
@@ -77,20 +78,6 @@ pub struct ExtensionReprs {
     pub ieth: Option<IethRepr>,
 }
 
-/// Reasons why a well-formed frame is not a RoCEv2 packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, thiserror::Error)]
-pub enum NotRoce {
-    /// Another protocol on Ethernet, such as ARP.
-    #[error("EtherType {0:#06x}")]
-    EtherType(u16),
-    /// Another protocol on IP.
-    #[error("IP protocol {0}")]
-    IpProtocol(u8),
-    /// UDP to another port.
-    #[error("UDP port {0}")]
-    UdpPort(u16),
-}
-
 /// A RoCEv2 frame as parsed; trimmed frames are complete up to their last header.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'a> {
@@ -121,16 +108,6 @@ pub enum Parsed<'a> {
     Roce(Frame<'a>),
     /// Something else.
     Other(NotRoce),
-}
-
-/// UDP destination ports that count as RoCEv2.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum UdpPorts {
-    /// 4791 only.
-    #[default]
-    Roce,
-    /// Any: packets as on the mirror wire, where the injector has rewritten the port (Lumina §3.4).
-    Any,
 }
 
 impl<'a> Frame<'a> {

@@ -6,7 +6,6 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::error::{Layer, Reason, WireError};
-use super::frame::{NotRoce, UdpPorts};
 use super::opcode::Extensions;
 use super::view::be;
 use super::{
@@ -18,6 +17,30 @@ use super::{
 pub(super) const UDP_PROTOCOL: u8 = 17;
 /// VLAN tags that are looked through; frames of two networks' tags have two.
 const MAX_VLAN_TAGS: usize = 2;
+
+/// Reasons why a well-formed frame is not a RoCEv2 packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, thiserror::Error)]
+pub enum NotRoce {
+    /// Another protocol on Ethernet, such as ARP.
+    #[error("EtherType {0:#06x}")]
+    EtherType(u16),
+    /// Another protocol on IP.
+    #[error("IP protocol {0}")]
+    IpProtocol(u8),
+    /// UDP to another port.
+    #[error("UDP port {0}")]
+    UdpPort(u16),
+}
+
+/// UDP destination ports that count as RoCEv2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum UdpPorts {
+    /// 4791 only.
+    #[default]
+    Roce,
+    /// Any: packets as on the mirror wire, where the injector has rewritten the port (Lumina §3.4).
+    Any,
+}
 
 /// An IPv4 or IPv6 header.
 #[derive(Clone, Copy, Debug)]

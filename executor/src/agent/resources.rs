@@ -9,7 +9,7 @@ use tonic::Status;
 
 use super::layout::{Layout, mix};
 use super::limits;
-use super::test::cannot;
+use super::refusal::cannot;
 use crate::verbs::{Access, Channel, Cq, Gid, Mr, Pd, Qp, QpCapacity, VerbsError};
 
 /// The GIDs that connections use in turn: the one that the orchestrator names, or those of the host's addresses.

@@ -1,6 +1,5 @@
 //! Resources of a test on its host: QPs, memory, parameters. All are destroyed when it is dropped.
 
-use std::fmt::Display;
 use std::rc::Rc;
 
 use corpus::{Role, TestConfig, Verb};
@@ -12,6 +11,7 @@ use super::host::Host;
 use super::layout::Layout;
 use super::parameters::Applied;
 use super::proto::{self, HostError};
+use super::refusal::{cannot, invalid};
 use super::resources::{gids_of, initial_psn, memory_of, queues_of};
 use super::sysfs::CounterFiles;
 use super::{limits, sysfs};
@@ -22,9 +22,6 @@ use crate::verbs::{
 
 /// Name of a test's text in messages: the orchestrator's own name of the file is not known here.
 const TEST: &str = "test";
-
-/// Longest message of a refusal: it travels in a header, whose room is bounded.
-const MAX_REASON: usize = 1024;
 
 /// Errors that are kept; a broken stack can report one for every packet.
 const MAX_ERRORS: usize = 256;
@@ -51,22 +48,6 @@ pub(super) struct Test {
     counter_files: CounterFiles,
     errors: Vec<HostError>,
     _parameters: Applied,
-}
-
-/// A refusal of a test, clipped.
-pub(super) fn invalid(reason: impl Display) -> Status {
-    Status::invalid_argument(clipped(reason))
-}
-
-/// A refusal because of the host's limits, clipped.
-pub(super) fn cannot(reason: impl Display) -> Status {
-    Status::failed_precondition(clipped(reason))
-}
-
-fn clipped(reason: impl Display) -> String {
-    let mut reason = reason.to_string();
-    reason.truncate(reason.floor_char_boundary(MAX_REASON));
-    reason
 }
 
 impl Test {

@@ -15,7 +15,7 @@ use super::proto::{
     self, Completion, Completions, Outstanding, Settled, StillOutstanding, event::Event as Said,
     step::Step as Asked,
 };
-use super::session::{End, Out, Steps, out_of_order};
+use super::steps::{End, Out, Steps, out_of_order};
 use super::test::{Test, message_of};
 use crate::verbs::{VerbsError, WorkCompletion};
 

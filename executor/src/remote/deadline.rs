@@ -87,7 +87,7 @@ pub(super) fn longest_delay(config: &TestConfig) -> Duration {
 mod tests {
     use super::*;
     use dumper::Psn;
-    use dumper::observation::{Connection, Endpoint};
+    use dumper::{Connection, Endpoint};
 
     const PATIENCE: Patience = Patience { base: Duration::from_secs(2), latest: 4 };
 

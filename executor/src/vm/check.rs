@@ -5,7 +5,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use super::programs::{AGENT, beside_this};
+use super::AGENT;
+use super::programs::beside_this;
 use super::switch::Switch;
 use super::tool::{APT_GET, SETPRIV, Tool};
 use super::{Cache, Kernel, Pair, Qemu, RunFolder, Start, VmError, Wiring};

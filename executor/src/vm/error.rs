@@ -3,8 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::Kernel;
-use super::programs::AGENT;
+use super::{AGENT, Kernel};
 
 /// Failures to get guests or their images. All of these are the testbed's fault: a fault of a guest's kernel
 /// under test is not an error but an observation.

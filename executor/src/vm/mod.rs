@@ -29,7 +29,10 @@ pub use guest::{Guest, Sockets, Start};
 pub use image::{Build, Cache, Event, Image, Manifest, PackageVersion};
 pub use kernel::Kernel;
 pub use pair::{Pair, Wiring, guest_socket, sockets, switch_socket};
-pub use programs::{AGENT, beside_this};
+pub use programs::beside_this;
 pub use qemu::{ADDRESSES, Qemu};
 pub use run_folder::RunFolder;
 pub use testbed::Pairs;
+
+/// The agent of a host: the program that a guest runs, installed beside this one.
+pub const AGENT: &str = "lumina-agent";

@@ -6,9 +6,6 @@ use std::path::{Path, PathBuf};
 use super::VmError;
 use super::error::At as _;
 
-/// The agent of a host.
-pub const AGENT: &str = "lumina-agent";
-
 /// The software switch.
 pub(super) const SWITCH: &str = "lumina-switch";
 

@@ -2,6 +2,7 @@
 
 mod input;
 pub mod json;
+mod limited;
 pub(crate) mod packets;
 pub mod text;
 mod verdict;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use dumper::trace::{Exit, Record};
+use dumper::Exit;
+use dumper::trace::Record;
 use dumper::wire::{Class, Ecn, Syndrome};
 use dumper::{Event, Psn, Trace};
 use rustc_hash::FxHashMap;

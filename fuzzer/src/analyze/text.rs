@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use dumper::Nanos;
 use dumper::integrity::{Integrity, Verdict};
-use dumper::observation::Endpoint;
+use dumper::{Endpoint, Nanos};
 use scoring::thresholds::LATEST_EXPIRY;
 use scoring::{
     AckTimer, Analysis, Certainty, CnpLimiter, CnpScope, ConnectionSummary, CounterReport, Retransmission,
@@ -13,12 +12,11 @@ use scoring::{
 };
 
 use super::json::FindingSubject;
+use super::limited::{MAX_LINES, limited};
 use super::packets::{Numbering, table};
 use super::{Input, Report, verdict};
 use crate::measure::digits;
 
-/// Lines of one kind that are printed; the rest is counted. JSON has them all.
-const MAX_LINES: usize = 20;
 /// The hosts, in the order in which an analysis has them.
 const HOSTS: [&str; 2] = ["requester", "responder"];
 /// Retransmissions that get a packet table of their own.
@@ -99,17 +97,6 @@ fn integrity(text: &mut String, integrity: &Integrity) {
             Verdict::Unknown => "unknown",
         };
         let _ = writeln!(text, "  {verdict:<8}{:<18}{}", condition.name, condition.detail);
-    }
-}
-
-/// Prints the first lines, and how many more there are.
-pub(super) fn limited<T>(text: &mut String, items: &[T], what: &str, mut line: impl FnMut(&mut String, &T)) {
-    for item in items.iter().take(MAX_LINES) {
-        line(text, item);
-    }
-    if items.len() > MAX_LINES {
-        let _ =
-            writeln!(text, "  ... and {} more {what} (all are in --format json)", items.len() - MAX_LINES);
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use scoring::Anomaly;
 use scoring::score::{Unjudged, signature_of};
 
-use super::text::limited;
+use super::limited::limited;
 use crate::judge::Judged;
 
 /// Writes the anomalies, findings first, each with its sightings and their packets, and then what was not judged.

@@ -15,32 +15,12 @@ use super::engine::{Engine, Event, Setup, Status};
 use super::error::CampaignError;
 use super::folder::{self, CORPUS, NICS, TARGET};
 use super::initial;
-use super::settings::{Copied, Limits, Settings, Strategy};
+use super::request::Request;
+use super::settings::Settings;
 use super::stop::{End, Stop};
 use super::summary::Summary;
-use crate::run::default_nic;
-
-/// Request of the user. An absent field has its default in a new campaign, and stays as it was in a resumed
-/// one.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Request {
-    /// The target, by name or path.
-    pub target: Option<String>,
-    /// The requester's and the responder's NIC, by name or path.
-    pub nics: [Option<String>; 2],
-    /// Seed of the search.
-    pub seed: Option<u64>,
-    /// Strategy that chooses tests.
-    pub strategy: Option<Strategy>,
-    /// Testbed of the tests.
-    pub testbed: Option<TestbedName>,
-    /// Limits of the campaign.
-    pub limits: Limits,
-    /// A folder of tests to start from.
-    pub initial: Option<PathBuf>,
-    /// Signatures that are known and no findings.
-    pub ignore: Vec<String>,
-}
+use crate::finding::Copied;
+use crate::policy::Policy;
 
 /// A campaign that is ready to run.
 pub struct Campaign {
@@ -99,8 +79,8 @@ impl Campaign {
         // Everything that the user gave is read before anything is made.
         let here = Path::new("");
         let target = Target::load(target_name, here, vocabulary()).map_err(|error| error.0)?;
-        let testbed = request.testbed.unwrap_or(TestbedName::Sim);
-        let names = [0, 1].map(|at| request.nics[at].clone().unwrap_or_else(|| default_nic(testbed)));
+        let testbed = request.testbed.unwrap_or_default();
+        let names = [0, 1].map(|at| request.nics[at].clone().unwrap_or_else(|| testbed.default_nic()));
         let load = |nic: &str| Nic::load(nic, here).map_err(|error| error.0);
         let nics = [load(&names[0])?, load(&names[1])?];
         check_nics(&target, &names, &nics)?;
@@ -205,8 +185,8 @@ impl Campaign {
         }
         let (store, mended) = Store::open(&path.join(CORPUS))?;
         notes.extend(mended);
-        let is_deterministic = settings.testbed == TestbedName::Sim;
-        take_back_findings(path, &store, is_deterministic, &mut notes)?;
+        let policy = Policy::of(&settings.testbed.capabilities());
+        take_back_findings(path, &store, policy, &mut notes)?;
         let limits = request.limits.or(settings.limits);
         if limits != settings.limits {
             settings.limits = limits;

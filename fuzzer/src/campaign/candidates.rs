@@ -8,7 +8,7 @@ use rand::RngExt;
 use super::pool::Pool;
 use super::random::{Purpose, stream, test_seed, test_stream};
 use super::schedule::Schedule;
-use super::settings::Strategy;
+use crate::strategy::Strategy;
 
 /// Name of the operator of tests that were drawn afresh.
 const RANDOM: &str = "random";

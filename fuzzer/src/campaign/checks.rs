@@ -7,10 +7,11 @@ use executor::Nic;
 use mutators::Target;
 use scoring::Kind;
 
-use super::begin::Request;
 use super::error::CampaignError;
-use super::settings::{Copied, Settings};
-use crate::finding;
+use super::request::Request;
+use super::settings::Settings;
+use crate::finding::{self, Copied};
+use crate::policy::Policy;
 
 /// Refuses one NIC where a target needs two.
 pub(super) fn check_nics(target: &Target, names: &[String; 2], nics: &[Nic; 2]) -> Result<(), CampaignError> {
@@ -121,7 +122,7 @@ fn listed(signatures: &[String]) -> String {
 pub(super) fn take_back_findings(
     path: &Path,
     store: &Store,
-    is_deterministic: bool,
+    policy: Policy,
     notes: &mut Vec<String>,
 ) -> Result<(), CampaignError> {
     let Ok(folders) = finding::find(path) else { return Ok(()) };
@@ -131,7 +132,7 @@ pub(super) fn take_back_findings(
         let Ok(kept) = finding::read(&folder) else { continue };
         let record = kept.record();
         let is_known = known.iter().any(|known| known.signature == record.signature);
-        let is_found_again = is_deterministic && record.first_seen_execution > progress.executions;
+        let is_found_again = policy.replays_exactly() && record.first_seen_execution > progress.executions;
         if !is_known && !is_found_again {
             store.put_finding(&record, progress)?;
             notes.push(format!("the corpus had lost a finding; it is back from {}", folder.display()));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use corpus::ConfigErrors;
 use corpus::store::StoreError;
 
-use crate::finding::{WorkError, WriteError};
+use crate::finding::{WorkError, WriteError, is_full};
 use crate::judge::JudgeError;
 
 /// Error that keeps a campaign from starting or continuing.
@@ -55,9 +55,4 @@ impl CampaignError {
             Self::Input(_) | Self::Usage(_) | Self::Judge(_) | Self::Work(_) => false,
         }
     }
-}
-
-/// Returns true if an error says that the disk, or the user's share of it, is full.
-pub(crate) fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }

@@ -20,7 +20,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::error::CampaignError;
-use super::settings::{Copied, Settings};
+use super::settings::Settings;
+use crate::finding::Copied;
 
 /// File of the settings. Written last when a campaign begins: a folder without it holds none.
 pub const SETTINGS: &str = "campaign.toml";
@@ -32,8 +33,6 @@ pub(super) const NICS: [&str; 2] = ["nic-requester.toml", "nic-responder.toml"];
 pub(super) const INITIAL: &str = "initial";
 /// The store.
 pub const CORPUS: &str = "corpus";
-/// The findings.
-pub const FINDINGS: &str = "findings";
 /// File of the summary.
 pub const SUMMARY: &str = "summary.json";
 

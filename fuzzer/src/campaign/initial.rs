@@ -8,7 +8,7 @@ use mutators::Target;
 
 use super::error::CampaignError;
 use super::folder::{self, INITIAL};
-use super::settings::Copied;
+use crate::finding::Copied;
 
 /// Tests of a folder, by name, in order.
 pub(super) fn read(

@@ -1,15 +1,12 @@
 //! `campaign.toml`: the exact settings of a campaign.
 
-use std::fmt;
-use std::path::PathBuf;
-use std::str::FromStr;
-
 use corpus::TestConfig;
 use executor::TestbedName;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::schedule::BATCH;
+use crate::finding::{Copied, Origin, sha256};
+use crate::strategy::Strategy;
 
 /// Probability with which a test that does not score above the median is kept all the same (Lumina Algorithm 1, line
 /// 12: `p`, whose value the paper does not give).
@@ -66,14 +63,24 @@ impl Settings {
         [&self.requester_nic, &self.responder_nic].map(Copied::name_in_tests)
     }
 
-    /// The NICs of a test's hosts: the campaign's, which may have changed places.
-    pub(crate) fn nics_of(&self, test: &TestConfig) -> [&Copied; 2] {
-        let nics = [&self.requester_nic, &self.responder_nic];
-        if self.is_swapped(test) { [nics[1], nics[0]] } else { nics }
+    /// The part that the document of a finding keeps, whose test may have the NICs in each other's places.
+    pub(super) fn origin_of(&self, test: &TestConfig) -> Origin {
+        let mut nics = [self.requester_nic.clone(), self.responder_nic.clone()];
+        if self.is_swapped(test) {
+            nics.reverse();
+        }
+        Origin {
+            target: self.target.given.clone(),
+            strategy: self.strategy,
+            seed: self.seed,
+            testbed: self.testbed,
+            version: self.version.clone(),
+            nics,
+        }
     }
 
     /// Returns true if a test has the campaign's NICs in each other's places.
-    pub(crate) fn is_swapped(&self, test: &TestConfig) -> bool {
+    pub(super) fn is_swapped(&self, test: &TestConfig) -> bool {
         !self.requester_nic.is_called(&test.requester.nic)
             && self.responder_nic.is_called(&test.requester.nic)
     }
@@ -137,78 +144,4 @@ impl Limits {
             max_disk_bytes: self.max_disk_bytes.or(before.max_disk_bytes),
         }
     }
-}
-
-/// Strategy that chooses tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Strategy {
-    /// Mutants of kept tests (Lumina Algorithm 1).
-    #[default]
-    Genetic,
-    /// Fresh tests of the target, each drawn by itself.
-    Random,
-}
-
-impl FromStr for Strategy {
-    type Err = &'static str;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        match name {
-            "genetic" => Ok(Self::Genetic),
-            "random" => Ok(Self::Random),
-            "annealing" | "adaptive" => Err("is not built yet; there are genetic and random"),
-            _ => Err("is no strategy; there are genetic and random"),
-        }
-    }
-}
-
-impl fmt::Display for Strategy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Genetic => "genetic",
-            Self::Random => "random",
-        })
-    }
-}
-
-/// Something that the user named, and the campaign's copy of it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Copied {
-    /// Its name or path, as it was given.
-    pub given: String,
-    /// Path of its file when the campaign began; `None` if it comes with the program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path: Option<PathBuf>,
-    /// The copy, relative to the campaign's folder.
-    pub file: String,
-    /// SHA-256 of the copy.
-    pub sha256: String,
-}
-
-impl Copied {
-    /// A copy with this text.
-    pub(crate) fn new(given: &str, path: Option<PathBuf>, file: impl Into<String>, text: &str) -> Self {
-        Self { given: given.into(), path, file: file.into(), sha256: sha256(text) }
-    }
-
-    /// Name in tests: its name if it comes with the program, or else the copy.
-    pub(super) fn name_in_tests(&self) -> &str {
-        if self.path.is_none() { &self.given } else { &self.file }
-    }
-
-    /// Returns true if a test calls it so; those of findings call all NICs by their copies.
-    fn is_called(&self, name: &str) -> bool {
-        name == self.name_in_tests() || name == self.file
-    }
-
-    /// Returns true if a text equals the copied one.
-    pub(crate) fn is(&self, text: &str) -> bool {
-        sha256(text) == self.sha256
-    }
-}
-
-fn sha256(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -5,8 +5,9 @@ use corpus::{FindingRecord, Minimized};
 use executor::TestbedName;
 use serde::Serialize;
 
-use super::settings::{Settings, Strategy};
-use crate::finding::is_reproduced;
+use super::settings::Settings;
+use crate::finding::{FINDINGS, is_reproduced};
+use crate::strategy::Strategy;
 
 /// The document. Two runs of the same campaign differ in nothing but the fields whose names end in `_s` or `_at`.
 #[derive(Debug, Serialize)]
@@ -82,7 +83,7 @@ impl<'a> FindingSummary<'a> {
             first_seen_execution: finding.first_seen_execution,
             sightings: finding.sightings,
             minimized: finding.minimized,
-            path: is_reproduced(finding).then(|| format!("{}/{}", super::folder::FINDINGS, finding.id)),
+            path: is_reproduced(finding).then(|| format!("{}/{}", FINDINGS, finding.id)),
         }
     }
 }

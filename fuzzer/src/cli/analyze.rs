@@ -9,16 +9,16 @@ use dumper::observation::write_whole;
 use dumper::trace::Origin;
 use dumper::wire::frame::UdpPorts;
 use dumper::{Clock, Observation};
-use executor::{TestbedName, Testbeds};
+use executor::Testbeds;
 
 use super::output::{bad_file, bad_message, complain, complain_notes, print, print_json};
 use super::progress::ReadBar;
 use super::{Exit, Format};
 use crate::analyze::json::{self, FindingSubject, InputSubject};
 use crate::analyze::{Input, LoadError, Report, text};
-use crate::campaign::InMemory;
 use crate::finding::{self, Instead, Kept};
-use crate::judge::{JudgeError, ReferenceRuns, Verdict};
+use crate::judge::{InMemory, JudgeError, ReferenceRuns, Verdict};
+use crate::policy::Policy;
 use crate::run::{self, CONFIG};
 
 const AFTER_HELP: &str = "\
@@ -226,7 +226,7 @@ fn of_finding(path: &Path, args: &Args) -> Result<Seen, Exit> {
     let verdict = match again {
         Some(verdict) => verdict,
         None => {
-            if kept.document.testbed == TestbedName::Sim {
+            if Policy::of(&kept.document.testbed.capabilities()).replays_exactly() {
                 complain(&format!(
                     "warning: {}: its packets are not those of its test run again, so that their counters and completions \
                      are not known",

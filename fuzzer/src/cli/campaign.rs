@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::campaign::{Campaign, CampaignError, End, FINDINGS, Limits, Request, Stop, Strategy, random_seed};
-use crate::finding;
+use crate::campaign::{Campaign, CampaignError, End, Limits, Request, Stop, random_seed, report};
+use crate::finding::{self, FINDINGS};
+use crate::strategy::Strategy;
 use bytesize::ByteSize;
 use corpus::FindingRecord;
 use executor::TestbedName;
@@ -16,7 +17,6 @@ use super::nic_args::NicArgs;
 use super::output::{bad_file, bad_message, complain, print, print_json};
 use super::progress::CampaignProgress;
 use super::{Exit, Format};
-use crate::report;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -149,7 +149,7 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
         complain(&format!("error: cannot start the jobs: {error}"));
         Exit::Failed
     })?;
-    complain(&report::campaign::header(campaign.settings(), campaign.folder()));
+    complain(&report::header(campaign.settings(), campaign.folder()));
     let progress = CampaignProgress::new(campaign.settings().limits);
     let ran = pool.install(|| campaign.run(&stop, &|event| progress.show(&event)));
     progress.finish();
@@ -165,7 +165,7 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
                 finding::read(&folder).map(|kept| kept.document.measured).unwrap_or_default()
             };
             let findings: Vec<_> = findings.iter().map(|record| (record.clone(), measured(record))).collect();
-            print(&report::campaign::text(campaign.settings(), campaign.folder(), &end, &status, &findings))
+            print(&report::text(campaign.settings(), campaign.folder(), &end, &status, &findings))
         }
     };
     Ok(match (printed, &end) {

@@ -13,6 +13,7 @@ use super::progress::with_spinner;
 use super::{Exit, Format};
 use crate::campaign::{self, Idle, Stop};
 use crate::finding::{self, Answers, Kept, REPORT, REPRODUCER, Reproduced, WorkError};
+use crate::policy::Policy;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -95,21 +96,21 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         Err(WorkError::Interrupted) => true,
         Err(WorkError::Judge(error)) => return Err(failed(&error)),
     };
-    let is_deterministic = testbed.capabilities().deterministic;
+    let policy = Policy::on(&*testbed);
     let mut is_back = false;
     if !is_small {
         let judged = finding::reproduce(&record, &mut *testbed).map_err(|error| failed(&error))?;
         let larger = (record.reproducer != kept.reproducer).then_some(shown.frequency);
         let confirmed = judged.filter(|judged| judged.may_be_kept(larger));
-        is_back = confirmed.is_none() && !is_deterministic;
+        is_back = confirmed.is_none() && policy.may_miss();
         match &confirmed {
             Some(judged) => {
                 finding::describe(&mut record, judged);
-                if !is_deterministic {
+                if policy.may_show_more() {
                     note_what_is_beside(&record, judged);
                 }
             }
-            None if is_deterministic => {
+            None if !policy.may_miss() => {
                 return Err(failed(&"the smallest test does not show the finding twice"));
             }
             None => go_back(&mut record, &kept),

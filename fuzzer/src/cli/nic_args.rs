@@ -67,7 +67,7 @@ impl InsteadArgs {
     /// The same for a test of the user's, whose testbed is the simulated one if none is named.
     pub(super) fn of_test(&self) -> (Overrides, TestbedName) {
         let overrides = Overrides { nics: self.nics.named(), seed: self.seed };
-        (overrides, self.testbed.unwrap_or(TestbedName::Sim))
+        (overrides, self.testbed.unwrap_or_default())
     }
 
     /// The same with its NICs loaded; prints the error of one that cannot be loaded.

@@ -10,9 +10,8 @@ use dumper::capture::Progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::complain;
+use crate::campaign::report::{self, score};
 use crate::campaign::{BATCH, Event, Limits, Status};
-use crate::report;
-use crate::report::campaign::score;
 
 /// Bytes below which reading takes no time worth a bar.
 const WORTH_A_BAR: u64 = 256 << 20;
@@ -231,7 +230,7 @@ fn message(status: &Status, rate: f64, left: Option<Duration>) -> String {
     format!(
         "{} executions, {} tests/s, corpus {}, median {}, best {}, findings {}{pending}, invalid {}{left}",
         progress.executions,
-        report::campaign::rate(rate),
+        report::rate(rate),
         status.corpus_size,
         score(status.median),
         score(status.best),

@@ -1,5 +1,6 @@
 //! A finding: its minimised test, its anomaly, and the folder that keeps it for a vendor and for `replay`.
 
+mod copied;
 mod read;
 mod replay;
 mod work;
@@ -8,17 +9,21 @@ mod write;
 use corpus::Minimized;
 use executor::TestbedName;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
-use crate::campaign::{Copied, Strategy};
 use crate::measure::Measured;
 use crate::repeat::Frequency;
+use crate::strategy::Strategy;
 
+pub use copied::Copied;
+pub(crate) use copied::sha256;
 pub use read::{Kept, ReadError, find, folder_of, read};
 pub use replay::{Instead, ReplayError, Replayed, replay, replayed, stored};
 pub use work::{Answers, Reproduced, WorkError, describe, is_reproduced, minimise, reproduce};
-pub use write::{WriteError, count, reached, restore, rewrite, write};
+pub(crate) use write::is_full;
+pub use write::{Origin, WriteError, count, reached, restore, rewrite, write};
 
+/// Folder of the findings, in that of a campaign.
+pub const FINDINGS: &str = "findings";
 /// The document.
 pub const DOCUMENT: &str = "finding.json";
 /// The smallest test that shows it.
@@ -35,8 +40,7 @@ const ID_DIGITS: usize = 12;
 
 /// Short name of a signature: the first digits of its SHA-256.
 pub fn id_of(signature: &str) -> String {
-    let digits: String = Sha256::digest(signature).iter().map(|byte| format!("{byte:02x}")).collect();
-    digits[..ID_DIGITS].to_owned()
+    sha256(signature)[..ID_DIGITS].to_owned()
 }
 
 /// `finding.json`. Fields are added over time, none changes its meaning.

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use corpus::{ConfigErrors, FindingRecord, Role, TestConfig};
 use executor::{Nic, WrongTestbed};
 
-use super::{DOCUMENT, Document, REPRODUCER};
-use crate::campaign::{Copied, FINDINGS};
+use super::{Copied, DOCUMENT, Document, FINDINGS, REPRODUCER};
 
 /// Longest document that is read.
 const MAX_DOCUMENT_BYTES: u64 = 16 << 20;

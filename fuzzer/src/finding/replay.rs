@@ -7,8 +7,8 @@ use executor::{Nic, TestbedName, Testbeds};
 use super::read::nic_of;
 use super::{Kept, RESULT, ReadError, TRACE};
 use crate::analyze::{Input, LoadError};
-use crate::campaign::InMemory;
-use crate::judge::{JudgeError, Judged, Verdict, judge};
+use crate::judge::{InMemory, JudgeError, Judged, Verdict, judge};
+use crate::policy::Policy;
 use crate::repeat::{self, Frequency};
 
 /// Result of running a finding's test again.
@@ -139,7 +139,7 @@ pub fn replayed(
     stored: Option<&Input>,
 ) -> Result<Option<Verdict>, JudgeError> {
     let mut testbed = testbeds.testbed();
-    if stored.is_some() && !testbed.capabilities().deterministic {
+    if stored.is_some() && !Policy::on(&*testbed).replays_exactly() {
         return Ok(None);
     }
     let baselines = InMemory::on(&*testbed);

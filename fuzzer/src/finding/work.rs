@@ -10,10 +10,10 @@ use mutators::swap_nics;
 use scoring::Kind;
 use scoring::score::Reference;
 
-use crate::campaign::InMemory;
-use crate::judge::{JudgeError, Judged, Verdict, judge};
+use crate::judge::{InMemory, JudgeError, Judged, Verdict, judge};
 use crate::measure::{Measurements, measure};
 use crate::minimize::minimize;
+use crate::policy::Policy;
 use crate::repeat::{self, Frequency};
 use crate::report;
 
@@ -166,7 +166,7 @@ pub fn reproduce(
     let is_neighbour =
         judged.anomaly(&finding.signature).is_some_and(|anomaly| anomaly.kind() == Kind::NoisyNeighbor);
     // Where one run is enough, it is enough for that too; and a rare finding is not confirmed anyway.
-    let is_compared = is_neighbour && frequency.is_confirmed() && !testbed.capabilities().deterministic;
+    let is_compared = is_neighbour && frequency.is_confirmed() && Policy::on(testbed).compares_times();
     let slowness =
         is_compared.then(|| slower_than_without_events(&finding.reproducer, testbed)).transpose()?;
     let measurements = match finding.minimized {
@@ -217,7 +217,7 @@ fn slower_than_without_events(
 ) -> Result<Slowness, JudgeError> {
     let without = Reference::WithoutEvents.of(config);
     let (mut with_events, mut usual) = (Vec::new(), Vec::new());
-    for _ in 0..repeat::RUNS {
+    for _ in 0..Policy::on(testbed).runs() {
         // By turns, so that a slower testbed slows both.
         for (test, times) in [(config, &mut with_events), (&without, &mut usual)] {
             let baselines = InMemory::on(testbed);

@@ -11,10 +11,13 @@ use dumper::observation::folder::{WriteFolderError, write as write_result};
 use dumper::observation::write_whole;
 use executor::TestbedName;
 
-use super::{DOCUMENT, Document, Instead, Kept, REPORT, REPRODUCER, RESULT, Reproduced, TRACE};
-use crate::campaign::{Copied, FINDINGS, Settings};
+use super::{
+    Copied, DOCUMENT, Document, FINDINGS, Instead, Kept, REPORT, REPRODUCER, RESULT, Reproduced, TRACE,
+};
 use crate::judge::Judged;
+use crate::policy::Policy;
 use crate::report::{self, Subject};
+use crate::strategy::Strategy;
 
 /// A finding that could not be written out.
 #[derive(Debug, thiserror::Error)]
@@ -49,10 +52,32 @@ impl WriteError {
             | Self::Folder(
                 WriteFolderError::Io { source, .. }
                 | WriteFolderError::Capture { source: capture::WriteError::Io(source), .. },
-            ) => crate::campaign::is_full(source),
+            ) => is_full(source),
             Self::Capture { .. } | Self::Folder(_) => false,
         }
     }
+}
+
+/// Returns true if an error says that the disk, or the user's share of it, is full.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
+/// Part of a campaign's settings that the documents of its findings keep.
+#[derive(Debug, Clone)]
+pub struct Origin {
+    /// The target, by the name or path that the user gave.
+    pub target: String,
+    /// Strategy that chose tests.
+    pub strategy: Strategy,
+    /// Seed of the campaign.
+    pub seed: u64,
+    /// Testbed of its tests.
+    pub testbed: TestbedName,
+    /// Version of the program.
+    pub version: String,
+    /// NICs of the reproducer's hosts, the requester's first; their copies are in the campaign's folder.
+    pub nics: [Copied; 2],
 }
 
 /// Writes a finding into its folder of the campaign, `findings/<id>`: each file whole or not at all, the document last.
@@ -61,12 +86,12 @@ impl WriteError {
 /// A file cannot be written.
 pub fn write(
     campaign: &Path,
-    settings: &Settings,
+    origin: Origin,
     finding: &FindingRecord,
     reproduced: &Reproduced,
 ) -> Result<(), WriteError> {
     let folder = campaign.join(FINDINGS).join(&finding.id);
-    let [requester_nic, responder_nic] = settings.nics_of(&finding.reproducer).map(Copied::clone);
+    let Origin { target, strategy, seed, testbed, version, nics: [requester_nic, responder_nic] } = origin;
     let document = Document {
         id: finding.id.clone(),
         kind: finding.kind.clone(),
@@ -76,11 +101,11 @@ pub fn write(
         sightings: finding.sightings,
         minimized: finding.minimized,
         minimizer_executions: finding.minimizer_executions,
-        target: settings.target.given.clone(),
-        strategy: settings.strategy,
-        campaign_seed: settings.seed,
-        testbed: settings.testbed,
-        version: settings.version.clone(),
+        target,
+        strategy,
+        campaign_seed: seed,
+        testbed,
+        version,
         requester_nic,
         responder_nic,
         anomaly: serde_json::from_str(&finding.evidence).unwrap_or_default(),
@@ -138,7 +163,7 @@ pub fn rewrite(
 pub fn restore(kept: &Kept, judged: &Judged) -> Result<Vec<&'static str>, WriteError> {
     let document = &kept.document;
     let mut restored = Vec::new();
-    if is_deterministic(document) && !kept.folder.join(TRACE).exists() {
+    if policy_of(document).replays_exactly() && !kept.folder.join(TRACE).exists() {
         put_trace(&kept.folder, &judged.observation)?;
         restored.push(TRACE);
     }
@@ -158,16 +183,16 @@ fn write_into(
     let judged = &reproduced.judged;
     put(&folder.join(REPRODUCER), reproducer(document, &finding.reproducer).as_bytes())?;
     put_trace(folder, &judged.observation)?;
-    if !is_deterministic(document) {
+    if !policy_of(document).replays_exactly() {
         put_result(folder, &judged.observation)?;
     }
     put_report(folder, document, finding, judged)?;
     put_document(folder, document)
 }
 
-/// Returns true if each run of a finding's test is the same.
-fn is_deterministic(document: &Document) -> bool {
-    document.testbed == TestbedName::Sim
+/// Policy on the testbed of a finding.
+fn policy_of(document: &Document) -> Policy {
+    Policy::of(&document.testbed.capabilities())
 }
 
 fn put_trace(folder: &Path, observation: &Observation) -> Result<(), WriteError> {
@@ -192,7 +217,7 @@ fn put_report(
         judged,
         measured: &document.measured,
         nics: [&document.requester_nic.given, &document.responder_nic.given],
-        is_deterministic: is_deterministic(document),
+        policy: policy_of(document),
     };
     put(&folder.join(REPORT), report::text(&subject).as_bytes())
 }

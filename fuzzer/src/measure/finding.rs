@@ -1,15 +1,15 @@
 //! The numbers behind a finding: tests of our own on its NICs and parameters bring them to light.
 
 use corpus::config::fields;
-use corpus::{FindingRecord, RoceParameters, Role, TestConfig, TrafficClass, Verb};
+use corpus::{FindingRecord, Role, TestConfig, TrafficClass, Verb};
 use dumper::timers::ack_timeout;
 use executor::Testbed;
 use scoring::{Anomaly, Kind, Rule};
 use serde::{Deserialize, Serialize};
 
-use super::{Phase, Seen, Value, digits, setups, threshold};
-use crate::campaign::InMemory;
-use crate::judge::{JudgeError, Judged, Verdict, judge};
+use super::probe::Probe;
+use super::{Phase, Value, digits, setups, threshold};
+use crate::judge::{JudgeError, Judged};
 
 /// A number behind a finding.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub fn measure(
     testbed: &mut dyn Testbed,
 ) -> Result<Measurements, JudgeError> {
     let Some(anomaly) = judged.anomaly(&finding.signature) else { return Ok(Measurements::default()) };
-    let mut probe = Probe { of: &finding.reproducer, testbed, executions: 0 };
+    let mut probe = Probe::new(&finding.reproducer, testbed);
     let measured = match anomaly.kind() {
         Kind::CnpGeneration => cnps(anomaly, &mut probe)?,
         _ if anomaly.rule == Rule::RnrWaitShort => rnr_wait(anomaly),
@@ -89,66 +89,6 @@ pub fn measure(
         _ => Vec::new(),
     };
     Ok(Measurements { measured, executions: probe.executions })
-}
-
-/// Runs tests on the hosts of a finding.
-pub(super) struct Probe<'a> {
-    pub(super) of: &'a TestConfig,
-    testbed: &'a mut dyn Testbed,
-    executions: u64,
-}
-
-impl Probe<'_> {
-    /// Whether the same test always ends in the same way.
-    pub(super) fn is_deterministic(&self) -> bool {
-        self.testbed.capabilities().deterministic
-    }
-
-    /// Runs a test; none of one that cannot be judged.
-    pub(super) fn run(&mut self, mut config: TestConfig) -> Result<Option<Run>, JudgeError> {
-        for role in Role::ALL {
-            let host = config.host_mut(role);
-            host.nic.clone_from(&self.of.host(role).nic);
-            // A reaction point would only slow the test down.
-            host.roce = RoceParameters { dcqcn_rp_enable: false, ..self.of.host(role).roce };
-        }
-        let baselines = InMemory::on(self.testbed);
-        let verdict = judge(self.testbed, &config, &baselines)?;
-        self.executions += 1 + baselines.runs();
-        Ok(match verdict {
-            Verdict::Judged(judged) => Some(Run { config, judged }),
-            Verdict::Invalid { .. } => None,
-        })
-    }
-
-    /// The host that did it; the responder where the anomaly names none.
-    fn host(&self, anomaly: &Anomaly) -> Role {
-        let is_requester = |address| self.of.requester.ip_list.iter().any(|own| own.addr == address);
-        if anomaly.who.address.is_some_and(is_requester) { Role::Requester } else { Role::Responder }
-    }
-
-    /// The verb of the connection that it happened on.
-    fn verb(&self, anomaly: &Anomaly) -> Verb {
-        let connection = anomaly.who.connection.unwrap_or(1) as u32;
-        self.of.traffic.load.verb(connection, 0)
-    }
-}
-
-/// A test of a probe that ran.
-pub(super) struct Run {
-    config: TestConfig,
-    judged: Box<Judged>,
-}
-
-impl Run {
-    /// Whether the test shows a kind of finding.
-    pub(super) fn shows(&self, kind: Kind) -> bool {
-        self.judged.assessment.findings().any(|anomaly| anomaly.kind() == kind)
-    }
-
-    fn seen(&self) -> Seen<'_> {
-        Seen { config: &self.config, observation: &self.judged.observation, analysis: &self.judged.analysis }
-    }
 }
 
 /// Scope and interval of CNPs.

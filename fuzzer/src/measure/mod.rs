@@ -2,6 +2,7 @@
 
 mod finding;
 mod numbers;
+mod probe;
 pub mod setups;
 #[cfg(test)]
 mod tests;

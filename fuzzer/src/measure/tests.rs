@@ -7,8 +7,8 @@ use executor::profile::{self, CnpScope, NicProfile, Span};
 use executor::sim::Sim;
 
 use super::{Measured, Value, lines, measure};
-use crate::campaign::InMemory;
-use crate::judge::{Verdict, judge};
+use crate::judge::{InMemory, Verdict, judge};
+use crate::policy::Policy;
 
 /// Measurements behind the first finding of a kind in a test on two such NICs.
 fn measured(nic: &NicProfile, kind: &str, test: &str) -> Vec<Measured> {
@@ -34,7 +34,8 @@ fn measured_on(
     );
     let config = corpus::from_toml("test.toml", &text).unwrap_or_else(|errors| panic!("{errors}"));
     let mut testbed = Sim::new(Path::new(".")).with_profile(first, a.clone()).with_profile(second, b.clone());
-    let Verdict::Judged(judged) = judge(&mut testbed, &config, &InMemory::default()).unwrap() else {
+    let Verdict::Judged(judged) = judge(&mut testbed, &config, &InMemory::new(Policy::OneRun)).unwrap()
+    else {
         panic!("invalid");
     };
     let found = judged.assessment.findings().find(|anomaly| anomaly.kind().name() == kind);

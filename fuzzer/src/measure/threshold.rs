@@ -3,7 +3,7 @@
 use corpus::{ConnectionSet, Load, TestConfig, Verb};
 use scoring::Kind;
 
-use super::finding::Probe;
+use super::probe::Probe;
 use super::setups;
 use crate::judge::JudgeError;
 
@@ -27,7 +27,7 @@ fn fewest<E>(most: u32, shows: &mut dyn FnMut(u32) -> Result<bool, E>) -> Result
     Ok(found)
 }
 
-/// Fewest connections with events from which others suffer: on a deterministic testbed by bisection, else those of the
+/// Fewest connections with events from which others suffer: by bisection where one run of a test is enough, else those of the
 /// reproducer.
 pub(super) fn guilty(probe: &mut Probe<'_>) -> Result<u32, JudgeError> {
     let reproducer = probe.of.clone();
@@ -39,7 +39,7 @@ pub(super) fn guilty(probe: &mut Probe<'_>) -> Result<u32, JudgeError> {
     })
 }
 
-/// Fewest connections from which packets are discarded: on a deterministic testbed by bisection, else those of the
+/// Fewest connections from which packets are discarded: by bisection where one run of a test is enough, else those of the
 /// reproducer.
 pub(super) fn connections(probe: &mut Probe<'_>) -> Result<u32, JudgeError> {
     let reproducer = probe.of.clone();
@@ -58,7 +58,7 @@ fn threshold(
     probe: &mut Probe<'_>,
     tests: impl Fn(u32) -> Vec<TestConfig>,
 ) -> Result<u32, JudgeError> {
-    if !probe.is_deterministic() {
+    if !probe.policy().replays_exactly() {
         return Ok(most);
     }
     fewest(most, &mut |connections| {

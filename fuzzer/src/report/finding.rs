@@ -9,6 +9,7 @@ use super::{brief, words};
 use crate::analyze::packets::{Numbering, table};
 use crate::judge::Judged;
 use crate::measure::{self, Measured};
+use crate::policy::Policy;
 
 /// Characters in a line of prose.
 const WIDTH: usize = 100;
@@ -31,16 +32,15 @@ pub struct Subject<'a> {
     pub measured: &'a [Measured],
     /// The requester's and the responder's NIC, as the user named them.
     pub nics: [&'a str; 2],
-    /// True if the testbed gives the same observation for the same test.
-    pub is_deterministic: bool,
+    /// Policy on the testbed of the finding.
+    pub policy: Policy,
 }
 
 /// The report: the anomaly, the expected behaviour, the smallest test, its packets, and the way to see it
 /// again.
 #[must_use]
 pub fn text(subject: &Subject<'_>) -> String {
-    let Subject { finding, anomaly, judged, measured, nics: [requester, responder], is_deterministic } =
-        *subject;
+    let Subject { finding, anomaly, judged, measured, nics: [requester, responder], policy } = *subject;
     let mut text = format!("{}\n\n", finding.title);
     // Writing to a String cannot fail.
     let _ = writeln!(text, "  kind       {}", finding.kind);
@@ -60,7 +60,7 @@ pub fn text(subject: &Subject<'_>) -> String {
 
     heading(&mut text, "The test");
     prose(&mut text, &words::sentences(&finding.reproducer));
-    prose(&mut text, &minimised(finding, is_deterministic));
+    prose(&mut text, &minimised(finding, policy));
     let mut config = finding.reproducer.clone();
     for (role, nic) in Role::ALL.into_iter().zip([requester, responder]) {
         nic.clone_into(&mut config.host_mut(role).nic);
@@ -154,9 +154,9 @@ fn what_was_measured(text: &mut String, measured: &[Measured]) {
     }
 }
 
-/// Degree to which the test is minimised. On a testbed that is not deterministic it is never certain that a
-/// smaller test does not show the finding.
-fn minimised(finding: &FindingRecord, is_deterministic: bool) -> String {
+/// Degree to which the test is minimised. Where runs of a test differ it is never certain that a smaller test does
+/// not show the finding.
+fn minimised(finding: &FindingRecord, policy: Policy) -> String {
     let after = format!("after {} executions of the minimiser", finding.minimizer_executions);
     match finding.minimized {
         Minimized::Flaky => "This test showed the finding. It is not minimised: the finding does not show often or clearly enough \
@@ -173,7 +173,7 @@ fn minimised(finding: &FindingRecord, is_deterministic: bool) -> String {
         Minimized::Full => format!(
             "This is the smallest test {after}: with one connection, message, byte or event less, or a parameter \
              nearer to its default, the finding {}.",
-            if is_deterministic { "does not show" } else { "did not show in a run" }
+            if policy.replays_exactly() { "does not show" } else { "did not show in a run" }
         ),
     }
 }

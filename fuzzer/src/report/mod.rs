@@ -1,7 +1,6 @@
 //! Reports of findings, for people.
 
 mod brief;
-pub mod campaign;
 mod finding;
 #[cfg(test)]
 pub(crate) mod tests;

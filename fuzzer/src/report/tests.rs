@@ -11,8 +11,8 @@ use proptest::prelude::*;
 
 use super::title::MAX_TITLE;
 use super::{Subject, brief, text, title, words};
-use crate::campaign::InMemory;
-use crate::judge::{Judged, Verdict, judge};
+use crate::judge::{InMemory, Judged, Verdict, judge};
+use crate::policy::Policy;
 
 /// Two NICs, whatever a test calls them.
 struct Pair(NicProfile);
@@ -42,7 +42,7 @@ fn report(nic: NicProfile, kind: &str, minimized: Minimized, toml: &str) -> Stri
 }
 
 fn judged(nic: NicProfile, config: &TestConfig) -> Box<Judged> {
-    match judge(&mut Pair(nic), config, &InMemory::default()).unwrap() {
+    match judge(&mut Pair(nic), config, &InMemory::new(Policy::OneRun)).unwrap() {
         Verdict::Judged(judged) => judged,
         Verdict::Invalid(invalid) => panic!("{invalid}"),
     }
@@ -71,7 +71,7 @@ fn report_of(judged: &Judged, kind: &str, minimized: Minimized, config: TestConf
         judged,
         measured: &[],
         nics: ["first-nic", "second.toml"],
-        is_deterministic: true,
+        policy: Policy::OneRun,
     });
     // Lines of a printed page.
     assert!(text.lines().count() <= 66, "{text}");

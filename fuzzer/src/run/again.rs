@@ -10,9 +10,8 @@ use scoring::Role;
 use serde::Deserialize;
 
 use super::VERDICTS;
-use crate::campaign::InMemory;
-use crate::judge::{Invalid, JudgeError, Verdict, judge};
-use crate::repeat::Frequency;
+use crate::judge::{InMemory, Invalid, JudgeError, Verdict};
+use crate::repeat::{self, Frequency};
 use crate::report;
 
 /// A signature that a test shows, or is expected to.
@@ -33,30 +32,28 @@ pub struct Shown {
 pub fn again(testbeds: &Testbeds, config: &TestConfig) -> Result<Result<Vec<Shown>, Invalid>, JudgeError> {
     let mut testbed = testbeds.testbed();
     let baselines = InMemory::on(&*testbed);
-    let Frequency { runs, .. } = Frequency::always(&*testbed);
     let mut shown: BTreeMap<String, Shown> = BTreeMap::new();
     let mut invalid = None;
     let mut judged_once = false;
-    for _ in 0..runs {
-        match judge(&mut *testbed, config, &baselines)? {
-            Verdict::Invalid(reason) => invalid = Some(reason),
-            Verdict::Judged(judged) => {
-                judged_once = true;
-                for anomaly in judged.assessment.findings() {
-                    let signature = anomaly.signature();
-                    let one = shown.entry(signature.clone()).or_insert_with(|| Shown {
-                        signature,
-                        title: report::title(anomaly, config),
-                        frequency: Frequency { seen: 0, runs },
-                    });
-                    one.frequency.seen += 1;
-                }
+    let runs = repeat::each_run(&mut *testbed, config, &baselines, |verdict| match verdict {
+        Verdict::Invalid(reason) => invalid = Some(reason),
+        Verdict::Judged(judged) => {
+            judged_once = true;
+            for anomaly in judged.assessment.findings() {
+                let signature = anomaly.signature();
+                let one = shown.entry(signature.clone()).or_insert_with(|| Shown {
+                    signature,
+                    title: report::title(anomaly, config),
+                    frequency: Frequency { seen: 0, runs: 0 },
+                });
+                one.frequency.seen += 1;
             }
         }
-    }
+    })?;
     if let (false, Some(reason)) = (judged_once, invalid) {
         return Ok(Err(reason));
     }
+    shown.values_mut().for_each(|one| one.frequency.runs = runs);
     let mut shown: Vec<Shown> = shown.into_values().collect();
     shown.sort_by_key(|one| std::cmp::Reverse(one.frequency.seen));
     Ok(Ok(shown))

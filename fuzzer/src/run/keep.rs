@@ -127,11 +127,7 @@ pub fn testbeds_of(folder: &Path, config: &TestConfig, instead: &Instead) -> Res
         Nic::load(&copy, folder).map_err(|_| format!("{copy} is not a profile that can be used"))
     };
     let (requester, responder) = (load(Role::Requester)?, load(Role::Responder)?);
-    let own = match requester {
-        Nic::Model(_) => TestbedName::Sim,
-        Nic::Guest(_) => TestbedName::Vm,
-    };
-    let testbed = instead.testbed.unwrap_or(own);
+    let testbed = instead.testbed.unwrap_or_else(|| TestbedName::of(&requester));
     let nics = [(&*config.requester.nic, &requester), (&*config.responder.nic, &responder)];
     Testbeds::new(testbed, folder, nics).map_err(|wrong| wrong.to_string())
 }

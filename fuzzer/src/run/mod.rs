@@ -7,18 +7,17 @@ mod script;
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use corpus::{Host, RoceParameters, Role, TestConfig};
+use corpus::{RoceParameters, Role, TestConfig};
 use dumper::trace::Digest;
 use dumper::{Nanos, Observation};
 use executor::profile::ProfileError;
-use executor::vm::{self, Kernel};
+use executor::vm;
 use executor::{Nic, TestbedError, TestbedName, Testbeds};
 use serde::Serialize;
 
 use crate::analyze::Report;
 use crate::analyze::json::duration;
-use crate::campaign::InMemory;
-use crate::judge::{JudgeError, Verdict, judge, judge_alone};
+use crate::judge::{InMemory, JudgeError, Verdict, judge, judge_alone};
 
 pub use again::{Shown, again, expected};
 pub use keep::{CONFIG, KeepError, VERDICTS, keep, prepare, prepare_script, testbeds_of};
@@ -33,15 +32,6 @@ pub struct Overrides {
     pub nics: [Option<(&'static str, String)>; 2],
     /// Seed.
     pub seed: Option<u64>,
-}
-
-/// The NIC of a host that names none.
-#[must_use]
-pub fn default_nic(testbed: TestbedName) -> String {
-    match testbed {
-        TestbedName::Sim => Host::DEFAULT_NIC.to_owned(),
-        TestbedName::Vm => Nic::guest_name(Kernel::default()),
-    }
 }
 
 /// An override that was made.
@@ -98,7 +88,7 @@ impl Test {
         testbed: TestbedName,
     ) -> Result<Self, NoProfile> {
         let mut overridden = Vec::new();
-        let elsewhere = (testbed == TestbedName::Vm).then(|| ("--testbed", default_nic(testbed)));
+        let elsewhere = (testbed == TestbedName::Vm).then(|| ("--testbed", testbed.default_nic()));
         // A script's paths have become those of the current folder.
         let beside = file.parent().filter(|_| script.is_none()).unwrap_or(Path::new(""));
         let mut load = |role: Role| {

@@ -3,8 +3,7 @@
 use corpus::TestConfig;
 
 use super::fields::PACKET_CAP;
-use super::read::Spans;
-use super::report::Report;
+use super::report::{Report, Spans};
 use crate::admit::admit;
 use crate::axis::Axis;
 use crate::settle::settle;

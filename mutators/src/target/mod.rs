@@ -6,6 +6,7 @@ mod fields;
 mod load;
 mod read;
 mod report;
+mod shipped;
 mod write;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,9 @@ use corpus::{Capabilities, ConfigErrors, Host, TestConfig};
 use rand_chacha::ChaCha8Rng;
 
 pub use fields::{Field, fields};
-pub use load::{Loaded, SHIPPED, Shipped, is_shipped, load_with_base};
+pub use load::load_with_base;
+pub use read::Loaded;
+pub use shipped::{SHIPPED, Shipped, is_shipped};
 pub use write::{Change, Line};
 
 use crate::operators::Wheel;
@@ -73,7 +76,7 @@ impl Target {
     /// # Errors
     /// Everything that is wrong with the text.
     pub fn from_toml(file: &str, text: &str, vocabulary: Vocabulary<'_>) -> Result<Self, TargetError> {
-        load::from_text(file, text, vocabulary).map(|loaded| loaded.target)
+        read::from_text(file, text, vocabulary).map(|loaded| loaded.target)
     }
 
     /// A random test of the space, between these hosts (their NICs and addresses; the space decides the

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 
 use corpus::ConfigErrors;
 use corpus::config::fields::IntField;
@@ -10,11 +11,12 @@ use toml::de::{DeTable, DeValue};
 
 use super::contradictions::contradictions;
 use super::fields::{DESCRIPTION, FRESH, MAX_WEIGHT, NAME, OBJECTIVES, OPERATORS, PACKET_CAP, POOL};
-use super::load::{Loaded, SHIPPED, empty, from_text, others};
-use super::report::{Report, instead};
+use super::report::{Report, Spans, instead};
+use super::shipped::{SHIPPED, others};
 use super::{Target, TargetError, Vocabulary};
 use crate::axis::{AXES, Entry};
 use crate::operators::{Wheel, all};
+use crate::space::Space;
 
 /// Keys at the top of a target.
 const TOP: &[&str] = &[
@@ -34,16 +36,26 @@ const TOP: &[&str] = &[
 /// Word in `oracles` that means every kind.
 const ALL: &str = "all";
 
+/// A target with its sources.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The target, every field of it.
+    pub target: Target,
+    /// The shipped target that it starts from, if it does.
+    pub base: Option<Target>,
+}
+
+/// A target from its text, called as its file is where it has no name of its own.
+pub(super) fn from_text(file: &str, text: &str, vocabulary: Vocabulary<'_>) -> Result<Loaded, TargetError> {
+    let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
+    read(file, text, &stem, vocabulary).map_err(TargetError)
+}
+
 /// Reads a target that is called `stem` where its text does not say.
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub(super) fn read(
-    file: &str,
-    text: &str,
-    stem: &str,
-    vocabulary: Vocabulary<'_>,
-) -> Result<Loaded, ConfigErrors> {
+fn read(file: &str, text: &str, stem: &str, vocabulary: Vocabulary<'_>) -> Result<Loaded, ConfigErrors> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut report = Report::new(text);
     for error in &errors {
@@ -87,8 +99,22 @@ fn base(table: &DeTable<'_>, vocabulary: Vocabulary<'_>, report: &mut Report<'_>
     }
 }
 
-/// Places of the keys of a target.
-pub(super) type Spans = BTreeMap<&'static str, Range<usize>>;
+/// A target that lists nothing.
+fn empty(vocabulary: Vocabulary<'_>) -> Target {
+    let operators: BTreeMap<String, f64> =
+        all().map(|operator| (operator.name.to_owned(), operator.weight)).collect();
+    Target {
+        wheel: Wheel::new(&operators),
+        name: String::new(),
+        description: String::new(),
+        pool: POOL.default as u32,
+        fresh: FRESH.default as u32,
+        weights: BTreeMap::new(),
+        oracles: vocabulary.kinds.iter().map(|kind| (*kind).to_owned()).collect(),
+        operators,
+        space: Space::default(),
+    }
+}
 
 pub(super) struct Reader<'t, 'v> {
     pub(super) report: Report<'t>,

@@ -1,10 +1,14 @@
 //! Errors in the text of a target.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use corpus::{ConfigErrors, Finding, MAX_PROBLEMS, clip, nearest};
 use toml::Spanned;
 use toml::de::DeValue;
+
+/// Places of the keys of a target.
+pub(super) type Spans = BTreeMap<&'static str, Range<usize>>;
 
 /// Collects it.
 pub(super) struct Report<'t> {

@@ -8,7 +8,8 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::unistd::getppid;
 use p4::Address;
-use p4::switch::{Limits, Options, PortSpec, Totals, run};
+use p4::process::{Options, run};
+use p4::switch::{Limits, PortSpec, Totals};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Software switch of lumina-fuzz: an event injector between two hosts

@@ -9,6 +9,7 @@ mod connection;
 mod listener;
 mod log;
 mod message;
+mod metering;
 mod registry;
 mod request;
 
@@ -25,8 +26,8 @@ use tonic::transport::Server;
 pub use listener::Listener;
 
 use log::Log;
+use metering::Metering;
 use registry::Registry;
-use request::Metering;
 
 /// Limits of the clients of a service. The agent and the switch have the default; tests have shorter times.
 #[derive(Clone, Copy, Debug)]

@@ -56,7 +56,7 @@ pub struct Totals {
 ///
 /// # Errors
 /// When a socket cannot be waited for or received from.
-pub(super) fn forward(shared: &Shared, ports: &mut [Port; 2], stop: &UnixStream) -> io::Result<Totals> {
+pub(crate) fn forward(shared: &Shared, ports: &mut [Port; 2], stop: &UnixStream) -> io::Result<Totals> {
     // Delays are as exact as the system's timers: by default they may be 50 µs late. A refusal of the system
     // is ignored.
     let _ = nix::sys::prctl::set_timerslack(1);

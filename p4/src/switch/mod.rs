@@ -1,6 +1,6 @@
 //! The software switch: two ports, and between them the pipeline over real frames.
 //!
-//! [`Switch`] is the whole of it without sockets, clocks or threads. [`run`] drives it from two [`Port`]s, in a thread
+//! [`Switch`] is the whole of it without sockets, clocks or threads. [`process::run`](crate::process::run) drives it from two [`Port`]s, in a thread
 //! of its own, and adds the gRPC services of [`server`](crate::server).
 
 mod bridge;
@@ -8,7 +8,6 @@ mod capture;
 mod forward;
 mod injector;
 mod port;
-mod process;
 mod queue;
 
 use std::fmt;
@@ -24,9 +23,9 @@ use bridge::Bridge;
 use injector::Injector;
 
 pub use capture::{Capture, Captured, Left, Limits};
+pub(crate) use forward::forward;
 pub use forward::{Shared, Totals};
 pub use port::{OpenError, Port, PortSpec, SpecError};
-pub use process::{Options, ProcessError, run};
 pub use queue::{MAX_QUEUED_BYTES, MAX_QUEUED_FRAMES};
 
 /// Ports of the hosts, by [`Role`], and then that of the capture, where other testbeds have dumpers.

@@ -1,6 +1,6 @@
 //! The analyzers that run on every observation, in order: a later one may use the results of an earlier one.
 
-use dumper::trace::Fate;
+use dumper::Fate;
 use dumper::{HostCounters, Nanos, Record};
 
 use super::judging::Judging;

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use dumper::trace::Fate;
+use dumper::Fate;
 use dumper::{Event, Nanos};
 
 use super::Analysis;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use dumper::trace::{Fate, FlowId};
+use dumper::Fate;
+use dumper::trace::FlowId;
 use dumper::wire::Class;
 use dumper::{Nanos, Psn, Record};
 

@@ -9,7 +9,8 @@ mod withheld;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use dumper::trace::{Fate, Flow, FlowId, Record, flags};
+use dumper::Fate;
+use dumper::trace::{Flow, FlowId, Record, flags};
 use dumper::wire::{Class, NakCode, Syndrome};
 use dumper::{Nanos, Psn, Trace};
 

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use dumper::trace::{Fate, Record};
+use dumper::Fate;
+use dumper::trace::Record;
 use dumper::wire::Class;
 use dumper::{Nanos, Psn};
 

@@ -1,6 +1,6 @@
 //! Queues and links that all packets of a test pass.
 
-use dumper::trace::Fate;
+use dumper::Fate;
 use dumper::wire::{Class, Syndrome};
 use dumper::{Event, Nanos, Trace};
 use serde::{Deserialize, Serialize};

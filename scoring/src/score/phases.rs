@@ -2,8 +2,8 @@
 //! them.
 
 use corpus::{Action, HeaderField, TestConfig};
+use dumper::Fate;
 use dumper::timers::ack_timeout;
-use dumper::trace::Fate;
 use dumper::wire::{Class, Syndrome, Verb};
 use dumper::{Nanos, Observation, Record, Trace};
 use rustc_hash::FxHashMap;

@@ -2,24 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::packet::{Direction, Packet};
-
-/// Kinds of packet that a fault can name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
-pub enum Kind {
-    /// Packets of Sends and Writes, Read responses.
-    Data,
-    /// ACKs.
-    Ack,
-    /// NAKs and RNR NAKs.
-    Nak,
-    /// Read requests.
-    ReadRequest,
-    /// Atomic requests and acknowledgements.
-    Atomic,
-    /// CNPs.
-    Cnp,
-}
+use super::packet::{Direction, Kind, Packet};
 
 /// The packet that a fault hits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -20,8 +20,8 @@ pub mod tape;
 mod world;
 
 pub use dice::Dice;
-pub use faults::{Action, Fault, Kind, Target};
-pub use packet::{Direction, Op, Packet};
+pub use faults::{Action, Fault, Target};
+pub use packet::{Direction, Kind, Op, Packet};
 pub use render::{anomalies, trace};
 pub use spec::{
     Connection, Habits, Host, Links, Message, Notifications, RequesterHabits, ResponderHabits, Scope, Side,

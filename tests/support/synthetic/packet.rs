@@ -2,7 +2,22 @@
 
 use dumper::wire::{AethRepr, Opcode, Syndrome};
 
-use super::faults::Kind;
+/// Kinds of packet that a fault can name.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Kind {
+    /// Packets of Sends and Writes, Read responses.
+    Data,
+    /// ACKs.
+    Ack,
+    /// NAKs and RNR NAKs.
+    Nak,
+    /// Read requests.
+    ReadRequest,
+    /// Atomic requests and acknowledgements.
+    Atomic,
+    /// CNPs.
+    Cnp,
+}
 
 /// Direction of a packet on its connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]

@@ -3,7 +3,8 @@
 use std::ops::RangeInclusive;
 
 use super::dice::Dice;
-use super::faults::{Action, Fault, Kind, Target};
+use super::faults::{Action, Fault, Target};
+use super::packet::Kind;
 use super::spec::{
     Connection, Habits, Host, Links, Message, Notifications, RequesterHabits, ResponderHabits, Scope, Side,
     Verb, World,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use dumper::trace::Fate;
+use dumper::Fate;
 use dumper::wire::Class;
 use dumper::{Event, Observation, Psn};
 

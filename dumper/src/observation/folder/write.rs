@@ -13,7 +13,8 @@ use super::{
     StateSnapshot, counters_of, log_of,
 };
 use crate::capture::{self, CaptureFormat, WriteError};
-use crate::observation::{Clock, Connection, Endpoint, Observation, write_whole};
+use crate::connection::{Connection, Endpoint};
+use crate::observation::{Clock, Observation, write_whole};
 use crate::trace::Trace;
 use crate::wire::Class;
 

@@ -11,8 +11,7 @@ use rayon::prelude::*;
 
 use super::{Engine, Event};
 use crate::campaign::error::CampaignError;
-use crate::campaign::folder::FINDINGS;
-use crate::finding::{self, Answers, Kept, Reproduced, WorkError};
+use crate::finding::{self, Answers, FINDINGS, Kept, Reproduced, WorkError};
 use crate::repeat::Frequency;
 
 /// Longest turn of minimising findings, where tests take their time. The progress of a turn is kept.
@@ -34,7 +33,7 @@ impl Engine<'_> {
         changed.push(signature.to_owned());
         if let Some(finding) = self.findings.get_mut(signature) {
             finding.sightings += 1;
-            let is_flaky = !self.is_deterministic && finding.minimized == Minimized::Flaky;
+            let is_flaky = self.policy.may_miss() && finding.minimized == Minimized::Flaky;
             if is_flaky && finding.sightings.is_power_of_two() {
                 finding.reproducer = evaluation.config.clone();
                 finding.minimized = Minimized::Pending;
@@ -74,7 +73,7 @@ impl Engine<'_> {
         Worked { finding, seen }: Worked,
     ) -> Result<(FindingRecord, Vec<FindingRecord>), CampaignError> {
         let is_new = |signature: &String| {
-            !self.is_deterministic && self.is_sought(signature) && !self.findings.contains_key(signature)
+            self.policy.may_show_more() && self.is_sought(signature) && !self.findings.contains_key(signature)
         };
         let new: BTreeSet<String> = seen.into_iter().filter(is_new).collect();
         let beside: Vec<FindingRecord> = new
@@ -111,12 +110,13 @@ impl Engine<'_> {
     /// Returns true if findings are minimised now. That takes next to no time where one run of a test is
     /// enough. Elsewhere it may take minutes, and the search must not wait: it has half of the time.
     fn has_turn(&self) -> bool {
-        !self.is_over() && (self.is_deterministic || self.minimised_for * 2 <= self.started.elapsed())
+        !self.is_over()
+            && (!self.policy.minimises_by_turns() || self.minimised_for * 2 <= self.started.elapsed())
     }
 
     /// Returns true if a turn of minimising that began at `began` is over.
     fn is_turn_over(&self, began: Instant) -> bool {
-        self.is_over() || (!self.is_deterministic && began.elapsed() >= TURN)
+        self.is_over() || (self.policy.minimises_by_turns() && began.elapsed() >= TURN)
     }
 
     /// Runs the tests of new findings again and writes them out, so that none is lost whatever happens to the
@@ -134,7 +134,7 @@ impl Engine<'_> {
                 self.put(worked)?;
             }
             // One that does the same each time shows it when the test is minimised, or else is at fault itself.
-            if self.is_deterministic {
+            if !self.policy.may_show_more() {
                 return Ok(());
             }
         }
@@ -152,7 +152,7 @@ impl Engine<'_> {
                 }
                 self.write(&mut finding, &reproduced)?
             }
-            None if self.is_deterministic => Vec::new(),
+            None if !self.policy.may_miss() => Vec::new(),
             None => {
                 self.give_up(&mut finding);
                 Vec::new()
@@ -188,7 +188,8 @@ impl Engine<'_> {
         reproduced: &Reproduced,
     ) -> Result<Vec<String>, CampaignError> {
         finding::describe(finding, reproduced);
-        finding::write(self.setup.folder, self.setup.settings, finding, reproduced)?;
+        let origin = self.setup.settings.origin_of(&finding.reproducer);
+        finding::write(self.setup.folder, origin, finding, reproduced)?;
         Ok(reproduced.judged.signatures())
     }
 
@@ -231,7 +232,7 @@ impl Engine<'_> {
         // A folder that was lost is written again in the end.
         let kept = finding::read(&self.folder_of(&found)).ok();
         let often = kept.as_ref().and_then(|kept| kept.document.frequency);
-        let often = often.unwrap_or_else(|| Frequency::always(testbed));
+        let often = often.unwrap_or_else(|| Frequency::always(self.policy));
         let mut answers = self.answers().remove(&found.signature).unwrap_or_default();
         let is_done = match finding::minimise(
             &mut finding,
@@ -243,7 +244,7 @@ impl Engine<'_> {
             &mut answers,
         ) {
             // It begins again with the next start, and ends as if it had not been interrupted.
-            Err(WorkError::Interrupted) if self.is_deterministic || self.is_over() => {
+            Err(WorkError::Interrupted) if !self.policy.minimises_by_turns() || self.is_over() => {
                 return Ok(Worked { finding: found, seen: Vec::new() });
             }
             Err(WorkError::Interrupted) => false,
@@ -280,7 +281,7 @@ impl Engine<'_> {
         }
         answers.reject(&finding.reproducer);
         finding.reproducer = before;
-        if self.is_deterministic {
+        if !self.policy.may_miss() {
             finding.minimized = Minimized::Flaky;
         } else if is_smaller {
             finding.minimized = Minimized::Pending;

@@ -31,6 +31,7 @@ use crate::campaign::stop::{End, Stop};
 use crate::campaign::summary::Summary;
 use crate::finding::{Answers, is_reproduced};
 use crate::judge::judge;
+use crate::policy::Policy;
 
 /// Shortest time between two writes of `summary.json`.
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
@@ -109,8 +110,8 @@ pub struct Engine<'a> {
     checkpoint_made: Instant,
     flushed: Mutex<Instant>,
     is_alarmed: bool,
-    /// True if the testbed gives the same observation for the same test.
-    is_deterministic: bool,
+    /// Policy on the testbeds.
+    policy: Policy,
     /// Time that minimising has taken since `started`.
     minimised_for: Duration,
     /// Tests that ran, in all resumptions.
@@ -154,7 +155,7 @@ impl<'a> Engine<'a> {
             checkpoint_made: now,
             flushed: Mutex::new(now),
             is_alarmed: false,
-            is_deterministic: (setup.testbed)().capabilities().deterministic,
+            policy: Policy::on(&*(setup.testbed)()),
             minimised_for: Duration::ZERO,
             runs: AtomicU64::new(progress.runs),
             answers: Mutex::default(),
@@ -265,7 +266,7 @@ impl<'a> Engine<'a> {
         let last = *self.schedule.batch_of(next).end();
         let last = self.setup.settings.limits.executions.map_or(last, |limit| last.min(limit));
         let numbers: Vec<u64> = (next..=last).collect();
-        let baselines = Stored::new(self.setup.store, self.is_deterministic);
+        let baselines = Stored::new(self.setup.store, self.policy);
         let median = self.pool.median();
         let executed: Vec<Option<Executed>> = numbers
             .par_iter()
@@ -360,7 +361,7 @@ impl<'a> Engine<'a> {
         }
         let outcome = outcome_of(judge(testbed, &candidate.config, baselines)?);
         let outcome = match outcome {
-            Outcome::Scored(scores) if !self.is_deterministic => {
+            Outcome::Scored(scores) if self.policy.repeats_candidates() => {
                 let again = || Ok(outcome_of(judge(testbed, &candidate.config, baselines)?));
                 Outcome::Scored(self.steady(number, scores, again)?)
             }
@@ -395,7 +396,7 @@ impl<'a> Engine<'a> {
                 let score = self.value(scores);
                 // A test that was not above that median was not repeated. It is not kept for its only score,
                 // should the median have fallen since.
-                let least = median.filter(|_| !self.is_deterministic);
+                let least = median.filter(|_| self.policy.repeats_candidates());
                 let keeps = self.schedule.is_initial(*number)
                     || keeps(score, &self.pool, least, settings.keep_probability, settings.seed, *number);
                 kept = keeps.then_some(score);

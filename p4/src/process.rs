@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 
-use super::forward::{Shared, Totals, forward};
-use super::{Limits, OpenError, Port, PortSpec, Switch};
 use crate::Address;
 use crate::serve::{self, Listener, serve};
 use crate::server::{Control, services};
+use crate::switch::{Limits, OpenError, Port, PortSpec, Shared, Switch, Totals, forward};
 
 /// Options of a running switch.
 #[derive(Clone, Debug)]

@@ -7,8 +7,10 @@ use corpus::{FindingRecord, Minimized};
 use dumper::Nanos;
 use scoring::Kind;
 
-use crate::campaign::{End, FINDINGS, Settings, Status};
-use crate::finding::{REPORT, is_reproduced};
+use super::engine::Status;
+use super::settings::Settings;
+use super::stop::End;
+use crate::finding::{FINDINGS, REPORT, is_reproduced};
 use crate::measure::{self, Measured};
 
 /// Description of the campaign before it begins.
