@@ -1,11 +1,11 @@
 //! The loop: the next event, and the component that handles it.
 
 use corpus::Role;
-use dumper::wire::Class;
 use dumper::{Delivery, Nanos, Observation};
 
 use super::counters;
-use super::network::Network;
+use super::host::Host;
+use super::network::{HostId, Network};
 use super::nic::{HostEvent, Input, Nic};
 use super::traffic::TrafficGenerators;
 use crate::TestbedError;
@@ -13,34 +13,33 @@ use crate::TestbedError;
 /// Most packets that a trace may have: 1 GiB of records. The largest test has a quarter of it without losses.
 pub(super) const MAX_PACKETS: usize = 16 << 20;
 
-/// Two hosts, the network, and the time.
+/// The hosts, the network, and the time.
 pub(super) struct World {
-    pub(super) nics: [Nic; 2],
-    pub(super) network: Network,
-    pub(super) generators: TrafficGenerators,
-    /// Time at which each host's cable can take the next packet, in ps.
-    pub(super) cable_free: [u64; 2],
-    /// Time at which each host's NIC can schedule the next packet.
-    pub(super) scheduler_free: [Nanos; 2],
-    /// Length of each host's transmit pipeline, in ps: its NIC schedules packets so far ahead of its cable.
-    pub(super) pipeline_ps: [u64; 2],
-    pub(super) now: Nanos,
+    hosts: Vec<Host>,
+    network: Network,
+    generators: TrafficGenerators,
+    now: Nanos,
     /// Kept to save allocations.
-    pub(super) events: Vec<HostEvent>,
+    events: Vec<HostEvent>,
 }
 
 /// Possible steps, in the order in which steps of the same time happen.
 #[derive(Clone, Copy)]
 enum Step {
     Software,
-    Entry(Role),
+    Entry(HostId),
     Later,
-    Arrival(Role),
-    Timeout(Role),
-    Transmit(Role),
+    Arrival(HostId),
+    Timeout(HostId),
+    Transmit(HostId),
 }
 
 impl World {
+    /// A world in which nothing has happened.
+    pub(super) const fn new(hosts: Vec<Host>, network: Network, generators: TrafficGenerators) -> Self {
+        Self { hosts, network, generators, now: Nanos::ZERO, events: Vec::new() }
+    }
+
     /// Runs until nothing happens any more.
     pub(super) fn run(&mut self) -> Result<(), TestbedError> {
         while let Some((at, step)) = self.next_step() {
@@ -63,24 +62,20 @@ impl World {
                 next = Some((at, step));
             }
         };
+        let hosts = || (0..self.hosts.len()).map(HostId::at);
         consider(self.generators.next_at(), Step::Software);
-        for host in Role::ALL {
+        for host in hosts() {
             consider(self.network.next_entry(host), Step::Entry(host));
         }
         consider(self.network.next_later(), Step::Later);
-        for host in Role::ALL {
+        for host in hosts() {
             consider(self.network.next_arrival(host), Step::Arrival(host));
         }
-        for host in Role::ALL {
-            consider(self.nics[host as usize].poll_timeout(), Step::Timeout(host));
+        for host in hosts() {
+            consider(self.hosts[host.index()].nic.poll_timeout(), Step::Timeout(host));
         }
-        for host in Role::ALL {
-            if let Some(ready) = self.nics[host as usize].next_transmit(self.now) {
-                let (free, ahead) = (self.cable_free[host as usize], self.pipeline_ps[host as usize]);
-                let room = Nanos(free.saturating_sub(ahead).div_ceil(1_000));
-                let scheduler = self.scheduler_free[host as usize];
-                consider(Some(ready.max(room).max(scheduler)), Step::Transmit(host));
-            }
+        for host in hosts() {
+            consider(self.hosts[host.index()].next_transmit(self.now), Step::Transmit(host));
         }
         next
     }
@@ -91,7 +86,7 @@ impl World {
         match step {
             Step::Software => {
                 if let Some((host, input)) = self.generators.handle_later(now) {
-                    self.nics[host as usize].handle(now, input);
+                    self.hosts[host.index()].nic.handle(now, input);
                     self.pass_events(host);
                 }
             }
@@ -99,35 +94,24 @@ impl World {
             Step::Later => self.network.handle_later(now),
             Step::Arrival(to) => {
                 if let Some(packet) = self.network.take_arrival(to) {
-                    self.nics[to as usize].handle(now, Input::Packet(packet));
+                    self.hosts[to.index()].nic.handle(now, Input::Packet(packet));
                     self.pass_events(to);
                 }
             }
             Step::Timeout(host) => {
-                self.nics[host as usize].handle_timeout(now);
+                self.hosts[host.index()].nic.handle_timeout(now);
                 self.pass_events(host);
             }
-            Step::Transmit(host) => self.transmit(host),
+            Step::Transmit(host) => {
+                self.hosts[host.index()].transmit(host, now, &mut self.network);
+                self.pass_events(host);
+            }
         }
-    }
-
-    fn transmit(&mut self, host: Role) {
-        let nic = &mut self.nics[host as usize];
-        if let Some(packet) = nic.poll_transmit(self.now) {
-            let free = &mut self.cable_free[host as usize];
-            let start = (self.now.0 * 1_000).max(*free);
-            // CNPs do not wait in the pipeline: their distances are kept.
-            let passes = packet.opcode.class() == Class::Cnp && self.pipeline_ps[host as usize] > 0;
-            let delay = if passes { self.network.send_past(host, packet, self.now) } else { None };
-            *free = delay.map_or_else(|| self.network.send(host, packet, start), |delay| start + delay);
-            self.scheduler_free[host as usize] = self.now + Nanos(nic.profile().transmit.packet_ns);
-        }
-        self.pass_events(host);
     }
 
     #[inline]
-    fn pass_events(&mut self, host: Role) {
-        self.nics[host as usize].take_events(&mut self.events);
+    fn pass_events(&mut self, host: HostId) {
+        self.hosts[host.index()].nic.take_events(&mut self.events);
         for event in self.events.drain(..) {
             self.generators.on_event(host, event, self.now);
         }
@@ -139,7 +123,8 @@ impl World {
         config: &corpus::TestConfig,
         connections: Vec<dumper::Connection>,
     ) -> Observation {
-        let [requester, responder] = &self.nics;
+        let nic = |host: HostId| &self.hosts[host.index()].nic;
+        let (requester, responder) = (nic(HostId::REQUESTER), nic(HostId::RESPONDER));
         let host = |nic: &Nic| counters::of(nic.stats(), nic.profile());
         let deliveries = deliveries(config, requester, responder);
         let (requester, responder) = (host(requester), host(responder));

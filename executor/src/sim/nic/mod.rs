@@ -1,41 +1,23 @@
 //! A simulated NIC: a pure machine that takes inputs with their time, and is asked for packets, events and the time of
 //! its next wake-up. It reads no clock and does no I/O.
 
-mod answering;
-mod answers;
+mod congestion;
 mod context;
-mod ets;
-mod losses;
-mod memory;
-mod notification;
-mod opcodes;
-mod pacing;
-mod paths;
-mod qp;
-mod reaction;
-mod receive;
-mod recovery;
-mod requester;
-mod responder;
-mod sending;
+mod port;
 mod stats;
-mod transmit;
+mod transport;
 
 use dumper::Nanos;
 use dumper::wire::{Class, Ecn};
 use rand_chacha::ChaCha8Rng;
 
+use congestion::NotificationPoint;
 pub(super) use context::{Attributes, HostEvent};
 use context::{Context, Job, every_nth};
-use ets::Selection;
-use notification::NotificationPoint;
-use paths::Paths;
-use qp::Qp;
-pub(super) use qp::QpSetup;
-use receive::{Arrival, ReceiveBuffer};
-pub(super) use requester::Requester;
+use port::{Arrival, Half, Paths, ReceiveBuffer, Selection, Transmitter};
 pub(super) use stats::{Stat, Stats};
-use transmit::{Half, Transmitter};
+pub(super) use transport::QpSetup;
+use transport::{Qp, Requester};
 
 use super::agenda::Agenda;
 use super::packet::Packet;

@@ -10,28 +10,28 @@ use dumper::Psn;
 use dumper::observation::CompletionStatus;
 use dumper::wire::{AethRepr, NakCode, Opcode, Position, RethRepr, Syndrome};
 
-use super::context::{Context, HostEvent, every_nth};
 use super::memory::Memory;
 use super::opcodes;
-use super::recovery::Recovery;
-use super::stats::Stat;
+use super::timers::Recovery;
+use crate::sim::nic::context::{Context, HostEvent, every_nth};
+use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
 /// A request that was posted and has not completed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
-    pub(super) message: u32,
-    pub(super) verb: Verb,
-    pub(super) bytes: u32,
+pub(in crate::sim::nic) struct Request {
+    pub(in crate::sim::nic) message: u32,
+    pub(in crate::sim::nic) verb: Verb,
+    pub(in crate::sim::nic) bytes: u32,
     /// Offset of its first PSN.
-    pub(super) first: u32,
+    pub(in crate::sim::nic) first: u32,
     /// PSNs that it takes.
-    pub(super) packets: u32,
+    pub(in crate::sim::nic) packets: u32,
 }
 
 impl Request {
     /// Offset after its last PSN.
-    pub(super) const fn end(&self) -> u32 {
+    pub(in crate::sim::nic) const fn end(&self) -> u32 {
         self.first + self.packets
     }
 }
@@ -41,15 +41,15 @@ impl Request {
 pub(in crate::sim) struct Requester {
     first_psn: Psn,
     /// Requests in the order of their PSNs.
-    pub(super) work: VecDeque<Request>,
+    pub(in crate::sim::nic) work: VecDeque<Request>,
     /// Offset after the last request.
     posted: u32,
     /// Offset of the oldest unacknowledged PSN; of a Read, the next response.
-    pub(super) oldest: u32,
+    pub(in crate::sim::nic) oldest: u32,
     /// Offset after the highest PSN that was sent.
-    pub(super) sent: u32,
+    pub(in crate::sim::nic) sent: u32,
     /// Offset of the next PSN to send.
-    pub(super) cursor: u32,
+    pub(in crate::sim::nic) cursor: u32,
     /// Index in `work` of the request that the cursor is in.
     at: usize,
     /// Reads before the cursor that are not answered.
@@ -71,7 +71,7 @@ struct QuirkCounts {
 }
 
 impl Requester {
-    pub(super) fn new(first_psn: Psn, memory: Memory) -> Self {
+    pub(in crate::sim::nic) fn new(first_psn: Psn, memory: Memory) -> Self {
         Self {
             first_psn,
             work: VecDeque::new(),
@@ -94,7 +94,7 @@ impl Requester {
     }
 
     /// Takes a request.
-    pub(super) fn post(&mut self, message: u32, verb: Verb, bytes: u32, cx: &mut Context<'_>) {
+    pub(in crate::sim::nic) fn post(&mut self, message: u32, verb: Verb, bytes: u32, cx: &mut Context<'_>) {
         if self.failed {
             let status = CompletionStatus::Flushed;
             cx.tell(HostEvent::Completed { qp: cx.qp, message, status });
@@ -114,7 +114,7 @@ impl Requester {
 
     /// Returns true if there is a packet to send.
     #[inline]
-    pub(super) fn is_ready(&self, max_reads: u8) -> bool {
+    pub(in crate::sim::nic) fn is_ready(&self, max_reads: u8) -> bool {
         match self.work.get(self.at) {
             Some(next) if !self.recovery.waits_for_receiver() => {
                 next.verb != Verb::Read || self.reads_out < u32::from(max_reads)
@@ -124,12 +124,12 @@ impl Requester {
     }
 
     /// Returns true if the next packet, if there is one, is of a Send or Write.
-    pub(super) fn sends_data_next(&self) -> bool {
+    pub(in crate::sim::nic) fn sends_data_next(&self) -> bool {
         self.work.get(self.at).is_some_and(|next| next.verb != Verb::Read)
     }
 
     /// The next packet.
-    pub(super) fn next_packet(&mut self, blank: Packet, cx: &mut Context<'_>) -> Option<Packet> {
+    pub(in crate::sim::nic) fn next_packet(&mut self, blank: Packet, cx: &mut Context<'_>) -> Option<Packet> {
         if !self.is_ready(cx.attributes.max_rd_atomic) {
             return None;
         }
@@ -211,7 +211,7 @@ impl Requester {
     }
 
     /// Handles an acknowledgement of any kind.
-    pub(super) fn on_acknowledge(&mut self, psn: Psn, aeth: AethRepr, cx: &mut Context<'_>) {
+    pub(in crate::sim::nic) fn on_acknowledge(&mut self, psn: Psn, aeth: AethRepr, cx: &mut Context<'_>) {
         match aeth.syndrome {
             Syndrome::Nak(NakCode::PsnSequenceError) => cx.count(Stat::SequenceNaksReceived),
             Syndrome::RnrNak(_) => cx.count(Stat::RnrNaksReceived),
@@ -246,7 +246,7 @@ impl Requester {
     }
 
     /// Handles a packet of a Read response; whether it came out of order.
-    pub(super) fn on_read_response(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
+    pub(in crate::sim::nic) fn on_read_response(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
         let Some(offset) = self.offset(packet.psn) else { return false };
         // A response acknowledges everything before its Read, and shows a gap where an earlier one is missing.
         self.acknowledge(offset, cx);
@@ -304,7 +304,7 @@ impl Requester {
     }
 
     /// Goes back to an offset: it and everything after it is sent again.
-    pub(super) fn go_back(&mut self, offset: u32) {
+    pub(in crate::sim::nic) fn go_back(&mut self, offset: u32) {
         self.cursor = offset;
         self.at = self.work.iter().position(|request| request.end() > offset).unwrap_or(self.work.len());
         let before = self.work.iter().take(self.at);
@@ -312,7 +312,7 @@ impl Requester {
     }
 
     /// Ends the QP: the oldest request fails, all others are flushed.
-    pub(super) fn fail(&mut self, mut status: CompletionStatus, cx: &mut Context<'_>) {
+    pub(in crate::sim::nic) fn fail(&mut self, mut status: CompletionStatus, cx: &mut Context<'_>) {
         self.failed = true;
         self.recovery.stop();
         for request in std::mem::take(&mut self.work) {
@@ -325,7 +325,7 @@ impl Requester {
     /// When the ACK timer is to be looked at. Who is held back in the middle of its requests waits for no ACK
     /// yet: the timer starts with its next packet (IBA vol. 1, 9.7.6.1.3: it measures from a request that
     /// asks for an ACK).
-    pub(super) fn on_timer(&mut self, cx: &mut Context<'_>) {
+    pub(in crate::sim::nic) fn on_timer(&mut self, cx: &mut Context<'_>) {
         let held = cx.slowed && self.is_ready(cx.attributes.max_rd_atomic) && self.sends_data_next();
         if self.recovery.timer_expired(cx) && !held {
             self.on_timeout(cx);

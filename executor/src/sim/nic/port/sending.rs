@@ -3,11 +3,11 @@
 use dumper::wire::{AethRepr, CNP_PAYLOAD_LEN, Opcode, RethRepr, Syndrome, cnp_bth};
 use dumper::{Nanos, Psn};
 
-use super::Nic;
-use super::context::Job;
-use super::reaction::Hold;
-use super::stats::Stat;
 use super::transmit::Half;
+use crate::sim::nic::Nic;
+use crate::sim::nic::congestion::Hold;
+use crate::sim::nic::context::Job;
+use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
 impl Nic {
@@ -53,7 +53,7 @@ impl Nic {
     #[inline]
     fn sent(&mut self, mut packet: Packet) -> Packet {
         self.stats.count(Stat::PacketsSent);
-        packet.frame_len = packet.frame_len_over(self.qps[packet.connection as usize].ipv6);
+        packet.frame_len = packet.frame_len_over(self.qps[packet.qp as usize].ipv6);
         packet
     }
 
@@ -77,7 +77,7 @@ impl Nic {
     }
 
     /// Queues a CNP to the other end of a QP.
-    pub(super) fn send_cnp(&mut self, qp: u32) {
+    pub(in crate::sim::nic) fn send_cnp(&mut self, qp: u32) {
         let blank = self.blank(qp);
         let bth = cnp_bth(blank.dest_qpn);
         let cnp = Packet {
@@ -97,7 +97,7 @@ impl Nic {
     fn blank(&self, qp: u32) -> Packet {
         let end = &self.qps[qp as usize];
         Packet {
-            connection: qp,
+            qp,
             dest_qpn: end.peer_qpn,
             opcode: Opcode::Acknowledge,
             psn: Psn::new(0),

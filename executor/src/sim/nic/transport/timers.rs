@@ -4,8 +4,8 @@
 use dumper::Nanos;
 use dumper::timers::ack_timeout;
 
-use super::context::{Context, Job};
 use crate::profile::Adaptive;
+use crate::sim::nic::context::{Context, Job};
 use crate::sim::random;
 
 /// Timers and budgets of a requester.

@@ -5,9 +5,9 @@ use dumper::Nanos;
 use dumper::observation::CompletionStatus;
 use dumper::timers::rnr_wait;
 
-use super::context::{Context, Job};
 use super::requester::Requester;
-use super::stats::Stat;
+use crate::sim::nic::context::{Context, Job};
+use crate::sim::nic::stats::Stat;
 
 /// An RNR retry budget that is never spent (IBA vol. 1, 9.7.5.2.8).
 const UNLIMITED: u8 = 7;
@@ -74,7 +74,7 @@ impl Requester {
     }
 
     /// The answer to a NACK is due.
-    pub(super) fn on_recover(&mut self, cx: &mut Context<'_>) {
+    pub(in crate::sim::nic) fn on_recover(&mut self, cx: &mut Context<'_>) {
         // The recovery of this entry may have been made sooner, and a later one be pending.
         let Some((offset, _)) = self.recovery.pending.take_if(|(_, due)| *due <= cx.now) else { return };
         // The missing packet may have come meanwhile, but not those discarded behind it.
@@ -116,7 +116,7 @@ impl Requester {
     }
 
     /// An RNR wait may be over.
-    pub(super) fn on_rnr_over(&mut self, cx: &Context<'_>) {
+    pub(in crate::sim::nic) fn on_rnr_over(&mut self, cx: &Context<'_>) {
         if self.recovery.refused.is_some_and(|(_, until)| until <= cx.now) {
             self.recovery.refused = None;
         }

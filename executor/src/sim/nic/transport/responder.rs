@@ -8,16 +8,15 @@ use dumper::wire::{Class, NakCode, Position, RethRepr, Syndrome};
 use dumper::{Nanos, Psn};
 
 use super::answers::{Answer, Answers, ReadAnswer};
-use super::context::{Context, HostEvent, every_nth};
-use super::memory::Memory;
-use super::qp::REMOTE_KEY;
-use super::stats::Stat;
+use super::memory::{Memory, REMOTE_KEY};
+use crate::sim::nic::context::{Context, HostEvent, every_nth};
+use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
 /// The responder of a QP.
 #[derive(Debug)]
 pub(in crate::sim) struct Responder {
-    pub(super) first_psn: Psn,
+    pub(in crate::sim::nic) first_psn: Psn,
     /// Offset of the expected PSN.
     expected: u32,
     /// Messages completed.
@@ -71,7 +70,7 @@ struct Counts {
 }
 
 impl Responder {
-    pub(super) fn new(first_psn: Psn, memory: Memory, receives: u32) -> Self {
+    pub(in crate::sim::nic) fn new(first_psn: Psn, memory: Memory, receives: u32) -> Self {
         Self {
             first_psn,
             expected: 0,
@@ -93,13 +92,13 @@ impl Responder {
     }
 
     /// The host has posted a Receive.
-    pub(super) const fn post_receive(&mut self) {
+    pub(in crate::sim::nic) const fn post_receive(&mut self) {
         self.receives += 1;
     }
 
     /// Handles a request packet; returns true if it came out of order. A packet behind a request that was
     /// refused for lack of a Receive did not.
-    pub(super) fn on_request(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
+    pub(in crate::sim::nic) fn on_request(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
         if self.failed {
             return false;
         }
@@ -295,7 +294,7 @@ impl Responder {
 
     /// A request packet of an operation that no RC responder has here: refused in its turn (IBA vol. 1,
     /// 9.7.4.1). A packet of another transport is not for this QP.
-    pub(super) fn on_unsupported(&mut self, packet: &Packet) {
+    pub(in crate::sim::nic) fn on_unsupported(&mut self, packet: &Packet) {
         let is_reliable = packet.opcode.code() >> 5 == 0;
         if is_reliable && !self.failed && packet.psn == self.first_psn.add(self.expected) {
             self.refuse_for_good(NakCode::InvalidRequest);

@@ -1,0 +1,15 @@
+//! The reliable-connection transport: both halves of the queue pairs.
+
+mod answering;
+mod answers;
+mod losses;
+mod memory;
+mod opcodes;
+mod qp;
+mod requester;
+mod responder;
+mod timers;
+
+pub(super) use qp::Qp;
+pub(in crate::sim) use qp::QpSetup;
+pub(super) use requester::Requester;
