@@ -12,34 +12,71 @@ use crate::sim::nic::stats::Stat;
 /// An RNR retry budget that is never spent (IBA vol. 1, 9.7.5.2.8).
 const UNLIMITED: u8 = 7;
 
+/// Losses that a requester recovers from.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    /// First offset of the retransmission for a pending NACK, and the time when it is due.
+    pending: Option<(u32, Nanos)>,
+    /// The missing response that an implied NAK was found for.
+    implied: Option<u32>,
+    /// Offset after the last packet that the other end, or for answers this one, discarded behind a missing
+    /// one.
+    discarded: u32,
+    /// The offset that an RNR NAK refused, and when the wait that it asked for is over.
+    refused: Option<(u32, Nanos)>,
+}
+
+impl Losses {
+    /// Returns true while an RNR NAK forbids sending.
+    #[inline]
+    pub(super) const fn waits_for_receiver(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    /// Everything before an offset is acknowledged.
+    #[inline]
+    pub(super) fn progress(&mut self, oldest: u32) {
+        if self.implied.is_some_and(|missing| missing < oldest) {
+            self.implied = None;
+        }
+    }
+
+    /// The QP has failed.
+    pub(super) const fn forget(&mut self) {
+        self.pending = None;
+        self.refused = None;
+    }
+}
+
 impl Requester {
     /// Spends a retry; false if the budget was spent, and the QP has failed.
     fn spend_retry(&mut self, cx: &mut Context<'_>) -> bool {
-        let extra = self.recovery.extra_retries(cx) as i32;
+        let extra = self.timers.extra_retries(cx) as i32;
         let budget = i32::from(cx.attributes.retry_cnt) + extra + cx.profile.quirks.retry_offset;
-        if self.recovery.retries as i32 >= budget {
+        if self.timers.retries as i32 >= budget {
             cx.count(Stat::RetriesExhausted);
             self.fail(CompletionStatus::RetryExceeded, cx);
             return false;
         }
-        self.recovery.retries += 1;
+        self.timers.retries += 1;
         true
     }
 
     /// A sequence NAK for an offset that is now the oldest one, or behind an unanswered Read.
     pub(super) fn on_nak(&mut self, offset: u32, cx: &mut Context<'_>) {
-        if self.oldest < offset {
+        if self.recovery.oldest() < offset {
             self.imply_nak(offset, cx);
             return;
         }
-        let target = offset.saturating_add_signed(cx.profile.quirks.resume_offset).min(self.sent - 1);
+        let target =
+            offset.saturating_add_signed(cx.profile.quirks.resume_offset).min(self.recovery.sent() - 1);
         // A copy of a NAK that is being answered asks for nothing more.
-        let pending = self.recovery.pending.is_some_and(|(offset, _)| offset == target);
-        let under_way = pending || self.cursor == target;
+        let pending = self.losses.pending.is_some_and(|(offset, _)| offset == target);
+        let under_way = pending || self.recovery.cursor() == target;
         if under_way || cx.profile.quirks.nak_ignored || !self.spend_retry(cx) {
             return;
         }
-        self.recovery.thrown_away = self.sent;
+        self.losses.discarded = self.recovery.sent();
         let verb = self.work.front().map_or(Verb::Write, |request| request.verb);
         let latency = cx.draw(*cx.profile.retransmission.nack_reaction_ns.of(verb));
         self.recover(target, latency, cx);
@@ -48,15 +85,15 @@ impl Requester {
     /// A response or acknowledgement, at an offset, beyond the next response of an unanswered Read: the Read
     /// is asked for again from there, once for each missing response.
     pub(super) fn imply_nak(&mut self, offset: u32, cx: &mut Context<'_>) {
-        self.recovery.thrown_away = self.recovery.thrown_away.max(offset + 1);
-        if cx.profile.quirks.implied_nak_ignored || self.recovery.implied == Some(self.oldest) {
+        self.losses.discarded = self.losses.discarded.max(offset + 1);
+        if cx.profile.quirks.implied_nak_ignored || self.losses.implied == Some(self.recovery.oldest()) {
             return;
         }
-        self.recovery.implied = Some(self.oldest);
+        self.losses.implied = Some(self.recovery.oldest());
         cx.count(Stat::ImpliedNaks);
         if self.spend_retry(cx) {
             let latency = cx.nack_generation(Verb::Read);
-            self.recover(self.oldest, latency, cx);
+            self.recover(self.recovery.oldest(), latency, cx);
         }
     }
 
@@ -64,7 +101,7 @@ impl Requester {
     /// for a Read that is slow to be requested again.
     fn recover(&mut self, offset: u32, latency: Nanos, cx: &mut Context<'_>) {
         let due = cx.now + latency;
-        match &mut self.recovery.pending {
+        match &mut self.losses.pending {
             Some((target, sooner)) if *sooner <= due => *target = offset,
             pending => {
                 *pending = Some((offset, due));
@@ -76,60 +113,60 @@ impl Requester {
     /// The answer to a NACK is due.
     pub(in crate::sim::nic) fn on_recover(&mut self, cx: &mut Context<'_>) {
         // The recovery of this entry may have been made sooner, and a later one be pending.
-        let Some((offset, _)) = self.recovery.pending.take_if(|(_, due)| *due <= cx.now) else { return };
+        let Some((offset, _)) = self.losses.pending.take_if(|(_, due)| *due <= cx.now) else { return };
         // The missing packet may have come meanwhile, but not those discarded behind it.
-        let missing = self.oldest.saturating_add_signed(cx.profile.quirks.resume_offset.min(0));
-        if offset < missing && self.recovery.thrown_away <= self.oldest {
+        let missing = self.recovery.oldest().saturating_add_signed(cx.profile.quirks.resume_offset.min(0));
+        if offset < missing && self.losses.discarded <= self.recovery.oldest() {
             return;
         }
         self.go_back(offset.max(missing));
         if cx.profile.timeout.restart_on_nak {
             // It starts with the repeated packet.
-            self.recovery.deadline = None;
+            self.timers.deadline = None;
         }
     }
 
     /// An RNR NAK for an offset that is now the oldest one, or behind an unanswered Read, which is then missing first.
     pub(super) fn on_rnr_nak(&mut self, offset: u32, timer: u8, cx: &mut Context<'_>) {
-        if self.oldest < offset {
+        if self.recovery.oldest() < offset {
             self.imply_nak(offset, cx);
             return;
         }
-        if self.recovery.refused.is_some_and(|(refused, _)| refused == offset) {
+        if self.losses.refused.is_some_and(|(refused, _)| refused == offset) {
             // A copy: the requester waits already.
             return;
         }
         let budget = i32::from(cx.attributes.rnr_retry) + cx.profile.quirks.rnr_retry_offset;
-        if cx.attributes.rnr_retry != UNLIMITED && self.recovery.rnr_retries as i32 >= budget {
+        if cx.attributes.rnr_retry != UNLIMITED && self.timers.rnr_retries as i32 >= budget {
             cx.count(Stat::RnrRetriesExhausted);
             self.fail(CompletionStatus::RnrRetryExceeded, cx);
             return;
         }
-        self.recovery.rnr_retries += 1;
-        self.recovery.pending = None;
-        self.recovery.deadline = None;
-        self.go_back(self.oldest);
+        self.timers.rnr_retries += 1;
+        self.losses.pending = None;
+        self.timers.deadline = None;
+        self.go_back(self.recovery.oldest());
         let percent = 100 - u64::from(cx.profile.quirks.rnr_wait_short_percent.min(100));
         let until = cx.now + Nanos(rnr_wait(timer).0 * percent / 100);
-        self.recovery.refused = Some((offset, until));
+        self.losses.refused = Some((offset, until));
         cx.agenda.note(until, Job::RnrOver(cx.qp));
     }
 
     /// An RNR wait may be over.
     pub(in crate::sim::nic) fn on_rnr_over(&mut self, cx: &Context<'_>) {
-        if self.recovery.refused.is_some_and(|(_, until)| until <= cx.now) {
-            self.recovery.refused = None;
+        if self.losses.refused.is_some_and(|(_, until)| until <= cx.now) {
+            self.losses.refused = None;
         }
     }
 
     /// The ACK timer has expired.
     pub(super) fn on_timeout(&mut self, cx: &mut Context<'_>) {
         cx.count(Stat::Timeouts);
-        self.recovery.expiries += 1;
-        self.recovery.pending = None;
-        self.recovery.implied = None;
+        self.timers.expiries += 1;
+        self.losses.pending = None;
+        self.losses.implied = None;
         if self.spend_retry(cx) {
-            self.go_back(self.oldest);
+            self.go_back(self.recovery.oldest());
         }
     }
 }

@@ -2,10 +2,12 @@
 
 mod answering;
 mod answers;
+mod go_back_n;
 mod losses;
 mod memory;
 mod opcodes;
 mod qp;
+mod recovery;
 mod requester;
 mod responder;
 mod timers;

@@ -1,5 +1,4 @@
-//! The ACK timer, the retry budgets and the pending recoveries of a requester; its reactions to losses are in
-//! [`super::losses`].
+//! The ACK timer and the retry budgets of a requester; its reactions to losses are in [`super::losses`].
 
 use dumper::Nanos;
 use dumper::timers::ack_timeout;
@@ -10,7 +9,7 @@ use crate::sim::random;
 
 /// Timers and budgets of a requester.
 #[derive(Debug, Default)]
-pub(super) struct Recovery {
+pub(super) struct Timers {
     /// Expiry of the ACK timer, while it runs.
     pub(super) deadline: Option<Nanos>,
     /// The earliest look at the timer that the agenda holds.
@@ -23,24 +22,9 @@ pub(super) struct Recovery {
     pub(super) retries: u32,
     /// RNR retries spent since the last progress.
     pub(super) rnr_retries: u32,
-    /// First offset of the retransmission for a pending NACK, and the time when it is due.
-    pub(super) pending: Option<(u32, Nanos)>,
-    /// The missing response that an implied NAK was found for.
-    pub(super) implied: Option<u32>,
-    /// Offset after the last packet that the other end, or for answers this one, discarded behind a missing
-    /// one.
-    pub(super) thrown_away: u32,
-    /// The offset that an RNR NAK refused, and when the wait that it asked for is over.
-    pub(super) refused: Option<(u32, Nanos)>,
 }
 
-impl Recovery {
-    /// Returns true while an RNR NAK forbids sending.
-    #[inline]
-    pub(super) const fn waits_for_receiver(&self) -> bool {
-        self.refused.is_some()
-    }
-
+impl Timers {
     /// A packet was sent: the timer starts unless it runs.
     #[inline]
     pub(super) fn sent(&mut self, cx: &mut Context<'_>) {
@@ -51,24 +35,14 @@ impl Recovery {
 
     /// The oldest unacknowledged offset has moved: budgets are refilled, the timer starts again if something is
     /// outstanding.
-    pub(super) fn progress(&mut self, oldest: u32, outstanding: bool, cx: &mut Context<'_>) {
+    pub(super) fn progress(&mut self, outstanding: bool, cx: &mut Context<'_>) {
         self.overcome += u32::from(self.expiries > 0);
         (self.retries, self.rnr_retries, self.expiries) = (0, 0, 0);
-        if self.implied.is_some_and(|missing| missing < oldest) {
-            self.implied = None;
-        }
         if !outstanding {
             self.deadline = None;
         } else if !cx.profile.quirks.timer_ignores_progress {
             self.start_timer(cx);
         }
-    }
-
-    /// The QP has failed.
-    pub(super) const fn stop(&mut self) {
-        self.deadline = None;
-        self.pending = None;
-        self.refused = None;
     }
 
     fn start_timer(&mut self, cx: &mut Context<'_>) {
@@ -102,7 +76,7 @@ impl Recovery {
     }
 
     /// Returns true if the timer has expired by now.
-    pub(super) fn timer_expired(&mut self, cx: &mut Context<'_>) -> bool {
+    pub(super) fn expired(&mut self, cx: &mut Context<'_>) -> bool {
         if self.look_at != Some(cx.now) {
             return false;
         }
