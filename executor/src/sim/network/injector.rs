@@ -13,7 +13,7 @@ use super::mirror::Mirror;
 use super::rewrite::rewrite;
 use super::route::{Route, Routes};
 use super::topology::HostId;
-use crate::sim::agenda::Agenda;
+use crate::sim::agenda::{Agenda, Timer};
 use crate::sim::packet::Packet;
 
 /// Latency that the event injector adds to the way of a packet: under 0.4 µs (Lumina §5).
@@ -39,7 +39,8 @@ enum Later {
 /// The switch.
 pub(super) struct Injector {
     pipeline: Pipeline,
-    held: BTreeMap<Ticket, Held>,
+    /// Packets that wait for others to overtake them, each with the timer that ends the wait.
+    held: BTreeMap<Ticket, (Held, Timer)>,
     later: Agenda<Later>,
     /// By host: time at which the last packet that others have overtaken leaves towards it.
     overtaken: Vec<Nanos>,
@@ -83,8 +84,9 @@ impl Injector {
             let held = Held { to: route.to, packet, rewritten, copies: actions.leaving(), record };
             match (verdict.hold, actions.timing) {
                 (Some(ticket), _) => {
-                    self.held.insert(ticket, held);
-                    self.later.note(now + MAX_HOLD, Later::Expire(ticket));
+                    let mut timer = Timer::default();
+                    self.later.set(&mut timer, now + MAX_HOLD, Later::Expire(ticket));
+                    self.held.insert(ticket, (held, timer));
                 }
                 (None, Timing::Delay(delay)) => self.later.note(now + delay, Later::Depart(held)),
                 (None, Timing::AtOnce | Timing::Reorder(_)) => self.release(&held, now, links),
@@ -99,14 +101,22 @@ impl Injector {
     pub(super) fn handle_later(&mut self, now: Nanos, links: &mut [Link]) {
         match self.later.take_due(now) {
             Some(Later::Depart(held)) => self.release(&held, now, links),
-            Some(Later::Expire(ticket)) if self.pipeline.expire(ticket) => {
-                if let Some(held) = self.held.remove(&ticket) {
+            Some(Later::Expire(ticket)) => {
+                self.pipeline.expire(ticket);
+                if let Some(held) = self.take_held(ticket) {
                     self.release(&held, now, links);
                 }
                 self.release_overtaken(now, links);
             }
-            Some(Later::Expire(_)) | None => {}
+            None => {}
         }
+    }
+
+    /// Takes out a held packet, which no longer waits.
+    fn take_held(&mut self, ticket: Ticket) -> Option<Held> {
+        let (held, timer) = self.held.remove(&ticket)?;
+        self.later.retire(timer);
+        Some(held)
     }
 
     /// Held packets leave right behind the one that lets them go, each a nanosecond after the one before:
@@ -114,7 +124,7 @@ impl Injector {
     fn release_overtaken(&mut self, now: Nanos, links: &mut [Link]) {
         let tickets: Vec<Ticket> = self.pipeline.take_released().collect();
         for ticket in tickets {
-            let Some(held) = self.held.remove(&ticket) else { continue };
+            let Some(held) = self.take_held(ticket) else { continue };
             let overtaken = &mut self.overtaken[held.to.index()];
             let at = now.max(*overtaken + Nanos(1));
             *overtaken = at;

@@ -132,9 +132,9 @@ impl Nic {
                     self.paths.resolved();
                     self.note_stall();
                 }
-                Job::AckTimer(qp) => self.at_requester(qp, now, Requester::on_timer),
+                Job::AckTimer(qp) => self.at_requester(qp, now, Requester::on_ack_timer),
                 Job::Recover(qp) => self.at_requester(qp, now, Requester::on_recover),
-                Job::RnrOver(qp) => self.at_requester(qp, now, |requester, cx| requester.on_rnr_over(cx)),
+                Job::RnrOver(qp) => self.at_requester(qp, now, |requester, _| requester.on_rnr_over()),
                 Job::AnswerReady(qp) | Job::HoldOver(qp) => self.wake(qp, now),
             }
         }

@@ -6,4 +6,4 @@ mod reaction;
 
 pub(super) use notification::NotificationPoint;
 pub(super) use pacing::Pacer;
-pub(super) use reaction::{Hold, ReactionPoint};
+pub(super) use reaction::ReactionPoint;

@@ -29,16 +29,6 @@ pub(in crate::sim::nic) struct ReactionPoint {
     /// BC: how often they have filled the byte counter.
     fills: u64,
     pacer: Pacer,
-    /// The time that [`ReactionPoint::hold`] gave last.
-    told: Option<Nanos>,
-}
-
-/// Time for which a QP may send no data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::sim::nic) struct Hold {
-    pub(in crate::sim::nic) until: Nanos,
-    /// True if `until` differs from the last one returned.
-    pub(in crate::sim::nic) is_new: bool,
 }
 
 impl ReactionPoint {
@@ -56,7 +46,6 @@ impl ReactionPoint {
             bytes: 0,
             fills: 0,
             pacer: Pacer::default(),
-            told: None,
         }
     }
 
@@ -92,9 +81,8 @@ impl ReactionPoint {
     }
 
     /// Until when no data may be sent, if it may not be sent now.
-    pub(in crate::sim::nic) fn hold(&mut self, now: Nanos) -> Option<Hold> {
-        let until = self.pacer.holds_until(now)?;
-        Some(Hold { until, is_new: self.told.replace(until) != Some(until) })
+    pub(in crate::sim::nic) fn holds_until(&self, now: Nanos) -> Option<Nanos> {
+        self.pacer.holds_until(now)
     }
 
     fn run_rate_timer(&mut self, now: Nanos) {
@@ -260,14 +248,13 @@ mod tests {
     #[test]
     fn a_packet_keeps_its_distance_at_the_rate_of_its_time() {
         let mut point = slowed(Reaction::default());
-        assert_eq!(point.hold(Nanos(0)), None, "what was sent before the CNP holds nothing");
+        assert_eq!(point.holds_until(Nanos(0)), None, "what was sent before the CNP holds nothing");
         point.on_data(Nanos(1_000), 1_250);
         point.on_cnp(Nanos(1_000));
         // 100 ns of the 200 may be made up for: the packet may have waited for another on the cable.
-        assert_eq!(point.hold(Nanos(1_000)), Some(Hold { until: Nanos(1_100), is_new: true }));
-        assert_eq!(point.hold(Nanos(1_050)), Some(Hold { until: Nanos(1_100), is_new: false }));
-        assert_eq!(point.hold(Nanos(1_100)), None);
+        assert_eq!(point.holds_until(Nanos(1_000)), Some(Nanos(1_100)));
+        assert_eq!(point.holds_until(Nanos(1_100)), None);
         point.on_data(Nanos(1_100), 1_250);
-        assert_eq!(point.hold(Nanos(1_100)), Some(Hold { until: Nanos(1_500), is_new: true }));
+        assert_eq!(point.holds_until(Nanos(1_100)), Some(Nanos(1_500)));
     }
 }

@@ -5,7 +5,6 @@ use dumper::{Nanos, Psn};
 
 use super::transmit::Half;
 use crate::sim::nic::Nic;
-use crate::sim::nic::congestion::Hold;
 use crate::sim::nic::context::Job;
 use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
@@ -57,8 +56,7 @@ impl Nic {
         packet
     }
 
-    /// Returns true if a QP has data to send that its reaction point holds back; notes the time of the next
-    /// attempt.
+    /// Returns true if a QP has data to send that its reaction point holds back; the timer of the next attempt runs.
     #[inline]
     fn is_held(&mut self, qp: u32, half: Half, now: Nanos) -> bool {
         let end = &mut self.qps[qp as usize];
@@ -67,12 +65,8 @@ impl Nic {
             Half::Requester => end.requester.sends_data_next(),
             Half::Responder => end.responder.sends_data_next(),
         };
-        let Some(Hold { until, is_new }) = (if is_data { reaction.hold(now) } else { None }) else {
-            return false;
-        };
-        if is_new {
-            self.agenda.note(until, Job::HoldOver(qp));
-        }
+        let Some(until) = reaction.holds_until(now).filter(|_| is_data) else { return false };
+        self.agenda.set(&mut end.hold, until, Job::HoldOver(qp));
         true
     }
 

@@ -10,15 +10,12 @@ use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
 impl Responder {
-    /// Returns true if an answer may be sent now; if only later, notes the time.
+    /// Returns true if an answer may be sent now; if only later, starts the timer.
     #[inline]
     pub(in crate::sim::nic) fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
         match self.answers.ready_at() {
             Some(ready) if ready > cx.now => {
-                if self.answers.look_at != Some(ready) {
-                    self.answers.look_at = Some(ready);
-                    cx.agenda.note(ready, Job::AnswerReady(cx.qp));
-                }
+                cx.agenda.set(&mut self.answers.ready, ready, Job::AnswerReady(cx.qp));
                 false
             }
             ready => ready.is_some(),

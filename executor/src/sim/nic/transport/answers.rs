@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use dumper::Nanos;
 use dumper::wire::Syndrome;
 
+use crate::sim::agenda::Timer;
+
 /// An answer to a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Answer {
@@ -37,8 +39,8 @@ pub(super) struct ReadAnswer {
 #[derive(Debug, Default)]
 pub(super) struct Answers {
     queue: VecDeque<(Nanos, Answer)>,
-    /// The look at the queue that the agenda holds.
-    pub(super) look_at: Option<Nanos>,
+    /// Runs until the first one may be sent.
+    pub(super) ready: Timer,
     /// Counts of response packets and responses, for quirks that come at every n-th.
     pub(super) gaps: u32,
     pub(super) surplus: u32,

@@ -6,6 +6,7 @@ use dumper::observation::CompletionStatus;
 use dumper::timers::rnr_wait;
 
 use super::requester::Requester;
+use crate::sim::agenda::Timer;
 use crate::sim::nic::context::{Context, Job};
 use crate::sim::nic::stats::Stat;
 
@@ -15,15 +16,19 @@ const UNLIMITED: u8 = 7;
 /// Losses that a requester recovers from.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// First offset of the retransmission for a pending NACK, and the time when it is due.
-    pending: Option<(u32, Nanos)>,
+    /// First offset of the retransmission that is pending for a NACK.
+    pending: Option<u32>,
+    /// Runs while a retransmission is pending.
+    recover: Timer,
     /// The missing response that an implied NAK was found for.
     implied: Option<u32>,
     /// Offset after the last packet that the other end, or for answers this one, discarded behind a missing
     /// one.
     discarded: u32,
-    /// The offset that an RNR NAK refused, and when the wait that it asked for is over.
-    refused: Option<(u32, Nanos)>,
+    /// The offset that an RNR NAK refused, until the wait that it asked for is over.
+    refused: Option<u32>,
+    /// Runs during that wait.
+    rnr: Timer,
 }
 
 impl Losses {
@@ -42,9 +47,16 @@ impl Losses {
     }
 
     /// The QP has failed.
-    pub(super) const fn forget(&mut self) {
-        self.pending = None;
+    pub(super) fn stop(&mut self, cx: &mut Context<'_>) {
+        self.stop_recovery(cx);
         self.refused = None;
+        cx.agenda.stop(self.rnr);
+    }
+
+    /// Nothing is to be retransmitted for a NACK any more.
+    fn stop_recovery(&mut self, cx: &mut Context<'_>) {
+        self.pending = None;
+        cx.agenda.stop(self.recover);
     }
 }
 
@@ -71,7 +83,7 @@ impl Requester {
         let target =
             offset.saturating_add_signed(cx.profile.quirks.resume_offset).min(self.recovery.sent() - 1);
         // A copy of a NAK that is being answered asks for nothing more.
-        let pending = self.losses.pending.is_some_and(|(offset, _)| offset == target);
+        let pending = self.losses.pending == Some(target);
         let under_way = pending || self.recovery.cursor() == target;
         if under_way || cx.profile.quirks.nak_ignored || !self.spend_retry(cx) {
             return;
@@ -100,20 +112,16 @@ impl Requester {
     /// Retransmits after a latency, or when a pending answer is due, if that is earlier: a NAK does not wait
     /// for a Read that is slow to be requested again.
     fn recover(&mut self, offset: u32, latency: Nanos, cx: &mut Context<'_>) {
+        self.losses.pending = Some(offset);
         let due = cx.now + latency;
-        match &mut self.losses.pending {
-            Some((target, sooner)) if *sooner <= due => *target = offset,
-            pending => {
-                *pending = Some((offset, due));
-                cx.agenda.note(due, Job::Recover(cx.qp));
-            }
+        if cx.agenda.expiry(self.losses.recover).is_none_or(|sooner| due < sooner) {
+            cx.agenda.set(&mut self.losses.recover, due, Job::Recover(cx.qp));
         }
     }
 
     /// The answer to a NACK is due.
     pub(in crate::sim::nic) fn on_recover(&mut self, cx: &mut Context<'_>) {
-        // The recovery of this entry may have been made sooner, and a later one be pending.
-        let Some((offset, _)) = self.losses.pending.take_if(|(_, due)| *due <= cx.now) else { return };
+        let offset = self.losses.pending.take().expect("its timer is stopped when nothing is pending");
         // The missing packet may have come meanwhile, but not those discarded behind it.
         let missing = self.recovery.oldest().saturating_add_signed(cx.profile.quirks.resume_offset.min(0));
         if offset < missing && self.losses.discarded <= self.recovery.oldest() {
@@ -122,7 +130,7 @@ impl Requester {
         self.go_back(offset.max(missing));
         if cx.profile.timeout.restart_on_nak {
             // It starts with the repeated packet.
-            self.timers.deadline = None;
+            self.timers.stop(cx);
         }
     }
 
@@ -132,7 +140,7 @@ impl Requester {
             self.imply_nak(offset, cx);
             return;
         }
-        if self.losses.refused.is_some_and(|(refused, _)| refused == offset) {
+        if self.losses.refused == Some(offset) {
             // A copy: the requester waits already.
             return;
         }
@@ -143,27 +151,25 @@ impl Requester {
             return;
         }
         self.timers.rnr_retries += 1;
-        self.losses.pending = None;
-        self.timers.deadline = None;
+        self.losses.stop_recovery(cx);
+        self.timers.stop(cx);
         self.go_back(self.recovery.oldest());
         let percent = 100 - u64::from(cx.profile.quirks.rnr_wait_short_percent.min(100));
         let until = cx.now + Nanos(rnr_wait(timer).0 * percent / 100);
-        self.losses.refused = Some((offset, until));
-        cx.agenda.note(until, Job::RnrOver(cx.qp));
+        self.losses.refused = Some(offset);
+        cx.agenda.set(&mut self.losses.rnr, until, Job::RnrOver(cx.qp));
     }
 
-    /// An RNR wait may be over.
-    pub(in crate::sim::nic) fn on_rnr_over(&mut self, cx: &Context<'_>) {
-        if self.losses.refused.is_some_and(|(_, until)| until <= cx.now) {
-            self.losses.refused = None;
-        }
+    /// An RNR wait is over.
+    pub(in crate::sim::nic) const fn on_rnr_over(&mut self) {
+        self.losses.refused = None;
     }
 
     /// The ACK timer has expired.
     pub(super) fn on_timeout(&mut self, cx: &mut Context<'_>) {
         cx.count(Stat::Timeouts);
         self.timers.expiries += 1;
-        self.losses.pending = None;
+        self.losses.stop_recovery(cx);
         self.losses.implied = None;
         if self.spend_retry(cx) {
             self.go_back(self.recovery.oldest());

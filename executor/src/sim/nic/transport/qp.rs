@@ -5,6 +5,7 @@ use dumper::Psn;
 use super::memory::{Memory, REMOTE_KEY};
 use super::requester::Requester;
 use super::responder::Responder;
+use crate::sim::agenda::Timer;
 use crate::sim::nic::congestion::ReactionPoint;
 use crate::sim::nic::context::Context;
 
@@ -21,6 +22,8 @@ pub(in crate::sim) struct Qp {
     pub(in crate::sim::nic) ipv6: bool,
     /// Its rate, once it has had a CNP.
     pub(in crate::sim::nic) reaction: Option<Box<ReactionPoint>>,
+    /// Runs while the reaction point holds its data back.
+    pub(in crate::sim::nic) hold: Timer,
     /// Key of the memory at the other end.
     pub(in crate::sim::nic) remote_key: u32,
 }
@@ -35,6 +38,7 @@ impl Qp {
             traffic_class: setup.traffic_class,
             ipv6: setup.ipv6,
             reaction: None,
+            hold: Timer::default(),
             remote_key: REMOTE_KEY,
         }
     }

@@ -140,10 +140,6 @@ impl Requester {
             self.at += 1;
         }
         self.recovery.sent_before(end);
-        if cx.slowed {
-            // Its packets may be further apart than the timer is long, and only the last one asks for an ACK.
-            self.timers.deadline = None;
-        }
         self.timers.sent(cx);
         if every_nth(&mut self.quirks.packets, cx.profile.quirks.retransmits_unprovoked_every) {
             self.go_back(self.recovery.oldest());
@@ -308,8 +304,8 @@ impl Requester {
     /// Ends the QP: the oldest request fails, all others are flushed.
     pub(super) fn fail(&mut self, mut status: CompletionStatus, cx: &mut Context<'_>) {
         self.failed = true;
-        self.losses.forget();
-        self.timers.deadline = None;
+        self.losses.stop(cx);
+        self.timers.stop(cx);
         for request in std::mem::take(&mut self.work) {
             cx.tell(HostEvent::Completed { qp: cx.qp, message: request.message, status });
             status = CompletionStatus::Flushed;
@@ -317,12 +313,12 @@ impl Requester {
         (self.at, self.reads_out, self.reads_posted) = (0, 0, 0);
     }
 
-    /// When the ACK timer is to be looked at. Who is held back in the middle of its requests waits for no ACK
-    /// yet: the timer starts with its next packet (IBA vol. 1, 9.7.6.1.3: it measures from a request that
-    /// asks for an ACK).
-    pub(in crate::sim::nic) fn on_timer(&mut self, cx: &mut Context<'_>) {
+    /// The ACK timer expires. A requester that its reaction point holds back in the middle of its requests waits for
+    /// no ACK yet: the timer starts with its next packet (IBA vol. 1, 9.7.6.1.3: it measures from a request
+    /// that asks for an ACK).
+    pub(in crate::sim::nic) fn on_ack_timer(&mut self, cx: &mut Context<'_>) {
         let held = cx.slowed && self.is_ready(cx.attributes.max_rd_atomic) && self.sends_data_next();
-        if self.timers.expired(cx) && !held {
+        if !held {
             self.on_timeout(cx);
         }
     }

@@ -4,16 +4,14 @@ use dumper::Nanos;
 use dumper::timers::ack_timeout;
 
 use crate::profile::Adaptive;
+use crate::sim::agenda::Timer;
 use crate::sim::nic::context::{Context, Job};
 use crate::sim::random;
 
-/// Timers and budgets of a requester.
+/// Timer and budgets of a requester.
 #[derive(Debug, Default)]
 pub(super) struct Timers {
-    /// Expiry of the ACK timer, while it runs.
-    pub(super) deadline: Option<Nanos>,
-    /// The earliest look at the timer that the agenda holds.
-    look_at: Option<Nanos>,
+    ack: Timer,
     /// Expiries since the last progress.
     pub(super) expiries: u32,
     /// Number of expiries followed by progress.
@@ -25,12 +23,18 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// A packet was sent: the timer starts unless it runs.
+    /// A packet was sent: the timer starts unless it runs. Packets of a QP that its reaction point slows down may be
+    /// further apart than the timer is long, and only the last one asks for an ACK: the timer starts with each.
     #[inline]
     pub(super) fn sent(&mut self, cx: &mut Context<'_>) {
-        if self.deadline.is_none() {
+        if cx.slowed || cx.agenda.expiry(self.ack).is_none() {
             self.start_timer(cx);
         }
+    }
+
+    /// Stops the timer.
+    pub(super) fn stop(&self, cx: &mut Context<'_>) {
+        cx.agenda.stop(self.ack);
     }
 
     /// The oldest unacknowledged offset has moved: budgets are refilled, the timer starts again if something is
@@ -39,7 +43,7 @@ impl Timers {
         self.overcome += u32::from(self.expiries > 0);
         (self.retries, self.rnr_retries, self.expiries) = (0, 0, 0);
         if !outstanding {
-            self.deadline = None;
+            self.stop(cx);
         } else if !cx.profile.quirks.timer_ignores_progress {
             self.start_timer(cx);
         }
@@ -48,13 +52,7 @@ impl Timers {
     fn start_timer(&mut self, cx: &mut Context<'_>) {
         let Some(t) = ack_timeout(cx.attributes.timeout) else { return };
         let wait = t.0 as f64 * self.factor(cx);
-        let deadline = cx.now + Nanos(wait as u64);
-        self.deadline = Some(deadline);
-        // One look in the agenda serves until it comes, however often the timer starts again before.
-        if self.look_at.is_none_or(|look| deadline < look) {
-            self.look_at = Some(deadline);
-            cx.agenda.note(deadline, Job::AckTimer(cx.qp));
-        }
+        cx.agenda.set(&mut self.ack, cx.now + Nanos(wait as u64), Job::AckTimer(cx.qp));
     }
 
     /// Interval of the timer, in multiples of T.
@@ -73,26 +71,6 @@ impl Timers {
     pub(super) fn extra_retries(&self, cx: &Context<'_>) -> u32 {
         let extra = adaptive(cx).and_then(|adaptive| at_or_last(&adaptive.extra_retries, self.overcome));
         extra.copied().unwrap_or(0)
-    }
-
-    /// Returns true if the timer has expired by now.
-    pub(super) fn expired(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.look_at != Some(cx.now) {
-            return false;
-        }
-        self.look_at = None;
-        match self.deadline {
-            Some(deadline) if deadline <= cx.now => {
-                self.deadline = None;
-                true
-            }
-            Some(deadline) => {
-                self.look_at = Some(deadline);
-                cx.agenda.note(deadline, Job::AckTimer(cx.qp));
-                false
-            }
-            None => false,
-        }
     }
 }
 
