@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use corpus::HeaderField;
-use dumper::trace::flags;
+use dumper::trace::{Vantage, flags};
 use dumper::wire::{Ecn, Opcode};
 use dumper::{Event, Exit, Nanos, SwitchCounters, Trace};
 use p4::{Actions, MAX_HOLD, Pipeline, Ticket, Timing};
@@ -58,7 +58,7 @@ impl Injector {
             held: BTreeMap::new(),
             later: Agenda::new(),
             overtaken: vec![Nanos::ZERO; hosts],
-            mirror: Mirror::new(),
+            mirror: Mirror::new(Vantage::FIRST),
         }
     }
 

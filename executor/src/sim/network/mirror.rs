@@ -1,6 +1,6 @@
 //! The switch's mirror: a record of every packet as it entered, in the order of entering.
 
-use dumper::trace::{Origin, flags};
+use dumper::trace::{Origin, Vantage, flags};
 use dumper::{Event, Exit, Flow, Nanos, Record, Trace};
 
 use super::route::Route;
@@ -8,13 +8,14 @@ use crate::sim::packet::Packet;
 
 /// The trace that the mirrored packets make.
 pub(super) struct Mirror {
+    vantage: Vantage,
     trace: Trace,
 }
 
 impl Mirror {
-    /// A mirror that has seen no packet.
-    pub(super) const fn new() -> Self {
-        Self { trace: Trace::new(Origin::Mirror) }
+    /// The mirror of a switch that no packet has entered.
+    pub(super) const fn new(vantage: Vantage) -> Self {
+        Self { vantage, trace: Trace::new(Origin::Mirror) }
     }
 
     /// Adds a packet as it entered; returns its place in the trace.
@@ -44,6 +45,7 @@ impl Mirror {
             [(packet.ack_req, flags::ACK_REQ), (packet.becn, flags::BECN), (packet.mig_req, flags::MIG_REQ)]
                 .into_iter()
                 .fold(0, |bits, (set, bit)| bits | if set { bit } else { 0 });
+        record.set_vantage(self.vantage);
         record.set_extensions(packet.reth, packet.aeth);
         self.trace.push(record);
         self.trace.records().len() - 1
