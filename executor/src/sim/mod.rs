@@ -4,6 +4,7 @@
 //! The same test, profiles and seed give the same observation, bit for bit.
 
 mod agenda;
+mod check;
 mod counters;
 mod host;
 mod network;
@@ -22,25 +23,34 @@ use dumper::Observation;
 
 use crate::profile::{self, NicProfile};
 use crate::{Testbed, TestbedError};
+use check::Checks;
 
 /// The simulated testbed.
 #[derive(Clone, Debug)]
 pub struct Sim {
     folder: PathBuf,
     known: BTreeMap<String, NicProfile>,
+    checked: bool,
 }
 
 impl Sim {
     /// A testbed that looks for profiles, where a test names a path, relative to a folder.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
-        Self { folder: folder.into(), known: BTreeMap::new() }
+        Self { folder: folder.into(), known: BTreeMap::new(), checked: false }
     }
 
     /// With a profile that tests call by this name, whatever a file of that name says.
     #[must_use]
     pub fn with_profile(mut self, name: &str, profile: NicProfile) -> Self {
         self.known.insert(name.to_owned(), profile);
+        self
+    }
+
+    /// With the invariants of the simulation checked after every step, as by [`run_checked`].
+    #[must_use]
+    pub const fn checked(mut self) -> Self {
+        self.checked = true;
         self
     }
 }
@@ -56,7 +66,7 @@ impl Testbed for Sim {
             None => profile::load(&host.nic, &self.folder),
         };
         let profiles = [load(&config.requester)?, load(&config.responder)?];
-        run(config, profiles)
+        if self.checked { run_checked(config, profiles) } else { run(config, profiles) }
     }
 }
 
@@ -65,10 +75,22 @@ impl Testbed for Sim {
 /// # Errors
 /// The configuration contradicts itself, or the test makes packets without end.
 pub fn run(config: &TestConfig, profiles: [NicProfile; 2]) -> Result<Observation, TestbedError> {
-    if let Some(violation) = config.violations().into_iter().next() {
-        return Err(TestbedError::Config(violation.to_string()));
-    }
     let (mut world, connections) = setup::world(config, profiles)?;
-    world.run()?;
+    world.run(|_, _, _| ())?;
+    Ok(world.finish(config, connections))
+}
+
+/// Runs a test as [`run`] does, and checks the invariants of the simulation after every step: for tests and fuzzing, as
+/// that takes many times as long.
+///
+/// # Errors
+/// As [`run`].
+///
+/// # Panics
+/// If an invariant does not hold.
+pub fn run_checked(config: &TestConfig, profiles: [NicProfile; 2]) -> Result<Observation, TestbedError> {
+    let (mut world, connections) = setup::world(config, profiles)?;
+    let mut checks = Checks::new(world.hosts());
+    world.run(|hosts, network, touched| checks.after(hosts, network, touched))?;
     Ok(world.finish(config, connections))
 }

@@ -41,6 +41,9 @@ pub(super) fn world(
     config: &TestConfig,
     profiles: [NicProfile; 2],
 ) -> Result<(World, Vec<Connection>), TestbedError> {
+    if let Some(violation) = config.violations().into_iter().next() {
+        return Err(TestbedError::Config(violation.to_string()));
+    }
     let traffic = &config.traffic;
     let mut metadata = stream(traffic.seed, Component::Metadata);
     let connections = connections_of(config, &mut metadata);

@@ -40,16 +40,26 @@ impl World {
         Self { hosts, network, generators, now: Nanos::ZERO, events: Vec::new() }
     }
 
-    /// Runs until nothing happens any more.
-    pub(super) fn run(&mut self) -> Result<(), TestbedError> {
+    /// Runs until nothing happens any more. After every step `after` sees the hosts, the network, and which host the step
+    /// has touched, if any.
+    pub(super) fn run(
+        &mut self,
+        mut after: impl FnMut(&[Host], &Network, Option<HostId>),
+    ) -> Result<(), TestbedError> {
         while let Some((at, step)) = self.next_step() {
             self.now = self.now.max(at);
-            self.take(step);
+            let touched = self.take(step);
+            after(&self.hosts, &self.network, touched);
             if self.network.packets() > MAX_PACKETS {
                 return Err(TestbedError::TooManyPackets { packets: MAX_PACKETS });
             }
         }
         Ok(())
+    }
+
+    /// The hosts.
+    pub(super) fn hosts(&self) -> &[Host] {
+        &self.hosts
     }
 
     #[inline]
@@ -80,33 +90,40 @@ impl World {
         next
     }
 
+    /// Takes a step; returns the host that it touched.
     #[inline]
-    fn take(&mut self, step: Step) {
+    fn take(&mut self, step: Step) -> Option<HostId> {
         let now = self.now;
-        match step {
+        let host = match step {
             Step::Software => {
-                if let Some((host, input)) = self.generators.handle_later(now) {
-                    self.hosts[host.index()].nic.handle(now, input);
-                    self.pass_events(host);
-                }
+                let (host, input) = self.generators.handle_later(now)?;
+                self.hosts[host.index()].nic.handle(now, input);
+                host
             }
-            Step::Entry(from) => self.network.enter(from),
-            Step::Later => self.network.handle_later(now),
+            Step::Entry(from) => {
+                self.network.enter(from);
+                return None;
+            }
+            Step::Later => {
+                self.network.handle_later(now);
+                return None;
+            }
             Step::Arrival(to) => {
-                if let Some(packet) = self.network.take_arrival(to) {
-                    self.hosts[to.index()].nic.handle(now, Input::Packet(packet));
-                    self.pass_events(to);
-                }
+                let packet = self.network.take_arrival(to)?;
+                self.hosts[to.index()].nic.handle(now, Input::Packet(packet));
+                to
             }
             Step::Timeout(host) => {
                 self.hosts[host.index()].nic.handle_timeout(now);
-                self.pass_events(host);
+                host
             }
             Step::Transmit(host) => {
                 self.hosts[host.index()].transmit(host, now, &mut self.network);
-                self.pass_events(host);
+                host
             }
-        }
+        };
+        self.pass_events(host);
+        Some(host)
     }
 
     #[inline]

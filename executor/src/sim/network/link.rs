@@ -14,9 +14,9 @@ pub(in crate::sim) struct Link {
     edge: Edge,
     rng: ChaCha8Rng,
     /// Packets on their way to the switch, and when they are there.
-    up: VecDeque<(Nanos, Packet)>,
+    pub(in crate::sim) up: VecDeque<(Nanos, Packet)>,
     /// Packets on their way to the host's transport.
-    down: VecDeque<(Nanos, Packet)>,
+    pub(in crate::sim) down: VecDeque<(Nanos, Packet)>,
     /// Time at which the switch's end can send the next packet, in ps.
     down_free: u64,
 }

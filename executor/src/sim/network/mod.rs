@@ -80,6 +80,11 @@ impl Network {
         self.injector.handle_later(now, &mut self.links);
     }
 
+    /// The links, by host.
+    pub(super) fn links(&self) -> &[Link] {
+        &self.links
+    }
+
     /// Packets in the trace so far.
     #[inline]
     pub(super) fn packets(&self) -> usize {

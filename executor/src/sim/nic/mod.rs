@@ -14,7 +14,8 @@ use rand_chacha::ChaCha8Rng;
 use congestion::NotificationPoint;
 pub(super) use context::{Attributes, HostEvent};
 use context::{Context, Job, every_nth};
-use port::{Arrival, Half, Paths, ReceiveBuffer, Selection, Transmitter};
+pub(super) use port::Half;
+use port::{Arrival, Paths, ReceiveBuffer, Selection, Transmitter};
 pub(super) use stats::{Stat, Stats};
 pub(super) use transport::QpSetup;
 use transport::{Qp, Requester};
@@ -92,6 +93,22 @@ impl Nic {
 
     pub(super) const fn stats(&self) -> &Stats {
         &self.stats
+    }
+
+    pub(super) const fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    pub(super) const fn agenda(&self) -> &Agenda<Job> {
+        &self.agenda
+    }
+
+    pub(super) const fn receive(&self) -> &ReceiveBuffer {
+        &self.receive
+    }
+
+    pub(super) const fn transmitter(&self) -> &Transmitter {
+        &self.transmitter
     }
 
     pub(super) fn qps(&self) -> &[Qp] {

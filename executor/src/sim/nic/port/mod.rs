@@ -8,5 +8,6 @@ mod transmit;
 
 pub(super) use ets::Selection;
 pub(super) use paths::Paths;
-pub(super) use receive::{Arrival, ReceiveBuffer};
-pub(super) use transmit::{Half, Transmitter};
+pub(super) use receive::Arrival;
+pub(in crate::sim) use receive::ReceiveBuffer;
+pub(in crate::sim) use transmit::{Half, Transmitter};

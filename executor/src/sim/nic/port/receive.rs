@@ -9,11 +9,14 @@ use crate::sim::packet::Packet;
 
 /// The receive buffer of a NIC.
 #[derive(Debug)]
-pub(in crate::sim::nic) struct ReceiveBuffer {
+pub(in crate::sim) struct ReceiveBuffer {
     packet_ns: Nanos,
-    capacity: u64,
-    waiting: VecDeque<Packet>,
-    bytes: u64,
+    /// Most bytes that may wait.
+    pub(in crate::sim) capacity: u64,
+    /// Packets that wait, in their order.
+    pub(in crate::sim) waiting: VecDeque<Packet>,
+    /// Bytes of the frames that wait.
+    pub(in crate::sim) bytes: u64,
     /// Time at which the transport can take the next packet.
     free_at: Nanos,
     stalled: bool,

@@ -9,7 +9,7 @@ use crate::sim::packet::Packet;
 
 /// A part of a QP that sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::sim::nic) enum Half {
+pub(in crate::sim) enum Half {
     /// Requests.
     Requester,
     /// Answers.
@@ -18,18 +18,19 @@ pub(in crate::sim::nic) enum Half {
 
 /// QPs that take turns.
 #[derive(Debug, Default)]
-struct Ring {
-    turns: VecDeque<(u32, Half)>,
+pub(in crate::sim) struct Ring {
+    /// Halves of QPs that have something to send.
+    pub(in crate::sim) turns: VecDeque<(u32, Half)>,
     /// Packets that the first of the ring has sent in its turn.
     taken: u32,
 }
 
 /// The transmit scheduler of a NIC.
 #[derive(Debug)]
-pub(in crate::sim::nic) struct Transmitter {
+pub(in crate::sim) struct Transmitter {
     cnps: VecDeque<Packet>,
     /// One for each traffic class, or one for all.
-    rings: Vec<Ring>,
+    pub(in crate::sim) rings: Vec<Ring>,
     selection: Option<Selection>,
     qps: Vec<Place>,
     /// Packets of requests in one turn; answers have one.
@@ -85,7 +86,7 @@ impl Transmitter {
 
     /// Returns true if a part of a QP has a turn coming.
     #[inline]
-    pub(in crate::sim::nic) fn waits(&self, qp: u32, half: Half) -> bool {
+    pub(in crate::sim) fn waits(&self, qp: u32, half: Half) -> bool {
         self.qps[qp as usize].waiting[half as usize]
     }
 

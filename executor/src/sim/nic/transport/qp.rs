@@ -23,7 +23,7 @@ pub(in crate::sim) struct Qp {
     /// Its rate, once it has had a CNP.
     pub(in crate::sim::nic) reaction: Option<Box<ReactionPoint>>,
     /// Runs while the reaction point holds its data back.
-    pub(in crate::sim::nic) hold: Timer,
+    pub(in crate::sim) hold: Timer,
     /// Key of the memory at the other end.
     pub(in crate::sim::nic) remote_key: u32,
 }
@@ -45,7 +45,7 @@ impl Qp {
 
     /// Returns true if CNPs keep its rate below that of the link.
     #[inline]
-    pub(in crate::sim::nic) fn is_slowed(&self) -> bool {
+    pub(in crate::sim) fn is_slowed(&self) -> bool {
         self.reaction.as_ref().is_some_and(|reaction| reaction.is_slowed())
     }
 

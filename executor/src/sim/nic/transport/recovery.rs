@@ -19,21 +19,21 @@ impl Recovery {
 
     /// Offset of the oldest unacknowledged PSN; of a Read, the next response.
     #[inline]
-    pub(super) const fn oldest(&self) -> u32 {
+    pub(in crate::sim) const fn oldest(&self) -> u32 {
         let Self::GoBackN(sender) = self;
         sender.oldest
     }
 
     /// Offset of the next PSN to send.
     #[inline]
-    pub(super) const fn cursor(&self) -> u32 {
+    pub(in crate::sim) const fn cursor(&self) -> u32 {
         let Self::GoBackN(sender) = self;
         sender.cursor
     }
 
     /// Offset after the highest PSN that was sent.
     #[inline]
-    pub(super) const fn sent(&self) -> u32 {
+    pub(in crate::sim) const fn sent(&self) -> u32 {
         let Self::GoBackN(sender) = self;
         sender.sent
     }
@@ -81,7 +81,7 @@ impl Acceptance {
 
     /// Offset of the expected PSN.
     #[inline]
-    pub(super) const fn expected(&self) -> u32 {
+    pub(in crate::sim) const fn expected(&self) -> u32 {
         let Self::GoBackN(receiver) = self;
         receiver.expected
     }

@@ -21,19 +21,19 @@ use crate::sim::packet::Packet;
 
 /// A request that was posted and has not completed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
-    pub(super) message: u32,
-    pub(super) verb: Verb,
-    pub(super) bytes: u32,
+pub(in crate::sim) struct Request {
+    pub(in crate::sim) message: u32,
+    pub(in crate::sim) verb: Verb,
+    pub(in crate::sim) bytes: u32,
     /// Offset of its first PSN.
-    pub(super) first: u32,
+    pub(in crate::sim) first: u32,
     /// PSNs that it takes.
-    pub(super) packets: u32,
+    pub(in crate::sim) packets: u32,
 }
 
 impl Request {
     /// Offset after its last PSN.
-    pub(super) const fn end(&self) -> u32 {
+    pub(in crate::sim) const fn end(&self) -> u32 {
         self.first + self.packets
     }
 }
@@ -43,19 +43,19 @@ impl Request {
 pub(in crate::sim) struct Requester {
     first_psn: Psn,
     /// Requests in the order of their PSNs.
-    pub(super) work: VecDeque<Request>,
+    pub(in crate::sim) work: VecDeque<Request>,
     /// Offset after the last request.
-    posted: u32,
+    pub(in crate::sim) posted: u32,
     /// Index in `work` of the request that the cursor is in.
-    at: usize,
+    pub(in crate::sim) at: usize,
     /// Reads before the cursor that are not answered.
-    reads_out: u32,
+    pub(in crate::sim) reads_out: u32,
     /// Reads in `work`.
     reads_posted: u32,
-    pub(super) recovery: Recovery,
+    pub(in crate::sim) recovery: Recovery,
     pub(super) losses: Losses,
-    pub(super) timers: Timers,
-    failed: bool,
+    pub(in crate::sim) timers: Timers,
+    pub(in crate::sim) failed: bool,
     memory: Memory,
     quirks: QuirkCounts,
 }
@@ -111,7 +111,7 @@ impl Requester {
 
     /// Returns true if there is a packet to send.
     #[inline]
-    pub(in crate::sim::nic) fn is_ready(&self, max_reads: u8) -> bool {
+    pub(in crate::sim) fn is_ready(&self, max_reads: u8) -> bool {
         match self.work.get(self.at) {
             Some(next) if !self.losses.waits_for_receiver() => {
                 next.verb != Verb::Read || self.reads_out < u32::from(max_reads)

@@ -19,18 +19,18 @@ use crate::sim::packet::Packet;
 #[derive(Debug)]
 pub(in crate::sim) struct Responder {
     pub(super) first_psn: Psn,
-    acceptance: Acceptance,
+    pub(in crate::sim) acceptance: Acceptance,
     /// Messages completed.
-    msn: u32,
+    pub(in crate::sim) msn: u32,
     /// Messages begun, which tells where a Send's bytes belong.
-    begun: u32,
+    pub(in crate::sim) begun: u32,
     /// The Send or Write that has begun and not ended.
     current: Option<Incoming>,
     /// Receives that are posted.
     receives: u32,
     /// A request that no responder accepts has ended the QP.
     failed: bool,
-    pub(super) answers: Answers,
+    pub(in crate::sim) answers: Answers,
     memory: Memory,
     counts: Counts,
 }

@@ -10,8 +10,9 @@ use crate::sim::random;
 
 /// Timer and budgets of a requester.
 #[derive(Debug, Default)]
-pub(super) struct Timers {
-    ack: Timer,
+pub(in crate::sim) struct Timers {
+    /// The ACK timer.
+    pub(in crate::sim) ack: Timer,
     /// Expiries since the last progress.
     pub(super) expiries: u32,
     /// Number of expiries followed by progress.
