@@ -36,132 +36,132 @@ macro_rules! analyzers {
 analyzers! {
     /// Requester and responder of the reliable connection.
     GoBackN {
-            name: "go-back-n",
-            summary: "holds requester and responder to the go-back-N state machines",
-            needs: "a trace; a configuration, to judge time-outs against T and 4T and retries against their budgets",
-            explanation: "Follows each connection through three transition tables: requests of the requester, ACKs and \
-        NAKs of the responder, and responses to Reads. A packet counts for its receiver only after its delivery, \
-        and answers may cross it on the way: behaviour that a conforming NIC could have shown is no anomaly.",
+        name: "go-back-n",
+        summary: "holds requester and responder to the go-back-N state machines",
+        needs: "a trace; a configuration, to judge time-outs against T and 4T and retries against their budgets",
+        explanation: "Follows each connection through three transition tables: requests of the requester, ACKs and \
+            NAKs of the responder, and responses to Reads. A packet counts for its receiver only after its delivery, \
+            and answers may cross it on the way: behaviour that a conforming NIC could have shown is no anomaly.",
     }
 
     /// Phases of retransmissions.
     Retransmission {
-            name: "retransmission",
-            summary: "divides each retransmission into NACK generation and NACK reaction, or time-out",
-            needs: "a trace",
-            explanation: "Generation is the time from the next delivered packet after a loss to the NACK, reaction from \
-        the NACK to the first retransmitted packet; a Read's NACK is its re-issued request. Times are taken at the \
-        switch: each phase includes half a round trip. It measures and does not judge.",
+        name: "retransmission",
+        summary: "divides each retransmission into NACK generation and NACK reaction, or time-out",
+        needs: "a trace",
+        explanation: "Generation is the time from the next delivered packet after a loss to the NACK, reaction from \
+            the NACK to the first retransmitted packet; a Read's NACK is its re-issued request. Times are taken at the \
+            switch: each phase includes half a round trip. It measures and does not judge.",
     }
 
     /// Congestion notification.
     Cnp {
-            name: "cnp",
-            summary: "compares CNPs with ECN marks",
-            needs: "a trace; a configuration, to judge the interval between CNPs",
-            explanation: "Every CNP needs a delivered ECN-marked packet (or an out-of-order one, as NICs that treat loss \
-        as congestion notify those too); a host that receives marks sends CNPs; CNPs to one QP keep the \
-        configured interval, and a later mark is answered. The scope (QP, destination address, port) and the \
-        interval of a host's CNPs are inferred from marks and CNPs alone.",
+        name: "cnp",
+        summary: "compares CNPs with ECN marks",
+        needs: "a trace; a configuration, to judge the interval between CNPs",
+        explanation: "Every CNP needs a delivered ECN-marked packet (or an out-of-order one, as NICs that treat loss \
+            as congestion notify those too); a host that receives marks sends CNPs; CNPs to one QP keep the \
+            configured interval, and a later mark is answered. The scope (QP, destination address, port) and the \
+            interval of a host's CNPs are inferred from marks and CNPs alone.",
     }
 
     /// Hardware counters.
     Counters {
-            name: "counters",
-            summary: "compares hardware counters with the trace",
-            needs: "a result folder with counters of both hosts",
-            explanation: "Each counter of known meaning increases by the number of its events in the trace. Counters of \
-        unknown meaning that increased are listed, not judged.",
+        name: "counters",
+        summary: "compares hardware counters with the trace",
+        needs: "a result folder with counters of both hosts",
+        explanation: "Each counter of known meaning increases by the number of its events in the trace. Counters of \
+            unknown meaning that increased are listed, not judged.",
     }
 
     /// The receiver's memory.
     Data {
-            name: "data",
-            summary: "compares the receiver's memory with the data sent",
-            needs: "a result folder of a testbed that reads the hosts' memory",
-            explanation: "Every byte of a completed message is written once and unchanged; no byte of an incomplete \
-        message is written twice. Only this analyzer sees a Write that is executed twice.",
+        name: "data",
+        summary: "compares the receiver's memory with the data sent",
+        needs: "a result folder of a testbed that reads the hosts' memory",
+        explanation: "Every byte of a completed message is written once and unchanged; no byte of an incomplete \
+            message is written twice. Only this analyzer sees a Write that is executed twice.",
     }
 
     /// Completions.
     Messages {
-            name: "messages",
-            summary: "message completion times and goodput of each QP, and requests that never complete",
-            needs: "completions; a configuration, to know which are missing",
-            explanation: "Mean, median, 99th percentile and longest message completion time, and goodput, by QP. A \
-        connection without a failed request has as many completions as messages, if its ACK timer is on. A success \
+        name: "messages",
+        summary: "message completion times and goodput of each QP, and requests that never complete",
+        needs: "completions; a configuration, to know which are missing",
+        explanation: "Mean, median, 99th percentile and longest message completion time, and goodput, by QP. A \
+            connection without a failed request has as many completions as messages, if its ACK timer is on. A success \
         needs an acknowledgement in the trace, and a remote error a NAK.",
     }
 
     /// Rewritten requests.
     Rewritten {
-            name: "rewritten",
-            summary: "finds rewritten requests that a responder accepts and must not",
-            needs: "a trace and the configuration of a test that rewrites one field of a connection's packets",
-            explanation: "What follows a rewritten packet is not held to go-back-N. A request that leaves the switch with \
-        another partition key must be dropped, one with another R_Key or length refused: an ACK or response that \
-        covers it before it was sent again as it should be accepts it.",
+        name: "rewritten",
+        summary: "finds rewritten requests that a responder accepts and must not",
+        needs: "a trace and the configuration of a test that rewrites one field of a connection's packets",
+        explanation: "What follows a rewritten packet is not held to go-back-N. A request that leaves the switch with \
+            another partition key must be dropped, one with another R_Key or length refused: an ACK or response that \
+            covers it before it was sent again as it should be accepts it.",
     }
 
     /// The hosts' logs.
     HostLog {
-            name: "host-log",
-            summary: "reads the hosts' logs for crashes, warnings and hangs",
-            needs: "a result folder of a testbed that reads them",
-            explanation: "Oops, BUG, panic and WARN; hung task, soft lockup and RCU stall. A fault is named by its function, \
-        without offset: that of the instruction pointer, or else the innermost caller that does not only wait. A \
-        test whose host crashed is not judged otherwise. A program or host that every run of a test loses is \
-        lost because of the test. Reports of the agents are in the log too, such as completions without a posted \
-        request.",
+        name: "host-log",
+        summary: "reads the hosts' logs for crashes, warnings and hangs",
+        needs: "a result folder of a testbed that reads them",
+        explanation: "Oops, BUG, panic and WARN; hung task, soft lockup and RCU stall. A fault is named by its function, \
+            without offset: that of the instruction pointer, or else the innermost caller that does not only wait. A \
+            test whose host crashed is not judged otherwise. A program or host that every run of a test loses is \
+            lost because of the test. Reports of the agents are in the log too, such as completions without a posted \
+            request.",
     }
 
     /// Slow NACKs.
     Latency {
-            name: "latency",
-            summary: "finds slow NACKs and slow retransmissions after NACKs",
-            needs: "a test that was run",
-            explanation: "Measures generation and reaction of each NACK without queueing: behind other packets on the \
-        slowest link, behind an uninterrupted train of the sender, behind other connections that recover at the \
-        same time. An oracle: judges tests.",
+        name: "latency",
+        summary: "finds slow NACKs and slow retransmissions after NACKs",
+        needs: "a test that was run",
+        explanation: "Measures generation and reaction of each NACK without queueing: behind other packets on the \
+            slowest link, behind an uninterrupted train of the sender, behind other connections that recover at the \
+            same time. An oracle: judges tests.",
     }
 
     /// Uninvolved connections.
     NoisyNeighbor {
-            name: "noisy-neighbor",
-            summary: "compares uninvolved connections with the same test without events",
-            needs: "a test that was run, and its run without events",
-            explanation: "Compares message completion times of uninvolved connections (without events) with those in \
-        the same test without any events. Delays that all packets of the test explain on the slowest link, \
-        ACK timers too short for the path, and bursts beyond the receive buffer are excused. An oracle: judges \
-        tests.",
+        name: "noisy-neighbor",
+        summary: "compares uninvolved connections with the same test without events",
+        needs: "a test that was run, and its run without events",
+        explanation: "Compares message completion times of uninvolved connections (without events) with those in \
+            the same test without any events. Delays that all packets of the test explain on the slowest link, \
+            ACK timers too short for the path, and bursts beyond the receive buffer are excused. An oracle: judges \
+            tests.",
     }
 
     /// Pairs of different NICs.
     Interoperability {
-            name: "interoperability",
-            summary: "compares the discards of two different NICs with those of equal NICs",
-            needs: "a test that was run, and the same between two NICs of each kind",
-            explanation: "Discards in a host's counters, where neither NIC discards packets of its own kind in the same \
-        test. Without a pair of equal NICs on the testbed, it reports the discards as unexplained. An oracle: \
-        judges tests.",
+        name: "interoperability",
+        summary: "compares the discards of two different NICs with those of equal NICs",
+        needs: "a test that was run, and the same between two NICs of each kind",
+        explanation: "Discards in a host's counters, where neither NIC discards packets of its own kind in the same \
+            test. Without a pair of equal NICs on the testbed, it reports the discards as unexplained. An oracle: \
+            judges tests.",
     }
 
     /// Traffic classes.
     Sharing {
-            name: "sharing",
-            summary: "finds traffic classes that do not get the bandwidth that others leave idle",
-            needs: "a test that was run with transmission selection, and the same without",
-            explanation: "In the middle of a message, while no other connection of the host sends, the link is idle no \
-        longer than in the same test without transmission selection. Connections slowed down by CNPs or losses are \
-        excluded. An oracle: judges tests.",
+        name: "sharing",
+        summary: "finds traffic classes that do not get the bandwidth that others leave idle",
+        needs: "a test that was run with transmission selection, and the same without",
+        explanation: "In the middle of a message, while no other connection of the host sends, the link is idle no \
+            longer than in the same test without transmission selection. Connections slowed down by CNPs or losses are \
+            excluded. An oracle: judges tests.",
     }
 
     /// Tests that never end.
     End {
-            name: "end",
-            summary: "finds tests that never end",
-            needs: "a testbed that stops them",
-            explanation: "A test that exceeds the testbed's limit of packets, because its QPs retransmit for ever. An \
-        oracle: judges tests.",
+        name: "end",
+        summary: "finds tests that never end",
+        needs: "a testbed that stops them",
+        explanation: "A test that exceeds the testbed's limit of packets, because its QPs retransmit for ever. An \
+            oracle: judges tests.",
     }
 }

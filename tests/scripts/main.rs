@@ -22,7 +22,7 @@ fn outcome(path: &Path) -> Result<Outcome, String> {
     let script: Script =
         dumper::script::parse(&name.display().to_string(), &text).map_err(|errors| errors.to_string())?;
     // Paths in a script are relative to it, and so to the project's folder with its name.
-    let mut testbed = Sim::new(&root.join("../.."));
+    let mut testbed = Sim::new(&root.join("../..")).checked();
     let outcome = run(&script, &mut testbed, |config, observation| {
         let analysis = scoring::analyze(observation, Options { config: Some(config) });
         analysis.anomalies.kept().iter().map(FoundAnomaly::from).collect()

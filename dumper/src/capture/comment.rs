@@ -1,10 +1,11 @@
-//! Contents of pcapng comments: a packet's event and exit from the switch, an interface's connections.
+//! Contents of pcapng comments: a packet's event, vantage and exit from the switch, an interface's connections.
 //!
 //! The comments are for people first (they show in Wireshark's packet details), so they are words; they are
 //! also read back, so their form is fixed:
 //!
 //! ```text
 //! event=delay left=123456 copies=1 mig-req=1
+//! event=none vantage=2
 //! connection requester=10.0.0.1 qpn=0x11 psn=1000 responder=10.0.0.2 qpn=0x12 psn=77
 //! ```
 
@@ -12,17 +13,21 @@ use std::fmt::Write as _;
 
 use crate::connection::{Connection, Endpoint};
 use crate::event::{Event, Exit};
+use crate::trace::Vantage;
 use crate::{Nanos, Psn};
 
 /// Longest comment that is written, in bytes; option lengths have 16 bits.
 const MAX_COMMENT_LEN: usize = 60_000;
 
-/// The comment of a packet with an event.
-pub(super) fn of_packet(event: Event, exit: Option<Exit>) -> Option<String> {
-    if event == Event::None && exit.is_none() {
+/// The comment of a packet with an event, or from another vantage than the first.
+pub(super) fn of_packet(event: Event, vantage: Vantage, exit: Option<Exit>) -> Option<String> {
+    if event == Event::None && vantage == Vantage::FIRST && exit.is_none() {
         return None;
     }
     let mut text = format!("event={event}");
+    if vantage != Vantage::FIRST {
+        let _ = write!(text, " vantage={}", vantage.number());
+    }
     if let Some(exit) = exit {
         let _ = write!(text, " left={} copies={}", exit.time.0, exit.copies);
         for (set, word) in
@@ -39,15 +44,16 @@ pub(super) fn of_packet(event: Event, exit: Option<Exit>) -> Option<String> {
     Some(text)
 }
 
-/// Exit of a packet from the switch, from its comment; `None` if the comment has none or was written by
-/// another program.
-pub(super) fn parse_exit(text: &str) -> Option<Exit> {
+/// Vantage of a packet, and its exit from the switch if it left otherwise than it entered, from its comment; `None` if the
+/// comment was written by another program.
+pub(super) fn parse_packet(text: &str) -> Option<(Vantage, Option<Exit>)> {
     let mut words = text.split_ascii_whitespace();
     Event::from_name(words.next()?.strip_prefix("event=")?)?;
-    let (mut time, mut copies) = (None, None);
+    let (mut vantage, mut time, mut copies) = (Vantage::FIRST, None, None);
     let (mut corrupt, mut ce, mut rewritten, mut mig_req) = (false, false, false, None);
     for word in words {
         match word.split_once('=')? {
+            ("vantage", value) => vantage = Vantage::new(value.parse().ok()?)?,
             ("left", value) => time = Some(Nanos(value.parse().ok()?)),
             ("copies", value) => copies = Some(value.parse().ok()?),
             ("corrupt", value) => corrupt = value == "1",
@@ -57,7 +63,8 @@ pub(super) fn parse_exit(text: &str) -> Option<Exit> {
             _ => return None,
         }
     }
-    Some(Exit { time: time?, copies: copies?, corrupt, ce, mig_req, rewritten })
+    let exit = time.zip(copies).map(|(time, copies)| Exit { time, copies, corrupt, ce, mig_req, rewritten });
+    Some((vantage, exit))
 }
 
 /// Comments that name connections, one a line: as many a comment as its length field allows, since the programs
@@ -133,14 +140,24 @@ mod tests {
             mig_req: Some(false),
             rewritten: true,
         };
-        let text = of_packet(Event::Several, Some(exit)).unwrap();
+        let text = of_packet(Event::Several, Vantage::FIRST, Some(exit)).unwrap();
         assert_eq!(text, "event=several left=77 copies=2 ce=1 rewritten=1 mig-req=0");
-        assert_eq!(parse_exit(&text), Some(exit));
-        assert_eq!(of_packet(Event::None, None), None);
-        for foreign in
-            ["", "event=drop", "event=boom left=1 copies=1", "event=delay left=x copies=1", "hello world"]
-        {
-            assert_eq!(parse_exit(foreign), None, "{foreign}");
+        assert_eq!(parse_packet(&text), Some((Vantage::FIRST, Some(exit))));
+        let other = Vantage::new(2).unwrap();
+        let text = of_packet(Event::None, other, None).unwrap();
+        assert_eq!(text, "event=none vantage=2");
+        assert_eq!(parse_packet(&text), Some((other, None)));
+        assert_eq!(parse_packet("event=drop"), Some((Vantage::FIRST, None)));
+        assert_eq!(of_packet(Event::None, Vantage::FIRST, None), None);
+        let foreign = [
+            "",
+            "event=boom left=1 copies=1",
+            "event=delay left=x copies=1",
+            "event=none vantage=8",
+            "hello world",
+        ];
+        for foreign in foreign {
+            assert_eq!(parse_packet(foreign), None, "{foreign}");
         }
     }
 

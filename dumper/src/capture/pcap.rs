@@ -7,7 +7,7 @@ use pcap_file::{DataLink, Endianness};
 
 use super::{PROGRESS_EVERY, ReadError, chain};
 use crate::Nanos;
-use crate::trace::TraceBuilder;
+use crate::trace::{TraceBuilder, Vantage};
 
 /// The link type is in the low half of its field; the high half tells of a frame check sequence, which is
 /// beyond the packet's own length and so never looked at.
@@ -69,7 +69,7 @@ fn read_records(
                 let stamp = Nanos(u64::from(record.seconds) * 1_000_000_000 + fraction);
                 // Some tools leave the original length at 0; no frame was shorter than its captured part.
                 let wire_len = record.original_len.max(record.frame.len() as u32);
-                builder.push((source.file, packet), record.frame, wire_len, stamp, None);
+                builder.push((source.file, packet), record.frame, wire_len, stamp, (Vantage::FIRST, None));
                 rest = tail;
             }
             Err(CutShort { needed, have }) => {

@@ -89,9 +89,9 @@ fn add_block(
     builder: &mut TraceBuilder,
     connections: &mut ConnectionSet,
 ) -> Result<(), ReadError> {
-    let mut add = |frame: &[u8], wire_len, stamp, exit| {
+    let mut add = |frame: &[u8], wire_len, stamp, mirrored| {
         *packet += 1;
-        builder.push((file, *packet), frame, wire_len, stamp, exit);
+        builder.push((file, *packet), frame, wire_len, stamp, mirrored);
     };
     match block {
         Block::InterfaceDescription(interface) => {
@@ -106,14 +106,16 @@ fn add_block(
             }
         }
         Block::EnhancedPacket(block) => {
-            let exit = block.options.iter().find_map(|option| match option {
-                EnhancedPacketOption::Common(CommonOption::Comment(text)) => comment::parse_exit(text),
+            let mirrored = block.options.iter().find_map(|option| match option {
+                EnhancedPacketOption::Common(CommonOption::Comment(text)) => comment::parse_packet(text),
                 _ => None,
             });
-            add(&block.data, block.original_len, nanos(block.timestamp), exit);
+            add(&block.data, block.original_len, nanos(block.timestamp), mirrored.unwrap_or_default());
         }
-        Block::SimplePacket(block) => add(&block.data, block.original_len, Nanos::ZERO, None),
-        Block::Packet(block) => add(&block.data, block.original_len, nanos(block.timestamp), None),
+        Block::SimplePacket(block) => add(&block.data, block.original_len, Nanos::ZERO, Default::default()),
+        Block::Packet(block) => {
+            add(&block.data, block.original_len, nanos(block.timestamp), Default::default())
+        }
         _ => {}
     }
     Ok(())

@@ -93,7 +93,7 @@ pub fn write(
             record.time,
             wire_len,
             &frame[..kept],
-            comment::of_packet(record.event(), trace.exit(record)),
+            comment::of_packet(record.event(), record.vantage(), trace.exit(record)),
         )?;
     }
     Ok(sink.into_inner().flush()?)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::{Extra, Flow, FlowId, Origin, Record, Trace, flags};
+use super::{Extra, Flow, FlowId, Origin, Record, Trace, Vantage, flags};
 use crate::mirror;
 use crate::wire::frame::{ExtensionReprs, NotRoce, UdpPorts};
 use crate::wire::layout::{AddressBytes, Layout, Located};
@@ -182,13 +182,20 @@ impl TraceBuilder {
         self.trace.records.len()
     }
 
-    /// Adds a captured frame: its bytes, its length on the wire, its time in the file, and how it left the
-    /// switch where the file says so. `file` and `packet` (from 1) name it in errors.
+    /// Adds a captured frame: its bytes, its length on the wire, its time in the file, and where the file says so its exit
+    /// from the switch and its vantage. `file` and `packet` (from 1) name it in errors.
     // Always inlined, so that nothing is handed over in memory; there is one call for each format.
     #[inline(always)]
-    pub fn push(&mut self, at: (usize, u64), frame: &[u8], wire_len: u32, stamp: Nanos, exit: Option<Exit>) {
+    pub fn push(
+        &mut self,
+        at: (usize, u64),
+        frame: &[u8],
+        wire_len: u32,
+        stamp: Nanos,
+        (vantage, exit): (Vantage, Option<Exit>),
+    ) {
         match Layout::locate(frame, self.ports) {
-            Ok(Located::Roce(layout)) => self.push_roce(at, &layout, wire_len, stamp, exit),
+            Ok(Located::Roce(layout)) => self.push_roce(at, &layout, wire_len, stamp, (vantage, exit)),
             Ok(Located::Other(reason)) => self.other(reason),
             Err(error) => self.malformed(at, error.into()),
         }
@@ -214,7 +221,7 @@ impl TraceBuilder {
         layout: &Layout<'_>,
         wire_len: u32,
         stamp: Nanos,
-        exit: Option<Exit>,
+        (vantage, exit): (Vantage, Option<Exit>),
     ) {
         let (time, sequence, event) = match self.trace.origin {
             Origin::Mirror => {
@@ -251,7 +258,7 @@ impl TraceBuilder {
         record.opcode = layout.bth[0];
         record.event = event;
         record.traffic_class = mirror::entered_class(layout.ip.traffic_class(), Event::from_code(event));
-        record.flags = flags_of(&bth);
+        record.flags = flags_of(&bth) | vantage.flags();
         if exit.is_some() || layout.has_rare_extensions() {
             self.add_rare(layout, exit);
         }

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 pub use build::{Damage, IcrcTally, PacketError, PacketFault, Skipped, TraceBuilder, Traced};
 pub use digest::Digest;
-pub use record::{FlowId, Record, flags};
+pub use record::{FlowId, Record, Vantage, flags};
 
 use crate::event::{Event, Exit, Fate};
 use crate::wire::{AtomicAckEthRepr, AtomicEthRepr, DethRepr, Ecn};

@@ -16,7 +16,35 @@ impl FlowId {
     }
 }
 
-/// Header bits of a packet, as bits of [`Record::flags`].
+/// A place where packets are mirrored: a switch, by its number. A capture that names none has one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash, PartialOrd, Ord)]
+pub struct Vantage(u8);
+
+impl Vantage {
+    /// The first or only one.
+    pub const FIRST: Self = Self(0);
+
+    /// Most vantages that a trace may have: 3 bits of a record.
+    pub const MAX_COUNT: u8 = 8;
+
+    /// The vantage with a number from 0; none beyond the last.
+    pub const fn new(number: u8) -> Option<Self> {
+        if number < Self::MAX_COUNT { Some(Self(number)) } else { None }
+    }
+
+    /// Its number, from 0.
+    pub const fn number(self) -> u8 {
+        self.0
+    }
+
+    /// The bits of [`Record::flags`] that name it.
+    #[inline]
+    pub(super) const fn flags(self) -> u8 {
+        self.0 << flags::VANTAGE.trailing_zeros()
+    }
+}
+
+/// Header bits of a packet, as bits of [`Record::flags`], and the bits that name its vantage.
 pub mod flags {
     /// AckReq of the BTH.
     pub const ACK_REQ: u8 = 1;
@@ -28,6 +56,8 @@ pub mod flags {
     pub const MIG_REQ: u8 = 8;
     /// Solicited event of the BTH.
     pub const SOLICITED: u8 = 16;
+    /// Number of the [`Vantage`](super::Vantage), in the bits that no header field has.
+    pub const VANTAGE: u8 = 0b1110_0000;
 }
 
 /// One packet as it entered the switch.
@@ -135,6 +165,18 @@ impl Record {
         self.flags & flags::ACK_REQ != 0
     }
 
+    /// Place where the packet was mirrored.
+    #[inline]
+    pub const fn vantage(&self) -> Vantage {
+        Vantage(self.flags >> flags::VANTAGE.trailing_zeros())
+    }
+
+    /// Sets the place where the packet was mirrored.
+    #[inline]
+    pub const fn set_vantage(&mut self, vantage: Vantage) {
+        self.flags = self.flags & !flags::VANTAGE | vantage.flags();
+    }
+
     /// Acknowledgement header; meaningful for the opcodes that have one.
     #[inline]
     pub fn aeth(&self) -> AethRepr {
@@ -158,5 +200,22 @@ impl Record {
     /// ECN bits as they entered.
     pub const fn ecn(&self) -> Ecn {
         Ecn::of(self.traffic_class)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vantage_leaves_the_header_bits_as_they_are() {
+        let mut record = Record { flags: 0b1_1111, ..Record::ZERO };
+        assert_eq!(record.vantage(), Vantage::FIRST);
+        for number in (0..Vantage::MAX_COUNT).rev() {
+            let vantage = Vantage::new(number).unwrap();
+            record.set_vantage(vantage);
+            assert_eq!((record.vantage(), record.flags & !flags::VANTAGE), (vantage, 0b1_1111));
+        }
+        assert_eq!((Vantage::new(Vantage::MAX_COUNT), record.flags), (None, 0b1_1111));
     }
 }

@@ -1,27 +1,57 @@
 //! Calendar of events, by time; entries of the same time come in the order in which they were added.
+//!
+//! An entry is noted once and for all, or belongs to a [`Timer`], which can be set to another time and stopped.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use dumper::Nanos;
 
 /// Things to do, each at its time.
 #[derive(Debug)]
 pub(super) struct Agenda<T> {
+    /// The first one is always due at its time: neither stopped nor set to a later one.
     heap: BinaryHeap<Reverse<Entry<T>>>,
+    slots: Vec<Slot<T>>,
+    /// Slots that no timer has.
+    free: Vec<Timer>,
     noted: u64,
 }
 
+/// A timer, which runs if it is set and has neither expired nor been stopped since. One that was never set takes no room in
+/// the agenda.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Timer(Option<u32>);
+
+/// State of a timer.
+#[derive(Debug)]
+struct Slot<T> {
+    /// Its expiry, and what is to do then.
+    set: Option<(Key, T)>,
+    /// Its entry in the heap, at its expiry or sooner: it is moved when it becomes the first one, so that a timer
+    /// that always starts again before it expires costs little.
+    queued: Option<Key>,
+}
+
+/// Place of an entry among all: its time, and the number of entries before it.
+type Key = (Nanos, u64);
+
 #[derive(Debug)]
 struct Entry<T> {
-    at: Nanos,
-    order: u64,
-    what: T,
+    key: Key,
+    what: What<T>,
+}
+
+#[derive(Debug)]
+enum What<T> {
+    Noted(T),
+    Timer(u32),
 }
 
 impl<T> PartialEq for Entry<T> {
     fn eq(&self, other: &Self) -> bool {
-        (self.at, self.order) == (other.at, other.order)
+        self.key == other.key
     }
 }
 
@@ -35,25 +65,70 @@ impl<T> PartialOrd for Entry<T> {
 
 impl<T> Ord for Entry<T> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
+        self.key.cmp(&other.key)
     }
 }
 
 impl<T> Agenda<T> {
+    /// An agenda with nothing in it.
     pub(super) const fn new() -> Self {
-        Self { heap: BinaryHeap::new(), noted: 0 }
+        Self { heap: BinaryHeap::new(), slots: Vec::new(), free: Vec::new(), noted: 0 }
     }
 
     /// Adds an entry for a time.
     pub(super) fn note(&mut self, at: Nanos, what: T) {
-        self.heap.push(Reverse(Entry { at, order: self.noted, what }));
-        self.noted += 1;
+        let key = self.next_key(at);
+        self.heap.push(Reverse(Entry { key, what: What::Noted(what) }));
+    }
+
+    /// Sets a timer to a time, whether it runs or not. One that is set to this time already keeps its turn.
+    pub(super) fn set(&mut self, timer: &mut Timer, at: Nanos, what: T) {
+        let number = self.number(timer);
+        if let Some(((set, _), action)) = &mut self.slots[number as usize].set
+            && *set == at
+        {
+            *action = what;
+            return;
+        }
+        let key = self.next_key(at);
+        let slot = &mut self.slots[number as usize];
+        slot.set = Some((key, what));
+        if slot.queued.is_none_or(|queued| key < queued) {
+            slot.queued = Some(key);
+            self.heap.push(Reverse(Entry { key, what: What::Timer(number) }));
+        } else {
+            self.settle();
+        }
+    }
+
+    /// Stops a timer, if it runs.
+    pub(super) fn stop(&mut self, timer: Timer) {
+        if let Some(number) = timer.0
+            && self.slots[number as usize].set.take().is_some()
+        {
+            self.settle();
+        }
+    }
+
+    /// Stops a timer that will not be set again: its room is for another.
+    pub(super) fn retire(&mut self, timer: Timer) {
+        self.stop(timer);
+        if timer.0.is_some() {
+            self.free.push(timer);
+        }
+    }
+
+    /// Time at which a timer expires, while it runs.
+    #[inline]
+    pub(super) fn expiry(&self, timer: Timer) -> Option<Nanos> {
+        let ((at, _), _) = self.slots[timer.0? as usize].set.as_ref()?;
+        Some(*at)
     }
 
     /// The time of the next thing to do.
     #[inline]
     pub(super) fn next_at(&self) -> Option<Nanos> {
-        self.heap.peek().map(|Reverse(entry)| entry.at)
+        self.heap.peek().map(|Reverse(entry)| entry.key.0)
     }
 
     /// The next thing to do, if its time has come.
@@ -62,6 +137,110 @@ impl<T> Agenda<T> {
         if self.next_at()? > now {
             return None;
         }
-        self.heap.pop().map(|Reverse(entry)| entry.what)
+        let Reverse(first) = self.heap.pop()?;
+        let what = match first.what {
+            What::Noted(what) => Some(what),
+            What::Timer(number) => {
+                let slot = &mut self.slots[number as usize];
+                slot.queued = None;
+                slot.set.take().map(|(_, what)| what)
+            }
+        };
+        self.settle();
+        what
+    }
+
+    fn next_key(&mut self, at: Nanos) -> Key {
+        self.noted += 1;
+        (at, self.noted)
+    }
+
+    /// The slot of a timer, which it gets the first time.
+    fn number(&mut self, timer: &mut Timer) -> u32 {
+        if timer.0.is_none() {
+            *timer = self.free.pop().unwrap_or_else(|| {
+                self.slots.push(Slot { set: None, queued: None });
+                Timer(Some(self.slots.len() as u32 - 1))
+            });
+        }
+        timer.0.unwrap_or_default()
+    }
+
+    /// Makes the first entry one that is due at its time.
+    fn settle(&mut self) {
+        while let Some(Reverse(Entry { key, what: What::Timer(number) })) = self.heap.peek() {
+            let slot = &mut self.slots[*number as usize];
+            let set = slot.set.as_ref().map(|(set, _)| *set);
+            if set == Some(*key) {
+                return;
+            }
+            // A timer that was set to an earlier time has another entry for that.
+            let is_its_entry = slot.queued == Some(*key);
+            if is_its_entry {
+                slot.queued = set;
+            }
+            let Some(mut first) = self.heap.peek_mut() else { return };
+            match set {
+                Some(later) if is_its_entry => first.0.key = later,
+                _ => drop(PeekMut::pop(first)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All that is to do, with its time.
+    fn all(agenda: &mut Agenda<char>) -> Vec<(u64, char)> {
+        let mut done = Vec::new();
+        while let Some(at) = agenda.next_at() {
+            assert!(agenda.take_due(Nanos(at.0.wrapping_sub(1))).is_none() || at == Nanos::ZERO);
+            done.push((at.0, agenda.take_due(at).unwrap()));
+        }
+        done
+    }
+
+    #[test]
+    fn entries_of_one_time_come_in_their_order() {
+        let mut agenda = Agenda::new();
+        let mut timer = Timer::default();
+        agenda.note(Nanos(5), 'b');
+        agenda.set(&mut timer, Nanos(5), 'c');
+        agenda.note(Nanos(3), 'a');
+        agenda.note(Nanos(5), 'd');
+        assert_eq!(all(&mut agenda), [(3, 'a'), (5, 'b'), (5, 'c'), (5, 'd')]);
+    }
+
+    #[test]
+    fn a_timer_expires_once_at_the_time_that_it_was_set_to_last() {
+        let mut agenda = Agenda::new();
+        let (mut one, mut other) = (Timer::default(), Timer::default());
+        for at in [5, 9, 7, 2, 8] {
+            agenda.set(&mut one, Nanos(at), 'x');
+        }
+        agenda.set(&mut other, Nanos(4), 'y');
+        assert_eq!((agenda.expiry(one), agenda.next_at()), (Some(Nanos(8)), Some(Nanos(4))));
+        assert_eq!(all(&mut agenda), [(4, 'y'), (8, 'x')]);
+        assert_eq!(agenda.expiry(one), None);
+        agenda.set(&mut one, Nanos(1), 'z');
+        assert_eq!(all(&mut agenda), [(1, 'z')]);
+    }
+
+    #[test]
+    fn a_stopped_timer_does_not_expire() {
+        let mut agenda = Agenda::new();
+        let mut timer = Timer::default();
+        agenda.stop(timer);
+        agenda.set(&mut timer, Nanos(5), 'x');
+        agenda.stop(timer);
+        assert_eq!((agenda.next_at(), agenda.expiry(timer)), (None, None));
+        agenda.set(&mut timer, Nanos(5), 'y');
+        agenda.note(Nanos(1), 'a');
+        agenda.retire(timer);
+        let mut next = Timer::default();
+        agenda.set(&mut next, Nanos(9), 'z');
+        assert_eq!(all(&mut agenda), [(1, 'a'), (9, 'z')]);
     }
 }

@@ -6,8 +6,8 @@ use dumper::wire::{AethRepr, Opcode, RethRepr};
 /// One RoCEv2 packet, with the fields that its opcode has; the others are zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Packet {
-    /// Connection, from 0, which with the sender gives addresses and UDP port.
-    pub(super) connection: u32,
+    /// QP of the sender, from 0, which with the host gives its route.
+    pub(super) qp: u32,
     /// QP number at the receiver.
     pub(super) dest_qpn: u32,
     /// Operation.

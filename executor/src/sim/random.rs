@@ -10,11 +10,11 @@ use crate::profile::Span;
 pub(super) enum Component {
     /// QPNs and PSNs.
     Metadata,
-    /// A host's NIC, by role.
+    /// A host's NIC, by place of the host.
     Nic(usize),
-    /// A host's software, by role.
+    /// A host's software, by place of the host.
     Host(usize),
-    /// The way from the cable to the transport, by role.
+    /// The way from a host's cable to its transport, by place of the host.
     Receive(usize),
 }
 
@@ -23,9 +23,9 @@ pub(super) fn stream(seed: u64, component: Component) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(match component {
         Component::Metadata => 0,
-        Component::Nic(role) => 1 + role as u64,
-        Component::Host(role) => 3 + role as u64,
-        Component::Receive(role) => 5 + role as u64,
+        Component::Nic(host) => 1 + host as u64,
+        Component::Host(host) => 3 + host as u64,
+        Component::Receive(host) => 5 + host as u64,
     });
     rng
 }

@@ -1,16 +1,34 @@
-//! The traffic generators: the software of both hosts, which posts requests and Receives and takes completions.
+//! The traffic generators: the software of the hosts, which posts requests and Receives and takes completions.
 
 use std::collections::VecDeque;
 
-use corpus::{Role, Traffic};
+use corpus::Traffic;
 use dumper::observation::CompletionStatus;
 use dumper::{Completion, Nanos};
 use rand_chacha::ChaCha8Rng;
 
 use super::agenda::Agenda;
+use super::network::HostId;
 use super::nic::{HostEvent, Input};
 use super::random::draw;
-use crate::profile::HostSoftware;
+use crate::profile::{HostSoftware, Span};
+
+/// The software of a host: its latencies, and the stream that draws them.
+pub(super) struct Software {
+    latencies: HostSoftware,
+    rng: ChaCha8Rng,
+}
+
+impl Software {
+    /// Software with these latencies, drawn from a stream.
+    pub(super) const fn new(latencies: HostSoftware, rng: ChaCha8Rng) -> Self {
+        Self { latencies, rng }
+    }
+
+    fn draw(&mut self, of: impl Fn(&HostSoftware) -> Span<u64>) -> Nanos {
+        Nanos(draw(of(&self.latencies), &mut self.rng))
+    }
+}
 
 /// Later action of the hosts' software.
 #[derive(Clone, Copy, Debug)]
@@ -37,11 +55,11 @@ struct Progress {
     waits: bool,
 }
 
-/// The software of both hosts.
+/// The software of all hosts.
 pub(super) struct TrafficGenerators {
     traffic: Traffic,
-    software: [HostSoftware; 2],
-    rngs: [ChaCha8Rng; 2],
+    /// By host.
+    software: Vec<Software>,
     connections: Vec<Progress>,
     /// Connections that may post, in turn.
     ready: VecDeque<u32>,
@@ -56,13 +74,13 @@ pub(super) struct TrafficGenerators {
 }
 
 impl TrafficGenerators {
-    pub(super) fn new(traffic: &Traffic, software: [HostSoftware; 2], rngs: [ChaCha8Rng; 2]) -> Self {
+    /// The software of the hosts before its first request.
+    pub(super) fn new(traffic: &Traffic, software: Vec<Software>) -> Self {
         let connections = traffic.load.connections();
         let released = if traffic.barrier_sync { 0 } else { traffic.num_msgs_per_qp };
         let mut generators = Self {
             traffic: traffic.clone(),
             software,
-            rngs,
             connections: (0..connections).map(|_| Progress::default()).collect(),
             ready: VecDeque::new(),
             busy: false,
@@ -85,7 +103,7 @@ impl TrafficGenerators {
     }
 
     /// Performs the next action that is due; returns the input for a NIC.
-    pub(super) fn handle_later(&mut self, now: Nanos) -> Option<(Role, Input)> {
+    pub(super) fn handle_later(&mut self, now: Nanos) -> Option<(HostId, Input)> {
         match self.agenda.take_due(now)? {
             Later::PostNext => {
                 self.busy = false;
@@ -95,27 +113,27 @@ impl TrafficGenerators {
             Later::Doorbell { connection, message } => {
                 let verb = self.traffic.load.verb(connection + 1, message);
                 let bytes = self.traffic.message_size;
-                Some((Role::Requester, Input::Post { qp: connection, message, verb, bytes }))
+                Some((HostId::REQUESTER, Input::Post { qp: connection, message, verb, bytes }))
             }
             Later::Seen { connection, message, status } => {
                 self.on_completion(connection, message, status, now);
                 None
             }
             Later::PostReceive { connection } => {
-                Some((Role::Responder, Input::PostReceive { qp: connection }))
+                Some((HostId::RESPONDER, Input::PostReceive { qp: connection }))
             }
         }
     }
 
     /// Handles an event of a NIC.
-    pub(super) fn on_event(&mut self, host: Role, event: HostEvent, now: Nanos) {
+    pub(super) fn on_event(&mut self, host: HostId, event: HostEvent, now: Nanos) {
         match event {
             HostEvent::Completed { qp, message, status } => {
-                let latency = self.latency(host, |software| software.poll_ns);
+                let latency = self.software[host.index()].draw(|latencies| latencies.poll_ns);
                 self.agenda.note(now + latency, Later::Seen { connection: qp, message, status });
             }
             HostEvent::Received { qp } => {
-                let latency = self.latency(host, |software| software.repost_ns);
+                let latency = self.software[host.index()].draw(|latencies| latencies.repost_ns);
                 self.agenda.note(now + latency, Later::PostReceive { connection: qp });
             }
         }
@@ -124,10 +142,6 @@ impl TrafficGenerators {
     /// Completions, in the order in which they were seen.
     pub(super) fn into_completions(self) -> Vec<Completion> {
         self.completions
-    }
-
-    fn latency(&mut self, host: Role, of: impl Fn(&HostSoftware) -> crate::profile::Span<u64>) -> Nanos {
-        Nanos(draw(of(&self.software[host as usize]), &mut self.rngs[host as usize]))
     }
 
     fn may_post(&self, connection: u32) -> bool {
@@ -152,7 +166,7 @@ impl TrafficGenerators {
             return;
         }
         let Some(connection) = self.ready.pop_front() else { return };
-        let done = now + self.latency(Role::Requester, |software| software.post_ns);
+        let done = now + self.software[HostId::REQUESTER.index()].draw(|latencies| latencies.post_ns);
         let progress = &mut self.connections[connection as usize];
         progress.waits = false;
         let message = progress.posted;

@@ -1,15 +1,19 @@
 //! The true state of a QP when it sends a packet, for tests of those who judge from the switch.
 
-use corpus::Role;
 use dumper::Psn;
+use dumper::wire::Class;
+
+use super::network::HostId;
+use super::nic::Nic;
+use super::packet::Packet;
 
 /// State of the QP that sends a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Truth {
     /// Connection, from 0.
     pub connection: u32,
-    /// Host of the QP.
-    pub host: Role,
+    /// True if the QP is the one at the host that posts the verbs.
+    pub requests: bool,
     /// True if the packet is a CNP, which may pass others.
     pub is_cnp: bool,
     /// PSN that its responder expects.
@@ -20,4 +24,21 @@ pub struct Truth {
     pub retries: u32,
     /// The same, after RNR NAKs.
     pub rnr_retries: u32,
+}
+
+impl Truth {
+    /// State of the QP of a host's NIC that has just sent a packet.
+    pub(super) fn of(nic: &Nic, host: HostId, packet: &Packet) -> Self {
+        let end = &nic.qps()[packet.qp as usize];
+        let (retries, rnr_retries) = end.requester.retries();
+        Self {
+            connection: packet.qp,
+            requests: host == HostId::REQUESTER,
+            is_cnp: packet.opcode.class() == Class::Cnp,
+            expected: end.responder.expected_psn(),
+            oldest: end.requester.oldest_psn(),
+            retries,
+            rnr_retries,
+        }
+    }
 }

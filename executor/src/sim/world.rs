@@ -1,57 +1,66 @@
 //! The loop: the next event, and the component that handles it.
 
 use corpus::Role;
-use dumper::wire::Class;
 use dumper::{Delivery, Nanos, Observation};
 
 use super::counters;
-use super::network::Network;
+use super::host::Host;
+use super::network::{HostId, Network};
 use super::nic::{HostEvent, Input, Nic};
+use super::packet::Packet;
 use super::traffic::TrafficGenerators;
-use super::truth::Truth;
 use crate::TestbedError;
 
 /// Most packets that a trace may have: 1 GiB of records. The largest test has a quarter of it without losses.
 pub(super) const MAX_PACKETS: usize = 16 << 20;
 
-/// Two hosts, the network, and the time.
+/// The hosts, the network, and the time.
 pub(super) struct World {
-    pub(super) nics: [Nic; 2],
-    pub(super) network: Network,
-    pub(super) generators: TrafficGenerators,
-    /// Time at which each host's cable can take the next packet, in ps.
-    pub(super) cable_free: [u64; 2],
-    /// Time at which each host's NIC can schedule the next packet.
-    pub(super) scheduler_free: [Nanos; 2],
-    /// Length of each host's transmit pipeline, in ps: its NIC schedules packets so far ahead of its cable.
-    pub(super) pipeline_ps: [u64; 2],
-    pub(super) now: Nanos,
+    hosts: Vec<Host>,
+    network: Network,
+    generators: TrafficGenerators,
+    now: Nanos,
     /// Kept to save allocations.
-    pub(super) events: Vec<HostEvent>,
+    events: Vec<HostEvent>,
 }
 
 /// Possible steps, in the order in which steps of the same time happen.
 #[derive(Clone, Copy)]
 enum Step {
     Software,
-    Entry(Role),
+    Entry(HostId),
     Later,
-    Arrival(Role),
-    Timeout(Role),
-    Transmit(Role),
+    Arrival(HostId),
+    Timeout(HostId),
+    Transmit(HostId),
 }
 
 impl World {
-    /// Runs until nothing happens any more.
-    pub(super) fn run(&mut self, watch: &mut impl FnMut(Truth)) -> Result<(), TestbedError> {
+    /// A world in which nothing has happened.
+    pub(super) const fn new(hosts: Vec<Host>, network: Network, generators: TrafficGenerators) -> Self {
+        Self { hosts, network, generators, now: Nanos::ZERO, events: Vec::new() }
+    }
+
+    /// Runs until nothing happens any more. After every step `after` sees the hosts, the network, the host that the step
+    /// has touched, and the packet that this host has sent.
+    pub(super) fn run(
+        &mut self,
+        mut after: impl FnMut(&[Host], &Network, Option<HostId>, Option<&Packet>),
+    ) -> Result<(), TestbedError> {
         while let Some((at, step)) = self.next_step() {
             self.now = self.now.max(at);
-            self.take(step, watch);
+            let (touched, sent) = self.take(step);
+            after(&self.hosts, &self.network, touched, sent.as_ref());
             if self.network.packets() > MAX_PACKETS {
                 return Err(TestbedError::TooManyPackets { packets: MAX_PACKETS });
             }
         }
         Ok(())
+    }
+
+    /// The hosts.
+    pub(super) fn hosts(&self) -> &[Host] {
+        &self.hosts
     }
 
     #[inline]
@@ -64,72 +73,63 @@ impl World {
                 next = Some((at, step));
             }
         };
+        let hosts = || (0..self.hosts.len()).map(HostId::at);
         consider(self.generators.next_at(), Step::Software);
-        for host in Role::ALL {
+        for host in hosts() {
             consider(self.network.next_entry(host), Step::Entry(host));
         }
         consider(self.network.next_later(), Step::Later);
-        for host in Role::ALL {
+        for host in hosts() {
             consider(self.network.next_arrival(host), Step::Arrival(host));
         }
-        for host in Role::ALL {
-            consider(self.nics[host as usize].poll_timeout(), Step::Timeout(host));
+        for host in hosts() {
+            consider(self.hosts[host.index()].nic.poll_timeout(), Step::Timeout(host));
         }
-        for host in Role::ALL {
-            if let Some(ready) = self.nics[host as usize].next_transmit(self.now) {
-                let (free, ahead) = (self.cable_free[host as usize], self.pipeline_ps[host as usize]);
-                let room = Nanos(free.saturating_sub(ahead).div_ceil(1_000));
-                let scheduler = self.scheduler_free[host as usize];
-                consider(Some(ready.max(room).max(scheduler)), Step::Transmit(host));
-            }
+        for host in hosts() {
+            consider(self.hosts[host.index()].next_transmit(self.now), Step::Transmit(host));
         }
         next
     }
 
+    /// Takes a step; returns the host that it touched, and the packet that this host has sent.
     #[inline]
-    fn take(&mut self, step: Step, watch: &mut impl FnMut(Truth)) {
-        let now = self.now;
-        match step {
-            Step::Software => {
-                if let Some((host, input)) = self.generators.handle_later(now) {
-                    self.nics[host as usize].handle(now, input);
-                    self.pass_events(host);
-                }
+    fn take(&mut self, step: Step) -> (Option<HostId>, Option<Packet>) {
+        let (now, mut sent) = (self.now, None);
+        let touched = match step {
+            Step::Software => self.generators.handle_later(now).map(|(host, input)| {
+                self.hosts[host.index()].nic.handle(now, input);
+                host
+            }),
+            Step::Entry(from) => {
+                self.network.enter(from);
+                None
             }
-            Step::Entry(from) => self.network.enter(from),
-            Step::Later => self.network.handle_later(now),
-            Step::Arrival(to) => {
-                if let Some(packet) = self.network.take_arrival(to) {
-                    self.nics[to as usize].handle(now, Input::Packet(packet));
-                    self.pass_events(to);
-                }
+            Step::Later => {
+                self.network.handle_later(now);
+                None
             }
+            Step::Arrival(to) => self.network.take_arrival(to).map(|packet| {
+                self.hosts[to.index()].nic.handle(now, Input::Packet(packet));
+                to
+            }),
             Step::Timeout(host) => {
-                self.nics[host as usize].handle_timeout(now);
-                self.pass_events(host);
+                self.hosts[host.index()].nic.handle_timeout(now);
+                Some(host)
             }
-            Step::Transmit(host) => self.transmit(host, watch),
+            Step::Transmit(host) => {
+                sent = self.hosts[host.index()].transmit(host, now, &mut self.network);
+                Some(host)
+            }
+        };
+        if let Some(host) = touched {
+            self.pass_events(host);
         }
-    }
-
-    fn transmit(&mut self, host: Role, watch: &mut impl FnMut(Truth)) {
-        let nic = &mut self.nics[host as usize];
-        if let Some(packet) = nic.poll_transmit(self.now) {
-            watch(nic.truth(&packet, host));
-            let free = &mut self.cable_free[host as usize];
-            let start = (self.now.0 * 1_000).max(*free);
-            // CNPs do not wait in the pipeline: their distances are kept.
-            let passes = packet.opcode.class() == Class::Cnp && self.pipeline_ps[host as usize] > 0;
-            let delay = if passes { self.network.send_past(host, packet, self.now) } else { None };
-            *free = delay.map_or_else(|| self.network.send(host, packet, start), |delay| start + delay);
-            self.scheduler_free[host as usize] = self.now + Nanos(nic.profile().transmit.packet_ns);
-        }
-        self.pass_events(host);
+        (touched, sent)
     }
 
     #[inline]
-    fn pass_events(&mut self, host: Role) {
-        self.nics[host as usize].take_events(&mut self.events);
+    fn pass_events(&mut self, host: HostId) {
+        self.hosts[host.index()].nic.take_events(&mut self.events);
         for event in self.events.drain(..) {
             self.generators.on_event(host, event, self.now);
         }
@@ -141,7 +141,8 @@ impl World {
         config: &corpus::TestConfig,
         connections: Vec<dumper::Connection>,
     ) -> Observation {
-        let [requester, responder] = &self.nics;
+        let nic = |host: HostId| &self.hosts[host.index()].nic;
+        let (requester, responder) = (nic(HostId::REQUESTER), nic(HostId::RESPONDER));
         let host = |nic: &Nic| counters::of(nic.stats(), nic.profile());
         let deliveries = deliveries(config, requester, responder);
         let (requester, responder) = (host(requester), host(responder));

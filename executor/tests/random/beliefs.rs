@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use corpus::Role;
 use dumper::wire::{Class, Syndrome};
 use executor::sim::{Truth, run_and_watch};
 use scoring::gbn::{Belief, Beliefs, Ordered};
@@ -66,10 +65,10 @@ impl Held {
 /// Holds the beliefs of a test to what its NICs truly knew.
 fn hold(seed: u64) -> Held {
     let Case { config, profiles } = Case::draw(seed);
-    let mut truths: BTreeMap<(u32, Role), VecDeque<Truth>> = BTreeMap::new();
+    let mut truths: BTreeMap<(u32, bool), VecDeque<Truth>> = BTreeMap::new();
     let observation = run_and_watch(&config, profiles, |truth| {
         if !truth.is_cnp {
-            truths.entry((truth.connection, truth.host)).or_default().push_back(truth);
+            truths.entry((truth.connection, truth.requests)).or_default().push_back(truth);
         }
     })
     .unwrap_or_else(|error| panic!("{error}"));
@@ -83,12 +82,12 @@ fn hold(seed: u64) -> Held {
         let ends = observation.connections.iter().zip(0_u32..).find_map(|(ends, connection)| {
             let is = |end: &dumper::Endpoint| end.qpn == Some(flow.dest_qpn) && end.ip == flow.destination;
             if is(&ends.responder) {
-                return Some((connection, Role::Requester));
+                return Some((connection, true));
             }
-            is(&ends.requester).then_some((connection, Role::Responder))
+            is(&ends.requester).then_some((connection, false))
         });
-        let Some((connection, host)) = ends else { panic!("{seed}: {record:?} is of no connection") };
-        let truth = truths.get_mut(&(connection, host)).and_then(VecDeque::pop_front).unwrap();
+        let Some((connection, requests)) = ends else { panic!("{seed}: {record:?} is of no connection") };
+        let truth = truths.get_mut(&(connection, requests)).and_then(VecDeque::pop_front).unwrap();
         held.packets[0] += 1;
         seen.insert(record.event().to_string());
         seen.extend((record.class() == Class::ReadRequest).then(|| "Read".to_owned()));
@@ -98,7 +97,7 @@ fn hold(seed: u64) -> Held {
         let Some(beliefs) = believed.remove(&at) else { continue };
         held.packets[1] += 1;
         let place = format!("LUMINA_SEED={seed} packet {} connection {}", record.sequence, connection + 1);
-        if host == Role::Responder {
+        if !requests {
             held.hold("expected PSN", beliefs.expected, truth.expected, &place);
         } else {
             held.hold("oldest PSN", beliefs.oldest, truth.oldest, &place);

@@ -57,7 +57,8 @@ impl Case {
     }
 
     fn run(&self) -> Observation {
-        executor::sim::run(&self.config, self.profiles.clone()).unwrap_or_else(|error| panic!("{error}"))
+        executor::sim::run_checked(&self.config, self.profiles.clone())
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Short description of the faults; empty if there are none.

@@ -1,7 +1,7 @@
 //! The capture of a switch, as a trace.
 
 use dumper::mirror::MirrorMeta;
-use dumper::trace::{IcrcTally, Origin, TraceBuilder, Traced};
+use dumper::trace::{IcrcTally, Origin, TraceBuilder, Traced, Vantage};
 use dumper::wire::Ecn;
 use dumper::wire::frame::{Frame, Parsed, UdpPorts};
 use dumper::{Event, Exit, Nanos, SwitchCounters, Trace};
@@ -80,7 +80,13 @@ impl Collector {
             let meta = MirrorMeta { sequence: packet.sequence, time: Nanos(packet.time_ns), event };
             let mut frame = packet.frame.to_vec();
             rewrite::mirror(&mut frame, meta);
-            self.builder.push((0, self.packets), &frame, frame.len() as u32, meta.time, exit);
+            self.builder.push(
+                (0, self.packets),
+                &frame,
+                frame.len() as u32,
+                meta.time,
+                (Vantage::FIRST, exit),
+            );
         }
         Ok(())
     }

@@ -109,6 +109,7 @@ pub const CLAUSES: &[(&str, &str)] = &[
     ("9.7.4.1", "validity of a request"),
     ("9.7.4.1.5", "R_Key of a request"),
     ("9.7.4.1.6", "length of a request"),
+    ("9.7.5", "acknowledgements, and go-back-N"),
     ("9.7.5.1", "ACKs, Read responses, and answers to duplicates"),
     ("9.7.5.1.1", "Reads: responses, and retransmission of the rest"),
     ("9.7.5.1.2", "coalesced ACKs, and their order with responses"),

@@ -42,7 +42,7 @@ pub(in crate::sim) struct Attributes {
 /// Later action of a NIC.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) enum Job {
-    /// The ACK timer of a QP may have expired.
+    /// The ACK timer of a QP expires.
     AckTimer(u32),
     /// A requester answers a NACK: it retransmits, or repeats a Read request.
     Recover(u32),

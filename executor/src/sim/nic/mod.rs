@@ -1,46 +1,28 @@
 //! A simulated NIC: a pure machine that takes inputs with their time, and is asked for packets, events and the time of
 //! its next wake-up. It reads no clock and does no I/O.
 
-mod answering;
-mod answers;
+mod congestion;
 mod context;
-mod ets;
-mod losses;
-mod memory;
-mod notification;
-mod opcodes;
-mod pacing;
-mod paths;
-mod qp;
-mod reaction;
-mod receive;
-mod recovery;
-mod requester;
-mod responder;
-mod sending;
+mod port;
 mod stats;
-mod transmit;
+mod transport;
 
 use dumper::Nanos;
 use dumper::wire::{Class, Ecn};
 use rand_chacha::ChaCha8Rng;
 
+use congestion::NotificationPoint;
 pub(super) use context::{Attributes, HostEvent};
 use context::{Context, Job, every_nth};
-use ets::Selection;
-use notification::NotificationPoint;
-use paths::Paths;
-use qp::Qp;
-pub(super) use qp::QpSetup;
-use receive::{Arrival, ReceiveBuffer};
-pub(super) use requester::Requester;
+pub(super) use port::Half;
+use port::{Arrival, Paths, ReceiveBuffer, Selection, Transmitter};
 pub(super) use stats::{Stat, Stats};
-use transmit::{Half, Transmitter};
+pub(super) use transport::QpSetup;
+use transport::{Qp, Requester};
 
 use super::agenda::Agenda;
 use super::packet::Packet;
 use super::random;
-use super::truth::Truth;
 use crate::NicProfile;
 
 /// Input of a NIC.
@@ -113,13 +95,20 @@ impl Nic {
         &self.stats
     }
 
-    /// The true state of the QP that sends a packet.
-    pub(super) fn truth(&self, packet: &Packet, host: corpus::Role) -> Truth {
-        let end = &self.qps[packet.connection as usize];
-        let (oldest, [retries, rnr_retries]) = end.requester.truth();
-        let is_cnp = packet.opcode.class() == Class::Cnp;
-        let (connection, expected) = (packet.connection, end.responder.expected_psn());
-        Truth { connection, host, is_cnp, expected, oldest, retries, rnr_retries }
+    pub(super) const fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    pub(super) const fn agenda(&self) -> &Agenda<Job> {
+        &self.agenda
+    }
+
+    pub(super) const fn receive(&self) -> &ReceiveBuffer {
+        &self.receive
+    }
+
+    pub(super) const fn transmitter(&self) -> &Transmitter {
+        &self.transmitter
     }
 
     pub(super) fn qps(&self) -> &[Qp] {
@@ -160,9 +149,9 @@ impl Nic {
                     self.paths.resolved();
                     self.note_stall();
                 }
-                Job::AckTimer(qp) => self.at_requester(qp, now, Requester::on_timer),
+                Job::AckTimer(qp) => self.at_requester(qp, now, Requester::on_ack_timer),
                 Job::Recover(qp) => self.at_requester(qp, now, Requester::on_recover),
-                Job::RnrOver(qp) => self.at_requester(qp, now, |requester, cx| requester.on_rnr_over(cx)),
+                Job::RnrOver(qp) => self.at_requester(qp, now, |requester, _| requester.on_rnr_over()),
                 Job::AnswerReady(qp) | Job::HoldOver(qp) => self.wake(qp, now),
             }
         }

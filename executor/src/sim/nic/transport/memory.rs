@@ -25,6 +25,9 @@ pub(in crate::sim) struct Written {
 /// Address of the first message.
 const BASE: u64 = 0x7f00_0000_0000;
 
+/// Remote key of every memory region: an arbitrary number, as every key is.
+pub(super) const REMOTE_KEY: u32 = 0x0001_1a2b;
+
 /// Messages start at multiples of this, as a memory allocator would have it.
 const ALIGNMENT: u64 = 64;
 

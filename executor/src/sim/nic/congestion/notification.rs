@@ -3,13 +3,13 @@
 
 use dumper::Nanos;
 
-use super::context::{Attributes, every_nth};
 use crate::NicProfile;
 use crate::profile::CnpScope;
+use crate::sim::nic::context::{Attributes, every_nth};
 
 /// The notification point of a NIC.
 #[derive(Debug)]
-pub(super) struct NotificationPoint {
+pub(in crate::sim::nic) struct NotificationPoint {
     interval: Nanos,
     /// Time of the last CNP of each scope.
     last: Vec<Option<Nanos>>,
@@ -18,7 +18,12 @@ pub(super) struct NotificationPoint {
 
 impl NotificationPoint {
     /// For a NIC with so many QPs, whose peers have so many addresses.
-    pub(super) fn new(profile: &NicProfile, attributes: &Attributes, qps: usize, addresses: usize) -> Self {
+    pub(in crate::sim::nic) fn new(
+        profile: &NicProfile,
+        attributes: &Attributes,
+        qps: usize,
+        addresses: usize,
+    ) -> Self {
         let notification = &profile.notification;
         let configured = if notification.configurable { attributes.cnp_interval } else { Nanos::ZERO };
         let hidden = Nanos::from_micros(notification.hidden_interval_us);
@@ -32,7 +37,7 @@ impl NotificationPoint {
     }
 
     /// Returns true if a packet that arrived on a QP causes a CNP.
-    pub(super) fn notifies(
+    pub(in crate::sim::nic) fn notifies(
         &mut self,
         profile: &NicProfile,
         attributes: &Attributes,

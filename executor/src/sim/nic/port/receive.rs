@@ -9,11 +9,14 @@ use crate::sim::packet::Packet;
 
 /// The receive buffer of a NIC.
 #[derive(Debug)]
-pub(super) struct ReceiveBuffer {
+pub(in crate::sim) struct ReceiveBuffer {
     packet_ns: Nanos,
-    capacity: u64,
-    waiting: VecDeque<Packet>,
-    bytes: u64,
+    /// Most bytes that may wait.
+    pub(in crate::sim) capacity: u64,
+    /// Packets that wait, in their order.
+    pub(in crate::sim) waiting: VecDeque<Packet>,
+    /// Bytes of the frames that wait.
+    pub(in crate::sim) bytes: u64,
     /// Time at which the transport can take the next packet.
     free_at: Nanos,
     stalled: bool,
@@ -21,7 +24,7 @@ pub(super) struct ReceiveBuffer {
 
 /// Fate of a packet that arrives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Arrival {
+pub(in crate::sim::nic) enum Arrival {
     /// The transport takes it at once.
     Passes,
     /// It waits.
@@ -31,7 +34,7 @@ pub(super) enum Arrival {
 }
 
 impl ReceiveBuffer {
-    pub(super) const fn new(receive: &Receive) -> Self {
+    pub(in crate::sim::nic) const fn new(receive: &Receive) -> Self {
         Self {
             packet_ns: Nanos(receive.packet_ns),
             capacity: receive.buffer_bytes,
@@ -44,7 +47,7 @@ impl ReceiveBuffer {
 
     /// A packet arrives, which may be one that has to wait in any case.
     #[inline]
-    pub(super) fn arrive(&mut self, packet: &Packet, held: bool, now: Nanos) -> Arrival {
+    pub(in crate::sim::nic) fn arrive(&mut self, packet: &Packet, held: bool, now: Nanos) -> Arrival {
         if !held && !self.stalled && self.waiting.is_empty() && self.free_at <= now {
             self.free_at = now + self.packet_ns;
             return Arrival::Passes;
@@ -59,24 +62,24 @@ impl ReceiveBuffer {
     }
 
     /// Stops or resumes the taking of packets.
-    pub(super) const fn set_stalled(&mut self, stalled: bool) {
+    pub(in crate::sim::nic) const fn set_stalled(&mut self, stalled: bool) {
         self.stalled = stalled;
     }
 
     /// The packet that waits in front of all others.
     #[inline]
-    pub(super) fn head(&self) -> Option<&Packet> {
+    pub(in crate::sim::nic) fn head(&self) -> Option<&Packet> {
         self.waiting.front()
     }
 
     /// Time at which the next waiting packet can be taken; not before now, as a stall may have held it.
     #[inline]
-    pub(super) fn next_at(&self) -> Option<Nanos> {
+    pub(in crate::sim::nic) fn next_at(&self) -> Option<Nanos> {
         if self.stalled || self.waiting.is_empty() { None } else { Some(self.free_at) }
     }
 
     /// The next waiting packet, if it can be taken.
-    pub(super) fn take(&mut self, now: Nanos) -> Option<Packet> {
+    pub(in crate::sim::nic) fn take(&mut self, now: Nanos) -> Option<Packet> {
         if self.next_at()? > now {
             return None;
         }

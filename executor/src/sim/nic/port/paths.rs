@@ -1,11 +1,11 @@
 //! Path migration: cost of packets with MigReq clear (Lumina §6.2.3).
 
-use super::Packet;
 use crate::profile::Apm;
+use crate::sim::packet::Packet;
 
 /// The contexts in which the paths of new QPs are resolved.
 #[derive(Debug)]
-pub(super) struct Paths {
+pub(in crate::sim::nic) struct Paths {
     contexts: u32,
     in_use: u32,
     /// True for each QP that has had its context.
@@ -14,7 +14,7 @@ pub(super) struct Paths {
 
 impl Paths {
     /// For a NIC with so many QPs.
-    pub(super) fn new(apm: &Apm, qps: usize) -> Self {
+    pub(in crate::sim::nic) fn new(apm: &Apm, qps: usize) -> Self {
         Self { contexts: apm.contexts, in_use: 0, known: vec![false; qps] }
     }
 
@@ -27,13 +27,13 @@ impl Paths {
 
     /// Returns true if a packet for a QP, and all behind it, must wait for a context.
     #[inline]
-    pub(super) fn hold(&self, packet: &Packet, qp: u32) -> bool {
+    pub(in crate::sim::nic) fn hold(&self, packet: &Packet, qp: u32) -> bool {
         self.in_use >= self.contexts && self.needs_context(packet, qp)
     }
 
     /// A packet for a QP passes; whether it takes a context.
     #[inline]
-    pub(super) fn pass(&mut self, packet: &Packet, qp: u32) -> bool {
+    pub(in crate::sim::nic) fn pass(&mut self, packet: &Packet, qp: u32) -> bool {
         let takes = self.needs_context(packet, qp);
         if takes {
             self.known[qp as usize] = true;
@@ -43,7 +43,7 @@ impl Paths {
     }
 
     /// A context is free again.
-    pub(super) const fn resolved(&mut self) {
+    pub(in crate::sim::nic) const fn resolved(&mut self) {
         self.in_use -= 1;
     }
 }

@@ -8,45 +8,31 @@ use dumper::wire::{Class, NakCode, Position, RethRepr, Syndrome};
 use dumper::{Nanos, Psn};
 
 use super::answers::{Answer, Answers, ReadAnswer};
-use super::context::{Context, HostEvent, every_nth};
-use super::memory::Memory;
-use super::qp::REMOTE_KEY;
-use super::stats::Stat;
+use super::go_back_n::{Place, Reaction};
+use super::memory::{Memory, REMOTE_KEY};
+use super::recovery::Acceptance;
+use crate::sim::nic::context::{Context, HostEvent, every_nth};
+use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
 /// The responder of a QP.
 #[derive(Debug)]
 pub(in crate::sim) struct Responder {
     pub(super) first_psn: Psn,
-    /// Offset of the expected PSN.
-    expected: u32,
+    pub(in crate::sim) acceptance: Acceptance,
     /// Messages completed.
-    msn: u32,
+    pub(in crate::sim) msn: u32,
     /// Messages begun, which tells where a Send's bytes belong.
-    begun: u32,
-    refusal: Refusal,
-    /// Further packets out of order that a NAK waits for.
-    unconfirmed: u32,
+    pub(in crate::sim) begun: u32,
     /// The Send or Write that has begun and not ended.
     current: Option<Incoming>,
     /// Receives that are posted.
     receives: u32,
     /// A request that no responder accepts has ended the QP.
     failed: bool,
-    pub(super) answers: Answers,
+    pub(in crate::sim) answers: Answers,
     memory: Memory,
     counts: Counts,
-}
-
-/// Reason for discarding packets beyond the expected PSN without a NAK.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Refusal {
-    /// None: the next one is NAKed.
-    None,
-    /// One was NAKed; further NAKs that a quirk allows.
-    Sequence { repeats: u32 },
-    /// The expected request was refused for lack of a Receive.
-    NotReady,
 }
 
 /// A Send or Write on its way.
@@ -71,14 +57,12 @@ struct Counts {
 }
 
 impl Responder {
-    pub(super) fn new(first_psn: Psn, memory: Memory, receives: u32) -> Self {
+    pub(in crate::sim::nic) fn new(first_psn: Psn, memory: Memory, receives: u32) -> Self {
         Self {
             first_psn,
-            expected: 0,
+            acceptance: Acceptance::go_back_n(),
             msn: 0,
             begun: 0,
-            refusal: Refusal::None,
-            unconfirmed: 0,
             current: None,
             receives,
             failed: false,
@@ -93,33 +77,30 @@ impl Responder {
     }
 
     /// The host has posted a Receive.
-    pub(super) const fn post_receive(&mut self) {
+    pub(in crate::sim::nic) const fn post_receive(&mut self) {
         self.receives += 1;
     }
 
     /// PSN that it expects.
-    pub(super) fn expected_psn(&self) -> Psn {
-        self.first_psn.add(self.expected)
+    pub(in crate::sim) const fn expected_psn(&self) -> Psn {
+        self.first_psn.add(self.acceptance.expected())
     }
 
     /// Handles a request packet; returns true if it came out of order. A packet behind a request that was
     /// refused for lack of a Receive did not.
-    pub(super) fn on_request(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
+    pub(in crate::sim::nic) fn on_request(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
         if self.failed {
             return false;
         }
         let Some(verb) = verb_of(packet.opcode.class()) else { return false };
-        let ahead = packet.psn.since(self.first_psn.add(self.expected));
-        match ahead {
-            0 => self.on_expected(packet, verb, cx),
-            1.. => self.on_out_of_order(verb, cx),
-            _ => {
-                if let Some(offset) = self.expected.checked_add_signed(ahead) {
-                    self.on_duplicate(packet, verb, offset, cx);
-                }
-            }
+        let place = self.acceptance.place(packet.psn, self.first_psn);
+        match place {
+            Place::Expected => self.on_expected(packet, verb, cx),
+            Place::Beyond => self.on_out_of_order(verb, cx),
+            Place::Before(offset) => self.on_duplicate(packet, verb, offset, cx),
+            Place::Nowhere => {}
         }
-        ahead > 0 && self.refusal != Refusal::NotReady
+        place == Place::Beyond && !self.acceptance.is_not_ready()
     }
 
     fn on_expected(&mut self, packet: &Packet, verb: Verb, cx: &mut Context<'_>) {
@@ -130,7 +111,6 @@ impl Responder {
         if !accepted {
             return;
         }
-        (self.refusal, self.unconfirmed) = (Refusal::None, 0);
         let quirks = &cx.profile.quirks;
         if every_nth(&mut self.counts.to_nak, quirks.nak_unprovoked_every) {
             self.nak_sequence(Nanos::ZERO, cx);
@@ -145,7 +125,7 @@ impl Responder {
             if !forgotten {
                 let ends = self.current.is_none();
                 let offset = if ends { cx.profile.quirks.ack_psn_offset } else { 0 };
-                self.ack((self.expected - 1).saturating_add_signed(offset), cx);
+                self.ack((self.acceptance.expected() - 1).saturating_add_signed(offset), cx);
             }
         }
     }
@@ -169,7 +149,7 @@ impl Responder {
             if verb == Verb::Send && self.receives == 0 {
                 self.nak(Syndrome::RnrNak(cx.attributes.min_rnr_timer), Nanos::ZERO);
                 cx.count(Stat::RnrNaksSent);
-                self.refusal = Refusal::NotReady;
+                self.acceptance.not_ready();
                 return false;
             }
             let (address, room) = match verb {
@@ -195,7 +175,7 @@ impl Responder {
             current.address += u64::from(payload);
             current.room = left.unwrap_or_default();
         }
-        self.expected += 1;
+        self.acceptance.take(1);
         if position.ends() {
             self.current = None;
             self.msn += 1;
@@ -215,10 +195,10 @@ impl Responder {
         if !self.may_access(&packet.reth) {
             return self.refuse_for_good(NakCode::RemoteAccessError);
         }
-        let first = self.expected;
+        let first = self.acceptance.expected();
         self.begun += 1;
         self.msn += 1;
-        self.expected += packets(packet, cx);
+        self.acceptance.take(packets(packet, cx));
         let latency = cx.draw(cx.profile.responder.ack_ns);
         self.answer_read(packet, first, latency, cx);
         true
@@ -236,36 +216,27 @@ impl Responder {
         self.answers.push(Answer::Read(read), cx.now + latency);
     }
 
-    /// A packet beyond the expected PSN: one NAK, then silence until the expected one has come (IBA vol. 1, 9.7.5.2).
+    /// A packet beyond the expected PSN.
     fn on_out_of_order(&mut self, verb: Verb, cx: &mut Context<'_>) {
         let quirks = &cx.profile.quirks;
-        let repeats = match self.refusal {
-            Refusal::None => quirks.nak_repeats,
-            Refusal::Sequence { .. } if self.unconfirmed > 0 => return self.confirm(verb, cx),
-            Refusal::Sequence { repeats } if repeats > 0 => repeats - 1,
-            Refusal::Sequence { .. } | Refusal::NotReady => return,
-        };
-        self.refusal = Refusal::Sequence { repeats };
-        if quirks.nak_suppressed {
-            return;
+        match self.acceptance.beyond(quirks.nak_repeats) {
+            Reaction::Nak if quirks.nak_suppressed => return,
+            Reaction::Nak => {}
+            Reaction::Confirmed => {
+                let latency = cx.draw(*cx.profile.retransmission.nack_generation_ns.of(nak_verb(verb)));
+                return self.answers.hasten_nak(cx.now + latency);
+            }
+            Reaction::Silence => return,
         }
         let latency = cx.nack_generation(nak_verb(verb));
-        self.unconfirmed = cx.profile.retransmission.confirmation_packets;
-        let wait = if self.unconfirmed > 0 {
+        let confirmations = cx.profile.retransmission.confirmation_packets;
+        self.acceptance.wait_for(confirmations);
+        let wait = if confirmations > 0 {
             latency + cx.draw(cx.profile.retransmission.confirmation_ns)
         } else {
             latency
         };
         self.nak_sequence(cx.now + wait, cx);
-    }
-
-    /// A further packet beyond the expected PSN, of those that a NAK waits for.
-    fn confirm(&mut self, verb: Verb, cx: &mut Context<'_>) {
-        self.unconfirmed -= 1;
-        if self.unconfirmed == 0 {
-            let latency = cx.draw(*cx.profile.retransmission.nack_generation_ns.of(nak_verb(verb)));
-            self.answers.hasten_nak(cx.now + latency);
-        }
     }
 
     /// A packet before the expected PSN: Sends and Writes are acknowledged again and not executed, Reads are
@@ -293,16 +264,16 @@ impl Responder {
             }
         }
         if (packet.ack_req || cx.profile.responder.reack_all) && !quirks.reack_missing {
-            let psn = if quirks.reack_own_psn { offset } else { self.expected - 1 };
+            let psn = if quirks.reack_own_psn { offset } else { self.acceptance.expected() - 1 };
             self.ack(psn, cx);
         }
     }
 
     /// A request packet of an operation that no RC responder has here: refused in its turn (IBA vol. 1,
     /// 9.7.4.1). A packet of another transport is not for this QP.
-    pub(super) fn on_unsupported(&mut self, packet: &Packet) {
+    pub(in crate::sim::nic) fn on_unsupported(&mut self, packet: &Packet) {
         let is_reliable = packet.opcode.code() >> 5 == 0;
-        if is_reliable && !self.failed && packet.psn == self.first_psn.add(self.expected) {
+        if is_reliable && !self.failed && packet.psn == self.first_psn.add(self.acceptance.expected()) {
             self.refuse_for_good(NakCode::InvalidRequest);
         }
     }
@@ -334,13 +305,13 @@ impl Responder {
     /// Sends a sequence NAK for the PSN that is expected now. It is sent even if that packet arrives while
     /// the NAK is made: the packets discarded behind it will not come again by themselves.
     fn nak_sequence(&mut self, ready: Nanos, cx: &Context<'_>) {
-        let offset = self.expected.saturating_add_signed(cx.profile.quirks.nak_psn_offset);
+        let offset = self.acceptance.expected().saturating_add_signed(cx.profile.quirks.nak_psn_offset);
         let syndrome = Syndrome::Nak(NakCode::PsnSequenceError);
         self.answers.push(Answer::Nak { offset, msn: self.msn, syndrome }, ready);
     }
 
     fn nak(&mut self, syndrome: Syndrome, ready: Nanos) {
-        let answer = Answer::Nak { offset: self.expected, msn: self.msn, syndrome };
+        let answer = Answer::Nak { offset: self.acceptance.expected(), msn: self.msn, syndrome };
         self.answers.push(answer, ready);
     }
 }

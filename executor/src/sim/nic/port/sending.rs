@@ -3,11 +3,10 @@
 use dumper::wire::{AethRepr, CNP_PAYLOAD_LEN, Opcode, RethRepr, Syndrome, cnp_bth};
 use dumper::{Nanos, Psn};
 
-use super::Nic;
-use super::context::Job;
-use super::reaction::Hold;
-use super::stats::Stat;
 use super::transmit::Half;
+use crate::sim::nic::Nic;
+use crate::sim::nic::context::Job;
+use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
 impl Nic {
@@ -53,12 +52,11 @@ impl Nic {
     #[inline]
     fn sent(&mut self, mut packet: Packet) -> Packet {
         self.stats.count(Stat::PacketsSent);
-        packet.frame_len = packet.frame_len_over(self.qps[packet.connection as usize].ipv6);
+        packet.frame_len = packet.frame_len_over(self.qps[packet.qp as usize].ipv6);
         packet
     }
 
-    /// Returns true if a QP has data to send that its reaction point holds back; notes the time of the next
-    /// attempt.
+    /// Returns true if a QP has data to send that its reaction point holds back; the timer of the next attempt runs.
     #[inline]
     fn is_held(&mut self, qp: u32, half: Half, now: Nanos) -> bool {
         let end = &mut self.qps[qp as usize];
@@ -67,17 +65,13 @@ impl Nic {
             Half::Requester => end.requester.sends_data_next(),
             Half::Responder => end.responder.sends_data_next(),
         };
-        let Some(Hold { until, is_new }) = (if is_data { reaction.hold(now) } else { None }) else {
-            return false;
-        };
-        if is_new {
-            self.agenda.note(until, Job::HoldOver(qp));
-        }
+        let Some(until) = reaction.holds_until(now).filter(|_| is_data) else { return false };
+        self.agenda.set(&mut end.hold, until, Job::HoldOver(qp));
         true
     }
 
     /// Queues a CNP to the other end of a QP.
-    pub(super) fn send_cnp(&mut self, qp: u32) {
+    pub(in crate::sim::nic) fn send_cnp(&mut self, qp: u32) {
         let blank = self.blank(qp);
         let bth = cnp_bth(blank.dest_qpn);
         let cnp = Packet {
@@ -97,7 +91,7 @@ impl Nic {
     fn blank(&self, qp: u32) -> Packet {
         let end = &self.qps[qp as usize];
         Packet {
-            connection: qp,
+            qp,
             dest_qpn: end.peer_qpn,
             opcode: Opcode::Acknowledge,
             psn: Psn::new(0),

@@ -4,7 +4,7 @@
 use corpus::{HeaderField, SetField};
 use dumper::wire::{AethRepr, Class, Opcode, Syndrome};
 
-use super::packet::Packet;
+use crate::sim::packet::Packet;
 
 /// Content of bytes that belong nowhere: a receiver took headers for payload, or the other way round.
 const ALIEN: u64 = 0;
@@ -109,7 +109,7 @@ mod tests {
 
     fn write(opcode: Opcode, payload: u16) -> Packet {
         let mut packet = Packet {
-            connection: 0,
+            qp: 0,
             dest_qpn: 0x44,
             opcode,
             psn: Psn::new(7),

@@ -9,7 +9,7 @@ use crate::sim::packet::Packet;
 
 /// A part of a QP that sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Half {
+pub(in crate::sim) enum Half {
     /// Requests.
     Requester,
     /// Answers.
@@ -18,18 +18,19 @@ pub(super) enum Half {
 
 /// QPs that take turns.
 #[derive(Debug, Default)]
-struct Ring {
-    turns: VecDeque<(u32, Half)>,
+pub(in crate::sim) struct Ring {
+    /// Halves of QPs that have something to send.
+    pub(in crate::sim) turns: VecDeque<(u32, Half)>,
     /// Packets that the first of the ring has sent in its turn.
     taken: u32,
 }
 
 /// The transmit scheduler of a NIC.
 #[derive(Debug)]
-pub(super) struct Transmitter {
+pub(in crate::sim) struct Transmitter {
     cnps: VecDeque<Packet>,
     /// One for each traffic class, or one for all.
-    rings: Vec<Ring>,
+    pub(in crate::sim) rings: Vec<Ring>,
     selection: Option<Selection>,
     qps: Vec<Place>,
     /// Packets of requests in one turn; answers have one.
@@ -46,7 +47,11 @@ struct Place {
 
 impl Transmitter {
     /// For QPs of these traffic classes, between which is selected or not.
-    pub(super) fn new(classes: impl Iterator<Item = u8>, selection: Option<Selection>, burst: u32) -> Self {
+    pub(in crate::sim::nic) fn new(
+        classes: impl Iterator<Item = u8>,
+        selection: Option<Selection>,
+        burst: u32,
+    ) -> Self {
         let ring = |class| if selection.is_some() { class } else { 0 };
         let qps: Vec<Place> = classes.map(|class| Place { ring: ring(class), waiting: [false; 2] }).collect();
         let rings = qps.iter().map(|place| usize::from(place.ring) + 1).max().unwrap_or(1);
@@ -61,7 +66,7 @@ impl Transmitter {
 
     /// Time of the next possible packet, if nothing is added.
     #[inline]
-    pub(super) fn next_at(&self, now: Nanos) -> Option<Nanos> {
+    pub(in crate::sim::nic) fn next_at(&self, now: Nanos) -> Option<Nanos> {
         if !self.cnps.is_empty() {
             return Some(now);
         }
@@ -71,23 +76,23 @@ impl Transmitter {
         }
     }
 
-    pub(super) fn push_cnp(&mut self, cnp: Packet) {
+    pub(in crate::sim::nic) fn push_cnp(&mut self, cnp: Packet) {
         self.cnps.push_back(cnp);
     }
 
-    pub(super) fn next_cnp(&mut self) -> Option<Packet> {
+    pub(in crate::sim::nic) fn next_cnp(&mut self) -> Option<Packet> {
         self.cnps.pop_front()
     }
 
     /// Returns true if a part of a QP has a turn coming.
     #[inline]
-    pub(super) fn waits(&self, qp: u32, half: Half) -> bool {
+    pub(in crate::sim) fn waits(&self, qp: u32, half: Half) -> bool {
         self.qps[qp as usize].waiting[half as usize]
     }
 
     /// Gives a part of a QP a turn, unless it has one coming.
     #[inline]
-    pub(super) fn enqueue(&mut self, qp: u32, half: Half) {
+    pub(in crate::sim::nic) fn enqueue(&mut self, qp: u32, half: Half) {
         let place = &mut self.qps[qp as usize];
         let waiting = &mut place.waiting[half as usize];
         if !*waiting {
@@ -98,7 +103,7 @@ impl Transmitter {
 
     /// Whose turn it is.
     #[inline]
-    pub(super) fn next_turn(&mut self, now: Nanos) -> Option<(u32, Half)> {
+    pub(in crate::sim::nic) fn next_turn(&mut self, now: Nanos) -> Option<(u32, Half)> {
         let ring = match &mut self.selection {
             None => 0,
             Some(selection) => selection.select(|class| has_turns(&self.rings, class), now)?,
@@ -108,7 +113,7 @@ impl Transmitter {
 
     /// The first of its ring has had its turn: whether it sent a packet, and whether it has more.
     #[inline]
-    pub(super) fn turn_taken(&mut self, qp: u32, half: Half, sent: bool, more: bool) {
+    pub(in crate::sim::nic) fn turn_taken(&mut self, qp: u32, half: Half, sent: bool, more: bool) {
         let place = &mut self.qps[qp as usize];
         let ring = &mut self.rings[usize::from(place.ring)];
         ring.taken += u32::from(sent);
@@ -127,7 +132,7 @@ impl Transmitter {
 
     /// A QP has sent a packet of so many bytes on the cable.
     #[inline]
-    pub(super) fn sent(&mut self, qp: u32, bytes: u32, now: Nanos) {
+    pub(in crate::sim::nic) fn sent(&mut self, qp: u32, bytes: u32, now: Nanos) {
         if let Some(selection) = &mut self.selection {
             selection.sent(usize::from(self.qps[qp as usize].ring), bytes, now);
         }

@@ -4,14 +4,14 @@ use dumper::Nanos;
 
 /// Time at which the next packet may be sent.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Pacer {
+pub(in crate::sim::nic) struct Pacer {
     free_ps: u64,
 }
 
 impl Pacer {
     /// Time at which the next packet may be sent, if that is later than now.
     #[inline]
-    pub(super) fn holds_until(&self, now: Nanos) -> Option<Nanos> {
+    pub(in crate::sim::nic) fn holds_until(&self, now: Nanos) -> Option<Nanos> {
         let free = Nanos(self.free_ps.div_ceil(1_000));
         (free > now).then_some(free)
     }
@@ -20,7 +20,7 @@ impl Pacer {
     ///
     /// Where it is late by no more than its own time on the cable, another packet may have been on the cable when its
     /// time came. The next one is not late for that: the rate is kept among others.
-    pub(super) fn sent(&mut self, now: Nanos, bytes: u32, rate: u64, link: u64) {
+    pub(in crate::sim::nic) fn sent(&mut self, now: Nanos, bytes: u32, rate: u64, link: u64) {
         let due = self.free_ps.max((now.0 * 1_000).saturating_sub(time_ps(bytes, link)));
         self.free_ps = due + time_ps(bytes, rate);
     }

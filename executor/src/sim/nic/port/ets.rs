@@ -3,7 +3,7 @@
 
 use dumper::Nanos;
 
-use super::pacing::Pacer;
+use crate::sim::nic::congestion::Pacer;
 
 /// Traffic classes.
 const CLASSES: usize = 8;
@@ -27,7 +27,7 @@ struct Share {
 
 /// Whose turn it is among traffic classes.
 #[derive(Debug)]
-pub(super) struct Selection {
+pub(in crate::sim::nic) struct Selection {
     /// Strict classes, the most important first.
     strict: Vec<usize>,
     /// Weighted classes, in turn (deficit round robin).
@@ -41,7 +41,12 @@ pub(super) struct Selection {
 impl Selection {
     /// Classes of a host; a weighted one gets at most so many percent of its part, or, with 0, all that is
     /// left.
-    pub(super) fn new(ets: &corpus::Ets, ceiling_percent: u32, mtu: u32, link_gbps: u32) -> Self {
+    pub(in crate::sim::nic) fn new(
+        ets: &corpus::Ets,
+        ceiling_percent: u32,
+        mtu: u32,
+        link_gbps: u32,
+    ) -> Self {
         let link = u64::from(link_gbps) * 1_000_000_000;
         let is_strict = |class: &usize| ets.strict.iter().any(|strict| usize::from(*strict) == *class);
         let weight = |class: &usize| ets.weights.get(*class).copied().map_or(0, u64::from);
@@ -63,7 +68,7 @@ impl Selection {
     }
 
     /// The class that sends next, of those that wait; none if its ceiling holds each of them.
-    pub(super) fn select(&mut self, waits: impl Fn(usize) -> bool, now: Nanos) -> Option<usize> {
+    pub(in crate::sim::nic) fn select(&mut self, waits: impl Fn(usize) -> bool, now: Nanos) -> Option<usize> {
         if let Some(class) = self.strict.iter().copied().find(|class| waits(*class)) {
             return Some(class);
         }
@@ -86,7 +91,7 @@ impl Selection {
     }
 
     /// Time at which a class may send next, of those that wait.
-    pub(super) fn next_at(&self, waits: impl Fn(usize) -> bool, now: Nanos) -> Option<Nanos> {
+    pub(in crate::sim::nic) fn next_at(&self, waits: impl Fn(usize) -> bool, now: Nanos) -> Option<Nanos> {
         if self.strict.iter().any(|class| waits(*class)) {
             return Some(now);
         }
@@ -95,7 +100,7 @@ impl Selection {
     }
 
     /// A class has sent a packet of so many bytes on the cable.
-    pub(super) fn sent(&mut self, class: usize, bytes: u32, now: Nanos) {
+    pub(in crate::sim::nic) fn sent(&mut self, class: usize, bytes: u32, now: Nanos) {
         let Some(share) = self.shares.iter_mut().find(|share| share.class == class) else { return };
         share.deficit -= i64::from(bytes);
         if let Some(ceiling) = share.ceiling {

@@ -10,28 +10,30 @@ use dumper::Psn;
 use dumper::observation::CompletionStatus;
 use dumper::wire::{AethRepr, NakCode, Opcode, Position, RethRepr, Syndrome};
 
-use super::context::{Context, HostEvent, every_nth};
+use super::losses::Losses;
 use super::memory::Memory;
 use super::opcodes;
 use super::recovery::Recovery;
-use super::stats::Stat;
+use super::timers::Timers;
+use crate::sim::nic::context::{Context, HostEvent, every_nth};
+use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
 /// A request that was posted and has not completed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
-    pub(super) message: u32,
-    pub(super) verb: Verb,
-    pub(super) bytes: u32,
+pub(in crate::sim) struct Request {
+    pub(in crate::sim) message: u32,
+    pub(in crate::sim) verb: Verb,
+    pub(in crate::sim) bytes: u32,
     /// Offset of its first PSN.
-    pub(super) first: u32,
+    pub(in crate::sim) first: u32,
     /// PSNs that it takes.
-    pub(super) packets: u32,
+    pub(in crate::sim) packets: u32,
 }
 
 impl Request {
     /// Offset after its last PSN.
-    pub(super) const fn end(&self) -> u32 {
+    pub(in crate::sim) const fn end(&self) -> u32 {
         self.first + self.packets
     }
 }
@@ -41,23 +43,19 @@ impl Request {
 pub(in crate::sim) struct Requester {
     first_psn: Psn,
     /// Requests in the order of their PSNs.
-    pub(super) work: VecDeque<Request>,
+    pub(in crate::sim) work: VecDeque<Request>,
     /// Offset after the last request.
-    posted: u32,
-    /// Offset of the oldest unacknowledged PSN; of a Read, the next response.
-    pub(super) oldest: u32,
-    /// Offset after the highest PSN that was sent.
-    pub(super) sent: u32,
-    /// Offset of the next PSN to send.
-    pub(super) cursor: u32,
+    pub(in crate::sim) posted: u32,
     /// Index in `work` of the request that the cursor is in.
-    at: usize,
+    pub(in crate::sim) at: usize,
     /// Reads before the cursor that are not answered.
-    reads_out: u32,
+    pub(in crate::sim) reads_out: u32,
     /// Reads in `work`.
     reads_posted: u32,
-    pub(super) recovery: Recovery,
-    failed: bool,
+    pub(in crate::sim) recovery: Recovery,
+    pub(super) losses: Losses,
+    pub(in crate::sim) timers: Timers,
+    pub(in crate::sim) failed: bool,
     memory: Memory,
     quirks: QuirkCounts,
 }
@@ -71,27 +69,31 @@ struct QuirkCounts {
 }
 
 impl Requester {
-    pub(super) fn new(first_psn: Psn, memory: Memory) -> Self {
+    pub(in crate::sim::nic) fn new(first_psn: Psn, memory: Memory) -> Self {
         Self {
             first_psn,
             work: VecDeque::new(),
             posted: 0,
-            oldest: 0,
-            sent: 0,
-            cursor: 0,
             at: 0,
             reads_out: 0,
             reads_posted: 0,
-            recovery: Recovery::default(),
+            recovery: Recovery::go_back_n(),
+            losses: Losses::default(),
+            timers: Timers::default(),
             failed: false,
             memory,
             quirks: QuirkCounts::default(),
         }
     }
 
-    /// Its oldest unacknowledged PSN, and the transport and RNR retries spent since the last progress.
-    pub(super) const fn truth(&self) -> (Psn, [u32; 2]) {
-        (self.first_psn.add(self.oldest), [self.recovery.retries, self.recovery.rnr_retries])
+    /// Its oldest unacknowledged PSN.
+    pub(in crate::sim) const fn oldest_psn(&self) -> Psn {
+        self.first_psn.add(self.recovery.oldest())
+    }
+
+    /// Transport retries and RNR retries spent since the last progress.
+    pub(in crate::sim) const fn retries(&self) -> (u32, u32) {
+        (self.timers.retries, self.timers.rnr_retries)
     }
 
     pub(in crate::sim) const fn memory(&self) -> &Memory {
@@ -99,7 +101,7 @@ impl Requester {
     }
 
     /// Takes a request.
-    pub(super) fn post(&mut self, message: u32, verb: Verb, bytes: u32, cx: &mut Context<'_>) {
+    pub(in crate::sim::nic) fn post(&mut self, message: u32, verb: Verb, bytes: u32, cx: &mut Context<'_>) {
         if self.failed {
             let status = CompletionStatus::Flushed;
             cx.tell(HostEvent::Completed { qp: cx.qp, message, status });
@@ -119,9 +121,9 @@ impl Requester {
 
     /// Returns true if there is a packet to send.
     #[inline]
-    pub(super) fn is_ready(&self, max_reads: u8) -> bool {
+    pub(in crate::sim) fn is_ready(&self, max_reads: u8) -> bool {
         match self.work.get(self.at) {
-            Some(next) if !self.recovery.waits_for_receiver() => {
+            Some(next) if !self.losses.waits_for_receiver() => {
                 next.verb != Verb::Read || self.reads_out < u32::from(max_reads)
             }
             _ => false,
@@ -129,42 +131,37 @@ impl Requester {
     }
 
     /// Returns true if the next packet, if there is one, is of a Send or Write.
-    pub(super) fn sends_data_next(&self) -> bool {
+    pub(in crate::sim::nic) fn sends_data_next(&self) -> bool {
         self.work.get(self.at).is_some_and(|next| next.verb != Verb::Read)
     }
 
     /// The next packet.
-    pub(super) fn next_packet(&mut self, blank: Packet, cx: &mut Context<'_>) -> Option<Packet> {
+    pub(in crate::sim::nic) fn next_packet(&mut self, blank: Packet, cx: &mut Context<'_>) -> Option<Packet> {
         if !self.is_ready(cx.attributes.max_rd_atomic) {
             return None;
         }
         let request = *self.work.get(self.at)?;
-        self.cursor = self.cursor.max(request.first);
-        let packet = match request.verb {
-            Verb::Read => self.read_request(request, blank, cx),
-            Verb::Write | Verb::Send => self.data(request, blank, cx),
+        let offset = self.recovery.resume(request.first);
+        let (packet, end) = match request.verb {
+            Verb::Read => (self.read_request(request, offset, blank, cx), request.end()),
+            Verb::Write | Verb::Send => (self.data(request, offset, blank, cx), offset + 1),
         };
-        if self.cursor == request.end() {
+        if end == request.end() {
             self.at += 1;
         }
-        self.sent = self.sent.max(self.cursor);
-        if cx.slowed {
-            // Its packets may be further apart than the timer is long, and only the last one asks for an ACK.
-            self.recovery.deadline = None;
-        }
-        self.recovery.sent(cx);
+        self.recovery.sent_before(end);
+        self.timers.sent(cx);
         if every_nth(&mut self.quirks.packets, cx.profile.quirks.retransmits_unprovoked_every) {
-            self.go_back(self.oldest);
+            self.go_back(self.recovery.oldest());
         }
         Some(packet)
     }
 
-    /// A Read request for the missing data from the cursor on.
-    fn read_request(&mut self, request: Request, blank: Packet, cx: &Context<'_>) -> Packet {
-        let received = (self.cursor - request.first) * cx.attributes.mtu;
+    /// A Read request for the missing data from an offset on.
+    fn read_request(&mut self, request: Request, offset: u32, blank: Packet, cx: &Context<'_>) -> Packet {
+        let received = (offset - request.first) * cx.attributes.mtu;
         let advance = if cx.profile.quirks.read_address_not_advanced { 0 } else { received };
-        let psn = self.first_psn.add(self.cursor);
-        self.cursor = request.end();
+        let psn = self.first_psn.add(offset);
         self.reads_out += 1;
         let reth = RethRepr {
             virtual_address: self.memory.address(request.message) + u64::from(advance),
@@ -174,9 +171,9 @@ impl Requester {
         Packet { opcode: Opcode::ReadRequest, psn, ack_req: true, reth, ..blank }
     }
 
-    /// The packet of a Send or Write at the cursor.
-    fn data(&mut self, request: Request, blank: Packet, cx: &mut Context<'_>) -> Packet {
-        let index = self.cursor - request.first;
+    /// The packet of a Send or Write at an offset.
+    fn data(&mut self, request: Request, offset: u32, blank: Packet, cx: &Context<'_>) -> Packet {
+        let index = offset - request.first;
         let sent_before = index * cx.attributes.mtu;
         let payload = (request.bytes - sent_before).min(cx.attributes.mtu);
         let last = index + 1 == request.packets;
@@ -188,8 +185,7 @@ impl Requester {
         }
         let every = cx.profile.requester.ack_req_every;
         let asks = last || (every > 0 && (index + 1).is_multiple_of(every));
-        let psn = self.first_psn.add(self.cursor);
-        self.cursor += 1;
+        let psn = self.first_psn.add(offset);
         let address = self.memory.address(request.message);
         let reth = RethRepr {
             virtual_address: address,
@@ -210,13 +206,14 @@ impl Requester {
     /// The offset of a PSN that the responder sent, if a request is outstanding there. An answer to a PSN
     /// that is acknowledged already, or was never sent, is ignored (IBA vol. 1, 9.7.5.1).
     fn offset(&self, psn: Psn) -> Option<u32> {
-        let ahead = psn.since(self.first_psn.add(self.oldest));
-        let offset = self.oldest + u32::try_from(ahead).ok()?;
-        (offset < self.sent && !self.failed).then_some(offset)
+        let oldest = self.recovery.oldest();
+        let ahead = psn.since(self.first_psn.add(oldest));
+        let offset = oldest + u32::try_from(ahead).ok()?;
+        (offset < self.recovery.sent() && !self.failed).then_some(offset)
     }
 
     /// Handles an acknowledgement of any kind.
-    pub(super) fn on_acknowledge(&mut self, psn: Psn, aeth: AethRepr, cx: &mut Context<'_>) {
+    pub(in crate::sim::nic) fn on_acknowledge(&mut self, psn: Psn, aeth: AethRepr, cx: &mut Context<'_>) {
         match aeth.syndrome {
             Syndrome::Nak(NakCode::PsnSequenceError) => cx.count(Stat::SequenceNaksReceived),
             Syndrome::RnrNak(_) => cx.count(Stat::RnrNaksReceived),
@@ -226,7 +223,7 @@ impl Requester {
         match aeth.syndrome {
             Syndrome::Ack(_) => {
                 self.acknowledge(offset + 1, cx);
-                if self.oldest <= offset {
+                if self.recovery.oldest() <= offset {
                     self.imply_nak(offset, cx);
                 }
             }
@@ -251,11 +248,11 @@ impl Requester {
     }
 
     /// Handles a packet of a Read response; whether it came out of order.
-    pub(super) fn on_read_response(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
+    pub(in crate::sim::nic) fn on_read_response(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
         let Some(offset) = self.offset(packet.psn) else { return false };
         // A response acknowledges everything before its Read, and shows a gap where an earlier one is missing.
         self.acknowledge(offset, cx);
-        if self.oldest != offset {
+        if self.recovery.oldest() != offset {
             self.imply_nak(offset, cx);
             return true;
         }
@@ -281,15 +278,15 @@ impl Requester {
     fn acknowledge(&mut self, limit: u32, cx: &mut Context<'_>) {
         let is_read = |request: &&Request| request.verb == Verb::Read;
         let unanswered = if self.reads_posted > 0 { self.work.iter().find(is_read) } else { None };
-        let limit = unanswered.map_or(limit, |read| limit.min(read.first.max(self.oldest)));
-        if limit > self.oldest {
+        let oldest = self.recovery.oldest();
+        let limit = unanswered.map_or(limit, |read| limit.min(read.first.max(oldest)));
+        if limit > oldest {
             self.advance(limit, cx);
         }
     }
 
     /// Moves the oldest unacknowledged PSN on: progress.
     fn advance(&mut self, oldest: u32, cx: &mut Context<'_>) {
-        self.oldest = oldest;
         while let Some(done) = self.work.front().copied().filter(|request| request.end() <= oldest) {
             self.work.pop_front();
             let is_read = u32::from(done.verb == Verb::Read);
@@ -301,16 +298,14 @@ impl Requester {
             let status = CompletionStatus::Success;
             cx.tell(HostEvent::Completed { qp: cx.qp, message: done.message, status });
         }
-        // The packets to retransmit have arrived meanwhile.
-        if self.cursor < oldest {
-            self.cursor = oldest;
-        }
-        self.recovery.progress(oldest, self.cursor > oldest, cx);
+        let outstanding = self.recovery.acknowledged_before(oldest);
+        self.losses.progress(oldest);
+        self.timers.progress(outstanding, cx);
     }
 
     /// Goes back to an offset: it and everything after it is sent again.
     pub(super) fn go_back(&mut self, offset: u32) {
-        self.cursor = offset;
+        self.recovery.go_back(offset);
         self.at = self.work.iter().position(|request| request.end() > offset).unwrap_or(self.work.len());
         let before = self.work.iter().take(self.at);
         self.reads_out = before.filter(|request| request.verb == Verb::Read).count() as u32;
@@ -319,7 +314,8 @@ impl Requester {
     /// Ends the QP: the oldest request fails, all others are flushed.
     pub(super) fn fail(&mut self, mut status: CompletionStatus, cx: &mut Context<'_>) {
         self.failed = true;
-        self.recovery.stop();
+        self.losses.stop(cx);
+        self.timers.stop(cx);
         for request in std::mem::take(&mut self.work) {
             cx.tell(HostEvent::Completed { qp: cx.qp, message: request.message, status });
             status = CompletionStatus::Flushed;
@@ -327,12 +323,12 @@ impl Requester {
         (self.at, self.reads_out, self.reads_posted) = (0, 0, 0);
     }
 
-    /// When the ACK timer is to be looked at. Who is held back in the middle of its requests waits for no ACK
-    /// yet: the timer starts with its next packet (IBA vol. 1, 9.7.6.1.3: it measures from a request that
-    /// asks for an ACK).
-    pub(super) fn on_timer(&mut self, cx: &mut Context<'_>) {
+    /// The ACK timer expires. A requester that its reaction point holds back in the middle of its requests waits for
+    /// no ACK yet: the timer starts with its next packet (IBA vol. 1, 9.7.6.1.3: it measures from a request
+    /// that asks for an ACK).
+    pub(in crate::sim::nic) fn on_ack_timer(&mut self, cx: &mut Context<'_>) {
         let held = cx.slowed && self.is_ready(cx.attributes.max_rd_atomic) && self.sends_data_next();
-        if self.recovery.timer_expired(cx) && !held {
+        if !held {
             self.on_timeout(cx);
         }
     }

@@ -5,9 +5,11 @@ use std::collections::VecDeque;
 use dumper::Nanos;
 use dumper::wire::Syndrome;
 
+use crate::sim::agenda::Timer;
+
 /// An answer to a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Answer {
+pub(in crate::sim) enum Answer {
     /// An acknowledgement of everything up to an offset.
     Ack { offset: u32, msn: u32 },
     /// A refusal of the request at an offset.
@@ -18,7 +20,7 @@ pub(super) enum Answer {
 
 /// A Read response, some of it sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ReadAnswer {
+pub(in crate::sim) struct ReadAnswer {
     /// Offset of its first packet.
     pub(super) first: u32,
     /// Offset of the next packet.
@@ -35,10 +37,10 @@ pub(super) struct ReadAnswer {
 
 /// Answers, each with the time from which it may be sent.
 #[derive(Debug, Default)]
-pub(super) struct Answers {
+pub(in crate::sim) struct Answers {
     queue: VecDeque<(Nanos, Answer)>,
-    /// The look at the queue that the agenda holds.
-    pub(super) look_at: Option<Nanos>,
+    /// Runs until the first one may be sent.
+    pub(in crate::sim) ready: Timer,
     /// Counts of response packets and responses, for quirks that come at every n-th.
     pub(super) gaps: u32,
     pub(super) surplus: u32,
@@ -84,7 +86,7 @@ impl Answers {
     }
 
     /// The first one.
-    pub(super) fn first(&self) -> Option<&Answer> {
+    pub(in crate::sim) fn first(&self) -> Option<&Answer> {
         self.queue.front().map(|(_, answer)| answer)
     }
 

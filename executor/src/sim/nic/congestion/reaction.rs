@@ -10,7 +10,7 @@ use crate::profile::Reaction;
 
 /// The rate of a QP that has had a CNP.
 #[derive(Clone, Debug)]
-pub(super) struct ReactionPoint {
+pub(in crate::sim::nic) struct ReactionPoint {
     constants: Reaction,
     /// The link's rate, which is the highest, in bit/s.
     link: u64,
@@ -29,21 +29,11 @@ pub(super) struct ReactionPoint {
     /// BC: how often they have filled the byte counter.
     fills: u64,
     pacer: Pacer,
-    /// The time that [`ReactionPoint::hold`] gave last.
-    told: Option<Nanos>,
-}
-
-/// Time for which a QP may send no data.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Hold {
-    pub(super) until: Nanos,
-    /// True if `until` differs from the last one returned.
-    pub(super) is_new: bool,
 }
 
 impl ReactionPoint {
     /// A QP that sends at the rate of its link, in Gb/s, when its first CNP comes.
-    pub(super) fn new(constants: Reaction, link_gbps: u32, now: Nanos) -> Self {
+    pub(in crate::sim::nic) fn new(constants: Reaction, link_gbps: u32, now: Nanos) -> Self {
         let link = u64::from(link_gbps) * 1_000_000_000;
         Self {
             constants,
@@ -56,12 +46,11 @@ impl ReactionPoint {
             bytes: 0,
             fills: 0,
             pacer: Pacer::default(),
-            told: None,
         }
     }
 
     /// A CNP lowers the rate. Packets sent before keep their distance to the next one.
-    pub(super) fn on_cnp(&mut self, now: Nanos) {
+    pub(in crate::sim::nic) fn on_cnp(&mut self, now: Nanos) {
         self.run_rate_timer(now);
         let gain = 1.0 / f64::from(self.constants.g_inverse);
         let quiet = (now - self.cnp_at).0 / Nanos::from_micros(self.constants.alpha_timer_us).0;
@@ -74,7 +63,7 @@ impl ReactionPoint {
     }
 
     /// A data packet of so many bytes on the cable is sent.
-    pub(super) fn on_data(&mut self, now: Nanos, bytes: u32) {
+    pub(in crate::sim::nic) fn on_data(&mut self, now: Nanos, bytes: u32) {
         self.run_rate_timer(now);
         self.bytes += u64::from(bytes);
         while self.bytes / self.constants.byte_counter > self.fills {
@@ -87,14 +76,13 @@ impl ReactionPoint {
     }
 
     /// Returns true if it sends more slowly than its link.
-    pub(super) const fn is_slowed(&self) -> bool {
+    pub(in crate::sim::nic) const fn is_slowed(&self) -> bool {
         self.rate < self.link
     }
 
     /// Until when no data may be sent, if it may not be sent now.
-    pub(super) fn hold(&mut self, now: Nanos) -> Option<Hold> {
-        let until = self.pacer.holds_until(now)?;
-        Some(Hold { until, is_new: self.told.replace(until) != Some(until) })
+    pub(in crate::sim::nic) fn holds_until(&self, now: Nanos) -> Option<Nanos> {
+        self.pacer.holds_until(now)
     }
 
     fn run_rate_timer(&mut self, now: Nanos) {
@@ -260,14 +248,13 @@ mod tests {
     #[test]
     fn a_packet_keeps_its_distance_at_the_rate_of_its_time() {
         let mut point = slowed(Reaction::default());
-        assert_eq!(point.hold(Nanos(0)), None, "what was sent before the CNP holds nothing");
+        assert_eq!(point.holds_until(Nanos(0)), None, "what was sent before the CNP holds nothing");
         point.on_data(Nanos(1_000), 1_250);
         point.on_cnp(Nanos(1_000));
         // 100 ns of the 200 may be made up for: the packet may have waited for another on the cable.
-        assert_eq!(point.hold(Nanos(1_000)), Some(Hold { until: Nanos(1_100), is_new: true }));
-        assert_eq!(point.hold(Nanos(1_050)), Some(Hold { until: Nanos(1_100), is_new: false }));
-        assert_eq!(point.hold(Nanos(1_100)), None);
+        assert_eq!(point.holds_until(Nanos(1_000)), Some(Nanos(1_100)));
+        assert_eq!(point.holds_until(Nanos(1_100)), None);
         point.on_data(Nanos(1_100), 1_250);
-        assert_eq!(point.hold(Nanos(1_100)), Some(Hold { until: Nanos(1_500), is_new: true }));
+        assert_eq!(point.holds_until(Nanos(1_100)), Some(Nanos(1_500)));
     }
 }

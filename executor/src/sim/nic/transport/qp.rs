@@ -2,11 +2,12 @@
 
 use dumper::Psn;
 
-use super::context::Context;
-use super::memory::Memory;
-use super::reaction::ReactionPoint;
+use super::memory::{Memory, REMOTE_KEY};
 use super::requester::Requester;
 use super::responder::Responder;
+use crate::sim::agenda::Timer;
+use crate::sim::nic::congestion::ReactionPoint;
+use crate::sim::nic::context::Context;
 
 /// A queue pair.
 #[derive(Debug)]
@@ -14,19 +15,21 @@ pub(in crate::sim) struct Qp {
     pub(in crate::sim) requester: Requester,
     pub(in crate::sim) responder: Responder,
     /// QP number of the other end.
-    pub(super) peer_qpn: u32,
+    pub(in crate::sim::nic) peer_qpn: u32,
     /// DSCP and ECN of its packets.
-    pub(super) traffic_class: u8,
+    pub(in crate::sim::nic) traffic_class: u8,
     /// True if its packets have IPv6 headers.
-    pub(super) ipv6: bool,
+    pub(in crate::sim::nic) ipv6: bool,
     /// Its rate, once it has had a CNP.
-    pub(super) reaction: Option<Box<ReactionPoint>>,
+    pub(in crate::sim::nic) reaction: Option<Box<ReactionPoint>>,
+    /// Runs while the reaction point holds its data back.
+    pub(in crate::sim) hold: Timer,
     /// Key of the memory at the other end.
-    pub(super) remote_key: u32,
+    pub(in crate::sim::nic) remote_key: u32,
 }
 
 impl Qp {
-    pub(super) fn new(setup: &QpSetup, recv_depth: u32) -> Self {
+    pub(in crate::sim::nic) fn new(setup: &QpSetup, recv_depth: u32) -> Self {
         let memory = || Memory::new(setup.messages, setup.message_size);
         Self {
             requester: Requester::new(setup.first_psn, memory()),
@@ -35,18 +38,19 @@ impl Qp {
             traffic_class: setup.traffic_class,
             ipv6: setup.ipv6,
             reaction: None,
+            hold: Timer::default(),
             remote_key: REMOTE_KEY,
         }
     }
 
     /// Returns true if CNPs keep its rate below that of the link.
     #[inline]
-    pub(super) fn is_slowed(&self) -> bool {
+    pub(in crate::sim) fn is_slowed(&self) -> bool {
         self.reaction.as_ref().is_some_and(|reaction| reaction.is_slowed())
     }
 
     /// A CNP has come.
-    pub(super) fn slow_down(&mut self, cx: &Context<'_>) {
+    pub(in crate::sim::nic) fn slow_down(&mut self, cx: &Context<'_>) {
         if cx.attributes.reacts {
             let (constants, rate) = (cx.profile.reaction, cx.profile.link.rate_gbps);
             let new = || Box::new(ReactionPoint::new(constants, rate, cx.now));
@@ -75,6 +79,3 @@ pub(in crate::sim) struct QpSetup {
     /// Bytes of each message.
     pub(in crate::sim) message_size: u32,
 }
-
-/// Remote key of every memory region: an arbitrary number, as every key is.
-pub(super) const REMOTE_KEY: u32 = 0x0001_1a2b;

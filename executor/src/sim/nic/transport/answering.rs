@@ -3,22 +3,19 @@
 use dumper::wire::{AethRepr, NakCode, Opcode, Position, Syndrome};
 
 use super::answers::{Answer, ReadAnswer};
-use super::context::{Context, Job, every_nth};
 use super::opcodes;
 use super::responder::Responder;
-use super::stats::Stat;
+use crate::sim::nic::context::{Context, Job, every_nth};
+use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
 impl Responder {
-    /// Returns true if an answer may be sent now; if only later, notes the time.
+    /// Returns true if an answer may be sent now; if only later, starts the timer.
     #[inline]
-    pub(super) fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
+    pub(in crate::sim::nic) fn is_ready(&mut self, cx: &mut Context<'_>) -> bool {
         match self.answers.ready_at() {
             Some(ready) if ready > cx.now => {
-                if self.answers.look_at != Some(ready) {
-                    self.answers.look_at = Some(ready);
-                    cx.agenda.note(ready, Job::AnswerReady(cx.qp));
-                }
+                cx.agenda.set(&mut self.answers.ready, ready, Job::AnswerReady(cx.qp));
                 false
             }
             ready => ready.is_some(),
@@ -26,12 +23,12 @@ impl Responder {
     }
 
     /// Returns true if the next packet, if there is one, is of a Read response.
-    pub(super) fn sends_data_next(&self) -> bool {
+    pub(in crate::sim::nic) fn sends_data_next(&self) -> bool {
         matches!(self.answers.first(), Some(Answer::Read(_)))
     }
 
     /// The next packet, if one may be sent now.
-    pub(super) fn next_packet(&mut self, blank: Packet, cx: &mut Context<'_>) -> Option<Packet> {
+    pub(in crate::sim::nic) fn next_packet(&mut self, blank: Packet, cx: &mut Context<'_>) -> Option<Packet> {
         while self.answers.ready_at().is_some_and(|ready| ready <= cx.now) {
             let (ready, answer) = self.answers.pop()?;
             let packet = match answer {

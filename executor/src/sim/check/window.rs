@@ -1,0 +1,31 @@
+//! The packets of the requesters: `oldest <= cursor <= sent <= posted`, and the oldest one never goes back.
+
+use crate::sim::nic::Nic;
+
+/// The requesters of a NIC, as they were after the step before.
+#[derive(Default)]
+pub(super) struct Window {
+    /// Offset of the oldest unacknowledged PSN, by QP.
+    last: Vec<u32>,
+}
+
+impl Window {
+    /// Checks the requesters of a NIC.
+    pub(super) fn check(&mut self, nic: &Nic) {
+        self.last.resize(nic.qps().len(), 0);
+        // A quirk resumes before the oldest one.
+        let early = nic.profile().quirks.resume_offset.min(0);
+        for (qp, last) in nic.qps().iter().zip(&mut self.last) {
+            let requester = &qp.requester;
+            let (oldest, cursor) = (requester.recovery.oldest(), requester.recovery.cursor());
+            let (sent, posted) = (requester.recovery.sent(), requester.posted);
+            let first = oldest.saturating_add_signed(early);
+            assert!(
+                first <= cursor && cursor <= sent && oldest <= sent && sent <= posted,
+                "oldest {oldest}, cursor {cursor}, sent {sent}, posted {posted}"
+            );
+            assert!(oldest >= *last, "the oldest PSN goes back from {last} to {oldest}");
+            *last = oldest;
+        }
+    }
+}

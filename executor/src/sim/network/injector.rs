@@ -1,0 +1,193 @@
+//! The switch with the event injector: its pipeline, the packets that it holds back, its mirror.
+
+use std::collections::BTreeMap;
+
+use corpus::HeaderField;
+use dumper::trace::{Vantage, flags};
+use dumper::wire::{Ecn, Opcode};
+use dumper::{Event, Exit, Nanos, SwitchCounters, Trace};
+use p4::{Actions, MAX_HOLD, Pipeline, Ticket, Timing};
+
+use super::link::Link;
+use super::mirror::Mirror;
+use super::rewrite::rewrite;
+use super::route::{Route, Routes};
+use super::topology::HostId;
+use crate::sim::agenda::{Agenda, Timer};
+use crate::sim::packet::Packet;
+
+/// Latency that the event injector adds to the way of a packet: under 0.4 µs (Lumina §5).
+const SWITCH_LATENCY: Nanos = Nanos(300);
+
+/// A packet in the switch that leaves later.
+struct Held {
+    to: HostId,
+    packet: Packet,
+    rewritten: bool,
+    /// Packets that leave: itself, and its copies.
+    copies: u8,
+    /// Its place in the trace.
+    record: usize,
+}
+
+/// Later action of the switch.
+enum Later {
+    Depart(Held),
+    Expire(Ticket),
+}
+
+/// The switch.
+pub(super) struct Injector {
+    pipeline: Pipeline,
+    /// Packets that wait for others to overtake them, each with the timer that ends the wait.
+    held: BTreeMap<Ticket, (Held, Timer)>,
+    later: Agenda<Later>,
+    /// By host: time at which the last packet that others have overtaken leaves towards it.
+    overtaken: Vec<Nanos>,
+    mirror: Mirror,
+}
+
+impl Injector {
+    /// A switch with this pipeline and so many hosts; looks up the flow of each route.
+    pub(super) fn new(pipeline: Pipeline, hosts: usize, routes: &mut Routes) -> Self {
+        for route in routes.iter_mut() {
+            route.flow = pipeline.flow(route.destination, route.dest_qpn);
+        }
+        Self {
+            pipeline,
+            held: BTreeMap::new(),
+            later: Agenda::new(),
+            overtaken: vec![Nanos::ZERO; hosts],
+            mirror: Mirror::new(Vantage::FIRST),
+        }
+    }
+
+    /// Time of the next own action.
+    #[inline]
+    pub(super) fn next_later(&self) -> Option<Nanos> {
+        self.later.next_at()
+    }
+
+    /// A packet enters.
+    #[inline]
+    pub(super) fn enter(&mut self, packet: Packet, route: &mut Route, now: Nanos, links: &mut [Link]) {
+        let syndrome = (packet.opcode == Opcode::Acknowledge).then_some(packet.aeth.syndrome);
+        let headers = p4::Packet::new(packet.opcode, syndrome, packet.psn);
+        let verdict = self.pipeline.process(route.sender, route.flow, headers, now);
+        let event = verdict.mirror.event;
+        let record = self.mirror.see(&packet, route, now, verdict.mirror.sequence, event);
+        let actions = verdict.actions;
+        if event == Event::None {
+            depart(links, route.to, packet, now);
+        } else if !actions.drop {
+            let (packet, rewritten) = changed(packet, &actions, route.source.is_ipv6());
+            let held = Held { to: route.to, packet, rewritten, copies: actions.leaving(), record };
+            match (verdict.hold, actions.timing) {
+                (Some(ticket), _) => {
+                    let mut timer = Timer::default();
+                    self.later.set(&mut timer, now + MAX_HOLD, Later::Expire(ticket));
+                    self.held.insert(ticket, (held, timer));
+                }
+                (None, Timing::Delay(delay)) => self.later.note(now + delay, Later::Depart(held)),
+                (None, Timing::AtOnce | Timing::Reorder(_)) => self.release(&held, now, links),
+            }
+        }
+        if verdict.releases {
+            self.release_overtaken(now, links);
+        }
+    }
+
+    /// Performs the action that is due now.
+    pub(super) fn handle_later(&mut self, now: Nanos, links: &mut [Link]) {
+        match self.later.take_due(now) {
+            Some(Later::Depart(held)) => self.release(&held, now, links),
+            Some(Later::Expire(ticket)) => {
+                self.pipeline.expire(ticket);
+                if let Some(held) = self.take_held(ticket) {
+                    self.release(&held, now, links);
+                }
+                self.release_overtaken(now, links);
+            }
+            None => {}
+        }
+    }
+
+    /// Takes out a held packet, which no longer waits.
+    fn take_held(&mut self, ticket: Ticket) -> Option<Held> {
+        let (held, timer) = self.held.remove(&ticket)?;
+        self.later.retire(timer);
+        Some(held)
+    }
+
+    /// Held packets leave right behind the one that lets them go, each a nanosecond after the one before:
+    /// their order is to be seen in the trace, also among the packets that enter meanwhile.
+    fn release_overtaken(&mut self, now: Nanos, links: &mut [Link]) {
+        let tickets: Vec<Ticket> = self.pipeline.take_released().collect();
+        for ticket in tickets {
+            let Some(held) = self.take_held(ticket) else { continue };
+            let overtaken = &mut self.overtaken[held.to.index()];
+            let at = now.max(*overtaken + Nanos(1));
+            *overtaken = at;
+            if at == now {
+                self.release(&held, now, links);
+            } else {
+                self.later.note(at, Later::Depart(held));
+            }
+        }
+    }
+
+    /// A packet that an event hit leaves, with its copies.
+    fn release(&mut self, held: &Held, now: Nanos, links: &mut [Link]) {
+        let entered = *self.mirror.record(held.record);
+        if matches!(
+            entered.event(),
+            Event::Delay | Event::Reorder | Event::Duplicate | Event::SetField | Event::Several
+        ) {
+            let mig_req = held.packet.mig_req;
+            let was = entered.flags & flags::MIG_REQ != 0;
+            let exit = Exit {
+                time: now,
+                copies: held.copies,
+                corrupt: held.packet.corrupt,
+                ce: Ecn::of(held.packet.traffic_class) == Ecn::Ce,
+                mig_req: (mig_req != was).then_some(mig_req),
+                rewritten: held.rewritten,
+            };
+            self.mirror.left(held.record, exit);
+        }
+        for _ in 0..held.copies {
+            depart(links, held.to, held.packet, now);
+        }
+    }
+
+    /// Packets in the trace so far.
+    #[inline]
+    pub(super) fn packets(&self) -> usize {
+        self.mirror.packets()
+    }
+
+    /// The trace, and the counters of the switch.
+    pub(super) fn finish(self) -> (Trace, SwitchCounters) {
+        let counters = self.pipeline.counters();
+        (self.mirror.into_trace(), counters)
+    }
+}
+
+/// A packet leaves towards a host.
+#[inline]
+fn depart(links: &mut [Link], to: HostId, packet: Packet, now: Nanos) {
+    links[to.index()].deliver(packet, now + SWITCH_LATENCY);
+}
+
+/// A packet as it leaves after an event, and whether the receiver sees another one by that than entered.
+fn changed(packet: Packet, actions: &Actions, ipv6: bool) -> (Packet, bool) {
+    let mut left = packet;
+    let rewritten = actions
+        .set_field
+        .is_some_and(|set| rewrite(&mut left, set, ipv6) && set.field != HeaderField::MigReq);
+    left.corrupt = actions.corrupt;
+    if actions.ecn {
+        left.traffic_class |= 0b11;
+    }
+    (left, rewritten)
+}

@@ -1,0 +1,196 @@
+//! Go-back-N (IBA vol. 1, 9.7.5): a requester repeats everything from a missing packet on, and a responder takes
+//! requests only in the order of their PSNs: it discards what is beyond a missing one, behind one NAK.
+//!
+//! Offsets count from the first PSN of a direction.
+
+use dumper::Psn;
+
+/// Packets of a requester: `oldest <= cursor <= sent`, but where a quirk lets it resume before the oldest one.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::sim) struct Sender {
+    /// Offset of the oldest unacknowledged PSN; of a Read, the next response.
+    pub(in crate::sim) oldest: u32,
+    /// Offset of the next PSN to send.
+    pub(in crate::sim) cursor: u32,
+    /// Offset after the highest PSN that was sent.
+    pub(in crate::sim) sent: u32,
+}
+
+impl Sender {
+    /// Offset of the next PSN to send of a request, which begins at an offset: PSNs before it may have been left out.
+    #[inline]
+    pub(super) fn resume(&mut self, first: u32) -> u32 {
+        self.cursor = self.cursor.max(first);
+        self.cursor
+    }
+
+    /// Everything before an offset is sent.
+    #[inline]
+    pub(super) fn sent_before(&mut self, offset: u32) {
+        self.cursor = offset;
+        self.sent = self.sent.max(offset);
+    }
+
+    /// Everything before an offset is acknowledged; returns true if something sent behind it is not.
+    #[inline]
+    pub(super) fn acknowledged_before(&mut self, offset: u32) -> bool {
+        self.oldest = offset;
+        // The packets to retransmit have arrived meanwhile.
+        self.cursor = self.cursor.max(offset);
+        self.cursor > offset
+    }
+
+    /// An offset and everything after it is sent again.
+    pub(super) const fn go_back(&mut self, offset: u32) {
+        self.cursor = offset;
+    }
+}
+
+/// Packets of a responder.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) struct Receiver {
+    /// Offset of the expected PSN.
+    pub(in crate::sim) expected: u32,
+    refusal: Refusal,
+    /// Further packets out of order that a NAK waits for.
+    unconfirmed: u32,
+}
+
+/// Reason for discarding packets beyond the expected PSN without a NAK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Refusal {
+    /// None: the next one is NAKed.
+    None,
+    /// One was NAKed; further NAKs that a quirk allows.
+    Sequence { repeats: u32 },
+    /// The expected request was refused for lack of a Receive.
+    NotReady,
+}
+
+/// Place of a request packet among those that a responder has taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Place {
+    /// The expected one.
+    Expected,
+    /// Beyond the expected one.
+    Beyond,
+    /// A duplicate, of the packet at this offset.
+    Before(u32),
+    /// Before the first one: no packet of this connection.
+    Nowhere,
+}
+
+/// Reaction of a responder to a packet beyond the expected one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reaction {
+    /// A NAK.
+    Nak,
+    /// The NAK that waits for further packets out of order has all that it waits for.
+    Confirmed,
+    /// The packet is discarded.
+    Silence,
+}
+
+impl Receiver {
+    /// A responder that has taken no packet.
+    pub(super) const fn new() -> Self {
+        Self { expected: 0, refusal: Refusal::None, unconfirmed: 0 }
+    }
+
+    /// Place of a packet, where offset 0 has this PSN.
+    #[inline]
+    pub(super) fn place(&self, psn: Psn, first: Psn) -> Place {
+        match psn.since(first.add(self.expected)) {
+            0 => Place::Expected,
+            1.. => Place::Beyond,
+            ahead => self.expected.checked_add_signed(ahead).map_or(Place::Nowhere, Place::Before),
+        }
+    }
+
+    /// Takes so many PSNs.
+    #[inline]
+    pub(super) const fn take(&mut self, packets: u32) {
+        self.expected += packets;
+        (self.refusal, self.unconfirmed) = (Refusal::None, 0);
+    }
+
+    /// A packet beyond the expected one arrives: one NAK, then silence until the expected one has come (IBA vol. 1,
+    /// 9.7.5.2); a quirk repeats the NAK so often.
+    pub(super) const fn beyond(&mut self, nak_repeats: u32) -> Reaction {
+        let repeats = match self.refusal {
+            Refusal::None => nak_repeats,
+            Refusal::Sequence { .. } if self.unconfirmed > 0 => {
+                self.unconfirmed -= 1;
+                return if self.unconfirmed == 0 { Reaction::Confirmed } else { Reaction::Silence };
+            }
+            Refusal::Sequence { repeats } if repeats > 0 => repeats - 1,
+            Refusal::Sequence { .. } | Refusal::NotReady => return Reaction::Silence,
+        };
+        self.refusal = Refusal::Sequence { repeats };
+        Reaction::Nak
+    }
+
+    /// The NAK waits for so many further packets out of order.
+    pub(super) const fn wait_for(&mut self, packets: u32) {
+        self.unconfirmed = packets;
+    }
+
+    /// The expected request was refused for lack of a Receive.
+    pub(super) const fn not_ready(&mut self) {
+        self.refusal = Refusal::NotReady;
+    }
+
+    /// Returns true after such a refusal, until the request is taken.
+    #[inline]
+    pub(super) fn is_not_ready(&self) -> bool {
+        self.refusal == Refusal::NotReady
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acknowledgements_move_what_is_sent_next_and_never_back() {
+        let mut sender = Sender::default();
+        sender.sent_before(8);
+        assert!(sender.acknowledged_before(3));
+        sender.go_back(3);
+        assert_eq!((sender.resume(0), sender.sent), (3, 8));
+        assert!(!sender.acknowledged_before(6), "5 has arrived: nothing from 6 on was sent again yet");
+        assert_eq!((sender.oldest, sender.cursor, sender.sent), (6, 6, 8));
+        assert_eq!(sender.resume(7), 7, "a request that begins later");
+    }
+
+    #[test]
+    fn one_nak_for_each_missing_packet() {
+        let first = Psn::new(0xff_ffff);
+        let mut receiver = Receiver::new();
+        assert_eq!(receiver.place(first, first), Place::Expected);
+        assert_eq!(receiver.place(Psn::new(0xff_fffe), first), Place::Nowhere);
+        receiver.take(2);
+        assert_eq!(receiver.place(Psn::new(0), first), Place::Before(1));
+        assert_eq!(receiver.place(Psn::new(2), first), Place::Beyond);
+        assert_eq!(
+            [(); 3].map(|()| receiver.beyond(0)),
+            [Reaction::Nak, Reaction::Silence, Reaction::Silence]
+        );
+        receiver.take(1);
+        assert_eq!([(); 3].map(|()| receiver.beyond(1)), [Reaction::Nak, Reaction::Nak, Reaction::Silence]);
+    }
+
+    #[test]
+    fn a_nak_waits_for_confirmations_and_a_refusal_for_its_request() {
+        let mut receiver = Receiver::new();
+        assert_eq!(receiver.beyond(0), Reaction::Nak);
+        receiver.wait_for(2);
+        let reactions = [(); 3].map(|()| receiver.beyond(0));
+        assert_eq!(reactions, [Reaction::Silence, Reaction::Confirmed, Reaction::Silence]);
+        receiver.take(1);
+        receiver.not_ready();
+        assert_eq!(receiver.beyond(0), Reaction::Silence);
+        receiver.take(1);
+        assert!(!receiver.is_not_ready());
+    }
+}

@@ -1,0 +1,169 @@
+//! A world as a test and the NICs' profiles describe it, before anything happens.
+
+use corpus::{Role, TestConfig};
+use dumper::{Connection, Endpoint, Nanos, Psn};
+use p4::{Dumper, Pipeline, Ports};
+use rand::RngExt;
+use rand_chacha::ChaCha8Rng;
+
+use super::host::Host;
+use super::network::{Edge, HostId, Link, Network, Route, Routes};
+use super::nic::{Attributes, Nic, QpSetup};
+use super::random::{Component, stream};
+use super::traffic::{Software, TrafficGenerators};
+use super::world::World;
+use crate::TestbedError;
+use crate::profile::NicProfile;
+
+/// Ports of the switch: the hosts', and two dumpers of equal weight.
+const HOST_PORTS: [u32; 2] = [1, 2];
+const DUMPERS: [Dumper; 2] = [Dumper { port: 3, weight: 1 }, Dumper { port: 4, weight: 1 }];
+
+/// Smallest QPN that is given out: 0 and 1 are special (IBA vol. 1, 3.9), and drivers keep some more.
+const FIRST_QPN: u32 = 0x40;
+
+/// DSCP of traffic class c is 8 c, its class selector (RFC 2474).
+const CLASS_TO_DSCP_SHIFT: u32 = 3;
+
+/// ECN-capable transport, ECT(0) (RFC 3168): the value that RoCEv2 senders set for DCQCN.
+const ECT0: u8 = 0b10;
+
+/// The host that plays a role.
+const fn host_of(role: Role) -> HostId {
+    match role {
+        Role::Requester => HostId::REQUESTER,
+        Role::Responder => HostId::RESPONDER,
+    }
+}
+
+/// The world of a test, on NICs with these profiles (requester's and responder's), and its connections.
+pub(super) fn world(
+    config: &TestConfig,
+    profiles: [NicProfile; 2],
+) -> Result<(World, Vec<Connection>), TestbedError> {
+    if let Some(violation) = config.violations().into_iter().next() {
+        return Err(TestbedError::Config(violation.to_string()));
+    }
+    let traffic = &config.traffic;
+    let mut metadata = stream(traffic.seed, Component::Metadata);
+    let connections = connections_of(config, &mut metadata);
+    let tables =
+        p4::translate(config, &connections).map_err(|error| TestbedError::Config(error.to_string()))?;
+    let ports =
+        Ports::new(HOST_PORTS[0], HOST_PORTS[1], &DUMPERS).expect("four different ports with weights");
+    let pipeline = Pipeline::new(tables, ports);
+
+    let (mut links, mut software, mut hosts) = (Vec::new(), Vec::new(), Vec::new());
+    for (role, profile) in Role::ALL.into_iter().zip(profiles) {
+        let host = host_of(role);
+        let edge = Edge::new(profile.link, profile.receive.latency_ns);
+        links.push(Link::new(edge, stream(traffic.seed, Component::Receive(host.index()))));
+        software.push(Software::new(profile.host, stream(traffic.seed, Component::Host(host.index()))));
+        hosts.push(Host::new(nic_of(config, role, profile, &connections)));
+    }
+    let routes = Routes::new(hosts.len(), connections.iter().flat_map(routes_of));
+    let network = Network::new(links, routes, pipeline);
+    Ok((World::new(hosts, network, TrafficGenerators::new(traffic, software)), connections))
+}
+
+/// The run-time metadata that the hosts exchange: QPNs and initial PSNs, random unless the test gives them.
+fn connections_of(config: &TestConfig, rng: &mut ChaCha8Rng) -> Vec<Connection> {
+    let traffic = &config.traffic;
+    let count = traffic.load.connections();
+    // NICs number their QPs one after the other.
+    let [requester_qpn, responder_qpn] = Role::ALL.map(|_| rng.random_range(FIRST_QPN..Psn::SPACE - count));
+    (0..count)
+        .map(|at| {
+            let mut end = |role, first_qpn: u32| {
+                let random = Psn::new(rng.random_range(0..Psn::SPACE));
+                let given = traffic.initial_psn.filter(|_| role == Role::Requester);
+                let host = config.host(role);
+                let address = if traffic.multi_gid { at as usize % host.ip_list.len() } else { 0 };
+                Endpoint {
+                    ip: host.ip_list[address].addr,
+                    qpn: Some(first_qpn + at),
+                    initial_psn: Some(given.map_or(random, Psn::new)),
+                }
+            };
+            let requester = end(Role::Requester, requester_qpn);
+            Connection { requester, responder: end(Role::Responder, responder_qpn) }
+        })
+        .collect()
+}
+
+/// The end of a connection at a host.
+const fn end_of(connection: &Connection, role: Role) -> &Endpoint {
+    match role {
+        Role::Requester => &connection.requester,
+        Role::Responder => &connection.responder,
+    }
+}
+
+/// QPN and first PSN of an end.
+fn numbers(end: &Endpoint) -> (u32, Psn) {
+    (end.qpn.unwrap_or_default(), end.initial_psn.unwrap_or_default())
+}
+
+/// Routes of the packets that both ends of a connection send.
+fn routes_of(connection: &Connection) -> [Route; 2] {
+    Role::ALL.map(|from| {
+        let (source, destination) = (end_of(connection, from), end_of(connection, from.peer()));
+        let (qpn, _) = numbers(source);
+        Route {
+            from: host_of(from),
+            to: host_of(from.peer()),
+            sender: from,
+            source: source.ip,
+            destination: destination.ip,
+            dest_qpn: numbers(destination).0,
+            // Annex A17.9.2: the UDP source port tells QPs apart, for load balancing.
+            src_port: 0xc000 | (qpn & 0x3fff) as u16,
+            flow: None,
+            traced: None,
+        }
+    })
+}
+
+fn nic_of(config: &TestConfig, role: Role, profile: NicProfile, connections: &[Connection]) -> Nic {
+    let (traffic, host) = (&config.traffic, config.host(role));
+    let attributes = Attributes {
+        mtu: traffic.mtu.bytes(),
+        timeout: traffic.min_retransmit_timeout,
+        retry_cnt: traffic.max_retransmit_retry,
+        rnr_retry: traffic.rnr_retry,
+        min_rnr_timer: traffic.min_rnr_timer,
+        max_rd_atomic: traffic.max_rd_atomic,
+        recv_depth: traffic.recv_depth,
+        reacts: host.roce.dcqcn_rp_enable,
+        notifies: host.roce.dcqcn_np_enable,
+        cnp_interval: Nanos::from_micros(host.roce.min_time_between_cnps.into()),
+        slow_restart: host.roce.slow_restart,
+        adaptive: host.roce.adaptive_retrans,
+    };
+    let qps: Vec<QpSetup> = connections
+        .iter()
+        .zip(1..)
+        .map(|(connection, number)| {
+            let ((_, first_psn), (peer_qpn, peer_first_psn)) =
+                (numbers(end_of(connection, role)), numbers(end_of(connection, role.peer())));
+            let class = host.traffic_class.as_ref().and_then(|classes| classes.of(number)).unwrap_or(0);
+            let traffic_class = (class << CLASS_TO_DSCP_SHIFT) << 2 | ECT0;
+            let ipv6 = connection.requester.ip.is_ipv6();
+            let (messages, message_size) = (traffic.num_msgs_per_qp, traffic.message_size);
+            QpSetup {
+                first_psn,
+                peer_first_psn,
+                peer_qpn,
+                class,
+                traffic_class,
+                ipv6,
+                messages,
+                message_size,
+            }
+        })
+        .collect();
+    let first_qpn = connections.first().map_or(FIRST_QPN, |first| numbers(end_of(first, role)).0);
+    let peer_addresses = if traffic.multi_gid { config.host(role.peer()).ip_list.len() } else { 1 };
+    let rng = stream(traffic.seed, Component::Nic(host_of(role).index()));
+    Nic::new(profile, attributes, host.ets.as_ref(), first_qpn, peer_addresses, &qps, rng)
+}
