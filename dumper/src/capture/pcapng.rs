@@ -114,7 +114,7 @@ fn add_block(
         }
         Block::SimplePacket(block) => add(&block.data, block.original_len, Nanos::ZERO, Default::default()),
         Block::Packet(block) => {
-            add(&block.data, block.original_len, nanos(block.timestamp), Default::default())
+            add(&block.data, block.original_len, nanos(block.timestamp), Default::default());
         }
         _ => {}
     }

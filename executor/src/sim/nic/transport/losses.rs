@@ -1,34 +1,24 @@
-//! Reactions of a requester to losses: NAKs, implied NAKs, RNR NAKs, time-outs.
+//! Losses that a requester recovers from; its reactions to them are in [`super::reactions`].
 
-use corpus::Verb;
-use dumper::Nanos;
-use dumper::observation::CompletionStatus;
-use dumper::timers::rnr_wait;
-
-use super::requester::Requester;
 use crate::sim::agenda::Timer;
-use crate::sim::nic::context::{Context, Job};
-use crate::sim::nic::stats::Stat;
-
-/// An RNR retry budget that is never spent (IBA vol. 1, 9.7.5.2.8).
-const UNLIMITED: u8 = 7;
+use crate::sim::nic::context::Context;
 
 /// Losses that a requester recovers from.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     /// First offset of the retransmission that is pending for a NACK.
-    pending: Option<u32>,
+    pub(super) pending: Option<u32>,
     /// Runs while a retransmission is pending.
-    recover: Timer,
+    pub(super) recover: Timer,
     /// The missing response that an implied NAK was found for.
-    implied: Option<u32>,
+    pub(super) implied: Option<u32>,
     /// Offset after the last packet that the other end, or for answers this one, discarded behind a missing
     /// one.
-    discarded: u32,
+    pub(super) discarded: u32,
     /// The offset that an RNR NAK refused, until the wait that it asked for is over.
-    refused: Option<u32>,
+    pub(super) refused: Option<u32>,
     /// Runs during that wait.
-    rnr: Timer,
+    pub(super) rnr: Timer,
 }
 
 impl Losses {
@@ -54,125 +44,8 @@ impl Losses {
     }
 
     /// Nothing is to be retransmitted for a NACK any more.
-    fn stop_recovery(&mut self, cx: &mut Context<'_>) {
+    pub(super) fn stop_recovery(&mut self, cx: &mut Context<'_>) {
         self.pending = None;
         cx.agenda.stop(self.recover);
-    }
-}
-
-impl Requester {
-    /// Spends a retry; false if the budget was spent, and the QP has failed.
-    fn spend_retry(&mut self, cx: &mut Context<'_>) -> bool {
-        let extra = self.timers.extra_retries(cx) as i32;
-        let budget = i32::from(cx.attributes.retry_cnt) + extra + cx.profile.quirks.retry_offset;
-        if self.timers.retries as i32 >= budget {
-            cx.count(Stat::RetriesExhausted);
-            self.fail(CompletionStatus::RetryExceeded, cx);
-            return false;
-        }
-        self.timers.retries += 1;
-        true
-    }
-
-    /// A sequence NAK for an offset that is now the oldest one, or behind an unanswered Read.
-    pub(super) fn on_nak(&mut self, offset: u32, cx: &mut Context<'_>) {
-        if self.recovery.oldest() < offset {
-            self.imply_nak(offset, cx);
-            return;
-        }
-        let target =
-            offset.saturating_add_signed(cx.profile.quirks.resume_offset).min(self.recovery.sent() - 1);
-        // A copy of a NAK that is being answered asks for nothing more.
-        let pending = self.losses.pending == Some(target);
-        let under_way = pending || self.recovery.cursor() == target;
-        if under_way || cx.profile.quirks.nak_ignored || !self.spend_retry(cx) {
-            return;
-        }
-        self.losses.discarded = self.recovery.sent();
-        let verb = self.work.front().map_or(Verb::Write, |request| request.verb);
-        let latency = cx.draw(*cx.profile.retransmission.nack_reaction_ns.of(verb));
-        self.recover(target, latency, cx);
-    }
-
-    /// A response or acknowledgement, at an offset, beyond the next response of an unanswered Read: the Read
-    /// is asked for again from there, once for each missing response.
-    pub(super) fn imply_nak(&mut self, offset: u32, cx: &mut Context<'_>) {
-        self.losses.discarded = self.losses.discarded.max(offset + 1);
-        if cx.profile.quirks.implied_nak_ignored || self.losses.implied == Some(self.recovery.oldest()) {
-            return;
-        }
-        self.losses.implied = Some(self.recovery.oldest());
-        cx.count(Stat::ImpliedNaks);
-        if self.spend_retry(cx) {
-            let latency = cx.nack_generation(Verb::Read);
-            self.recover(self.recovery.oldest(), latency, cx);
-        }
-    }
-
-    /// Retransmits after a latency, or when a pending answer is due, if that is earlier: a NAK does not wait
-    /// for a Read that is slow to be requested again.
-    fn recover(&mut self, offset: u32, latency: Nanos, cx: &mut Context<'_>) {
-        self.losses.pending = Some(offset);
-        let due = cx.now + latency;
-        if cx.agenda.expiry(self.losses.recover).is_none_or(|sooner| due < sooner) {
-            cx.agenda.set(&mut self.losses.recover, due, Job::Recover(cx.qp));
-        }
-    }
-
-    /// The answer to a NACK is due.
-    pub(in crate::sim::nic) fn on_recover(&mut self, cx: &mut Context<'_>) {
-        let offset = self.losses.pending.take().expect("its timer is stopped when nothing is pending");
-        // The missing packet may have come meanwhile, but not those discarded behind it.
-        let missing = self.recovery.oldest().saturating_add_signed(cx.profile.quirks.resume_offset.min(0));
-        if offset < missing && self.losses.discarded <= self.recovery.oldest() {
-            return;
-        }
-        self.go_back(offset.max(missing));
-        if cx.profile.timeout.restart_on_nak {
-            // It starts with the repeated packet.
-            self.timers.stop(cx);
-        }
-    }
-
-    /// An RNR NAK for an offset that is now the oldest one, or behind an unanswered Read, which is then missing first.
-    pub(super) fn on_rnr_nak(&mut self, offset: u32, timer: u8, cx: &mut Context<'_>) {
-        if self.recovery.oldest() < offset {
-            self.imply_nak(offset, cx);
-            return;
-        }
-        if self.losses.refused == Some(offset) {
-            // A copy: the requester waits already.
-            return;
-        }
-        let budget = i32::from(cx.attributes.rnr_retry) + cx.profile.quirks.rnr_retry_offset;
-        if cx.attributes.rnr_retry != UNLIMITED && self.timers.rnr_retries as i32 >= budget {
-            cx.count(Stat::RnrRetriesExhausted);
-            self.fail(CompletionStatus::RnrRetryExceeded, cx);
-            return;
-        }
-        self.timers.rnr_retries += 1;
-        self.losses.stop_recovery(cx);
-        self.timers.stop(cx);
-        self.go_back(self.recovery.oldest());
-        let percent = 100 - u64::from(cx.profile.quirks.rnr_wait_short_percent.min(100));
-        let until = cx.now + Nanos(rnr_wait(timer).0 * percent / 100);
-        self.losses.refused = Some(offset);
-        cx.agenda.set(&mut self.losses.rnr, until, Job::RnrOver(cx.qp));
-    }
-
-    /// An RNR wait is over.
-    pub(in crate::sim::nic) const fn on_rnr_over(&mut self) {
-        self.losses.refused = None;
-    }
-
-    /// The ACK timer has expired.
-    pub(super) fn on_timeout(&mut self, cx: &mut Context<'_>) {
-        cx.count(Stat::Timeouts);
-        self.timers.expiries += 1;
-        self.losses.stop_recovery(cx);
-        self.losses.implied = None;
-        if self.spend_retry(cx) {
-            self.go_back(self.recovery.oldest());
-        }
     }
 }

@@ -7,6 +7,7 @@ mod losses;
 mod memory;
 mod opcodes;
 mod qp;
+mod reactions;
 mod recovery;
 mod requester;
 mod responder;

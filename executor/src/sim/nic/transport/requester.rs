@@ -1,7 +1,7 @@
 //! The part of a QP that posts requests: it cuts them into packets, and keeps them until they are acknowledged.
 //!
 //! PSNs are counted from the QP's first one, as *offsets*, and turned into PSNs where a packet is made or read.
-//! Loss recovery is in [`super::losses`].
+//! Loss recovery is in [`super::reactions`].
 
 use std::collections::VecDeque;
 
