@@ -1,4 +1,4 @@
-//! Every packet script below this folder, on the simulated testbed.
+//! Every packet script below this folder, on the simulated testbed: a test each, named by its path.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use dumper::script::{FoundAnomaly, Script};
 use executor::script::{Outcome, run};
 use executor::sim::Sim;
+use libtest_mimic::{Arguments, Failed, Trial};
 use scoring::Options;
 
 use files::{root, scripts};
@@ -30,16 +31,34 @@ fn outcome(path: &Path) -> Result<Outcome, String> {
     outcome.map_err(|error| error.to_string())
 }
 
-/// Errors of a script, and differences from it.
-fn check(path: &Path) -> Vec<String> {
-    match outcome(path) {
-        Ok(outcome) => outcome.mismatches.iter().map(ToString::to_string).collect(),
-        Err(error) => vec![error],
-    }
+/// Fails with the errors of a script, or its differences from what happened.
+fn holds(path: &Path) -> Result<(), Failed> {
+    let mismatches: Vec<String> = outcome(path)?.mismatches.iter().map(ToString::to_string).collect();
+    if mismatches.is_empty() { Ok(()) } else { Err(mismatches.join("\n\n").into()) }
+}
+
+/// Name of a script: feature and file, as in `loss/last-packet`.
+fn name_of(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().with_extension("").display().to_string()
+}
+
+fn main() {
+    let of_script = |path: PathBuf| Trial::test(name_of(&path), move || holds(&path));
+    let mut trials: Vec<Trial> = scripts().into_iter().map(of_script).collect();
+    let of_all: [(&str, fn()); 2] = [
+        ("scripts_give_the_packets_that_they_gave", scripts_give_the_packets_that_they_gave),
+        ("every_script_cites_its_rule", every_script_cites_its_rule),
+    ];
+    trials.extend(of_all.map(|(name, test)| {
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
+    }));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
 }
 
 /// Digests of the packets of all scripts: a change of structure changes none of them.
-#[test]
 fn scripts_give_the_packets_that_they_gave() {
     let line = |path: &PathBuf| {
         let name = path.strip_prefix(root()).unwrap().display().to_string();
@@ -51,14 +70,7 @@ fn scripts_give_the_packets_that_they_gave() {
     insta::assert_snapshot!(lines.concat());
 }
 
-#[test]
-fn scripts_hold() {
-    let wrong: Vec<String> = scripts().iter().flat_map(|path| check(path)).collect();
-    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-}
-
 /// A script without its rule says what happens, and not what has to.
-#[test]
 fn every_script_cites_its_rule() {
     let scripts = scripts();
     assert!(scripts.len() >= 60, "{} scripts", scripts.len());

@@ -244,13 +244,12 @@ impl Campaign {
         let [requester, responder] = self.settings.nic_names().map(str::to_owned);
         let target = self.target.within(&testbed().capabilities()).map_err(CampaignError::Usage)?;
         let defaults = TestConfig::default();
+        let hosts =
+            [Host { nic: requester, ..defaults.requester }, Host { nic: responder, ..defaults.responder }];
         let engine = Engine::new(Setup {
             settings: &self.settings,
             target: &target,
-            hosts: [
-                Host { nic: requester, ..defaults.requester },
-                Host { nic: responder, ..defaults.responder },
-            ],
+            hosts: &hosts,
             initial: &self.initial,
             store: &self.store,
             folder: &self.folder,

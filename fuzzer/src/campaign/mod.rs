@@ -2,7 +2,6 @@
 
 mod baselines;
 mod begin;
-mod candidates;
 mod checks;
 mod engine;
 mod error;

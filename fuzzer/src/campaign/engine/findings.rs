@@ -1,14 +1,14 @@
 //! Confirmation and minimising of the signatures that a campaign sees.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use corpus::{Evaluation, FindingRecord, Minimized, TestConfig};
+use corpus::{FindingRecord, Minimized, TestConfig};
 use executor::Testbed;
-use rayon::prelude::*;
 
+use super::decider::Worked;
 use super::{Engine, Event};
 use crate::campaign::error::CampaignError;
 use crate::finding::{self, Answers, FINDINGS, Kept, Reproduced, WorkError};
@@ -18,45 +18,10 @@ use crate::repeat::Frequency;
 const TURN: Duration = Duration::from_secs(20);
 
 impl Engine<'_> {
-    /// Counts a sighting, if its kind is one that the target looks for; whether it is the first. A finding
-    /// that was not there each time may be in another test: that is tried as often as its sightings have
-    /// doubled.
-    pub(super) fn sight(
-        &mut self,
-        evaluation: &Evaluation,
-        signature: &str,
-        changed: &mut Vec<String>,
-    ) -> bool {
-        if !self.is_sought(signature) {
-            return false;
-        }
-        changed.push(signature.to_owned());
-        if let Some(finding) = self.findings.get_mut(signature) {
-            finding.sightings += 1;
-            let is_flaky = self.policy.may_miss() && finding.minimized == Minimized::Flaky;
-            if is_flaky && finding.sightings.is_power_of_two() {
-                finding.reproducer = evaluation.config.clone();
-                finding.minimized = Minimized::Pending;
-                // That of another test, whose folder is still there.
-                finding.evidence.clear();
-            }
-            return false;
-        }
-        let finding = found(signature, evaluation.number, &evaluation.config);
-        self.findings.insert(signature.to_owned(), finding);
-        true
-    }
-
-    fn is_sought(&self, signature: &str) -> bool {
-        let kind = signature.split('/').next().unwrap_or_default();
-        let is_sought = self.setup.target.oracles.iter().any(|oracle| oracle == kind);
-        is_sought && !self.setup.settings.ignores(signature)
-    }
-
     /// Stores a finding that was worked on, and announces it and the other anomalies of its stored run: not
     /// before they are safe.
     fn put(&mut self, worked: Worked) -> Result<(), CampaignError> {
-        let (finding, beside) = self.keep(worked)?;
+        let (finding, beside) = self.decider.keep(worked)?;
         beside.iter().for_each(|beside| (self.setup.watch)(Event::Found(beside)));
         match finding.minimized {
             Minimized::Flaky => (self.setup.watch)(Event::Flaky(&finding)),
@@ -64,28 +29,6 @@ impl Engine<'_> {
             Minimized::Pending => {}
         }
         Ok(())
-    }
-
-    /// Keeps a finding that was worked on, and as findings of their own the other anomalies of its stored
-    /// run. On a deterministic testbed those are known already.
-    fn keep(
-        &mut self,
-        Worked { finding, seen }: Worked,
-    ) -> Result<(FindingRecord, Vec<FindingRecord>), CampaignError> {
-        let is_new = |signature: &String| {
-            self.policy.may_show_more() && self.is_sought(signature) && !self.findings.contains_key(signature)
-        };
-        let new: BTreeSet<String> = seen.into_iter().filter(is_new).collect();
-        let beside: Vec<FindingRecord> = new
-            .into_iter()
-            .map(|signature| found(&signature, finding.first_seen_execution, &finding.reproducer))
-            .collect();
-        for kept in beside.iter().chain([&finding]) {
-            self.setup.store.put_finding(kept, self.progress)?;
-            self.findings.insert(kept.signature.clone(), kept.clone());
-        }
-        self.setup.store.flush()?;
-        Ok((finding, beside))
     }
 
     /// Looks again at findings that were seen once, and minimises those that are there: only between batches and with
@@ -100,7 +43,7 @@ impl Engine<'_> {
     /// Minimises all that is left when nothing is searched any more, until the time is over: by turns, so
     /// that most of it is kept whenever that is.
     pub(super) fn minimise_the_rest(&mut self) -> Result<(), CampaignError> {
-        while !self.is_over() && self.pending().next().is_some() {
+        while !self.is_over() && self.decider.pending().next().is_some() {
             self.minimise_some(Instant::now())?;
             self.write_summary()?;
         }
@@ -124,11 +67,11 @@ impl Engine<'_> {
     fn confirm_findings(&mut self) -> Result<(), CampaignError> {
         loop {
             let is_new = |finding: &&FindingRecord| finding.evidence.is_empty();
-            let new: Vec<FindingRecord> = self.pending().filter(is_new).cloned().collect();
+            let new: Vec<FindingRecord> = self.decider.pending().filter(is_new).cloned().collect();
             if new.is_empty() {
                 return Ok(());
             }
-            let confirmed = self.with_testbeds(new, Self::confirm)?;
+            let confirmed = self.runner.each(new, |testbed, finding| self.confirm(testbed, finding))?;
             self.clock();
             for worked in confirmed {
                 self.put(worked)?;
@@ -197,18 +140,18 @@ impl Engine<'_> {
     /// minimised to the end.
     fn minimise_some(&mut self, turn: Instant) -> Result<bool, CampaignError> {
         let began = Instant::now();
-        let before: Vec<FindingRecord> = self.pending().take(rayon::current_num_threads()).cloned().collect();
+        let before: Vec<FindingRecord> = self.decider.pending().take(self.runner.jobs()).cloned().collect();
         if before.is_empty() {
             return Ok(false);
         }
-        let worked = self.with_testbeds(before.clone(), |engine, testbed, finding| {
-            engine.minimise(testbed, finding, &|| engine.is_turn_over(turn))
+        let worked = self.runner.each(before.clone(), |testbed, finding| {
+            self.minimise(testbed, finding, &|| self.is_turn_over(turn))
         })?;
         self.minimised_for += began.elapsed();
         self.clock();
         let mut is_any_done = false;
         for (before, worked) in before.iter().zip(worked) {
-            self.progress.minimizer_executions +=
+            self.decider.progress.minimizer_executions +=
                 worked.finding.minimizer_executions - before.minimizer_executions;
             is_any_done |= worked.finding.minimized != Minimized::Pending;
             self.put(worked)?;
@@ -299,24 +242,11 @@ impl Engine<'_> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something with findings, each on a testbed of its own.
-    fn with_testbeds<T: Send>(
-        &self,
-        findings: Vec<FindingRecord>,
-        work: impl Fn(&Self, &mut dyn Testbed, FindingRecord) -> Result<T, CampaignError> + Sync,
-    ) -> Result<Vec<T>, CampaignError> {
-        findings
-            .into_par_iter()
-            .with_max_len(1)
-            .map_init(|| self.testbed(), |testbed, finding| work(self, testbed, finding))
-            .collect()
-    }
-
     /// Updates the number of sightings in the folders of findings. A folder that was removed or damaged is
     /// written again.
     pub(super) fn count_sightings(&mut self) -> Result<(), CampaignError> {
         let mut lost = Vec::new();
-        for finding in self.findings.values().filter(|finding| finding::is_reproduced(finding)) {
+        for finding in self.decider.findings.values().filter(|finding| finding::is_reproduced(finding)) {
             match finding::read(&self.folder_of(finding)) {
                 Ok(kept) => finding::count(kept, finding.sightings)?,
                 Err(_) => lost.push(finding.clone()),
@@ -325,10 +255,10 @@ impl Engine<'_> {
         if lost.is_empty() {
             return Ok(());
         }
-        let written = self.with_testbeds(lost, Self::write_out)?;
+        let written = self.runner.each(lost, |testbed, finding| self.write_out(testbed, finding))?;
         self.clock();
         for worked in written {
-            self.keep(worked)?;
+            self.decider.keep(worked)?;
         }
         // Further anomalies of their runs.
         self.confirm_findings()
@@ -345,30 +275,5 @@ impl Engine<'_> {
             None => Vec::new(),
         };
         Ok(Worked { finding, seen })
-    }
-}
-
-/// A finding that was worked on.
-struct Worked {
-    finding: FindingRecord,
-    /// Signatures that its stored run shows.
-    seen: Vec<String>,
-}
-
-/// A finding that was seen for the first time.
-fn found(signature: &str, execution: u64, config: &TestConfig) -> FindingRecord {
-    FindingRecord {
-        id: finding::id_of(signature),
-        kind: signature.split('/').next().unwrap_or_default().to_owned(),
-        signature: signature.to_owned(),
-        // Until its reproducer has been run again.
-        title: signature.to_owned(),
-        first_seen_execution: execution,
-        sightings: 1,
-        config: config.clone(),
-        reproducer: config.clone(),
-        minimized: Minimized::Pending,
-        minimizer_executions: 0,
-        evidence: String::new(),
     }
 }

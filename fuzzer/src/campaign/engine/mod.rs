@@ -1,30 +1,30 @@
-//! The search: batches of tests, in parallel, and the decisions about them, one after the other.
+//! The engine of a campaign. The [planner](planner) draws the tests of a batch, the [runner](runner) runs them in parallel,
+//! and the [decider](decider) decides about them, one after the other. Between batches, findings are confirmed and
+//! minimised.
 
-mod counted;
+mod decider;
 mod findings;
 mod outcome;
-mod steady;
+mod planner;
+mod runner;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use corpus::store::{Decision, Progress, Store};
-use corpus::{Evaluation, FindingRecord, Host, Key, Minimized, Outcome, Scores, Sighting, TestConfig};
+use corpus::store::{Progress, Store};
+use corpus::{Evaluation, FindingRecord, Host, Outcome, TestConfig};
 use executor::Testbed;
 use mutators::Target;
-use rayon::prelude::*;
 
-use self::counted::Counted;
+use self::decider::Decider;
 use self::outcome::outcome_of;
+use self::planner::Planner;
+use self::runner::Runner;
 use crate::campaign::baselines::Stored;
-use crate::campaign::candidates::Candidates;
 use crate::campaign::error::CampaignError;
 use crate::campaign::folder::{self, SUMMARY};
-use crate::campaign::pool::Pool;
-use crate::campaign::retention::{keeps, score};
 use crate::campaign::schedule::Schedule;
 use crate::campaign::settings::Settings;
 use crate::campaign::stop::{End, Stop};
@@ -50,7 +50,7 @@ pub struct Setup<'a> {
     /// Target of the campaign.
     pub target: &'a Target,
     /// The hosts of every test.
-    pub hosts: [Host; 2],
+    pub hosts: &'a [Host; 2],
     /// Tests to start from.
     pub initial: &'a [TestConfig],
     /// Store of the campaign.
@@ -100,10 +100,9 @@ pub struct Status {
 /// A campaign that runs.
 pub struct Engine<'a> {
     setup: Setup<'a>,
-    schedule: Schedule,
-    pool: Pool,
-    findings: BTreeMap<String, FindingRecord>,
-    progress: Progress,
+    planner: Planner<'a>,
+    runner: Runner<'a>,
+    decider: Decider<'a>,
     started: Instant,
     elapsed_before: Duration,
     summary_written: Instant,
@@ -114,8 +113,6 @@ pub struct Engine<'a> {
     policy: Policy,
     /// Time that minimising has taken since `started`.
     minimised_for: Duration,
-    /// Tests that ran, in all resumptions.
-    runs: AtomicU64,
     /// Answers of interrupted minimisers, by signature.
     answers: Mutex<HashMap<String, Answers>>,
 }
@@ -135,29 +132,31 @@ impl<'a> Engine<'a> {
     /// # Errors
     /// The store cannot be read.
     pub fn new(setup: Setup<'a>) -> Result<Self, CampaignError> {
-        let mut pool = Pool::default();
-        for kept in setup.store.kept() {
-            let (number, score) = kept?;
-            pool.keep(number, score);
-        }
-        let findings = setup.store.findings()?;
-        let progress = setup.store.progress()?;
         let now = Instant::now();
         let initial = (setup.initial.len() as u64).max(setup.target.pool.into());
+        let schedule = Schedule { initial, batch: setup.settings.batch };
+        let policy = Policy::on(&*(setup.testbed)());
+        let decider = Decider::new(setup.settings, setup.target, setup.store, schedule, policy)?;
         Ok(Self {
-            schedule: Schedule { initial, batch: setup.settings.batch },
-            pool,
-            findings: findings.into_iter().map(|finding| (finding.signature.clone(), finding)).collect(),
-            progress,
+            planner: Planner {
+                target: setup.target,
+                hosts: setup.hosts,
+                strategy: setup.settings.strategy,
+                seed: setup.settings.seed,
+                schedule,
+                initial: setup.initial,
+                store: setup.store,
+            },
+            runner: Runner::new(setup.testbed, decider.progress.runs),
             started: now,
-            elapsed_before: Duration::from_millis(progress.elapsed_ms),
+            elapsed_before: Duration::from_millis(decider.progress.elapsed_ms),
+            decider,
             summary_written: now,
             checkpoint_made: now,
             flushed: Mutex::new(now),
             is_alarmed: false,
-            policy: Policy::on(&*(setup.testbed)()),
+            policy,
             minimised_for: Duration::ZERO,
-            runs: AtomicU64::new(progress.runs),
             answers: Mutex::default(),
             setup,
         })
@@ -171,7 +170,9 @@ impl<'a> Engine<'a> {
     pub fn run(mut self) -> Result<(End, Status), CampaignError> {
         let end = match self.search_and_minimise() {
             // Whatever limit was reached too: findings wait to be minimised.
-            Ok(_) if self.setup.stop.is_asked() && self.pending().next().is_some() => End::Interrupted,
+            Ok(_) if self.setup.stop.is_asked() && self.decider.pending().next().is_some() => {
+                End::Interrupted
+            }
             Ok(end) => end,
             Err(error) if error.is_disk_full() => {
                 // The summary of the last batch that was whole may not fit either.
@@ -201,7 +202,7 @@ impl<'a> Engine<'a> {
     fn search(&mut self) -> Result<End, CampaignError> {
         self.work_on_findings()?;
         self.write_summary()?;
-        if self.is_exhausted()? {
+        if self.planner.is_exhausted(self.decider.progress.executions, &self.decider.pool)? {
             return Ok(End::NothingToMutate);
         }
         loop {
@@ -218,11 +219,11 @@ impl<'a> Engine<'a> {
     /// The limit that is reached, if any.
     fn limit(&self) -> Result<Option<End>, CampaignError> {
         let limits = &self.setup.settings.limits;
-        Ok(if limits.executions.is_some_and(|limit| self.progress.executions >= limit) {
+        Ok(if limits.executions.is_some_and(|limit| self.decider.progress.executions >= limit) {
             Some(End::Executions)
         } else if self.is_time_over() {
             Some(End::Duration)
-        } else if limits.stop_on_first == Some(true) && self.findings.values().any(is_reproduced) {
+        } else if limits.stop_on_first == Some(true) && self.decider.findings.values().any(is_reproduced) {
             Some(End::Found)
         } else if self.setup.stop.is_asked() {
             Some(End::Interrupted)
@@ -241,18 +242,13 @@ impl<'a> Engine<'a> {
 
     /// Notes how long it has run, and how many tests.
     fn clock(&mut self) {
-        self.progress.elapsed_ms = u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.progress.runs = self.runs.load(Ordering::Relaxed);
+        self.decider.progress.elapsed_ms = u64::try_from(self.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.decider.progress.runs = self.runner.runs();
     }
 
     /// Returns true if nothing more is to be begun.
     fn is_over(&self) -> bool {
         self.setup.stop.is_asked() || self.is_time_over()
-    }
-
-    /// A testbed whose tests are counted.
-    fn testbed(&self) -> Counted<'_> {
-        Counted::new((self.setup.testbed)(), &self.runs)
     }
 
     fn is_time_over(&self) -> bool {
@@ -262,26 +258,24 @@ impl<'a> Engine<'a> {
 
     /// Runs the rest of a batch and decides about it.
     fn batch(&mut self) -> Result<Option<End>, CampaignError> {
-        let next = self.progress.executions + 1;
-        let last = *self.schedule.batch_of(next).end();
-        let last = self.setup.settings.limits.executions.map_or(last, |limit| last.min(limit));
-        let numbers: Vec<u64> = (next..=last).collect();
+        let next = self.decider.progress.executions + 1;
+        let numbers: Vec<u64> =
+            self.planner.rest_of_batch(next, self.setup.settings.limits.executions).collect();
+        let asked = numbers.len();
         let baselines = Stored::new(self.setup.store, self.policy);
-        let median = self.pool.median();
-        let executed: Vec<Option<Executed>> = numbers
-            .par_iter()
-            .with_max_len(1)
-            .map_init(|| self.testbed(), |testbed, number| self.execute(*number, testbed, &baselines))
-            .collect::<Result<_, _>>()?;
+        let median = self.decider.pool.median();
+        let execute = |testbed: &mut dyn Testbed, number| self.execute(number, testbed, &baselines);
+        let executed = self.runner.each(numbers, execute)?;
         // An interrupted test leaves a gap; the executions recorded behind it wait for the next start.
         let executed: Vec<Executed> = executed.into_iter().map_while(|one| one).collect();
-        let is_whole = executed.len() == numbers.len();
+        let is_whole = executed.len() == asked;
         let all_stuck = executed.iter().all(|one| one.is_stuck);
 
         let mut last_invalid = None;
         let mut new = BTreeSet::new();
         for Executed { evaluation, .. } in executed {
-            new.extend(self.decide(&evaluation, median)?);
+            self.clock();
+            new.extend(self.decider.decide(&evaluation, median)?);
             if let Outcome::Invalid { reason } = evaluation.outcome {
                 last_invalid = Some(reason);
             }
@@ -295,7 +289,7 @@ impl<'a> Engine<'a> {
             // A finding is not announced before it is safe.
             self.setup.store.flush()?;
         }
-        let new = new.iter().filter_map(|signature| self.findings.get(signature));
+        let new = new.iter().filter_map(|signature| self.decider.findings.get(signature));
         new.for_each(|finding| (self.setup.watch)(Event::Found(finding)));
         (self.setup.watch)(Event::Status(&self.status()));
         self.alarm();
@@ -303,42 +297,13 @@ impl<'a> Engine<'a> {
         if !is_whole {
             return Ok(None);
         }
-        if self.pool.len() == 0 && !self.schedule.is_initial(self.progress.executions + 1) {
+        if self.decider.pool.len() == 0
+            && !self.planner.schedule.is_initial(self.decider.progress.executions + 1)
+        {
             let reason = last_invalid.unwrap_or_else(|| "the corpus is empty".into());
             return Ok(Some(End::NothingValid { reason }));
         }
         Ok(all_stuck.then_some(End::NothingToMutate))
-    }
-
-    fn candidates(&self) -> Candidates<'_> {
-        let setup = &self.setup;
-        Candidates {
-            target: setup.target,
-            hosts: &setup.hosts,
-            strategy: setup.settings.strategy,
-            seed: setup.settings.seed,
-            schedule: self.schedule,
-            initial: setup.initial,
-        }
-    }
-
-    /// Returns true if the batch before showed that there is nothing left to try: a campaign that ended so
-    /// ends again.
-    fn is_exhausted(&self) -> Result<bool, CampaignError> {
-        let last = self.progress.executions;
-        if last == 0 || self.schedule.is_initial(last) {
-            return Ok(false);
-        }
-        let batch = self.schedule.batch_of(last);
-        if *batch.end() != last {
-            return Ok(false);
-        }
-        for number in batch {
-            if !self.candidates().draw(number, &self.pool, self.setup.store)?.is_stuck {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 
     /// Runs an execution and records it, unless it is recorded already; `None` if a stop was requested
@@ -354,7 +319,7 @@ impl<'a> Engine<'a> {
         if recorded.is_none() && self.is_over() {
             return Ok(None);
         }
-        let candidate = self.candidates().draw(number, &self.pool, setup.store)?;
+        let candidate = self.planner.draw(number, &self.decider.pool)?;
         let is_stuck = candidate.is_stuck;
         if let Some(evaluation) = recorded {
             return Ok(Some(Executed { evaluation, is_stuck }));
@@ -363,7 +328,7 @@ impl<'a> Engine<'a> {
         let outcome = match outcome {
             Outcome::Scored(scores) if self.policy.repeats_candidates() => {
                 let again = || Ok(outcome_of(judge(testbed, &candidate.config, baselines)?));
-                Outcome::Scored(self.steady(number, scores, again)?)
+                Outcome::Scored(self.decider.steady(number, scores, again)?)
             }
             outcome => outcome,
         };
@@ -383,72 +348,11 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// Decides about an execution, the next one in order, of a batch that began with a median score; the
-    /// signatures that it shows for the first time.
-    fn decide(&mut self, evaluation: &Evaluation, median: Option<f64>) -> Result<Vec<String>, CampaignError> {
-        let Evaluation { number, outcome, .. } = evaluation;
-        let settings = self.setup.settings;
-        let (mut kept, mut changed, mut new_references) = (None, Vec::new(), Vec::new());
-        let mut new = Vec::new();
-        match outcome {
-            Outcome::Invalid { .. } => self.progress.invalid += 1,
-            Outcome::Scored(scores) => {
-                let score = self.value(scores);
-                // A test that was not above that median was not repeated. It is not kept for its only score,
-                // should the median have fallen since.
-                let least = median.filter(|_| self.policy.repeats_candidates());
-                let keeps = self.schedule.is_initial(*number)
-                    || keeps(score, &self.pool, least, settings.keep_probability, settings.seed, *number);
-                kept = keeps.then_some(score);
-                new_references = self.new_references(scores)?;
-                for Sighting { signature, .. } in &scores.sightings {
-                    if self.sight(evaluation, signature, &mut changed) {
-                        new.push(signature.clone());
-                    }
-                }
-            }
-        }
-        self.progress.executions = *number;
-        self.progress.reference_executions += new_references.len() as u64;
-        self.clock();
-        let findings: Vec<FindingRecord> =
-            changed.iter().filter_map(|signature| self.findings.get(signature)).cloned().collect();
-        self.setup.store.decide(&Decision {
-            number: *number,
-            kept,
-            new_references: &new_references,
-            findings: &findings,
-            progress: self.progress,
-        })?;
-        if let Some(score) = kept {
-            self.pool.keep(*number, score);
-        }
-        Ok(new)
-    }
-
-    /// Value of scores to the search, which knows the findings so far.
-    fn value(&self, scores: &Scores) -> f64 {
-        let settings = self.setup.settings;
-        let is_known = |signature: &str| self.findings.contains_key(signature) || settings.ignores(signature);
-        score(scores, &self.setup.target.weights, is_known)
-    }
-
-    /// References of a test that no execution before it needed.
-    fn new_references(&self, scores: &Scores) -> Result<Vec<Key>, CampaignError> {
-        let mut new = Vec::new();
-        for key in &scores.references {
-            if !new.contains(key) && !self.setup.store.counts_reference(*key)? {
-                new.push(*key);
-            }
-        }
-        Ok(new)
-    }
-
     /// Says once that more tests are invalid than a healthy testbed has.
     fn alarm(&mut self) {
-        let Progress { executions, invalid, .. } = self.progress;
+        let Progress { executions, invalid, .. } = self.decider.progress;
         if !self.is_alarmed
-            && executions >= self.schedule.initial
+            && executions >= self.planner.schedule.initial
             && invalid * 100 > executions * INVALID_ALARM_PERCENT
         {
             self.is_alarmed = true;
@@ -478,26 +382,26 @@ impl<'a> Engine<'a> {
     }
 
     fn write_summary(&mut self) -> Result<(), CampaignError> {
-        let corpus_size = self.pool.len() as u64;
-        let summary = Summary::new(self.setup.settings, self.progress, corpus_size, self.findings.values());
+        let corpus_size = self.decider.pool.len() as u64;
+        let summary = Summary::new(
+            self.setup.settings,
+            self.decider.progress,
+            corpus_size,
+            self.decider.findings.values(),
+        );
         folder::write_json(&self.setup.folder.join(SUMMARY), &summary)?;
         self.summary_written = Instant::now();
         Ok(())
     }
 
-    /// Findings that are not minimised yet.
-    fn pending(&self) -> impl Iterator<Item = &FindingRecord> {
-        self.findings.values().filter(|finding| finding.minimized == Minimized::Pending)
-    }
-
     fn status(&self) -> Status {
         Status {
-            progress: self.progress,
-            corpus_size: self.pool.len() as u64,
-            median: self.pool.median(),
-            best: self.pool.best(),
-            findings: self.findings.len(),
-            pending: self.pending().count(),
+            progress: self.decider.progress,
+            corpus_size: self.decider.pool.len() as u64,
+            median: self.decider.pool.median(),
+            best: self.decider.pool.best(),
+            findings: self.decider.findings.len(),
+            pending: self.decider.pending().count(),
         }
     }
 }

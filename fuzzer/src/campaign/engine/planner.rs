@@ -1,13 +1,16 @@
-//! Test of each execution: a function of the settings, its number and the pool at the start of its batch.
+//! The planner: draws the test of each execution, a function of the settings, its number and the pool at the start of its
+//! batch.
+
+use std::ops::RangeInclusive;
 
 use corpus::store::{Store, StoreError};
 use corpus::{Host, Lineage, TestConfig};
 use mutators::{Mutation, Target};
 use rand::RngExt;
 
-use super::pool::Pool;
-use super::random::{Purpose, stream, test_seed, test_stream};
-use super::schedule::Schedule;
+use crate::campaign::pool::Pool;
+use crate::campaign::random::{Purpose, stream, test_seed, test_stream};
+use crate::campaign::schedule::Schedule;
 use crate::strategy::Strategy;
 
 /// Name of the operator of tests that were drawn afresh.
@@ -16,16 +19,18 @@ const RANDOM: &str = "random";
 /// Name of the operator of tests that the user gave.
 const INITIAL: &str = "initial";
 
-/// Data that candidates are made from.
-#[derive(Debug)]
-pub(super) struct Candidates<'a> {
+/// Draws tests.
+pub(super) struct Planner<'a> {
     pub(super) target: &'a Target,
+    /// The hosts of every test.
     pub(super) hosts: &'a [Host; 2],
     pub(super) strategy: Strategy,
     pub(super) seed: u64,
     pub(super) schedule: Schedule,
     /// Tests that the user gave to start from.
     pub(super) initial: &'a [TestConfig],
+    /// Store of the tests in the pool.
+    pub(super) store: &'a Store,
 }
 
 /// A test to run.
@@ -37,12 +42,39 @@ pub(super) struct Candidate {
     pub(super) is_stuck: bool,
 }
 
-impl Candidates<'_> {
+impl Planner<'_> {
+    /// Executions from `next` to the end of its batch, or to the last one of the campaign.
+    pub(super) fn rest_of_batch(&self, next: u64, last: Option<u64>) -> RangeInclusive<u64> {
+        let end = *self.schedule.batch_of(next).end();
+        next..=last.map_or(end, |last| end.min(last))
+    }
+
+    /// Returns true if the batch that ended with the execution `last` showed that there is nothing left to try: a campaign
+    /// that ended so ends again.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(super) fn is_exhausted(&self, last: u64, pool: &Pool) -> Result<bool, StoreError> {
+        if last == 0 || self.schedule.is_initial(last) {
+            return Ok(false);
+        }
+        let batch = self.schedule.batch_of(last);
+        if *batch.end() != last {
+            return Ok(false);
+        }
+        for number in batch {
+            if !self.draw(number, pool)?.is_stuck {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The test of an execution.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub(super) fn draw(&self, number: u64, pool: &Pool, store: &Store) -> Result<Candidate, StoreError> {
+    pub(super) fn draw(&self, number: u64, pool: &Pool) -> Result<Candidate, StoreError> {
         let seed = test_seed(self.seed, number);
         let mut rng = test_stream(seed);
         let of = |config, parent, operators: &[&str], is_stuck| {
@@ -54,7 +86,7 @@ impl Candidates<'_> {
             return Ok(of(given.clone(), None, &[INITIAL], false));
         }
         let parent = match self.strategy {
-            Strategy::Genetic if !self.is_fresh(number) => self.parent(number, pool, store)?,
+            Strategy::Genetic if !self.is_fresh(number) => self.parent(number, pool)?,
             Strategy::Genetic | Strategy::Random => None,
         };
         if let Some((parent, config)) = &parent
@@ -75,17 +107,12 @@ impl Candidates<'_> {
     }
 
     /// A random entry of the pool as it was when the execution's batch began; none of an empty pool.
-    fn parent(
-        &self,
-        number: u64,
-        pool: &Pool,
-        store: &Store,
-    ) -> Result<Option<(u64, TestConfig)>, StoreError> {
+    fn parent(&self, number: u64, pool: &Pool) -> Result<Option<(u64, TestConfig)>, StoreError> {
         let kept = pool.before(*self.schedule.batch_of(number).start());
         if kept.is_empty() {
             return Ok(None);
         }
         let parent = kept[stream(self.seed, number, Purpose::Parent).random_range(0..kept.len())];
-        Ok(store.evaluation(parent)?.map(|evaluation| (parent, evaluation.config)))
+        Ok(self.store.evaluation(parent)?.map(|evaluation| (parent, evaluation.config)))
     }
 }

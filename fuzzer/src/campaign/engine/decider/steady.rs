@@ -2,15 +2,15 @@
 
 use corpus::{Outcome, Scores};
 
-use super::Engine;
+use super::Decider;
 use crate::campaign::error::CampaignError;
 
-impl Engine<'_> {
+impl Decider<'_> {
     /// The scores that a test enters the corpus with: those of its only run if that is not above the median,
     /// so that its score does not keep it, else the lower ones of two runs: a kept test has scored above the
     /// median twice. Sightings of either run count. A test that cannot be judged again has scored above the
     /// median once only: that counts for nothing.
-    pub(super) fn steady(
+    pub(in crate::campaign::engine) fn steady(
         &self,
         number: u64,
         first: Scores,

@@ -1,0 +1,123 @@
+//! The decider: decides about executions, one after the other, in their order: which tests are kept, and which anomalies are
+//! findings. It runs nothing.
+
+mod sightings;
+mod steady;
+
+use std::collections::BTreeMap;
+
+use corpus::store::{Decision, Progress, Store};
+use corpus::{Evaluation, FindingRecord, Key, Outcome, Scores, Sighting};
+use mutators::Target;
+
+use crate::campaign::error::CampaignError;
+use crate::campaign::pool::Pool;
+use crate::campaign::retention::{keeps, score};
+use crate::campaign::schedule::Schedule;
+use crate::campaign::settings::Settings;
+use crate::policy::Policy;
+
+pub(super) use sightings::Worked;
+
+/// Decides about executions.
+pub(super) struct Decider<'a> {
+    settings: &'a Settings,
+    target: &'a Target,
+    store: &'a Store,
+    schedule: Schedule,
+    policy: Policy,
+    /// The kept tests.
+    pub(super) pool: Pool,
+    /// The findings, by signature.
+    pub(super) findings: BTreeMap<String, FindingRecord>,
+    /// Counts of the campaign.
+    pub(super) progress: Progress,
+}
+
+impl<'a> Decider<'a> {
+    /// The decisions so far are those in the store.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(super) fn new(
+        settings: &'a Settings,
+        target: &'a Target,
+        store: &'a Store,
+        schedule: Schedule,
+        policy: Policy,
+    ) -> Result<Self, CampaignError> {
+        let mut pool = Pool::default();
+        for kept in store.kept() {
+            let (number, score) = kept?;
+            pool.keep(number, score);
+        }
+        let findings = store.findings()?;
+        let findings = findings.into_iter().map(|finding| (finding.signature.clone(), finding)).collect();
+        let progress = store.progress()?;
+        Ok(Self { settings, target, store, schedule, policy, pool, findings, progress })
+    }
+
+    /// Decides about an execution, the next one in order, of a batch that began with a median score; the
+    /// signatures that it shows for the first time.
+    pub(super) fn decide(
+        &mut self,
+        evaluation: &Evaluation,
+        median: Option<f64>,
+    ) -> Result<Vec<String>, CampaignError> {
+        let Evaluation { number, outcome, .. } = evaluation;
+        let settings = self.settings;
+        let (mut kept, mut changed, mut new_references) = (None, Vec::new(), Vec::new());
+        let mut new = Vec::new();
+        match outcome {
+            Outcome::Invalid { .. } => self.progress.invalid += 1,
+            Outcome::Scored(scores) => {
+                let score = self.value(scores);
+                // A test that was not above that median was not repeated. It is not kept for its only score,
+                // should the median have fallen since.
+                let least = median.filter(|_| self.policy.repeats_candidates());
+                let keeps = self.schedule.is_initial(*number)
+                    || keeps(score, &self.pool, least, settings.keep_probability, settings.seed, *number);
+                kept = keeps.then_some(score);
+                new_references = self.new_references(scores)?;
+                for Sighting { signature, .. } in &scores.sightings {
+                    if self.sight(evaluation, signature, &mut changed) {
+                        new.push(signature.clone());
+                    }
+                }
+            }
+        }
+        self.progress.executions = *number;
+        self.progress.reference_executions += new_references.len() as u64;
+        let findings: Vec<FindingRecord> =
+            changed.iter().filter_map(|signature| self.findings.get(signature)).cloned().collect();
+        self.store.decide(&Decision {
+            number: *number,
+            kept,
+            new_references: &new_references,
+            findings: &findings,
+            progress: self.progress,
+        })?;
+        if let Some(score) = kept {
+            self.pool.keep(*number, score);
+        }
+        Ok(new)
+    }
+
+    /// Value of scores to the search, which knows the findings so far.
+    fn value(&self, scores: &Scores) -> f64 {
+        let settings = self.settings;
+        let is_known = |signature: &str| self.findings.contains_key(signature) || settings.ignores(signature);
+        score(scores, &self.target.weights, is_known)
+    }
+
+    /// References of a test that no execution before it needed.
+    fn new_references(&self, scores: &Scores) -> Result<Vec<Key>, CampaignError> {
+        let mut new = Vec::new();
+        for key in &scores.references {
+            if !new.contains(key) && !self.store.counts_reference(*key)? {
+                new.push(*key);
+            }
+        }
+        Ok(new)
+    }
+}
