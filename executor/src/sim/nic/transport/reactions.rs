@@ -6,7 +6,6 @@ use dumper::observation::CompletionStatus;
 use dumper::timers::rnr_wait;
 
 use super::requester::Requester;
-use crate::sim::agenda::Timer;
 use crate::sim::nic::context::{Context, Job};
 use crate::sim::nic::stats::Stat;
 
