@@ -7,7 +7,8 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
 use super::counters::Listed;
-use super::fields::{Bounds, FIELDS, Field, Kind, LONGEST_LIST};
+use super::field::{Bounds, Field, Kind, LONGEST_LIST};
+use super::fields::FIELDS;
 
 /// A correct text: its fields, and the profile that it starts from.
 pub(super) struct Checked {

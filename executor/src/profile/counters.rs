@@ -9,7 +9,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use toml::Table;
 
-use super::fields::{FIELDS, Field, Kind};
+use super::field::{Field, Kind};
+use super::fields::FIELDS;
 
 /// The names of one vendor's driver, in the groups of result folders, each with `T` of what it counts.
 #[derive(Clone, Debug, Deserialize)]

@@ -5,6 +5,7 @@
 
 mod check;
 mod counters;
+mod field;
 mod fields;
 mod load;
 mod quirks;
@@ -14,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use counters::{Family, read_families};
 pub use counters::{FamilyCounters, family_counters};
-pub use fields::{Bounds, FAMILIES, FIELDS, Field, Kind};
+pub use field::{Bounds, FAMILIES, Field, Kind};
+pub use fields::FIELDS;
 pub use load::{Base, Loaded, ProfileError, SHIPPED, Shipped, is_shipped, load, load_with_base};
 pub use quirks::Quirks;
 pub use write::Change;

@@ -2,77 +2,92 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Rules that a NIC breaks. Numbers that say "every n-th" count per QP, and 0 is never.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Quirks {
-    /// Responder: further sequence NAKs for the same expected PSN, one for each further out-of-order packet, at most
-    /// so many.
-    pub nak_repeats: u32,
-    /// Responder: added to the PSN of a sequence NAK.
-    pub nak_psn_offset: i32,
-    /// Responder: no sequence NAKs at all.
-    pub nak_suppressed: bool,
-    /// Responder: a sequence NAK for the expected PSN after every n-th packet that arrived in order.
-    pub nak_unprovoked_every: u32,
-    /// Responder: added to the PSN of ACKs that end a message.
-    pub ack_psn_offset: i32,
-    /// Responder: duplicates are acknowledged with their own PSN, not with the latest.
-    pub reack_own_psn: bool,
-    /// Responder: duplicates are not acknowledged again.
-    pub reack_missing: bool,
-    /// Responder: duplicate Reads are not answered.
-    pub reread_missing: bool,
-    /// Responder: every n-th required ACK is not sent.
-    pub ack_missing_every: u32,
-    /// Responder: ACKs overtake Read responses that wait.
-    pub ack_passes_read: bool,
-    /// Responder: added to the MSN of every ACK and response.
-    pub msn_offset: i32,
-    /// Responder: duplicate Writes are executed again and counted as messages.
-    pub duplicate_write_executed: bool,
-    /// Responder: every n-th packet of its Read responses is left out.
-    pub response_gap_every: u32,
-    /// Responder: one packet more than was asked for in every n-th Read response.
-    pub response_surplus_every: u32,
-    /// Responder: the last packet of a Read response has the opcode MIDDLE.
-    pub response_never_ends: bool,
-    /// Requester: added to the PSN that a NAK asks to resume from.
-    pub resume_offset: i32,
-    /// Requester: sequence NAKs are not answered.
-    pub nak_ignored: bool,
-    /// Requester: a gap in Read responses is no implied NAK.
-    pub implied_nak_ignored: bool,
-    /// Requester: retransmits from the oldest unacknowledged packet after every n-th one that it sends.
-    pub retransmits_unprovoked_every: u32,
-    /// Requester: one PSN is left out after every n-th message.
-    pub psn_skipped_every: u32,
-    /// Requester: the opcode of every n-th packet in the middle of a message is that of a first one.
-    pub first_in_the_middle_every: u32,
-    /// Requester: a repeated Read request has the address of the whole Read.
-    pub read_address_not_advanced: bool,
-    /// Requester: added to the retry budget.
-    pub retry_offset: i32,
-    /// Requester: added to the RNR retry budget.
-    pub rnr_retry_offset: i32,
-    /// Requester: waits this part less than an RNR NAK asks for, in percent; 0 waits all of it.
-    pub rnr_wait_short_percent: u32,
-    /// Requester: progress does not start the ACK timer again.
-    pub timer_ignores_progress: bool,
-    /// Requester: requests go on after a NAK that ends the QP.
-    pub fatal_nak_ignored: bool,
-    /// Receiver: every n-th packet is lost before the transport, and no counter says so.
-    pub silent_discard_every: u32,
-    /// Notification point: no CNPs, though they are enabled.
-    pub cnp_suppressed: bool,
-    /// Notification point: a CNP for every n-th packet that is not marked.
-    pub cnp_unprovoked_every: u32,
-    /// Notification point: the interval is not kept.
-    pub cnp_interval_ignored: bool,
-    /// Counters that never move, by name.
-    pub stuck_counters: Vec<String>,
-    /// Counters that count each event twice, by name.
-    pub doubled_counters: Vec<String>,
+use super::field::{Field, MAX_COUNT, counters, every, fault, int, offset};
+
+/// Declares the quirks: the meaning, the field and its key, its type, and its bounds.
+macro_rules! quirks {
+    ($($meaning:literal $quirk:ident $key:literal: $type:ty = $form:ident($($bound:expr),*) $(.$more:ident($($with:expr),*))*;)*) => {
+        /// Rules that a NIC breaks. Numbers that say "every n-th" count per QP, and 0 is never.
+        #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
+        #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+        pub struct Quirks {
+            $(#[doc = $meaning] pub $quirk: $type,)*
+        }
+
+        /// The fields of the quirks, in the order of a printed profile.
+        pub(super) const QUIRKS: &[Field] = &[
+            $($form(concat!("quirks.", $key), $($bound,)* $meaning)$(.$more($($with),*))*,)*
+        ];
+    };
+}
+
+quirks! {
+    "Responder: further sequence NAKs for the same expected PSN, one for each further out-of-order packet, at most so many."
+    nak_repeats "nak-repeats": u32 = int(0, MAX_COUNT, "").why("beyond the packets of any usable test").conforming(0, 0);
+    "Responder: added to the PSN of a sequence NAK."
+    nak_psn_offset "nak-psn-offset": i32 = offset();
+    "Responder: no sequence NAKs at all."
+    nak_suppressed "nak-suppressed": bool = fault();
+    "Responder: a sequence NAK for the expected PSN after every n-th packet that arrived in order."
+    nak_unprovoked_every "nak-unprovoked-every": u32 = every();
+    "Responder: added to the PSN of ACKs that end a message."
+    ack_psn_offset "ack-psn-offset": i32 = offset();
+    "Responder: duplicates are acknowledged with their own PSN, not with the latest."
+    reack_own_psn "reack-own-psn": bool = fault();
+    "Responder: duplicates are not acknowledged again."
+    reack_missing "reack-missing": bool = fault();
+    "Responder: duplicate Reads are not answered."
+    reread_missing "reread-missing": bool = fault();
+    "Responder: every n-th due ACK is not sent."
+    ack_missing_every "ack-missing-every": u32 = every();
+    "Responder: ACKs overtake Read responses that wait."
+    ack_passes_read "ack-passes-read": bool = fault();
+    "Responder: added to the MSN of every ACK and response."
+    msn_offset "msn-offset": i32 = offset();
+    "Responder: duplicate Writes are executed again and counted as messages."
+    duplicate_write_executed "duplicate-write-executed": bool = fault();
+    "Responder: every n-th packet of its Read responses is left out."
+    response_gap_every "response-gap-every": u32 = every();
+    "Responder: one packet more than was asked for in every n-th Read response."
+    response_surplus_every "response-surplus-every": u32 = every();
+    "Responder: the last packet of a Read response has the opcode MIDDLE."
+    response_never_ends "response-never-ends": bool = fault();
+    "Requester: added to the PSN that a NAK asks to resume from."
+    resume_offset "resume-offset": i32 = offset();
+    "Requester: sequence NAKs are not answered."
+    nak_ignored "nak-ignored": bool = fault();
+    "Requester: a gap in Read responses is noticed only when the ACK timer expires."
+    implied_nak_ignored "implied-nak-ignored": bool = fault();
+    "Requester: retransmits from the oldest unacknowledged packet after every n-th packet that it sends."
+    retransmits_unprovoked_every "retransmits-unprovoked-every": u32 = every();
+    "Requester: one PSN is left out after every n-th message."
+    psn_skipped_every "psn-skipped-every": u32 = every();
+    "Requester: the opcode of every n-th packet in the middle of a message is that of a first one."
+    first_in_the_middle_every "first-in-the-middle-every": u32 = every();
+    "Requester: a repeated Read request has the address of the whole Read."
+    read_address_not_advanced "read-address-not-advanced": bool = fault();
+    "Requester: added to the retry budget."
+    retry_offset "retry-offset": i32 = offset();
+    "Requester: added to the RNR retry budget."
+    rnr_retry_offset "rnr-retry-offset": i32 = offset();
+    "Requester: waits this part less than what an RNR NAK asks for; 0 waits all of it."
+    rnr_wait_short_percent "rnr-wait-short-percent": u32 = int(0, 100, "%").why("a part of the whole").conforming(0, 0);
+    "Requester: progress does not start the ACK timer again."
+    timer_ignores_progress "timer-ignores-progress": bool = fault();
+    "Requester: requests go on after a NAK that ends the QP."
+    fatal_nak_ignored "fatal-nak-ignored": bool = fault();
+    "Receiver: every n-th packet is lost before the transport, and no counter says so."
+    silent_discard_every "silent-discard-every": u32 = every();
+    "Notification point: no CNPs, though they are enabled."
+    cnp_suppressed "cnp-suppressed": bool = fault();
+    "Notification point: a CNP for every n-th packet that is not marked."
+    cnp_unprovoked_every "cnp-unprovoked-every": u32 = every();
+    "Notification point: the interval is not kept."
+    cnp_interval_ignored "cnp-interval-ignored": bool = fault();
+    "Counters that never move, by name."
+    stuck_counters "stuck-counters": Vec<String> = counters();
+    "Counters that count each event twice, by name."
+    doubled_counters "doubled-counters": Vec<String> = counters();
 }
 
 impl Quirks {
