@@ -1,4 +1,4 @@
-//! Connections: both ends, as the hosts tell each other (Lumina §3.2).
+//! Connections: both ends, as the hosts report them to the injector (Lumina Figure 2).
 
 use std::net::IpAddr;
 

@@ -33,7 +33,7 @@
 //!
 //! The software switch (`lumina-switch`) is the same pipeline over real frames: [`rewrite`] applies a verdict
 //! to their bytes, [`switch`] moves, holds and captures them, [`server`] takes tables as [`entries`] of
-//! P4Runtime, and [`client`] is the orchestrator's side of that. [`serve`] limits the clients of the switch and of
+//! P4Runtime, [`process`] runs both, and [`client`] is the orchestrator's side of that. [`serve`] limits the clients of the switch and of
 //! the agent of a host.
 
 mod action;

@@ -8,10 +8,10 @@ use super::read::{Loaded, from_text};
 use super::shipped::{SHIPPED, others};
 use super::{TargetError, Vocabulary};
 
-/// [`Target::load`], and the target that it starts from.
+/// [`Target::load`](super::Target::load), and the target that it starts from.
 ///
 /// # Errors
-/// Those of [`Target::load`].
+/// Those of [`Target::load`](super::Target::load).
 pub fn load_with_base(name: &str, folder: &Path, vocabulary: Vocabulary<'_>) -> Result<Loaded, TargetError> {
     let ends_in_toml = Path::new(name).extension().is_some_and(|extension| extension == "toml");
     if name.contains('/') || ends_in_toml {
