@@ -580,6 +580,21 @@ fn a_wrong_msn() {
 }
 
 #[test]
+fn a_reserved_syndrome() {
+    let answered = |answer: &str| {
+        format!(
+            "0    > WRITE_ONLY 1 ackreq
+             5000 < {answer} 1 msn=1
+             9000 < ACK 1 msn=1"
+        )
+    };
+    let remark = "protocol-violation/responder/syndrome-reserved/in-order c1 @2";
+    judge().gives(&answered("RESERVED"), &[remark]);
+    judge().gives(&answered("RESERVED_NAK"), &[remark]);
+    judge().silent(&answered("ACK"));
+}
+
+#[test]
 fn an_rnr_nak_for_nothing() {
     judge()
         .gives(

@@ -250,6 +250,8 @@ impl ConnectionTracker {
                     if rewound {
                         ends.answers.forget_from(packet.psn);
                     }
+                } else {
+                    ends.responder.judge_reserved_syndrome(&packet, &mut ledger);
                 }
             }
             Class::ReadResponse(_) | Class::AtomicAcknowledge => {

@@ -299,6 +299,22 @@ rules! {
         ],
     }
 
+    /// An acknowledgement whose syndrome is a reserved one.
+    SyndromeReserved {
+        name: "syndrome-reserved",
+        kind: ProtocolViolation,
+        analyzer: GoBackN,
+        expected: "the syndrome of an acknowledgement is an ACK, an RNR NAK, or a NAK with a code from 0 to 4",
+        clauses: &[iba("9.3.5"), iba("9.7.5.2")],
+        excuse: Nothing,
+        consequences: &[
+            Consequence {
+                here: &[NakMissing, AckMissing, ReackMissing],
+                ..because("a requester discards an acknowledgement with a reserved syndrome, which stands for the one that it needs")
+            },
+        ],
+    }
+
     /// A retry before the wait is over that an RNR NAK asks for.
     RnrWaitShort {
         name: "rnr-wait-short",

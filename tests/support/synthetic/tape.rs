@@ -92,6 +92,8 @@ impl Tape {
         let (opcode, syndrome) = match name {
             "ACK" => (Opcode::Acknowledge, Syndrome::Ack(AethRepr::NO_CREDITS)),
             "NAK" => (Opcode::Acknowledge, Syndrome::Nak(NakCode::PsnSequenceError)),
+            "RESERVED" => (Opcode::Acknowledge, Syndrome::Reserved(0x5f)),
+            "RESERVED_NAK" => (Opcode::Acknowledge, Syndrome::Nak(NakCode::Reserved(5))),
             "RNR" => (Opcode::Acknowledge, Syndrome::RnrNak(11)),
             "FATAL" => (Opcode::Acknowledge, Syndrome::Nak(NakCode::RemoteAccessError)),
             "READ" => (Opcode::ReadRequest, Syndrome::Ack(0)),

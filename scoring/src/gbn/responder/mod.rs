@@ -348,6 +348,16 @@ impl Responder {
         (cause, self.expects.most() != before)
     }
 
+    /// An acknowledgement that means nothing.
+    #[cold]
+    pub(super) fn judge_reserved_syndrome(&self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        let (relative, syndrome) = (ledger.relative(packet.psn), u8::from(packet.aeth().syndrome));
+        let what =
+            format!("sends an acknowledgement of PSN {relative} with the reserved syndrome {syndrome:#04x}");
+        let evidence = Evidence::packets([packet.sequence]).with_number("syndrome", u64::from(syndrome));
+        ledger.broken(Role::Responder, Rule::SyndromeReserved, self.state.name(), what, evidence);
+    }
+
     /// The responder has answered `psn`: one that it has not got again since it sent a disputed NAK it had all along.
     fn settle_by(&mut self, psn: Psn, ledger: &mut Ledger<'_>) {
         let Some(disputed) = self.disputed.as_ref().filter(|disputed| !psn.is_before(disputed.psn)) else {
