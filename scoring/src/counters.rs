@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, Role, Who};
 use crate::cause::Cause;
-use crate::facts::HostFacts;
 use crate::rules::Rule;
+use crate::see::facts::HostFacts;
 
 impl Cause {
     const fn count(self, facts: &HostFacts) -> u64 {

@@ -7,8 +7,8 @@ use dumper::{HostCounters, Nanos, Observation};
 use serde::Serialize;
 
 use crate::counters::{discards, received_all};
-use crate::facts::HostFacts;
-use crate::sides::Side;
+use crate::see::facts::HostFacts;
+use crate::see::sides::Side;
 use crate::thresholds::Times;
 
 /// The configured ACK timeout.

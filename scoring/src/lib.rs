@@ -4,32 +4,23 @@
 //! run, where it is known). Nothing sees a profile or a testbed, or more of NICs' names than whether two are
 //! the same: an unknown NIC is judged the same way. Start at [`analyze`].
 
-mod accepted;
 mod analysis;
 mod analyzers;
 mod anomaly;
-mod bare_retries;
 mod cause;
 mod cnp;
-mod completions;
-mod connections;
 mod counters;
-mod deliveries;
-mod events;
-mod facts;
-pub mod gbn;
+mod data;
+pub mod go_back_n;
 mod host_log;
 mod known;
 mod messages;
-mod prompt;
+mod oracles;
 mod retransmission;
-mod retries;
 mod rewritten;
 mod rules;
 pub mod score;
-mod sides;
-mod slowest;
-mod tally;
+mod see;
 pub mod thresholds;
 
 pub use analysis::{Analysis, ConnectionSummary, Options, analyze, beliefs};
@@ -37,15 +28,16 @@ pub use analyzers::{About, Analyzer};
 pub use anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, MAX_KEPT_PER_SIGNATURE, Role, Who};
 pub use cause::Cause;
 pub use cnp::{CnpCounts, CnpLimiter};
-pub use connections::{Certainty, Pair};
 pub use counters::{CounterReport, names as counters_moved_by};
-pub use events::InjectedEvent;
-pub use facts::{Doubts, HostFacts};
-pub use gbn::Expiries;
+pub use go_back_n::Expiries;
 pub use known::{AckTimer, CnpScope, Known, RnrRetries, Timeout};
-pub use messages::{MessageTime, QpMessages, Report};
+pub use messages::{MessageTime, QpMessages};
 pub use retransmission::{Retransmission, Trigger};
 pub use rules::{CLAUSES, Clause, Consequence, Document, Kind, Rule};
+pub use see::connections::{Certainty, Pair};
+pub use see::events::InjectedEvent;
+pub use see::facts::{Doubts, HostFacts};
+pub use see::report::Report;
 
 /// Every analyzer that runs, in the order in which they run: those of packets and results, and then the oracles.
 pub fn analyzers() -> impl Iterator<Item = Analyzer> {

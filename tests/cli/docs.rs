@@ -9,7 +9,7 @@ use std::path::Path;
 use executor::NicProfile;
 use executor::profile::{FIELDS, family_counters};
 use scoring::score::calibration;
-use scoring::{CLAUSES, Clause, Document, Rule, counters_moved_by, gbn};
+use scoring::{CLAUSES, Clause, Document, Rule, counters_moved_by, go_back_n};
 
 fn rules() -> String {
     let mut text = String::from("| rule | kind | what is expected | source |\n|---|---|---|---|\n");
@@ -22,7 +22,7 @@ fn rules() -> String {
 
 fn machines() -> String {
     let mut text = String::new();
-    for (title, _, diagram) in gbn::describe_tables() {
+    for (title, _, diagram) in go_back_n::describe_tables() {
         let _ = write!(text, "### {title}\n\n```mermaid\n{diagram}```\n\n");
     }
     text
@@ -87,7 +87,7 @@ fn cited(text: &str) -> BTreeSet<String> {
 /// Clauses: where each is judged, simulated and scripted.
 fn clauses() -> String {
     let of_iba = |clause: &Clause| clause.document == Document::Iba && !clause.section.is_empty();
-    let lines = gbn::table_clauses().filter(of_iba).collect::<Vec<_>>();
+    let lines = go_back_n::table_clauses().filter(of_iba).collect::<Vec<_>>();
     let simulator: Vec<_> =
         sources("executor/src/sim", "rs").into_iter().map(|(name, text)| (name, cited(&text))).collect();
     let scripts: Vec<_> = sources("tests/scripts", "rds").into_iter().map(|(_, text)| cited(&text)).collect();

@@ -1,7 +1,7 @@
 //! The transition tables: their snapshots, and that every transition happens in some trace.
 
-use scoring::gbn::table::{Next, describe, diagram};
-use scoring::gbn::tables::{answers, requester, responder};
+use scoring::go_back_n::table::{Next, describe, diagram};
+use scoring::go_back_n::tables::{answers, requester, responder};
 
 /// State x event: where it goes, and what it breaks.
 macro_rules! matrix {
@@ -37,8 +37,8 @@ mod coverage {
     use dumper::trace::{Extra, Origin};
     use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
     use dumper::{Event as Injected, HostCounters, Nanos, Observation, Record, Trace};
-    use scoring::gbn::table::Next;
-    use scoring::gbn::tables::{answers, requester, responder};
+    use scoring::go_back_n::table::Next;
+    use scoring::go_back_n::tables::{answers, requester, responder};
     use scoring::{Options, analyze};
     use tests::synthetic::{self, Dice, counters, random};
 

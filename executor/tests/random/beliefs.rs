@@ -6,7 +6,7 @@ use std::thread;
 
 use dumper::wire::{Class, Syndrome};
 use executor::sim::{Truth, run_and_watch};
-use scoring::gbn::{Belief, Beliefs, Ordered};
+use scoring::go_back_n::{Belief, Beliefs, Ordered};
 use scoring::{Options, beliefs};
 
 use super::Case;

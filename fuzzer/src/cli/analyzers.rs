@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Subcommand;
-use scoring::{About, Analyzer, Rule, analyzers, gbn};
+use scoring::{About, Analyzer, Rule, analyzers, go_back_n};
 use serde::Serialize;
 
 use super::output::{bad_message, print, print_json};
@@ -104,7 +104,7 @@ fn describe(analyzer: Analyzer, diagram: bool) -> String {
         );
     }
     if analyzer == Analyzer::GoBackN {
-        for (title, table, mermaid) in gbn::describe_tables() {
+        for (title, table, mermaid) in go_back_n::describe_tables() {
             let _ = writeln!(text, "\n{title}\n{}", if diagram { mermaid } else { table });
         }
     }

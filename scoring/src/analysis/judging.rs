@@ -11,14 +11,15 @@ use super::routes::Routes;
 use super::{Analysis, Seen, summaries};
 use crate::anomaly::Anomalies;
 use crate::cnp::{CnpAnalyzer, CnpLimiter, Outcome};
-use crate::connections::{Certainty, LARGEST_MTU, key_of};
 use crate::counters::CounterReport;
-use crate::events::EventLog;
-use crate::gbn::{Beliefs, ConnectionTracker, Findings, SharedPath, Stuck};
+use crate::go_back_n::{Beliefs, ConnectionTracker, Findings, SharedPath, Stuck};
 use crate::known::{Host, Known};
-use crate::messages::{self, Report};
-use crate::prompt::PromptAnswers;
+use crate::messages;
 use crate::rewritten;
+use crate::see::connections::{Certainty, LARGEST_MTU, key_of};
+use crate::see::events::EventLog;
+use crate::see::prompt::PromptAnswers;
+use crate::see::report::Report;
 
 /// Takes the beliefs at a packet, by its place in the trace.
 pub(super) type Watch<'w> = dyn FnMut(usize, Option<Beliefs>) + 'w;
@@ -118,12 +119,12 @@ impl<'a> Judging<'a> {
 
     /// Outcome of each connection, by its place among the pairs.
     pub(super) fn outcomes(&self) -> Vec<Outcome> {
-        let outcome = |pair: &crate::connections::Pair| match self.seen.numbers.get(&key_of(&pair.connection))
-        {
-            Some(number) if self.failures.contains_key(number) => Outcome::Failed,
-            Some(number) if self.complete.contains(number) => Outcome::Complete,
-            _ => Outcome::Unknown,
-        };
+        let outcome =
+            |pair: &crate::see::connections::Pair| match self.seen.numbers.get(&key_of(&pair.connection)) {
+                Some(number) if self.failures.contains_key(number) => Outcome::Failed,
+                Some(number) if self.complete.contains(number) => Outcome::Complete,
+                _ => Outcome::Unknown,
+            };
         self.seen.pairs.iter().map(outcome).collect()
     }
 

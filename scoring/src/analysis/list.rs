@@ -5,23 +5,24 @@ use dumper::{HostCounters, Nanos, Record};
 
 use super::judging::Judging;
 use super::routes::Sender;
-use crate::accepted;
+use super::tally;
 use crate::analyzers::Analyzer;
 use crate::anomaly::{Anomalies, Role, Who};
-use crate::bare_retries;
-use crate::completions;
 use crate::counters;
-use crate::deliveries;
-use crate::facts::HostFacts;
-use crate::gbn::{ConnectionTracker, Stuck};
+use crate::data;
+use crate::go_back_n::{ConnectionTracker, Stuck};
 use crate::host_log;
 use crate::known::Host;
-use crate::messages::{self, Report};
-use crate::prompt::PromptAnswer;
-use crate::retries;
+use crate::messages;
+use crate::messages::completions;
+use crate::retransmission::bare;
+use crate::retransmission::retries;
+use crate::rewritten::accepted;
 use crate::rules::Rule;
-use crate::sides::Side;
-use crate::tally;
+use crate::see::facts::HostFacts;
+use crate::see::prompt::PromptAnswer;
+use crate::see::report::Report;
+use crate::see::sides::Side;
 
 /// A packet, by its place in the trace, enters the switch.
 type Enters = for<'a, 'b> fn(&'b mut Judging<'a>, usize, &Record, Fate);
@@ -63,7 +64,7 @@ pub(super) const ANALYZERS: &[Entry] = &[
         enters: None,
         leaves: None,
         ends: |judging| {
-            deliveries::judge(judging.observation, judging.config, &mut judging.findings.anomalies);
+            data::judge(judging.observation, judging.config, &mut judging.findings.anomalies);
         },
     },
     Entry { analyzer: Analyzer::HostLog, enters: None, leaves: None, ends: host_log_ends },
@@ -130,7 +131,7 @@ fn retransmission_ends(judging: &mut Judging<'_>) {
     let findings = &mut judging.findings;
     judging.stuck.complete(&mut findings.anomalies, &findings.known);
     retries::complete(&findings.retransmissions, trace, &mut findings.anomalies);
-    bare_retries::judge(trace, &judging.seen.pairs, &findings.known, &mut findings.anomalies);
+    bare::judge(trace, &judging.seen.pairs, &findings.known, &mut findings.anomalies);
 }
 
 /// Compares the hosts' counters with the trace. They also show if a host had packets that it NAKed.
@@ -185,8 +186,8 @@ fn compare_counters(
 fn rewritten_ends(judging: &mut Judging<'_>) {
     let Some(config) = judging.config else { return };
     let (trace, seen) = (&judging.observation.trace, judging.seen);
-    let number = |pair: &crate::connections::Pair| {
-        seen.numbers.get(&crate::connections::key_of(&pair.connection)).copied()
+    let number = |pair: &crate::see::connections::Pair| {
+        seen.numbers.get(&crate::see::connections::key_of(&pair.connection)).copied()
     };
     accepted::judge(trace, config, &seen.pairs, number, &mut judging.findings.anomalies);
 }

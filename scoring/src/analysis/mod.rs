@@ -4,6 +4,7 @@ mod judging;
 mod list;
 mod routes;
 mod run;
+mod tally;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -16,17 +17,17 @@ use self::judging::{Judging, Watch};
 use crate::analyzers::Analyzer;
 use crate::anomaly::Anomalies;
 use crate::cnp::CnpLimiter;
-use crate::connections::{self, Certainty, FlowProfile, Pair, key_of};
 use crate::counters::CounterReport;
-use crate::events::InjectedEvent;
-use crate::facts::{self, HostFacts};
-use crate::gbn::{Beliefs, ConnectionTracker, Expiries};
+use crate::go_back_n::{Beliefs, ConnectionTracker, Expiries};
 use crate::known::{AckTimer, Known};
 use crate::messages::{MessageTime, QpMessages};
-use crate::prompt::PromptAnswer;
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
-use crate::sides::Sides;
+use crate::see::connections::{self, Certainty, FlowProfile, Pair, key_of};
+use crate::see::events::InjectedEvent;
+use crate::see::facts::{self, HostFacts};
+use crate::see::prompt::PromptAnswer;
+use crate::see::sides::Sides;
 
 /// The analyzers that run on every observation, in order.
 pub(crate) fn analyzers() -> impl Iterator<Item = Analyzer> {

@@ -2,8 +2,8 @@
 
 use dumper::{Record, Trace};
 
-use crate::connections::Pair;
-use crate::gbn::ConnectionTracker;
+use crate::go_back_n::ConnectionTracker;
+use crate::see::connections::Pair;
 
 /// Index of no tracker.
 const NOBODY: u32 = u32::MAX;

@@ -5,7 +5,7 @@ use dumper::trace::FlowId;
 
 use super::limiter::Window;
 use super::log::{HostLog, Mark};
-use crate::prompt::PromptAnswer;
+use crate::see::prompt::PromptAnswer;
 use crate::thresholds::{CNP_PATIENCE, RECEIVER_JITTER};
 
 /// The windows of all marks of which it is known by when a CNP must have come: a CNP never enters the switch

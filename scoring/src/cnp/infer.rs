@@ -7,8 +7,8 @@ use super::limiter::{self, CnpLimiter, Sent, Since, Way};
 use super::withheld::Judge;
 use super::{CnpAnalyzer, certain};
 use crate::anomaly::Anomalies;
-use crate::prompt::PromptAnswer;
-use crate::sides::Side;
+use crate::see::prompt::PromptAnswer;
+use crate::see::sides::Side;
 
 /// Outcome of a connection, as far as is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

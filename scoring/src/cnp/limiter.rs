@@ -15,8 +15,8 @@ use serde::Serialize;
 
 use super::log::{Cnp, HostLog, Mark, by_scope};
 use crate::CnpScope;
-use crate::prompt::PromptAnswer;
-use crate::slowest::{link_time, on_the_slowest_link};
+use crate::see::prompt::PromptAnswer;
+use crate::see::slowest::{link_time, on_the_slowest_link};
 use crate::thresholds::{CNP_BEHIND_DATA, FEWEST_WAYS};
 
 /// CNP limits of a notification point, as far as the trace shows them (Lumina §6.3).

@@ -7,9 +7,9 @@ use dumper::trace::FlowId;
 use dumper::wire::Class;
 use dumper::{Nanos, Psn, Record};
 
-use crate::prompt::{PromptAnswer, is_undisturbed};
-use crate::sides::Side;
-use crate::slowest::{SlowestQueue, on_the_slowest_link};
+use crate::see::prompt::{PromptAnswer, is_undisturbed};
+use crate::see::sides::Side;
+use crate::see::slowest::{SlowestQueue, on_the_slowest_link};
 
 /// A marked packet of data that left the switch, in order and never repeated: nothing but a limiter excuses a
 /// notification point from answering it.

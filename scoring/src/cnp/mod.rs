@@ -18,10 +18,10 @@ pub(crate) use self::infer::Outcome;
 pub use self::limiter::CnpLimiter;
 use self::log::Log;
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
-use crate::connections::Pair;
 use crate::known::Known;
 use crate::rules::Rule;
-use crate::sides::{Side, Sides};
+use crate::see::connections::Pair;
+use crate::see::sides::{Side, Sides};
 use crate::thresholds::{CNP_BEHIND_DATA, CNP_INTERVAL_PERCENT};
 
 /// A CNP without a reason, sent on a flow.

@@ -4,12 +4,11 @@ use corpus::TestConfig;
 use dumper::Observation;
 use dumper::timers::{ack_timeout, rnr_wait};
 
-use super::baseline::{Baseline, discards, goodput};
-use super::calibration::Measure;
-use super::oracles::{Test, Values};
-use super::passage::Passage;
-use super::{Objective, References};
+use super::Objective;
 use crate::Analysis;
+use crate::oracles::baseline::{Baseline, discards, goodput};
+use crate::oracles::passage::Passage;
+use crate::oracles::{Measure, References, Test, Values};
 
 /// The ACK timeout's exponent that takes the place of one that is disabled, in the measure of silence: the
 /// default of RDMA software, 67 ms.

@@ -7,13 +7,13 @@ use dumper::Observation;
 use dumper::trace::Origin;
 use serde::Serialize;
 
-use super::interop::Discards;
-use super::neighbours::Neighbours;
-use super::passage::Passage;
-use super::sharing::Sharing;
-use super::{Reference, References};
 use crate::messages::may_wait_for_ever;
-use crate::sides::Sides;
+use crate::oracles::interoperability::Discards;
+use crate::oracles::noisy_neighbor::Neighbours;
+use crate::oracles::passage::Passage;
+use crate::oracles::sharing::Sharing;
+use crate::oracles::{Reference, References};
+use crate::see::sides::Sides;
 use crate::thresholds::Times;
 use crate::{Analysis, Certainty, ConnectionSummary, Kind};
 

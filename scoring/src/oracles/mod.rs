@@ -1,0 +1,153 @@
+//! The oracles, which judge a test as a whole, some of them by reference runs: those that run on every test.
+
+mod at_work;
+pub(crate) mod baseline;
+pub(crate) mod interoperability;
+mod latency;
+mod measure;
+pub(crate) mod noisy_neighbor;
+mod numbers;
+pub(crate) mod passage;
+mod reference;
+pub(crate) mod sharing;
+mod spacing;
+
+use corpus::TestConfig;
+use dumper::{Observation, Trace};
+
+use self::interoperability::Discards;
+use self::latency::{phases, recoveries};
+use self::noisy_neighbor::Neighbours;
+use self::passage::Passage;
+use self::sharing::Sharing;
+use crate::Analysis;
+use crate::analyzers::Analyzer;
+use crate::anomaly::Anomaly;
+use crate::see::sides::Sides;
+use crate::thresholds::Times;
+
+pub use baseline::{Baseline, Mct};
+pub(crate) use measure::Measure;
+pub use passage::Burst;
+pub use reference::{Reference, References};
+
+/// The value of every measure.
+pub(crate) type Values = [f64; Measure::COUNT];
+
+/// A test that was run and analysed.
+pub(crate) struct Test<'a> {
+    pub(crate) config: &'a TestConfig,
+    pub(crate) observation: &'a Observation,
+    pub(crate) analysis: &'a Analysis,
+    pub(crate) sides: Sides,
+    pub(crate) passage: Passage,
+}
+
+impl<'a> Test<'a> {
+    pub(crate) fn new(config: &'a TestConfig, observation: &'a Observation, analysis: &'a Analysis) -> Self {
+        let (sides, passage) = (Sides::of_pairs(&analysis.pairs), Passage::of(&observation.trace));
+        Self { config, observation, analysis, sides, passage }
+    }
+
+    const fn trace(&self) -> &'a Trace {
+        &self.observation.trace
+    }
+
+    fn neighbours(&self) -> Option<Neighbours> {
+        Neighbours::of(self.config, self.observation, self.analysis, &self.passage)
+    }
+
+    fn sharing(&self) -> Option<Sharing<'a>> {
+        Sharing::of(self.config, self.observation, self.analysis, &self.sides)
+    }
+}
+
+/// An oracle.
+pub(crate) struct Oracle {
+    pub(crate) analyzer: Analyzer,
+    /// Reference runs that it needs: none unless the test looks suspicious by itself.
+    pub(crate) references: fn(&Test<'_>) -> Vec<Reference>,
+    /// Measures the test, and returns its anomalies.
+    pub(crate) judge: fn(&Test<'_>, &References, &mut Values) -> Vec<Anomaly>,
+}
+
+/// Every oracle, in the order in which they run.
+pub(crate) const ORACLES: &[Oracle] = &[
+    Oracle {
+        analyzer: Analyzer::NoisyNeighbor,
+        references: |test| match test.neighbours() {
+            Some(neighbours) if neighbours.are_suspicious() => vec![Reference::WithoutEvents],
+            _ => Vec::new(),
+        },
+        judge: judge_neighbours,
+    },
+    Oracle { analyzer: Analyzer::Latency, references: |_| Vec::new(), judge: judge_latency },
+    Oracle {
+        analyzer: Analyzer::Sharing,
+        references: |test| match test.sharing() {
+            Some(sharing) if sharing.can_be_compared() => vec![Reference::WithoutEts],
+            _ => Vec::new(),
+        },
+        judge: judge_sharing,
+    },
+    Oracle {
+        analyzer: Analyzer::Interoperability,
+        references: |test| {
+            let discards = Discards::of(test.config, test.observation);
+            discards.map(|_| Discards::references(test.analysis)).unwrap_or_default()
+        },
+        judge: judge_discards,
+    },
+];
+
+fn judge_neighbours(test: &Test<'_>, references: &References, values: &mut Values) -> Vec<Anomaly> {
+    let Some(neighbours) = test.neighbours() else { return Vec::new() };
+    let reference = references.without_events.as_ref();
+    values[Measure::InnocentSlowdown as usize] = neighbours.slowdown(reference);
+    values[Measure::InnocentRepeats as usize] = neighbours.repeats() as f64;
+    values[Measure::AtOnce as usize] = most_at_once(test.trace(), test.analysis);
+    let anomaly = |usual| neighbours.anomaly(test.observation, test.analysis, &test.sides, usual);
+    reference.and_then(anomaly).into_iter().collect()
+}
+
+/// The most connections that recovered from a loss at the same time.
+fn most_at_once(trace: &Trace, analysis: &Analysis) -> f64 {
+    let spans = recoveries(trace, analysis);
+    // A span that begins when another one ends overlaps it.
+    let mut moments: Vec<_> = spans.flat_map(|(begin, end)| [(begin, 0_u8), (end, 1)]).collect();
+    moments.sort_unstable();
+    let (mut now, mut most) = (0_u32, 0);
+    for (_, ends) in moments {
+        if ends == 0 {
+            now += 1;
+            most = most.max(now);
+        } else {
+            now -= 1;
+        }
+    }
+    f64::from(most)
+}
+
+fn judge_latency(test: &Test<'_>, _: &References, values: &mut Values) -> Vec<Anomaly> {
+    let limit = Times::of(test.observation.clock).slow_retransmission;
+    let slow = phases(test.config, test.observation, test.analysis, &test.sides, &test.passage);
+    let slowest = slow.iter().map(|phase| phase.net().0).max().unwrap_or(0);
+    values[Measure::SlowestPhase as usize] = slowest as f64;
+    slow.iter().filter_map(|phase| phase.anomaly(test.trace(), test.analysis, limit)).collect()
+}
+
+fn judge_sharing(test: &Test<'_>, references: &References, values: &mut Values) -> Vec<Anomaly> {
+    let Some(sharing) = test.sharing() else { return Vec::new() };
+    values[Measure::Classes as usize] = sharing.weighted_classes() as f64;
+    let Some(usual) = &references.without_ets else { return Vec::new() };
+    values[Measure::IdleShare as usize] = sharing.idle_share(usual);
+    sharing.anomalies(test.trace(), usual)
+}
+
+fn judge_discards(test: &Test<'_>, references: &References, _: &mut Values) -> Vec<Anomaly> {
+    let discards = Discards::of(test.config, test.observation);
+    let discards = discards.filter(|_| !references.lack(&Discards::references(test.analysis)));
+    let anomaly =
+        |discards: Discards<'_>| discards.anomaly(test.observation, test.analysis, &test.sides, references);
+    discards.and_then(anomaly).into_iter().collect()
+}

@@ -1,0 +1,90 @@
+//! Runs that a test is compared with.
+
+use std::collections::BTreeMap;
+
+use corpus::TestConfig;
+
+use super::baseline::Baseline;
+
+/// A run that a test is compared with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Reference {
+    /// The same traffic between the same NICs, without events.
+    WithoutEvents,
+    /// The same test without transmission selection, so that all classes share one queue.
+    WithoutEts,
+    /// The same test with the requester's NIC at both hosts.
+    RequesterWithItself,
+    /// The same test with the responder's NIC at both hosts.
+    ResponderWithItself,
+}
+
+impl Reference {
+    /// The test to run for it.
+    #[must_use]
+    pub fn of(self, config: &TestConfig) -> TestConfig {
+        let mut test = config.clone();
+        match self {
+            Self::WithoutEvents => test.events = Vec::new(),
+            Self::WithoutEts => (test.requester.ets, test.responder.ets) = (None, None),
+            Self::RequesterWithItself => test.responder.nic.clone_from(&config.requester.nic),
+            Self::ResponderWithItself => test.requester.nic.clone_from(&config.responder.nic),
+        }
+        test
+    }
+}
+
+impl std::fmt::Display for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::WithoutEvents => "the same test without events",
+            Self::WithoutEts => "the same test without transmission selection",
+            Self::RequesterWithItself => "the same test with the requester's NIC at both hosts",
+            Self::ResponderWithItself => "the same test with the responder's NIC at both hosts",
+        })
+    }
+}
+
+/// The reference runs that [`references_needed`] asked for; none of what the testbed cannot run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct References {
+    /// [`Reference::WithoutEvents`].
+    pub without_events: Option<Baseline>,
+    /// [`Reference::WithoutEts`].
+    pub without_ets: Option<Baseline>,
+    /// [`Reference::RequesterWithItself`].
+    pub requester_with_itself: Option<Baseline>,
+    /// [`Reference::ResponderWithItself`].
+    pub responder_with_itself: Option<Baseline>,
+    /// Those that were not made, each with the reason: an oracle that needs one does not judge. A testbed that cannot run
+    /// one is no such reason.
+    pub not_made: BTreeMap<Reference, String>,
+}
+
+impl References {
+    /// Takes the summary of a run; none where it could not be judged.
+    pub fn set(&mut self, reference: Reference, baseline: Option<Baseline>) {
+        let place = match reference {
+            Reference::WithoutEvents => &mut self.without_events,
+            Reference::WithoutEts => &mut self.without_ets,
+            Reference::RequesterWithItself => &mut self.requester_with_itself,
+            Reference::ResponderWithItself => &mut self.responder_with_itself,
+        };
+        *place = baseline;
+    }
+
+    pub(crate) fn get(&self, reference: Reference) -> Option<&Baseline> {
+        match reference {
+            Reference::WithoutEvents => &self.without_events,
+            Reference::WithoutEts => &self.without_ets,
+            Reference::RequesterWithItself => &self.requester_with_itself,
+            Reference::ResponderWithItself => &self.responder_with_itself,
+        }
+        .as_ref()
+    }
+
+    /// Returns true if one of some references was not made.
+    pub(crate) fn lack(&self, references: &[Reference]) -> bool {
+        references.iter().any(|reference| self.not_made.contains_key(reference))
+    }
+}
