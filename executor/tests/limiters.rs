@@ -145,7 +145,7 @@ fn conforming_nics_withhold_nothing() {
     let mut wrong = Vec::new();
     for seed in 0..number("LUMINA_CASES", 1_000) {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let nics = [profiles::draw(&mut rng), profiles::draw(&mut rng)];
+        let nics = ["requester", "responder"].map(|host| profiles::draw(seed, host));
         let mut pick = |from: &[u64]| from[rng.random_range(0..from.len())];
         let verb = ["write", "send", "read"][pick(&[0, 1, 2]) as usize];
         let size = pick(&[1, 1_024, 5_000, 10_240, 102_400]) as u32;

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use rand::SeedableRng;
-use rand_chacha::ChaCha8Rng;
 
 use crate::campaign::{campaign, findings};
 use crate::profiles;
@@ -14,7 +12,7 @@ use crate::run::folder;
 fn nics(folder: &Path) -> [String; 4] {
     let drawn = [1, 2, 3].map(|seed| {
         let name = format!("./conforming-{seed}.toml");
-        let profile = profiles::draw(&mut ChaCha8Rng::seed_from_u64(seed));
+        let profile = profiles::draw(seed, "both");
         fs::write(folder.join(&name), profile.to_toml()).unwrap();
         name
     });

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use super::host::Host;
 use super::network::{Edge, HostId, Link, Network, Route, Routes};
 use super::nic::{Attributes, Nic, QpSetup};
-use super::random::{Component, stream};
+use super::random::stream;
 use super::traffic::{Software, TrafficGenerators};
 use super::world::World;
 use crate::TestbedError;
@@ -45,7 +45,7 @@ pub(super) fn world(
         return Err(TestbedError::Config(violation.to_string()));
     }
     let traffic = &config.traffic;
-    let mut metadata = stream(traffic.seed, Component::Metadata);
+    let mut metadata = stream(traffic.seed, "metadata");
     let connections = connections_of(config, &mut metadata);
     let tables =
         p4::translate(config, &connections).map_err(|error| TestbedError::Config(error.to_string()))?;
@@ -55,10 +55,10 @@ pub(super) fn world(
 
     let (mut links, mut software, mut hosts) = (Vec::new(), Vec::new(), Vec::new());
     for (role, profile) in Role::ALL.into_iter().zip(profiles) {
-        let host = host_of(role);
+        let place = host_of(role).index();
         let edge = Edge::new(profile.link, profile.receive.latency_ns);
-        links.push(Link::new(edge, stream(traffic.seed, Component::Receive(host.index()))));
-        software.push(Software::new(profile.host, stream(traffic.seed, Component::Host(host.index()))));
+        links.push(Link::new(edge, stream(traffic.seed, &format!("link/{place}"))));
+        software.push(Software::new(profile.host, stream(traffic.seed, &format!("software/{place}"))));
         hosts.push(Host::new(nic_of(config, role, profile, &connections)));
     }
     let routes = Routes::new(hosts.len(), connections.iter().flat_map(routes_of));
@@ -164,6 +164,6 @@ fn nic_of(config: &TestConfig, role: Role, profile: NicProfile, connections: &[C
         .collect();
     let first_qpn = connections.first().map_or(FIRST_QPN, |first| numbers(end_of(first, role)).0);
     let peer_addresses = if traffic.multi_gid { config.host(role.peer()).ip_list.len() } else { 1 };
-    let rng = stream(traffic.seed, Component::Nic(host_of(role).index()));
+    let rng = stream(traffic.seed, &format!("nic/{}", host_of(role).index()));
     Nic::new(profile, attributes, host.ets.as_ref(), first_qpn, peer_addresses, &qps, rng)
 }

@@ -166,7 +166,7 @@ fn conforming_nics_keep_nothing_back() {
             }
         }
         if config.is_valid() {
-            let nics = [profiles::draw(&mut rng), profiles::draw(&mut rng)];
+            let nics = ["requester", "responder"].map(|host| profiles::draw(seed, host));
             let found = signatures(&judged(&config, &nics).1);
             assert!(
                 !found.iter().any(|one| one.starts_with("non-work-conserving")),

@@ -28,8 +28,6 @@ use dumper::observation::CompletionStatus;
 use executor::NicProfile;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 use scoring::score::{Assessment, Objective};
 
 use environment::number;
@@ -48,10 +46,9 @@ impl Case {
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
         let mut runner = TestRunner::new_with_rng(Config::default(), rng);
         let mut config = corpus::testing::configs().new_tree(&mut runner).unwrap().current();
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut profiles = [profiles::draw(&mut rng), profiles::draw(&mut rng)];
+        let mut profiles = ["requester", "responder"].map(|host| profiles::draw(seed, host));
         if seed.is_multiple_of(2) {
-            stress::apply(&mut config, &mut profiles, &mut rng);
+            stress::apply(&mut config, &mut profiles, &mut profiles::stream(seed, "stress"));
         }
         Self { config, profiles }
     }

@@ -2,13 +2,22 @@
 
 use executor::NicProfile;
 use executor::profile::{FIELDS, Kind};
-use rand::RngExt;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use sha2::{Digest as _, Sha256};
 
-/// A conforming profile: each field has its default or, half of the time, anything that conforms.
-pub(crate) fn draw(rng: &mut ChaCha8Rng) -> NicProfile {
+/// A random stream by its name, so that what draws from one moves no other.
+pub(crate) fn stream(seed: u64, name: &str) -> ChaCha8Rng {
+    let key = Sha256::new().chain_update(seed.to_le_bytes()).chain_update(name).finalize();
+    ChaCha8Rng::from_seed(key.into())
+}
+
+/// A conforming profile of a host: each field has its default or, half of the time, anything that conforms. A field has a
+/// stream of its own, so that a new one moves no other.
+pub(crate) fn draw(seed: u64, host: &str) -> NicProfile {
     let mut table = toml::Table::new();
     for field in FIELDS {
+        let rng = &mut stream(seed, &format!("{host}/{}", field.path));
         if rng.random_bool(0.5) {
             continue;
         }
