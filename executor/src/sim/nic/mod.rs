@@ -5,6 +5,8 @@ mod congestion;
 mod context;
 mod port;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 use dumper::Nanos;
