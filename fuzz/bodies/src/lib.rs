@@ -9,6 +9,7 @@ mod capture;
 mod config;
 mod packet;
 mod script;
+mod simulate;
 mod target;
 
 pub use analyze::analyze;
@@ -16,6 +17,7 @@ pub use capture::{pcap, pcapng};
 pub use config::{config_toml, config_yaml};
 pub use packet::packet;
 pub use script::script;
+pub use simulate::simulate;
 pub use target::target;
 
 /// A target: its name, which is that of its corpus, and what it does.
@@ -30,5 +32,6 @@ pub const TARGETS: &[Target] = &[
     ("pcap", pcap),
     ("pcapng", pcapng),
     ("script", script),
+    ("simulate", simulate),
     ("target", target),
 ];
