@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Times are nanoseconds, absolute, or since the line before with a `+`. PSNs are relative, from 1. `>` is from
-//! requester to responder. `ACK`, `NAK`, `RNR`, `FATAL`, `READ` and `CNP` are short names; every other operation has
+//! requester to responder. `ACK`, `NAK`, `RESERVED`, `RESERVED_NAK`, `RNR`, `FATAL`, `READ` and `CNP` are short names; every other operation has
 //! the name that traces print. Events: `drop`, `corrupt`, `ecn`, `delay=NS`, `copies=N`, `rewritten`. A Read response
 //! has the payload that its Read asks for, a packet of a Send or Write that of the MTU, or `bytes=N`. The RETH of a
 //! Write has the length of its packets, up to the next LAST, or `reth=N`. A Read reads from an address that goes with
@@ -88,20 +88,7 @@ impl Tape {
             "<" => true,
             _ => return None,
         };
-        let name = words.next()?;
-        let (opcode, syndrome) = match name {
-            "ACK" => (Opcode::Acknowledge, Syndrome::Ack(AethRepr::NO_CREDITS)),
-            "NAK" => (Opcode::Acknowledge, Syndrome::Nak(NakCode::PsnSequenceError)),
-            "RESERVED" => (Opcode::Acknowledge, Syndrome::Reserved(0x5f)),
-            "RESERVED_NAK" => (Opcode::Acknowledge, Syndrome::Nak(NakCode::Reserved(5))),
-            "RNR" => (Opcode::Acknowledge, Syndrome::RnrNak(11)),
-            "FATAL" => (Opcode::Acknowledge, Syndrome::Nak(NakCode::RemoteAccessError)),
-            "READ" => (Opcode::ReadRequest, Syndrome::Ack(0)),
-            _ => {
-                let known = Opcode::KNOWN.iter().find(|opcode| opcode.to_string() == name)?;
-                (*known, Syndrome::Ack(AethRepr::NO_CREDITS))
-            }
-        };
+        let (opcode, syndrome) = named(words.next()?)?;
         let initial = Psn::new(INITIAL_PSN);
         let psn = if opcode == Opcode::Cnp {
             Psn::new(0)
@@ -266,4 +253,21 @@ impl Tape {
             .collect();
         Observation::of_trace(trace, connections)
     }
+}
+
+/// Opcode and syndrome of a packet's name.
+fn named(name: &str) -> Option<(Opcode, Syndrome)> {
+    Some(match name {
+        "ACK" => (Opcode::Acknowledge, Syndrome::Ack(AethRepr::NO_CREDITS)),
+        "NAK" => (Opcode::Acknowledge, Syndrome::Nak(NakCode::PsnSequenceError)),
+        "RESERVED" => (Opcode::Acknowledge, Syndrome::Reserved(0x5f)),
+        "RESERVED_NAK" => (Opcode::Acknowledge, Syndrome::Nak(NakCode::Reserved(5))),
+        "RNR" => (Opcode::Acknowledge, Syndrome::RnrNak(11)),
+        "FATAL" => (Opcode::Acknowledge, Syndrome::Nak(NakCode::RemoteAccessError)),
+        "READ" => (Opcode::ReadRequest, Syndrome::Ack(0)),
+        _ => {
+            let known = Opcode::KNOWN.iter().find(|opcode| opcode.to_string() == name)?;
+            (*known, Syndrome::Ack(AethRepr::NO_CREDITS))
+        }
+    })
 }
