@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-
 use crate::campaign::{campaign, findings};
 use crate::profiles;
 use crate::run::folder;
