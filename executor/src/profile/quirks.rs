@@ -28,6 +28,8 @@ quirks! {
     nak_psn_offset "nak-psn-offset": i32 = offset();
     "Responder: no sequence NAKs at all."
     nak_suppressed "nak-suppressed": bool = fault();
+    "Responder: the syndrome of a sequence NAK is a reserved one."
+    nak_syndrome_reserved "nak-syndrome-reserved": bool = fault();
     "Responder: a sequence NAK for the expected PSN after every n-th packet that arrived in order."
     nak_unprovoked_every "nak-unprovoked-every": u32 = every();
     "Responder: added to the PSN of ACKs that end a message."

@@ -100,6 +100,7 @@ pub(crate) const CASES: &[Case] = &[
     responder("nak-psn-offset = 1", WRITE_LOSS, "nak-wrong-psn"),
     responder("nak-psn-offset = -1", WRITE_LOSS, "nak-wrong-psn"),
     responder("nak-suppressed = true", WRITE_LOSS, "nak-missing"),
+    responder("nak-syndrome-reserved = true", WRITE_LOSS, "syndrome-reserved"),
     responder("nak-unprovoked-every = 10", ONE_AT_A_TIME, "nak-without-cause"),
     responder("ack-psn-offset = 1", WRITE, "ack-beyond-data"),
     responder("reack-own-psn = true", FOUR_ACKS_LOST, "ack-regresses"),

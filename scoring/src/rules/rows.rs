@@ -310,6 +310,7 @@ rules! {
         consequences: &[
             Consequence {
                 here: &[NakMissing, AckMissing, ReackMissing],
+                shows_late: true,
                 ..because("a requester discards an acknowledgement with a reserved syndrome, which stands for the one that it needs")
             },
         ],

@@ -15,6 +15,9 @@ use crate::sim::nic::context::{Context, HostEvent, every_nth};
 use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
+/// A syndrome that the specification reserves (IBA vol. 1, 9.3.5): no ACK, no RNR NAK and no NAK.
+const RESERVED_SYNDROME: u8 = 0x5f;
+
 /// The responder of a QP.
 #[derive(Debug)]
 pub(in crate::sim) struct Responder {
@@ -306,7 +309,10 @@ impl Responder {
     /// the NAK is made: the packets discarded behind it will not come again by themselves.
     fn nak_sequence(&mut self, ready: Nanos, cx: &Context<'_>) {
         let offset = self.acceptance.expected().saturating_add_signed(cx.profile.quirks.nak_psn_offset);
-        let syndrome = Syndrome::Nak(NakCode::PsnSequenceError);
+        let syndrome = match cx.profile.quirks.nak_syndrome_reserved {
+            true => Syndrome::Reserved(RESERVED_SYNDROME),
+            false => Syndrome::Nak(NakCode::PsnSequenceError),
+        };
         self.answers.push(Answer::Nak { offset, msn: self.msn, syndrome }, ready);
     }
 
