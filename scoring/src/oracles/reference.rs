@@ -45,7 +45,7 @@ impl std::fmt::Display for Reference {
     }
 }
 
-/// The reference runs that [`references_needed`] asked for; none of what the testbed cannot run.
+/// The reference runs that [`references_needed`](crate::score::references_needed) asked for; none of what the testbed cannot run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct References {
     /// [`Reference::WithoutEvents`].
