@@ -169,6 +169,8 @@ pub mod responder {
             TakeBeyond,
             /// A request that was taken before is delivered.
             TakeDuplicate,
+            /// Shows that it has packets that it seemed to miss.
+            HasAll,
             /// Acknowledges packets that were delivered in order.
             Ack,
             /// Acknowledges more than was delivered in order.
@@ -209,6 +211,9 @@ pub mod responder {
         [InOrder] TakeBeyond => Go(GapOpen), iba("9.7.4").note("invalid PSN: out of sequence");
         [GapOpen | GapNaked | NotReady | Failed] TakeBeyond => Stay, iba("9.7.5.2").note("one NAK an expected PSN");
         [InOrder | GapOpen | GapNaked | NotReady | Failed] TakeDuplicate => Stay, iba("9.7.5.1").note("duplicates are answered in this state too");
+        [GapOpen | GapNaked] HasAll => Go(InOrder), iba("9.7.5.1").note("the gap was none");
+        [InOrder] HasAll => Stay, iba("9.7.5.1").note("it had all");
+        [NotReady | Failed] HasAll => Stay, iba("9.7.5.1").rare("and not ready, or in error");
         [InOrder | GapOpen | GapNaked | NotReady] Ack => Stay, iba("9.7.5.1").note("coalesced: 9.7.5.1.2");
         [Failed] Ack => Stay, iba("9.9.3").rare("sent before");
         [InOrder | GapOpen | GapNaked | NotReady | Failed] AckBeyond => Wrong(Rule::AckBeyondData), iba("9.7.5.1");

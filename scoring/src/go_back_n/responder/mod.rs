@@ -401,10 +401,7 @@ impl Responder {
         self.disowned = None;
         self.lengths.forget();
         self.messages.learn_anew(end);
-        if matches!(self.state, State::GapOpen | State::GapNaked) {
-            // No event of the table: the assumed state was wrong.
-            self.state = State::InOrder;
-        }
+        self.state = self.state.step(Event::HasAll).state(self.state);
     }
 
     /// Of the duplicates that are not settled it is unknown if the responder counted them.
