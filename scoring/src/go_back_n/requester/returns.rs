@@ -111,8 +111,10 @@ impl Requester {
         }
         entry.trigger = Trigger::Fast;
         entry.nack = Some(nak.latest_round.sequence);
-        // A NAK of a PSN that is acknowledged meanwhile may not be the one that it acts on.
-        entry.reaction_ns = (nak.psn == packet.psn).then(|| packet.time - nak.latest_round.time);
+        // A NAK of a PSN that is acknowledged meanwhile may not be the one that it acts on. Behind an unanswered Read it was an
+        // implied NAK too, which takes as long as those take.
+        let implied = self.gap.is_some_and(|gap| gap.pending > 0);
+        entry.reaction_ns = (nak.psn == packet.psn && !implied).then(|| packet.time - nak.latest_round.time);
         if let Some(cause) = self.nak_cause.filter(|cause| cause.psn == packet.psn) {
             entry.out_of_order = Some(cause.out_of_order);
             entry.generation_ns = Some(cause.generation);

@@ -63,7 +63,11 @@ impl Responder {
             && self.unanswered.is_empty()
             && !self.passed_over
             && !self.naks_ahead;
-        let (event, cause) = self.name_nak(psn, is_missing, unprovoked, ledger);
+        let is_earlier = |(gap, _): &(Gap, Moment)| gap.owed && gap.psn.is_before(psn);
+        let passes_over = self.unanswered.front().is_some_and(is_earlier);
+        let is_open_again = self.gap.is_some_and(|gap| gap.psn == psn)
+            && self.unanswered.iter().any(|(gap, _)| gap.psn == psn);
+        let (event, cause) = self.name_nak(psn, is_missing, unprovoked, passes_over, ledger);
         self.naks_ahead |= event == Event::NakAhead;
         let relative = ledger.relative(psn);
         let expected = ledger.relative(self.expects.most());
@@ -101,7 +105,9 @@ impl Responder {
         } else if let Some(gap) = &mut self.gap {
             gap.owed = false;
         }
-        cause.map(|gap| NakCause {
+        // The NAK may have been in the making since an earlier gap, at this PSN or another: it names the PSN that is expected
+        // when it is sent.
+        cause.filter(|_| !passes_over && !is_open_again).map(|gap| NakCause {
             psn,
             out_of_order: gap.out_of_order,
             generation: packet.time - gap.opened.time,
@@ -114,6 +120,7 @@ impl Responder {
         psn: Psn,
         is_missing: bool,
         unprovoked: bool,
+        passes_over: bool,
         ledger: &Ledger<'_>,
     ) -> (Event, Option<Gap>) {
         let late = self.unanswered.iter().position(|(gap, _)| gap.psn == psn);
@@ -121,8 +128,6 @@ impl Responder {
         let is_behind =
             |(gap, _): &(Gap, Moment)| psn == self.expects.most() && gap.thrown_away.is_after(psn);
         let behind = self.unanswered.iter().position(is_behind);
-        let is_earlier = |(gap, _): &(Gap, Moment)| gap.owed && gap.psn.is_before(psn);
-        let passes_over = self.unanswered.front().is_some_and(is_earlier);
         if let Some(gap) = self.gap.filter(|gap| gap.psn == psn) {
             self.gap = None;
             self.passed_over |= passes_over;
