@@ -20,6 +20,8 @@ pub(super) struct Checks {
     windows: Vec<Window>,
     /// By host.
     sequences: Vec<Sequence>,
+    /// Steps that touched each host.
+    steps: Vec<usize>,
 }
 
 impl Checks {
@@ -28,6 +30,7 @@ impl Checks {
         Self {
             windows: hosts.iter().map(|_| Window::default()).collect(),
             sequences: hosts.iter().map(|_| Sequence::default()).collect(),
+            steps: vec![0; hosts.len()],
         }
     }
 
@@ -38,7 +41,8 @@ impl Checks {
         let nic = &hosts[host.index()].nic;
         buffer::check(nic);
         turns::check(nic);
-        work::check(nic);
+        self.steps[host.index()] += 1;
+        work::check(nic, self.steps[host.index()]);
         timer::check(nic);
         self.windows[host.index()].check(nic);
         self.sequences[host.index()].check(nic);
