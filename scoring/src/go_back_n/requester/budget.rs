@@ -113,7 +113,9 @@ impl Budget {
             (self.before, self.ended_before) = (Retries::NONE, Retries::NONE);
         }
         self.before.may_reach(self.now);
-        if may_have_ended {
+        // One more retry than the budget has ends the QP, and sends nothing.
+        let overspent = self.transport.is_some_and(|most| self.now.transport.most() > most);
+        if may_have_ended || overspent {
             self.ended_before.may_reach(self.now);
         }
         self.now = Retries::NONE;
