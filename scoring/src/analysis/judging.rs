@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use corpus::TestConfig;
 use dumper::observation::CompletionStatus;
 use dumper::trace::Origin;
-use dumper::{Nanos, Observation};
+use dumper::{Nanos, Observation, Record};
 
 use super::routes::Routes;
 use super::{Analysis, Seen, summaries};
@@ -99,6 +99,14 @@ impl<'a> Judging<'a> {
             stuck: Stuck::default(),
             counters: [None, None],
             host_crashed: false,
+        }
+    }
+
+    /// The connection of a packet is not judged any more.
+    #[cold]
+    pub(super) fn give_up(&mut self, record: &Record) {
+        if let Some(tracker) = self.routes.tracker(record, &mut self.trackers) {
+            tracker.give_up();
         }
     }
 

@@ -4,11 +4,24 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dumper::Fate;
-use dumper::{Event, Nanos};
+use dumper::{Event, Nanos, Record, Trace};
 
 use super::Analysis;
 use super::judging::Judging;
 use super::list::ANALYZERS;
+
+/// Returns true if the injector lets a packet with this event go right behind a packet that enters.
+const fn overtakes(event: Event) -> bool {
+    matches!(event, Event::Reorder | Event::Several)
+}
+
+/// Packets of the same flow that have entered at the same time. A reordered packet that leaves then may have left before this
+/// one or after it: the trace does not show their order.
+fn at_the_same_time(trace: &Trace, at: usize) -> impl Iterator<Item = &Record> {
+    let records = trace.records();
+    let now = records[..at].iter().rev().take_while(move |before| before.time == records[at].time);
+    now.filter(move |before| before.flow == records[at].flow)
+}
 
 /// Runs every analyzer: on each packet as it enters the switch and as it leaves, in the order of these moments, and when
 /// the trace has ended.
@@ -30,6 +43,25 @@ pub(super) fn run(mut judging: Judging<'_>) -> Analysis {
         {
             held.pop();
             leave(&mut judging, held_at, left);
+        }
+        if at > 0 && record.time == trace.records()[at - 1].time {
+            let leaves_now = |Reverse((left, held_at)): &Reverse<(Nanos, usize)>| {
+                let held = &trace.records()[*held_at];
+                *left == record.time && held.flow == record.flow && overtakes(held.event())
+            };
+            let mut others = at_the_same_time(trace, at);
+            let unknown = if held.iter().any(leaves_now) {
+                others.next().is_some()
+            } else {
+                others.any(|other| {
+                    let now =
+                        matches!(trace.fate(other), Fate::Delivered { left, .. } if left == record.time);
+                    now && overtakes(other.event())
+                })
+            };
+            if unknown {
+                judging.give_up(record);
+            }
         }
         if record.event() != Event::None {
             judging.events.add(record);
