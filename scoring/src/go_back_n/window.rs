@@ -62,8 +62,6 @@ struct Run {
 pub(super) enum Past {
     /// Until about then; not later.
     Until(Nanos),
-    /// Longer ago than is remembered: perhaps.
-    Forgotten,
     /// Never.
     Never,
 }
@@ -237,10 +235,11 @@ impl Window {
         let of = |run: &&Run| !psn.is_before(run.first) && !psn.is_after(run.last);
         match self.past.iter().rev().find(of) {
             Some(run) => Past::Until(run.left),
-            None if self.forgot && self.past.front().is_some_and(|run| psn.is_before(run.first)) => {
-                Past::Forgotten
-            }
-            None => Past::Never,
+            // It may be among those that are forgotten, which were acknowledged before the first that is not.
+            None => match self.past.front().filter(|run| self.forgot && psn.is_before(run.first)) {
+                Some(run) => Past::Until(run.left),
+                None => Past::Never,
+            },
         }
     }
 

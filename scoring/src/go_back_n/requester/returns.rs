@@ -358,7 +358,7 @@ impl Requester {
                     Event::ResumeByTimer
                 }
             }
-            Past::Until(_) | Past::Forgotten => match ledger.requester_discards {
+            Past::Until(_) => match ledger.requester_discards {
                 None => Event::ResumeUnheard,
                 Some(0) => Event::ResumeEarly,
                 Some(_) => Event::ResumeDiscarded,
