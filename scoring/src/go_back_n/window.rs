@@ -147,6 +147,11 @@ impl Window {
         }
     }
 
+    /// Whether the unacknowledged request that a PSN belongs to was never repeated.
+    pub(super) fn was_sent_once(&self, psn: Psn) -> bool {
+        self.covering(psn).is_some_and(|sent| sent.first_sent == sent.last_sent)
+    }
+
     pub(super) fn covering(&self, psn: Psn) -> Option<&Sent> {
         self.index_of(psn).map(|at| &self.sent[at])
     }

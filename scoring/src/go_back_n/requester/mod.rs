@@ -383,7 +383,7 @@ impl Requester {
     /// Whether a NAK of `psn` acknowledges more Sends and Writes, none of which was sent twice.
     fn is_plain_progress(&self, psn: Psn) -> bool {
         let una = self.window.una();
-        let once = self.window.covering(una).is_some_and(|sent| sent.first_sent == sent.last_sent);
+        let once = self.window.was_sent_once(una);
         psn.is_after(una) && once && self.cursor == self.window.next() && !self.window.awaits_responses()
     }
 
@@ -391,7 +391,7 @@ impl Requester {
     /// an RNR NAK. While another request's RNR NAK makes the requester wait, nothing is owed.
     fn owe_going_back(&mut self, packet: &Packet) {
         let psn = packet.psn;
-        let once = self.window.covering(psn).is_some_and(|sent| sent.first_sent == sent.last_sent);
+        let once = self.window.was_sent_once(psn);
         let refused = self.rnr.is_some_and(|rnr| rnr.psn == psn);
         if psn == self.window.una() && once && !refused && self.failed.is_none() {
             let (sequence, owed_since) = (packet.sequence, packet.time.max(self.rnr_until));

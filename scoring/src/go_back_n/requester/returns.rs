@@ -141,7 +141,10 @@ impl Requester {
         }
         entry.trigger = Trigger::Fast;
         entry.out_of_order = Some(gap.latest_round.sequence);
-        entry.generation_ns = (gap.psn == packet.psn).then(|| packet.time - gap.latest_round.time);
+        // A Read that was issued again before may now be repeated by the timer alone.
+        let by_timer = *timer_due && !self.window.was_sent_once(packet.psn);
+        entry.generation_ns =
+            (gap.psn == packet.psn && !by_timer).then(|| packet.time - gap.latest_round.time);
         if gap.acted { Spent::Nothing } else { Spent::Transport(gap.time) }
     }
 

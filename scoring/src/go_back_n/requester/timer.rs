@@ -110,7 +110,7 @@ impl Requester {
         // An RNR NAK asks for a wait that may be longer.
         let is_refused = self.rnr.is_some_and(|rnr| rnr.pending > 0);
         // One that has issued the Read from there before may take further responses beyond the gap for those of before.
-        let once = self.window.covering(packet.psn).is_some_and(|sent| sent.first_sent == sent.last_sent);
+        let once = self.window.was_sent_once(packet.psn);
         !gap.acted
             && once
             && !is_refused
