@@ -329,6 +329,27 @@ fn what_only_a_rare_operator_can_change_is_changed() {
     }
 }
 
+/// An operator that is new must not move what a seed gives, but for the tests that it makes itself.
+#[test]
+fn an_operator_moves_only_the_mutants_that_it_makes() {
+    let all = target(SMALL);
+    let parents = chain(&all, 5, 300);
+    for name in ["event-add", "mtu", "packet-near"] {
+        let without = target(&format!("{SMALL}[operators]\n{name} = 0\n"));
+        let mut made = 0;
+        for (seed, (parent, _)) in parents.iter().enumerate() {
+            let with = all.mutate(parent, &mut rng(seed as u64));
+            let Mutation::Changed(mutant) = &with else { panic!("not applicable") };
+            if mutant.operators.contains(&name) {
+                made += 1;
+            } else {
+                assert_eq!(with, without.mutate(parent, &mut rng(seed as u64)), "{name}, seed {seed}");
+            }
+        }
+        assert!((1..parents.len() / 4).contains(&made), "{name}: {made} of {}", parents.len());
+    }
+}
+
 /// Only a packet that is lost whenever it is sent ends a QP.
 #[test]
 fn losses_go_on_for_round_after_round() {

@@ -8,17 +8,17 @@ mod traffic;
 use std::collections::BTreeMap;
 
 use corpus::TestConfig;
-use rand::RngExt;
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp};
+use sha2::{Digest, Sha256};
 
 use crate::settle::{drop_faulty, fit, settle};
 use crate::space::Space;
 use crate::{Mutant, Mutation};
 
-/// Draws of an operator before all are tried in turn.
-const DRAWS: u32 = 16;
-/// Tries of each operator in turn: its effect on a test is random.
-const TRIES: u32 = 4;
+/// Tries of each operator: its effect on a test is random.
+const TRIES: usize = 4;
 /// One child in so many is changed by two operators, and one in so many of these by three.
 const FURTHER: u32 = 4;
 const MOST: usize = 3;
@@ -67,33 +67,44 @@ pub fn all() -> impl Iterator<Item = &'static Operator> + Clone {
     traffic::OPERATORS.iter().chain(classes::OPERATORS).chain(events::OPERATORS).chain(sets::OPERATORS)
 }
 
-/// The operators of a target, to draw from.
+/// The operators of a target, to draw from: an exponential race, in which each runs with a random stream of its own. An
+/// operator that is new moves only the draws that it wins.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Wheel {
-    /// Each with the sum of the weights up to it.
-    slots: Vec<(f64, &'static Operator)>,
+pub(crate) struct Race {
+    runners: Vec<Runner>,
 }
 
-impl Wheel {
+#[derive(Debug, Clone, PartialEq)]
+struct Runner {
+    operator: &'static Operator,
+    /// Time to the goal, with the weight as its rate: the probability to be first is the share of the weight.
+    time: Exp<f64>,
+    /// Number of the random stream, from the name.
+    stream: u64,
+}
+
+impl Race {
     /// The operators with these weights, by name; without those of weight 0.
     pub(crate) fn new(weights: &BTreeMap<String, f64>) -> Self {
-        let mut sum = 0.0;
-        let weight = |operator: &Operator| weights.get(operator.name).copied().unwrap_or_default();
-        let weighed = all().map(|operator| (weight(operator), operator)).filter(|(weight, _)| *weight > 0.0);
-        let slots = weighed
-            .map(|(weight, operator)| {
-                sum += weight;
-                (sum, operator)
-            })
-            .collect();
-        Self { slots }
+        let runner = |operator: &'static Operator| {
+            let weight = weights.get(operator.name).copied().filter(|weight| *weight > 0.0)?;
+            let time = Exp::new(weight).ok()?;
+            Some(Runner { operator, time, stream: stream_of(operator.name) })
+        };
+        Self { runners: all().filter_map(runner).collect() }
     }
 
-    fn draw(&self, rng: &mut ChaCha8Rng) -> Option<&'static Operator> {
-        let (sum, _) = self.slots.last()?;
-        let point = rng.random::<f64>() * sum;
-        let at = self.slots.partition_point(|(up_to, _)| *up_to <= point);
-        Some(self.slots[at.min(self.slots.len() - 1)].1)
+    /// The operators in the order in which they come to the goal, each with the rest of its stream.
+    fn run(&self, rng: &mut ChaCha8Rng) -> Vec<(&'static Operator, ChaCha8Rng)> {
+        let streams = ChaCha8Rng::from_rng(rng);
+        let run = |runner: &Runner| {
+            let mut rng = streams.clone();
+            rng.set_stream(runner.stream);
+            (runner.time.sample(&mut rng), runner.operator, rng)
+        };
+        let mut arrivals: Vec<_> = self.runners.iter().map(run).collect();
+        arrivals.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+        arrivals.into_iter().map(|(_, operator, rng)| (operator, rng)).collect()
     }
 
     /// A test changed by one operator, or sometimes two or three.
@@ -109,25 +120,17 @@ impl Wheel {
             wanted += 1;
         }
         let mut operators = Vec::with_capacity(wanted);
-        for _ in 0..DRAWS {
-            let Some(operator) = self.draw(rng) else { break };
-            if let Some(changed) = try_on(operator, space, &child, parent, rng) {
-                child = changed;
-                operators.push(operator.name);
-                if operators.len() == wanted {
-                    break;
-                }
-            }
-        }
-        if operators.is_empty() {
-            let turns = self.slots.iter().flat_map(|slot| std::iter::repeat_n(slot.1, TRIES as usize));
-            for operator in turns {
-                if let Some(changed) = try_on(operator, space, &child, parent, rng) {
-                    child = changed;
-                    operators.push(operator.name);
-                    break;
-                }
-            }
+        for _ in 0..wanted {
+            let mut order = self.run(rng);
+            let count = order.len();
+            let turns = (0..count * TRIES).map(|turn| turn % count);
+            let changed = turns.into_iter().find_map(|turn| {
+                let (operator, rng) = &mut order[turn];
+                Some((operator.name, try_on(operator, space, &child, parent, rng)?))
+            });
+            let Some((name, changed)) = changed else { break };
+            child = changed;
+            operators.push(name);
         }
         if operators.is_empty() {
             Mutation::NotApplicable
@@ -135,6 +138,13 @@ impl Wheel {
             Mutation::Changed(Box::new(Mutant { config: child, operators }))
         }
     }
+}
+
+/// Number of the random stream of a name.
+fn stream_of(name: &str) -> u64 {
+    let digest: [u8; 32] = Sha256::digest(name).into();
+    let [a, b, c, d, e, f, g, h, ..] = digest;
+    u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
 
 /// The test that an operator makes of a test: valid, inside the space, and different from that test and from

@@ -21,7 +21,7 @@ pub use read::Loaded;
 pub use shipped::{SHIPPED, Shipped, is_shipped};
 pub use write::{Change, Line};
 
-use crate::operators::Wheel;
+use crate::operators::Race;
 use crate::space::Space;
 use crate::{Mutation, admit, draw};
 
@@ -54,7 +54,7 @@ pub struct Target {
     /// Search space.
     pub space: Space,
     /// Of `operators`, to draw from.
-    wheel: Wheel,
+    race: Race,
 }
 
 /// A target that could not be loaded, with everything that is wrong with its text.
@@ -88,7 +88,7 @@ impl Target {
     /// A test changed by one operator or a few. The parent is a valid test; where it is outside of the space, the child
     /// is inside nevertheless.
     pub fn mutate(&self, parent: &TestConfig, rng: &mut ChaCha8Rng) -> Mutation {
-        self.wheel.mutate(&self.space, parent, rng)
+        self.race.mutate(&self.space, parent, rng)
     }
 
     /// The target on a testbed with these capabilities: its tests stay within them.

@@ -15,7 +15,7 @@ use super::report::{Report, Spans, instead};
 use super::shipped::{SHIPPED, others};
 use super::{Target, TargetError, Vocabulary};
 use crate::axis::{AXES, Entry};
-use crate::operators::{Wheel, all};
+use crate::operators::{Race, all};
 use crate::space::Space;
 
 /// Keys at the top of a target.
@@ -72,7 +72,7 @@ fn read(file: &str, text: &str, stem: &str, vocabulary: Vocabulary<'_>) -> Resul
     let mut reader = Reader { report, target, vocabulary, spans: BTreeMap::new() };
     reader.top(table.get_ref());
     let Reader { mut report, mut target, spans, .. } = reader;
-    target.wheel = Wheel::new(&target.operators);
+    target.race = Race::new(&target.operators);
     if report.is_empty() {
         contradictions(&target.space, &spans, &mut report);
     }
@@ -104,7 +104,7 @@ fn empty(vocabulary: Vocabulary<'_>) -> Target {
     let operators: BTreeMap<String, f64> =
         all().map(|operator| (operator.name.to_owned(), operator.weight)).collect();
     Target {
-        wheel: Wheel::new(&operators),
+        race: Race::new(&operators),
         name: String::new(),
         description: String::new(),
         pool: POOL.default as u32,
