@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use dumper::ActionKind;
+
 use crate::check::{Check, Violation};
 use crate::config::fields::{self, MAX_ADDRESSES};
 use crate::config::{
-    Action, ActionKind, ControlPacket, HeaderField, Host, Mtu, RoceParameters, Role, SetField, Target,
-    TestConfig, Verb,
+    Action, ControlPacket, HeaderField, Host, Mtu, RoceParameters, Role, SetField, Target, TestConfig, Verb,
 };
 
 /// Capabilities of a testbed.

@@ -41,10 +41,10 @@ mod toml_form;
 pub use capabilities::{Capabilities, Quick, RoceSetting};
 pub use check::Violation;
 pub use config::{
-    Action, ActionKind, Cidr, ConnectionSet, ControlPacket, Ets, Event, HeaderField, Host, IterMode, Load,
-    Mtu, Physical, Progression, RoceParameters, Role, SetField, Target, TestConfig, Traffic, TrafficClass,
-    Verb,
+    Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, HeaderField, Host, IterMode, Load, Mtu, Physical,
+    Progression, RoceParameters, Role, SetField, Target, TestConfig, Traffic, TrafficClass, Verb,
 };
+pub use dumper::ActionKind;
 pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS, Problem};
 pub use evaluation::{Evaluation, FindingRecord, Key, Lineage, Minimized, Outcome, Scores, Sighting};
 pub use load::{Loaded, load, load_text, read_text};

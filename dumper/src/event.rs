@@ -1,4 +1,4 @@
-//! Actions of the injector on a packet, and the packet as it left the switch where it differs from the one
+//! The injected event of a packet, and the packet as it left the switch where it differs from the one
 //! that entered.
 
 use std::fmt;
@@ -6,6 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
+use crate::action::{ActionKind, Leaves};
 
 /// Injected event of a packet, by its mirror code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Default)]
@@ -13,88 +14,88 @@ pub enum Event {
     /// Forwarded as it came.
     #[default]
     None,
-    /// Dropped.
-    Drop,
-    /// ECN bits set to congestion experienced.
-    Ecn,
-    /// Forwarded with a wrong ICRC, so that the receiver drops it.
-    Corrupt,
-    /// Forwarded later.
-    Delay,
-    /// Forwarded after packets that came later.
-    Reorder,
-    /// Forwarded more than once.
-    Duplicate,
-    /// Forwarded with a changed header field and a valid ICRC.
-    SetField,
-    /// More than one of the above; the packet's [`Exit`] says which.
+    /// One action.
+    Action(ActionKind),
+    /// More than one action; the packet's [`Exit`] says which.
     Several,
     /// A code that no injector known here writes.
     Unknown(u8),
 }
 
-impl Event {
-    /// Events with their mirror code (TTL) and name. Codes 0 to 3 are the published switch's.
-    const TABLE: [(Self, &'static str); 9] = [
-        (Self::None, "none"),
-        (Self::Drop, "drop"),
-        (Self::Ecn, "ecn"),
-        (Self::Corrupt, "corrupt"),
-        (Self::Delay, "delay"),
-        (Self::Reorder, "reorder"),
-        (Self::Duplicate, "duplicate"),
-        (Self::SetField, "set-field"),
-        (Self::Several, "several"),
-    ];
+/// Name and code of no event and of more than one; those of actions are in their rows.
+const NONE: (&str, u8) = ("none", 0);
+const SEVERAL: (&str, u8) = ("several", 8);
 
+impl Event {
     /// The event of a mirror code.
     #[inline]
     pub fn from_code(code: u8) -> Self {
         match code {
-            0 => Self::None,
-            1 => Self::Drop,
-            2 => Self::Ecn,
-            3 => Self::Corrupt,
-            4 => Self::Delay,
-            5 => Self::Reorder,
-            6 => Self::Duplicate,
-            7 => Self::SetField,
-            8 => Self::Several,
-            other => Self::Unknown(other),
+            code if code == NONE.1 => Self::None,
+            code if code == SEVERAL.1 => Self::Several,
+            code => ActionKind::from_code(code).map_or(Self::Unknown(code), Self::Action),
         }
     }
 
     /// The mirror code of the event.
     #[inline]
-    pub fn code(self) -> u8 {
+    pub const fn code(self) -> u8 {
         match self {
-            Self::None => 0,
-            Self::Drop => 1,
-            Self::Ecn => 2,
-            Self::Corrupt => 3,
-            Self::Delay => 4,
-            Self::Reorder => 5,
-            Self::Duplicate => 6,
-            Self::SetField => 7,
-            Self::Several => 8,
+            Self::None => NONE.1,
+            Self::Action(kind) => kind.code(),
+            Self::Several => SEVERAL.1,
             Self::Unknown(code) => code,
         }
     }
 
     /// The event with this name, as packet comments write it.
     pub fn from_name(name: &str) -> Option<Self> {
-        match name.strip_prefix("code-") {
-            Some(code) => code.parse().ok().map(Self::from_code),
-            None => Self::TABLE.iter().find(|(_, known)| *known == name).map(|(event, _)| *event),
+        if let Some(code) = name.strip_prefix("code-") {
+            return code.parse().ok().map(Self::from_code);
         }
+        let kind =
+            ActionKind::NAMES.iter().find(|(known, _)| *known == name).map(|(_, kind)| Self::Action(*kind));
+        kind.or(match name {
+            name if name == NONE.0 => Some(Self::None),
+            name if name == SEVERAL.0 => Some(Self::Several),
+            _ => None,
+        })
+    }
+
+    /// The event of several actions on one packet.
+    pub fn of(actions: impl IntoIterator<Item = ActionKind>) -> Self {
+        let mut actions = actions.into_iter();
+        match (actions.next(), actions.next()) {
+            (None, _) => Self::None,
+            (Some(only), None) => Self::Action(only),
+            (Some(_), Some(_)) => Self::Several,
+        }
+    }
+
+    /// The way in which the packet leaves; `None` if it leaves as it came.
+    #[inline]
+    pub const fn leaves(self) -> Option<Leaves> {
+        match self {
+            Self::None => None,
+            Self::Action(kind) => Some(kind.leaves()),
+            Self::Several | Self::Unknown(_) => Some(Leaves::Otherwise),
+        }
+    }
+
+    /// Returns true if an injector notes how the packet leaves.
+    pub const fn has_exit(self) -> bool {
+        matches!(self.leaves(), Some(Leaves::Rewritten | Leaves::Otherwise))
+            && !matches!(self, Self::Unknown(_))
     }
 }
 
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::None => f.pad(NONE.0),
+            Self::Action(kind) => f.pad(kind.name()),
+            Self::Several => f.pad(SEVERAL.0),
             Self::Unknown(code) => write!(f, "code-{code}"),
-            known => f.pad(Self::TABLE[usize::from(known.code())].1),
         }
     }
 }

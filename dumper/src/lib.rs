@@ -4,6 +4,7 @@
 //! Imports no other room. A capture becomes a [`Trace`] through [`capture::read`]; a folder of results becomes
 //! an [`Observation`] through [`observation::folder`].
 
+mod action;
 pub mod capture;
 mod connection;
 mod event;
@@ -17,6 +18,7 @@ pub mod timers;
 pub mod trace;
 pub mod wire;
 
+pub use action::{ActionKind, Form, Leaves};
 pub use connection::{Connection, Endpoint};
 pub use event::{Event, Exit, Fate};
 pub use observation::{

@@ -10,9 +10,9 @@
 //! | UDP destination port | another port on the mirror wire, for receive-side scaling; 4791 in files |
 //! | UDP checksum | the original source port on the mirror wire |
 
-use crate::Nanos;
 use crate::event::Event;
 use crate::wire::{FrameRepr, Mac, frame::IpRepr};
+use crate::{ActionKind, Nanos};
 
 /// Largest mirror sequence number; the next one is 1.
 pub const MAX_SEQUENCE: u32 = 0x7fff_ffff;
@@ -66,7 +66,7 @@ const ECT0: u8 = 0b10;
 /// The traffic class of a mirrored packet that entered with another one.
 const fn mirrored_class(entered: u8, event: Event) -> u8 {
     match event {
-        Event::Ecn if entered & ECN_BITS != 0 => entered | ECN_BITS,
+        Event::Action(ActionKind::Ecn) if entered & ECN_BITS != 0 => entered | ECN_BITS,
         _ => entered,
     }
 }
@@ -77,7 +77,7 @@ const fn mirrored_class(entered: u8, event: Event) -> u8 {
 #[inline]
 pub const fn entered_class(mirrored: u8, event: Event) -> u8 {
     match event {
-        Event::Ecn if mirrored & ECN_BITS != 0 => mirrored & !ECN_BITS | ECT0,
+        Event::Action(ActionKind::Ecn) if mirrored & ECN_BITS != 0 => mirrored & !ECN_BITS | ECT0,
         _ => mirrored,
     }
 }
@@ -136,9 +136,9 @@ mod tests {
     #[test]
     fn marks_are_in_the_ecn_bits_of_what_can_carry_them() {
         for (entered, event, mirrored) in [
-            (0x6a, Event::Ecn, 0x6b),
-            (0x68, Event::Ecn, 0x68),
-            (0x6a, Event::Drop, 0x6a),
+            (0x6a, Event::Action(ActionKind::Ecn), 0x6b),
+            (0x68, Event::Action(ActionKind::Ecn), 0x68),
+            (0x6a, Event::Action(ActionKind::Drop), 0x6a),
             (0x6b, Event::None, 0x6b),
         ] {
             assert_eq!(mirrored_class(entered, event), mirrored);
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn what_a_copy_says_survives_writing_it_again() {
         for mirrored in 0..=u8::MAX {
-            for event in [Event::None, Event::Drop, Event::Ecn] {
+            for event in [Event::None, Event::Action(ActionKind::Drop), Event::Action(ActionKind::Ecn)] {
                 let entered = entered_class(mirrored, event);
                 assert_eq!(
                     entered_class(mirrored_class(entered, event), event),

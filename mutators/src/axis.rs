@@ -3,7 +3,7 @@
 //! honest.
 
 use corpus::config::fields::{self, IntField};
-use corpus::{HeaderField, Host, IterMode, Load, Mtu, TestConfig};
+use corpus::{Action, ActionKind, HeaderField, Host, IterMode, Load, Mtu, TestConfig};
 
 use crate::words;
 
@@ -232,6 +232,12 @@ axes! {
 }
 
 impl Axis {
+    /// The axis of the number that an action has for an operand.
+    pub(crate) fn of_operand(kind: ActionKind) -> Option<Self> {
+        let key = Action::operand_of(kind)?.field.key;
+        AXES.iter().find(|entry| entry.section_and_key() == ("events", key)).map(|entry| entry.axis)
+    }
+
     /// Its line in the table.
     #[must_use]
     pub const fn entry(self) -> &'static Entry {

@@ -206,15 +206,9 @@ pub(crate) fn action(space: &Space, rng: &mut ChaCha8Rng) -> Action {
     let actions = &space[Axis::Action];
     let action =
         if actions.contains(words::DROP) && rng.random_ratio(1, 3) { words::DROP } else { actions.draw(rng) };
-    match action {
-        words::DROP => Action::Drop,
-        words::ECN => Action::Ecn,
-        words::CORRUPT => Action::Corrupt,
-        words::DELAY => Action::Delay { ns: space[Axis::Delay].draw(rng) },
-        words::REORDER => Action::Reorder { by: space[Axis::By].draw(rng) as u16 },
-        words::DUPLICATE => Action::Duplicate { copies: space[Axis::Copies].draw(rng) as u8 },
-        _ => Action::SetField(set_field(space, rng)),
-    }
+    let kind = words::action(action);
+    let number = Axis::of_operand(kind).map_or(0, |axis| space[axis].draw(rng));
+    Action::with_operand(kind, number).unwrap_or_else(|| Action::SetField(set_field(space, rng)))
 }
 
 /// A random header field with an operand that it has.

@@ -1,6 +1,8 @@
 //! Words that a space lists, and the numbers that stand for them: their places in these lists.
 
-use corpus::{Action, ConnectionSet, ControlPacket, HeaderField, IterMode, Load, Progression, Target, Verb};
+use corpus::{
+    Action, ActionKind, ConnectionSet, ControlPacket, HeaderField, IterMode, Load, Progression, Target, Verb,
+};
 
 macro_rules! words {
     ($($(#[$doc:meta])* $list:ident { $($name:ident = $word:literal),* })*) => {
@@ -28,25 +30,31 @@ words! {
     SETS { ONE = "one", LIST = "list", FIRST = "first", ALL = "all" }
     /// Kinds of [`Target`].
     PACKETS { DATA = "data", ACK = "ack", NAK = "nak", CNP = "cnp", READ_REQUEST = "read-request" }
-    /// Kinds of [`Action`].
-    ACTIONS {
-        DROP = "drop", ECN = "ecn", CORRUPT = "corrupt", DELAY = "delay", REORDER = "reorder",
-        DUPLICATE = "duplicate", SET_FIELD = "set-field"
-    }
     /// Forms of [`Progression`].
     PROGRESSIONS { SINGLE = "none", COUNTED = "count", TO_THE_END = "to-the-end" }
 }
 
+/// The first parts of pairs.
+macro_rules! names {
+    ($pairs:expr) => {
+        &{
+            let mut names = [""; $pairs.len()];
+            let mut at = 0;
+            while at < names.len() {
+                names[at] = $pairs[at].0;
+                at += 1;
+            }
+            names
+        }
+    };
+}
+
 /// [`HeaderField`], in its order.
-pub(crate) const FIELDS: &[&str] = &{
-    let mut names = [""; HeaderField::NAMES.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = HeaderField::NAMES[at].0;
-        at += 1;
-    }
-    names
-};
+pub(crate) const FIELDS: &[&str] = names!(HeaderField::NAMES);
+/// [`ActionKind`], in its order.
+pub(crate) const ACTIONS: &[&str] = names!(ActionKind::NAMES);
+/// The action that every testbed has.
+pub(crate) const DROP: u64 = ActionKind::Drop as u64;
 
 pub(crate) const fn of_load(load: Load) -> u64 {
     match load {
@@ -116,15 +124,12 @@ pub(crate) const fn control_packet(word: u64) -> Option<ControlPacket> {
 }
 
 pub(crate) const fn of_action(action: Action) -> u64 {
-    match action {
-        Action::Drop => DROP,
-        Action::Ecn => ECN,
-        Action::Corrupt => CORRUPT,
-        Action::Delay { .. } => DELAY,
-        Action::Reorder { .. } => REORDER,
-        Action::Duplicate { .. } => DUPLICATE,
-        Action::SetField(_) => SET_FIELD,
-    }
+    action.kind() as u64
+}
+
+/// The action of a word.
+pub(crate) fn action(word: u64) -> ActionKind {
+    ActionKind::ALL.get(word as usize).copied().unwrap_or(ActionKind::Drop)
 }
 
 /// The header field of a word.
@@ -143,21 +148,12 @@ pub(crate) const fn of_progression(progression: Option<Progression>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use corpus::SetField;
 
     #[test]
     fn words_are_those_of_tests() {
-        let actions = [
-            Action::Drop,
-            Action::Ecn,
-            Action::Corrupt,
-            Action::Delay { ns: 1 },
-            Action::Reorder { by: 1 },
-            Action::Duplicate { copies: 1 },
-            Action::SetField(SetField { field: HeaderField::MigReq, value: 1 }),
-        ];
-        assert_eq!(actions.map(|action| ACTIONS[of_action(action) as usize]), actions.map(Action::name));
-        assert_eq!(ACTIONS.len(), actions.len());
+        for (word, kind) in ActionKind::ALL.iter().enumerate() {
+            assert_eq!((ACTIONS[word], action(word as u64)), (kind.name(), *kind));
+        }
         for (name, packet) in ControlPacket::NAMES {
             let word = of_target(Target::Control { packet: *packet, nth: 1 });
             assert_eq!((PACKETS[word as usize], control_packet(word)), (*name, Some(*packet)));

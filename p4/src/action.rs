@@ -1,7 +1,7 @@
 //! Actions on one packet: those of all events that match it, combined.
 
 use corpus::{Action, SetField};
-use dumper::{Event, Nanos};
+use dumper::{ActionKind, Event, Nanos};
 
 /// The actions on one packet. `Default` forwards it as it came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -74,22 +74,17 @@ impl Actions {
     pub fn event(&self) -> Event {
         let timing = match self.timing {
             Timing::AtOnce => None,
-            Timing::Delay(_) => Some(Event::Delay),
-            Timing::Reorder(_) => Some(Event::Reorder),
+            Timing::Delay(_) => Some(ActionKind::Delay),
+            Timing::Reorder(_) => Some(ActionKind::Reorder),
         };
         let present = [
-            self.drop.then_some(Event::Drop),
-            self.ecn.then_some(Event::Ecn),
-            self.corrupt.then_some(Event::Corrupt),
+            self.drop.then_some(ActionKind::Drop),
+            self.ecn.then_some(ActionKind::Ecn),
+            self.corrupt.then_some(ActionKind::Corrupt),
             timing,
-            (self.extra_copies > 0).then_some(Event::Duplicate),
-            self.set_field.map(|_| Event::SetField),
+            (self.extra_copies > 0).then_some(ActionKind::Duplicate),
+            self.set_field.map(|_| ActionKind::SetField),
         ];
-        let mut events = present.into_iter().flatten();
-        match (events.next(), events.next()) {
-            (None, _) => Event::None,
-            (Some(only), None) => only,
-            (Some(_), Some(_)) => Event::Several,
-        }
+        Event::of(present.into_iter().flatten())
     }
 }

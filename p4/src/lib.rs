@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use corpus::Role;
-//! use dumper::{Connection, Endpoint, Event, Nanos, Psn, wire::Opcode};
+//! use dumper::{ActionKind, Connection, Endpoint, Event, Nanos, Psn, wire::Opcode};
 //! use p4::{Dumper, Packet, Pipeline, Ports, translate};
 //!
 //! // The fourth packet of the first connection, and the metadata that the hosts reported (Lumina Figure 2).
@@ -27,7 +27,7 @@
 //! let flow = injector.flow([10, 0, 0, 2].into(), 0xea);
 //! let packet = Packet::new(Opcode::WriteMiddle, None, Psn::new(1004));
 //! let verdict = injector.process(Role::Requester, flow, packet, Nanos(500));
-//! assert_eq!((verdict.mirror.event, verdict.actions.leaving()), (Event::Drop, 0));
+//! assert_eq!((verdict.mirror.event, verdict.actions.leaving()), (Event::Action(ActionKind::Drop), 0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

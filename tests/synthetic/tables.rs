@@ -36,7 +36,7 @@ fn the_tables_are_these() {
 mod coverage {
     use dumper::trace::{Extra, Origin};
     use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
-    use dumper::{Event as Injected, HostCounters, Nanos, Observation, Record, Trace};
+    use dumper::{ActionKind, Event as Injected, HostCounters, Nanos, Observation, Record, Trace};
     use scoring::go_back_n::table::Next;
     use scoring::go_back_n::tables::{answers, requester, responder};
     use scoring::{Options, analyze};
@@ -142,7 +142,7 @@ mod coverage {
                     ]);
                     record.aeth = AethRepr { syndrome, msn: record.aeth().msn }.into();
                 }
-                3 => record.set_event(dice.pick(&[Injected::None, Injected::Drop])),
+                3 => record.set_event(dice.pick(&[Injected::None, Injected::Action(ActionKind::Drop)])),
                 4 => {
                     packets.remove(at);
                 }

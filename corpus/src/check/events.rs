@@ -81,15 +81,12 @@ fn connections(set: &ConnectionSet, connections: u32, path: &str, check: &mut Ch
 }
 
 fn operands(event: &Event, path: &str, check: &mut Check) {
-    match event.action {
-        Action::Delay { ns } => check.bounds(&format!("{path}.delay-ns"), ns, &fields::DELAY_NS),
-        Action::Reorder { by } => check.bounds(&format!("{path}.by"), by, &fields::BY),
-        Action::Duplicate { copies } => check.bounds(&format!("{path}.copies"), copies, &fields::COPIES),
-        Action::SetField(SetField { field, value }) => {
-            check.bounds(&format!("{path}.value"), value, &field.bounds())
-        }
-        Action::Drop | Action::Ecn | Action::Corrupt => true,
-    };
+    if let Some((operand, number)) = event.action.operand() {
+        check.bounds(&format!("{path}.{}", operand.field.key), number, operand.field);
+    }
+    if let Action::SetField(SetField { field, value }) = event.action {
+        check.bounds(&format!("{path}.value"), value, &field.bounds());
+    }
     if let Some(progression) = event.progression {
         check.bounds(&format!("{path}.every"), progression.every, &fields::EVERY);
         if let Some(count) = progression.count {

@@ -1,6 +1,8 @@
 //! Events: the packets that the injector matches, and its actions on them.
 
-use super::{SetField, fields};
+use super::SetField;
+use super::fields::{self, IntField};
+use dumper::ActionKind;
 use serde::{Deserialize, Serialize};
 
 /// One `[[event]]`: an action on the packets that it names.
@@ -122,68 +124,57 @@ pub struct Progression {
     pub count: Option<u32>,
 }
 
-/// Action of the injector on a packet.
+/// Action of the injector on a packet, with its operand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)] // Those of `ActionKind` say what they mean.
 pub enum Action {
-    /// Lose it.
     Drop,
-    /// Set ECN to Congestion Experienced.
     Ecn,
-    /// Invert covered bits, so that the ICRC is wrong (Lumina's `bit-error`).
     Corrupt,
-    /// Hold it; see [`fields::DELAY_NS`].
     Delay {
         /// Nanoseconds.
         ns: u64,
     },
-    /// Hold it until so many later packets of its connection and direction have left; see [`fields::BY`].
     Reorder {
         /// Packets that overtake it.
         by: u16,
     },
-    /// Send extra copies right after it; see [`fields::COPIES`].
     Duplicate {
         /// Extra copies.
         copies: u8,
     },
-    /// Change a header field and recompute the ICRC.
     SetField(SetField),
 }
 
-/// An [`Action`] without its operands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[allow(missing_docs)] // Those of `Action` say what they mean.
-pub enum ActionKind {
-    Drop,
-    Ecn,
-    Corrupt,
-    Delay,
-    Reorder,
-    Duplicate,
-    SetField,
+/// The number that an action has for an operand.
+#[derive(Debug, Clone, Copy)]
+pub struct Operand {
+    /// Its key and bounds in test files.
+    pub field: &'static IntField,
+    /// Request for it, where it is missing.
+    pub ask: &'static str,
+    /// The same in another unit, and how many of the first go into one of these.
+    pub coarse: Option<(&'static IntField, u64)>,
 }
 
-impl ActionKind {
-    /// Names in files (`type`).
-    pub const NAMES: &[(&str, Self)] = &[
-        ("drop", Self::Drop),
-        ("ecn", Self::Ecn),
-        ("corrupt", Self::Corrupt),
-        ("delay", Self::Delay),
-        ("reorder", Self::Reorder),
-        ("duplicate", Self::Duplicate),
-        ("set-field", Self::SetField),
-    ];
-
-    /// Name in files.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        Self::NAMES[self as usize].0
-    }
-}
+const DELAY: Operand = Operand {
+    field: &fields::DELAY_NS,
+    ask: "say how long, for example `delay-us = 20`",
+    coarse: Some((&fields::DELAY_US, 1000)),
+};
+const BY: Operand = Operand {
+    field: &fields::BY,
+    ask: "say how many packets overtake it, for example `by = 3`",
+    coarse: None,
+};
+const COPIES: Operand = Operand {
+    field: &fields::COPIES,
+    ask: "say how many extra copies, for example `copies = 1`",
+    coarse: None,
+};
 
 impl Action {
-    /// It without its operands.
+    /// It without its operand.
     #[must_use]
     pub const fn kind(self) -> ActionKind {
         match self {
@@ -195,6 +186,50 @@ impl Action {
             Self::Duplicate { .. } => ActionKind::Duplicate,
             Self::SetField(_) => ActionKind::SetField,
         }
+    }
+
+    /// The number that an action of a kind has for an operand; none of those without, and of `set-field`, which has two.
+    #[must_use]
+    pub const fn operand_of(kind: ActionKind) -> Option<&'static Operand> {
+        match kind {
+            ActionKind::Delay => Some(&DELAY),
+            ActionKind::Reorder => Some(&BY),
+            ActionKind::Duplicate => Some(&COPIES),
+            ActionKind::Drop | ActionKind::Ecn | ActionKind::Corrupt | ActionKind::SetField => None,
+        }
+    }
+
+    /// The number that it has for an operand, with its key and bounds.
+    #[must_use]
+    pub fn operand(self) -> Option<(&'static Operand, u64)> {
+        let number = match self {
+            Self::Delay { ns } => ns,
+            Self::Reorder { by } => by.into(),
+            Self::Duplicate { copies } => copies.into(),
+            Self::Drop | Self::Ecn | Self::Corrupt | Self::SetField(_) => return None,
+        };
+        Some((Self::operand_of(self.kind())?, number))
+    }
+
+    /// The action of a kind, with a number for an operand if it has one, which must be inside its bounds; none for
+    /// `set-field`, which needs a field as well.
+    #[must_use]
+    pub const fn with_operand(kind: ActionKind, number: u64) -> Option<Self> {
+        Some(match kind {
+            ActionKind::Drop => Self::Drop,
+            ActionKind::Ecn => Self::Ecn,
+            ActionKind::Corrupt => Self::Corrupt,
+            ActionKind::Delay => Self::Delay { ns: number },
+            ActionKind::Reorder => Self::Reorder { by: number as u16 },
+            ActionKind::Duplicate => Self::Duplicate { copies: number as u8 },
+            ActionKind::SetField => return None,
+        })
+    }
+
+    /// It with another number for an operand, if it has one.
+    #[must_use]
+    pub fn with(self, number: u64) -> Self {
+        Self::with_operand(self.kind(), number).unwrap_or(self)
     }
 
     /// Name in files (`type`).
@@ -351,9 +386,14 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_named_in_their_order() {
-        for (at, (name, kind)) in ActionKind::NAMES.iter().enumerate() {
-            assert_eq!((*kind as usize, kind.name()), (at, *name));
+    fn operands_are_read_back() {
+        for kind in ActionKind::ALL {
+            let Some(operand) = Action::operand_of(*kind) else { continue };
+            for number in [operand.field.min, operand.field.max] {
+                let action = Action::with_operand(*kind, number).unwrap();
+                let (of, read) = action.operand().unwrap();
+                assert_eq!((action.kind(), of.field.key, read), (*kind, operand.field.key, number));
+            }
         }
     }
 

@@ -8,7 +8,7 @@ mod set_field;
 mod traffic;
 
 pub use event::{
-    Action, ActionKind, ConnectionSet, ControlPacket, Event, LAST_OCCURRENCE, Points, Progression, Target,
+    Action, ConnectionSet, ControlPacket, Event, LAST_OCCURRENCE, Operand, Points, Progression, Target,
 };
 pub use host::{Ets, Host, Physical, RoceParameters, TrafficClass};
 pub use net::{Cidr, CidrError};

@@ -1,29 +1,28 @@
 //! `[[event]]`.
 
+use dumper::ActionKind;
+
 use super::HOMES;
 use crate::{
     config::{
-        Action, ActionKind, ConnectionSet, ControlPacket, Event, HeaderField, Progression, SetField, Target,
+        Action, ConnectionSet, ControlPacket, Event, HeaderField, Operand, Progression, SetField, Target,
         fields,
     },
     source::{Names, Node, Reader, Section, Value},
 };
 
-/// Operands and the action that each belongs to.
-const OPERANDS: &[(&str, ActionKind)] = &[
-    ("delay-us", ActionKind::Delay),
-    ("delay-ns", ActionKind::Delay),
-    ("by", ActionKind::Reorder),
-    ("copies", ActionKind::Duplicate),
-    ("field", ActionKind::SetField),
-    ("value", ActionKind::SetField),
-];
+/// Every key of an event but the operands of its action.
+const KEYS: &[&str] = &["qpn", "psn", "iter", "packet", "nth", "every", "count", "type"];
 
-/// Every key of an event.
-const KEYS: &[&str] = &[
-    "qpn", "psn", "iter", "packet", "nth", "every", "count", "type", "delay-us", "delay-ns", "by", "copies",
-    "field", "value",
-];
+/// Keys of operands, and the action that each belongs to.
+fn operands() -> impl Iterator<Item = (&'static str, ActionKind)> {
+    let numbers = ActionKind::ALL.iter().flat_map(|&kind| {
+        let fields = Action::operand_of(kind)
+            .map(|one| one.coarse.map(|(field, _)| field).into_iter().chain([one.field]));
+        fields.into_iter().flatten().map(move |field| (field.key, kind))
+    });
+    numbers.chain([("field", ActionKind::SetField), ("value", ActionKind::SetField)])
+}
 
 /// Stands in for an event that was refused.
 pub(crate) const fn placeholder() -> Event {
@@ -51,7 +50,8 @@ pub(super) fn read(mut section: Section<'_>, r: &mut Reader<'_>) -> Option<Event
 
 /// Reports a key that has to be there.
 fn missing(section: &Section<'_>, key: &str, help: &str, r: &mut Reader<'_>) {
-    if section.has_slip_for(key, KEYS) {
+    let keys: Vec<&str> = KEYS.iter().copied().chain(operands().map(|(operand, _)| operand)).collect();
+    if section.has_slip_for(key, &keys) {
         // The slip will be reported, with the word that was meant.
         r.mark_refused(section.path());
         return;
@@ -178,7 +178,7 @@ fn action(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Action> {
     let Some(node) = section.node(r, "type") else {
         let names: Vec<&str> = ActionKind::NAMES.iter().map(|(name, _)| *name).collect();
         missing(section, "type", &format!("allowed: {}", crate::source::list_or(&names)), r);
-        for (operand, ..) in OPERANDS {
+        for (operand, _) in operands() {
             section.node(r, operand);
         }
         return None;
@@ -190,7 +190,7 @@ fn action(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Action> {
     } else {
         r.choice(node, &path, ActionKind::NAMES)
     };
-    for &(operand, owner) in OPERANDS {
+    for (operand, owner) in operands() {
         if let Some(entry) = section.entry(r, operand)
             && let Some(key) = key
             && key != owner
@@ -200,21 +200,30 @@ fn action(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Action> {
             r.refuse(&entry.key_span, &section.path_of(operand), message, help);
         }
     }
-    match key? {
-        ActionKind::Drop => Some(Action::Drop),
-        ActionKind::Ecn => Some(Action::Ecn),
-        ActionKind::Corrupt => Some(Action::Corrupt),
-        ActionKind::Delay => delay(section, r),
-        ActionKind::Reorder => {
-            let by =
-                required(section, &fields::BY, "say how many packets overtake it, for example `by = 3`", r)?;
-            Some(Action::Reorder { by })
+    let kind = key?;
+    match Action::operand_of(kind) {
+        Some(operand) => Action::with_operand(kind, number(section, operand, r)?),
+        None => Action::with_operand(kind, 0).or_else(|| set_field(section, r)),
+    }
+}
+
+/// The operand of an action, in one of its units.
+fn number(section: &mut Section<'_>, operand: &Operand, r: &mut Reader<'_>) -> Option<u64> {
+    match operand.coarse {
+        None => required(section, operand.field, operand.ask, r),
+        Some((coarse, _)) if section.has(operand.field.key) => {
+            if let Some(entry) = section.entry(r, coarse.key) {
+                let path = section.path_of(coarse.key);
+                let message = format!("given besides {}", operand.field.key);
+                r.refuse(&entry.key_span, &path, message, "keep one of the two");
+                return None;
+            }
+            section.opt_int(r, operand.field)
         }
-        ActionKind::Duplicate => {
-            let help = "say how many extra copies, for example `copies = 1`";
-            Some(Action::Duplicate { copies: required(section, &fields::COPIES, help, r)? })
+        Some((coarse, each)) => {
+            let number: u64 = required(section, coarse, operand.ask, r)?;
+            Some(number * each)
         }
-        ActionKind::SetField => set_field(section, r),
     }
 }
 
@@ -228,19 +237,6 @@ fn set_field(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Action> {
     let bounds = field.map_or(fields::VALUE, HeaderField::bounds);
     let value = required(section, &bounds, "say which value, for example `value = 0`", r);
     Some(Action::SetField(SetField { field: field?, value: value? }))
-}
-
-fn delay(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Action> {
-    if section.has("delay-ns") {
-        if let Some(entry) = section.entry(r, "delay-us").filter(|_| section.has("delay-ns")) {
-            let path = section.path_of("delay-us");
-            r.refuse(&entry.key_span, &path, "given besides delay-ns", "keep one of the two");
-            return None;
-        }
-        return Some(Action::Delay { ns: section.opt_int(r, &fields::DELAY_NS)? });
-    }
-    let us: u64 = required(section, &fields::DELAY_US, "say how long, for example `delay-us = 20`", r)?;
-    Some(Action::Delay { ns: us * 1000 })
 }
 
 fn required<T: TryFrom<u64>>(

@@ -172,15 +172,14 @@ fn event(out: &mut Out, event: &Event) {
         }
     }
     out.text("type", event.action.name());
-    match event.action {
-        Action::Drop | Action::Ecn | Action::Corrupt => {}
-        Action::Delay { ns } if ns % 1000 == 0 => out.field("delay-us", ns / 1000),
-        Action::Delay { ns } => out.field("delay-ns", ns),
-        Action::Reorder { by } => out.field("by", by),
-        Action::Duplicate { copies } => out.field("copies", copies),
-        Action::SetField(SetField { field, value }) => {
-            out.text("field", field.name());
-            out.field("value", value);
+    if let Some((operand, number)) = event.action.operand() {
+        match operand.coarse {
+            Some((coarse, each)) if number.is_multiple_of(each) => out.field(coarse.key, number / each),
+            _ => out.field(operand.field.key, number),
         }
+    }
+    if let Action::SetField(SetField { field, value }) = event.action {
+        out.text("field", field.name());
+        out.field("value", value);
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{At, Name, Placed, Span, Window};
+use crate::ActionKind;
 use crate::observation::CompletionStatus;
 
 /// A packet script: one test with its expected packets and results.
@@ -161,24 +162,27 @@ impl ControlKind {
 
 /// Action of the injector on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
-    /// Loses it.
-    Drop,
-    /// Marks it Congestion Experienced.
-    Ecn,
-    /// Makes its ICRC wrong.
-    Corrupt,
-    /// Holds it for so long.
-    Delay(Span),
-    /// Holds it until so many later packets of its connection have passed.
-    Reorder(u16),
-    /// Sends so many copies more.
-    Duplicate(u8),
-    /// Rewrites a header field and recomputes its ICRC.
-    Set {
+pub struct Action {
+    /// The action.
+    pub kind: ActionKind,
+    /// Its operand, in the [`Form`](crate::Form) of the action.
+    pub operand: Operand,
+}
+
+/// Operand of an [`Action`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operand {
+    /// None.
+    Alone,
+    /// A time.
+    Time(Span),
+    /// A number.
+    Number(u16),
+    /// A header field and its value.
+    Field {
         /// One of [`SETTABLE`].
         field: &'static str,
-        /// The operand.
+        /// The value.
         value: u64,
     },
 }

@@ -16,7 +16,8 @@ mod words;
 
 pub use ast::{
     Action, Anomalies, Connections, ControlKind, Delivered, Direction, Expectation, Expected, Field, Host,
-    Injection, Messages, Packet, Post, PostVerb, SETTABLE, STATUSES, Scope, Script, Setting, Step, Target,
+    Injection, Messages, Operand, Packet, Post, PostVerb, SETTABLE, STATUSES, Scope, Script, Setting, Step,
+    Target,
 };
 pub use errors::{At, MAX_PROBLEMS, Placed, Problem, ScriptErrors};
 pub use found::FoundAnomaly;

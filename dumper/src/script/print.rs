@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use super::{
     Action, Anomalies, Connections, ControlKind, Delivered, Direction, Expectation, Expected, Field, Host,
-    Injection, Packet, Post, PostVerb, STATUSES, Scope, Script, Setting, Step, Target,
+    Injection, Operand, Packet, Post, PostVerb, STATUSES, Scope, Script, Setting, Step, Target,
 };
 
 impl Display for Script {
@@ -100,14 +100,12 @@ impl Display for Injection {
 
 impl Display for Action {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Drop => f.write_str("drop"),
-            Self::Ecn => f.write_str("ecn"),
-            Self::Corrupt => f.write_str("corrupt"),
-            Self::Delay(span) => write!(f, "delay {span}"),
-            Self::Reorder(by) => write!(f, "reorder {by}"),
-            Self::Duplicate(copies) => write!(f, "duplicate {copies}"),
-            Self::Set { field, value } => write!(f, "set {field} {value}"),
+        f.write_str(self.kind.word())?;
+        match self.operand {
+            Operand::Alone => Ok(()),
+            Operand::Time(span) => write!(f, " {span}"),
+            Operand::Number(number) => write!(f, " {number}"),
+            Operand::Field { field, value } => write!(f, " {field} {value}"),
         }
     }
 }

@@ -12,6 +12,7 @@ pub use record::{FlowId, Record, Vantage, flags};
 
 use crate::event::{Event, Exit, Fate};
 use crate::wire::{AtomicAckEthRepr, AtomicEthRepr, DethRepr, Ecn};
+use crate::{ActionKind, Leaves};
 
 /// One direction of one QP: everything with the same addresses and destination QPN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -112,20 +113,19 @@ impl Trace {
                 copies => Fate::Delivered { left: exit.time, copies },
             };
         }
-        match record.event() {
-            Event::None | Event::Ecn | Event::SetField => unchanged,
-            Event::Drop | Event::Corrupt => Fate::Lost,
-            Event::Delay | Event::Reorder | Event::Duplicate | Event::Several | Event::Unknown(_) => {
-                Fate::Unknown
-            }
+        match record.event().leaves() {
+            None | Some(Leaves::Marked | Leaves::Rewritten) => unchanged,
+            Some(Leaves::Lost) => Fate::Lost,
+            Some(Leaves::Otherwise) => Fate::Unknown,
         }
     }
 
     /// Returns true if the packet carried Congestion Experienced when it left the switch.
     pub fn marked(&self, record: &Record) -> bool {
-        record.event() == Event::Ecn
-            || record.ecn() == Ecn::Ce
-            || self.exit(record).is_some_and(|exit| exit.ce)
+        match self.exit(record) {
+            Some(exit) => exit.ce,
+            None => record.event() == Event::Action(ActionKind::Ecn) || record.ecn() == Ecn::Ce,
+        }
     }
 
     /// Appends a flow and returns its index.

@@ -2,7 +2,7 @@
 
 use dumper::trace::{Extra, Origin};
 use dumper::wire::Opcode;
-use dumper::{Event, Exit, Flow, FlowId, Nanos, Psn, Record, Trace};
+use dumper::{ActionKind, Event, Exit, Flow, FlowId, Nanos, Psn, Record, Trace};
 
 use crate::support::{data_file, every_opcode, flow, read, with_records, written};
 
@@ -98,7 +98,7 @@ fn every_field_counts() {
         |_, records, _| records[0].src_port = 1,
         |_, records, _| records[0].partition_key = 1,
         |_, records, _| records[0] = with_opcode(records[0], Opcode::SendOnly),
-        |_, records, _| records[0].set_event(Event::Ecn),
+        |_, records, _| records[0].set_event(Event::Action(ActionKind::Ecn)),
         |_, records, _| records[0].traffic_class = 1,
         |_, records, _| records[0].flags = 1,
         |_, _, extra| extra.exit.as_mut().unwrap().time.0 += 1,

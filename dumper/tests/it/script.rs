@@ -6,10 +6,11 @@ use std::path::PathBuf;
 
 use dumper::script::{
     Action, Anomalies, Connections, ControlKind, Delivered, Direction, Expectation, Expected, Field, Host,
-    Injection, MAX_BYTES, MAX_GROUP, MAX_PACKETS, MAX_PROBLEMS, Messages, Name, Packet, Placed, Post,
-    PostVerb, SETTABLE, STATUSES, Scope, Script, Setting, Span, Step, Target, Unit, Window, parse,
+    Injection, MAX_BYTES, MAX_GROUP, MAX_PACKETS, MAX_PROBLEMS, Messages, Name, Operand, Packet, Placed,
+    Post, PostVerb, SETTABLE, STATUSES, Scope, Script, Setting, Span, Step, Target, Unit, Window, parse,
 };
 use dumper::wire::{Opcode, Syndrome};
+use dumper::{ActionKind, Form};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -84,17 +85,19 @@ fn span() -> impl Strategy<Value = Span> {
 }
 
 fn action() -> impl Strategy<Value = Placed<Action>> {
-    prop_oneof![
-        Just(Action::Drop),
-        Just(Action::Ecn),
-        Just(Action::Corrupt),
-        span().prop_filter("a delay is no 0", |span| *span != Span::ZERO).prop_map(Action::Delay),
-        (1..=u16::MAX).prop_map(Action::Reorder),
-        (1..=u8::MAX).prop_map(Action::Duplicate),
-        (select(SETTABLE.to_vec()), any::<u64>())
-            .prop_map(|((field, most), value)| Action::Set { field, value: value % (most + 1) }),
-    ]
-    .prop_map(Placed::new)
+    let operand = |kind: ActionKind| match kind.form() {
+        Form::Alone => Just(Operand::Alone).boxed(),
+        Form::Time => {
+            span().prop_filter("a time is no 0", |span| *span != Span::ZERO).prop_map(Operand::Time).boxed()
+        }
+        Form::Number(most) => (1..=most).prop_map(Operand::Number).boxed(),
+        Form::Field => (select(SETTABLE.to_vec()), any::<u64>())
+            .prop_map(|((field, most), value)| Operand::Field { field, value: value % (most + 1) })
+            .boxed(),
+    };
+    select(ActionKind::ALL.to_vec())
+        .prop_flat_map(move |kind| operand(kind).prop_map(move |operand| Action { kind, operand }))
+        .prop_map(Placed::new)
 }
 
 fn name() -> impl Strategy<Value = Name> {

@@ -10,7 +10,7 @@ use dumper::wire::{
     AethRepr, AtomicAckEthRepr, AtomicEthRepr, BthRepr, CNP_PAYLOAD_LEN, Class, DethRepr, FrameRepr,
     IethRepr, ImmDtRepr, Ipv4Repr, Ipv6Repr, Mac, NakCode, Opcode, RethRepr, Syndrome,
 };
-use dumper::{Connection, Endpoint, Event, Exit, Flow, FlowId, Nanos, Psn, Record, Trace};
+use dumper::{ActionKind, Connection, Endpoint, Event, Exit, Flow, FlowId, Nanos, Psn, Record, Trace};
 
 /// The three formats that are written.
 pub(crate) const FORMATS: [CaptureFormat; 3] =
@@ -165,7 +165,8 @@ pub(crate) fn push(trace: &mut Trace, flow: FlowId, sequence: u32, opcode: Opcod
     record.payload_len = usual_payload(opcode);
     record.src_port = 0xc000 | sequence as u16;
     // A copy that is marked does not tell what it was but for ECT(0), and what is not ECN-capable stays so.
-    record.traffic_class = if event == Event::Ecn { 2 * (sequence % 2) } else { sequence % 4 } as u8;
+    record.traffic_class =
+        if event == Event::Action(ActionKind::Ecn) { 2 * (sequence % 2) } else { sequence % 4 } as u8;
     record.flags = match opcode.class() {
         Class::Cnp => flags::BECN | flags::MIG_REQ,
         Class::Acknowledge => flags::MIG_REQ,
@@ -191,8 +192,8 @@ pub(crate) fn push(trace: &mut Trace, flow: FlowId, sequence: u32, opcode: Opcod
         copies: event.code() - 3,
         corrupt: sequence.is_multiple_of(2),
         ce: sequence.is_multiple_of(3),
-        mig_req: (event == Event::SetField).then_some(sequence.is_multiple_of(2)),
-        rewritten: event == Event::SetField && sequence.is_multiple_of(3),
+        mig_req: (event == Event::Action(ActionKind::SetField)).then_some(sequence.is_multiple_of(2)),
+        rewritten: event == Event::Action(ActionKind::SetField) && sequence.is_multiple_of(3),
     });
     let extra =
         Extra { exit, atomic: extensions.atomic, atomic_ack: extensions.atomic_ack, deth: extensions.deth };

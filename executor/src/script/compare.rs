@@ -218,19 +218,7 @@ impl Matcher<'_> {
 
 /// The event that the injector records for its actions on a packet.
 pub(super) fn event_of(actions: &[Placed<Action>]) -> Event {
-    match actions {
-        [] => Event::None,
-        [one] => match one.value {
-            Action::Drop => Event::Drop,
-            Action::Ecn => Event::Ecn,
-            Action::Corrupt => Event::Corrupt,
-            Action::Delay(_) => Event::Delay,
-            Action::Reorder(_) => Event::Reorder,
-            Action::Duplicate(_) => Event::Duplicate,
-            Action::Set { .. } => Event::SetField,
-        },
-        _ => Event::Several,
-    }
+    Event::of(actions.iter().map(|action| action.value.kind))
 }
 
 /// Returns true if the packet is the line's, whatever its other fields.

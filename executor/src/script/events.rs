@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use corpus::{ConnectionSet, ControlPacket, Event, HeaderField, Progression, SetField, Traffic};
 use dumper::script::{
-    Action, At, Connections, ControlKind, Direction, Field, Injection, Packet, Problem, Script, Step, Target,
+    Action, At, Connections, ControlKind, Direction, Field, Injection, Operand, Packet, Problem, Script,
+    Step, Target,
 };
 use dumper::wire::Class;
 use dumper::{Nanos, Psn};
@@ -68,19 +69,18 @@ fn injected(injection: &Injection, timeout: Nanos) -> impl Iterator<Item = (At, 
 }
 
 fn to_action(action: Action, timeout: Nanos) -> corpus::Action {
-    match action {
-        Action::Drop => corpus::Action::Drop,
-        Action::Ecn => corpus::Action::Ecn,
-        Action::Corrupt => corpus::Action::Corrupt,
-        Action::Delay(span) => corpus::Action::Delay { ns: span.nanos(timeout).0 },
-        Action::Reorder(by) => corpus::Action::Reorder { by },
-        Action::Duplicate(copies) => corpus::Action::Duplicate { copies },
-        Action::Set { field, value } => {
+    let number = match action.operand {
+        Operand::Alone => 0,
+        Operand::Time(span) => span.nanos(timeout).0,
+        Operand::Number(number) => number.into(),
+        Operand::Field { field, value } => {
             let named = HeaderField::NAMES.iter().find(|(name, _)| *name == field);
             let (_, field) = named.expect("scripts rewrite the fields that tests do, by their names");
-            corpus::Action::SetField(SetField { field: *field, value })
+            return corpus::Action::SetField(SetField { field: *field, value });
         }
-    }
+    };
+    corpus::Action::with_operand(action.kind, number)
+        .expect("only set-field needs more than a number, and it has a field")
 }
 
 pub(super) fn to_packet(kind: ControlKind) -> ControlPacket {

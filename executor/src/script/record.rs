@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use corpus::{ConnectionSet, Event, SetField, TestConfig};
 use dumper::script::{
     Action, Connections, ControlKind, Delivered, Expectation, Expected, Field, Host, Injection, MAX_PACKETS,
-    Messages, Packet, Placed, Post, PostVerb, Scope, Script, Setting, Span, Step, Target, Unit, Window,
+    Messages, Operand, Packet, Placed, Post, PostVerb, Scope, Script, Setting, Span, Step, Target, Unit,
+    Window,
 };
 use dumper::trace::Origin;
-use dumper::{Nanos, Observation};
+use dumper::{Form, Nanos, Observation};
 
 use super::compare::event_of;
 use super::config::{POSTED, needs_no_quotes};
@@ -140,16 +141,16 @@ fn connections(set: &ConnectionSet) -> Connections {
 }
 
 fn action(action: corpus::Action) -> Action {
-    match action {
-        corpus::Action::Drop => Action::Drop,
-        corpus::Action::Ecn => Action::Ecn,
-        corpus::Action::Corrupt => Action::Corrupt,
-        corpus::Action::Delay { ns } if ns % 1000 == 0 => Action::Delay(Span::whole(ns / 1000, Unit::Us)),
-        corpus::Action::Delay { ns } => Action::Delay(Span::whole(ns, Unit::Ns)),
-        corpus::Action::Reorder { by } => Action::Reorder(by),
-        corpus::Action::Duplicate { copies } => Action::Duplicate(copies),
-        corpus::Action::SetField(SetField { field, value }) => Action::Set { field: field.name(), value },
-    }
+    let operand = match action {
+        corpus::Action::SetField(SetField { field, value }) => Operand::Field { field: field.name(), value },
+        action => match (action.kind().form(), action.operand()) {
+            (_, None) => Operand::Alone,
+            (Form::Time, Some((_, ns))) if ns % 1000 == 0 => Operand::Time(Span::whole(ns / 1000, Unit::Us)),
+            (Form::Time, Some((_, ns))) => Operand::Time(Span::whole(ns, Unit::Ns)),
+            (_, Some((_, number))) => Operand::Number(u16::try_from(number).unwrap_or(u16::MAX)),
+        },
+    };
+    Action { kind: action.kind(), operand }
 }
 
 fn injection(event: &Event) -> Injection {

@@ -2,7 +2,7 @@
 
 use corpus::Traffic;
 use dumper::Nanos;
-use dumper::script::{Action, Problem, Script, Span, Window};
+use dumper::script::{Operand, Problem, Script, Span, Window};
 use dumper::timers::ack_timeout;
 
 /// T: the shortest ACK timeout that the test permits. Zero where the timer is off; scripts that count in T have
@@ -39,7 +39,7 @@ pub(super) fn problems(script: &Script, traffic: &Traffic) -> Vec<Problem> {
     }
     let injected = script.injections.iter().flat_map(|injection| &injection.actions);
     for action in script.packets().flat_map(|packet| &packet.actions).chain(injected) {
-        if let Action::Delay(span) = action.value {
+        if let Operand::Time(span) = action.value.operand {
             known(action.at, span);
         }
     }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use corpus::TestConfig;
-use dumper::script::{Action, Direction, Field, FoundAnomaly, Packet, Script, parse};
+use dumper::script::{Direction, Field, FoundAnomaly, Packet, Script, parse};
 use dumper::trace::{Origin, flags};
 use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
 use dumper::{Connection, Endpoint, Event, Flow, FlowId, Nanos, Observation, Psn, Record, Trace};
@@ -83,19 +83,7 @@ fn record(packet: &Packet, time: Nanos, sequence: u32) -> Record {
             record.flags |= bit;
         }
     }
-    record.set_event(match packet.actions.as_slice() {
-        [] => Event::None,
-        [one] => match one.value {
-            Action::Drop => Event::Drop,
-            Action::Ecn => Event::Ecn,
-            Action::Corrupt => Event::Corrupt,
-            Action::Delay(_) => Event::Delay,
-            Action::Reorder(_) => Event::Reorder,
-            Action::Duplicate(_) => Event::Duplicate,
-            Action::Set { .. } => Event::SetField,
-        },
-        _ => Event::Several,
-    });
+    record.set_event(Event::of(packet.actions.iter().map(|action| action.value.kind)));
     record
 }
 

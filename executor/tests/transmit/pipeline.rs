@@ -3,7 +3,7 @@
 
 use corpus::TestConfig;
 use dumper::wire::{Class, NakCode, Syndrome};
-use dumper::{Event, Nanos, Record};
+use dumper::{ActionKind, Event, Nanos, Record};
 
 use super::{data, run};
 
@@ -62,7 +62,13 @@ fn cnps_pass_the_pipeline() {
     let records = observation.trace.records().iter();
     let cnps: Vec<Nanos> =
         records.filter(|record| record.class() == Class::Cnp).map(|record| record.time).collect();
-    let marked = observation.trace.records().iter().find(|record| record.event() == Event::Ecn).unwrap().time;
+    let marked = observation
+        .trace
+        .records()
+        .iter()
+        .find(|record| record.event() == Event::Action(ActionKind::Ecn))
+        .unwrap()
+        .time;
     // The switch and both cables, the NIC, and a packet that is on the cable.
     assert!((cnps[0] - marked).0 < 1_200, "{cnps:?} after {marked}");
     assert!(cnps.windows(2).all(|pair| (pair[1] - pair[0]).0 >= 3_900), "{cnps:?}");

@@ -1,7 +1,7 @@
 //! Actions of the injector on packets, and the recovery of `rdma_rxe`.
 
-use dumper::Event;
 use dumper::observation::CompletionStatus;
+use dumper::{ActionKind, Event};
 
 use super::pair::{PAIRS, Ran, alone, run, test};
 
@@ -24,36 +24,40 @@ fn dropped_data_is_repeated() {
     // First, middle and last packet of all.
     for (psn, of_reads) in [(1, &[WAITS][..]), (6, &[WAITS, GOES_ON]), (12, &[GOES_ON])] {
         let event = format!("psn = {psn}\ntype = \"drop\"");
-        recovers(WRITES, &event, Event::Drop).conforms();
-        recovers(SENDS, &event, Event::Drop).conforms();
-        recovers(READS, &event, Event::Drop).breaks(of_reads);
+        recovers(WRITES, &event, Event::Action(ActionKind::Drop)).conforms();
+        recovers(SENDS, &event, Event::Action(ActionKind::Drop)).conforms();
+        recovers(READS, &event, Event::Action(ActionKind::Drop)).breaks(of_reads);
     }
 }
 
 #[test]
 fn dropped_control_packets_are_made_up_for() {
-    recovers(WRITES, "packet = \"ack\"\nnth = 1\ntype = \"drop\"", Event::Drop);
-    recovers(READS, "packet = \"read-request\"\nnth = 2\ntype = \"drop\"", Event::Drop);
+    recovers(WRITES, "packet = \"ack\"\nnth = 1\ntype = \"drop\"", Event::Action(ActionKind::Drop));
+    recovers(READS, "packet = \"read-request\"\nnth = 2\ntype = \"drop\"", Event::Action(ActionKind::Drop));
     let lost_nak = "psn = 2\ntype = \"drop\"\n[[event]]\nqpn = 1\npacket = \"nak\"\nnth = 1\ntype = \"drop\"";
-    run(WRITES, &format!("[[event]]\nqpn = 1\n{lost_nak}")).whole().completes().hits(Event::Drop, 2);
+    run(WRITES, &format!("[[event]]\nqpn = 1\n{lost_nak}"))
+        .whole()
+        .completes()
+        .hits(Event::Action(ActionKind::Drop), 2);
 }
 
 #[test]
 fn a_corrupt_packet_is_discarded() {
-    recovers(WRITES, "psn = 6\ntype = \"corrupt\"", Event::Corrupt).conforms();
-    recovers(READS, "psn = 6\ntype = \"corrupt\"", Event::Corrupt).breaks(&[WAITS, GOES_ON]);
+    recovers(WRITES, "psn = 6\ntype = \"corrupt\"", Event::Action(ActionKind::Corrupt)).conforms();
+    recovers(READS, "psn = 6\ntype = \"corrupt\"", Event::Action(ActionKind::Corrupt))
+        .breaks(&[WAITS, GOES_ON]);
 }
 
 #[test]
 fn a_marked_packet_is_delivered() {
-    recovers(WRITES, "psn = 6\ntype = \"ecn\"", Event::Ecn);
+    recovers(WRITES, "psn = 6\ntype = \"ecn\"", Event::Action(ActionKind::Ecn));
 }
 
 #[test]
 fn delayed_reordered_and_doubled_packets_are_taken() {
-    recovers(WRITES, "psn = 6\ntype = \"delay\"\ndelay-us = 5000", Event::Delay);
-    recovers(SENDS, "psn = 6\ntype = \"reorder\"\nby = 2", Event::Reorder);
-    recovers(WRITES, "psn = 6\ntype = \"duplicate\"\ncopies = 1", Event::Duplicate);
+    recovers(WRITES, "psn = 6\ntype = \"delay\"\ndelay-us = 5000", Event::Action(ActionKind::Delay));
+    recovers(SENDS, "psn = 6\ntype = \"reorder\"\nby = 2", Event::Action(ActionKind::Reorder));
+    recovers(WRITES, "psn = 6\ntype = \"duplicate\"\ncopies = 1", Event::Action(ActionKind::Duplicate));
 }
 
 #[test]

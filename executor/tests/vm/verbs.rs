@@ -1,6 +1,6 @@
 //! Traffic without events.
 
-use dumper::Event;
+use dumper::{ActionKind, Event};
 
 use super::pair::run;
 
@@ -58,6 +58,6 @@ fn connections_over_ipv6_pass() {
         let event = format!("{hosts}\n[[event]]\nqpn = 2\npsn = 1\ntype = \"drop\"");
         // A Read whose first response is lost waits for its timer (docs/findings-rxe.md).
         let known: &[&str] = if verb == "read" { &["implied-nak-missing"] } else { &[] };
-        run(&traffic, &event).whole().completes().hits(Event::Drop, 1).breaks(known);
+        run(&traffic, &event).whole().completes().hits(Event::Action(ActionKind::Drop), 1).breaks(known);
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use dumper::Exit;
 use dumper::trace::Record;
 use dumper::wire::{Class, Ecn, Syndrome};
-use dumper::{Event, Psn, Trace};
+use dumper::{ActionKind, Event, Psn, Trace};
 use rustc_hash::FxHashMap;
 use scoring::ConnectionSummary;
 
@@ -101,7 +101,7 @@ fn describe(trace: &Trace, numbering: &Numbering, record: &Record) -> String {
     if record.ack_req() {
         text.push_str(" ackreq");
     }
-    if record.ecn() == Ecn::Ce && record.event() != Event::Ecn {
+    if record.ecn() == Ecn::Ce && record.event() != Event::Action(ActionKind::Ecn) {
         text.push_str(" ce");
     }
     if record.event() != Event::None {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use corpus::Role;
 use dumper::observation::CompletionStatus;
 use dumper::wire::Class;
-use dumper::{Completion, Event, Nanos, Record};
+use dumper::{ActionKind, Completion, Event, Nanos, Record};
 use scoring::{CnpScope, Trigger};
 
 use super::{Seen, Value};
@@ -158,7 +158,7 @@ impl<'a> Seen<'a> {
         let data = || trace.records().iter().filter(|record| record.class().is_data());
         let start = data().next().map(|record| record.time).unwrap_or_default();
         let mut times = vec![Vec::new(); self.observation.connections.len()];
-        for record in data().filter(|record| record.event() == Event::Ecn) {
+        for record in data().filter(|record| record.event() == Event::Action(ActionKind::Ecn)) {
             let flow = trace.flow(record);
             let is_to = |one: &dumper::Connection| {
                 one.responder.ip == flow.destination && one.responder.qpn == Some(flow.dest_qpn)
@@ -196,7 +196,7 @@ impl<'a> Seen<'a> {
         let first = self.observation.connections.first().and_then(|one| one.requester.initial_psn);
         let data = trace.records().iter().filter(|record| record.class().is_data());
         let names = data.map(|record| {
-            let lost = if record.event() == Event::Drop { "x" } else { "" };
+            let lost = if record.event() == Event::Action(ActionKind::Drop) { "x" } else { "" };
             format!("{}{lost}", record.psn.relative_to(first.unwrap_or_default()))
         });
         names.collect::<Vec<_>>().join(" ")

@@ -1,5 +1,7 @@
 //! Events: their parts that could be simpler.
 
+use dumper::Form;
+
 use corpus::{Action, ConnectionSet, Event, Progression, Target, TestConfig, Traffic};
 
 /// Something of an event that could be simpler.
@@ -29,10 +31,11 @@ impl Detail {
             (Self::Progression, ..) => further_packets(event, traffic),
             (Self::Every, ..) => event.progression.map_or(0, |progression| above_one(progression.every)),
             (Self::Action, _, action) => u64::from(action != Action::Drop),
-            (Self::Operand, _, Action::Delay { ns }) => rung(ns),
-            (Self::Operand, _, Action::Reorder { by }) => above_one(by),
-            (Self::Operand, _, Action::Duplicate { copies }) => above_one(copies),
-            (Self::Operand, ..) => 0,
+            (Self::Operand, _, action) => match (action.kind().form(), action.operand()) {
+                (_, None) => 0,
+                (Form::Time, Some((_, ns))) => rung(ns),
+                (_, Some((_, number))) => above_one(number),
+            },
             (Self::Iter, Target::Data { iter, .. }, _) => above_one(iter),
             (Self::Iter, Target::Control { .. }, _) => 0,
             (Self::Number, Target::Data { psn: number, .. } | Target::Control { nth: number, .. }, _) => {
@@ -57,10 +60,10 @@ impl Detail {
                 }
             }
             (Self::Action, _, action) => *action = Action::Drop,
-            (Self::Operand, _, Action::Delay { ns }) => *ns = round_delays().nth(to as usize).unwrap_or(*ns),
-            (Self::Operand, _, Action::Reorder { by }) => *by = to as u16 + 1,
-            (Self::Operand, _, Action::Duplicate { copies }) => *copies = to as u8 + 1,
-            (Self::Operand, ..) => {}
+            (Self::Operand, _, action) => match action.kind().form() {
+                Form::Time => *action = round_delays().nth(to as usize).map_or(*action, |ns| action.with(ns)),
+                _ => *action = action.with(to + 1),
+            },
             (Self::Iter, Target::Data { iter, .. }, _) => *iter = to as u32 + 1,
             (Self::Iter, Target::Control { .. }, _) => {}
             (Self::Number, Target::Data { psn: number, .. } | Target::Control { nth: number, .. }, _) => {

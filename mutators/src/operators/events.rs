@@ -148,18 +148,17 @@ impl Bench<'_> {
 
     fn operand(&mut self) -> Applied {
         self.change(|on, event| {
-            let mut other = |axis: Axis, value: u64| on.space[axis].other(value, on.rng).unwrap_or(value);
             event.action = match event.action {
-                Action::Delay { ns } => Action::Delay { ns: other(Axis::Delay, ns) },
-                Action::Reorder { by } => Action::Reorder { by: other(Axis::By, by.into()) as u16 },
-                Action::Duplicate { copies } => {
-                    Action::Duplicate { copies: other(Axis::Copies, copies.into()) as u8 }
-                }
                 Action::SetField(SetField { field, value }) => {
                     let other = operands(on.space, field).other(value, on.rng);
                     Action::SetField(SetField { field, value: other.unwrap_or(value) })
                 }
-                action @ (Action::Drop | Action::Ecn | Action::Corrupt) => action,
+                action => match (Axis::of_operand(action.kind()), action.operand()) {
+                    (Some(axis), Some((_, number))) => {
+                        action.with(on.space[axis].other(number, on.rng).unwrap_or(number))
+                    }
+                    _ => action,
+                },
             };
         })
     }

@@ -46,16 +46,14 @@ pub(crate) fn fit_event(space: &Space, test: &TestConfig, event: &mut Event) -> 
 
 fn fit_operand(space: &Space, action: Action) -> Action {
     match action {
-        Action::Delay { ns } => Action::Delay { ns: space[Axis::Delay].nearest(ns) },
-        Action::Reorder { by } => Action::Reorder { by: space[Axis::By].nearest(by.into()) as u16 },
-        Action::Duplicate { copies } => {
-            Action::Duplicate { copies: space[Axis::Copies].nearest(copies.into()) as u8 }
-        }
         Action::SetField(SetField { field, value }) => {
             let field = words::header_field(space[Axis::Field].nearest(field as u64));
             Action::SetField(SetField { field, value: operands(space, field).nearest(value) })
         }
-        Action::Drop | Action::Ecn | Action::Corrupt => action,
+        action => match (Axis::of_operand(action.kind()), action.operand()) {
+            (Some(axis), Some((_, number))) => action.with(space[axis].nearest(number)),
+            _ => action,
+        },
     }
 }
 

@@ -8,7 +8,7 @@ mod layout;
 
 use dumper::mirror::MirrorMeta;
 use dumper::wire::{Ecn, Ethernet, EthernetRepr, Mac, icrc};
-use dumper::{Event, Nanos};
+use dumper::{ActionKind, Event, Nanos};
 
 use crate::Actions;
 use layout::Layout;
@@ -68,7 +68,7 @@ pub fn mirror(frame: &mut [u8], meta: MirrorMeta) {
         let bytes = &mut frame[ip_at..];
         ip.set_ttl(bytes, meta.event.code());
         let class = ip.traffic_class(bytes);
-        if meta.event == Event::Ecn && Ecn::of(class) != Ecn::NotEct {
+        if meta.event == Event::Action(ActionKind::Ecn) && Ecn::of(class) != Ecn::NotEct {
             ip.set_traffic_class(bytes, class | 0b11);
         }
     }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use corpus::Role;
-use dumper::mirror::MirrorMeta;
 use dumper::wire::Opcode;
 use dumper::wire::frame::Frame as RoceFrame;
 use dumper::{Event, Nanos, SwitchCounters};
@@ -111,7 +110,7 @@ impl Injector {
                 changed: rewritten.is_some(),
                 frame: rewritten.unwrap_or_else(|| frame.clone()),
                 copies: actions.leaving(),
-                place: place.filter(|_| leaves_otherwise(verdict.mirror)),
+                place: place.filter(|_| verdict.mirror.event.has_exit()),
             };
             let room = self.held.len() + self.later.len() < MAX_HELD;
             match (verdict.hold, actions.timing) {
@@ -183,12 +182,4 @@ impl Injector {
             self.capture.note(place, left);
         }
     }
-}
-
-/// Returns true if the event's name alone does not tell how the packet left.
-const fn leaves_otherwise(mirror: MirrorMeta) -> bool {
-    matches!(
-        mirror.event,
-        Event::Delay | Event::Reorder | Event::Duplicate | Event::SetField | Event::Several
-    )
 }

@@ -1,7 +1,7 @@
 //! Actions on a packet, and the event in its mirrored copy.
 
 use corpus::{HeaderField, SetField};
-use dumper::{Event, Nanos};
+use dumper::{ActionKind, Event, Nanos};
 use p4::{Actions, Timing};
 
 use crate::support::{Switch, egress};
@@ -33,25 +33,33 @@ fn third(events: &[&str]) -> (Actions, Event) {
 fn each_action() {
     let none = Actions::default();
     for (event, actions, code) in [
-        (r#"type = "drop""#, Actions { drop: true, ..none }, Event::Drop),
-        (r#"type = "ecn""#, Actions { ecn: true, ..none }, Event::Ecn),
-        (r#"type = "corrupt""#, Actions { corrupt: true, ..none }, Event::Corrupt),
+        (r#"type = "drop""#, Actions { drop: true, ..none }, Event::Action(ActionKind::Drop)),
+        (r#"type = "ecn""#, Actions { ecn: true, ..none }, Event::Action(ActionKind::Ecn)),
+        (r#"type = "corrupt""#, Actions { corrupt: true, ..none }, Event::Action(ActionKind::Corrupt)),
         (
             r#"type = "delay", delay-us = 3"#,
             Actions { timing: Timing::Delay(Nanos(3000)), ..none },
-            Event::Delay,
+            Event::Action(ActionKind::Delay),
         ),
-        (r#"type = "reorder", by = 1"#, Actions { timing: Timing::Reorder(1), ..none }, Event::Reorder),
-        (r#"type = "duplicate", copies = 16"#, Actions { extra_copies: 16, ..none }, Event::Duplicate),
+        (
+            r#"type = "reorder", by = 1"#,
+            Actions { timing: Timing::Reorder(1), ..none },
+            Event::Action(ActionKind::Reorder),
+        ),
+        (
+            r#"type = "duplicate", copies = 16"#,
+            Actions { extra_copies: 16, ..none },
+            Event::Action(ActionKind::Duplicate),
+        ),
         (
             r#"type = "set-field", field = "mig-req", value = 0"#,
             Actions { set_field: Some(mig_req(0)), ..none },
-            Event::SetField,
+            Event::Action(ActionKind::SetField),
         ),
         (
             r#"type = "set-field", field = "mig-req", value = 1"#,
             Actions { set_field: Some(mig_req(1)), ..none },
-            Event::SetField,
+            Event::Action(ActionKind::SetField),
         ),
     ] {
         assert_eq!(third(&[event]), (actions, code), "{event}");

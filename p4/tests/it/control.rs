@@ -1,7 +1,7 @@
 //! Events on control packets, by their number.
 
 use corpus::ControlPacket::{Ack, Cnp, Nak, ReadRequest};
-use dumper::Event;
+use dumper::{ActionKind, Event};
 
 use crate::support::{Requester, Responder, Switch};
 
@@ -14,7 +14,16 @@ fn the_nth_of_its_kind() {
         ]"#,
     );
     let events = [Ack, Nak, Ack, Nak, Ack].map(|packet| switch.control(Responder, packet).mirror.event);
-    assert_eq!(events, [Event::None, Event::Delay, Event::Drop, Event::None, Event::None]);
+    assert_eq!(
+        events,
+        [
+            Event::None,
+            Event::Action(ActionKind::Delay),
+            Event::Action(ActionKind::Drop),
+            Event::None,
+            Event::None
+        ]
+    );
 }
 
 /// Without a count it goes on for ever, not only as long as the connection has packets.
@@ -32,9 +41,13 @@ fn every_kth() {
         .map(|nth| (nth, switch.control(Responder, Ack).mirror.event))
         .filter(|(_, event)| *event != Event::None)
         .collect();
-    let drops = (3..=10_000).step_by(4).map(|nth| (nth, Event::Drop));
+    let drops = (3..=10_000).step_by(4).map(|nth| (nth, Event::Action(ActionKind::Drop)));
     let mut expected: Vec<_> = drops.collect();
-    expected.extend([(2, Event::Ecn), (5, Event::Several), (10, Event::Corrupt)]);
+    expected.extend([
+        (2, Event::Action(ActionKind::Ecn)),
+        (5, Event::Several),
+        (10, Event::Action(ActionKind::Corrupt)),
+    ]);
     expected.sort_by_key(|(nth, _)| *nth);
     assert_eq!(hits, expected);
 }

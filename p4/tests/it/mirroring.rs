@@ -1,7 +1,7 @@
 //! Mirrored packets, dumpers and port counters.
 
 use dumper::mirror::TIME_SPAN;
-use dumper::{Event, Nanos, Psn};
+use dumper::{ActionKind, Event, Nanos, Psn};
 use p4::{Actions, Dumper, Kind, Packet, Pipeline, PortError, Ports, Tables};
 use proptest::prelude::*;
 
@@ -22,7 +22,7 @@ fn every_packet_is_mirrored_in_one_series() {
         [
             (1, Nanos(100), Event::None),
             (2, Nanos(200), Event::None),
-            (3, Nanos(300), Event::Drop),
+            (3, Nanos(300), Event::Action(ActionKind::Drop)),
             (4, Nanos(400), Event::None)
         ]
     );

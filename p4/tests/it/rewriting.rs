@@ -4,7 +4,7 @@ use corpus::{HeaderField, SetField};
 use dumper::mirror::MirrorMeta;
 use dumper::wire::frame::{Frame, IpRepr, Parsed, UdpPorts};
 use dumper::wire::{Ecn, Opcode};
-use dumper::{Event, Nanos, Psn};
+use dumper::{ActionKind, Event, Nanos, Psn};
 use p4::Actions;
 use p4::rewrite::{mirror, rewrite};
 use proptest::prelude::*;
@@ -237,7 +237,7 @@ fn padding_of_ethernet_is_no_part_of_the_packet() {
 #[test]
 fn mirrored_copies_carry_their_metadata() {
     for before in frames() {
-        for event in [Event::None, Event::Drop, Event::Ecn] {
+        for event in [Event::None, Event::Action(ActionKind::Drop), Event::Action(ActionKind::Ecn)] {
             let meta = MirrorMeta { sequence: 0x7fff_fffe, time: Nanos(0xffff_1234_5678), event };
             let mut copy = before.clone();
             mirror(&mut copy, meta);
@@ -245,7 +245,7 @@ fn mirrored_copies_carry_their_metadata() {
             let read = MirrorMeta::read(is.ethernet.source, is.ethernet.destination, is.ip.ttl());
             assert_eq!(read, Some(meta));
             assert_eq!((is.bth, is.icrc_ok()), (parse(&before).bth, Some(true)));
-            assert_eq!(Ecn::of(is.ip.traffic_class()) == Ecn::Ce, event == Event::Ecn);
+            assert_eq!(Ecn::of(is.ip.traffic_class()) == Ecn::Ce, event == Event::Action(ActionKind::Ecn));
             if let IpRepr::V4(_) = is.ip {
                 assert_eq!(ip_checksum(&copy), 0);
             }
@@ -284,13 +284,13 @@ proptest! {
         if let Some(after) = rewrite(&frame, &actions) {
             prop_assert!(after.len() <= frame.len() && after != frame);
         }
-        mirror(&mut frame, MirrorMeta { sequence: 1, time: Nanos(2), event: Event::Drop });
+        mirror(&mut frame, MirrorMeta { sequence: 1, time: Nanos(2), event: Event::Action(ActionKind::Drop) });
     }
 
     #[test]
     fn random_bytes_are_survived(mut frame in proptest::collection::vec(any::<u8>(), 0..200), actions in any_actions()) {
         let _ = rewrite(&frame, &actions);
-        mirror(&mut frame, MirrorMeta { sequence: 1, time: Nanos(2), event: Event::Ecn });
+        mirror(&mut frame, MirrorMeta { sequence: 1, time: Nanos(2), event: Event::Action(ActionKind::Ecn) });
     }
 }
 

@@ -1,6 +1,6 @@
 //! ITER: which round of transmission a data packet belongs to.
 
-use dumper::{Event, Psn};
+use dumper::{ActionKind, Event, Psn};
 use p4::Kind;
 
 use crate::support::{Requester, Responder, Switch, config, per_message};
@@ -21,7 +21,7 @@ fn figure_3() {
         .into_iter()
         .map(|psn| {
             let verdict = switch.data(psn);
-            assert_eq!(verdict.mirror.event == Event::Drop, verdict.actions.drop);
+            assert_eq!(verdict.mirror.event == Event::Action(ActionKind::Drop), verdict.actions.drop);
             format!("{psn}{}", if verdict.actions.drop { "x" } else { "" })
         })
         .collect();
@@ -61,8 +61,14 @@ fn modes_differ_after_a_message_starts() {
             .filter(|event| *event != Event::None)
             .collect()
     };
-    assert_eq!(marked(Switch::new(MARKS)), [Event::Ecn, Event::Delay]);
-    assert_eq!(marked(Switch::of(&per_message(MARKS), Psn::MAX)), [Event::Ecn, Event::Ecn]);
+    assert_eq!(
+        marked(Switch::new(MARKS)),
+        [Event::Action(ActionKind::Ecn), Event::Action(ActionKind::Delay)]
+    );
+    assert_eq!(
+        marked(Switch::of(&per_message(MARKS), Psn::MAX)),
+        [Event::Action(ActionKind::Ecn), Event::Action(ActionKind::Ecn)]
+    );
 }
 
 /// A gap does not start a round for the paper, but does for the published program.
@@ -71,10 +77,13 @@ fn modes_differ_at_a_gap() {
     assert_eq!(Switch::new(MARKS).hit(&[1, 5]), [false, true]);
     let mut published = Switch::of(&per_message(MARKS), Psn::new(7));
     assert_eq!(published.data(1).mirror.event, Event::None);
-    assert_eq!(published.data(5).mirror.event, Event::Delay);
+    assert_eq!(published.data(5).mirror.event, Event::Action(ActionKind::Delay));
     // At a message that starts after a gap as well, unless the PSNs between are the other direction's.
     let mut published = Switch::of(&per_message(MARKS), Psn::new(7));
-    assert_eq!(published.packet(1, Requester, Kind::Data { starts: true }, 5).mirror.event, Event::Delay);
+    assert_eq!(
+        published.packet(1, Requester, Kind::Data { starts: true }, 5).mirror.event,
+        Event::Action(ActionKind::Delay)
+    );
 }
 
 /// Sends and Reads take turns with PSNs: each direction sees gaps that are not retransmissions.
@@ -97,7 +106,16 @@ fn directions_count_apart() {
             })
             .filter(|event| *event != Event::None)
             .collect();
-        assert_eq!(events, [Event::Ecn, Event::Drop, Event::Corrupt], "{:?}", config.traffic.iter_mode);
+        assert_eq!(
+            events,
+            [
+                Event::Action(ActionKind::Ecn),
+                Event::Action(ActionKind::Drop),
+                Event::Action(ActionKind::Corrupt)
+            ],
+            "{:?}",
+            config.traffic.iter_mode
+        );
     }
 }
 
@@ -107,7 +125,7 @@ fn only_data_moves_the_rounds() {
     switch.data(4);
     switch.packet(1, Requester, Kind::Control(corpus::ControlPacket::ReadRequest), 1);
     switch.packet(1, Requester, Kind::Other, 1);
-    assert_eq!(switch.data(5).mirror.event, Event::Ecn);
+    assert_eq!(switch.data(5).mirror.event, Event::Action(ActionKind::Ecn));
 }
 
 #[test]

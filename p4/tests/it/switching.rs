@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use corpus::Role;
 use dumper::wire::frame::{Frame, Parsed, UdpPorts};
 use dumper::wire::{Ecn, Opcode};
-use dumper::{Connection, Event, Nanos, Psn, integrity};
+use dumper::{ActionKind, Connection, Event, Nanos, Psn, integrity};
 use p4::client::{PortUnreadable, Why};
 use p4::switch::{Limits, Switch};
 use p4::{Actions, Packet, Pipeline, Tables, translate};
@@ -74,13 +74,13 @@ fn every_action_is_done_to_the_packets_that_a_test_names() {
     let trace = &captured.trace;
     let events: Vec<_> = trace.records().iter().map(|record| (record.psn.value(), record.event())).collect();
     let event = |psn| match psn {
-        2 => Event::Drop,
-        3 => Event::Ecn,
-        4 => Event::Corrupt,
-        5 => Event::Duplicate,
-        6 => Event::SetField,
-        7 => Event::Delay,
-        8 => Event::Reorder,
+        2 => Event::Action(ActionKind::Drop),
+        3 => Event::Action(ActionKind::Ecn),
+        4 => Event::Action(ActionKind::Corrupt),
+        5 => Event::Action(ActionKind::Duplicate),
+        6 => Event::Action(ActionKind::SetField),
+        7 => Event::Action(ActionKind::Delay),
+        8 => Event::Action(ActionKind::Reorder),
         _ => Event::None,
     };
     assert_eq!(events, (1..=12).map(|psn| (psn, event(psn))).collect::<Vec<_>>());
@@ -216,7 +216,7 @@ fn both_ip_versions_and_tags_pass_the_same_pipeline() {
     let captured = rig.wait(client.collect()).unwrap();
     assert_eq!(captured.trace.records().len(), 3);
     assert_eq!(captured.trace.flows()[0].vlan, Some(9));
-    assert_eq!(captured.trace.records()[1].event(), Event::Drop);
+    assert_eq!(captured.trace.records()[1].event(), Event::Action(ActionKind::Drop));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dumper::Fate;
-use dumper::{Event, Nanos, Record, Trace};
+use dumper::{ActionKind, Event, Nanos, Record, Trace};
 
 use super::Analysis;
 use super::judging::Judging;
@@ -12,7 +12,7 @@ use super::list::ANALYZERS;
 
 /// Returns true if the injector lets a packet with this event go right behind a packet that enters.
 const fn overtakes(event: Event) -> bool {
-    matches!(event, Event::Reorder | Event::Several)
+    matches!(event, Event::Action(ActionKind::Reorder) | Event::Several)
 }
 
 /// Packets of the same flow that have entered at the same time. A reordered packet that leaves then may have left before this

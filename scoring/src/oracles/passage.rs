@@ -2,7 +2,7 @@
 
 use dumper::Fate;
 use dumper::wire::{Class, Syndrome};
-use dumper::{Event, Nanos, Trace};
+use dumper::{ActionKind, Event, Nanos, Trace};
 use serde::{Deserialize, Serialize};
 
 use crate::see::sides::{Side, Sides};
@@ -87,7 +87,7 @@ pub(crate) fn departures(trace: &Trace, sides: &Sides, to: Side) -> Vec<Departur
         }
         match trace.fate(record) {
             Fate::Delivered { left, copies } => departures.push(Departure { left, record: at, copies }),
-            Fate::Lost if record.event() == Event::Drop => {}
+            Fate::Lost if record.event() == Event::Action(ActionKind::Drop) => {}
             // Several events at once may be a drop: the exit tells.
             Fate::Lost | Fate::Unknown => {
                 let (left, copies) =

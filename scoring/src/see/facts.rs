@@ -2,7 +2,7 @@
 
 use dumper::Fate;
 use dumper::wire::Class;
-use dumper::{Event, Trace};
+use dumper::{ActionKind, Event, Trace};
 use serde::Serialize;
 
 use crate::see::sides::{Side, Sides};
@@ -85,7 +85,7 @@ pub(crate) fn packets(trace: &Trace, sides: &Sides) -> [HostFacts; 2] {
                     facts[receiver].cnps_delivered += u64::from(copies);
                 }
             }
-            Fate::Lost if record.event() != Event::Drop => {
+            Fate::Lost if record.event() != Event::Action(ActionKind::Drop) => {
                 // Several events at once may be a corruption, a drop, or both: the copies tell.
                 facts[receiver].corrupt_received +=
                     trace.exit(record).map_or(1, |exit| u64::from(exit.copies));

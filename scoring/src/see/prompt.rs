@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 use dumper::Fate;
 use dumper::trace::FlowId;
 use dumper::wire::{Class, NakCode, Syndrome};
-use dumper::{Event, Nanos, Psn, Record, Trace};
+use dumper::{Leaves, Nanos, Psn, Record, Trace};
 
 use crate::see::connections::Pair;
 use crate::see::sides::Sides;
@@ -170,6 +170,6 @@ impl Requests {
 /// Returns true if the switch passed a packet on unchanged, but for a congestion mark.
 #[inline]
 pub(crate) fn is_undisturbed(record: &Record, fate: Fate) -> bool {
-    matches!(record.event(), Event::None | Event::Ecn)
+    matches!(record.event().leaves(), None | Some(Leaves::Marked))
         && fate == Fate::Delivered { left: record.time, copies: 1 }
 }

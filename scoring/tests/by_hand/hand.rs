@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use corpus::TestConfig;
 use dumper::trace::{Origin, Record, flags};
 use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
-use dumper::{Event, Exit, Flow, FlowId, Nanos, Observation, Psn, Trace};
+use dumper::{ActionKind, Event, Exit, Flow, FlowId, Nanos, Observation, Psn, Trace};
 use scoring::score::{Assessment, Burst};
 use scoring::{Analysis, Anomaly, Options, analyze};
 
@@ -66,7 +66,7 @@ impl Hand {
 
     /// A packet that the injector drops.
     pub(crate) fn lost(&mut self, time: u64, flow: FlowId, opcode: Opcode, psn: u32) -> u32 {
-        self.with(time, flow, opcode, psn, |record| record.set_event(Event::Drop))
+        self.with(time, flow, opcode, psn, |record| record.set_event(Event::Action(ActionKind::Drop)))
     }
 
     /// A packet that the injector holds back until `left`.
@@ -80,7 +80,7 @@ impl Hand {
     ) {
         let sequence = self.with(time, flow, opcode, psn, |record| {
             change(record);
-            record.set_event(Event::Reorder);
+            record.set_event(Event::Action(ActionKind::Reorder));
         });
         let exit =
             Exit { time: Nanos(left), copies: 1, corrupt: false, ce: false, mig_req: None, rewritten: false };

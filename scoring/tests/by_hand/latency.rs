@@ -124,7 +124,7 @@ fn a_lost_tail() {
     hand.ack(3_000, back, 7, 1);
     let lost = hand.with(5_000, there, WriteOnly, 8, |record| {
         record.flags |= dumper::trace::flags::ACK_REQ;
-        record.set_event(dumper::Event::Drop);
+        record.set_event(dumper::Event::Action(dumper::ActionKind::Drop));
     });
     let again = hand.last(70_005_000, there, WriteOnly, 8);
     hand.ack(70_007_000, back, 8, 2);
@@ -146,7 +146,7 @@ fn a_lost_ack() {
     hand.last(1_000, there, WriteOnly, 7);
     let lost = hand.with(3_000, back, dumper::wire::Opcode::Acknowledge, 7, |record| {
         record.aeth = 0x1f00_0001;
-        record.set_event(dumper::Event::Drop);
+        record.set_event(dumper::Event::Action(dumper::ActionKind::Drop));
     });
     let again = hand.last(70_001_000, there, WriteOnly, 7);
     hand.ack(70_003_000, back, 7, 1);
@@ -170,7 +170,7 @@ fn a_lost_nak() {
     hand.last(1_200, there, WriteLast, 9);
     let nak = hand.with(2_200, back, dumper::wire::Opcode::Acknowledge, 8, |record| {
         record.aeth = 0x6000_0000;
-        record.set_event(dumper::Event::Drop);
+        record.set_event(dumper::Event::Action(dumper::ActionKind::Drop));
     });
     let again = hand.packet(70_001_000, there, WriteFirst, 7);
     hand.packet(70_001_100, there, WriteMiddle, 8);

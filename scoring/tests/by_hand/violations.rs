@@ -7,7 +7,7 @@ use dumper::wire::Opcode::{
     WriteFirst, WriteLast, WriteMiddle, WriteOnly,
 };
 use dumper::wire::Syndrome;
-use dumper::{Event, FlowId};
+use dumper::{ActionKind, Event, FlowId};
 use scoring::{Analysis, Options, Role};
 
 use crate::hand::{Hand, NAK, rules};
@@ -225,7 +225,7 @@ fn reack_missing() {
         hand.last(1_000, there, WriteOnly, 10);
         hand.with(2_000, back, Acknowledge, 10, |record| {
             record.aeth = 0x1f00_0001;
-            record.set_event(Event::Drop);
+            record.set_event(Event::Action(ActionKind::Drop));
         });
         hand.last(70 * MS, there, WriteOnly, 10);
         let duplicate = hand.last(70 * MS + wait, there, WriteOnly, 10);
@@ -349,7 +349,7 @@ fn time_outs_outside_of_t_to_4t() {
         let (there, back) = hand.connection();
         hand.with(0, there, WriteOnly, 10, |record| {
             record.flags |= flags::ACK_REQ;
-            record.set_event(Event::Drop);
+            record.set_event(Event::Action(ActionKind::Drop));
         });
         let packet = hand.last(wait, there, WriteOnly, 10);
         hand.ack(wait + 2_000, back, 10, 1);
@@ -374,7 +374,7 @@ fn marks_without_cnp_and_cnps_without_marks() {
         let mark = hand.with(1_000, there, WriteOnly, 10, |record| {
             record.flags |= flags::ACK_REQ;
             if marked {
-                record.set_event(Event::Ecn);
+                record.set_event(Event::Action(ActionKind::Ecn));
             }
         });
         let sent = if cnp { hand.packet(2_000, back, Cnp, 0) } else { 0 };

@@ -6,7 +6,7 @@ use dumper::wire::Opcode::{
     Cnp, ReadRequest, ReadResponseFirst, ReadResponseLast, ReadResponseMiddle, ReadResponseOnly, WriteFirst,
     WriteLast, WriteMiddle, WriteOnly,
 };
-use dumper::{Connection, Endpoint, Event, Psn};
+use dumper::{ActionKind, Connection, Endpoint, Event, Psn};
 use scoring::Options;
 use scoring::score::{References, score};
 
@@ -65,7 +65,7 @@ fn reissued_after(wait: u64) -> Vec<&'static str> {
     hand.packet(3_200, back, ReadResponseMiddle, 7);
     hand.with(3_300, back, ReadResponseLast, 8, |record| {
         record.aeth = 0x1f00_0001;
-        record.set_event(Event::Drop);
+        record.set_event(Event::Action(ActionKind::Drop));
     });
     hand.read(3_200 + wait, there, 7, 2);
     hand.with(6_000 + wait, back, ReadResponseFirst, 7, |record| record.aeth = 0x1f00_0001);
@@ -96,7 +96,7 @@ fn reissued_late_and_again(times: u64) -> Vec<&'static str> {
         hand.read(sent, there, 11, 1);
         hand.with(sent + 2_000, back, ReadResponseOnly, 11, |record| {
             record.aeth = 0x1f00_0002;
-            record.set_event(Event::Drop);
+            record.set_event(Event::Action(ActionKind::Drop));
         });
     }
     rules(&hand.analyze_with(Options { config: Some(&config) }))
@@ -179,7 +179,7 @@ fn notified_late(acknowledged: u64) -> Vec<&'static str> {
     hand.ack(3_000, back, 10, 1);
     hand.with(20_000, there, WriteOnly, 11, |record| {
         record.flags |= flags::ACK_REQ;
-        record.set_event(Event::Ecn);
+        record.set_event(Event::Action(ActionKind::Ecn));
     });
     hand.ack(20_000 + acknowledged, back, 11, 2);
     hand.packet(320_000, back, Cnp, 0);
@@ -207,7 +207,7 @@ fn notified_behind(frame_len: u32) -> Vec<&'static str> {
     let marked = |hand: &mut Hand, time, flow, psn| {
         hand.with(time, flow, WriteOnly, psn, |record| {
             record.flags |= flags::ACK_REQ;
-            record.set_event(Event::Ecn);
+            record.set_event(Event::Action(ActionKind::Ecn));
         });
     };
     marked(&mut hand, 1_000, there, 10);

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use dumper::trace::{Origin, flags};
 use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
-use dumper::{Connection, Endpoint, Event, Flow, FlowId, Nanos, Psn, Record, Trace};
+use dumper::{ActionKind, Connection, Endpoint, Event, Flow, FlowId, Nanos, Psn, Record, Trace};
 
 const QPS: u32 = 64;
 /// Payload of every packet, the path MTU, in bytes.
@@ -166,7 +166,7 @@ impl Qp {
                 record.flags |= flags::ACK_REQ;
             }
             if is_lost {
-                record.set_event(Event::Drop);
+                record.set_event(Event::Action(ActionKind::Drop));
             }
         });
         self.next += 1;

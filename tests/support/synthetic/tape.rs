@@ -19,7 +19,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use dumper::trace::{Extra, Flow, FlowId, Origin, flags};
 use dumper::wire::{AethRepr, Class, NakCode, Opcode, Syndrome};
-use dumper::{Connection, Endpoint, Event, Exit, Nanos, Observation, Psn, Record, Trace};
+use dumper::{ActionKind, Connection, Endpoint, Event, Exit, Nanos, Observation, Psn, Record, Trace};
 
 use super::dice::Dice;
 
@@ -130,19 +130,19 @@ impl Tape {
                 "key" => record.remote_key = value as u32,
                 "msn" => aeth.msn = value as u32,
                 "timer" => aeth.syndrome = Syndrome::RnrNak(value as u8),
-                "drop" => record.set_event(Event::Drop),
-                "corrupt" => record.set_event(Event::Corrupt),
-                "ecn" => record.set_event(Event::Ecn),
+                "drop" => record.set_event(Event::Action(ActionKind::Drop)),
+                "corrupt" => record.set_event(Event::Action(ActionKind::Corrupt)),
+                "ecn" => record.set_event(Event::Action(ActionKind::Ecn)),
                 "rewritten" => {
-                    record.set_event(Event::SetField);
+                    record.set_event(Event::Action(ActionKind::SetField));
                     extra.exit = Some(Exit { rewritten: true, ..exit });
                 }
                 "delay" => {
-                    record.set_event(Event::Delay);
+                    record.set_event(Event::Action(ActionKind::Delay));
                     extra.exit = Some(Exit { time: time + Nanos(value), ..exit });
                 }
                 "copies" => {
-                    record.set_event(Event::Duplicate);
+                    record.set_event(Event::Action(ActionKind::Duplicate));
                     extra.exit = Some(Exit { copies: value as u8, ..exit });
                 }
                 _ => return None,

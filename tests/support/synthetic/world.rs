@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use dumper::observation::Delivery;
 use dumper::trace::{Extra, Flow, FlowId, Origin, flags};
 use dumper::wire::{Ecn, Opcode};
-use dumper::{Completion, Endpoint, Event, Exit, Nanos, Observation, Psn, Record, Trace};
+use dumper::{ActionKind, Completion, Endpoint, Event, Exit, Nanos, Observation, Psn, Record, Trace};
 
 use super::dice::Dice;
 use super::faults::{Action, Injector};
@@ -258,12 +258,18 @@ impl Runner<'_> {
         };
         let (event, exit) = match action {
             None | Some(Action::Discard) => (Event::None, None),
-            Some(Action::Drop) => (Event::Drop, None),
-            Some(Action::Corrupt) => (Event::Corrupt, Some(Exit { corrupt: true, ..unchanged })),
-            Some(Action::Ecn) => (Event::Ecn, Some(Exit { ce: true, ..unchanged })),
-            Some(Action::Delay(by)) => (Event::Delay, Some(Exit { time: Nanos(self.now + by), ..unchanged })),
-            Some(Action::Reorder) => (Event::Reorder, Some(unchanged)),
-            Some(Action::Duplicate(copies)) => (Event::Duplicate, Some(Exit { copies, ..unchanged })),
+            Some(Action::Drop) => (Event::Action(ActionKind::Drop), None),
+            Some(Action::Corrupt) => {
+                (Event::Action(ActionKind::Corrupt), Some(Exit { corrupt: true, ..unchanged }))
+            }
+            Some(Action::Ecn) => (Event::Action(ActionKind::Ecn), Some(Exit { ce: true, ..unchanged })),
+            Some(Action::Delay(by)) => {
+                (Event::Action(ActionKind::Delay), Some(Exit { time: Nanos(self.now + by), ..unchanged }))
+            }
+            Some(Action::Reorder) => (Event::Action(ActionKind::Reorder), Some(unchanged)),
+            Some(Action::Duplicate(copies)) => {
+                (Event::Action(ActionKind::Duplicate), Some(Exit { copies, ..unchanged }))
+            }
             Some(Action::EcnAndDelay(by)) => {
                 (Event::Several, Some(Exit { ce: true, time: Nanos(self.now + by), ..unchanged }))
             }
@@ -274,8 +280,8 @@ impl Runner<'_> {
         let marked = exit.is_some_and(|exit| exit.ce);
         let packet = Packet { marked, ..packet };
         match (event, exit) {
-            (Event::Drop, _) => {}
-            (Event::Reorder, _) => {
+            (Event::Action(ActionKind::Drop), _) => {}
+            (Event::Action(ActionKind::Reorder), _) => {
                 // One at a time: a second one releases the first.
                 self.release(key);
                 self.held.insert(key, (packet, index));
@@ -436,7 +442,7 @@ impl Runner<'_> {
         // Held back for a packet that never came: lost for good.
         for (_, index) in std::mem::take(&mut self.held).into_values() {
             let (record, extra) = &mut self.records[index];
-            record.set_event(Event::Drop);
+            record.set_event(Event::Action(ActionKind::Drop));
             extra.exit = None;
         }
         for (at, connection) in self.spec.connections.iter().enumerate() {

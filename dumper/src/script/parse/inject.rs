@@ -3,7 +3,7 @@
 use super::super::words::{Word, Words, number, quoted, unknown};
 use super::super::{Connections, ControlKind, Injection, Problem, Target};
 use super::as_u32;
-use super::packet::{ACTIONS, action};
+use super::packet::{action, named};
 
 /// Most connections in a list: those of the largest test.
 const MAX_LIST: usize = 10_000;
@@ -75,7 +75,7 @@ fn target(words: &mut Words<'_>) -> Result<Target, Problem> {
         return Ok(Target::Data { psn, iter: optional(words, "iter")?.unwrap_or(1) });
     }
     let Some((_, kind)) = ControlKind::NAMES.iter().find(|(name, _)| *name == word.value) else {
-        if ACTIONS.contains(&word.value) {
+        if named(word.value).is_some() {
             return Err(Problem::new(
                 word.at,
                 format!("{} comes before the packet", quoted(word.value)),

@@ -3,11 +3,21 @@
 use std::collections::BTreeMap;
 
 use super::super::words::{Word, Words, quoted, unknown};
-use super::super::{Action, At, Direction, Field, Name, Packet, Placed, Problem, SETTABLE, Span, Window};
+use super::super::{
+    Action, Direction, Field, Name, Operand, Packet, Placed, Problem, SETTABLE, Span, Window,
+};
 use super::as_u32;
+use crate::{ActionKind, Form};
 
-/// Names of actions; `set` is followed by its field.
-pub(super) const ACTIONS: [&str; 7] = ["drop", "ecn", "corrupt", "delay", "reorder", "duplicate", "set"];
+/// Names of actions.
+pub(super) fn actions() -> impl Iterator<Item = &'static str> {
+    ActionKind::WORDS.iter().map(|(word, _)| *word)
+}
+
+/// The action with a name.
+pub(super) fn named(word: &str) -> Option<ActionKind> {
+    ActionKind::WORDS.iter().find(|(known, _)| *known == word).map(|(_, kind)| *kind)
+}
 
 /// `+a` or `+a~+b`
 pub(super) fn window(words: &mut Words<'_>) -> Result<Window, Problem> {
@@ -70,13 +80,13 @@ pub(super) fn packet(time: Window, words: &mut Words<'_>) -> Result<Packet, Prob
         } else if let Some((_, field, value)) = Field::WORDS.iter().find(|(name, ..)| *name == word.value) {
             words.next();
             (*field, *value)
-        } else if ACTIONS.contains(&word.value) {
+        } else if named(word.value).is_some() {
             packet.actions.push(action(words)?);
             continue;
         } else {
             let fields = Field::NUMBERS.iter().map(|(name, ..)| *name);
             let flags = Field::WORDS.iter().map(|(name, ..)| *name);
-            let known: Vec<&str> = ["qp"].into_iter().chain(fields).chain(flags).chain(ACTIONS).collect();
+            let known: Vec<&str> = ["qp"].into_iter().chain(fields).chain(flags).chain(actions()).collect();
             return Err(unknown(word, "is no field of a packet and no event", &known));
         };
         if !name.has(field) {
@@ -127,32 +137,33 @@ fn twice(word: Word<'_>) -> Problem {
 /// The next event.
 pub(super) fn action(words: &mut Words<'_>) -> Result<Placed<Action>, Problem> {
     let word = words.need("the event", "say what happens, for example drop")?;
-    let value = match word.value {
-        "drop" => Action::Drop,
-        "ecn" => Action::Ecn,
-        "corrupt" => Action::Corrupt,
-        "delay" => Action::Delay(delay(word.at, words)?),
-        "reorder" => Action::Reorder(words.number("reorder", 1, i64::from(u16::MAX))?.value as u16),
-        "duplicate" => Action::Duplicate(words.number("duplicate", 1, i64::from(u8::MAX))?.value as u8),
-        "set" => {
+    let Some(kind) = named(word.value) else {
+        return Err(unknown(word, "is no event", &actions().collect::<Vec<_>>()));
+    };
+    let operand = match kind.form() {
+        Form::Alone => Operand::Alone,
+        Form::Time => Operand::Time(time(word, words)?),
+        Form::Number(most) => Operand::Number(words.number(kind.word(), 1, most.into())?.value as u16),
+        Form::Field => {
             let fields = SETTABLE.map(|(field, most)| (field, (field, most)));
             let (field, most) = words.choice("a header field", &fields)?.value;
             let value = words.number(field, 0, i64::try_from(most).unwrap_or(i64::MAX))?.value;
-            Action::Set { field, value: value.unsigned_abs() }
+            Operand::Field { field, value: value.unsigned_abs() }
         }
-        _ => return Err(unknown(word, "is no event", &ACTIONS)),
     };
-    Ok(Placed { at: word.at, value })
+    Ok(Placed { at: word.at, value: Action { kind, operand } })
 }
 
-fn delay(at: At, words: &mut Words<'_>) -> Result<Span, Problem> {
-    const HELP: &str = "for example delay 20us";
-    let word = words.need("the time after `delay`", HELP)?;
+/// The time that an action takes.
+fn time(action: Word<'_>, words: &mut Words<'_>) -> Result<Span, Problem> {
+    let name = action.value;
+    let help = format!("for example {name} 20us");
+    let word = words.need(&format!("the time after `{name}`"), &help)?;
     let span = Span::read(word.value).map_err(|reason| {
-        Problem::new(word.at, format!("the delay {} {reason}", quoted(word.value)), HELP)
+        Problem::new(word.at, format!("the {name} {} {reason}", quoted(word.value)), &help)
     })?;
     match span {
-        Span::ZERO => Err(Problem::new(at, "a delay of 0 delays nothing", HELP)),
+        Span::ZERO => Err(Problem::new(action.at, format!("a {name} of 0 {name}s nothing"), help)),
         span => Ok(span),
     }
 }

@@ -139,10 +139,7 @@ impl Injector {
     /// A packet that an event hit leaves, with its copies.
     fn release(&mut self, held: &Held, now: Nanos, links: &mut [Link]) {
         let entered = *self.mirror.record(held.record);
-        if matches!(
-            entered.event(),
-            Event::Delay | Event::Reorder | Event::Duplicate | Event::SetField | Event::Several
-        ) {
+        if entered.event().has_exit() {
             let mig_req = held.packet.mig_req;
             let was = entered.flags & flags::MIG_REQ != 0;
             let exit = Exit {
