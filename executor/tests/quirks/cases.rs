@@ -47,6 +47,9 @@ const READ: &str = "[traffic]\nrdma-verb = \"read\"\ntx-depth = 4\n";
 /// The middle of the second message is lost.
 const WRITE_LOSS: &str =
     "[traffic]\nrdma-verb = \"write\"\ntx-depth = 4\n[[event]]\nqpn = 1\npsn = 15\ntype = \"drop\"\n";
+/// The first packet arrives behind the five after it.
+const WRITE_REORDERED: &str = "[traffic]\nrdma-verb = \"write\"\nnum-msgs-per-qp = 7\nmessage-size = 0\ntx-depth = 6\n\
+    [[event]]\nqpn = 1\npsn = 1\ntype = \"reorder\"\nby = 5\n";
 const READ_LOSS: &str =
     "[traffic]\nrdma-verb = \"read\"\ntx-depth = 4\n[[event]]\nqpn = 1\npsn = 15\ntype = \"drop\"\n";
 /// The ACK of the third message is lost, so that the message is sent twice.
@@ -99,6 +102,7 @@ pub(crate) const CASES: &[Case] = &[
     responder("nak-repeats = 1", WRITE_LOSS, "nak-again"),
     responder("nak-psn-offset = 1", WRITE_LOSS, "nak-wrong-psn"),
     responder("nak-psn-offset = -1", WRITE_LOSS, "nak-wrong-psn"),
+    responder("nak-psn-offset = 1", WRITE_REORDERED, "nak-wrong-psn"),
     responder("nak-suppressed = true", WRITE_LOSS, "nak-missing"),
     responder("nak-syndrome-reserved = true", WRITE_LOSS, "syndrome-reserved"),
     responder("nak-unprovoked-every = 10", ONE_AT_A_TIME, "nak-without-cause"),

@@ -78,7 +78,7 @@ pub(super) struct Responder {
     gap: Option<Gap>,
     /// Gaps that closed before their NAK was seen.
     unanswered: VecDeque<(Gap, Moment)>,
-    /// A NAK was taken as that of a gap, and an earlier one was never NAKed; nothing was acknowledged since.
+    /// A NAK was taken as that of a gap, and an earlier one was never NAKed; nothing from that NAK on was acknowledged since.
     /// It may have been the earlier one's, with a PSN that is wrong, and the next NAK that of the gap.
     passed_over: bool,
     /// It NAKed a PSN beyond the expected one: so may others of its NAKs.
@@ -295,7 +295,7 @@ impl Responder {
         }
         let cause = match answer {
             Answer::Ack => {
-                self.passed_over = false;
+                self.passed_over &= self.naked.is_some_and(|(naked, _)| packet.psn.is_before(naked));
                 self.judge_accepted_length(packet, ledger);
                 self.ack(packet, passed, ledger);
                 None

@@ -136,6 +136,8 @@ impl Responder {
             self.passed_over |= passes_over;
             (Event::NakOwed, Some(gap))
         } else if let Some((gap, _)) = behind.and_then(|at| self.unanswered.remove(at)) {
+            // Or it is the gap's own, with a PSN that is wrong.
+            self.passed_over = true;
             (Event::NakOwed, Some(gap))
         } else if is_missing {
             (Event::NakOwed, None)
