@@ -32,6 +32,23 @@ pub enum Timing {
     Reorder(u16),
 }
 
+impl Timing {
+    /// The actions that say when a packet leaves, in the order of their codes in the tables of the switch, from 1.
+    pub(crate) const ACTIONS: &[ActionKind] = &[ActionKind::Delay, ActionKind::Reorder];
+    /// The codes, as the description of the tables gives them.
+    pub(crate) const CODES: &str =
+        "0 at once, 1 later by amount ns, 2 after amount later packets of its flow";
+
+    /// The action that says so, if one does.
+    pub(crate) const fn action(self) -> Option<Action> {
+        match self {
+            Self::AtOnce => None,
+            Self::Delay(delay) => Some(Action::Delay { ns: delay.0 }),
+            Self::Reorder(by) => Some(Action::Reorder { by }),
+        }
+    }
+}
+
 impl From<Action> for Actions {
     fn from(action: Action) -> Self {
         let mut actions = Self::default();
@@ -72,16 +89,11 @@ impl Actions {
     /// Event code of the mirrored packet for these actions.
     #[must_use]
     pub fn event(&self) -> Event {
-        let timing = match self.timing {
-            Timing::AtOnce => None,
-            Timing::Delay(_) => Some(ActionKind::Delay),
-            Timing::Reorder(_) => Some(ActionKind::Reorder),
-        };
         let present = [
             self.drop.then_some(ActionKind::Drop),
             self.ecn.then_some(ActionKind::Ecn),
             self.corrupt.then_some(ActionKind::Corrupt),
-            timing,
+            self.timing.action().map(Action::kind),
             (self.extra_copies > 0).then_some(ActionKind::Duplicate),
             self.set_field.map(|_| ActionKind::SetField),
         ];

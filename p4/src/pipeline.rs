@@ -36,6 +36,8 @@ pub struct Verdict {
     pub egress: u32,
     /// Actions on it before it leaves.
     pub actions: Actions,
+    /// Given if it leaves so much later, behind packets that leave at the same time and entered before it.
+    pub delay: Option<Nanos>,
     /// Given if it is held: it leaves when the ticket is handed out by [`Pipeline::take_released`] or expires.
     pub hold: Option<Ticket>,
     /// True if held packets leave right after it: [`Pipeline::take_released`] names them.
@@ -77,14 +79,19 @@ impl Pipeline {
             dumper: self.ports.next_dumper(),
             egress: self.ports.of(to),
             actions,
+            delay: None,
             hold: None,
             releases: false,
         };
         match (actions.timing, flow) {
             (Timing::Reorder(by), Some(flow)) => verdict.hold = Some(self.hold(flow, by, actions, to)),
-            (timing, flow) => {
+            (Timing::Delay(delay), _) => {
                 self.ports.sent(to, actions.leaving());
-                if let (Timing::AtOnce, false, Some(flow)) = (timing, actions.drop, flow) {
+                verdict.delay = Some(delay);
+            }
+            (Timing::AtOnce | Timing::Reorder(_), flow) => {
+                self.ports.sent(to, actions.leaving());
+                if let (false, Some(flow)) = (actions.drop, flow) {
                     verdict.releases = self.passed(flow);
                 }
             }

@@ -129,15 +129,34 @@ pub(crate) fn encode((key, value): &Item) -> TableEntry {
 }
 
 fn encode_actions(actions: &Actions) -> Numbers {
-    let (timing, amount) = match actions.timing {
-        Timing::AtOnce => (0, 0),
-        Timing::Delay(delay) => (1, u128::from(delay.0)),
-        Timing::Reorder(by) => (2, u128::from(by)),
-    };
+    let (timing, amount) = actions.timing.action().and_then(coded_timing).unwrap_or_default();
     let (field, value) =
         actions.set_field.map_or((0, 0), |set| (1 + set.field as u128, u128::from(set.value)));
     let flags = [actions.drop, actions.ecn, actions.corrupt].map(u128::from);
     [&flags[..], &[u128::from(actions.extra_copies), timing, amount, field, value]].concat()
+}
+
+/// Code and amount of an action that says when a packet leaves.
+fn coded_timing(action: Action) -> Option<(u128, u128)> {
+    let code = Timing::ACTIONS.iter().position(|kind| *kind == action.kind())?;
+    let (_, amount) = action.operand()?;
+    Some((1 + code as u128, amount.into()))
+}
+
+/// Decodes when a packet leaves.
+fn decode_timing(timing: u128, amount: u128) -> Result<Option<Action>, Refusal> {
+    let Some(code) = timing.checked_sub(1) else {
+        return match amount {
+            0 => Ok(None),
+            _ => Err(Refusal::invalid("amount says how much later, and timing is 0, at once")),
+        };
+    };
+    let kind = usize::try_from(code).ok().and_then(|code| Timing::ACTIONS.get(code));
+    let operand = kind.and_then(|kind| Some((*kind, Action::operand_of(*kind)?)));
+    let (kind, operand) = operand.ok_or_else(|| {
+        out_of_range(format!("timing is {timing}; allowed: 0 to {}", Timing::ACTIONS.len()))
+    })?;
+    Ok(Action::with_operand(kind, checked("amount", operand.field, amount)?))
 }
 
 /// Decodes the actions on a packet: each action inside its bounds, and none contradicting another.
@@ -145,15 +164,7 @@ fn decode_actions(params: &[u128]) -> Result<Actions, Refusal> {
     let &[drop, ecn, corrupt, copies, timing, amount, field, value, ..] = params else {
         unreachable!("every action of events begins with these parameters, and a row has all of them");
     };
-    let timing = match timing {
-        0 if amount != 0 => {
-            return Err(Refusal::invalid("amount says how much later, and timing is 0, at once"));
-        }
-        0 => None,
-        1 => Some(Action::Delay { ns: checked("amount", &fields::DELAY_NS, amount)? }),
-        2 => Some(Action::Reorder { by: checked("amount", &fields::BY, amount)? as u16 }),
-        other => return Err(out_of_range(format!("timing is {other}; allowed: 0 to 2"))),
-    };
+    let timing = decode_timing(timing, amount)?;
     let copies = match copies {
         0 => None,
         copies => Some(Action::Duplicate { copies: checked("copies", &fields::COPIES, copies)? as u8 }),

@@ -1,6 +1,8 @@
 //! The tables of the injector's pipeline, their fields and actions, and its counters. P4 programs are held to it.
 //! [`p4info`](super::p4info()) and the file `p4info/lumina.p4info.txt` are made from it.
 
+use crate::Timing;
+
 /// A match field of a table or a parameter of an action: a number.
 #[derive(Debug)]
 pub struct Field {
@@ -100,7 +102,7 @@ const INJECT_PARAMS: [Field; 8] = [
     field(2, "ecn", 1, "it leaves with ECN at Congestion Experienced"),
     field(3, "corrupt", 1, "it leaves with a covered bit inverted and the ICRC as it was"),
     field(4, "copies", 8, "copies that leave right after it"),
-    field(5, "timing", 8, "0 at once, 1 later by amount ns, 2 after amount later packets of its flow"),
+    field(5, "timing", 8, Timing::CODES),
     field(6, "amount", 64, "of timing; 0 for at once"),
     field(
         7,

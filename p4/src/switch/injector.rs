@@ -9,7 +9,7 @@ use dumper::{Event, Nanos, SwitchCounters};
 
 use super::capture::{Capture, Left, Limits};
 use super::{Departure, Frame, PORT_NUMBERS};
-use crate::{Dumper, MAX_HOLD, Packet, Pipeline, Ports, Tables, Ticket, Timing, rewrite};
+use crate::{Dumper, MAX_HOLD, Packet, Pipeline, Ports, Tables, Ticket, rewrite};
 
 /// Most packets that are held or delayed at a time; further ones are lost, and counted. With the largest MTU some
 /// 270 MB.
@@ -113,14 +113,14 @@ impl Injector {
                 place: place.filter(|_| verdict.mirror.event.has_exit()),
             };
             let room = self.held.len() + self.later.len() < MAX_HELD;
-            match (verdict.hold, actions.timing) {
-                (None, Timing::AtOnce | Timing::Reorder(_)) => self.release(held, now, out),
+            match (verdict.hold, verdict.delay) {
+                (None, None) => self.release(held, now, out),
                 _ if !room => lost = u64::from(held.copies),
                 (Some(ticket), _) => {
                     self.held.insert(ticket, held);
                     self.note(now + MAX_HOLD, Later::Expire(ticket));
                 }
-                (None, Timing::Delay(delay)) => self.note(now + delay, Later::Depart(held)),
+                (None, Some(delay)) => self.note(now + delay, Later::Depart(held)),
             }
         }
         if verdict.releases {

@@ -6,7 +6,7 @@ use corpus::HeaderField;
 use dumper::trace::{Vantage, flags};
 use dumper::wire::{Ecn, Opcode};
 use dumper::{Event, Exit, Nanos, SwitchCounters, Trace};
-use p4::{Actions, MAX_HOLD, Pipeline, Ticket, Timing};
+use p4::{Actions, MAX_HOLD, Pipeline, Ticket};
 
 use super::link::Link;
 use super::mirror::Mirror;
@@ -82,14 +82,14 @@ impl Injector {
         } else if !actions.drop {
             let (packet, rewritten) = changed(packet, &actions, route.source.is_ipv6());
             let held = Held { to: route.to, packet, rewritten, copies: actions.leaving(), record };
-            match (verdict.hold, actions.timing) {
+            match (verdict.hold, verdict.delay) {
                 (Some(ticket), _) => {
                     let mut timer = Timer::default();
                     self.later.set(&mut timer, now + MAX_HOLD, Later::Expire(ticket));
                     self.held.insert(ticket, (held, timer));
                 }
-                (None, Timing::Delay(delay)) => self.later.note(now + delay, Later::Depart(held)),
-                (None, Timing::AtOnce | Timing::Reorder(_)) => self.release(&held, now, links),
+                (None, Some(delay)) => self.later.note(now + delay, Later::Depart(held)),
+                (None, None) => self.release(&held, now, links),
             }
         }
         if verdict.releases {
