@@ -30,6 +30,7 @@ operators! {
     "event-rounds" 1.0 "The same again, in all of the next transmissions that its packet may have." |on| on.rounds();
     "packet" 1.0 "Another packet." |on| on.change(|on, event| event.target = draw::target(on.space, on.test, on.rng));
     "packet-near" 1.0 "A packet up to four further or nearer." |on| on.near();
+    "packet-beside" 0.5 "The packet before or behind that of another event." |on| on.beside();
     "packet-first" 0.5 "The first packet of a message." |on| on.in_message(|first, _| first);
     "packet-middle" 0.5 "A packet in the middle of a message." |on| on.in_message(|first, last| first + (last - first) / 2);
     "packet-last" 0.5 "The last packet of a message." |on| on.in_message(|_, last| last);
@@ -109,6 +110,18 @@ impl Bench<'_> {
             } else {
                 psn.saturating_sub(distance)
             })
+        })
+    }
+
+    /// Moves any event on data beside the packet of an event: what is lost in a row is recovered at once.
+    fn beside(&mut self) -> Applied {
+        let Some(other) = self.pick() else { return Applied::NotApplicable };
+        let Target::Data { psn: other, .. } = self.test.events[other].target else {
+            return Applied::NotApplicable;
+        };
+        self.move_to(|on, _| {
+            let behind = on.rng.random_ratio(1, 2);
+            Some(if behind { other.saturating_add(1) } else { other.saturating_sub(1) })
         })
     }
 
