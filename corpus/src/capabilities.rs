@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use dumper::ActionKind;
+use dumper::{ActionKind, Form};
 
 use crate::check::{Check, Violation};
 use crate::config::fields::{self, MAX_ADDRESSES};
@@ -252,8 +252,10 @@ impl Capabilities {
                 let allowed = names(&self.header_fields, |field| field.name());
                 beyond(check, format!("{path}.field"), field.name(), allowed);
             }
-            Action::Delay { ns } => at_most(check, format!("{path}.delay-ns"), ns, self.max_delay_ns),
             _ => {}
+        }
+        if let (Form::Time, Some((operand, ns))) = (action.kind().form(), action.operand()) {
+            at_most(check, format!("{path}.{}", operand.field.key), ns, self.max_delay_ns);
         }
     }
 }

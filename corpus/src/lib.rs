@@ -44,7 +44,7 @@ pub use config::{
     Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, HeaderField, Host, IterMode, Load, Mtu, Physical,
     Progression, RoceParameters, Role, SetField, Target, TestConfig, Traffic, TrafficClass, Verb,
 };
-pub use dumper::ActionKind;
+pub use dumper::{ActionKind, Form};
 pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS, Problem};
 pub use evaluation::{Evaluation, FindingRecord, Key, Lineage, Minimized, Outcome, Scores, Sighting};
 pub use load::{Loaded, load, load_text, read_text};

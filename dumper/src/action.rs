@@ -29,11 +29,11 @@ pub enum Leaves {
 }
 
 macro_rules! actions {
-    ($($(#[$doc:meta])* $kind:ident = $code:literal $name:literal $word:literal $form:expr, $leaves:ident;)*) => {
+    ($($kind:ident = $code:literal $name:literal $word:literal $form:expr, $leaves:ident, $what:literal;)*) => {
         /// An action of the injector on a packet, without its operand.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         pub enum ActionKind {
-            $($(#[$doc])* $kind,)*
+            $(#[doc = concat!("The packet ", $what, ".")] $kind,)*
         }
 
         impl ActionKind {
@@ -46,26 +46,23 @@ macro_rules! actions {
             const CODES: &[u8] = &[$($code),*];
             const FORMS: &[Form] = &[$($form),*];
             const LEAVES: &[Leaves] = &[$(Leaves::$leaves),*];
+            const WHAT: &[&str] = &[$($what),*];
         }
     };
 }
 
 // Codes 1 to 3 are the published switch's; 0 is none, and 8 is more than one.
 actions! {
-    /// Lose it.
-    Drop = 1 "drop" "drop" Form::Alone, Lost;
-    /// Set ECN to Congestion Experienced.
-    Ecn = 2 "ecn" "ecn" Form::Alone, Marked;
-    /// Invert covered bits, so that the ICRC is wrong (Lumina's `bit-error`).
-    Corrupt = 3 "corrupt" "corrupt" Form::Alone, Lost;
-    /// Hold it for a time; packets behind it do not wait.
-    Delay = 4 "delay" "delay" Form::Time, Otherwise;
-    /// Hold it until so many later packets of its connection and direction have left.
-    Reorder = 5 "reorder" "reorder" Form::Number(u16::MAX), Otherwise;
-    /// Send extra copies right after it.
-    Duplicate = 6 "duplicate" "duplicate" Form::Number(u8::MAX as u16), Otherwise;
-    /// Change a header field and recompute the ICRC.
-    SetField = 7 "set-field" "set" Form::Field, Rewritten;
+    Drop = 1 "drop" "drop" Form::Alone, Lost, "is lost";
+    Ecn = 2 "ecn" "ecn" Form::Alone, Marked, "is marked Congestion Experienced";
+    Corrupt = 3 "corrupt" "corrupt" Form::Alone, Lost,
+        "leaves with inverted bits, so that its ICRC is wrong (Lumina's `bit-error`)";
+    Delay = 4 "delay" "delay" Form::Time, Otherwise, "is held for a time; packets behind it do not wait";
+    Reorder = 5 "reorder" "reorder" Form::Number(u16::MAX), Otherwise,
+        "is held until so many later packets of its connection and direction have left, at most 10 s";
+    Duplicate = 6 "duplicate" "duplicate" Form::Number(u8::MAX as u16), Otherwise,
+        "is followed by so many copies";
+    SetField = 7 "set-field" "set" Form::Field, Rewritten, "leaves with a header field changed, and the ICRC recomputed";
 }
 
 impl ActionKind {
@@ -102,6 +99,12 @@ impl ActionKind {
             by_code
         };
         BY_CODE[code as usize]
+    }
+
+    /// What happens to the packet; its subject is "the packet".
+    #[must_use]
+    pub const fn what(self) -> &'static str {
+        Self::WHAT[self as usize]
     }
 
     /// Its operand.

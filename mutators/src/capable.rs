@@ -1,7 +1,7 @@
 //! The part of a search space that a testbed can run.
 
 use corpus::config::fields::{self, IntField};
-use corpus::{ActionKind, Capabilities, ControlPacket, Mtu, RoceSetting, Verb};
+use corpus::{Action, ActionKind, Capabilities, ControlPacket, Form, Mtu, RoceSetting, Verb};
 
 use crate::axis::{AXES, Axis};
 use crate::show::allowed;
@@ -109,8 +109,11 @@ fn limit(axis: Axis, can: &Capabilities) -> Option<Limit> {
             Some(Limit::OneOf(kinds.map(|(_, kind)| *kind as u64).collect()))
         }
         Axis::Field => Some(Limit::OneOf(can.header_fields.iter().map(|field| *field as u64).collect())),
-        Axis::Delay => at_most(can.max_delay_ns, &fields::DELAY_NS),
-        _ => None,
+        axis => {
+            let of_axis = |kind: &&ActionKind| Axis::of_operand(**kind) == Some(axis);
+            let timed = ActionKind::ALL.iter().find(of_axis).filter(|kind| kind.form() == Form::Time)?;
+            at_most(can.max_delay_ns, Action::operand_of(*timed)?.field)
+        }
     }
 }
 

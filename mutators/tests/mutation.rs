@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corpus::{Host, Role, TestConfig, testing};
+use corpus::{Action, ActionKind, Host, Role, TestConfig, testing};
 use mutators::{AXES, Axis, Kind, Mutation, SHIPPED, Target, Values, operators};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -80,6 +80,14 @@ fn a_chain_is_known() {
 }
 
 /// Everything that can be switched on, in a space that is small enough to be gone through.
+fn small() -> String {
+    let names: Vec<_> = ActionKind::ALL.iter().map(|kind| format!("{:?}", kind.name())).collect();
+    let operands = ActionKind::ALL.iter().filter_map(|kind| Action::operand_of(*kind));
+    let operands = operands.map(|operand| format!("{} = {{ min = 1, max = 4 }}\n", operand.field.key));
+    format!("{SMALL}type = [{}]\n{}", names.join(", "), operands.collect::<String>())
+}
+
+/// It without the actions.
 const SMALL: &str = r#"
     packet-cap = 400
     [traffic]
@@ -116,15 +124,11 @@ const SMALL: &str = r#"
     rounds = { min = 1, max = 3 }
     qpn = ["one", "list", "first", "all"]
     packet = ["data", "ack", "nak", "cnp", "read-request"]
-    type = ["drop", "ecn", "corrupt", "delay", "reorder", "duplicate", "set-field"]
     iter = { min = 1, max = 4 }
     nth = { min = 1, max = 4 }
     progression = ["none", "count", "to-the-end"]
     every = { min = 1, max = 8 }
     count = { min = 2, max = 5 }
-    delay-ns = [1_000, 1_000_000]
-    by = { min = 1, max = 4 }
-    copies = [1, 2]
     value = [0, 1]
 "#;
 
@@ -154,12 +158,11 @@ fn seen(test: &TestConfig) -> Vec<(String, String)> {
                 ("qpn", toml::Value::Array(_)) => "list".to_owned(),
                 ("qpn", toml::Value::Table(_)) => "first".to_owned(),
                 ("num-connections", toml::Value::Table(_)) => "pair".to_owned(),
-                ("delay-us", toml::Value::Integer(us)) => (us * 1_000).to_string(),
+                (key, toml::Value::Integer(us)) if key.ends_with("-us") => (us * 1_000).to_string(),
                 (_, toml::Value::String(word)) => word.clone(),
                 (_, value) => value.to_string(),
             };
-            let key = if key == "delay-us" { "delay-ns" } else { key };
-            seen.push((format!("{name}.{key}"), form));
+            seen.push((format!("{name}.{}", key.replace("-us", "-ns")), form));
         }
     };
     section("traffic", value["traffic"].as_table().unwrap());
@@ -177,7 +180,7 @@ fn seen(test: &TestConfig) -> Vec<(String, String)> {
 
 #[test]
 fn chains_reach_every_corner_with_every_operator() {
-    let target = target(SMALL);
+    let target = target(&small());
     let (mut corners, mut applied) = (BTreeSet::new(), BTreeSet::new());
     let (mut totals, mut addresses) = (BTreeSet::new(), BTreeSet::new());
     for seed in 0..10 {
@@ -225,7 +228,7 @@ fn chains_reach_every_corner_with_every_operator() {
 /// A target that draws one operator only, in the small space.
 fn only(operator: &str) -> Target {
     let weights = operators().map(|one| format!("{} = {}\n", one.name, u8::from(one.name == operator)));
-    target(&format!("{SMALL}[operators]\n{}", weights.collect::<String>()))
+    target(&format!("{}[operators]\n{}", small(), weights.collect::<String>()))
 }
 
 #[test]
@@ -288,7 +291,7 @@ fn an_operator_changes_what_it_says_and_nothing_else() {
             }
         }),
     ];
-    let all = target(SMALL);
+    let all = target(&small());
     for (name, put_back) in cases {
         let one = only(name);
         let mut changed = 0;
@@ -315,7 +318,7 @@ fn a_space_of_one_point_has_one_test_and_no_mutants() {
     assert_eq!(one.random(&hosts(), &mut rng(1)), point);
     assert_eq!(one.mutate(&point, &mut rng(1)), Mutation::NotApplicable);
     let off = operators().map(|operator| format!("{} = 0\n", operator.name)).collect::<String>();
-    let none = target(&format!("{SMALL}[operators]\n{off}"));
+    let none = target(&format!("{}[operators]\n{off}", small()));
     assert_eq!(none.mutate(&point, &mut rng(1)), Mutation::NotApplicable);
 }
 
@@ -332,10 +335,10 @@ fn what_only_a_rare_operator_can_change_is_changed() {
 /// An operator that is new must not move what a seed gives, but for the tests that it makes itself.
 #[test]
 fn an_operator_moves_only_the_mutants_that_it_makes() {
-    let all = target(SMALL);
+    let all = target(&small());
     let parents = chain(&all, 5, 300);
     for name in ["event-add", "mtu", "packet-near"] {
-        let without = target(&format!("{SMALL}[operators]\n{name} = 0\n"));
+        let without = target(&format!("{}[operators]\n{name} = 0\n", small()));
         let mut made = 0;
         for (seed, (parent, _)) in parents.iter().enumerate() {
             let with = all.mutate(parent, &mut rng(seed as u64));
@@ -353,7 +356,7 @@ fn an_operator_moves_only_the_mutants_that_it_makes() {
 /// Only a packet that is lost whenever it is sent ends a QP.
 #[test]
 fn losses_go_on_for_round_after_round() {
-    let rounds = target(&SMALL.replace("rounds = { min = 1, max = 3 }", "rounds = 4"));
+    let rounds = target(&small().replace("rounds = { min = 1, max = 3 }", "rounds = 4"));
     let mut longest = 0;
     for seed in 0..200 {
         let test = rounds.random(&hosts(), &mut rng(seed));
@@ -450,7 +453,7 @@ proptest! {
 
     #[test]
     fn children_of_tests_from_elsewhere_are_inside(parent in testing::configs(), seed in any::<u64>()) {
-        for target in SHIPPED.iter().map(|one| shipped(one.name)).chain([target(SMALL), target("")]) {
+        for target in SHIPPED.iter().map(|one| shipped(one.name)).chain([target(&small()), target("")]) {
             let mut rng = rng(seed);
             if let Mutation::Changed(mutant) = target.mutate(&parent, &mut rng) {
                 prop_assert_eq!(target.admits(&mutant.config), Ok(()));

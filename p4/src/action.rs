@@ -40,7 +40,8 @@ impl Timing {
         "0 at once, 1 later by amount ns, 2 after amount later packets of its flow";
 
     /// The action that says so, if one does.
-    pub(crate) const fn action(self) -> Option<Action> {
+    #[must_use]
+    pub const fn action(self) -> Option<Action> {
         match self {
             Self::AtOnce => None,
             Self::Delay(delay) => Some(Action::Delay { ns: delay.0 }),

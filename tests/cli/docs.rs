@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use corpus::{Action, ActionKind, Form};
 use executor::NicProfile;
 use executor::profile::{FIELDS, family_counters};
 use scoring::score::calibration;
@@ -184,6 +185,43 @@ fn target_operators() -> String {
     text
 }
 
+/// Actions of test files, and the numbers that they have for operands.
+fn actions() -> String {
+    let mut text = String::from("| `type` | operands | the packet |\n|---|---|---|\n");
+    let mut numbers = String::from("| key | value |\n|---|---|\n");
+    for kind in ActionKind::ALL {
+        let operand = Action::operand_of(*kind);
+        let fields: Vec<_> = operand
+            .iter()
+            .flat_map(|one| one.coarse.map(|(field, _)| field).into_iter().chain([one.field]))
+            .collect();
+        let keys = match kind.form() {
+            Form::Field => "`field`, `value`".to_owned(),
+            _ => fields.iter().map(|field| format!("`{}`", field.key)).collect::<Vec<_>>().join(" or "),
+        };
+        let _ = writeln!(text, "| `{}` | {keys} | {} |", kind.name(), kind.what());
+        for field in fields {
+            let _ = writeln!(numbers, "| `{}` | {} |", field.key, field.range());
+        }
+    }
+    format!("{text}\n{numbers}")
+}
+
+/// Events of packet scripts.
+fn events() -> String {
+    let mut text = String::from("| event | the packet |\n|---|---|\n");
+    for kind in ActionKind::ALL {
+        let operand = match kind.form() {
+            Form::Alone => "",
+            Form::Time => " 20us",
+            Form::Number(_) => " 3",
+            Form::Field => " mig-req 0",
+        };
+        let _ = writeln!(text, "| `{}{operand}` | {} |", kind.word(), kind.what());
+    }
+    text
+}
+
 /// Holds the parts of a document to what the code says, or rewrites them.
 fn check(name: &str, parts: &[(&str, String)]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
@@ -211,6 +249,16 @@ fn generated_parts_of_analyzers_are_true() {
 #[test]
 fn generated_parts_of_clauses_are_true() {
     check("clauses.md", &[("clauses", clauses())]);
+}
+
+#[test]
+fn generated_parts_of_test_config_are_true() {
+    check("test-config.md", &[("actions", actions())]);
+}
+
+#[test]
+fn generated_parts_of_packet_scripts_are_true() {
+    check("packet-scripts.md", &[("events", events())]);
 }
 
 #[test]

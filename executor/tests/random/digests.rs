@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::Case;
 
 /// Random tests whose digests are kept.
-const TESTS: u64 = 1_000;
+pub(crate) const TESTS: u64 = 1_000;
 
 /// Digest of an observation: packets, counters, completions and deliveries.
 fn digest(observation: &Observation) -> String {

@@ -50,6 +50,10 @@ impl Case {
         if seed.is_multiple_of(2) {
             stress::apply(&mut config, &mut profiles, &mut profiles::stream(seed, "stress"));
         }
+        // The digests of the first tests are kept: what is drawn since leaves them as they are.
+        if seed >= digests::TESTS {
+            stress::change_actions(&mut config, &mut profiles::stream(seed, "actions"));
+        }
         Self { config, profiles }
     }
 

@@ -1,6 +1,6 @@
 //! Edits that make often what a random test has rarely: little room, close races, wraps, and many faults at once.
 
-use corpus::{Action, ConnectionSet, ControlPacket, Event, Target, TestConfig};
+use corpus::{Action, ActionKind, ConnectionSet, ControlPacket, Event, Target, TestConfig};
 use dumper::Psn;
 use executor::NicProfile;
 use executor::profile::{PerVerb, Span};
@@ -72,6 +72,21 @@ fn control_event(rng: &mut ChaCha8Rng) -> Event {
     };
     let target = Target::Control { packet, nth: rng.random_range(1..=CONTROL_PACKETS) };
     Event { connections: ConnectionSet::All, target, progression: None, action }
+}
+
+/// Gives a few events any action with a near operand, where that is valid.
+pub(crate) fn change_actions(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
+    for at in 0..config.events.len() {
+        let kind = ActionKind::ALL[rng.random_range(0..ActionKind::ALL.len())];
+        let most = Action::operand_of(kind).map_or(0, |operand| operand.field.max);
+        let Some(action) = Action::with_operand(kind, near(rng).min(most)) else { continue };
+        if rng.random_bool(0.1) {
+            let before = std::mem::replace(&mut config.events[at].action, action);
+            if !config.is_valid() {
+                config.events[at].action = before;
+            }
+        }
+    }
 }
 
 /// A NIC and a host that do everything at once.

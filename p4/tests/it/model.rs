@@ -8,7 +8,7 @@ use corpus::{
     Traffic, Verb,
 };
 use dumper::{Nanos, Psn};
-use p4::{Actions, Kind, Packet, Pipeline, Ticket, Timing, translate};
+use p4::{Actions, Kind, Packet, Pipeline, Ticket, translate};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -179,11 +179,7 @@ fn said(actions: Actions) -> Vec<Action> {
     said.extend(actions.corrupt.then_some(Action::Corrupt));
     said.extend(actions.set_field.map(Action::SetField));
     said.extend((actions.extra_copies > 0).then_some(Action::Duplicate { copies: actions.extra_copies }));
-    match actions.timing {
-        Timing::AtOnce => {}
-        Timing::Delay(ns) => said.push(Action::Delay { ns: ns.0 }),
-        Timing::Reorder(by) => said.push(Action::Reorder { by }),
-    }
+    said.extend(actions.timing.action());
     said
 }
 
