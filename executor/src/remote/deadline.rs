@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use corpus::{Action, TestConfig, Traffic, Verb};
+use corpus::{Form, TestConfig, Traffic, Verb};
 use dumper::timers::rnr_wait;
 use p4::{Actions, Entry, Key, Tables};
 
@@ -76,16 +76,15 @@ fn losses(tables: &Tables) -> u64 {
 
 /// The longest that the injector holds a packet of the test.
 pub(super) fn longest_delay(config: &TestConfig) -> Duration {
-    let delays = config.events.iter().map(|event| match event.action {
-        Action::Delay { ns } => ns,
-        _ => 0,
-    });
-    Duration::from_nanos(delays.max().unwrap_or(0))
+    let times = config.events.iter().filter(|event| event.action.kind().form() == Form::Time);
+    let times = times.filter_map(|event| Some(event.action.operand()?.1));
+    Duration::from_nanos(times.max().unwrap_or(0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use corpus::{Action, ActionKind};
     use dumper::Psn;
     use dumper::{Connection, Endpoint};
 
@@ -146,8 +145,12 @@ mod tests {
 
     #[test]
     fn a_delay_is_waited_for() {
-        let delayed = test("event = [{ qpn = 1, psn = 1, type = \"delay\", delay-us = 3000 }]");
-        assert_eq!(longest_delay(&delayed), Duration::from_millis(3));
+        for kind in ActionKind::ALL.iter().filter(|kind| kind.form() == Form::Time) {
+            let (name, operand) = (kind.name(), Action::operand_of(*kind).unwrap());
+            let event = format!("{{ qpn = 1, psn = 1, type = {name:?}, {} = 3_000_000 }}", operand.field.key);
+            let delayed = test(&format!("event = [{event}]"));
+            assert_eq!(longest_delay(&delayed), Duration::from_millis(3), "{name}");
+        }
         assert_eq!(longest_delay(&TestConfig::default()), Duration::ZERO);
     }
 }
