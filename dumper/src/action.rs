@@ -63,6 +63,8 @@ actions! {
     Duplicate = 6 "duplicate" "duplicate" Form::Number(u8::MAX as u16), Otherwise,
         "is followed by so many copies";
     SetField = 7 "set-field" "set" Form::Field, Rewritten, "leaves with a header field changed, and the ICRC recomputed";
+    Hold = 9 "hold" "hold" Form::Time, Otherwise,
+        "is held for a time, and packets of its connection and direction behind it leave after it, in their order";
 }
 
 impl ActionKind {

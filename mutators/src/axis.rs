@@ -223,6 +223,7 @@ axes! {
     Count "events.count" number!(COUNT), fields::COUNT.default, Of::Part,
         "Lengths of progressions; as many as the connection has packets for.";
     Delay "events.delay-ns" number!(DELAY_NS), fields::DELAY_NS.default, Of::Part, "Operand of `delay`.";
+    Hold "events.hold-ns" number!(HOLD_NS), fields::HOLD_NS.default, Of::Part, "Operand of `hold`.";
     By "events.by" number!(BY), fields::BY.default, Of::Part, "Operand of `reorder`.";
     Copies "events.copies" number!(COPIES), fields::COPIES.default, Of::Part, "Operand of `duplicate`.";
     Field "events.field" Kind::Words(words::FIELDS), HeaderField::MigReq as u64, Of::Part,

@@ -30,14 +30,16 @@ pub enum Timing {
     Delay(Nanos),
     /// When so many later packets of its flow have left, and after [`MAX_HOLD`](crate::MAX_HOLD) at the latest.
     Reorder(u16),
+    /// So much later, as do packets of its flow behind it until then.
+    Hold(Nanos),
 }
 
 impl Timing {
     /// The actions that say when a packet leaves, in the order of their codes in the tables of the switch, from 1.
-    pub(crate) const ACTIONS: &[ActionKind] = &[ActionKind::Delay, ActionKind::Reorder];
+    pub(crate) const ACTIONS: &[ActionKind] = &[ActionKind::Delay, ActionKind::Reorder, ActionKind::Hold];
     /// The codes, as the description of the tables gives them.
-    pub(crate) const CODES: &str =
-        "0 at once, 1 later by amount ns, 2 after amount later packets of its flow";
+    pub(crate) const CODES: &str = "0 at once, 1 later by amount ns, 2 after amount later packets of its flow, \
+        3 later by amount ns with its flow behind it";
 
     /// The action that says so, if one does.
     #[must_use]
@@ -46,6 +48,7 @@ impl Timing {
             Self::AtOnce => None,
             Self::Delay(delay) => Some(Action::Delay { ns: delay.0 }),
             Self::Reorder(by) => Some(Action::Reorder { by }),
+            Self::Hold(time) => Some(Action::Hold { ns: time.0 }),
         }
     }
 }
@@ -59,6 +62,7 @@ impl From<Action> for Actions {
             Action::Corrupt => actions.corrupt = true,
             Action::Delay { ns } => actions.timing = Timing::Delay(Nanos(ns)),
             Action::Reorder { by } => actions.timing = Timing::Reorder(by),
+            Action::Hold { ns } => actions.timing = Timing::Hold(Nanos(ns)),
             Action::Duplicate { copies } => actions.extra_copies = copies,
             Action::SetField(set) => actions.set_field = Some(set),
         }

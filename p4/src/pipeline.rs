@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use corpus::Role;
 use dumper::mirror::{MAX_SEQUENCE, MirrorMeta, TIME_SPAN};
-use dumper::{Event, Nanos, SwitchCounters};
+use dumper::{Nanos, SwitchCounters};
 
 use crate::MAX_ITER;
 use crate::flow::Registers;
@@ -17,6 +17,10 @@ pub struct Pipeline {
     tables: Tables,
     registers: Vec<Registers>,
     held: Vec<Queue>,
+    /// Until when the packets of each flow leave behind one that is held with its flow.
+    held_until: Vec<Option<Nanos>>,
+    /// A packet was held with its flow.
+    holds: bool,
     /// Of the next ticket.
     number: u64,
     /// Mirror sequence number of the last packet; 0 before the first.
@@ -50,7 +54,18 @@ impl Pipeline {
     pub fn new(mut tables: Tables, ports: Ports) -> Self {
         let registers = tables.take_registers();
         let held = vec![Queue::default(); registers.len()];
-        Self { tables, registers, held, number: 0, sequence: 0, ports, released: Vec::new() }
+        let held_until = vec![None; registers.len()];
+        Self {
+            tables,
+            registers,
+            held,
+            held_until,
+            holds: false,
+            number: 0,
+            sequence: 0,
+            ports,
+            released: Vec::new(),
+        }
     }
 
     /// The flow of the packets to a destination address and QPN; none if the test has no such connection.
@@ -69,29 +84,29 @@ impl Pipeline {
         self.ports.received(from);
         self.sequence = sequence_after(self.sequence);
         let hit = flow.and_then(|flow| self.match_packet(flow, packet));
-        let actions = hit.unwrap_or_default();
+        let (actions, delay) = match (hit, flow) {
+            (None, _) if !self.holds => (Actions::default(), None),
+            (hit, Some(flow)) => self.timed(flow, hit.unwrap_or_default(), now),
+            (hit, None) => (hit.unwrap_or_default(), None),
+        };
         let mut verdict = Verdict {
             mirror: MirrorMeta {
                 sequence: self.sequence,
                 time: Nanos(now.0 % TIME_SPAN),
-                event: hit.map_or(Event::None, |actions| actions.event()),
+                event: actions.event(),
             },
             dumper: self.ports.next_dumper(),
             egress: self.ports.of(to),
             actions,
-            delay: None,
+            delay,
             hold: None,
             releases: false,
         };
         match (actions.timing, flow) {
             (Timing::Reorder(by), Some(flow)) => verdict.hold = Some(self.hold(flow, by, actions, to)),
-            (Timing::Delay(delay), _) => {
+            (_, flow) => {
                 self.ports.sent(to, actions.leaving());
-                verdict.delay = Some(delay);
-            }
-            (Timing::AtOnce | Timing::Reorder(_), flow) => {
-                self.ports.sent(to, actions.leaving());
-                if let (false, Some(flow)) = (actions.drop, flow) {
+                if let (None, false, Some(flow)) = (delay, actions.drop, flow) {
                     verdict.releases = self.passed(flow);
                 }
             }
@@ -149,6 +164,33 @@ impl Pipeline {
             }
             Kind::Other => None,
         }
+    }
+
+    /// The actions on a packet of a flow, and its delay: it stays behind the packets that are held with the flow, unless it
+    /// is one that others overtake.
+    fn timed(&mut self, flow: FlowIndex, mut actions: Actions, now: Nanos) -> (Actions, Option<Nanos>) {
+        if actions.drop {
+            return (actions, None);
+        }
+        let until = &mut self.held_until[flow.index()];
+        // Each leaves a nanosecond after the one before: their order is to be seen in the trace.
+        let behind = until.filter(|until| now <= *until).map(|until| until + Nanos(1) - now);
+        let delay = match actions.timing {
+            Timing::AtOnce => behind,
+            Timing::Delay(delay) => Some(delay.max(behind.unwrap_or_default())),
+            Timing::Reorder(_) => None,
+            Timing::Hold(time) => {
+                self.holds = true;
+                Some(time.max(behind.unwrap_or_default()))
+            }
+        };
+        if let Some(delay) = delay.filter(|_| delay == behind || matches!(actions.timing, Timing::Hold(_))) {
+            *until = Some(now + delay);
+            if actions.timing == Timing::AtOnce {
+                actions.timing = Timing::Delay(delay);
+            }
+        }
+        (actions, delay)
     }
 
     fn hold(&mut self, flow: FlowIndex, by: u16, actions: Actions, to: Role) -> Ticket {

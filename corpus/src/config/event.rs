@@ -144,6 +144,10 @@ pub enum Action {
         copies: u8,
     },
     SetField(SetField),
+    Hold {
+        /// Nanoseconds.
+        ns: u64,
+    },
 }
 
 /// The number that an action has for an operand.
@@ -161,6 +165,11 @@ const DELAY: Operand = Operand {
     field: &fields::DELAY_NS,
     ask: "say how long, for example `delay-us = 20`",
     coarse: Some((&fields::DELAY_US, 1000)),
+};
+const HOLD: Operand = Operand {
+    field: &fields::HOLD_NS,
+    ask: "say how long, for example `hold-us = 20`",
+    coarse: Some((&fields::HOLD_US, 1000)),
 };
 const BY: Operand = Operand {
     field: &fields::BY,
@@ -185,6 +194,7 @@ impl Action {
             Self::Reorder { .. } => ActionKind::Reorder,
             Self::Duplicate { .. } => ActionKind::Duplicate,
             Self::SetField(_) => ActionKind::SetField,
+            Self::Hold { .. } => ActionKind::Hold,
         }
     }
 
@@ -195,6 +205,7 @@ impl Action {
             ActionKind::Delay => Some(&DELAY),
             ActionKind::Reorder => Some(&BY),
             ActionKind::Duplicate => Some(&COPIES),
+            ActionKind::Hold => Some(&HOLD),
             ActionKind::Drop | ActionKind::Ecn | ActionKind::Corrupt | ActionKind::SetField => None,
         }
     }
@@ -203,7 +214,7 @@ impl Action {
     #[must_use]
     pub fn operand(self) -> Option<(&'static Operand, u64)> {
         let number = match self {
-            Self::Delay { ns } => ns,
+            Self::Delay { ns } | Self::Hold { ns } => ns,
             Self::Reorder { by } => by.into(),
             Self::Duplicate { copies } => copies.into(),
             Self::Drop | Self::Ecn | Self::Corrupt | Self::SetField(_) => return None,
@@ -222,6 +233,7 @@ impl Action {
             ActionKind::Delay => Self::Delay { ns: number },
             ActionKind::Reorder => Self::Reorder { by: number as u16 },
             ActionKind::Duplicate => Self::Duplicate { copies: number as u8 },
+            ActionKind::Hold => Self::Hold { ns: number },
             ActionKind::SetField => return None,
         })
     }
@@ -241,11 +253,13 @@ impl Action {
     /// Reason why both cannot be done to one packet, if so.
     #[must_use]
     pub fn conflict(self, other: Self) -> Option<&'static str> {
-        use Action::{Corrupt, Delay, Drop, Reorder, SetField};
+        use Action::{Corrupt, Delay, Drop, Hold, Reorder, SetField};
         match (self, other) {
             (a, b) if a == b => Some("once is enough"),
             (Drop, _) | (_, Drop) => Some("a dropped packet cannot be changed or sent as well"),
-            (Delay { .. }, Reorder { .. }) | (Reorder { .. }, Delay { .. }) => {
+            (Delay { .. } | Reorder { .. } | Hold { .. }, Delay { .. } | Reorder { .. } | Hold { .. })
+                if self.kind() != other.kind() =>
+            {
                 Some("both say when the packet leaves")
             }
             (Corrupt, SetField(_)) | (SetField(_), Corrupt) => {

@@ -119,6 +119,11 @@ int_fields! {
     /// Delay of the `delay` action, in nanoseconds.
     DELAY_NS = "delay-ns", 1, 10_000_000_000, 1, "ns",
         "10 s is beyond every retransmission timeout that a test waits for";
+    /// Time of the `hold` action, in microseconds.
+    HOLD_US = "hold-us", 1, 10_000_000, 1, "µs", "10 s is beyond every retransmission timeout that a test waits for";
+    /// Time of the `hold` action, in nanoseconds.
+    HOLD_NS = "hold-ns", 1, 10_000_000_000, 1, "ns",
+        "10 s is beyond every retransmission timeout that a test waits for";
     /// Later packets of its connection that overtake a reordered one.
     BY = "by", 1, 1024, 1, "packets", "a switch holds the packet meanwhile; buffers are finite";
     /// Extra copies that `duplicate` sends.

@@ -199,6 +199,7 @@ fn done(action: Action) -> String {
         Action::Ecn => "marked with ECN".into(),
         Action::Corrupt => "corrupted, so that the ICRC is wrong".into(),
         Action::Delay { ns } => format!("delayed by {}", Nanos(ns)),
+        Action::Hold { ns } => format!("held for {}, with all behind it on its connection", Nanos(ns)),
         Action::Reorder { by } => {
             format!("held back until overtaken by {}", count(by.into(), "later packet"))
         }
