@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use corpus::Role;
 use dumper::mirror::{MAX_SEQUENCE, MirrorMeta, TIME_SPAN};
-use dumper::{Nanos, SwitchCounters};
+use dumper::{Event, Nanos, SwitchCounters};
 
 use crate::MAX_ITER;
 use crate::flow::Registers;
@@ -93,7 +93,7 @@ impl Pipeline {
             mirror: MirrorMeta {
                 sequence: self.sequence,
                 time: Nanos(now.0 % TIME_SPAN),
-                event: actions.event(),
+                event: if hit.is_none() && delay.is_none() { Event::None } else { actions.event() },
             },
             dumper: self.ports.next_dumper(),
             egress: self.ports.of(to),

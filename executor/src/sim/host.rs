@@ -1,21 +1,30 @@
 //! A host: its NIC, and the NIC's way to the cable.
 
 use dumper::Nanos;
-use dumper::wire::Class;
+use dumper::wire::{Class, Opcode};
 
 use super::network::{HostId, Network};
 use super::nic::Nic;
-use super::packet::Packet;
 
 /// A host of the network.
 pub(super) struct Host {
     pub(super) nic: Nic,
     /// Time at which the cable can take the next packet, in ps.
     cable_free: u64,
+    /// Time at which the transmit pipeline has room for it.
+    room: Nanos,
     /// Time at which the NIC can schedule the next packet.
     scheduler_free: Nanos,
     /// Length of the transmit pipeline, in ps: the NIC schedules packets so far ahead of the cable.
     pipeline_ps: u64,
+}
+
+/// A packet that a host has sent.
+#[derive(Clone, Copy)]
+pub(super) struct Sent {
+    /// Its QP at the host.
+    pub(super) qp: u32,
+    pub(super) opcode: Opcode,
 }
 
 impl Host {
@@ -23,27 +32,27 @@ impl Host {
     pub(super) const fn new(nic: Nic) -> Self {
         let profile = nic.profile();
         let pipeline_ps = profile.transmit.pipeline_bytes * 8_000 / profile.link.rate_gbps as u64;
-        Self { nic, cable_free: 0, scheduler_free: Nanos::ZERO, pipeline_ps }
+        Self { nic, cable_free: 0, room: Nanos::ZERO, scheduler_free: Nanos::ZERO, pipeline_ps }
     }
 
     /// Time at which [`Host::transmit`] may have a packet.
     #[inline]
     pub(super) fn next_transmit(&self, now: Nanos) -> Option<Nanos> {
         let ready = self.nic.next_transmit(now)?;
-        let room = Nanos(self.cable_free.saturating_sub(self.pipeline_ps).div_ceil(1_000));
-        Some(ready.max(room).max(self.scheduler_free))
+        Some(ready.max(self.room).max(self.scheduler_free))
     }
 
-    /// Sends the next packet from this host, and returns it.
+    /// Sends the next packet from this host.
     #[inline]
-    pub(super) fn transmit(&mut self, own: HostId, now: Nanos, network: &mut Network) -> Option<Packet> {
+    pub(super) fn transmit(&mut self, own: HostId, now: Nanos, network: &mut Network) -> Option<Sent> {
         let packet = self.nic.poll_transmit(now)?;
         let start = (now.0 * 1_000).max(self.cable_free);
         // CNPs do not wait in the pipeline: their distances are kept.
         let passes = packet.opcode.class() == Class::Cnp && self.pipeline_ps > 0;
         let delay = if passes { network.send_past(own, packet, now) } else { None };
         self.cable_free = delay.map_or_else(|| network.send(own, packet, start), |delay| start + delay);
+        self.room = Nanos(self.cable_free.saturating_sub(self.pipeline_ps).div_ceil(1_000));
         self.scheduler_free = now + Nanos(self.nic.profile().transmit.packet_ns);
-        Some(packet)
+        Some(Sent { qp: packet.qp, opcode: packet.opcode })
     }
 }

@@ -95,8 +95,8 @@ pub fn run_and_watch(
 ) -> Result<Observation, TestbedError> {
     let (mut world, connections) = setup::world(config, profiles)?;
     world.run(|hosts, _, touched, sent| {
-        if let Some((host, packet)) = touched.zip(sent) {
-            watch(Truth::of(&hosts[host.index()].nic, host, packet));
+        if let Some((host, sent)) = touched.zip(sent) {
+            watch(Truth::of(&hosts[host.index()].nic, host, sent));
         }
     })?;
     Ok(world.finish(config, connections))

@@ -3,9 +3,9 @@
 use dumper::Psn;
 use dumper::wire::Class;
 
+use super::host::Sent;
 use super::network::HostId;
 use super::nic::Nic;
-use super::packet::Packet;
 
 /// State of the QP that sends a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,13 +28,13 @@ pub struct Truth {
 
 impl Truth {
     /// State of the QP of a host's NIC that has just sent a packet.
-    pub(super) fn of(nic: &Nic, host: HostId, packet: &Packet) -> Self {
-        let end = &nic.qps()[packet.qp as usize];
+    pub(super) fn of(nic: &Nic, host: HostId, sent: Sent) -> Self {
+        let end = &nic.qps()[sent.qp as usize];
         let (retries, rnr_retries) = end.requester.retries();
         Self {
-            connection: packet.qp,
+            connection: sent.qp,
             requests: host == HostId::REQUESTER,
-            is_cnp: packet.opcode.class() == Class::Cnp,
+            is_cnp: sent.opcode.class() == Class::Cnp,
             expected: end.responder.expected_psn(),
             oldest: end.requester.oldest_psn(),
             retries,

@@ -4,10 +4,9 @@ use corpus::Role;
 use dumper::{Delivery, Nanos, Observation};
 
 use super::counters;
-use super::host::Host;
+use super::host::{Host, Sent};
 use super::network::{HostId, Network};
 use super::nic::{HostEvent, Input, Nic};
-use super::packet::Packet;
 use super::traffic::TrafficGenerators;
 use crate::TestbedError;
 
@@ -25,7 +24,7 @@ pub(super) struct World {
 }
 
 /// Possible steps, in the order in which steps of the same time happen.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     Software,
     Entry(HostId),
@@ -45,12 +44,12 @@ impl World {
     /// has touched, and the packet that this host has sent.
     pub(super) fn run(
         &mut self,
-        mut after: impl FnMut(&[Host], &Network, Option<HostId>, Option<&Packet>),
+        mut after: impl FnMut(&[Host], &Network, Option<HostId>, Option<Sent>),
     ) -> Result<(), TestbedError> {
         while let Some((at, step)) = self.next_step() {
             self.now = self.now.max(at);
             let (touched, sent) = self.take(step);
-            after(&self.hosts, &self.network, touched, sent.as_ref());
+            after(&self.hosts, &self.network, touched, sent);
             if self.network.packets() > MAX_PACKETS {
                 return Err(TestbedError::TooManyPackets { packets: MAX_PACKETS });
             }
@@ -69,32 +68,26 @@ impl World {
         let mut next: Option<(Nanos, Step)> = None;
         let mut consider = |at: Option<Nanos>, step: Step| {
             if let Some(at) = at
-                && next.is_none_or(|(earliest, _)| at < earliest)
+                && next.is_none_or(|next| (at, step) < next)
             {
                 next = Some((at, step));
             }
         };
-        let hosts = || (0..self.hosts.len()).map(HostId::at);
         consider(self.generators.next_at(), Step::Software);
-        for host in hosts() {
-            consider(self.network.next_entry(host), Step::Entry(host));
-        }
         consider(self.network.next_later(), Step::Later);
-        for host in hosts() {
-            consider(self.network.next_arrival(host), Step::Arrival(host));
-        }
-        for host in hosts() {
-            consider(self.hosts[host.index()].nic.poll_timeout(), Step::Timeout(host));
-        }
-        for host in hosts() {
-            consider(self.hosts[host.index()].next_transmit(self.now), Step::Transmit(host));
+        for (at, (host, link)) in self.hosts.iter().zip(self.network.links()).enumerate() {
+            let id = HostId::at(at);
+            consider(link.next_entry(), Step::Entry(id));
+            consider(link.next_arrival(), Step::Arrival(id));
+            consider(host.nic.poll_timeout(), Step::Timeout(id));
+            consider(host.next_transmit(self.now), Step::Transmit(id));
         }
         next
     }
 
     /// Takes a step; returns the host that it touched, and the packet that this host has sent.
     #[inline(always)]
-    fn take(&mut self, step: Step) -> (Option<HostId>, Option<Packet>) {
+    fn take(&mut self, step: Step) -> (Option<HostId>, Option<Sent>) {
         let (now, mut sent) = (self.now, None);
         let touched = match step {
             Step::Software => self.generators.handle_later(now).map(|(host, input)| {

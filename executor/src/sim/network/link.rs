@@ -63,7 +63,7 @@ impl Link {
 
     /// Time at which the next packet of the host enters the switch.
     #[inline]
-    pub(super) fn next_entry(&self) -> Option<Nanos> {
+    pub(in crate::sim) fn next_entry(&self) -> Option<Nanos> {
         self.up.front().map(|(at, _)| *at)
     }
 
@@ -87,7 +87,7 @@ impl Link {
 
     /// Time at which the next packet reaches the host's transport.
     #[inline]
-    pub(super) fn next_arrival(&self) -> Option<Nanos> {
+    pub(in crate::sim) fn next_arrival(&self) -> Option<Nanos> {
         self.down.front().map(|(at, _)| *at)
     }
 

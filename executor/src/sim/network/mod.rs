@@ -43,18 +43,6 @@ impl Network {
         self.links[from.index()].send_past(packet, now)
     }
 
-    /// Time at which the next packet of a host enters the switch.
-    #[inline]
-    pub(super) fn next_entry(&self, from: HostId) -> Option<Nanos> {
-        self.links[from.index()].next_entry()
-    }
-
-    /// Time at which the next packet reaches a host's transport.
-    #[inline]
-    pub(super) fn next_arrival(&self, to: HostId) -> Option<Nanos> {
-        self.links[to.index()].next_arrival()
-    }
-
     /// Time of the switch's next own action.
     #[inline]
     pub(super) fn next_later(&self) -> Option<Nanos> {

@@ -3,7 +3,7 @@
 use crate::profile::{Link as LinkProfile, Span};
 
 /// A host, by its place in every list of hosts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in crate::sim) struct HostId(usize);
 
 impl HostId {

@@ -33,7 +33,6 @@ impl Nic {
                     (packet, end.responder.is_ready(&mut cx))
                 }
             };
-            self.note_stall();
             self.transmitter.turn_taken(qp, half, packet.is_some(), more);
             if let Some(packet) = packet {
                 let packet = self.sent(packet);
