@@ -70,7 +70,8 @@ impl Responder {
         let (event, cause) = self.name_nak(psn, is_missing, unprovoked, passes_over, ledger);
         self.naks_ahead |= event == Event::NakAhead;
         let relative = ledger.relative(psn);
-        let expected = ledger.relative(self.expects.most());
+        let most = self.expects.most();
+        let expected = ledger.relative(if psn == most { self.expects.least() } else { most });
         let earlier = self.naked.filter(|(naked, _)| *naked == psn).map(|(_, sequence)| sequence);
         let state = self.state.name();
         let intact = || format!("NAKs PSN {relative} although that packet left the switch intact");
@@ -154,17 +155,17 @@ impl Responder {
 
     /// The event that a sequence NAK is that is of no gap.
     fn nak_without_gap(&self, psn: Psn, unprovoked: bool, passes_over: bool, ledger: &Ledger<'_>) -> Event {
+        let wrong = passes_over || self.passed_over || self.naks_ahead;
         match psn.since(self.expects.most()) {
             1.. => Event::NakAhead,
+            // The PSNs of its NAKs are wrong, or may be, and so may this one's.
+            0 if wrong && self.expects.least() != psn => Event::NakAhead,
             0 => Event::NakIdle,
             _ if self.expects.exceeds(psn) => Event::NakAcknowledged,
             _ => match ledger.responder_discards {
                 Some(1..) => Event::NakDiscarded,
                 Some(0) if ledger.responder_proven && unprovoked => Event::NakUnprovoked,
-                // The PSNs of its NAKs are wrong, or may be.
-                Some(0) if ledger.responder_proven || passes_over || self.passed_over || self.naks_ahead => {
-                    Event::NakDeliveredUnlost
-                }
+                Some(0) if ledger.responder_proven || wrong => Event::NakDeliveredUnlost,
                 Some(0) | None => Event::NakDisputed,
             },
         }
