@@ -56,6 +56,12 @@ impl Policy {
         matches!(self, Self::SeveralRuns)
     }
 
+    /// Returns true if a reference, judged or not, need not be run again.
+    #[must_use]
+    pub const fn settles<T>(self, judged: &Option<T>) -> bool {
+        judged.is_some() || !self.retries_unjudged()
+    }
+
     /// Returns true if another run of a test may show anomalies that no run before it showed.
     #[must_use]
     pub const fn may_show_more(self) -> bool {

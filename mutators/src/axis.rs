@@ -2,6 +2,8 @@
 //! the printer, the code that draws, repairs and changes tests, and the test that keeps `docs/targets.md`
 //! honest.
 
+use std::sync::LazyLock;
+
 use corpus::config::fields::{self, IntField};
 use corpus::{Action, ActionKind, HeaderField, Host, IterMode, Load, Mtu, TestConfig};
 
@@ -235,8 +237,15 @@ axes! {
 impl Axis {
     /// The axis of the number that an action has for an operand.
     pub(crate) fn of_operand(kind: ActionKind) -> Option<Self> {
-        let key = Action::operand_of(kind)?.field.key;
-        AXES.iter().find(|entry| entry.section_and_key() == ("events", key)).map(|entry| entry.axis)
+        // Asked for each event of each mutant.
+        static BY_KIND: LazyLock<Vec<Option<Axis>>> = LazyLock::new(|| {
+            let axis = |kind: &ActionKind| {
+                let key = Action::operand_of(*kind)?.field.key;
+                AXES.iter().find(|entry| entry.section_and_key() == ("events", key)).map(|entry| entry.axis)
+            };
+            ActionKind::ALL.iter().map(axis).collect()
+        });
+        BY_KIND[kind as usize]
     }
 
     /// Its line in the table.

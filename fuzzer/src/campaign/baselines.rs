@@ -36,12 +36,12 @@ impl Baselines for Stored<'_> {
         let _guard = self.locks[usize::from(key.0[0]) % LOCKS].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(bytes) = self.store.reference(key)?
             && let Ok(baseline) = postcard::from_bytes::<Option<Baseline>>(&bytes)
-            && (baseline.is_some() || !self.policy.retries_unjudged())
+            && self.policy.settles(&baseline)
         {
             return Ok(baseline);
         }
         let baseline = run()?;
-        if baseline.is_none() && self.policy.retries_unjudged() {
+        if !self.policy.settles(&baseline) {
             return Ok(None);
         }
         let bytes = postcard::to_allocvec(&baseline).expect("plain data, whose lists know their lengths");

@@ -50,7 +50,7 @@ impl Baselines for InMemory {
         }
         let baseline = run()?;
         self.runs.fetch_add(1, Ordering::Relaxed);
-        if baseline.is_some() || !self.policy.retries_unjudged() {
+        if self.policy.settles(&baseline) {
             lock().insert(key, baseline.clone());
         }
         Ok(baseline)
