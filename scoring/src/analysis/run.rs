@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dumper::Fate;
-use dumper::{ActionKind, Event, Nanos, Record, Trace};
+use dumper::{ActionKind, Event, Nanos, Record};
 
 use super::Analysis;
 use super::judging::Judging;
@@ -15,12 +15,24 @@ const fn overtakes(event: Event) -> bool {
     matches!(event, Event::Action(ActionKind::Reorder) | Event::Several)
 }
 
-/// Packets of the same flow that have entered at the same time. A reordered packet that leaves then may have left before this
-/// one or after it: the trace does not show their order.
-fn at_the_same_time(trace: &Trace, at: usize) -> impl Iterator<Item = &Record> {
-    let records = trace.records();
-    let now = records[..at].iter().rev().take_while(move |before| before.time == records[at].time);
-    now.filter(move |before| before.flow == records[at].flow)
+/// The last moment in which packets of a flow entered.
+#[derive(Clone, Copy, Default)]
+struct Moment {
+    time: Option<Nanos>,
+    /// A reordered one of them left in that moment.
+    overtook: bool,
+}
+
+impl Moment {
+    /// A packet of the flow enters; returns true if one of its flow may have left before it or after it, for all that the trace
+    /// shows: in a moment in which several enter, a reordered one leaves. `leaves` says if one that is held leaves now.
+    fn enters(&mut self, record: &Record, fate: Fate, leaves: impl FnOnce() -> bool) -> bool {
+        let again = self.time.replace(record.time) == Some(record.time);
+        let unknown = again && (self.overtook || leaves());
+        let left_at_once = matches!(fate, Fate::Delivered { left, .. } if left == record.time);
+        self.overtook = again && self.overtook || left_at_once && overtakes(record.event());
+        unknown
+    }
 }
 
 /// Runs every analyzer: on each packet as it enters the switch and as it leaves, in the order of these moments, and when
@@ -36,6 +48,7 @@ pub(super) fn run(mut judging: Judging<'_>) -> Analysis {
     };
     // Packets that left later than they entered: departure time, and index among the records.
     let mut held: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
+    let mut moments = vec![Moment::default(); trace.flows().len()];
     for (at, record) in trace.records().iter().enumerate() {
         let fate = trace.fate(record);
         while let Some(Reverse((left, held_at))) =
@@ -44,24 +57,16 @@ pub(super) fn run(mut judging: Judging<'_>) -> Analysis {
             held.pop();
             leave(&mut judging, held_at, left);
         }
-        if at > 0 && record.time == trace.records()[at - 1].time {
-            let leaves_now = |Reverse((left, held_at)): &Reverse<(Nanos, usize)>| {
-                let held = &trace.records()[*held_at];
-                *left == record.time && held.flow == record.flow && overtakes(held.event())
-            };
-            let mut others = at_the_same_time(trace, at);
-            let unknown = if held.iter().any(leaves_now) {
-                others.next().is_some()
-            } else {
-                others.any(|other| {
-                    let now =
-                        matches!(trace.fate(other), Fate::Delivered { left, .. } if left == record.time);
-                    now && overtakes(other.event())
-                })
-            };
-            if unknown {
-                judging.give_up(record);
-            }
+        let leaves_now = |Reverse((left, held_at)): &Reverse<(Nanos, usize)>| {
+            let held = &trace.records()[*held_at];
+            *left == record.time && held.flow == record.flow && overtakes(held.event())
+        };
+        // The first one that is held is the first to leave.
+        let leaves = || {
+            held.peek().is_some_and(|Reverse((left, _))| *left == record.time) && held.iter().any(leaves_now)
+        };
+        if moments[record.flow.index()].enters(record, fate, leaves) {
+            judging.give_up(record);
         }
         if record.event() != Event::None {
             judging.events.add(record);
