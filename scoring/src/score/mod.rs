@@ -54,9 +54,7 @@ pub struct Assessment {
 impl Assessment {
     /// The anomalies that nothing else in the test explains, in the order of their evidence.
     pub fn findings(&self) -> impl Iterator<Item = &Anomaly> {
-        (0..self.anomalies.len())
-            .filter(|at| self.explained.iter().all(|(symptom, _)| symptom != at))
-            .map(|at| &self.anomalies[at])
+        self.findings_with_symptoms().map(|(finding, _)| finding)
     }
 
     /// [`Self::findings`], each with the symptoms that it explains.

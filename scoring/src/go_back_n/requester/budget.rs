@@ -56,7 +56,8 @@ impl Budget {
             ended_before: Retries::NONE,
             progressed: now,
             paid_before: false,
-            exhausted: known.retries == Some(0),
+            // Expiries of a timer that is too short to be seen may have spent it.
+            exhausted: known.retries == Some(0) || !known.timer_shows(),
         }
     }
 

@@ -80,8 +80,6 @@ pub(super) struct Requester {
     /// One past the highest PSN that an acknowledgement named. Before the packets of a capture, more may have
     /// been sent.
     told: Psn,
-    /// The timer is so short that its expiries cannot be distinguished from answers.
-    hidden_expiries: bool,
     /// Time at which an acknowledgement of everything before the oldest unacknowledged PSN was last
     /// delivered: of several, the first ones may have been lost behind the switch.
     last_covered: Nanos,
@@ -115,7 +113,6 @@ impl Requester {
             place: if fresh { Place::Between } else { Place::Unknown },
             unheeded: None,
             told: psn,
-            hidden_expiries: !known.timer_shows(),
             last_covered: now,
             rnr_resumed: Nanos::ZERO,
             expired_unseen: None,
@@ -143,7 +140,7 @@ impl Requester {
     /// Returns true if the requester may have given up: work is left, or it had exhausted its retries at some
     /// time, so that the last expiry, after which nothing is sent, may have come.
     pub(super) fn may_have_given_up(&self) -> bool {
-        self.budget.exhausted() || self.hidden_expiries || self.window.una() != self.window.next()
+        self.budget.exhausted() || self.window.una() != self.window.next()
     }
 
     /// Whether a NAK that ends the QP was delivered.

@@ -411,10 +411,15 @@ impl Responder {
         self.unsettled = 0;
     }
 
+    /// A packet with this PSN was delivered in order, and is not acknowledged.
+    fn is_outstanding(&self, psn: Psn) -> bool {
+        self.expects.may_exceed(psn) && !self.expects.exceeds(psn)
+    }
+
     fn rnr(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
         let psn = packet.psn;
         self.doubt_duplicates(ledger);
-        let delivered = self.expects.may_exceed(psn) && !self.expects.exceeds(psn);
+        let delivered = self.is_outstanding(psn);
         let event = if delivered { Event::Rnr } else { Event::RnrOther };
         let relative = ledger.relative(psn);
         self.step(event, packet, ledger, || {

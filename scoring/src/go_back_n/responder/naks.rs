@@ -142,8 +142,7 @@ impl Responder {
             (Event::NakOwed, Some(gap))
         } else if is_missing {
             (Event::NakOwed, None)
-        } else if self.uncertain.is_some_and(|from| !psn.is_before(from)) && self.expects.may_exceed(psn) {
-            self.uncertain = None;
+        } else if self.uncertain.is_some_and(|from| !psn.is_before(from)) && self.is_outstanding(psn) {
             self.rewind(psn);
             (Event::NakOwed, None)
         } else if self.naked.is_some_and(|(naked, _)| naked == psn) {
