@@ -19,6 +19,7 @@ impl Mirror {
     }
 
     /// Adds a packet as it entered; returns its place in the trace.
+    #[inline]
     pub(super) fn see(
         &mut self,
         packet: &Packet,

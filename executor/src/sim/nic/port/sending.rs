@@ -11,6 +11,7 @@ use crate::sim::packet::Packet;
 
 impl Nic {
     /// The next packet to send.
+    #[inline]
     pub(in crate::sim) fn poll_transmit(&mut self, now: Nanos) -> Option<Packet> {
         if let Some(cnp) = self.transmitter.next_cnp() {
             return Some(self.sent(cnp));
