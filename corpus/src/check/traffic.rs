@@ -28,6 +28,18 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
             &["traffic.num-msgs-per-qp"],
         );
     }
+    let gap_ok = fields::GAP_NS.allows(traffic.gap_ns);
+    if msgs_ok && depth_ok && gap_ok && traffic.pauses_ns() > fields::MAX_PAUSES_NS {
+        check.fail(
+            "traffic.gap-ns",
+            format!("a connection has {} of {} ns", plural(traffic.pauses(), "pause"), traffic.gap_ns),
+            format!(
+                "all together take at most {} ns; lower it or num-msgs-per-qp, or raise tx-depth",
+                fields::MAX_PAUSES_NS
+            ),
+            &["traffic.num-msgs-per-qp", "traffic.tx-depth"],
+        );
+    }
     if traffic.barrier_sync && traffic.load.connections() == 1 {
         check.fail(
             "traffic.barrier-sync",

@@ -192,6 +192,23 @@ traffic! {
     seed: u64, SEED "seed" Form::Number(&fields::SEED), fields::SEED.default, Files::Ours;
     /// Counting of rounds of transmission in the injector.
     iter_mode: IterMode, ITER_MODE "iter-mode" Form::IterMode, 0, Files::Ours;
+    /// Pause between the completion of a message and the posting of the next; see [`fields::GAP_NS`].
+    gap_ns: u64, GAP_NS "gap-ns" Form::Number(&fields::GAP_NS), fields::GAP_NS.default, Files::OursIfSet;
+}
+
+impl Traffic {
+    /// Pauses of a connection, one after the other: after each message but the last, or each `tx-depth` of them.
+    #[must_use]
+    pub const fn pauses(&self) -> u64 {
+        let depth = if self.tx_depth == 0 { 1 } else { self.tx_depth };
+        (self.num_msgs_per_qp.saturating_sub(1) / depth) as u64
+    }
+
+    /// Time that they take, in ns.
+    #[must_use]
+    pub const fn pauses_ns(&self) -> u64 {
+        self.pauses().saturating_mul(self.gap_ns)
+    }
 }
 
 /// An RDMA verb.
