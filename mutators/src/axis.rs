@@ -172,6 +172,8 @@ axes! {
         "Seed of a run's random choices. Random tests have the smallest, so that they can share reference runs; an operator changes it.";
     IterMode "traffic.iter-mode" Kind::Words(words::ITER_MODES), TrafficField::ITER_MODE.default,
         of_traffic!(ITER_MODE), "How the injector counts rounds of transmission.";
+    Gap "traffic.gap-ns" number!(GAP_NS), fields::GAP_NS.default, of_traffic!(GAP_NS),
+        "Pause of a connection between the completion of a message and the posting of the next.";
     Addresses "hosts.addresses" Kind::Number(&ADDRESSES), ADDRESSES.default, Of::Part,
         "Addresses of each host where `multi-gid` is true; those that a host does not have follow its first one.";
     NotificationPoint "hosts.dcqcn-np-enable" Kind::Flags, 1, flag_of_host!(dcqcn_np_enable),
