@@ -42,7 +42,8 @@ pub use capabilities::{Capabilities, Quick, RoceSetting};
 pub use check::Violation;
 pub use config::{
     Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, HeaderField, Host, IterMode, Load, Mtu, Physical,
-    Progression, RoceParameters, Role, SetField, Target, TestConfig, Traffic, TrafficClass, Verb,
+    Progression, RoceParameters, Role, SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField,
+    Verb,
 };
 pub use dumper::{ActionKind, Form};
 pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS, Problem};

@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use corpus::config::fields::{self, IntField};
-use corpus::{Action, ActionKind, HeaderField, Host, IterMode, Load, Mtu, TestConfig};
+use corpus::{Action, ActionKind, HeaderField, Host, Load, TestConfig, TrafficField};
 
 use crate::words;
 
@@ -112,13 +112,10 @@ macro_rules! number {
 
 macro_rules! of_traffic {
     ($field:ident) => {
-        Of::Test(|test| test.traffic.$field.into(), |test, value| test.traffic.$field = value as _)
-    };
-}
-
-macro_rules! flag_of_traffic {
-    ($field:ident) => {
-        Of::Test(|test| test.traffic.$field.into(), |test, value| test.traffic.$field = value != 0)
+        Of::Test(
+            |test| (TrafficField::$field.get)(&test.traffic),
+            |test, value| (TrafficField::$field.set)(&mut test.traffic, value),
+        )
     };
 }
 
@@ -141,34 +138,30 @@ axes! {
             test.traffic.load = with_connections(test.traffic.load, value as u32);
         }), "Connections.";
     Messages "traffic.num-msgs-per-qp" number!(NUM_MSGS_PER_QP), fields::NUM_MSGS_PER_QP.default,
-        of_traffic!(num_msgs_per_qp), "Messages of each connection.";
-    Mtu "traffic.mtu" Kind::OneOf(MTUS), 1024,
-        Of::Test(|test| test.traffic.mtu.bytes().into(), |test, value| {
-            let mtus = Mtu::ALL.into_iter();
-            test.traffic.mtu = mtus.rev().find(|mtu| u64::from(mtu.bytes()) <= value).unwrap_or(Mtu::B256);
-        }), "Path MTU, in bytes.";
+        of_traffic!(NUM_MSGS_PER_QP), "Messages of each connection.";
+    Mtu "traffic.mtu" Kind::OneOf(MTUS), TrafficField::MTU.default, of_traffic!(MTU), "Path MTU, in bytes.";
     MessageSize "traffic.message-size" number!(MESSAGE_SIZE), fields::MESSAGE_SIZE.default,
-        of_traffic!(message_size), "Size of every message.";
-    MultiGid "traffic.multi-gid" Kind::Flags, 0, flag_of_traffic!(multi_gid),
+        of_traffic!(MESSAGE_SIZE), "Size of every message.";
+    MultiGid "traffic.multi-gid" Kind::Flags, 0, of_traffic!(MULTI_GID),
         "Whether connections are spread over all addresses of the hosts.";
-    BarrierSync "traffic.barrier-sync" Kind::Flags, 0, flag_of_traffic!(barrier_sync),
+    BarrierSync "traffic.barrier-sync" Kind::Flags, 0, of_traffic!(BARRIER_SYNC),
         "Whether the next `tx-depth` messages wait for those of all connections.";
-    TxDepth "traffic.tx-depth" number!(TX_DEPTH), fields::TX_DEPTH.default, of_traffic!(tx_depth),
+    TxDepth "traffic.tx-depth" number!(TX_DEPTH), fields::TX_DEPTH.default, of_traffic!(TX_DEPTH),
         "Requests that a connection may have outstanding; never more than it has messages.";
     Timeout "traffic.min-retransmit-timeout" number!(MIN_RETRANSMIT_TIMEOUT),
-        fields::MIN_RETRANSMIT_TIMEOUT.default, of_traffic!(min_retransmit_timeout),
+        fields::MIN_RETRANSMIT_TIMEOUT.default, of_traffic!(MIN_RETRANSMIT_TIMEOUT),
         "ACK timeout exponent t: 4.096 µs x 2^t.";
     Retries "traffic.max-retransmit-retry" number!(MAX_RETRANSMIT_RETRY),
-        fields::MAX_RETRANSMIT_RETRY.default, of_traffic!(max_retransmit_retry),
+        fields::MAX_RETRANSMIT_RETRY.default, of_traffic!(MAX_RETRANSMIT_RETRY),
         "Retries after time-outs and sequence NAKs.";
-    RecvDepth "traffic.recv-depth" number!(RECV_DEPTH), fields::RECV_DEPTH.default, of_traffic!(recv_depth),
+    RecvDepth "traffic.recv-depth" number!(RECV_DEPTH), fields::RECV_DEPTH.default, of_traffic!(RECV_DEPTH),
         "Receive requests that the responder keeps posted for Sends.";
-    RnrRetry "traffic.rnr-retry" number!(RNR_RETRY), fields::RNR_RETRY.default, of_traffic!(rnr_retry),
+    RnrRetry "traffic.rnr-retry" number!(RNR_RETRY), fields::RNR_RETRY.default, of_traffic!(RNR_RETRY),
         "Retries after RNR NAKs; 7 is unlimited.";
     RnrTimer "traffic.min-rnr-timer" number!(MIN_RNR_TIMER), fields::MIN_RNR_TIMER.default,
-        of_traffic!(min_rnr_timer), "RNR timer code.";
+        of_traffic!(MIN_RNR_TIMER), "RNR timer code.";
     MaxRdAtomic "traffic.max-rd-atomic" number!(MAX_RD_ATOMIC), fields::MAX_RD_ATOMIC.default,
-        of_traffic!(max_rd_atomic), "Outstanding Reads of a connection.";
+        of_traffic!(MAX_RD_ATOMIC), "Outstanding Reads of a connection.";
     InitialPsn "traffic.initial-psn" Kind::NumberOrRandom(&fields::INITIAL_PSN), random(&fields::INITIAL_PSN),
         Of::Test(
             |test| test.traffic.initial_psn.map_or(random(&fields::INITIAL_PSN), u64::from),
@@ -177,12 +170,12 @@ axes! {
                     fields::INITIAL_PSN.allows(value).then_some(value as u32);
             },
         ), "First PSN of every requester.";
-    Seed "traffic.seed" number!(SEED), fields::SEED.default, of_traffic!(seed),
+    Seed "traffic.seed" number!(SEED), fields::SEED.default, of_traffic!(SEED),
         "Seed of a run's random choices. Random tests have the smallest, so that they can share reference runs; an operator changes it.";
-    IterMode "traffic.iter-mode" Kind::Words(words::ITER_MODES), words::PAPER,
-        Of::Test(|test| words::of_iter_mode(test.traffic.iter_mode), |test, word| {
-            test.traffic.iter_mode = if word == words::PAPER { IterMode::Paper } else { IterMode::PerMessage };
-        }), "How the injector counts rounds of transmission.";
+    IterMode "traffic.iter-mode" Kind::Words(words::ITER_MODES), TrafficField::ITER_MODE.default,
+        of_traffic!(ITER_MODE), "How the injector counts rounds of transmission.";
+    Gap "traffic.gap-ns" number!(GAP_NS), fields::GAP_NS.default, of_traffic!(GAP_NS),
+        "Pause of a connection between the completion of a message and the posting of the next.";
     Addresses "hosts.addresses" Kind::Number(&ADDRESSES), ADDRESSES.default, Of::Part,
         "Addresses of each host where `multi-gid` is true; those that a host does not have follow its first one.";
     NotificationPoint "hosts.dcqcn-np-enable" Kind::Flags, 1, flag_of_host!(dcqcn_np_enable),

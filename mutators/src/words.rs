@@ -24,8 +24,6 @@ words! {
     VERBS {
         WRITE = "write", READ = "read", SEND = "send", ALTERNATING = "send_read", SPLIT = "send_read_split"
     }
-    /// [`IterMode`].
-    ITER_MODES { PAPER = "paper", PER_MESSAGE = "per-message" }
     /// Forms of [`ConnectionSet`].
     SETS { ONE = "one", LIST = "list", FIRST = "first", ALL = "all" }
     /// Kinds of [`Target`].
@@ -51,6 +49,8 @@ macro_rules! names {
 
 /// [`HeaderField`], in its order.
 pub(crate) const FIELDS: &[&str] = names!(HeaderField::NAMES);
+/// [`IterMode`], in its order.
+pub(crate) const ITER_MODES: &[&str] = names!(IterMode::NAMES);
 /// [`ActionKind`], in its order.
 pub(crate) const ACTIONS: &[&str] = names!(ActionKind::NAMES);
 /// The action that every testbed has.
@@ -78,13 +78,6 @@ pub(crate) fn load(word: u64, connections: u32) -> Load {
             Load::Split { send, read: connections.saturating_sub(send) }
         }
         _ => Load::Same { verb: Verb::Write, connections },
-    }
-}
-
-pub(crate) const fn of_iter_mode(mode: IterMode) -> u64 {
-    match mode {
-        IterMode::Paper => PAPER,
-        IterMode::PerMessage => PER_MESSAGE,
     }
 }
 
@@ -159,9 +152,6 @@ mod tests {
             assert_eq!((PACKETS[word as usize], control_packet(word)), (*name, Some(*packet)));
         }
         assert_eq!(PACKETS.len(), ControlPacket::NAMES.len() + 1);
-        for (name, mode) in IterMode::NAMES {
-            assert_eq!(ITER_MODES[of_iter_mode(*mode) as usize], *name);
-        }
         for word in 0..VERBS.len() as u64 {
             assert_eq!((of_load(load(word, 5)), load(word, 5).connections()), (word, 5));
         }

@@ -107,6 +107,7 @@ const SMALL: &str = r#"
     max-rd-atomic = { min = 1, max = 4 }
     initial-psn = ["random", 0, 0xff_ffff]
     iter-mode = ["paper", "per-message"]
+    gap-ns = { min = 1, max = 1000000 }
     seed = { min = 1, max = 4 }
     [hosts]
     addresses = { min = 1, max = 3 }

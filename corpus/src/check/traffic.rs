@@ -1,29 +1,21 @@
 //! Rules on traffic.
 
 use super::{Check, plural};
-use crate::config::{Load, Role, TestConfig, fields};
+use crate::config::{Load, Role, TestConfig, TrafficField, fields};
 
 pub(super) fn check(config: &TestConfig, check: &mut Check) {
     let traffic = &config.traffic;
     connections(traffic.load, check);
-    let msgs_ok = check.bounds("traffic.num-msgs-per-qp", traffic.num_msgs_per_qp, &fields::NUM_MSGS_PER_QP);
-    check.bounds("traffic.message-size", traffic.message_size, &fields::MESSAGE_SIZE);
-    let depth_ok = check.bounds("traffic.tx-depth", traffic.tx_depth, &fields::TX_DEPTH);
-    check.bounds(
-        "traffic.min-retransmit-timeout",
-        traffic.min_retransmit_timeout,
-        &fields::MIN_RETRANSMIT_TIMEOUT,
-    );
-    check.bounds("traffic.max-retransmit-retry", traffic.max_retransmit_retry, &fields::MAX_RETRANSMIT_RETRY);
-    check.bounds("traffic.recv-depth", traffic.recv_depth, &fields::RECV_DEPTH);
-    check.bounds("traffic.rnr-retry", traffic.rnr_retry, &fields::RNR_RETRY);
-    check.bounds("traffic.min-rnr-timer", traffic.min_rnr_timer, &fields::MIN_RNR_TIMER);
-    check.bounds("traffic.max-rd-atomic", traffic.max_rd_atomic, &fields::MAX_RD_ATOMIC);
-    check.bounds("traffic.seed", traffic.seed, &fields::SEED);
-    if let Some(psn) = traffic.initial_psn {
-        check.bounds("traffic.initial-psn", psn, &fields::INITIAL_PSN);
+    for field in TrafficField::ALL {
+        if let Some(bounds) = field.number()
+            && !field.is_absent(traffic)
+        {
+            check.bounds(&field.path(), (field.get)(traffic), bounds);
+        }
     }
 
+    let msgs_ok = fields::NUM_MSGS_PER_QP.allows(traffic.num_msgs_per_qp.into());
+    let depth_ok = fields::TX_DEPTH.allows(traffic.tx_depth.into());
     if msgs_ok && depth_ok && traffic.tx_depth > traffic.num_msgs_per_qp {
         check.fail(
             "traffic.tx-depth",
@@ -34,6 +26,18 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
             ),
             format!("use at most {}, or raise num-msgs-per-qp", traffic.num_msgs_per_qp),
             &["traffic.num-msgs-per-qp"],
+        );
+    }
+    let gap_ok = fields::GAP_NS.allows(traffic.gap_ns);
+    if msgs_ok && depth_ok && gap_ok && traffic.pauses_ns() > fields::MAX_PAUSES_NS {
+        check.fail(
+            "traffic.gap-ns",
+            format!("a connection has {} of {} ns", plural(traffic.pauses(), "pause"), traffic.gap_ns),
+            format!(
+                "all together take at most {} ns; lower it or num-msgs-per-qp, or raise tx-depth",
+                fields::MAX_PAUSES_NS
+            ),
+            &["traffic.num-msgs-per-qp", "traffic.tx-depth"],
         );
     }
     if traffic.barrier_sync && traffic.load.connections() == 1 {

@@ -38,6 +38,9 @@ impl IntField {
 /// inside half of the 24-bit PSN space, where serial comparison is unambiguous.
 pub const MAX_TOTAL_PACKETS: u64 = 1 << 22;
 
+/// Upper bound on the pauses of a connection (`gap-ns`), all together: hosts wait as long for the end of a test.
+pub const MAX_PAUSES_NS: u64 = 60_000_000_000;
+
 /// Upper bound on `[[event]]` entries. One entry can name many packets (connection sets,
 /// progressions), so this is far more than a test needs, and comparing all pairs stays cheap.
 pub const MAX_EVENTS: usize = 4096;
@@ -91,6 +94,9 @@ int_fields! {
     INITIAL_PSN = "initial-psn", 0, (1 << 24) - 1, 0, "", "a PSN has 24 bits";
     /// Seed of the random choices of a run (QPNs, PSNs, payload).
     SEED = "seed", 0, (1 << 63) - 1, 1, "", "a TOML integer is signed and has 64 bits";
+    /// Pause of a connection between the completion of a message and the posting of the next.
+    GAP_NS = "gap-ns", 0, 10_000_000_000, 0, "ns",
+        "10 s is beyond every retransmission timeout that a test waits for";
     /// Shortest time between two CNPs of a notification point. Lumina, Listing 1.
     MIN_TIME_BETWEEN_CNPS = "min-time-between-cnps", 0, 1_000_000, 4, "µs",
         "4 µs is the default of NVIDIA NICs; beyond a second no test would see a second CNP";

@@ -13,7 +13,7 @@ pub use event::{
 pub use host::{Ets, Host, Physical, RoceParameters, TrafficClass};
 pub use net::{Cidr, CidrError};
 pub use set_field::{HeaderField, SetField};
-pub use traffic::{IterMode, Load, Mtu, Traffic, Verb};
+pub use traffic::{Files, Form, IterMode, Load, Mtu, Traffic, TrafficField, Verb};
 
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};

@@ -1,65 +1,213 @@
 //! Traffic of the generators.
 
-use super::fields;
+use super::fields::{self, IntField};
 use serde::{Deserialize, Serialize};
 
-/// The traffic of a test. Lumina, Listing 2, and our additions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Traffic {
-    /// Verbs and number of connections (`rdma-verb`, `num-connections`).
-    pub load: Load,
-    /// Messages per connection; see [`fields::NUM_MSGS_PER_QP`].
-    pub num_msgs_per_qp: u32,
-    /// Path MTU.
-    pub mtu: Mtu,
-    /// Bytes of every message; see [`fields::MESSAGE_SIZE`].
-    pub message_size: u32,
-    /// Spread the connections over all addresses of the hosts.
-    pub multi_gid: bool,
-    /// Post the next `tx-depth` messages only when all connections have completed theirs.
-    pub barrier_sync: bool,
-    /// Requests that a connection may have outstanding; see [`fields::TX_DEPTH`].
-    pub tx_depth: u32,
-    /// Timeout exponent; see [`fields::MIN_RETRANSMIT_TIMEOUT`].
-    pub min_retransmit_timeout: u8,
-    /// `retry_cnt`; see [`fields::MAX_RETRANSMIT_RETRY`].
-    pub max_retransmit_retry: u8,
-    /// Receive requests kept posted; see [`fields::RECV_DEPTH`].
-    pub recv_depth: u32,
-    /// `rnr_retry`; see [`fields::RNR_RETRY`].
-    pub rnr_retry: u8,
-    /// RNR timer code; see [`fields::MIN_RNR_TIMER`].
-    pub min_rnr_timer: u8,
-    /// Outstanding Reads per connection; see [`fields::MAX_RD_ATOMIC`].
-    pub max_rd_atomic: u8,
-    /// First PSN of every requester, 24 bits; random if absent.
-    pub initial_psn: Option<u32>,
-    /// Seed of QPNs, PSNs and payload; see [`fields::SEED`].
-    pub seed: u64,
-    /// Counting of rounds of transmission in the injector.
-    pub iter_mode: IterMode,
+/// A field of [`Traffic`] with one value: whatever reads, writes, checks or changes fields goes through
+/// [`TrafficField::ALL`].
+#[derive(Debug, Clone, Copy)]
+pub struct TrafficField {
+    /// Key in files.
+    pub key: &'static str,
+    /// Form of its values.
+    pub form: Form,
+    /// Files that have it.
+    pub files: Files,
+    /// Value when the key is absent.
+    pub default: u64,
+    /// Reads it.
+    pub get: fn(&Traffic) -> u64,
+    /// Sets it; values that the field's type cannot hold are cut to it.
+    pub set: fn(&mut Traffic, u64),
 }
 
-impl Default for Traffic {
-    fn default() -> Self {
-        Self {
-            load: Load::Same { verb: Verb::Write, connections: fields::NUM_CONNECTIONS.default as u32 },
-            num_msgs_per_qp: fields::NUM_MSGS_PER_QP.default as u32,
-            mtu: Mtu::B1024,
-            message_size: fields::MESSAGE_SIZE.default as u32,
-            multi_gid: false,
-            barrier_sync: false,
-            tx_depth: fields::TX_DEPTH.default as u32,
-            min_retransmit_timeout: fields::MIN_RETRANSMIT_TIMEOUT.default as u8,
-            max_retransmit_retry: fields::MAX_RETRANSMIT_RETRY.default as u8,
-            recv_depth: fields::RECV_DEPTH.default as u32,
-            rnr_retry: fields::RNR_RETRY.default as u8,
-            min_rnr_timer: fields::MIN_RNR_TIMER.default as u8,
-            max_rd_atomic: fields::MAX_RD_ATOMIC.default as u8,
-            initial_psn: None,
-            seed: fields::SEED.default,
-            iter_mode: IterMode::Paper,
+/// Form of the values of a field, and the numbers that stand for them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A whole number. [`TrafficField::ABSENT`] stands for none, where that is the default.
+    Number(&'static IntField),
+    /// True or false: 1 and 0.
+    Flag,
+    /// An [`Mtu`]: its bytes.
+    Mtu,
+    /// An [`IterMode`]: its index in [`IterMode::NAMES`].
+    IterMode,
+}
+
+/// Files that have a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Files {
+    /// Ours and Lumina's.
+    All,
+    /// Ours; the published tool of Lumina does not have it.
+    Ours,
+    /// The same, and the canonical text has it only where it is not at its default: texts from before there was the
+    /// field stay as they are.
+    OursIfSet,
+}
+
+impl TrafficField {
+    /// The value of an optional number that is absent.
+    pub const ABSENT: u64 = u64::MAX;
+
+    /// Its bounds, if it is a number.
+    #[must_use]
+    pub const fn number(&self) -> Option<&'static IntField> {
+        match self.form {
+            Form::Number(field) => Some(field),
+            Form::Flag | Form::Mtu | Form::IterMode => None,
         }
+    }
+
+    /// Path in a test file.
+    #[must_use]
+    pub fn path(&self) -> String {
+        format!("traffic.{}", self.key)
+    }
+
+    /// Returns true if it is at its default.
+    #[must_use]
+    pub fn is_default(&self, traffic: &Traffic) -> bool {
+        (self.get)(traffic) == self.default
+    }
+
+    /// Returns true if it is optional, and absent.
+    pub(crate) fn is_absent(&self, traffic: &Traffic) -> bool {
+        self.default == Self::ABSENT && self.is_default(traffic)
+    }
+
+    /// Its value as files write it; an index for a word.
+    pub(crate) fn text(&self, traffic: &Traffic) -> String {
+        let value = (self.get)(traffic);
+        match self.form {
+            Form::Flag => (value != 0).to_string(),
+            Form::Number(_) | Form::Mtu | Form::IterMode => value.to_string(),
+        }
+    }
+}
+
+/// The type of a field: the number that stands for a value.
+trait Value: Sized {
+    fn number(&self) -> u64;
+    fn of(number: u64) -> Self;
+}
+
+macro_rules! values {
+    ($($type:ty, $value:ident => $number:expr, $given:ident => $of:expr;)*) => {
+        $(impl Value for $type {
+            fn number(&self) -> u64 {
+                let $value = self;
+                $number
+            }
+            fn of($given: u64) -> Self {
+                $of
+            }
+        })*
+    };
+}
+
+values! {
+    u8, value => (*value).into(), number => number as Self;
+    u32, value => (*value).into(), number => number as Self;
+    u64, value => *value, number => number;
+    bool, value => (*value).into(), number => number != 0;
+    Option<u32>, value => value.map_or(TrafficField::ABSENT, u64::from),
+        number => (number != TrafficField::ABSENT).then_some(number as u32);
+    Mtu, value => value.bytes().into(), number => {
+        let mut mtus = Self::ALL.into_iter().rev();
+        mtus.find(|mtu| u64::from(mtu.bytes()) <= number).unwrap_or(Self::B256)
+    };
+    IterMode, value => *value as u64, number => if number == 0 { Self::Paper } else { Self::PerMessage };
+}
+
+macro_rules! traffic {
+    ($($(#[$doc:meta])* $name:ident: $type:ty, $row:ident $key:literal $form:expr, $default:expr, $files:expr;)*) => {
+        /// The traffic of a test. Lumina, Listing 2, and our additions.
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+        pub struct Traffic {
+            /// Verbs and number of connections (`rdma-verb`, `num-connections`).
+            pub load: Load,
+            $($(#[$doc])* pub $name: $type,)*
+        }
+
+        impl Default for Traffic {
+            fn default() -> Self {
+                Self {
+                    load: Load::Same { verb: Verb::Write, connections: fields::NUM_CONNECTIONS.default as u32 },
+                    $($name: Value::of($default),)*
+                }
+            }
+        }
+
+        /// The fields, one by one.
+        #[allow(missing_docs)] // The fields of `Traffic` say what they mean.
+        impl TrafficField {
+            $(pub const $row: Self = Self {
+                key: $key, form: $form, files: $files, default: $default,
+                get: |traffic| traffic.$name.number(),
+                set: |traffic, value| traffic.$name = Value::of(value),
+            };)*
+
+            /// Every field but [`Traffic::load`], in the order of the canonical text.
+            pub const ALL: &[Self] = &[$(Self::$row),*];
+        }
+    };
+}
+
+traffic! {
+    /// Messages per connection; see [`fields::NUM_MSGS_PER_QP`].
+    num_msgs_per_qp: u32, NUM_MSGS_PER_QP "num-msgs-per-qp"
+        Form::Number(&fields::NUM_MSGS_PER_QP), fields::NUM_MSGS_PER_QP.default, Files::All;
+    /// Path MTU.
+    mtu: Mtu, MTU "mtu" Form::Mtu, 1024, Files::All;
+    /// Bytes of every message; see [`fields::MESSAGE_SIZE`].
+    message_size: u32, MESSAGE_SIZE "message-size"
+        Form::Number(&fields::MESSAGE_SIZE), fields::MESSAGE_SIZE.default, Files::All;
+    /// Spread the connections over all addresses of the hosts.
+    multi_gid: bool, MULTI_GID "multi-gid" Form::Flag, 0, Files::All;
+    /// Post the next `tx-depth` messages only when all connections have completed theirs.
+    barrier_sync: bool, BARRIER_SYNC "barrier-sync" Form::Flag, 0, Files::All;
+    /// Requests that a connection may have outstanding; see [`fields::TX_DEPTH`].
+    tx_depth: u32, TX_DEPTH "tx-depth" Form::Number(&fields::TX_DEPTH), fields::TX_DEPTH.default, Files::All;
+    /// Timeout exponent; see [`fields::MIN_RETRANSMIT_TIMEOUT`].
+    min_retransmit_timeout: u8, MIN_RETRANSMIT_TIMEOUT "min-retransmit-timeout"
+        Form::Number(&fields::MIN_RETRANSMIT_TIMEOUT), fields::MIN_RETRANSMIT_TIMEOUT.default, Files::All;
+    /// `retry_cnt`; see [`fields::MAX_RETRANSMIT_RETRY`].
+    max_retransmit_retry: u8, MAX_RETRANSMIT_RETRY "max-retransmit-retry"
+        Form::Number(&fields::MAX_RETRANSMIT_RETRY), fields::MAX_RETRANSMIT_RETRY.default, Files::All;
+    /// Receive requests kept posted; see [`fields::RECV_DEPTH`].
+    recv_depth: u32, RECV_DEPTH "recv-depth" Form::Number(&fields::RECV_DEPTH), fields::RECV_DEPTH.default, Files::Ours;
+    /// `rnr_retry`; see [`fields::RNR_RETRY`].
+    rnr_retry: u8, RNR_RETRY "rnr-retry" Form::Number(&fields::RNR_RETRY), fields::RNR_RETRY.default, Files::Ours;
+    /// RNR timer code; see [`fields::MIN_RNR_TIMER`].
+    min_rnr_timer: u8, MIN_RNR_TIMER "min-rnr-timer"
+        Form::Number(&fields::MIN_RNR_TIMER), fields::MIN_RNR_TIMER.default, Files::Ours;
+    /// Outstanding Reads per connection; see [`fields::MAX_RD_ATOMIC`].
+    max_rd_atomic: u8, MAX_RD_ATOMIC "max-rd-atomic"
+        Form::Number(&fields::MAX_RD_ATOMIC), fields::MAX_RD_ATOMIC.default, Files::Ours;
+    /// First PSN of every requester, 24 bits; random if absent.
+    initial_psn: Option<u32>, INITIAL_PSN "initial-psn"
+        Form::Number(&fields::INITIAL_PSN), TrafficField::ABSENT, Files::OursIfSet;
+    /// Seed of QPNs, PSNs and payload; see [`fields::SEED`].
+    seed: u64, SEED "seed" Form::Number(&fields::SEED), fields::SEED.default, Files::Ours;
+    /// Counting of rounds of transmission in the injector.
+    iter_mode: IterMode, ITER_MODE "iter-mode" Form::IterMode, 0, Files::Ours;
+    /// Pause between the completion of a message and the posting of the next; see [`fields::GAP_NS`].
+    gap_ns: u64, GAP_NS "gap-ns" Form::Number(&fields::GAP_NS), fields::GAP_NS.default, Files::OursIfSet;
+}
+
+impl Traffic {
+    /// Pauses of a connection, one after the other: after each message but the last, or each `tx-depth` of them.
+    #[must_use]
+    pub const fn pauses(&self) -> u64 {
+        let depth = if self.tx_depth == 0 { 1 } else { self.tx_depth };
+        (self.num_msgs_per_qp.saturating_sub(1) / depth) as u64
+    }
+
+    /// Time that they take, in ns.
+    #[must_use]
+    pub const fn pauses_ns(&self) -> u64 {
+        self.pauses().saturating_mul(self.gap_ns)
     }
 }
 
@@ -183,4 +331,38 @@ pub enum IterMode {
 impl IterMode {
     /// Names in files.
     pub const NAMES: &[(&str, Self)] = &[("paper", Self::Paper), ("per-message", Self::PerMessage)];
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_have_the_keys_and_defaults_of_their_bounds() {
+        for field in TrafficField::ALL {
+            assert!(field.is_default(&Traffic::default()), "{}", field.key);
+            if let Some(number) = field.number() {
+                assert_eq!(field.key, number.key);
+                assert!([number.default, TrafficField::ABSENT].contains(&field.default), "{}", field.key);
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_set_is_read_back_and_moves_no_other() {
+        for field in TrafficField::ALL {
+            let values = match field.form {
+                Form::Number(number) => vec![number.min, number.max, field.default],
+                Form::Flag | Form::IterMode => vec![0, 1],
+                Form::Mtu => Mtu::ALL.map(|mtu| mtu.bytes().into()).to_vec(),
+            };
+            for value in values {
+                let mut traffic = Traffic::default();
+                (field.set)(&mut traffic, value);
+                assert_eq!((field.get)(&traffic), value, "{}", field.key);
+                (field.set)(&mut traffic, field.default);
+                assert_eq!(traffic, Traffic::default(), "{}", field.key);
+            }
+        }
+    }
 }

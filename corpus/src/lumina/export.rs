@@ -10,7 +10,9 @@ use super::{
 };
 use crate::{
     check::Violation,
-    config::{Action, Host, IterMode, Load, Role, Target, TestConfig, Traffic, TrafficClass, fields},
+    config::{
+        Action, Files, Host, IterMode, Load, Role, Target, TestConfig, Traffic, TrafficClass, TrafficField,
+    },
 };
 
 impl TestConfig {
@@ -65,18 +67,11 @@ fn refuse_traffic(traffic: &Traffic, refusals: &mut Vec<Refusal>) {
         let reason = "Lumina does not mix Sends and Reads on one connection; use a pair { send, read }";
         refuse("rdma-verb", reason.into());
     }
-    let ours = [
-        (&fields::RECV_DEPTH, u64::from(traffic.recv_depth)),
-        (&fields::RNR_RETRY, u64::from(traffic.rnr_retry)),
-        (&fields::MIN_RNR_TIMER, u64::from(traffic.min_rnr_timer)),
-        (&fields::MAX_RD_ATOMIC, u64::from(traffic.max_rd_atomic)),
-        (&fields::SEED, traffic.seed),
-    ];
-    for (field, value) in ours {
-        if value != field.default {
-            let reason =
-                format!("Lumina has no such key, and {value} is not the default ({})", field.default);
-            refuse(field.key, reason);
+    for field in TrafficField::ALL.iter().filter(|field| field.files != Files::All) {
+        // Initial PSNs and ITER have reasons of their own.
+        if field.number().is_some() && field.default != TrafficField::ABSENT && !field.is_default(traffic) {
+            let (value, default) = ((field.get)(traffic), field.default);
+            refuse(field.key, format!("Lumina has no such key, and {value} is not the default ({default})"));
         }
     }
     if let Some(psn) = traffic.initial_psn {
@@ -168,14 +163,9 @@ fn write_traffic(out: &mut String, config: &TestConfig, events: &[LuminaEvent]) 
     writeln!(out, "traffic:")?;
     writeln!(out, "  num-qps: {qps}")?;
     writeln!(out, "  rdma-verb: {verb}")?;
-    writeln!(out, "  num-msgs-per-qp: {}", traffic.num_msgs_per_qp)?;
-    writeln!(out, "  mtu: {}", traffic.mtu.bytes())?;
-    writeln!(out, "  message-size: {}", traffic.message_size)?;
-    writeln!(out, "  multi-gid: {}", traffic.multi_gid)?;
-    writeln!(out, "  barrier-sync: {}", traffic.barrier_sync)?;
-    writeln!(out, "  tx-depth: {}", traffic.tx_depth)?;
-    writeln!(out, "  min-retransmit-timeout: {}", traffic.min_retransmit_timeout)?;
-    writeln!(out, "  max-retransmit-retry: {}", traffic.max_retransmit_retry)?;
+    for field in TrafficField::ALL.iter().filter(|field| field.files == Files::All) {
+        writeln!(out, "  {}: {}", field.key, field.text(traffic))?;
+    }
     if let Some(classes) = &config.requester.traffic_class {
         writeln!(out, "  dscp-list: [{}]", dscps(classes, traffic.load.connections()).join(", "))?;
     }

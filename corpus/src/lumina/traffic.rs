@@ -1,24 +1,20 @@
 //! `traffic`.
 
+use std::iter;
+
 use super::{Dialect, NoteKind, events, importer::Importer};
 use crate::{
-    config::{IterMode, Load, TestConfig, Traffic, TrafficClass, fields, fields::IntField},
+    config::{
+        Files, IterMode, Load, TestConfig, Traffic, TrafficClass, TrafficField, fields, fields::IntField,
+    },
     source::{Reader, Section, Value, quoted},
-    toml_form::{VERBS, VerbKey, mtu, small_numbers},
+    toml_form::{VERBS, VerbKey, field, small_numbers},
 };
 
-/// Keys that every Lumina file has; where one is missing, a note says that a default stands in.
-const KEYS: &[&str] = &[
-    "rdma-verb",
-    "num-msgs-per-qp",
-    "mtu",
-    "message-size",
-    "multi-gid",
-    "barrier-sync",
-    "tx-depth",
-    "min-retransmit-timeout",
-    "max-retransmit-retry",
-];
+/// Fields that Lumina's files have.
+fn luminas() -> impl Iterator<Item = &'static TrafficField> {
+    TrafficField::ALL.iter().filter(|field| field.files == Files::All)
+}
 
 /// A differentiated services code point; the default mapping puts eight of them into a class.
 const DSCP: IntField =
@@ -32,27 +28,21 @@ pub(super) fn read(
     dialect: &mut Option<Dialect>,
     importer: &mut Importer<'_>,
 ) {
-    let default = Traffic::default();
-    importer.defaults(&section, KEYS);
+    // Every Lumina file has these keys; where one is missing, a note says that a default stands in.
+    let keys: Vec<&str> = iter::once("rdma-verb").chain(luminas().map(|field| field.key)).collect();
+    importer.defaults(&section, &keys);
     let chosen = dialect_of(&mut section, *dialect, importer);
     *dialect = Some(chosen);
     let r = &mut importer.r;
-    config.traffic = Traffic {
-        load: load(&mut section, r),
-        num_msgs_per_qp: section.int(r, &fields::NUM_MSGS_PER_QP),
-        mtu: mtu(&mut section, r).unwrap_or(default.mtu),
-        message_size: section.int(r, &fields::MESSAGE_SIZE),
-        multi_gid: section.bool(r, "multi-gid", default.multi_gid),
-        barrier_sync: section.bool(r, "barrier-sync", default.barrier_sync),
-        tx_depth: section.int(r, &fields::TX_DEPTH),
-        min_retransmit_timeout: section.int(r, &fields::MIN_RETRANSMIT_TIMEOUT),
-        max_retransmit_retry: section.int(r, &fields::MAX_RETRANSMIT_RETRY),
-        iter_mode: match chosen {
-            Dialect::Paper => IterMode::Paper,
-            Dialect::Published => IterMode::PerMessage,
-        },
-        ..default
+    let iter_mode = match chosen {
+        Dialect::Paper => IterMode::Paper,
+        Dialect::Published => IterMode::PerMessage,
     };
+    let mut traffic = Traffic { load: load(&mut section, r), iter_mode, ..Traffic::default() };
+    for one in luminas() {
+        field(one, &mut traffic, &mut section, r);
+    }
+    config.traffic = traffic;
     if let Some(node) = section.node(r, "dscp-list") {
         let path = section.path_of("dscp-list");
         let dscps = small_numbers(node, &path, &DSCP, r);

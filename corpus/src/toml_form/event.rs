@@ -41,7 +41,7 @@ pub(super) fn read(mut section: Section<'_>, r: &mut Reader<'_>) -> Option<Event
     let target = target(&mut section, r);
     let progression = progression(&mut section, r);
     let action = action(&mut section, r);
-    section.finish(r, HOMES);
+    section.finish(r, &HOMES);
     if r.problem_count() > problems {
         return None;
     }

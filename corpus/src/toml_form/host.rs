@@ -30,7 +30,7 @@ pub(super) fn read(mut section: Section<'_>, role: Role, r: &mut Reader<'_>) -> 
     if let Some(ets) = section.opt_section(r, "ets") {
         host.ets = Some(read_ets(ets, r));
     }
-    section.finish(r, HOMES);
+    section.finish(r, &HOMES);
     host
 }
 
@@ -69,7 +69,7 @@ fn roce(mut section: Section<'_>, r: &mut Reader<'_>) -> RoceParameters {
         adaptive_retrans: section.bool(r, "adaptive-retrans", default.adaptive_retrans),
         slow_restart: section.bool(r, "slow-restart", default.slow_restart),
     };
-    section.finish(r, HOMES);
+    section.finish(r, &HOMES);
     parameters
 }
 
@@ -103,7 +103,7 @@ fn read_ets(mut section: Section<'_>, r: &mut Reader<'_>) -> Ets {
         weights: numbers("weights", &fields::ETS_WEIGHT),
         strict: numbers("strict", &fields::TRAFFIC_CLASS),
     };
-    section.finish(r, HOMES);
+    section.finish(r, &HOMES);
     ets
 }
 

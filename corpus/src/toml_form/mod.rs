@@ -6,15 +6,25 @@ mod read;
 mod traffic;
 mod write;
 
+use std::sync::LazyLock;
+
+use crate::config::TrafficField;
+
 pub use read::from_toml;
 pub(crate) use {
     event::placeholder,
     host::{ip_list, small_numbers},
-    traffic::{VERBS, VerbKey, mtu},
+    traffic::{VERBS, VerbKey, field},
 };
 
 /// Keys and the section that they belong in, for keys that are found in another.
-const HOMES: &[(&str, &str)] = &[
+static HOMES: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+    let traffic = TrafficField::ALL.iter().map(|field| (field.key, "[traffic]"));
+    OTHER_HOMES.iter().copied().chain(traffic).collect()
+});
+
+/// Those of keys that are in no table of fields.
+const OTHER_HOMES: &[(&str, &str)] = &[
     ("nic", "[requester] or [responder]"),
     ("ip-list", "[requester] or [responder]"),
     ("if-name", "[requester] or [responder]"),
@@ -27,16 +37,6 @@ const HOMES: &[(&str, &str)] = &[
     ("slow-restart", "[requester.roce-parameters] or [responder.roce-parameters]"),
     ("num-connections", "[traffic]"),
     ("rdma-verb", "[traffic]"),
-    ("num-msgs-per-qp", "[traffic]"),
-    ("mtu", "[traffic]"),
-    ("message-size", "[traffic]"),
-    ("multi-gid", "[traffic]"),
-    ("barrier-sync", "[traffic]"),
-    ("tx-depth", "[traffic]"),
-    ("min-retransmit-timeout", "[traffic]"),
-    ("max-retransmit-retry", "[traffic]"),
-    ("seed", "[traffic]"),
-    ("initial-psn", "[traffic]"),
     ("psn", "[[event]]"),
     ("qpn", "[[event]]"),
     ("iter", "[[event]]"),

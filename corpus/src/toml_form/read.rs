@@ -33,7 +33,7 @@ fn read(mut root: Section<'_>, r: &mut Reader<'_>) -> TestConfig {
     if let Some(node) = root.node(r, "event") {
         config.events = events(node, r);
     }
-    root.finish(r, HOMES);
+    root.finish(r, &HOMES);
     config
 }
 

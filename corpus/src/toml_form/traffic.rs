@@ -2,7 +2,7 @@
 
 use super::HOMES;
 use crate::{
-    config::{IterMode, Load, Mtu, Traffic, Verb, fields},
+    config::{Form, IterMode, Load, Mtu, Traffic, TrafficField, Verb, fields},
     source::{Node, Reader, Section, Value},
 };
 
@@ -30,31 +30,34 @@ enum Connections {
 }
 
 pub(super) fn read(mut section: Section<'_>, r: &mut Reader<'_>) -> Traffic {
-    let default = Traffic::default();
-    let traffic = Traffic {
-        load: load(&mut section, r),
-        num_msgs_per_qp: section.int(r, &fields::NUM_MSGS_PER_QP),
-        mtu: mtu(&mut section, r).unwrap_or(default.mtu),
-        message_size: section.int(r, &fields::MESSAGE_SIZE),
-        multi_gid: section.bool(r, "multi-gid", default.multi_gid),
-        barrier_sync: section.bool(r, "barrier-sync", default.barrier_sync),
-        tx_depth: section.int(r, &fields::TX_DEPTH),
-        min_retransmit_timeout: section.int(r, &fields::MIN_RETRANSMIT_TIMEOUT),
-        max_retransmit_retry: section.int(r, &fields::MAX_RETRANSMIT_RETRY),
-        recv_depth: section.int(r, &fields::RECV_DEPTH),
-        rnr_retry: section.int(r, &fields::RNR_RETRY),
-        min_rnr_timer: section.int(r, &fields::MIN_RNR_TIMER),
-        max_rd_atomic: section.int(r, &fields::MAX_RD_ATOMIC),
-        initial_psn: section.opt_int(r, &fields::INITIAL_PSN),
-        seed: section.int(r, &fields::SEED),
-        iter_mode: section.opt_choice(r, "iter-mode", IterMode::NAMES).unwrap_or(default.iter_mode),
-    };
-    section.finish(r, HOMES);
+    let mut traffic = Traffic { load: load(&mut section, r), ..Traffic::default() };
+    for one in TrafficField::ALL {
+        field(one, &mut traffic, &mut section, r);
+    }
+    section.finish(r, &HOMES);
     traffic
 }
 
+/// Reads a field, if the section has it; one that is refused keeps its value.
+pub(crate) fn field(
+    field: &TrafficField,
+    traffic: &mut Traffic,
+    section: &mut Section<'_>,
+    r: &mut Reader<'_>,
+) {
+    let value = match field.form {
+        Form::Number(number) => section.opt_int(r, number),
+        Form::Flag => Some(section.bool(r, field.key, (field.get)(traffic) != 0).into()),
+        Form::Mtu => mtu(section, r).map(|mtu| mtu.bytes().into()),
+        Form::IterMode => section.opt_choice(r, field.key, IterMode::NAMES).map(|mode| mode as u64),
+    };
+    if let Some(value) = value {
+        (field.set)(traffic, value);
+    }
+}
+
 /// One of the five RDMA MTUs.
-pub(crate) fn mtu(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Mtu> {
+fn mtu(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Mtu> {
     const ALLOWED: &str = "allowed: 256, 512, 1024, 2048 or 4096";
     let path = section.path_of("mtu");
     let node = section.node(r, "mtu")?;

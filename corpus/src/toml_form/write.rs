@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Write as _};
 
 use crate::config::{
-    Action, ConnectionSet, Event, Host, IterMode, Load, Role, SetField, Target, TestConfig, Traffic,
-    TrafficClass,
+    Action, ConnectionSet, Event, Files, Form, Host, IterMode, Load, Role, SetField, Target, TestConfig,
+    Traffic, TrafficClass, TrafficField,
 };
 
 impl TestConfig {
@@ -122,29 +122,14 @@ fn traffic(out: &mut Out, traffic: &Traffic) {
     };
     out.field("num-connections", connections);
     out.text("rdma-verb", verb);
-    out.field("num-msgs-per-qp", traffic.num_msgs_per_qp);
-    out.field("mtu", traffic.mtu.bytes());
-    out.field("message-size", traffic.message_size);
-    out.field("multi-gid", traffic.multi_gid);
-    out.field("barrier-sync", traffic.barrier_sync);
-    out.field("tx-depth", traffic.tx_depth);
-    out.field("min-retransmit-timeout", traffic.min_retransmit_timeout);
-    out.field("max-retransmit-retry", traffic.max_retransmit_retry);
-    out.field("recv-depth", traffic.recv_depth);
-    out.field("rnr-retry", traffic.rnr_retry);
-    out.field("min-rnr-timer", traffic.min_rnr_timer);
-    out.field("max-rd-atomic", traffic.max_rd_atomic);
-    if let Some(psn) = traffic.initial_psn {
-        out.field("initial-psn", psn);
+    for field in TrafficField::ALL {
+        let left_out = field.files == Files::OursIfSet && field.is_default(traffic);
+        match field.form {
+            _ if left_out => {}
+            Form::IterMode => out.text(field.key, IterMode::NAMES[traffic.iter_mode as usize].0),
+            Form::Number(_) | Form::Flag | Form::Mtu => out.field(field.key, field.text(traffic)),
+        }
     }
-    out.field("seed", traffic.seed);
-    out.text(
-        "iter-mode",
-        match traffic.iter_mode {
-            IterMode::Paper => "paper",
-            IterMode::PerMessage => "per-message",
-        },
-    );
 }
 
 fn event(out: &mut Out, event: &Event) {

@@ -139,29 +139,37 @@ fn reseal(path: &Path, from: &str, to: &str) {
     fs::write(&seal, text.replace(from, to)).unwrap();
 }
 
+/// The schema that a seal says.
+fn schema(path: &Path) -> u8 {
+    let text = fs::read_to_string(path.join("db/seal")).unwrap();
+    text.lines().find_map(|line| line.strip_prefix("schema ")).unwrap().parse().unwrap()
+}
+
 #[test]
 fn another_schema_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("corpus");
     drop(Store::create(&path).unwrap());
-    reseal(&path, "schema 2", "schema 3");
+    let own = schema(&path);
+    reseal(&path, &format!("schema {own}"), "schema 99");
     let before = fs::read(path.join("db/db")).unwrap();
     for error in [Store::open(&path).unwrap_err(), Archive::read(&path).unwrap_err()] {
         let message = error.to_string();
-        assert!(message.contains("schema 3, this program reads schema 2; use the version"), "{message}");
+        let expected = format!("schema 99, this program reads schema {own}; use the version");
+        assert!(message.contains(&expected), "{message}");
     }
     // Its records say so too, if nothing else does.
     fs::remove_file(path.join("db/seal")).unwrap();
     let mut bytes = before.clone();
-    let magic = b"LuFzRec\x02";
-    let places = memchr::memmem::find_iter(&before, magic).collect::<Vec<_>>();
+    let magic = [b"LuFzRec".as_slice(), &[own]].concat();
+    let places = memchr::memmem::find_iter(&before, &magic).collect::<Vec<_>>();
     assert!(!places.is_empty());
     for place in places {
         bytes[place + magic.len() - 1] = 7;
     }
     fs::write(path.join("db/db"), &bytes).unwrap();
     let message = Store::open(&path).unwrap_err().to_string();
-    assert!(message.contains("schema 7, this program reads schema 2"), "{message}");
+    assert!(message.contains(&format!("schema 7, this program reads schema {own}")), "{message}");
     assert_eq!(fs::read(path.join("db/db")).unwrap(), bytes);
 }
 

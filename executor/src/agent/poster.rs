@@ -12,22 +12,37 @@ struct Progress {
     posted: u32,
     /// Messages that have not completed, with the time of their posting.
     outstanding: VecDeque<(u32, Nanos)>,
+    /// Messages that have completed and whose pauses are not over: until then they count as outstanding.
+    pausing: u32,
     failed: bool,
     /// True while the connection waits for its turn to post.
     waits: bool,
 }
 
+/// What is posted after a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// The next message of a connection.
+    Message(u32),
+    /// The messages behind the barrier.
+    Round,
+}
+
 /// Connections post one request each in turn, up to `tx-depth` outstanding ones, and with `barrier-sync` the next
-/// `tx-depth` only when none is outstanding on any connection. All indices count from 0.
+/// `tx-depth` only when none is outstanding on any connection. A message, or with `barrier-sync` all of them, waits for
+/// `gap-ns` after the completion that makes room for it. All indices count from 0.
 pub(super) struct Poster {
     messages: u32,
     depth: u32,
     barrier: bool,
+    gap: Nanos,
     /// Messages of every connection that may be posted by now: all, or up to the barrier.
     released: u32,
     connections: Vec<Progress>,
     /// Connections that may post, in turn.
     ready: VecDeque<u32>,
+    /// Pauses and their ends, which are in order: all take as long.
+    pauses: VecDeque<(Nanos, Next)>,
     /// Requests outstanding, over all connections.
     outstanding: u64,
 }
@@ -41,9 +56,11 @@ impl Poster {
             messages,
             depth,
             barrier: traffic.barrier_sync,
+            gap: Nanos(traffic.gap_ns),
             released: if traffic.barrier_sync { depth.min(messages) } else { messages },
             connections: (0..connections).map(|_| Progress::default()).collect(),
             ready: VecDeque::new(),
+            pauses: VecDeque::new(),
             outstanding: 0,
         };
         (0..connections).for_each(|connection| poster.make_ready(connection));
@@ -51,7 +68,13 @@ impl Poster {
     }
 
     /// Connection and message to post now, if any may be.
-    pub(super) fn next(&mut self, now: impl FnOnce() -> Nanos) -> Option<(u32, u32)> {
+    pub(super) fn next(&mut self, now: impl Fn() -> Nanos) -> Option<(u32, u32)> {
+        if !self.pauses.is_empty() {
+            let now = now();
+            while let Some((_, next)) = self.pauses.pop_front_if(|(end, _)| *end <= now) {
+                self.go_on(next);
+            }
+        }
         let connection = self.next_ready()?;
         let progress = &mut self.connections[connection as usize];
         let message = progress.posted;
@@ -62,31 +85,76 @@ impl Poster {
         Some((connection, message))
     }
 
+    /// End of the next pause.
+    pub(super) fn pause_ends(&self) -> Option<Nanos> {
+        self.pauses.front().map(|(end, _)| *end)
+    }
+
     /// A message has completed: when it had been posted. None for one that is not outstanding, which no completion
     /// should name. After a failure the connection posts no more.
-    pub(super) fn complete(&mut self, connection: u32, message: u32, success: bool) -> Option<Nanos> {
+    pub(super) fn complete(
+        &mut self,
+        connection: u32,
+        message: u32,
+        success: bool,
+        now: Nanos,
+    ) -> Option<Nanos> {
         let progress = self.connections.get_mut(connection as usize)?;
         let at = progress.outstanding.iter().position(|(outstanding, _)| *outstanding == message)?;
         let (_, posted) = progress.outstanding.remove(at)?;
         progress.failed |= !success;
         self.outstanding -= 1;
-        if self.barrier && self.outstanding == 0 && self.ready.is_empty() {
-            self.released = self.released.saturating_add(self.depth).min(self.messages);
-            (0..self.connections.len() as u32).for_each(|connection| self.make_ready(connection));
-        } else {
-            self.make_ready(connection);
+        if !success {
+            self.pauses.retain(|(_, next)| *next != Next::Message(connection));
+        }
+        if let Some(next) = self.next_after(connection) {
+            if self.gap == Nanos::ZERO {
+                self.go_on(next);
+            } else {
+                self.pauses.push_back((now + self.gap, next));
+            }
         }
         Some(posted)
     }
 
+    /// What a completion on a connection makes room for.
+    fn next_after(&mut self, connection: u32) -> Option<Next> {
+        if self.barrier {
+            let is_complete = self.outstanding == 0 && self.ready.is_empty();
+            let is_needed = self.released < self.messages && self.connections.iter().any(|one| !one.failed);
+            return (is_complete && is_needed).then_some(Next::Round);
+        }
+        let progress = &mut self.connections[connection as usize];
+        progress.pausing += 1;
+        // Earlier pauses may already end with the messages that are left.
+        let is_needed = progress.pausing <= self.messages - progress.posted;
+        (is_needed && !progress.failed).then_some(Next::Message(connection))
+    }
+
+    fn go_on(&mut self, next: Next) {
+        match next {
+            Next::Message(connection) => {
+                self.connections[connection as usize].pausing -= 1;
+                self.make_ready(connection);
+            }
+            Next::Round => {
+                self.released = self.released.saturating_add(self.depth).min(self.messages);
+                (0..self.connections.len() as u32).for_each(|connection| self.make_ready(connection));
+            }
+        }
+    }
+
     /// Returns true if no request is outstanding and no more will be posted.
     pub(super) fn is_settled(&self) -> bool {
-        self.outstanding == 0 && self.connections.iter().all(|progress| !self.may_post(progress))
+        self.outstanding == 0
+            && self.pauses.is_empty()
+            && self.connections.iter().all(|progress| !self.may_post(progress))
     }
 
     /// Posts nothing more.
     pub(super) fn stop(&mut self) {
         self.ready.clear();
+        self.pauses.clear();
         self.connections.iter_mut().for_each(|progress| progress.failed = true);
     }
 
@@ -105,7 +173,7 @@ impl Poster {
     fn may_post(&self, progress: &Progress) -> bool {
         !progress.failed
             && progress.posted < self.released
-            && progress.outstanding.len() < self.depth as usize
+            && progress.outstanding.len() + (progress.pausing as usize) < self.depth as usize
     }
 
     /// The connection whose turn it is. One that has failed since it was given its turn has none any more.
@@ -146,24 +214,28 @@ mod tests {
     }
 
     fn post_all(poster: &mut Poster) -> Vec<(u32, u32)> {
-        std::iter::from_fn(|| poster.next(|| Nanos(7))).collect()
+        post_at(poster, 7)
+    }
+
+    fn post_at(poster: &mut Poster, now: u64) -> Vec<(u32, u32)> {
+        std::iter::from_fn(|| poster.next(|| Nanos(now))).collect()
     }
 
     #[test]
     fn connections_take_turns_up_to_their_depth() {
         let mut poster = poster(2, 3, 2, false);
         assert_eq!(post_all(&mut poster), [(0, 0), (1, 0), (0, 1), (1, 1)]);
-        assert_eq!(poster.complete(1, 0, true), Some(Nanos(7)));
+        assert_eq!(poster.complete(1, 0, true, Nanos(7)), Some(Nanos(7)));
         assert_eq!(post_all(&mut poster), [(1, 2)]);
-        assert_eq!(poster.complete(1, 1, true), Some(Nanos(7)));
+        assert_eq!(poster.complete(1, 1, true, Nanos(7)), Some(Nanos(7)));
         assert_eq!(post_all(&mut poster), []);
         assert!(!poster.is_settled());
         for (connection, message) in [(0, 0), (0, 1), (1, 2)] {
-            assert!(poster.complete(connection, message, true).is_some());
+            assert!(poster.complete(connection, message, true, Nanos(7)).is_some());
         }
         assert!(!poster.is_settled(), "one is left");
         assert_eq!(post_all(&mut poster), [(0, 2)]);
-        assert!(poster.complete(0, 2, true).is_some());
+        assert!(poster.complete(0, 2, true, Nanos(7)).is_some());
         assert!(poster.is_settled());
         assert_eq!((poster.unposted(), poster.outstanding().count()), (0, 0));
     }
@@ -172,11 +244,11 @@ mod tests {
     fn a_barrier_waits_for_all_and_a_failure_stops_its_own_connection_alone() {
         let mut poster = poster(2, 2, 1, true);
         assert_eq!(post_all(&mut poster), [(0, 0), (1, 0)]);
-        poster.complete(0, 0, true);
+        poster.complete(0, 0, true, Nanos(7));
         assert_eq!(post_all(&mut poster), []);
-        poster.complete(1, 0, false);
+        poster.complete(1, 0, false, Nanos(7));
         assert_eq!(post_all(&mut poster), [(0, 1)]);
-        poster.complete(0, 1, true);
+        poster.complete(0, 1, true, Nanos(7));
         assert!(poster.is_settled());
         assert_eq!(poster.unposted(), 1);
     }
@@ -185,13 +257,13 @@ mod tests {
     fn completions_of_what_is_not_outstanding_are_told() {
         let mut poster = poster(1, 2, 2, false);
         post_all(&mut poster);
-        assert_eq!(poster.complete(0, 1, true), Some(Nanos(7)), "even out of order");
-        assert_eq!(poster.complete(0, 1, true), None, "twice");
-        assert_eq!(poster.complete(3, 0, true), None, "no such connection");
+        assert_eq!(poster.complete(0, 1, true, Nanos(7)), Some(Nanos(7)), "even out of order");
+        assert_eq!(poster.complete(0, 1, true, Nanos(7)), None, "twice");
+        assert_eq!(poster.complete(3, 0, true, Nanos(7)), None, "no such connection");
         assert_eq!(poster.outstanding().collect::<Vec<_>>(), [(0, 0, Nanos(7))]);
         poster.stop();
         assert!(!poster.is_settled());
-        poster.complete(0, 0, true);
+        poster.complete(0, 0, true, Nanos(7));
         assert!(poster.is_settled());
     }
 
@@ -199,7 +271,60 @@ mod tests {
     fn a_connection_that_fails_before_its_turn_has_none() {
         let mut poster = poster(2, 3, 2, false);
         assert_eq!(poster.next(|| Nanos(7)), Some((0, 0)));
-        assert!(poster.complete(0, 0, false).is_some());
+        assert!(poster.complete(0, 0, false, Nanos(7)).is_some());
         assert_eq!(post_all(&mut poster), [(1, 0), (1, 1)]);
+    }
+
+    #[test]
+    fn each_message_that_completes_is_followed_by_another_after_the_pause() {
+        let mut poster = Poster { gap: Nanos(100), ..poster(2, 4, 2, false) };
+        assert_eq!(post_at(&mut poster, 0), [(0, 0), (1, 0), (0, 1), (1, 1)]);
+        poster.complete(0, 0, true, Nanos(10));
+        poster.complete(1, 0, true, Nanos(30));
+        poster.complete(0, 1, true, Nanos(40));
+        assert_eq!(poster.pause_ends(), Some(Nanos(110)));
+        assert_eq!(post_at(&mut poster, 109), []);
+        assert_eq!(post_at(&mut poster, 110), [(0, 2)]);
+        assert_eq!(post_at(&mut poster, 135), [(1, 2)], "one is left of connection 0, and one pause");
+        assert_eq!(post_at(&mut poster, 140), [(0, 3)]);
+        poster.complete(1, 1, true, Nanos(150));
+        poster.complete(0, 2, true, Nanos(150));
+        poster.complete(0, 3, true, Nanos(150));
+        // A pause of connection 1 is left, and no message for another one.
+        poster.complete(1, 2, true, Nanos(160));
+        assert_eq!((poster.pause_ends(), poster.is_settled()), (Some(Nanos(250)), false));
+        assert_eq!(post_at(&mut poster, 300), [(1, 3)]);
+        poster.complete(1, 3, true, Nanos(310));
+        assert_eq!((poster.pause_ends(), poster.is_settled()), (None, true));
+    }
+
+    #[test]
+    fn a_round_begins_after_the_pause_and_a_connection_that_fails_has_none() {
+        let mut poster = Poster { gap: Nanos(100), ..poster(2, 2, 1, true) };
+        assert_eq!(post_at(&mut poster, 0), [(0, 0), (1, 0)]);
+        poster.complete(0, 0, true, Nanos(10));
+        assert_eq!(poster.pause_ends(), None);
+        poster.complete(1, 0, true, Nanos(20));
+        assert_eq!((post_at(&mut poster, 119), poster.is_settled()), (vec![], false));
+        assert_eq!(post_at(&mut poster, 120), [(0, 1), (1, 1)]);
+
+        let mut poster = Poster { gap: Nanos(100), ..self::poster(1, 4, 2, false) };
+        assert_eq!(post_at(&mut poster, 0), [(0, 0), (0, 1)]);
+        poster.complete(0, 0, true, Nanos(10));
+        poster.complete(0, 1, false, Nanos(20));
+        assert_eq!((poster.pause_ends(), poster.is_settled()), (None, true));
+        assert_eq!(post_at(&mut poster, 200), []);
+    }
+
+    #[test]
+    fn the_last_messages_wait_for_their_own_pauses() {
+        let mut poster = Poster { gap: Nanos(100), ..poster(1, 5, 3, false) };
+        assert_eq!(post_at(&mut poster, 0).len(), 3);
+        for message in 0..3 {
+            assert!(poster.complete(0, message, true, Nanos(10 * u64::from(message))).is_some());
+        }
+        assert_eq!(post_at(&mut poster, 100), [(0, 3)]);
+        assert_eq!(post_at(&mut poster, 110), [(0, 4)]);
+        assert_eq!(poster.pause_ends(), None);
     }
 }

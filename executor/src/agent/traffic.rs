@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use corpus::{Role, Verb};
 use dumper::Nanos;
 use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use tonic::Status;
 
@@ -125,6 +126,15 @@ impl Traffic {
         }
         Ok(busy)
     }
+
+    /// Longest time until there is something to do without an event.
+    fn next_look(&self, deadline: Instant) -> Duration {
+        let Self::Requester(requester) = self else { return LOOK_AROUND };
+        let left = || deadline.saturating_duration_since(Instant::now());
+        let settles = if requester.settled { LOOK_AROUND } else { left() };
+        let pause = requester.poster.pause_ends().map(|end| end.0.saturating_sub(monotonic().0));
+        LOOK_AROUND.min(settles).min(pause.map_or(LOOK_AROUND, Duration::from_nanos))
+    }
 }
 
 impl Requester {
@@ -142,7 +152,7 @@ impl Requester {
     fn complete(&mut self, test: &mut Test, completion: &WorkCompletion, now: Nanos) {
         let (connection, message) = message_of(completion.id);
         let success = completion.status == 0;
-        let Some(posted) = self.poster.complete(connection, message, success) else {
+        let Some(posted) = self.poster.complete(connection, message, success, now) else {
             let (number, status) = (message.saturating_add(1), completion.status);
             let what = format!("message {number} is not outstanding (status {status})");
             return test.note_unfounded(connection.saturating_add(1), what);
@@ -261,9 +271,7 @@ pub(super) fn drive(
             requester.settle(out, deadline)?;
         }
         if !busy {
-            let unsettled = matches!(traffic, Traffic::Requester(requester) if !requester.settled);
-            let left = deadline.saturating_duration_since(Instant::now());
-            wait(test, steps, if unsettled { LOOK_AROUND.min(left) } else { LOOK_AROUND })?;
+            wait(test, steps, traffic.next_look(deadline))?;
         }
     }
     if let Traffic::Requester(requester) = traffic {
@@ -284,11 +292,10 @@ fn wait(test: &mut Test, steps: &mut Steps, at_most: Duration) -> Result<(), End
         PollFd::new(test.context.as_fd(), PollFlags::POLLIN),
         PollFd::new(steps.wake.as_fd(), PollFlags::POLLIN),
     ];
-    // Rounded up, so that the last millisecond before a deadline is not spent turning around.
-    let millis = u16::try_from(at_most.as_micros().div_ceil(1_000)).unwrap_or(u16::MAX);
-    match poll(&mut waited, PollTimeout::from(millis)) {
+    // Not in milliseconds, as by poll: pauses between messages are shorter.
+    match ppoll(&mut waited, Some(TimeSpec::from(at_most)), None) {
         Ok(_) | Err(Errno::EINTR) => {}
-        Err(error) => return Err(Status::internal(format!("poll: {error}")).into()),
+        Err(error) => return Err(Status::internal(format!("ppoll: {error}")).into()),
     }
     let [completed, reported, stepped] = waited.map(|fd| fd.any().unwrap_or(true));
     if completed {

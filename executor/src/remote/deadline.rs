@@ -20,7 +20,7 @@ pub struct Patience {
 /// measured at an MTU of 1024 (docs/vm-testbed.md).
 const BYTES_PER_MS: u64 = 800;
 
-/// Longest wait for any test: longer than tests within the limits of a testbed need.
+/// Longest wait for any test, besides its pauses: longer than tests within the limits of a testbed need.
 const LONGEST: Duration = Duration::from_secs(120);
 
 /// Time-outs that are waited for in a row, beyond those until a QP fails: each packet that is touched can cost one.
@@ -40,7 +40,8 @@ pub(super) fn of(config: &TestConfig, tables: &Tables, patience: Patience) -> Du
     let silent = timeout.saturating_mul(u32::try_from(timeouts).unwrap_or(u32::MAX) * patience.latest);
     let moving = Duration::from_millis(bytes / BYTES_PER_MS);
     let waits = [silent, not_ready(traffic), longest_delay(config)];
-    waits.into_iter().fold(patience.base + moving, Duration::saturating_add).min(LONGEST)
+    let busy = waits.into_iter().fold(patience.base + moving, Duration::saturating_add).min(LONGEST);
+    busy + Duration::from_nanos(traffic.pauses_ns())
 }
 
 /// Longest delay that RNR NAKs may cause: a wait for each Send of a connection for which no Receive is posted
@@ -141,6 +142,16 @@ mod tests {
         };
         // A wait for each Send, and those until the QP fails.
         assert_eq!(sends(1) - sends(4), Duration::from_micros(655_360 * 16));
+    }
+
+    #[test]
+    fn pauses_are_waited_for_however_long_the_rest_takes() {
+        let paused = |text: &str| deadline(&format!("num-msgs-per-qp = 9\ngap-ns = 5000000000\n{text}"));
+        let plain = deadline("num-msgs-per-qp = 9\n");
+        assert_eq!(paused("") - plain, Duration::from_secs(8 * 5));
+        assert_eq!(paused("tx-depth = 4\n") - plain, Duration::from_secs(2 * 5));
+        let endless = test("[traffic]\nmin-retransmit-timeout = 31\ngap-ns = 5000000000\n");
+        assert_eq!(of(&endless, &Tables::default(), PATIENCE), LONGEST + Duration::from_secs(9 * 5));
     }
 
     #[test]

@@ -35,12 +35,23 @@ impl Software {
 enum Later {
     /// The requester's processor can post the next request.
     PostNext,
+    /// The pause after a message is over.
+    GoOn { next: Next },
     /// A request that was posted reaches the NIC.
     Doorbell { connection: u32, message: u32 },
     /// The requester's host sees a completion.
     Seen { connection: u32, message: u32, status: CompletionStatus },
     /// The responder's host posts a Receive.
     PostReceive { connection: u32 },
+}
+
+/// What is posted after a pause.
+#[derive(Clone, Copy, Debug)]
+enum Next {
+    /// The next message of a connection.
+    Message { connection: u32 },
+    /// The messages behind the barrier.
+    Round,
 }
 
 /// A connection, as the requester's host sees it.
@@ -50,6 +61,8 @@ struct Progress {
     posted: u32,
     /// Posting times of the messages that have not completed, in order.
     outstanding: VecDeque<Nanos>,
+    /// Messages that have completed and whose pauses are not over: until then they count as outstanding.
+    pausing: u32,
     failed: bool,
     /// True while it waits for its turn to post.
     waits: bool,
@@ -110,6 +123,10 @@ impl TrafficGenerators {
                 self.post_next(now);
                 None
             }
+            Later::GoOn { next } => {
+                self.go_on(next, now);
+                None
+            }
             Later::Doorbell { connection, message } => {
                 let verb = self.traffic.load.verb(connection + 1, message);
                 let bytes = self.traffic.message_size;
@@ -148,7 +165,7 @@ impl TrafficGenerators {
         let progress = &self.connections[connection as usize];
         !progress.failed
             && progress.posted < self.released
-            && progress.outstanding.len() < self.traffic.tx_depth as usize
+            && progress.outstanding.len() + (progress.pausing as usize) < self.traffic.tx_depth as usize
     }
 
     /// Gives a connection a turn to post, if it may.
@@ -192,13 +209,40 @@ impl TrafficGenerators {
             bytes: self.traffic.message_size.into(),
             status,
         });
-        if self.traffic.barrier_sync && self.outstanding == 0 {
-            self.pass_barrier();
-            for connection in 0..self.connections.len() as u32 {
+        let progress = &mut self.connections[connection as usize];
+        let next = if !self.traffic.barrier_sync {
+            progress.pausing += 1;
+            if progress.pausing > self.traffic.num_msgs_per_qp - progress.posted {
+                // Earlier pauses end with the messages that are left.
+                return;
+            }
+            Next::Message { connection }
+        } else if self.outstanding == 0
+            && self.ready.is_empty()
+            && self.released < self.traffic.num_msgs_per_qp
+        {
+            Next::Round
+        } else {
+            return;
+        };
+        match self.traffic.gap_ns {
+            0 => self.go_on(next, now),
+            gap => self.agenda.note(now + Nanos(gap), Later::GoOn { next }),
+        }
+    }
+
+    fn go_on(&mut self, next: Next, now: Nanos) {
+        match next {
+            Next::Message { connection } => {
+                self.connections[connection as usize].pausing -= 1;
                 self.make_ready(connection, now);
             }
-        } else {
-            self.make_ready(connection, now);
+            Next::Round => {
+                self.pass_barrier();
+                for connection in 0..self.connections.len() as u32 {
+                    self.make_ready(connection, now);
+                }
+            }
         }
     }
 
@@ -206,5 +250,72 @@ impl TrafficGenerators {
     const fn pass_barrier(&mut self) {
         let next = self.released.saturating_add(self.traffic.tx_depth);
         self.released = if next < self.traffic.num_msgs_per_qp { next } else { self.traffic.num_msgs_per_qp };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dumper::Observation;
+
+    use super::*;
+    use crate::profile::NicProfile;
+
+    const GAP: Nanos = Nanos(3_000_000);
+    /// Time in which the requester's processor posts the messages of all connections.
+    const POSTING: Nanos = Nanos(50_000);
+
+    fn run(traffic: &str, gap: Nanos) -> Observation {
+        let text = format!("[traffic]\nmessage-size = 3000\ngap-ns = {}\n{traffic}", gap.0);
+        let config = corpus::from_toml("test.toml", &text).unwrap_or_else(|errors| panic!("{errors}"));
+        crate::sim::run_checked(&config, [NicProfile::default(), NicProfile::default()]).unwrap()
+    }
+
+    /// Completions of a connection (from 1).
+    fn of(observation: &Observation, connection: u32) -> Vec<&Completion> {
+        observation.completions().iter().filter(|one| one.connection == connection).collect()
+    }
+
+    #[test]
+    fn a_message_is_posted_a_pause_after_the_one_before_it_has_completed() {
+        for gap in [Nanos::ZERO, GAP] {
+            let observation = run("num-msgs-per-qp = 5\n", gap);
+            let completions = of(&observation, 1);
+            assert_eq!(completions.len(), 5);
+            for pair in completions.windows(2) {
+                assert_eq!(pair[1].posted_ns, pair[0].completed_ns + gap);
+            }
+        }
+    }
+
+    #[test]
+    fn each_of_several_outstanding_messages_has_a_pause_of_its_own() {
+        let observation = run("num-connections = 2\nnum-msgs-per-qp = 11\ntx-depth = 3\n", GAP);
+        for connection in [1, 2] {
+            let completions = of(&observation, connection);
+            assert_eq!(completions.len(), 11);
+            assert!(completions[2].posted_ns < POSTING, "the first ones follow at once");
+            for (before, after) in completions.iter().zip(&completions[3..]) {
+                let pause = after.posted_ns - before.completed_ns;
+                assert!(pause >= GAP && pause < GAP + POSTING, "{pause}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_round_is_posted_a_pause_after_the_one_before_it_is_complete() {
+        let observation =
+            run("num-connections = 3\nnum-msgs-per-qp = 6\ntx-depth = 2\nbarrier-sync = true\n", GAP);
+        let round = |number: u32| {
+            let messages = 2 * number + 1..=2 * number + 2;
+            observation.completions().iter().filter(move |one| messages.contains(&one.message))
+        };
+        for number in [1, 2] {
+            assert_eq!(round(number).count(), 6);
+            let complete = round(number - 1).map(|one| one.completed_ns).max().unwrap();
+            for message in round(number) {
+                let pause = message.posted_ns - complete;
+                assert!(pause >= GAP && pause < GAP + POSTING, "{pause}");
+            }
+        }
     }
 }

@@ -22,6 +22,9 @@ pub(crate) fn shrink(case: &Case, fault: &str) -> Case {
     }
 }
 
+/// Fields that go down step by step, or up.
+const SIZE: [&str; 4] = ["num-msgs-per-qp", "message-size", "tx-depth", "mtu"];
+
 fn candidates(case: &Case) -> Vec<Case> {
     let mut candidates = Vec::new();
     let mut push = |edit: &dyn Fn(&mut Case)| {
@@ -58,12 +61,9 @@ fn candidates(case: &Case) -> Vec<Case> {
         }
     });
     push(&|case| case.config.traffic.mtu = corpus::Mtu::B4096);
-    push(&|case| case.config.traffic.multi_gid = false);
-    push(&|case| case.config.traffic.barrier_sync = false);
-    push(&|case| case.config.traffic.recv_depth = plain.traffic.recv_depth);
-    push(&|case| case.config.traffic.max_rd_atomic = plain.traffic.max_rd_atomic);
-    push(&|case| case.config.traffic.min_retransmit_timeout = plain.traffic.min_retransmit_timeout);
-    push(&|case| case.config.traffic.max_retransmit_retry = plain.traffic.max_retransmit_retry);
+    for field in corpus::TrafficField::ALL.iter().filter(|field| !SIZE.contains(&field.key)) {
+        push(&|case| (field.set)(&mut case.config.traffic, field.default));
+    }
     for role in corpus::Role::ALL {
         push(&|case| *case.config.host_mut(role) = plain.host(role).clone());
         let at = role as usize;

@@ -118,7 +118,7 @@ impl Axis {
             Self::Event(event) => u64::from(event < config.events.len()),
             Self::Merge(kept, gone) => u64::from(kept < gone && gone < config.events.len()),
             Self::Members(event, class) => connections::members_in(config, event, class),
-            Self::Parameter(parameter) => (parameter.height)(config),
+            Self::Parameter(parameter) => parameter.height(config),
             Self::Detail(event, detail) => {
                 config.events.get(event).map_or(0, |event| detail.height(event, &config.traffic))
             }
@@ -153,7 +153,7 @@ impl Axis {
             Self::Event(event) => drop(config.events.remove(event)),
             Self::Merge(kept, gone) => events::merge(config, kept, gone),
             Self::Members(event, class) => connections::reduce_members(config, event, class, to),
-            Self::Parameter(parameter) => (parameter.lower)(config, to),
+            Self::Parameter(parameter) => parameter.lower(config, to),
             Self::Detail(event, detail) => detail.lower(&mut config.events[event], to),
             Self::Order => connections::order(config),
         }
@@ -163,7 +163,7 @@ impl Axis {
 /// Every parameter at its default, every event at its simplest.
 fn make_plain(config: &mut TestConfig) {
     for parameter in parameters() {
-        (parameter.lower)(config, 0);
+        parameter.lower(config, 0);
     }
     for event in &mut config.events {
         for detail in Detail::ALL {

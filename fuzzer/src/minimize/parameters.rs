@@ -2,28 +2,61 @@
 //!
 //! Left alone are NICs and the facts of a physical testbed: with others, another thing would be tested.
 
+use std::sync::LazyLock;
+
 use corpus::config::fields;
-use corpus::{Load, Mtu, RoceParameters, TestConfig, Traffic, Verb};
+use corpus::{Load, Mtu, RoceParameters, TestConfig, Traffic, TrafficField, Verb};
 
 use super::{fit, shares};
 
 /// A parameter, or a setting of one that is simpler than others.
 #[derive(Debug)]
-pub(super) struct Parameter {
+pub(super) enum Parameter {
+    /// A field of the traffic: its height is the distance from its default.
+    Traffic(&'static TrafficField),
+    /// A random number of the traffic. Of two none is simpler: the default, or as it is.
+    Random(&'static TrafficField),
+    Other {
+        height: fn(&TestConfig) -> u64,
+        lower: fn(&mut TestConfig, u64),
+    },
+}
+
+impl Parameter {
     /// Distance from its default; 0 at the default.
-    pub(super) height: fn(&TestConfig) -> u64,
+    pub(super) fn height(&self, config: &TestConfig) -> u64 {
+        match self {
+            Self::Traffic(field) => (field.get)(&config.traffic).abs_diff(field.default),
+            Self::Random(field) => u64::from(!field.is_default(&config.traffic)),
+            Self::Other { height, .. } => height(config),
+        }
+    }
+
     /// Takes it to another height, below its own.
-    pub(super) lower: fn(&mut TestConfig, u64),
+    pub(super) fn lower(&self, config: &mut TestConfig, to: u64) {
+        match self {
+            Self::Traffic(field) => {
+                let value = nearer((field.get)(&config.traffic), field.default, to);
+                (field.set)(&mut config.traffic, value);
+            }
+            Self::Random(field) => (field.set)(&mut config.traffic, field.default),
+            Self::Other { lower, .. } => lower(config, to),
+        }
+    }
+}
+
+/// The number that is so far from the default, on the side of another one.
+const fn nearer(now: u64, default: u64, distance: u64) -> u64 {
+    if now > default { default + distance } else { default - distance }
 }
 
 /// A number: its height is the distance from the field's default.
 macro_rules! number {
     ($($place:ident).+ : $type:ty, $field:ident) => {
-        Parameter {
+        Parameter::Other {
             height: |config| u64::from(config.$($place).+).abs_diff(fields::$field.default),
             lower: |config, to| {
-                let (now, default) = (u64::from(config.$($place).+), fields::$field.default);
-                let value = if now > default { default + to } else { default - to };
+                let value = nearer(u64::from(config.$($place).+), fields::$field.default, to);
                 config.$($place).+ = value as $type;
             },
         }
@@ -33,17 +66,17 @@ macro_rules! number {
 /// Something that is at its default or is not.
 macro_rules! switch {
     ($($place:ident).+, $default:expr) => {
-        Parameter {
+        Parameter::Other {
             height: |config| u64::from(config.$($place).+ != $default),
             lower: |config, _| config.$($place).+ = $default,
         }
     };
 }
 
-/// One verb on all connections, which is simpler than those after it in [`TRAFFIC`].
+/// One verb on all connections, which is simpler than those after it in [`LOAD`].
 macro_rules! verb {
     ($verb:ident) => {
-        Parameter {
+        Parameter::Other {
             height: |config| u64::from(load_rank(config.traffic.load) > verb_rank(Verb::$verb)),
             lower: |config, _| {
                 let connections = config.traffic.load.connections();
@@ -61,7 +94,7 @@ macro_rules! host {
             number!($host.roce.min_time_between_cnps: u32, MIN_TIME_BETWEEN_CNPS),
             switch!($host.roce.adaptive_retrans, RoceParameters::default().adaptive_retrans),
             switch!($host.roce.slow_restart, RoceParameters::default().slow_restart),
-            Parameter {
+            Parameter::Other {
                 height: |config| config.$host.ip_list.len().saturating_sub(1) as u64,
                 lower: |config, to| config.$host.ip_list.truncate(to as usize + 1),
             },
@@ -74,15 +107,15 @@ macro_rules! host {
 macro_rules! shares {
     ($host:ident: $($class:literal)*) => {
         [
-            $(Parameter {
+            $(Parameter::Other {
                 height: |config| shares::is_further(&config.$host, $class).into(),
                 lower: |config, _| shares::take_away(&mut config.$host, $class),
             },)*
-            Parameter {
+            Parameter::Other {
                 height: |config| shares::strict_classes(&config.$host),
                 lower: |config, to| shares::keep_strict(&mut config.$host, to),
             },
-            Parameter {
+            Parameter::Other {
                 height: |config| shares::has_unequal_weights(&config.$host).into(),
                 lower: |config, _| shares::make_weights_equal(&mut config.$host),
             },
@@ -98,11 +131,11 @@ static CLASSES: [Parameter; 4] = [
     switch!(responder.traffic_class, None),
     switch!(responder.ets, None),
 ];
-static TRAFFIC: [Parameter; 16] = [
+static LOAD: [Parameter; 4] = [
     verb!(Write),
     verb!(Send),
     verb!(Read),
-    Parameter {
+    Parameter::Other {
         height: |config| mtu_index(config.traffic.mtu).abs_diff(mtu_index(Traffic::default().mtu)) as u64,
         lower: |config, to| {
             let (now, default) = (mtu_index(config.traffic.mtu), mtu_index(Traffic::default().mtu));
@@ -110,20 +143,21 @@ static TRAFFIC: [Parameter; 16] = [
             fit::reshape(config, |traffic| traffic.mtu = Mtu::ALL[index]);
         },
     },
-    switch!(traffic.multi_gid, false),
-    switch!(traffic.barrier_sync, false),
-    number!(traffic.tx_depth: u32, TX_DEPTH),
-    number!(traffic.min_retransmit_timeout: u8, MIN_RETRANSMIT_TIMEOUT),
-    number!(traffic.max_retransmit_retry: u8, MAX_RETRANSMIT_RETRY),
-    number!(traffic.recv_depth: u32, RECV_DEPTH),
-    number!(traffic.rnr_retry: u8, RNR_RETRY),
-    number!(traffic.min_rnr_timer: u8, MIN_RNR_TIMER),
-    number!(traffic.max_rd_atomic: u8, MAX_RD_ATOMIC),
-    switch!(traffic.iter_mode, Traffic::default().iter_mode),
-    // Of two random numbers none is simpler: the default, or as it is.
-    switch!(traffic.initial_psn, None),
-    switch!(traffic.seed, fields::SEED.default),
 ];
+/// Fields of the traffic that are no [`Parameter::Traffic`]: axes of their own, and two random numbers.
+const OTHERWISE: [TrafficField; 5] = [
+    TrafficField::NUM_MSGS_PER_QP,
+    TrafficField::MESSAGE_SIZE,
+    TrafficField::MTU,
+    TrafficField::INITIAL_PSN,
+    TrafficField::SEED,
+];
+static TRAFFIC: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
+    let plain = |field: &&TrafficField| OTHERWISE.iter().all(|other| other.key != field.key);
+    let fields = TrafficField::ALL.iter().filter(plain).map(Parameter::Traffic);
+    let random = [&TrafficField::INITIAL_PSN, &TrafficField::SEED].map(Parameter::Random);
+    fields.chain(random).collect()
+});
 static REQUESTER: [Parameter; 6] = host!(requester);
 static RESPONDER: [Parameter; 6] = host!(responder);
 
@@ -134,7 +168,7 @@ pub(super) fn class_parameters() -> impl Iterator<Item = &'static Parameter> {
 
 /// Every parameter.
 pub(super) fn parameters() -> impl Iterator<Item = &'static Parameter> {
-    class_parameters().chain([TRAFFIC.as_slice(), &REQUESTER, &RESPONDER].into_iter().flatten())
+    class_parameters().chain([LOAD.as_slice(), &TRAFFIC, &REQUESTER, &RESPONDER].into_iter().flatten())
 }
 
 fn mtu_index(mtu: Mtu) -> usize {

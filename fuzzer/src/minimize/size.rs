@@ -56,7 +56,7 @@ impl Size {
                 .iter()
                 .map(|event| event.connections.members(connections).count() as u64)
                 .sum(),
-            parameters: parameters().map(|parameter| (parameter.height)(config)).collect(),
+            parameters: parameters().map(|parameter| parameter.height(config)).collect(),
             details: details.collect(),
             listed: config.events.iter().map(|event| listed(&event.connections)).sum(),
         }

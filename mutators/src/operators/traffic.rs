@@ -45,6 +45,7 @@ operators! {
     "rnr-timer" 0.5 "Another RNR timer." |on| on.other(Axis::RnrTimer);
     "max-rd-atomic" 0.5 "More or fewer Reads outstanding." |on| on.other(Axis::MaxRdAtomic);
     "initial-psn" 0.5 "Another first PSN." |on| on.other(Axis::InitialPsn);
+    "gap" 0.5 "Another pause between messages." |on| on.other(Axis::Gap);
     "iter-mode" 0.25 "The injector counts rounds in the other way." |on| on.other(Axis::IterMode);
     "seed" 0.25 "Another seed." |on| on.other(Axis::Seed);
     "multi-gid" 0.5 "Connections over all addresses, or no more." |on| on.other(Axis::MultiGid);

@@ -1,5 +1,6 @@
 //! Traffic and hosts.
 
+use corpus::config::fields::MAX_PAUSES_NS;
 use corpus::{Load, Role, TestConfig};
 
 use crate::axis::{AXES, Axis, Of};
@@ -35,6 +36,7 @@ pub(super) fn fit(space: &Space, test: &mut TestConfig) {
     if over_cap(space, test) {
         shrink(space, test);
     }
+    short_pauses(space, test);
     classes::fit(space, test);
 }
 
@@ -78,6 +80,22 @@ fn depth_of_messages(space: &Space, test: &mut TestConfig) {
     set(space, test, Axis::TxDepth, depth);
     if let Some(more) = space[Axis::Messages].at_least(depth.max(messages)) {
         set(space, test, Axis::Messages, more);
+    }
+}
+
+/// Shorter pauses, or else fewer messages, so that all pauses together are not too long.
+fn short_pauses(space: &Space, test: &mut TestConfig) {
+    if test.traffic.pauses_ns() <= MAX_PAUSES_NS {
+        return;
+    }
+    let gaps = &space[Axis::Gap];
+    let longest = MAX_PAUSES_NS / test.traffic.pauses();
+    set(space, test, Axis::Gap, gaps.at_most(longest).unwrap_or(gaps.smallest()));
+    if test.traffic.pauses_ns() > MAX_PAUSES_NS {
+        let pauses = MAX_PAUSES_NS / test.traffic.gap_ns;
+        let messages = pauses.saturating_add(1).saturating_mul(test.traffic.tx_depth.into());
+        let all = &space[Axis::Messages];
+        set(space, test, Axis::Messages, all.at_most(messages).unwrap_or(all.smallest()));
     }
 }
 
@@ -184,5 +202,23 @@ mod tests {
         fit(&space, &mut test);
         assert_eq!(test.traffic.total_packets(), 10);
         assert_eq!(test.traffic.load, Load::Same { verb: Verb::Write, connections: 1 });
+    }
+
+    #[test]
+    fn pauses_become_shorter_and_where_they_cannot_there_are_fewer() {
+        let second = 1_000_000_000;
+        let fitted = |gaps: Values| {
+            let space = space(
+                &[(Axis::Messages, range(1, 500)), (Axis::TxDepth, range(1, 4)), (Axis::Gap, gaps)],
+                10_000,
+            );
+            let mut test = TestConfig::default();
+            (test.traffic.num_msgs_per_qp, test.traffic.tx_depth) = (481, 4);
+            test.traffic.gap_ns = second;
+            fit(&space, &mut test);
+            (test.traffic.num_msgs_per_qp, test.traffic.gap_ns)
+        };
+        assert_eq!(fitted(range(0, second)), (481, second / 2));
+        assert_eq!(fitted(range(second, second * 2)), (244, second));
     }
 }

@@ -1,8 +1,8 @@
 //! Measures of a test.
 
 use corpus::TestConfig;
-use dumper::Observation;
 use dumper::timers::{ack_timeout, rnr_wait};
+use dumper::{Nanos, Observation};
 
 use super::Objective;
 use crate::Analysis;
@@ -65,6 +65,6 @@ fn silence(config: &TestConfig, passage: &Passage) -> f64 {
     let traffic = &config.traffic;
     let timeout =
         ack_timeout(traffic.min_retransmit_timeout).or(ack_timeout(USUAL_TIMEOUT)).unwrap_or_default();
-    let longest = timeout.max(rnr_wait(traffic.min_rnr_timer));
+    let longest = timeout.max(rnr_wait(traffic.min_rnr_timer)).max(Nanos(traffic.gap_ns));
     passage.silence.0 as f64 / longest.0.max(1) as f64
 }
