@@ -82,6 +82,7 @@ impl<T> Agenda<T> {
     }
 
     /// Sets a timer to a time, whether it runs or not. One that is set to this time already keeps its turn.
+    #[inline]
     pub(super) fn set(&mut self, timer: &mut Timer, at: Nanos, what: T) {
         let number = self.number(timer);
         if let Some(((set, _), action)) = &mut self.slots[number as usize].set

@@ -68,7 +68,7 @@ impl World {
         let mut next: Option<(Nanos, Step)> = None;
         let mut consider = |at: Option<Nanos>, step: Step| {
             if let Some(at) = at
-                && next.is_none_or(|next| (at, step) < next)
+                && next.is_none_or(|(first, other)| at < first || at == first && step < other)
             {
                 next = Some((at, step));
             }
