@@ -4,6 +4,7 @@
 
 use std::sync::LazyLock;
 
+use corpus::config::Files;
 use corpus::config::fields::{self, IntField};
 use corpus::{Action, ActionKind, HeaderField, Host, Load, TestConfig, TrafficField};
 
@@ -249,6 +250,12 @@ impl Axis {
 }
 
 impl Entry {
+    /// Returns true for a field of the traffic that tests have not had from the first.
+    pub(crate) fn is_later(&self) -> bool {
+        let ("traffic", key) = self.section_and_key() else { return false };
+        TrafficField::ALL.iter().any(|field| field.files == Files::Later && field.key == key)
+    }
+
     /// Section and key.
     #[must_use]
     pub fn section_and_key(&self) -> (&'static str, &'static str) {

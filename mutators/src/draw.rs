@@ -60,8 +60,8 @@ fn traffic(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
         match entry.of {
             // Runs of the same traffic share their reference.
             Of::Test(_, set) if entry.axis == Axis::Seed => set(test, values.smallest()),
-            // The newest: targets without pauses draw nothing here, and so the same tests as before there were any.
-            Of::Test(_, set) if entry.axis == Axis::Gap && values.smallest() == values.largest() => {
+            // Nothing is drawn, so that the random tests of a target are those from before there was the field.
+            Of::Test(_, set) if entry.is_later() && values.smallest() == values.largest() => {
                 set(test, values.smallest());
             }
             Of::Test(_, set) => set(test, values.draw(rng)),

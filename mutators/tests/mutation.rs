@@ -6,7 +6,8 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corpus::{Action, ActionKind, Host, Role, TestConfig, testing};
+use corpus::config::Files;
+use corpus::{Action, ActionKind, Host, Role, TestConfig, TrafficField, testing};
 use mutators::{AXES, Axis, Kind, Mutation, SHIPPED, Target, Values, operators};
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
@@ -84,10 +85,16 @@ fn small() -> String {
     let names: Vec<_> = ActionKind::ALL.iter().map(|kind| format!("{:?}", kind.name())).collect();
     let operands = ActionKind::ALL.iter().filter_map(|kind| Action::operand_of(*kind));
     let operands = operands.map(|operand| format!("{} = {{ min = 1, max = 4 }}\n", operand.field.key));
-    format!("{SMALL}type = [{}]\n{}", names.join(", "), operands.collect::<String>())
+    let later = TrafficField::ALL.iter().filter(|field| field.files == Files::Later);
+    let later = later.filter_map(|field| field.number()).map(|field| {
+        format!("{} = {{ min = {}, max = {} }}\n", field.key, field.min.max(1), field.max.min(1_000_000))
+    });
+    let traffic = format!("[traffic]\n{}", later.collect::<String>());
+    let small = SMALL.replacen("[traffic]\n", &traffic, 1);
+    format!("{small}type = [{}]\n{}", names.join(", "), operands.collect::<String>())
 }
 
-/// It without the actions.
+/// It without the actions, and without the fields of the traffic that tests have not had from the first.
 const SMALL: &str = r#"
     packet-cap = 400
     [traffic]
@@ -107,7 +114,6 @@ const SMALL: &str = r#"
     max-rd-atomic = { min = 1, max = 4 }
     initial-psn = ["random", 0, 0xff_ffff]
     iter-mode = ["paper", "per-message"]
-    gap-ns = { min = 1, max = 1000000 }
     seed = { min = 1, max = 4 }
     [hosts]
     addresses = { min = 1, max = 3 }

@@ -41,9 +41,10 @@ pub enum Files {
     All,
     /// Ours; the published tool of Lumina does not have it.
     Ours,
-    /// The same, and the canonical text has it only where it is not at its default: texts from before there was the
-    /// field stay as they are.
-    OursIfSet,
+    /// The same, and tests have not had it from the first: the canonical text has it only where it is not at its
+    /// default, and where a target gives it one value, random tests draw nothing for it. So texts, identities and
+    /// campaigns from before stay as they are.
+    Later,
 }
 
 impl TrafficField {
@@ -187,13 +188,13 @@ traffic! {
         Form::Number(&fields::MAX_RD_ATOMIC), fields::MAX_RD_ATOMIC.default, Files::Ours;
     /// First PSN of every requester, 24 bits; random if absent.
     initial_psn: Option<u32>, INITIAL_PSN "initial-psn"
-        Form::Number(&fields::INITIAL_PSN), TrafficField::ABSENT, Files::OursIfSet;
+        Form::Number(&fields::INITIAL_PSN), TrafficField::ABSENT, Files::Ours;
     /// Seed of QPNs, PSNs and payload; see [`fields::SEED`].
     seed: u64, SEED "seed" Form::Number(&fields::SEED), fields::SEED.default, Files::Ours;
     /// Counting of rounds of transmission in the injector.
     iter_mode: IterMode, ITER_MODE "iter-mode" Form::IterMode, 0, Files::Ours;
     /// Pause between the completion of a message and the posting of the next; see [`fields::GAP_NS`].
-    gap_ns: u64, GAP_NS "gap-ns" Form::Number(&fields::GAP_NS), fields::GAP_NS.default, Files::OursIfSet;
+    gap_ns: u64, GAP_NS "gap-ns" Form::Number(&fields::GAP_NS), fields::GAP_NS.default, Files::Later;
 }
 
 impl Traffic {

@@ -123,7 +123,7 @@ fn traffic(out: &mut Out, traffic: &Traffic) {
     out.field("num-connections", connections);
     out.text("rdma-verb", verb);
     for field in TrafficField::ALL {
-        let left_out = field.files == Files::OursIfSet && field.is_default(traffic);
+        let left_out = field.is_absent(traffic) || (field.files == Files::Later && field.is_default(traffic));
         match field.form {
             _ if left_out => {}
             Form::IterMode => out.text(field.key, IterMode::NAMES[traffic.iter_mode as usize].0),
