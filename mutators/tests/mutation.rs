@@ -86,7 +86,7 @@ fn small() -> String {
     let operands = ActionKind::ALL.iter().filter_map(|kind| Action::operand_of(*kind));
     let operands = operands.map(|operand| format!("{} = {{ min = 1, max = 4 }}\n", operand.field.key));
     let later = TrafficField::ALL.iter().filter(|field| field.files == Files::Later);
-    let later = later.filter_map(|field| field.number()).map(|field| {
+    let later = later.filter_map(TrafficField::number).map(|field| {
         format!("{} = {{ min = {}, max = {} }}\n", field.key, field.min.max(1), field.max.min(1_000_000))
     });
     let traffic = format!("[traffic]\n{}", later.collect::<String>());

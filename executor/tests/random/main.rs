@@ -53,6 +53,7 @@ impl Case {
         // The digests of the first tests are kept: what is drawn since leaves them as they are.
         if seed >= digests::TESTS {
             stress::change_actions(&mut config, &mut profiles::stream(seed, "actions"));
+            stress::change_traffic(&mut config, &mut profiles::stream(seed, "traffic"));
         }
         Self { config, profiles }
     }

@@ -1,6 +1,7 @@
 //! Edits that make often what a random test has rarely: little room, close races, wraps, and many faults at once.
 
-use corpus::{Action, ActionKind, ConnectionSet, ControlPacket, Event, Target, TestConfig};
+use corpus::config::Files;
+use corpus::{Action, ActionKind, ConnectionSet, ControlPacket, Event, Target, TestConfig, TrafficField};
 use dumper::Psn;
 use executor::NicProfile;
 use executor::profile::{PerVerb, Span};
@@ -84,6 +85,23 @@ pub(crate) fn change_actions(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
             let before = std::mem::replace(&mut config.events[at].action, action);
             if !config.is_valid() {
                 config.events[at].action = before;
+            }
+        }
+    }
+}
+
+/// Gives a few tests a value of a field that tests have not had from the first, where that is valid.
+pub(crate) fn change_traffic(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
+    for field in TrafficField::ALL.iter().filter(|field| field.files == Files::Later) {
+        let Some(number) = field.number() else { continue };
+        // Any order of magnitude alike, up to a millisecond.
+        let value = 10f64.powf(rng.random_range(0.0..6.0)) as u64;
+        let value = value.clamp(number.min, number.max);
+        if rng.random_bool(0.1) {
+            let before = config.traffic.clone();
+            (field.set)(&mut config.traffic, value);
+            if !config.is_valid() {
+                config.traffic = before;
             }
         }
     }
