@@ -87,7 +87,7 @@ fn small() -> String {
     let operands = operands.map(|operand| format!("{} = {{ min = 1, max = 4 }}\n", operand.field.key));
     let later = TrafficField::ALL.iter().filter(|field| field.files == Files::Later);
     let later = later.filter_map(TrafficField::number).map(|field| {
-        format!("{} = {{ min = {}, max = {} }}\n", field.key, field.min.max(1), field.max.min(1_000_000))
+        format!("{} = {{ min = {}, max = {} }}\n", field.key, field.default + 1, field.max.min(1_000_000))
     });
     let traffic = format!("[traffic]\n{}", later.collect::<String>());
     let small = SMALL.replacen("[traffic]\n", &traffic, 1);
