@@ -177,6 +177,8 @@ axes! {
         of_traffic!(ITER_MODE), "How the injector counts rounds of transmission.";
     Gap "traffic.gap-ns" number!(GAP_NS), fields::GAP_NS.default, of_traffic!(GAP_NS),
         "Pause of a connection between the completion of a message and the posting of the next.";
+    RecvBatch "traffic.recv-batch" number!(RECV_BATCH), fields::RECV_BATCH.default, of_traffic!(RECV_BATCH),
+        "Receives that the responder posts at once, when so many have completed.";
     Addresses "hosts.addresses" Kind::Number(&ADDRESSES), ADDRESSES.default, Of::Part,
         "Addresses of each host where `multi-gid` is true; those that a host does not have follow its first one.";
     NotificationPoint "hosts.dcqcn-np-enable" Kind::Flags, 1, flag_of_host!(dcqcn_np_enable),

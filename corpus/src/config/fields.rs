@@ -97,6 +97,8 @@ int_fields! {
     /// Pause of a connection between the completion of a message and the posting of the next.
     GAP_NS = "gap-ns", 0, 10_000_000_000, 0, "ns",
         "10 s is beyond every retransmission timeout that a test waits for";
+    /// Receives that the responder posts at once, when so many have completed.
+    RECV_BATCH = "recv-batch", 1, 32_768, 1, "requests", "the largest receive queue of common NICs";
     /// Shortest time between two CNPs of a notification point. Lumina, Listing 1.
     MIN_TIME_BETWEEN_CNPS = "min-time-between-cnps", 0, 1_000_000, 4, "µs",
         "4 µs is the default of NVIDIA NICs; beyond a second no test would see a second CNP";

@@ -195,9 +195,17 @@ traffic! {
     iter_mode: IterMode, ITER_MODE "iter-mode" Form::IterMode, 0, Files::Ours;
     /// Pause between the completion of a message and the posting of the next; see [`fields::GAP_NS`].
     gap_ns: u64, GAP_NS "gap-ns" Form::Number(&fields::GAP_NS), fields::GAP_NS.default, Files::Later;
+    /// Receives posted at once; see [`fields::RECV_BATCH`] and [`Traffic::receives_at_once`].
+    recv_batch: u32, RECV_BATCH "recv-batch" Form::Number(&fields::RECV_BATCH), fields::RECV_BATCH.default, Files::Later;
 }
 
 impl Traffic {
+    /// Receives that the responder posts at once: `recv-batch`, and no more than it keeps posted.
+    #[must_use]
+    pub const fn receives_at_once(&self) -> u32 {
+        if self.recv_batch < self.recv_depth { self.recv_batch } else { self.recv_depth }
+    }
+
     /// Pauses of a connection, one after the other: after each message but the last, or each `tx-depth` of them.
     #[must_use]
     pub const fn pauses(&self) -> u64 {

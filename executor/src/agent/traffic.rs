@@ -1,5 +1,6 @@
 //! The traffic of a test at its host: posting, and taking completions.
 
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -53,7 +54,11 @@ pub(super) struct Responder {
 }
 
 /// The Receives of a connection.
+#[derive(Default)]
 struct Receives {
+    /// Receives that are kept posted, of which so many may have completed before more are posted.
+    depth: usize,
+    at_once: usize,
     /// Messages that are Sends, in their order.
     sends: Vec<u32>,
     /// Receives posted, ever.
@@ -80,11 +85,9 @@ impl Traffic {
         for connection in 0..traffic.load.connections() {
             let is_send = |message: &u32| traffic.load.verb(connection + 1, *message) == Verb::Send;
             let sends: Vec<_> = (0..traffic.num_msgs_per_qp).filter(is_send).collect();
-            let first = sends.len().min(traffic.recv_depth as usize);
-            responder.connections.push(Receives { sends, posted: 0, received: Vec::new() });
-            for _ in 0..first {
-                responder.post_next(test, connection)?;
-            }
+            let (depth, at_once) = (traffic.recv_depth as usize, traffic.receives_at_once() as usize);
+            responder.connections.push(Receives { depth, at_once, sends, ..Receives::default() });
+            responder.post_due(test, connection)?;
         }
         Ok(Self::Responder(responder))
     }
@@ -202,13 +205,25 @@ impl Requester {
     }
 }
 
+impl Receives {
+    /// Sends whose Receives are to be posted now: none until a batch of them is missing.
+    fn due(&self) -> Range<usize> {
+        let outstanding = self.posted - self.received.len();
+        let missing = self.depth - outstanding;
+        let more = if missing < self.at_once { 0 } else { missing };
+        self.posted..(self.posted + more).min(self.sends.len())
+    }
+}
+
 impl Responder {
-    /// Posts the Receive of the next Send of a connection, if there is one.
-    fn post_next(&mut self, test: &Test, connection: u32) -> Result<(), VerbsError> {
+    /// Posts the Receives of a connection that are due.
+    fn post_due(&mut self, test: &Test, connection: u32) -> Result<(), VerbsError> {
         let receives = &mut self.connections[connection as usize];
-        let Some(message) = receives.sends.get(receives.posted) else { return Ok(()) };
-        receives.posted += 1;
-        test.post_receive(connection, *message)
+        for at in receives.due() {
+            receives.posted = at + 1;
+            test.post_receive(connection, receives.sends[at])?;
+        }
+        Ok(())
     }
 
     fn complete(&mut self, test: &mut Test, completion: &WorkCompletion) {
@@ -231,7 +246,7 @@ impl Responder {
             return test.note_unfounded(number, what);
         }
         receives.received.push(completion.bytes);
-        if let Err(error) = self.post_next(test, connection) {
+        if let Err(error) = self.post_due(test, connection) {
             test.note(number, format!("no further Receive could be posted: {error}"));
         }
     }
@@ -314,4 +329,23 @@ fn wait(test: &mut Test, steps: &mut Steps, at_most: Duration) -> Result<(), End
 fn monotonic() -> Nanos {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every Linux has this clock");
     Nanos(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn receives_are_posted_when_a_batch_of_them_has_completed() {
+        let mut receives = Receives { depth: 6, at_once: 4, sends: (0..12).collect(), ..Receives::default() };
+        let mut posted = Vec::new();
+        for _ in 0..=receives.sends.len() {
+            let due = receives.due();
+            receives.posted = receives.posted.max(due.end);
+            posted.push(due.len());
+            receives.received.push(0);
+        }
+        // All at first; then four when four have completed; then those that are left.
+        assert_eq!(posted, [6, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0, 0]);
+    }
 }

@@ -47,7 +47,8 @@ pub(super) fn of(config: &TestConfig, tables: &Tables, patience: Patience) -> Du
 /// Longest delay that RNR NAKs may cause: a wait for each Send of a connection for which no Receive is posted
 /// yet, and the waits until its QP fails.
 fn not_ready(traffic: &Traffic) -> Duration {
-    if traffic.recv_depth >= traffic.tx_depth {
+    // Those of an incomplete batch are not posted.
+    if traffic.recv_depth - (traffic.receives_at_once() - 1) >= traffic.tx_depth {
         return Duration::ZERO;
     }
     // Where any connection carries Sends the first one does, and none carries more.
@@ -134,14 +135,17 @@ mod tests {
 
     #[test]
     fn receives_that_come_late_are_waited_for() {
-        let sends = |receives: u32| {
+        let sends = |receives: u32, batch: u32| {
             deadline(&format!(
                 "rdma-verb = \"send\"\nnum-msgs-per-qp = 10\ntx-depth = 4\nrecv-depth = {receives}\n\
-                 min-rnr-timer = 0\nrnr-retry = 6\n"
+                 recv-batch = {batch}\nmin-rnr-timer = 0\nrnr-retry = 6\n"
             ))
         };
         // A wait for each Send, and those until the QP fails.
-        assert_eq!(sends(1) - sends(4), Duration::from_micros(655_360 * 16));
+        let late = Duration::from_micros(655_360 * 16);
+        assert_eq!(sends(1, 1) - sends(4, 1), late);
+        assert_eq!(sends(6, 4) - sends(6, 3), late, "of six, three are posted while four have not completed");
+        assert_eq!(sends(4, 9), sends(4, 4));
     }
 
     #[test]

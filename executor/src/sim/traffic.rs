@@ -63,6 +63,8 @@ struct Progress {
     outstanding: VecDeque<Nanos>,
     /// Messages that have completed and whose pauses are not over: until then they count as outstanding.
     pausing: u32,
+    /// Receives that have completed and wait for the rest of their batch.
+    received: u32,
     failed: bool,
     /// True while it waits for its turn to post.
     waits: bool,
@@ -150,8 +152,16 @@ impl TrafficGenerators {
                 self.agenda.note(now + latency, Later::Seen { connection: qp, message, status });
             }
             HostEvent::Received { qp } => {
+                let received = &mut self.connections[qp as usize].received;
+                *received += 1;
+                if *received < self.traffic.receives_at_once() {
+                    return;
+                }
+                let batch = std::mem::take(received);
                 let latency = self.software[host.index()].draw(|latencies| latencies.repost_ns);
-                self.agenda.note(now + latency, Later::PostReceive { connection: qp });
+                for _ in 0..batch {
+                    self.agenda.note(now + latency, Later::PostReceive { connection: qp });
+                }
             }
         }
     }
@@ -256,6 +266,7 @@ impl TrafficGenerators {
 #[cfg(test)]
 mod tests {
     use dumper::Observation;
+    use rand::SeedableRng;
 
     use super::*;
     use crate::profile::NicProfile;
@@ -317,5 +328,30 @@ mod tests {
                 assert!(pause >= GAP && pause < GAP + POSTING, "{pause}");
             }
         }
+    }
+
+    /// Times at which Receives are posted on a connection whose Receives complete 1 us after each other.
+    fn posted_receives(traffic: &str) -> Vec<u64> {
+        let config = corpus::from_toml("test.toml", &format!("[traffic]\nrdma-verb = \"send\"\n{traffic}"));
+        let traffic = config.unwrap_or_else(|errors| panic!("{errors}")).traffic;
+        let software = |_| Software::new(NicProfile::default().host, ChaCha8Rng::seed_from_u64(1));
+        let mut generators = TrafficGenerators::new(&traffic, [0, 1].map(software).into());
+        generators.agenda = Agenda::new();
+        for received in 1..=7 {
+            generators.on_event(HostId::RESPONDER, HostEvent::Received { qp: 0 }, Nanos(1_000 * received));
+        }
+        let mut posted = Vec::new();
+        while let Some(at) = generators.next_at() {
+            assert!(matches!(generators.handle_later(at), Some((_, Input::PostReceive { qp: 0 }))));
+            posted.push((at.0 - 500) / 1_000);
+        }
+        posted
+    }
+
+    #[test]
+    fn receives_are_posted_when_a_batch_of_them_has_completed() {
+        assert_eq!(posted_receives(""), [1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(posted_receives("recv-batch = 3"), [3, 3, 3, 6, 6, 6]);
+        assert_eq!(posted_receives("recv-batch = 3\nrecv-depth = 2"), [2, 2, 4, 4, 6, 6]);
     }
 }

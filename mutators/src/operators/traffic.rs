@@ -41,6 +41,7 @@ operators! {
     "timeout" 1.0 "Another ACK timeout." |on| on.other(Axis::Timeout);
     "retries" 1.0 "Another retry budget." |on| on.other(Axis::Retries);
     "recv-depth" 0.5 "More or fewer Receives posted." |on| on.other(Axis::RecvDepth);
+    "recv-batch" 0.5 "Receives posted one by one, or more at once." |on| on.other(Axis::RecvBatch);
     "rnr-retry" 0.5 "Another RNR retry budget." |on| on.other(Axis::RnrRetry);
     "rnr-timer" 0.5 "Another RNR timer." |on| on.other(Axis::RnrTimer);
     "max-rd-atomic" 0.5 "More or fewer Reads outstanding." |on| on.other(Axis::MaxRdAtomic);
