@@ -91,7 +91,17 @@ fn sequence_naks_that_rdma_rxe_counts() {
          15000 < READ_RESPONSE_FIRST 1 msn=1
          +300 < READ_RESPONSE_LAST 2 msn=1
          +300 < READ_RESPONSE_ONLY 3 msn=2";
-    for tape in [first, read] {
+    // Nor is one whose PSN is the first of a message: what it acknowledges has completed when it is looked at.
+    let second = "0    > WRITE_FIRST 1
+         +300 > WRITE_LAST 2 ackreq
+         +300 > WRITE_ONLY 3 ackreq drop
+         +300 > WRITE_ONLY 4 ackreq
+         +5000 < ACK 2 msn=1 drop
+         +300 < NAK 3 msn=1
+         +5000 > WRITE_ONLY 3 ackreq
+         +300 > WRITE_ONLY 4 ackreq
+         +5000 < ACK 4 msn=3";
+    for tape in [first, read, second] {
         assert_eq!(counted(tape), [none.clone(), none.clone(), named.clone()], "{tape}");
     }
 }

@@ -11,7 +11,7 @@ mod timer;
 
 use std::collections::VecDeque;
 
-use dumper::wire::Opcode;
+use dumper::wire::{Class, Opcode};
 use dumper::{Nanos, Psn};
 
 use self::budget::Budget;
@@ -377,11 +377,16 @@ impl Requester {
         self.window.una() != before
     }
 
-    /// Whether a NAK of `psn` acknowledges more Sends and Writes, none of which was sent twice.
+    /// Whether a NAK of `psn` acknowledges more Sends and Writes, none of which was sent twice, the last of them in part.
     fn is_plain_progress(&self, psn: Psn) -> bool {
         let una = self.window.una();
         let once = self.window.was_sent_once(una);
-        psn.is_after(una) && once && self.cursor == self.window.next() && !self.window.awaits_responses()
+        let within = self.window.covering(psn.sub(1)).is_some_and(|sent| !ends_message(sent.opcode));
+        psn.is_after(una)
+            && within
+            && once
+            && self.cursor == self.window.next()
+            && !self.window.awaits_responses()
     }
 
     /// A sequence NAK is delivered: going back to its PSN is owed, unless that was repeated before, or was refused with
@@ -513,5 +518,13 @@ impl Requester {
         let packets = [packet.sequence].into_iter().chain(nak);
         ledger.judge(Role::Requester, next, self.state.name(), packets, what);
         self.state = next.state(self.state);
+    }
+}
+
+/// Whether a message ends with a packet of that operation.
+fn ends_message(opcode: Opcode) -> bool {
+    match opcode.class() {
+        Class::Request(_, position) => position.ends(),
+        _ => true,
     }
 }
