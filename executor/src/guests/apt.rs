@@ -6,53 +6,58 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use nix::sys::statvfs::statvfs;
+
+use super::GuestError;
 use super::{Event, PackageVersion};
-use crate::vm::VmError;
-use crate::vm::error::At as _;
-use crate::vm::tool::{APT_CACHE, APT_GET, DPKG_DEB, Tool};
+use crate::guests::error::At as _;
+use crate::guests::tool::{APT_CACHE, APT_GET, DPKG_DEB, Tool};
 
 /// The archive's keys, in the package that every Debian machine has.
 const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
+/// Bytes for lists of packages and the rest of apt's state.
+const STATE: u64 = 150 << 20;
+
 /// One suite of the archive.
-pub(super) struct Apt {
+pub(crate) struct Apt {
     options: Vec<String>,
     suite: &'static str,
 }
 
 /// A package that a suite has.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Package {
+pub(crate) struct Package {
     /// Its name.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Its version.
-    pub(super) version: String,
+    pub(crate) version: String,
     /// Bytes to fetch.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     /// Bytes that it takes unpacked.
-    pub(super) unpacked: u64,
+    pub(crate) unpacked: u64,
     sha256: String,
     depends: String,
 }
 
 impl Package {
     /// The part of it that a manifest keeps.
-    pub(super) fn kept(self) -> PackageVersion {
+    pub(crate) fn kept(self) -> PackageVersion {
         PackageVersion { name: self.name, version: self.version, sha256: self.sha256 }
     }
 }
 
 impl Apt {
     /// Fetches the suite's list of packages.
-    pub(super) fn of(
+    pub(crate) fn of(
         suite: &'static str,
         archive: &str,
         state: &Path,
         tell: &dyn Fn(Event<'_>),
-    ) -> Result<Self, VmError> {
+    ) -> Result<Self, GuestError> {
         let keys = Path::new(KEYS);
         if !keys.exists() {
-            return Err(VmError::NoKeys(keys.to_owned()));
+            return Err(GuestError::NoKeys(keys.to_owned()));
         }
         let folder = |name: &str| {
             let folder = state.join(suite).join(name);
@@ -100,35 +105,36 @@ impl Apt {
     }
 
     /// A package of the suite.
-    pub(super) fn package(&self, name: &str) -> Result<Package, VmError> {
+    pub(crate) fn package(&self, name: &str) -> Result<Package, GuestError> {
         let doing = self.doing(&format!("looking for package {name}"));
         let shown =
             APT_CACHE.run(&doing, self.command(APT_CACHE).arg("show").arg("--no-all-versions").arg(name))?;
-        package(&shown).ok_or_else(|| VmError::Package {
+        package(&shown).ok_or_else(|| GuestError::Package {
             package: name.into(),
             why: format!("what {} says of it cannot be read", self.suite),
         })
     }
 
     /// The package that a metapackage stands for: the first that it depends on whose name begins so.
-    pub(super) fn stands_for(&self, metapackage: &str, prefix: &str) -> Result<Package, VmError> {
+    pub(crate) fn stands_for(&self, metapackage: &str, prefix: &str) -> Result<Package, GuestError> {
         let depends = self.package(metapackage)?.depends;
-        let name =
-            dependencies(&depends).find(|name| name.starts_with(prefix)).ok_or_else(|| VmError::Package {
+        let name = dependencies(&depends).find(|name| name.starts_with(prefix)).ok_or_else(|| {
+            GuestError::Package {
                 package: metapackage.into(),
                 why: format!("in {} it depends on no {prefix}…", self.suite),
-            })?;
+            }
+        })?;
         self.package(name)
     }
 
     /// Fetches packages and unpacks them into a folder.
-    pub(super) fn fetch(
+    pub(crate) fn fetch(
         &self,
         packages: &[Package],
         work: &Path,
         into: &Path,
         tell: &dyn Fn(Event<'_>),
-    ) -> Result<(), VmError> {
+    ) -> Result<(), GuestError> {
         for package in packages {
             let (name, version, mb) = (&package.name, &package.version, package.size as f64 / 1e6);
             tell(Event::Step(&format!("fetching {name} {version} ({mb:.1} MB)")));
@@ -166,7 +172,7 @@ impl Apt {
 }
 
 /// The packages in a folder.
-fn files(folder: &Path) -> Result<Vec<PathBuf>, VmError> {
+fn files(folder: &Path) -> Result<Vec<PathBuf>, GuestError> {
     let entries = fs::read_dir(folder).at("list", folder)?;
     let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
     let mut paths = paths.at("list", folder)?;
@@ -206,14 +212,31 @@ fn percent(line: &str) -> Option<u8> {
     (0.0..=100.0).contains(&percent).then_some(percent as u8)
 }
 
+/// Refuses a disk that cannot hold packages, their contents and so many bytes beside.
+pub(crate) fn check_space<'a>(
+    folder: &Path,
+    packages: impl Iterator<Item = &'a Package>,
+    beside: u64,
+) -> Result<(), GuestError> {
+    let needed = packages
+        .map(|package| package.size.saturating_add(package.unpacked))
+        .fold(STATE.saturating_add(beside), u64::saturating_add);
+    let stat = statvfs(folder).map_err(std::io::Error::from).at("look at the room of", folder)?;
+    let free = stat.blocks_available().saturating_mul(stat.fragment_size());
+    if free < needed {
+        return Err(GuestError::Space { path: folder.to_owned(), free: free >> 20, needed: needed >> 20 });
+    }
+    Ok(())
+}
+
 /// The Debian archive that this machine uses, as its apt names it.
-pub(super) fn archive() -> Result<String, VmError> {
+pub(crate) fn archive() -> Result<String, GuestError> {
     let format = "$(ORIGIN)|$(RELEASE)|$(REPO_URI)";
     let targets = APT_GET.run(
         "asking for this machine's archives",
         APT_GET.command().args(["indextargets", "--format", format, "Created-By: Packages"]),
     )?;
-    first_archive(&targets).map(str::to_owned).ok_or(VmError::NoArchive)
+    first_archive(&targets).map(str::to_owned).ok_or(GuestError::NoArchive)
 }
 
 /// The first archive of Debian's own suites. Their origin is known once apt has fetched a list; on a machine where it

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Child as StdChild, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread;
@@ -12,7 +13,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
-use super::VmError;
+use super::GuestError;
 use super::tool::SETPRIV;
 
 /// Bytes of stderr that are kept, the last ones.
@@ -25,7 +26,7 @@ const WITH_PARENT: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
 /// A running process, in a process group of its own. It is killed when this is dropped, and by the kernel when this
 /// process dies.
 #[derive(Debug)]
-pub(super) struct Child {
+pub(crate) struct Child {
     pid: Pid,
     state: Arc<State>,
 }
@@ -44,11 +45,21 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Child {
     /// Starts a program. Its stdin and stdout are the caller's; the end of its stderr is kept.
-    pub(super) fn spawn(
+    pub(crate) fn spawn(
         program: &str,
         arguments: Vec<String>,
-    ) -> Result<(Self, ChildStdin, ChildStdout), VmError> {
+    ) -> Result<(Self, ChildStdin, ChildStdout), GuestError> {
+        Self::spawn_in(Path::new("."), program, arguments)
+    }
+
+    /// The same in a folder.
+    pub(crate) fn spawn_in(
+        folder: &Path,
+        program: &str,
+        arguments: Vec<String>,
+    ) -> Result<(Self, ChildStdin, ChildStdout), GuestError> {
         let mut command = SETPRIV.command();
+        command.current_dir(folder);
         command.args(["--pdeathsig", "KILL", "sh", "-c", WITH_PARENT]);
         command.arg(std::process::id().to_string()).arg(program).args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -81,29 +92,29 @@ impl Child {
     }
 
     /// Its process id.
-    pub(super) fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         self.pid.as_raw()
     }
 
     /// Exit status of the process, if it has ended.
-    pub(super) fn ended(&self) -> Option<ExitStatus> {
+    pub(crate) fn ended(&self) -> Option<ExitStatus> {
         *locked(&self.state.ended)
     }
 
     /// The end of its stderr.
-    pub(super) fn stderr(&self) -> String {
+    pub(crate) fn stderr(&self) -> String {
         String::from_utf8_lossy(&locked(&self.state.stderr)).into_owned()
     }
 
     /// Waits for its end; whether it came in time.
-    pub(super) fn wait(&self, limit: Duration) -> bool {
+    pub(crate) fn wait(&self, limit: Duration) -> bool {
         let ended = locked(&self.state.ended);
         let waited = self.state.changed.wait_timeout_while(ended, limit, |ended| ended.is_none());
         waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
     }
 
     /// Ends it and whatever it started, and waits until it is gone.
-    pub(super) fn kill(&self) {
+    pub(crate) fn kill(&self) {
         {
             // Held while the signal is sent: until the process is reaped, its number belongs to no other
             // process.

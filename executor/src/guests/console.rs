@@ -39,7 +39,7 @@ struct Log {
 
 impl Console {
     /// Reads a guest's console, in a thread, until it ends.
-    pub(super) fn of(stream: impl Read + Send + 'static) -> Self {
+    pub(crate) fn of(stream: impl Read + Send + 'static) -> Self {
         let console = Self::default();
         let shared = Arc::clone(&console.0);
         thread::spawn(move || {
@@ -135,24 +135,62 @@ impl Shared {
     }
 }
 
-/// Splits a stream into lines; bytes of a line beyond [`LINE`] are left out.
+/// Reads a stream to its end, line by line.
 fn read(mut stream: impl Read, mut tell: impl FnMut(String)) {
     let mut buffer = [0; 4096];
-    let mut line = Vec::new();
+    let mut lines = Lines::default();
     while let Ok(read @ 1..) = stream.read(&mut buffer) {
-        for byte in &buffer[..read] {
+        lines.take(&buffer[..read], &mut tell);
+    }
+    lines.end(tell);
+}
+
+/// Splits a stream into lines; bytes of a line beyond [`LINE`] are left out.
+#[derive(Debug, Default)]
+struct Lines {
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    fn take(&mut self, bytes: &[u8], mut tell: impl FnMut(String)) {
+        for byte in bytes {
             match byte {
-                b'\n' => {
-                    tell(String::from_utf8_lossy(&line).trim_end().to_owned());
-                    line.clear();
-                }
-                _ if line.len() < LINE => line.push(*byte),
+                b'\n' => self.tell(&mut tell),
+                _ if self.begun.len() < LINE => self.begun.push(*byte),
                 _ => {}
             }
         }
     }
-    if !line.is_empty() {
-        tell(String::from_utf8_lossy(&line).trim_end().to_owned());
+
+    fn end(&mut self, mut tell: impl FnMut(String)) {
+        if !self.begun.is_empty() {
+            self.tell(&mut tell);
+        }
+    }
+
+    fn tell(&mut self, tell: &mut impl FnMut(String)) {
+        tell(String::from_utf8_lossy(&self.begun).trim_end().to_owned());
+        self.begun.clear();
+    }
+}
+
+/// A console whose bytes are handed over as they come, by whoever waits for them.
+#[derive(Debug, Default)]
+pub(crate) struct Fed {
+    console: Console,
+    lines: Lines,
+}
+
+impl Fed {
+    /// Adds bytes of the console.
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        let shared = &self.console.0;
+        self.lines.take(bytes, |line| shared.add(line));
+    }
+
+    /// The console.
+    pub(crate) const fn console(&self) -> &Console {
+        &self.console
     }
 }
 

@@ -8,7 +8,7 @@ use super::{AGENT, Kernel};
 /// Failures to get guests or their images. All of these are the testbed's fault: a fault of a guest's kernel
 /// under test is not an error but an observation.
 #[derive(Debug, thiserror::Error)]
-pub enum VmError {
+pub enum GuestError {
     /// A program is not on the path.
     #[error("{program} is not installed")]
     Missing {
@@ -72,6 +72,8 @@ pub enum VmError {
     /// An image was never built, or is not as it was built.
     #[error("the image of Linux {kernel}: {why}")]
     Image {
+        /// The testbed.
+        testbed: &'static str,
         /// The kernel.
         kernel: Kernel,
         /// Description of the error.
@@ -101,7 +103,7 @@ fn tail(said: &str) -> String {
     if said.is_empty() { String::new() } else { format!("; it said last:\n{said}") }
 }
 
-impl VmError {
+impl GuestError {
     /// Remedy, if one is known.
     #[must_use]
     pub fn mend(&self) -> Option<String> {
@@ -129,7 +131,9 @@ impl VmError {
                     .into()
             }
             Self::Program { .. } => "build all programs (cargo build --release --workspace)".into(),
-            Self::Image { kernel, .. } => format!("lumina-fuzz testbed vm build --kernel {kernel}"),
+            Self::Image { testbed, kernel, .. } => {
+                format!("lumina-fuzz testbed {testbed} build --kernel {kernel}")
+            }
             Self::Switch(_) => "build all programs anew (cargo build --release --workspace)".into(),
             Self::Folder(_) => return None,
             Self::Guest { .. } => "lumina-fuzz testbed vm check tells which step fails".into(),
@@ -138,13 +142,13 @@ impl VmError {
 }
 
 /// Adds the operation and the path to an error of input or output.
-pub(super) trait At<T> {
+pub(crate) trait At<T> {
     /// Names the deed and the path.
-    fn at(self, doing: &'static str, path: &Path) -> Result<T, VmError>;
+    fn at(self, doing: &'static str, path: &Path) -> Result<T, GuestError>;
 }
 
 impl<T> At<T> for io::Result<T> {
-    fn at(self, doing: &'static str, path: &Path) -> Result<T, VmError> {
-        self.map_err(|source| VmError::Io { doing, path: path.to_owned(), source })
+    fn at(self, doing: &'static str, path: &Path) -> Result<T, GuestError> {
+        self.map_err(|source| GuestError::Io { doing, path: path.to_owned(), source })
     }
 }

@@ -8,7 +8,7 @@ use flate2::{Compression, GzBuilder};
 
 /// Files and folders, by their paths without the leading `/`.
 #[derive(Debug, Default)]
-pub(super) struct Tree(BTreeMap<String, Node>);
+pub(crate) struct Tree(BTreeMap<String, Node>);
 
 #[derive(Debug)]
 enum Node {
@@ -18,12 +18,12 @@ enum Node {
 
 impl Tree {
     /// A file, with the folders above it. Any may be run: a guest has one user, and no secrets.
-    pub(super) fn file(&mut self, path: &str, content: Vec<u8>) {
+    pub(crate) fn file(&mut self, path: &str, content: Vec<u8>) {
         self.put(path, Node::File(content));
     }
 
     /// An empty folder, with those above it.
-    pub(super) fn folder(&mut self, path: &str) {
+    pub(crate) fn folder(&mut self, path: &str) {
         self.put(path, Node::Folder);
     }
 
@@ -35,12 +35,25 @@ impl Tree {
         self.0.insert(path.to_owned(), node);
     }
 
-    /// Writes the tree as a gzipped newc archive. The same tree gives the same bytes.
-    ///
+    /// Writes the tree as a newc archive. The same tree gives the same bytes.
+    pub(crate) fn write(self, out: impl Write, packing: Packing) -> io::Result<()> {
+        match packing {
+            // The lowest level: the archive is unpacked at every boot, and read once from a warm disk.
+            Packing::Gzip => {
+                let mut out = GzBuilder::new().write(out, Compression::fast());
+                self.archive(&mut out)?;
+                out.finish()?.flush()
+            }
+            Packing::Plain => {
+                let mut out = out;
+                self.archive(&mut out)?;
+                out.flush()
+            }
+        }
+    }
+
     /// Names are ordered, so that a folder comes before its contents, as the kernel needs it.
-    pub(super) fn write(self, out: impl Write) -> io::Result<()> {
-        // The lowest level: the archive is unpacked at every boot, and read once from a warm disk.
-        let mut out = GzBuilder::new().write(out, Compression::fast());
+    fn archive(self, mut out: &mut impl Write) -> io::Result<()> {
         for (inode, (path, node)) in (1..).zip(self.0) {
             let entry = newc::Builder::new(&path).ino(inode);
             let (entry, content) = match node {
@@ -58,8 +71,17 @@ impl Tree {
             file.finish()?;
         }
         newc::trailer(&mut out)?;
-        out.finish()?.flush()
+        Ok(())
     }
+}
+
+/// Form of an archive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Packing {
+    /// Small, for guests whose memory is read from a disk.
+    Gzip,
+    /// As it is: quickest to unpack, for guests that boot often.
+    Plain,
 }
 
 #[cfg(test)]
@@ -78,7 +100,7 @@ mod tests {
 
     fn written(tree: Tree) -> Vec<u8> {
         let mut bytes = Vec::new();
-        tree.write(&mut bytes).unwrap();
+        tree.write(&mut bytes, Packing::Gzip).unwrap();
         bytes
     }
 

@@ -40,7 +40,7 @@ impl Kernel {
     }
 
     /// Returns true if a release (`6.1.0-50-amd64`) is one of this series.
-    pub(super) fn has(self, release: &str) -> bool {
+    pub(crate) fn has(self, release: &str) -> bool {
         release.strip_prefix(self.name()).is_some_and(|rest| rest.starts_with('.'))
     }
 }

@@ -4,18 +4,18 @@ use std::path::{Path, PathBuf};
 
 use object::{Architecture, Object as _};
 
-use crate::vm::VmError;
-use crate::vm::tool::LDD;
+use super::GuestError;
+use crate::guests::tool::LDD;
 
 /// Paths of every shared library that a program needs, the dynamic linker among them. A guest has them at the same
 /// paths.
 ///
 /// The agent was built against this machine's C library, and the userland of the guests against that of
 /// Debian 12, which runs with any newer one too.
-pub(super) fn of(agent: &Path) -> Result<Vec<PathBuf>, VmError> {
+pub(crate) fn of(agent: &Path) -> Result<Vec<PathBuf>, GuestError> {
     let doing = format!("listing the libraries of {}", agent.display());
     let listed = LDD.run(&doing, LDD.command().arg(agent))?;
-    parse(&listed).map_err(|why| VmError::Program { path: agent.to_owned(), why })
+    parse(&listed).map_err(|why| GuestError::Program { path: agent.to_owned(), why })
 }
 
 /// Reads the output of `ldd`: `libm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x…)`, or a path alone for the
@@ -41,8 +41,8 @@ fn parse(listed: &str) -> Result<Vec<PathBuf>, String> {
 }
 
 /// Checks that a guest, which has an x86-64 processor, can run a program.
-pub(super) fn check(agent: &Path, content: &[u8]) -> Result<(), VmError> {
-    let wrong = |why: String| VmError::Program { path: agent.to_owned(), why };
+pub(crate) fn check(agent: &Path, content: &[u8]) -> Result<(), GuestError> {
+    let wrong = |why: String| GuestError::Program { path: agent.to_owned(), why };
     let file = object::File::parse(content).map_err(|_| wrong("it is no program".into()))?;
     match file.architecture() {
         Architecture::X86_64 => Ok(()),

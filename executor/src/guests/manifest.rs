@@ -8,8 +8,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::vm::error::At as _;
-use crate::vm::{Kernel, VmError};
+use super::{GuestError, Kernel};
+use crate::guests::error::At as _;
 
 /// Raised when the contents of an image, or the form of a manifest, change: older ones are then built again.
 const FORMAT: u32 = 1;
@@ -46,24 +46,24 @@ pub struct Manifest {
 
 impl Manifest {
     /// The name of its file.
-    pub(super) const FILE: &str = "manifest.json";
+    pub(crate) const FILE: &str = "manifest.json";
 
     /// A manifest of the files in `folder`, which has no others.
-    pub(super) fn of(
+    pub(crate) fn of(
         folder: &Path,
         kernel: Kernel,
         release: String,
         packages: Vec<PackageVersion>,
         inputs: BTreeMap<String, String>,
         files: &[String],
-    ) -> Result<Self, VmError> {
+    ) -> Result<Self, GuestError> {
         let digest = |file: &String| Ok((file.clone(), digest_of(&folder.join(file))?));
-        let files = files.iter().map(digest).collect::<Result<_, VmError>>()?;
+        let files = files.iter().map(digest).collect::<Result<_, GuestError>>()?;
         Ok(Self { format: FORMAT, kernel, release, packages, inputs, files })
     }
 
     /// Writes it into its folder.
-    pub(super) fn write(&self, folder: &Path) -> Result<(), VmError> {
+    pub(crate) fn write(&self, folder: &Path) -> Result<(), GuestError> {
         let path = folder.join(Self::FILE);
         let text = serde_json::to_vec_pretty(self).map_err(io::Error::from);
         text.and_then(|text| fs::write(&path, text)).at("write", &path)
@@ -73,7 +73,7 @@ impl Manifest {
     ///
     /// # Errors
     /// Difference of the folder from its manifest, in words that follow the folder's name.
-    pub(super) fn read(folder: &Path, kernel: Kernel) -> Result<Self, String> {
+    pub(crate) fn read(folder: &Path, kernel: Kernel) -> Result<Self, String> {
         let path = folder.join(Self::FILE);
         let mut text = String::new();
         let read = File::open(&path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
@@ -106,7 +106,7 @@ impl Manifest {
 }
 
 /// SHA-256 of a file.
-pub(crate) fn digest_of(path: &Path) -> Result<String, VmError> {
+pub(crate) fn digest_of(path: &Path) -> Result<String, GuestError> {
     let mut file = File::open(path).at("open", path)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 18];

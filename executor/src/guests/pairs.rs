@@ -1,5 +1,5 @@
-//! The VM testbed: it is started when a test first needs it, kept between tests, and restarted when a part of
-//! it went wrong.
+//! Pairs of guests: one is started when a test first needs it, kept between tests, and restarted when a part of it went
+//! wrong.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,9 +7,7 @@ use corpus::{Capabilities, Role, TestConfig};
 use dumper::observation::kernel::{AGENT_ENDED, SILENT};
 use dumper::{LogLine, Observation};
 
-use super::capabilities::capabilities;
-use super::site::{Outcome, Site};
-use super::{Kernel, VmError};
+use super::{GuestError, Kernel};
 use crate::agent::AgentError;
 use crate::remote::{Failed, RemoteError, log_of};
 use crate::{Testbed, TestbedError};
@@ -18,34 +16,70 @@ use crate::{Testbed, TestbedError};
 /// killed by another cause on this machine.
 const TRIES: usize = 3;
 
+/// Two guests, and whatever is between them. It all ends when this is dropped, and with this process.
+pub trait Site: Sized {
+    /// What a user calls the testbed, in `testbed NAME check`.
+    const NAME: &'static str;
+
+    /// Capabilities of all sites of this kind.
+    fn capabilities() -> Capabilities;
+
+    /// Starts guests with the kernels of the requester and of the responder.
+    ///
+    /// # Errors
+    /// See [`GuestError`].
+    fn start(kernels: [Kernel; 2]) -> Result<Self, GuestError>;
+
+    /// Runs a test.
+    fn run(&mut self, config: &TestConfig) -> Outcome;
+}
+
+/// Outcome of a test.
+pub enum Outcome {
+    /// It ran to its end.
+    Ran(Box<Observation>),
+    /// A host's kernel went wrong, with the observation until then.
+    KernelTrouble(Box<Observation>),
+    /// It did not run to its end, and no kernel says why.
+    Failed(Failed),
+}
+
 /// Pairs of guests with the same kernels, one for each job that runs tests at the same time.
-#[derive(Debug, Clone)]
-pub struct Pairs {
-    shared: Arc<Shared>,
+#[derive(Debug)]
+pub struct Pairs<S> {
+    shared: Arc<Shared<S>>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct Shared<S> {
     /// Of the requester's and the responder's guest.
     kernels: [Kernel; 2],
     /// Those that no job has.
-    idle: Mutex<Vec<Site>>,
+    idle: Mutex<Vec<S>>,
 }
 
 /// A job's pair, which is returned to the others on drop.
 #[derive(Debug)]
-struct Leased {
-    site: Option<Site>,
-    shared: Arc<Shared>,
+struct Leased<S> {
+    site: Option<S>,
+    shared: Arc<Shared<S>>,
 }
 
-impl Pairs {
+impl<S> Clone for Pairs<S> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<S> Pairs<S> {
     /// Pairs with the kernels of the requester's and the responder's guest. Nothing is started yet.
     #[must_use]
     pub fn new(kernels: [Kernel; 2]) -> Self {
         Self { shared: Arc::new(Shared { kernels, idle: Mutex::new(Vec::new()) }) }
     }
+}
 
+impl<S: Site + 'static> Pairs<S> {
     /// A pair for the caller alone; one is started when its first test is run, if none is idle.
     #[must_use]
     pub fn lease(&self) -> Box<dyn Testbed> {
@@ -54,7 +88,7 @@ impl Pairs {
     }
 }
 
-impl Drop for Leased {
+impl<S> Drop for Leased<S> {
     fn drop(&mut self) {
         if let Some(site) = self.site.take() {
             self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).push(site);
@@ -62,20 +96,20 @@ impl Drop for Leased {
     }
 }
 
-impl Testbed for Leased {
+impl<S: Site> Testbed for Leased<S> {
     fn capabilities(&self) -> Capabilities {
-        capabilities()
+        S::capabilities()
     }
 
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
-        TestbedError::unless_capable(&capabilities(), config)?;
+        TestbedError::unless_capable(&S::capabilities(), config)?;
         let mut failures = Vec::new();
         for _ in 0..TRIES {
             let is_new = self.site.is_none();
             // Taken out, so that it is only kept if all is well with it.
             let mut site = match self.site.take() {
                 Some(site) => site,
-                None => Site::start(self.shared.kernels).map_err(|error| broken(&error))?,
+                None => S::start(self.shared.kernels).map_err(|error| broken::<S>(&error))?,
             };
             match site.run(config) {
                 Outcome::Ran(observed) => {
@@ -87,6 +121,9 @@ impl Testbed for Leased {
                 Outcome::Failed(Failed { error, .. }) if is_new && is_refusal(&error) => {
                     self.site = Some(site);
                     return Err(TestbedError::Config(error.to_string()));
+                }
+                Outcome::Failed(Failed { error: RemoteError::TooManyPackets(packets), .. }) => {
+                    return Err(TestbedError::TooManyPackets { packets });
                 }
                 Outcome::Failed(failed) => failures.push(failed),
             }
@@ -145,9 +182,12 @@ fn after_all(mut failures: Vec<Failed>) -> Result<Observation, TestbedError> {
     }
 }
 
-fn broken(error: &VmError) -> TestbedError {
+fn broken<S: Site>(error: &GuestError) -> TestbedError {
     let mend = error.mend().map(|mend| format!("; {mend}")).unwrap_or_default();
-    TestbedError::Broken(format!("{error}{mend} (`lumina-fuzz testbed vm check` looks at everything)"))
+    TestbedError::Broken(format!(
+        "{error}{mend} (`lumina-fuzz testbed {} check` looks at everything)",
+        S::NAME
+    ))
 }
 
 #[cfg(test)]

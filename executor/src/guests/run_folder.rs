@@ -11,7 +11,7 @@ use std::{env, io, thread};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
 
-use super::VmError;
+use super::GuestError;
 use super::error::At as _;
 
 /// Bytes of a unix socket's path, without the zero at its end.
@@ -36,7 +36,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// Every possible place is another user's, or its path is too long for sockets.
-    pub fn make() -> Result<Self, VmError> {
+    pub fn make() -> Result<Self, GuestError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         remove_left_over()?;
         let base = base()?;
@@ -90,7 +90,7 @@ impl Found {
 ///
 /// # Errors
 /// See [`RunFolder::make`].
-pub fn remove_left_over() -> Result<usize, VmError> {
+pub fn remove_left_over() -> Result<usize, GuestError> {
     let mut removed = 0;
     for found in found()?.iter().filter(|found| found.is_left_over()) {
         match fs::remove_dir_all(&found.path) {
@@ -115,7 +115,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// The mark cannot be written.
-    pub fn make_stoppable(&self) -> Result<(), VmError> {
+    pub fn make_stoppable(&self) -> Result<(), GuestError> {
         let mark = self.path.join(STOPPABLE);
         File::create(&mark).at("make", &mark).map(drop)
     }
@@ -126,7 +126,7 @@ impl RunFolder {
 ///
 /// # Errors
 /// See [`RunFolder::make`].
-pub fn stop_all() -> Result<Vec<u32>, VmError> {
+pub fn stop_all() -> Result<Vec<u32>, GuestError> {
     let mut stopped = Vec::new();
     for found in found()?.iter().filter(|found| found.alive && found.path.join(STOPPABLE).exists()) {
         let pid = Pid::from_raw(found.owner.cast_signed());
@@ -156,7 +156,7 @@ fn is_locked(folder: &Path) -> bool {
 ///
 /// # Errors
 /// See [`RunFolder::make`].
-pub fn found() -> Result<Vec<Found>, VmError> {
+pub fn found() -> Result<Vec<Found>, GuestError> {
     let base = base()?;
     let mut found = Vec::new();
     for entry in fs::read_dir(&base).at("list", &base)? {
@@ -171,7 +171,7 @@ pub fn found() -> Result<Vec<Found>, VmError> {
 }
 
 /// The folder that holds all of this user's.
-fn base() -> Result<PathBuf, VmError> {
+fn base() -> Result<PathBuf, GuestError> {
     let runtime =
         env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute() && path.is_dir());
     let named = runtime.map(|runtime| runtime.join("lumina-fuzz")).filter(|path| fits(path));
@@ -179,7 +179,7 @@ fn base() -> Result<PathBuf, VmError> {
     if !fits(&base) {
         let message =
             format!("the path {} is too long for sockets: set TMPDIR to a shorter one", base.display());
-        return Err(VmError::Folder(message));
+        return Err(GuestError::Folder(message));
     }
     private_folder(&base)?;
     Ok(base)
@@ -190,14 +190,17 @@ fn fits(base: &Path) -> bool {
 }
 
 /// Makes a folder that only this user can look into; one that is there already has to be this user's.
-fn private_folder(path: &Path) -> Result<(), VmError> {
+fn private_folder(path: &Path) -> Result<(), GuestError> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         made => return made.at("make", path),
     }
     let metadata = fs::symlink_metadata(path).at("look at", path)?;
     if !metadata.is_dir() || metadata.uid() != geteuid().as_raw() {
-        return Err(VmError::Folder(format!("{} is not a folder of this user: remove it", path.display())));
+        return Err(GuestError::Folder(format!(
+            "{} is not a folder of this user: remove it",
+            path.display()
+        )));
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use corpus::{Capabilities, ControlPacket, Quick, RoceParameters};
 
-use super::qemu::ADDRESSES;
+use crate::guests::ADDRESSES;
 
 /// Message bytes of a test: each host has 256 MB of memory for all that it runs.
 const MAX_BYTES: u64 = 32 << 20;

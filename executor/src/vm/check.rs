@@ -3,31 +3,17 @@
 use std::path::Path;
 use std::time::Instant;
 
-use serde::Serialize;
-
-use super::AGENT;
-use super::programs::beside_this;
 use super::switch::Switch;
-use super::tool::{APT_GET, SETPRIV, Tool};
-use super::{Cache, Kernel, Pair, Qemu, RunFolder, Start, VmError, Wiring};
-
-/// One step with its result.
-#[derive(Debug, Serialize)]
-pub struct Step {
-    /// Subject of the step.
-    pub name: String,
-    /// True if it is as required; `None` if it was not checked because an earlier step failed.
-    pub ok: Option<bool>,
-    /// Observation of the step.
-    pub seen: String,
-    /// Remedy.
-    pub mend: Option<String>,
-}
+use super::{Cache, Pair, Qemu, Start, Wiring};
+use crate::guests::checkup::{Checkup, Step, version};
+use crate::guests::programs::beside_this;
+use crate::guests::tool::{APT_GET, SETPRIV};
+use crate::guests::{AGENT, GuestError, Kernel, RunFolder};
 
 /// Goes through all that a pair of guests with these kernels needs, the requester's first, and tells each step as it is
 /// done; whether all are well.
 pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&Step)) -> bool {
-    let mut checkup = Checkup { tell, well: true };
+    let mut checkup = Checkup::new(tell);
     let version_of_qemu = checkup.step("QEMU", || Qemu::version().map(|version| (version, ())));
     checkup.step("setpriv", || version(SETPRIV));
     // Without it, images that are there already still work.
@@ -87,10 +73,10 @@ pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&S
         for (guest, host) in [(&mut pair.requester, 1), (&mut pair.responder, 2)] {
             if !guest.ping()? {
                 let why = "its pings are not answered".to_owned();
-                return Err(VmError::Guest { host, why, said: guest.console().tail(12) });
+                return Err(GuestError::Guest { host, why, said: guest.console().tail(12) });
             }
             if let Some(trouble) = guest.console().troubles().first() {
-                return Err(VmError::Guest {
+                return Err(GuestError::Guest {
                     host,
                     why: "its kernel is in trouble".into(),
                     said: trouble.headline.clone(),
@@ -100,56 +86,4 @@ pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&S
         Ok(("each guest answers the other, through the switch".into(), ()))
     });
     checkup.well
-}
-
-/// The first line of a program's version.
-fn version(tool: Tool) -> Result<(String, ()), VmError> {
-    let said = tool.run("asking for its version", tool.command().arg("--version"))?;
-    Ok((said.lines().next().unwrap_or_default().to_owned(), ()))
-}
-
-struct Checkup<'a> {
-    tell: &'a mut dyn FnMut(&Step),
-    well: bool,
-}
-
-impl Checkup<'_> {
-    fn step<T>(&mut self, name: &str, look: impl FnOnce() -> Result<(String, T), VmError>) -> Option<T> {
-        self.needing(name, Some(()), |()| look())
-    }
-
-    /// A step that is left out if its needs are not met.
-    fn needing<N, T>(
-        &mut self,
-        name: &str,
-        needed: Option<N>,
-        look: impl FnOnce(N) -> Result<(String, T), VmError>,
-    ) -> Option<T> {
-        let (ok, seen, mend, result) = match needed.map(look) {
-            None => (None, "not tried, as what it needs failed".to_owned(), None, None),
-            Some(Ok((seen, result))) => (Some(true), seen, None, Some(result)),
-            Some(Err(error)) => (Some(false), error.to_string(), error.mend(), None),
-        };
-        self.well &= ok == Some(true);
-        (self.tell)(&Step { name: name.to_owned(), ok, seen, mend });
-        result
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_needs_a_step_that_failed_is_not_tried() {
-        let mut steps = Vec::new();
-        let mut tell = |step: &Step| steps.push((step.name.clone(), step.ok, step.mend.is_some()));
-        let mut checkup = Checkup { tell: &mut tell, well: true };
-        let first = checkup.step("first", || Ok((String::new(), 1)));
-        let second: Option<u8> = checkup.needing("second", first, |_| Err(VmError::NoArchive));
-        assert!(!checkup.well);
-        checkup.needing("third", second, |_| Ok((String::new(), ())));
-        let expected = [("first", Some(true), false), ("second", Some(false), true), ("third", None, false)];
-        assert_eq!(steps, expected.map(|(name, ok, mend)| (name.to_owned(), ok, mend)));
-    }
 }

@@ -8,14 +8,15 @@ use std::process::ChildStdin;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::child::Child;
-use super::console::Console;
-use super::error::At as _;
+use super::Image;
 use super::monitor::Monitor;
 use super::qemu::{Qemu, arguments_of_start};
 use super::snapshot::Snapshot;
-use super::tool::QEMU;
-use super::{Image, VmError};
+use crate::guests::Console;
+use crate::guests::GuestError;
+use crate::guests::child::Child;
+use crate::guests::error::At as _;
+use crate::guests::tool::QEMU;
 
 /// Longest time for a boot: some 4 s with TCG on an idle machine, many times that on a busy one.
 const BOOT: Duration = Duration::from_secs(240);
@@ -69,7 +70,7 @@ impl Guest {
     /// # Errors
     /// QEMU cannot be started, or the guest ends or does not answer in time; with the last lines of the
     /// console.
-    pub fn start(qemu: &Qemu, image: &Image, host: u8, sockets: &Sockets) -> Result<Self, VmError> {
+    pub fn start(qemu: &Qemu, image: &Image, host: u8, sockets: &Sockets) -> Result<Self, GuestError> {
         let snapshot = Snapshot::of(qemu, image, host);
         if let Some(state) = snapshot.usable() {
             match Self::run(qemu, image, host, sockets, Some(&state)) {
@@ -95,7 +96,7 @@ impl Guest {
         host: u8,
         sockets: &Sockets,
         snapshot: Option<&Path>,
-    ) -> Result<Self, VmError> {
+    ) -> Result<Self, GuestError> {
         for socket in [&sockets.local, &sockets.monitor] {
             // Left by the guest that was here before.
             match fs::remove_file(socket) {
@@ -113,7 +114,7 @@ impl Guest {
             .and_then(|mut monitor| monitor.forwarded_port().map(|port| (monitor, port)));
         let (monitor, port) = told.map_err(|error| {
             child.wait(Duration::from_millis(200));
-            VmError::Guest { host, why: format!("QEMU does not start ({error})"), said: child.stderr() }
+            GuestError::Guest { host, why: format!("QEMU does not start ({error})"), said: child.stderr() }
         })?;
         let (start, limit) = match snapshot {
             Some(_) => (Start::Restored, RESTORE),
@@ -125,7 +126,7 @@ impl Guest {
         Ok(guest)
     }
 
-    fn wait_ready(&self, limit: Duration) -> Result<(), VmError> {
+    fn wait_ready(&self, limit: Duration) -> Result<(), GuestError> {
         let started = Instant::now();
         loop {
             self.alive()?;
@@ -157,7 +158,7 @@ impl Guest {
     ///
     /// # Errors
     /// It has ended; with its exit status, its last output and the console's.
-    pub fn alive(&self) -> Result<(), VmError> {
+    pub fn alive(&self) -> Result<(), GuestError> {
         match self.child.ended() {
             None => Ok(()),
             Some(status) => {
@@ -167,16 +168,16 @@ impl Guest {
         }
     }
 
-    fn wrong(&self, why: &str) -> VmError {
+    fn wrong(&self, why: &str) -> GuestError {
         let said = format!("{}{}", self.console.tail(SHOWN), self.child.stderr());
-        VmError::Guest { host: self.host, why: why.to_owned(), said }
+        GuestError::Guest { host: self.host, why: why.to_owned(), said }
     }
 
     /// Has the guest ping the other one's first address; whether it was answered.
     ///
     /// # Errors
     /// The guest does not say.
-    pub fn ping(&mut self) -> Result<bool, VmError> {
+    pub fn ping(&mut self) -> Result<bool, GuestError> {
         let mark = self.console.mark();
         if let Err(error) = self.words.write_all(b"ping\n") {
             return Err(self.wrong(&format!("its console cannot be written to ({error})")));

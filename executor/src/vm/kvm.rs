@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Image;
 use super::accelerator::Accelerator;
-use super::child::Child;
-use super::console::Console;
-use super::tool::QEMU;
+use crate::guests::Console;
+use crate::guests::child::Child;
+use crate::guests::tool::QEMU;
 
 /// Longest boot of a kernel under KVM, which takes a second on an idle machine.
 const BOOT: Duration = Duration::from_secs(30);

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::thread;
 
+use super::Image;
 use super::guest::{Guest, Sockets};
 use super::qemu::Qemu;
-use super::{Image, RunFolder, VmError};
+use crate::guests::{GuestError, RunFolder};
 
 /// Connection of the guests' NICs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,14 +59,14 @@ impl Pair {
         images: [&Image; 2],
         folder: &RunFolder,
         wiring: Wiring,
-    ) -> Result<Self, VmError> {
+    ) -> Result<Self, GuestError> {
         let start = |host: u8, image| Guest::start(qemu, image, host, &sockets(folder.path(), host, wiring));
         let [of_requester, of_responder] = images;
         let (requester, responder) = thread::scope(|scope| {
             let responder = scope.spawn(|| start(2, of_responder));
             let requester = start(1, of_requester);
             let panicked =
-                || VmError::Guest { host: 2, why: "its start panicked".into(), said: String::new() };
+                || GuestError::Guest { host: 2, why: "its start panicked".into(), said: String::new() };
             (requester, responder.join().unwrap_or_else(|_| Err(panicked())))
         });
         Ok(Self { requester: requester?, responder: responder? })

@@ -3,17 +3,15 @@
 use std::path::Path;
 
 use super::accelerator::Accelerator;
-use super::tool::QEMU;
-use super::{Image, VmError, kvm};
+use super::{Image, kvm};
+use crate::guests::tool::QEMU;
+use crate::guests::{ADDRESSES, GuestError};
 
 /// The first version whose NICs can be datagram sockets.
 const OLDEST: (u32, u32) = (7, 2);
 
 /// Memory of a guest, in MB.
 const MEMORY: u32 = 256;
-
-/// IPv4 and IPv6 addresses of a guest.
-pub const ADDRESSES: u8 = 4;
 
 /// MTU of the guests' NICs: RoCE's largest, 4096, with its headers.
 const MTU: u32 = 4200;
@@ -41,7 +39,7 @@ impl Qemu {
     ///
     /// # Errors
     /// QEMU is not there, or too old.
-    pub fn find(image: &Image) -> Result<Self, VmError> {
+    pub fn find(image: &Image) -> Result<Self, GuestError> {
         let version = Self::version()?;
         let without_kvm = kvm::works(&version, image).err();
         let accelerator = if without_kvm.is_none() { Accelerator::Kvm } else { Accelerator::Tcg };
@@ -52,9 +50,9 @@ impl Qemu {
     ///
     /// # Errors
     /// QEMU is not there, or too old.
-    pub fn version() -> Result<String, VmError> {
+    pub fn version() -> Result<String, GuestError> {
         let said = QEMU.run("asking QEMU for its version", QEMU.command().arg("--version"))?;
-        let too_old = |version: &str| VmError::Tool {
+        let too_old = |version: &str| GuestError::Tool {
             doing: "looking for QEMU".into(),
             program: QEMU.program.into(),
             said: format!("it is {version}; guests need {}.{} or newer", OLDEST.0, OLDEST.1),

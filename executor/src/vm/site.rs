@@ -1,23 +1,21 @@
 //! A running VM testbed: two guests, the switch between them, and the connections to all three.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use corpus::config::Cidr;
-use corpus::{Role, TestConfig};
-use dumper::observation::kernel::AGENT_ENDED;
-use dumper::{Clock, LogLine, Observation};
+use corpus::{Capabilities, TestConfig};
+use dumper::{Clock, Observation};
 use p4::client::SwitchClient;
 use tokio::runtime::Runtime;
 
-use super::console::Console;
 use super::pair::{Pair, Wiring};
-use super::qemu::{ADDRESSES, Qemu};
+use super::qemu::Qemu;
 use super::switch::Switch;
-use super::{Cache, Guest, Kernel, RunFolder, VmError};
+use super::{Cache, Guest, capabilities};
 use crate::agent::{AgentClient, Timeouts};
-use crate::remote::{Failed, Patience, Remote, RemoteError, log_of};
+use crate::guests::log::{put_log_since, without_ends_of_agents};
+use crate::guests::{Console, GuestError, Kernel, Outcome, RunFolder, with_guests};
+use crate::remote::{self, Failed, Patience, Remote, RemoteError};
 
 /// A QP of rdma_rxe that retries for ever (docs/findings-rxe.md) takes all of it. Linux's timers expire when
 /// they should; that an emulated host stands still for a while is in the base.
@@ -32,12 +30,9 @@ const QUIET: Duration = Duration::from_millis(100);
 /// The same for the other host, once one has ended: both can have been lost to the same packet.
 const OTHERS_LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Prefix lengths of the guests' addresses.
-const PREFIXES: [u8; 2] = [16, 64];
-
 /// Everything that runs for one testbed. It all ends when this is dropped, and with this process.
 #[derive(Debug)]
-pub(super) struct Site {
+pub struct Site {
     remote: Remote,
     runtime: Runtime,
     pair: Pair,
@@ -50,76 +45,13 @@ pub(super) struct Site {
     _folder: RunFolder,
 }
 
-/// Outcome of a test.
-pub(super) enum Outcome {
-    /// It ran to its end.
-    Ran(Box<Observation>),
-    /// A host's kernel went wrong, with the observation until then.
-    KernelTrouble(Box<Observation>),
-    /// It did not run to its end, and no kernel says why.
-    Failed(Failed),
-}
-
 impl Site {
-    /// Starts everything: guests from a snapshot where there is one.
-    ///
-    /// # Errors
-    /// See [`VmError`].
-    pub(super) fn start(kernels: [Kernel; 2]) -> Result<Self, VmError> {
-        let cache = Cache::open(None)?;
-        let [requester, responder] = kernels.map(|kernel| cache.image(kernel));
-        let (requester, responder) = (requester?, responder?);
-        let qemu = Qemu::find(&requester)?;
-        let folder = RunFolder::make()?;
-        let switch = Switch::start(&folder)?;
-        let pair = Pair::start(&qemu, [&requester, &responder], &folder, Wiring::Switch)?;
-        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime =
-            runtime.map_err(|error| VmError::Folder(format!("no thread for connections: {error}")))?;
-        let remote = runtime.block_on(connect(&pair, &switch))?;
-        let mut site = Self { remote, runtime, pair, read: [0; 2], troubles: 0, switch, _folder: folder };
-        site.read = site.lines();
-        site.troubles = site.count_troubles();
-        Ok(site)
-    }
-
-    /// Runs a test, whose hosts get the addresses of the guests.
-    pub(super) fn run(&mut self, config: &TestConfig) -> Outcome {
-        let config = with_guests(config);
-        // Hosts whose packets go nowhere find out only when their retries are exhausted.
-        let ran = self.runtime.block_on(async {
-            tokio::select! {
-                ran = self.remote.run(&config) => ran,
-                status = self.switch.end() => {
-                    Err(Failed { error: RemoteError::SwitchEnded(status), observed: Box::default() })
-                }
-            }
-        });
-        if ran.is_err() {
-            self.wait_last_words();
-        }
-        let is_troubled = self.count_troubles() != self.troubles;
-        if is_troubled {
-            self.wait_quiet();
-        }
-        let (observed, error) = match ran {
-            Ok(observed) => (observed.into(), None),
-            Err(Failed { error, observed }) => (observed, Some(error)),
-        };
-        let observed = self.with_logs(observed);
-        match error {
-            _ if is_troubled => Outcome::KernelTrouble(observed),
-            None => Outcome::Ran(without_ends_of_agents(observed)),
-            Some(error) => Outcome::Failed(Failed { error, observed }),
-        }
-    }
-
     /// The observation, with the kernels' lines since the last test.
     fn with_logs(&mut self, mut observed: Box<Observation>) -> Box<Observation> {
         observed.clock = Clock::Emulated;
         let [requester, responder] = self.guests();
-        put_log_since(requester, self.read[0], &mut observed.requester_log);
-        put_log_since(responder, self.read[1], &mut observed.responder_log);
+        put_log_since(requester.console(), self.read[0], &mut observed.requester_log);
+        put_log_since(responder.console(), self.read[1], &mut observed.responder_log);
         self.read = self.lines();
         self.troubles = self.count_troubles();
         observed
@@ -166,11 +98,69 @@ impl Site {
     }
 }
 
-async fn connect(pair: &Pair, switch: &Switch) -> Result<Remote, VmError> {
+impl crate::guests::Site for Site {
+    const NAME: &'static str = "vm";
+
+    fn capabilities() -> Capabilities {
+        capabilities()
+    }
+
+    /// Guests go on from a snapshot where there is one.
+    fn start(kernels: [Kernel; 2]) -> Result<Self, GuestError> {
+        let cache = Cache::open(None)?;
+        let [requester, responder] = kernels.map(|kernel| cache.image(kernel));
+        let (requester, responder) = (requester?, responder?);
+        let qemu = Qemu::find(&requester)?;
+        let folder = RunFolder::make()?;
+        let switch = Switch::start(&folder)?;
+        let pair = Pair::start(&qemu, [&requester, &responder], &folder, Wiring::Switch)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime =
+            runtime.map_err(|error| GuestError::Folder(format!("no thread for connections: {error}")))?;
+        let remote = runtime.block_on(connect(&pair, &switch))?;
+        let mut site = Self { remote, runtime, pair, read: [0; 2], troubles: 0, switch, _folder: folder };
+        site.read = site.lines();
+        site.troubles = site.count_troubles();
+        Ok(site)
+    }
+
+    /// Runs a test, whose hosts get the addresses of the guests.
+    fn run(&mut self, config: &TestConfig) -> Outcome {
+        let config = with_guests(config);
+        // Hosts whose packets go nowhere find out only when their retries are exhausted.
+        let ran = self.runtime.block_on(async {
+            tokio::select! {
+                ran = remote::run(&mut self.remote, &config) => ran,
+                status = self.switch.end() => {
+                    Err(Failed { error: RemoteError::SwitchEnded(status), observed: Box::default() })
+                }
+            }
+        });
+        if ran.is_err() {
+            self.wait_last_words();
+        }
+        let is_troubled = self.count_troubles() != self.troubles;
+        if is_troubled {
+            self.wait_quiet();
+        }
+        let (observed, error) = match ran {
+            Ok(observed) => (observed.into(), None),
+            Err(Failed { error, observed }) => (observed, Some(error)),
+        };
+        let observed = self.with_logs(observed);
+        match error {
+            _ if is_troubled => Outcome::KernelTrouble(observed),
+            None => Outcome::Ran(without_ends_of_agents(observed)),
+            Some(error) => Outcome::Failed(Failed { error, observed }),
+        }
+    }
+}
+
+async fn connect(pair: &Pair, switch: &Switch) -> Result<Remote, GuestError> {
     let agent = |host: u8, guest: &Guest| {
         let address = guest.agent().to_string();
         async move {
-            AgentClient::connect(&address, Timeouts::default()).await.map_err(|error| VmError::Guest {
+            AgentClient::connect(&address, Timeouts::default()).await.map_err(|error| GuestError::Guest {
                 host,
                 why: error.to_string(),
                 said: String::new(),
@@ -179,46 +169,6 @@ async fn connect(pair: &Pair, switch: &Switch) -> Result<Remote, VmError> {
     };
     let agents = [agent(1, &pair.requester).await?, agent(2, &pair.responder).await?];
     let switch = SwitchClient::connect(&switch.address).await;
-    let switch = switch.map_err(|error| VmError::Switch(error.to_string()))?;
+    let switch = switch.map_err(|error| GuestError::Switch(error.to_string()))?;
     Ok(Remote { agents, switch, patience: PATIENCE })
-}
-
-/// A test with the addresses of the guests in the place of its own.
-fn with_guests(config: &TestConfig) -> TestConfig {
-    let mut config = config.clone();
-    for (role, host) in Role::ALL.into_iter().zip(1..) {
-        let addresses = &mut config.host_mut(role).ip_list;
-        for (index, address) in (0..ADDRESSES).zip(addresses.iter_mut()) {
-            *address = address_of(index, host, address.addr.is_ipv6());
-        }
-    }
-    config
-}
-
-/// The address that a guest's first process gave it: 10.0.INDEX.HOST or fd00::INDEX:HOST.
-fn address_of(index: u8, host: u8, ipv6: bool) -> Cidr {
-    let addr = if ipv6 {
-        IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, index.into(), host.into()))
-    } else {
-        IpAddr::V4(Ipv4Addr::new(10, 0, index, host))
-    };
-    Cidr { addr, prefix: PREFIXES[usize::from(ipv6)] }
-}
-
-/// Observation of a test that ran to its end, without the ends of agents: an agent that was killed before the
-/// test, while no test used it, had been restarted by then.
-fn without_ends_of_agents(mut observed: Box<Observation>) -> Box<Observation> {
-    for role in Role::ALL {
-        log_of(&mut observed, role).retain(|line| !line.text.starts_with(AGENT_ENDED));
-    }
-    observed
-}
-
-/// Puts the lines that a guest's kernel logged since a mark before the lines of its agent, which have no
-/// times of their own.
-fn put_log_since(guest: &Guest, mark: u64, log: &mut Vec<LogLine>) {
-    let logged: Vec<_> = guest.console().since(mark).iter().filter_map(|line| LogLine::parse(line)).collect();
-    let last_us = logged.last().map_or(0, |line| line.time_us);
-    log.iter_mut().for_each(|line| line.time_us = last_us);
-    log.splice(..0, logged);
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Image;
-use super::image::{digest_of, digest_of_bytes};
 use super::qemu::Qemu;
+use crate::guests::manifest::{digest_of, digest_of_bytes};
 
 /// First part of the extension of a state that is being written; the number of the process follows.
 const UNFINISHED: &str = "new-";

@@ -9,10 +9,10 @@ use std::time::Duration;
 use p4::Address;
 use tokio::time::sleep;
 
-use super::child::Child;
 use super::pair::{guest_socket, switch_socket};
-use super::programs::{SWITCH, beside_this};
-use super::{RunFolder, VmError};
+use crate::guests::child::Child;
+use crate::guests::programs::{SWITCH, beside_this};
+use crate::guests::{GuestError, RunFolder};
 
 /// Longest wait for the address that it listens on.
 const START: Duration = Duration::from_secs(20);
@@ -33,7 +33,7 @@ impl Switch {
     ///
     /// # Errors
     /// The program is not there or does not start.
-    pub(super) fn start(folder: &RunFolder) -> Result<Self, VmError> {
+    pub(super) fn start(folder: &RunFolder) -> Result<Self, GuestError> {
         let program = beside_this(SWITCH)?;
         let port = |host| {
             let (ours, guests) = (switch_socket(folder.path(), host), guest_socket(folder.path(), host));
@@ -43,9 +43,9 @@ impl Switch {
         let arguments = ["--port", &port(1), "--port", &port(2), "--listen", &control].map(str::to_owned);
         let (process, _, stdout) = Child::spawn(&program.to_string_lossy(), arguments.into())?;
         let said = first_line(stdout)
-            .ok_or_else(|| VmError::Switch(format!("it does not start: {}", process.stderr())))?;
+            .ok_or_else(|| GuestError::Switch(format!("it does not start: {}", process.stderr())))?;
         let address =
-            said.parse().map_err(|error| VmError::Switch(format!("it listens at {said:?}: {error}")))?;
+            said.parse().map_err(|error| GuestError::Switch(format!("it listens at {said:?}: {error}")))?;
         Ok(Self { process, address })
     }
 

@@ -7,7 +7,8 @@ use corpus::{Role, TestConfig};
 use dumper::observation::CompletionStatus;
 use executor::agent::proto::{GidType, Parameter, ParameterState};
 use executor::agent::{AgentClient, Prepare, RunningTest, Timeouts};
-use executor::vm::{Cache, Kernel, Pair, Qemu, RunFolder, Wiring};
+use executor::guests::{Kernel, RunFolder};
+use executor::vm::{Cache, Pair, Qemu, Wiring};
 use tokio::runtime::Runtime;
 use tokio::time::sleep;
 

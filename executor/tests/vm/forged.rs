@@ -77,3 +77,11 @@ fn a_swallowed_completion_is_found() {
     ran.observation.completions.as_mut().unwrap().remove(0);
     ran.breaks_at_least("completion-missing");
 }
+
+impl Ran {
+    /// It breaks a rule, and maybe others.
+    fn breaks_at_least(&self, rule: &str) {
+        let said = self.said();
+        assert!(said.iter().any(|(broken, _)| *broken == rule), "{rule} is not among {said:?}");
+    }
+}

@@ -12,7 +12,8 @@ use std::time::Duration;
 use corpus::Role;
 use dumper::wire::frame::{Parsed, UdpPorts};
 use dumper::wire::{Frame, Opcode};
-use executor::vm::{run_folder, switch_socket};
+use executor::guests::run_folder;
+use executor::vm::switch_socket;
 use p4::Actions;
 
 /// Longer than any frame of a guest, whose MTU is 4200.

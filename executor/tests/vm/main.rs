@@ -16,5 +16,6 @@ mod guests {
     mod pair;
     mod random;
     mod scripts;
+    mod site;
     mod verbs;
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use corpus::{Capabilities, Host, TestConfig};
-use executor::vm::{Kernel, Pairs, capabilities};
+use executor::guests::Pairs;
 use mutators::{Target, Vocabulary};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng as _;
@@ -14,6 +14,7 @@ use scoring::{Anomaly, Kind, Role, Rule};
 
 use super::environment::number;
 use super::pair::{PAIRS, Ran, alone};
+use super::site::{KERNELS, Kernel, Site, capabilities};
 
 /// Known faults of `rdma_rxe` without events, where timers expire on a busy machine, or a Receive is not
 /// posted in time: a Read is requested again in its middle, a Write is repeated with the PSNs of the next
@@ -28,7 +29,7 @@ const KNOWN: [(Rule, Role, &[Kernel]); 3] = [
 /// Guests with these kernels, the requester's first.
 struct Guests {
     kernels: [Kernel; 2],
-    pairs: Pairs,
+    pairs: Pairs<Site>,
 }
 
 impl Guests {
@@ -110,7 +111,7 @@ fn nothing_is_found(guests: &Guests, tests: u64) {
 
 #[test]
 fn ten_tests_without_events_are_clean() {
-    nothing_is_found(&Guests { kernels: [Kernel::V6_1; 2], pairs: PAIRS.clone() }, 10);
+    nothing_is_found(&Guests { kernels: KERNELS, pairs: PAIRS.clone() }, 10);
 }
 
 /// `LUMINA_TESTS` says how many on a pairing, `LUMINA_SEED` the first one.

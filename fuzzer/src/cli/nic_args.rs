@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use executor::vm::Kernel;
+use executor::guests::Kernel;
 use executor::{Nic, TestbedName};
 
 use super::output::bad_file;

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use lzma_rust2::XzReader;
 use object::{Object as _, ObjectSection as _};
 
-use crate::vm::VmError;
-use crate::vm::error::At as _;
+use crate::guests::GuestError;
+use crate::guests::error::At as _;
 
 /// Modules that a guest needs: its NICs, RDMA for programs, soft-RoCE. `rdma_rxe` of 6.1 requests the
 /// checksum when a device is added, and names it nowhere: without `crc32_generic` that fails with ENOENT.
@@ -31,20 +31,22 @@ pub(super) struct Module {
 }
 
 /// The modules that a guest loads, each after those that it needs. `folder` is the release's folder in `lib/modules`.
-pub(super) fn in_load_order(folder: &Path) -> Result<Vec<Module>, VmError> {
+pub(super) fn in_load_order(folder: &Path) -> Result<Vec<Module>, GuestError> {
     let files = files(&folder.join("kernel"))?;
     let builtin_list = folder.join("modules.builtin");
     let builtin = fs::read_to_string(&builtin_list).at("read", &builtin_list)?;
     let builtin: BTreeSet<String> = builtin.lines().map(|line| name(Path::new(line))).collect();
     let mut read = |wanted: &str| {
         if builtin.contains(wanted) {
-            return Ok(None);
+            return Ok::<_, GuestError>(None);
         }
-        let missing =
-            || VmError::Package { package: "linux-image".into(), why: format!("it has no module {wanted}") };
+        let missing = || GuestError::Package {
+            package: "linux-image".into(),
+            why: format!("it has no module {wanted}"),
+        };
         let path = files.get(wanted).ok_or_else(missing)?;
         let code = unpacked(path)?;
-        let depends = depends(&code).map_err(|why| VmError::Package {
+        let depends = depends(&code).map_err(|why| GuestError::Package {
             package: "linux-image".into(),
             why: format!("module {wanted} cannot be read: {why}"),
         })?;
@@ -78,7 +80,7 @@ fn visit<E>(
 }
 
 /// Every module below a folder, by name.
-fn files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, VmError> {
+fn files(folder: &Path) -> Result<BTreeMap<String, PathBuf>, GuestError> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -102,7 +104,7 @@ fn name(path: &Path) -> String {
 }
 
 /// The code of a module, which newer Debian kernels pack with xz.
-fn unpacked(path: &Path) -> Result<Vec<u8>, VmError> {
+fn unpacked(path: &Path) -> Result<Vec<u8>, GuestError> {
     let file = fs::File::open(path).at("open", path)?;
     let mut code = Vec::new();
     if path.extension().is_some_and(|extension| extension == "xz") {

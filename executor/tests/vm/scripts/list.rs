@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use executor::guests::Site as _;
 use serde::Deserialize;
+
+use super::super::site::Site;
 
 /// `scripts.toml`. A name is that of a script, or of a folder with `/*`.
 #[derive(Deserialize, Debug)]
@@ -18,6 +21,8 @@ pub(super) struct List {
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct NotHere {
+    /// The testbed; all if there is none.
+    testbed: Option<String>,
     why: String,
     scripts: Vec<String>,
 }
@@ -25,6 +30,8 @@ struct NotHere {
 #[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 struct Fails {
+    /// The testbed; all if there is none.
+    testbed: Option<String>,
     /// The heading of a finding in docs/findings-rxe.md, which has the clause.
     finding: String,
     scripts: Vec<String>,
@@ -41,7 +48,10 @@ impl List {
     pub(super) fn read() -> Self {
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let text = fs::read_to_string(here.join("tests/vm/scripts/scripts.toml")).unwrap();
-        let list: Self = toml::from_str(&text).unwrap();
+        let mut list: Self = toml::from_str(&text).unwrap();
+        let is_of_this = |testbed: &Option<String>| testbed.as_deref().is_none_or(|name| name == Site::NAME);
+        list.not_here.retain(|entry| is_of_this(&entry.testbed));
+        list.fails.retain(|entry| is_of_this(&entry.testbed));
         let findings = fs::read_to_string(here.join("../docs/findings-rxe.md")).unwrap();
         for fails in &list.fails {
             let heading = format!("## {}", fails.finding);

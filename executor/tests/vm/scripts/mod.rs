@@ -11,16 +11,12 @@ use std::path::PathBuf;
 use corpus::{Role, TestConfig};
 use dumper::script::{FoundAnomaly, Script};
 use executor::script::{compare, to_config};
-use executor::vm::capabilities;
 
-use super::pair::{PAIRS, Ran, alone};
+use super::pair::{Ran, alone};
+use super::site::{TRIES, capabilities, for_a_script};
 use adapt::adapt;
 use files::{root, scripts};
 use list::List;
-
-/// Attempts at a script before it is reported not to hold: packets of two hosts that share a busy machine
-/// race, and a script names one of their orders.
-const TRIES: usize = 5;
 
 /// The names of the scripts: folder and file, without its end.
 fn names() -> Vec<String> {
@@ -32,7 +28,7 @@ fn names() -> Vec<String> {
 
 /// Differences of the run from a script.
 fn differences(script: &Script, config: &TestConfig) -> Vec<String> {
-    let ran = Ran::of(&PAIRS, config.clone());
+    let ran = Ran::of(&for_a_script(), config.clone());
     let found: Vec<FoundAnomaly> = ran.analysis().anomalies.kept().iter().map(FoundAnomaly::from).collect();
     compare(script, config, &ran.observation, &found).iter().map(ToString::to_string).collect()
 }

@@ -1,0 +1,83 @@
+//! Checks of a testbed, step by step.
+
+use serde::Serialize;
+
+use super::GuestError;
+use super::tool::Tool;
+
+/// One step with its result.
+#[derive(Debug, Serialize)]
+pub struct Step {
+    /// Subject of the step.
+    pub name: String,
+    /// True if it is as required; `None` if it was not checked because an earlier step failed.
+    pub ok: Option<bool>,
+    /// Observation of the step.
+    pub seen: String,
+    /// Remedy.
+    pub mend: Option<String>,
+}
+
+/// The first line of a program's version.
+pub(crate) fn version(tool: Tool) -> Result<(String, ()), GuestError> {
+    let said = tool.run("asking for its version", tool.command().arg("--version"))?;
+    Ok((said.lines().next().unwrap_or_default().to_owned(), ()))
+}
+
+/// Steps that are told as they are done.
+pub(crate) struct Checkup<'a> {
+    tell: &'a mut dyn FnMut(&Step),
+    /// True if all steps so far were well.
+    pub(crate) well: bool,
+}
+
+impl<'a> Checkup<'a> {
+    /// Nothing is checked yet.
+    pub(crate) fn new(tell: &'a mut dyn FnMut(&Step)) -> Self {
+        Self { tell, well: true }
+    }
+
+    /// A step.
+    pub(crate) fn step<T>(
+        &mut self,
+        name: &str,
+        look: impl FnOnce() -> Result<(String, T), GuestError>,
+    ) -> Option<T> {
+        self.needing(name, Some(()), |()| look())
+    }
+
+    /// A step that is left out if its needs are not met.
+    pub(crate) fn needing<N, T>(
+        &mut self,
+        name: &str,
+        needed: Option<N>,
+        look: impl FnOnce(N) -> Result<(String, T), GuestError>,
+    ) -> Option<T> {
+        let (ok, seen, mend, result) = match needed.map(look) {
+            None => (None, "not tried, as what it needs failed".to_owned(), None, None),
+            Some(Ok((seen, result))) => (Some(true), seen, None, Some(result)),
+            Some(Err(error)) => (Some(false), error.to_string(), error.mend(), None),
+        };
+        self.well &= ok == Some(true);
+        (self.tell)(&Step { name: name.to_owned(), ok, seen, mend });
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_a_step_that_failed_is_not_tried() {
+        let mut steps = Vec::new();
+        let mut tell = |step: &Step| steps.push((step.name.clone(), step.ok, step.mend.is_some()));
+        let mut checkup = Checkup::new(&mut tell);
+        let first = checkup.step("first", || Ok((String::new(), 1)));
+        let second: Option<u8> = checkup.needing("second", first, |_| Err(GuestError::NoArchive));
+        assert!(!checkup.well);
+        checkup.needing("third", second, |_| Ok((String::new(), ())));
+        let expected = [("first", Some(true), false), ("second", Some(false), true), ("third", None, false)];
+        assert_eq!(steps, expected.map(|(name, ok, mend)| (name.to_owned(), ok, mend)));
+    }
+}

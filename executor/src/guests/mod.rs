@@ -1,0 +1,46 @@
+//! What all testbeds of guests share: processes that end with this one, consoles, folders of sockets, the parts of images,
+//! and pairs of guests that are started when they are needed.
+
+mod addresses;
+pub(crate) mod agent;
+pub(crate) mod apt;
+pub(crate) mod checkup;
+pub(crate) mod child;
+mod console;
+pub(crate) mod error;
+pub(crate) mod initramfs;
+mod kernel;
+pub(crate) mod libraries;
+pub(crate) mod log;
+pub(crate) mod manifest;
+pub(crate) mod pack;
+mod pairs;
+pub(crate) mod programs;
+pub mod run_folder;
+pub(crate) mod store;
+pub(crate) mod tool;
+pub(crate) mod userland;
+
+pub use addresses::ADDRESSES;
+pub(crate) use addresses::with_guests;
+pub use checkup::Step;
+pub use console::Console;
+pub(crate) use console::Fed;
+pub use error::GuestError;
+pub use kernel::Kernel;
+pub use manifest::{Manifest, PackageVersion};
+pub use pairs::{Outcome, Pairs, Site};
+pub use programs::beside_this;
+pub use run_folder::RunFolder;
+
+/// The agent of a host: the program that a guest runs, installed beside this one.
+pub const AGENT: &str = "lumina-agent";
+
+/// Progress of a build, for people who wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// The next step.
+    Step(&'a str),
+    /// Percentage of a long step that is done.
+    Percent(u8),
+}
