@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tonic::transport::{Channel, Endpoint};
 
+use super::link::Stream;
 use super::peer::{AgentError, Peer, Timeouts, all_of};
 use super::proto::{self, DescribeRequest, Description};
 use super::running::RunningTest;
@@ -50,6 +51,6 @@ impl AgentClient {
     /// A test, for which the host is asked with its first step, in one round trip.
     #[must_use]
     pub fn test(&self) -> RunningTest {
-        RunningTest::on(self.agent.clone(), self.peer.clone())
+        RunningTest::over(Stream::to(self.agent.clone()), self.peer.clone())
     }
 }

@@ -74,9 +74,9 @@ pub enum AgentError {
 
 /// Whom a message of an error is about, and how long it may take.
 #[derive(Clone, Debug)]
-pub(super) struct Peer {
-    pub(super) address: String,
-    pub(super) timeouts: Timeouts,
+pub(crate) struct Peer {
+    pub(crate) address: String,
+    pub(crate) timeouts: Timeouts,
 }
 
 impl Peer {

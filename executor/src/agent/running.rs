@@ -1,20 +1,14 @@
 //! The orchestrator's side of a test on a host.
 
-use std::pin::Pin;
 use std::time::Duration;
 
 use corpus::{Role, TestConfig};
 use dumper::observation::Counters;
 use dumper::{Completion, Delivery, Endpoint, Nanos};
-use tokio::sync::mpsc;
-use tokio::time::timeout;
-use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::Channel;
-use tonic::{Response, Status, Streaming};
 
 use super::bounds::Bounds;
+use super::link::{Link, Silence, Stream};
 use super::peer::{AgentError, Peer};
-use super::proto::agent_client::AgentClient;
 use super::proto::{
     self, Connect, Event, Finish, HostError, Parameter, Start, Step, event::Event as Said,
     step::Step as Asked,
@@ -113,55 +107,27 @@ fn failures_of(batch: &proto::Completions) -> impl Iterator<Item = Failure> {
 
 /// A test on a host. Its steps are called in their order: prepare, connect, start, settled (of a requester), finish.
 /// Whichever way it is dropped, the host destroys everything.
-pub struct RunningTest {
-    steps: mpsc::Sender<Step>,
-    events: Events,
+pub struct RunningTest<L: Link = Stream> {
+    link: L,
     peer: Peer,
     bounds: Bounds,
     deadline: Duration,
 }
 
-/// Stream of a host's reports on a test.
-enum Events {
-    /// It has been asked for one; nothing is sent before this is polled.
-    Asked(Pin<Box<dyn Future<Output = Result<Streaming<Event>, Status>> + Send>>),
-    /// It has taken it, or has refused.
-    Answered(Box<Result<Streaming<Event>, Status>>),
-}
-
-impl Events {
-    /// The next one; none at the end.
-    async fn next(&mut self) -> Result<Option<Event>, Status> {
-        self.taken().await?.message().await
-    }
-
-    async fn taken(&mut self) -> Result<&mut Streaming<Event>, Status> {
-        if let Self::Asked(asked) = self {
-            *self = Self::Answered(Box::new(asked.await));
-        }
-        match self {
-            Self::Answered(answer) => answer.as_mut().as_mut().map_err(|status| status.clone()),
-            Self::Asked(_) => unreachable!("it was answered right above"),
-        }
-    }
-}
-
 impl RunningTest {
-    /// Of an agent: it is asked for the test with its first step, in one round trip.
-    pub(super) fn on(mut agent: AgentClient<Channel>, peer: Peer) -> Self {
-        // Each step waits for the answer to the one before.
-        let (steps, stream) = mpsc::channel(1);
-        let asked = async move { agent.test(ReceiverStream::new(stream)).await.map(Response::into_inner) };
-        let (bounds, deadline) = (Bounds::default(), Duration::ZERO);
-        Self { steps, events: Events::Asked(Box::pin(asked)), peer, bounds, deadline }
-    }
-
     /// Waits until the host is ours, as the first step does too: it is until this is dropped.
     ///
     /// # Errors
     /// See [`AgentError`]; it refuses while another test runs.
     pub async fn taken(&mut self) -> Result<(), AgentError> {
-        self.peer.within("Test", self.events.taken()).await.map(|_| ())
+        self.peer.within("Test", self.link.taken()).await.map(|_| ())
+    }
+}
+
+impl<L: Link> RunningTest<L> {
+    /// A test over a way to an agent.
+    pub(crate) fn over(link: L, peer: Peer) -> Self {
+        Self { link, peer, bounds: Bounds::default(), deadline: Duration::ZERO }
     }
 
     /// Makes QPs and memory.
@@ -232,37 +198,29 @@ impl RunningTest {
     /// See [`AgentError`].
     pub async fn settled(&mut self) -> Result<Settled, AgentError> {
         const ASKED: &str = "Start";
-        let peer = self.peer.clone();
-        let after = self.deadline + peer.timeouts.answer;
-        let collect = async {
-            let mut settled = Settled::default();
-            loop {
-                match self.next(ASKED).await? {
-                    Said::Completions(batch) => {
-                        self.take_completions(
-                            ASKED,
-                            &batch,
-                            &mut settled.completions,
-                            &mut settled.failures,
-                        )?;
-                    }
-                    Said::StillOutstanding(batch) => {
-                        self.take(ASKED, batch.messages.iter().map(|one| (one.connection, one.message)))?;
-                        settled.outstanding.extend(batch.messages.iter().map(|message| Outstanding {
-                            connection: message.connection,
-                            message: message.message,
-                            posted_ns: Nanos(message.posted_ns),
-                        }));
-                    }
-                    Said::Settled(end) => {
-                        settled.unposted = end.unposted;
-                        return Ok(settled);
-                    }
-                    other => return Err(self.peer.unexpected(ASKED, &other)),
+        let after = self.deadline + self.peer.timeouts.answer;
+        let until = self.link.after(after);
+        let mut settled = Settled::default();
+        loop {
+            match self.next("the traffic", after, until).await? {
+                Said::Completions(batch) => {
+                    self.take_completions(ASKED, &batch, &mut settled.completions, &mut settled.failures)?;
                 }
+                Said::StillOutstanding(batch) => {
+                    self.take(ASKED, batch.messages.iter().map(|one| (one.connection, one.message)))?;
+                    settled.outstanding.extend(batch.messages.iter().map(|message| Outstanding {
+                        connection: message.connection,
+                        message: message.message,
+                        posted_ns: Nanos(message.posted_ns),
+                    }));
+                }
+                Said::Settled(end) => {
+                    settled.unposted = end.unposted;
+                    return Ok(settled);
+                }
+                other => return Err(self.peer.unexpected(ASKED, &other)),
             }
-        };
-        timeout(after, collect).await.unwrap_or_else(|_| Err(peer.timed_out("the traffic", after)))
+        }
     }
 
     /// Verifies memory and reads counters; when this returns, the host has destroyed everything.
@@ -294,7 +252,8 @@ impl RunningTest {
             }
         }
         // The stream ends when everything is destroyed.
-        match self.peer.within(ASKED, self.events.next()).await? {
+        let after = self.peer.timeouts.answer;
+        match self.next_event(ASKED, after, self.link.after(after)).await? {
             None => Ok(finished),
             Some(event) => Err(self.peer.nonsense(ASKED, format!("{event:?}"))),
         }
@@ -324,22 +283,40 @@ impl RunningTest {
     }
 
     async fn ask(&mut self, step: Asked) {
-        // Without a receiver, the stream has ended, or never began, and the answer says why.
-        let _ = timeout(self.peer.timeouts.answer, self.steps.send(Step { step: Some(step) })).await;
+        let until = self.link.after(self.peer.timeouts.answer);
+        self.link.ask(Step { step: Some(step) }, until).await;
     }
 
     /// The next event within the time of an answer.
     async fn answer(&mut self, asked: &'static str) -> Result<Said, AgentError> {
-        let (peer, after) = (self.peer.clone(), self.peer.timeouts.answer);
-        timeout(after, self.next(asked)).await.unwrap_or_else(|_| Err(peer.timed_out(asked, after)))
+        let after = self.peer.timeouts.answer;
+        self.next(asked, after, self.link.after(after)).await
     }
 
-    async fn next(&mut self, asked: &'static str) -> Result<Said, AgentError> {
-        match self.events.next().await {
-            Ok(Some(Event { event: Some(said) })) => Ok(said),
-            Ok(Some(Event { event: None })) => Err(self.peer.nonsense(asked, "nothing".to_owned())),
-            Ok(None) => Err(self.peer.lost(format!("its stream ended before it answered to {asked}"))),
-            Err(status) => Err(self.peer.error(&status)),
+    /// The next event before a moment, which is after so much time.
+    async fn next(
+        &mut self,
+        asked: &'static str,
+        after: Duration,
+        until: L::Moment,
+    ) -> Result<Said, AgentError> {
+        match self.next_event(asked, after, until).await? {
+            Some(Event { event: Some(said) }) => Ok(said),
+            Some(Event { event: None }) => Err(self.peer.nonsense(asked, "nothing".to_owned())),
+            None => Err(self.peer.lost(format!("its stream ended before it answered to {asked}"))),
         }
+    }
+
+    async fn next_event(
+        &mut self,
+        asked: &'static str,
+        after: Duration,
+        until: L::Moment,
+    ) -> Result<Option<Event>, AgentError> {
+        self.link.next(until).await.map_err(|silence| match silence {
+            Silence::TimedOut => self.peer.timed_out(asked, after),
+            Silence::Lost(reason) => self.peer.lost(reason),
+            Silence::Status(status) => self.peer.error(&status),
+        })
     }
 }

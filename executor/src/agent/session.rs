@@ -30,19 +30,24 @@ pub(super) fn spawn(
     out: mpsc::Sender<Result<Event, Status>>,
     lease: OwnedMutexGuard<()>,
 ) -> std::io::Result<StepSender> {
-    let (sender, mut steps) = channel()?;
+    let (sender, steps) = channel()?;
     tokio::task::spawn_blocking(move || {
-        let out = Out::new(out);
-        let ended = catch_unwind(AssertUnwindSafe(|| run(&host, &mut steps, &out)));
+        let reports = out.clone();
+        let ended = run_guarded(&host, &mut Steps::Stream(steps), &Out::Stream(out));
         drop(lease);
-        let status = match ended {
-            Ok(Ok(()) | Err(End::Lost)) => return,
-            Ok(Err(End::Refused(status))) => status,
-            Err(panic) => Status::internal(format!("the agent failed: {}", message_of(&*panic))),
-        };
-        out.refuse(status);
+        if let Err(End::Refused(status)) = ended {
+            // A receiver that is gone needs no error.
+            let _ = reports.blocking_send(Err(status));
+        }
     });
     Ok(sender)
+}
+
+/// Runs a test; a panic is a failure of the agent.
+pub(super) fn run_guarded(host: &Host, steps: &mut Steps, out: &Out) -> Result<(), End> {
+    catch_unwind(AssertUnwindSafe(|| run(host, steps, out))).unwrap_or_else(|panic| {
+        Err(Status::internal(format!("the agent failed: {}", message_of(&*panic))).into())
+    })
 }
 
 fn message_of(panic: &(dyn Any + Send)) -> &str {

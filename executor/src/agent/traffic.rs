@@ -305,7 +305,7 @@ fn wait(test: &mut Test, steps: &mut Steps, at_most: Duration) -> Result<(), End
     let mut waited = [
         PollFd::new(test.channel.as_fd(), PollFlags::POLLIN),
         PollFd::new(test.context.as_fd(), PollFlags::POLLIN),
-        PollFd::new(steps.wake.as_fd(), PollFlags::POLLIN),
+        PollFd::new(steps.fd(), PollFlags::POLLIN),
     ];
     // Not in milliseconds, as by poll: pauses between messages are shorter.
     match ppoll(&mut waited, Some(TimeSpec::from(at_most)), None) {

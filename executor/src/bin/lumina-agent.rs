@@ -1,10 +1,11 @@
 //! `lumina-agent`: see `lumina-agent --help`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use executor::agent::{AgentService, DEFAULT_ADDRESS, Host, HostOptions};
+use executor::agent::{AgentService, DEFAULT_ADDRESS, Host, HostOptions, serve_port};
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -31,6 +32,10 @@ struct Cli {
     /// address of the host, are warned of.
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = DEFAULT_ADDRESS)]
     listen: SocketAddr,
+    /// Serve the orchestrator at a port of this guest (/dev/vport0p0) instead: in virtual time, a network connection
+    /// takes longer than a test.
+    #[arg(long, value_name = "DEVICE", conflicts_with = "listen")]
+    port: Option<PathBuf>,
     /// RDMA device that tests may use, such as mlx5_0; may be given several times. All devices if left out.
     #[arg(long, value_name = "NAME")]
     device: Vec<String>,
@@ -41,6 +46,12 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Some(port) = &cli.port {
+        return match serve_port(&host_of(&cli), port) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => failed(&format!("port {}: {error}", port.display())),
+        };
+    }
     // One thread answers; a test has one of its own.
     let served = match Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => {
@@ -53,11 +64,17 @@ fn main() -> ExitCode {
     };
     match served {
         Ok(()) => ExitCode::SUCCESS,
-        Err(reason) => {
-            eprintln!("lumina-agent: {reason}");
-            ExitCode::FAILURE
-        }
+        Err(reason) => failed(&reason),
     }
+}
+
+fn failed(reason: &str) -> ExitCode {
+    eprintln!("lumina-agent: {reason}");
+    ExitCode::FAILURE
+}
+
+fn host_of(cli: &Cli) -> Host {
+    Host::new(HostOptions { devices: cli.device.clone(), max_memory: u64::from(cli.max_memory) << 20 })
 }
 
 async fn serve(cli: Cli) -> Result<(), String> {
@@ -78,6 +95,5 @@ async fn serve(cli: Cli) -> Result<(), String> {
     })?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     println!("lumina-agent listens on {address}");
-    let host = Host::new(HostOptions { devices: cli.device, max_memory: u64::from(cli.max_memory) << 20 });
-    AgentService::new(host).serve(listener, stop).await.map_err(|error| error.to_string())
+    AgentService::new(host_of(&cli)).serve(listener, stop).await.map_err(|error| error.to_string())
 }

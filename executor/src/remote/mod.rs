@@ -8,12 +8,14 @@ use std::time::Duration;
 
 use corpus::{Role, TestConfig};
 use dumper::{Connection, HostCounters, LogLine, Observation};
-use p4::TranslateError;
 use p4::client::{Captured, PortLosses, SwitchClient, SwitchError};
+use p4::{Tables, TranslateError};
 use tokio::time::sleep;
 
 pub use self::deadline::Patience;
-use crate::agent::{AgentClient, AgentError, Finished, Prepare, PreparedHost, RunningTest, Settled};
+use crate::agent::{
+    AgentClient, AgentError, Finished, Link, Prepare, PreparedHost, RunningTest, Settled, Stream,
+};
 
 /// Silence after which no packet is taken to be under way: longer than an ACK takes across an emulated host.
 const DRAIN: Duration = Duration::from_millis(5);
@@ -22,7 +24,31 @@ const DRAIN: Duration = Duration::from_millis(5);
 /// for a QP that never ends.
 const MAX_DRAINS: u32 = 200;
 
-/// The agents of both hosts (the requester's first) and the switch between them.
+/// Two hosts, each with its agent, and the switch between them.
+pub trait Hosts {
+    /// Way to the agent of a host.
+    type Link: Link;
+
+    /// A new test at a host.
+    fn test(&mut self, host: Role) -> RunningTest<Self::Link>;
+
+    /// Time limits for the hosts.
+    fn patience(&self) -> Patience;
+
+    /// Gives the switch the tables of a test, which begins with that.
+    fn program(&mut self, tables: &Tables) -> impl Future<Output = Result<(), RemoteError>>;
+
+    /// Lets time pass.
+    fn pass(&mut self, time: Duration) -> impl Future<Output = ()>;
+
+    /// Waits until no packets come any more: those after the hosts have read their counters would not be in these.
+    fn drain(&mut self) -> impl Future<Output = Result<(), RemoteError>>;
+
+    /// Ends the capture of the switch and takes it.
+    fn collect(&mut self) -> impl Future<Output = Result<Captured, RemoteError>>;
+}
+
+/// The agents of both hosts (the requester's first) and the switch between them, over gRPC.
 #[derive(Debug)]
 pub struct Remote {
     /// The hosts.
@@ -31,6 +57,43 @@ pub struct Remote {
     pub switch: SwitchClient,
     /// Time limits for the hosts.
     pub patience: Patience,
+}
+
+impl Hosts for Remote {
+    type Link = Stream;
+
+    fn test(&mut self, host: Role) -> RunningTest {
+        self.agents[host as usize].test()
+    }
+
+    fn patience(&self) -> Patience {
+        self.patience
+    }
+
+    async fn program(&mut self, tables: &Tables) -> Result<(), RemoteError> {
+        Ok(self.switch.program(tables).await?)
+    }
+
+    async fn pass(&mut self, time: Duration) {
+        sleep(time).await;
+    }
+
+    async fn drain(&mut self) -> Result<(), RemoteError> {
+        let mut before = self.switch.counters().await?;
+        for _ in 0..MAX_DRAINS {
+            sleep(DRAIN).await;
+            let now = self.switch.counters().await?;
+            if now == before {
+                break;
+            }
+            before = now;
+        }
+        Ok(())
+    }
+
+    async fn collect(&mut self) -> Result<Captured, RemoteError> {
+        Ok(self.switch.collect().await?)
+    }
 }
 
 /// Reasons why a test did not run to its end.
@@ -50,6 +113,12 @@ pub enum RemoteError {
     /// The process of the switch is gone.
     #[error("the switch ended in the middle of a test ({0})")]
     SwitchEnded(ExitStatus),
+    /// The QPs of the test retransmit for ever, or nearly.
+    #[error("the test was stopped after {0} packets")]
+    TooManyPackets(usize),
+    /// The capture of a switch in this process.
+    #[error("the capture: {0}")]
+    Capture(String),
     /// The events have no entries.
     #[error(transparent)]
     Translate(#[from] TranslateError),
@@ -67,93 +136,79 @@ pub struct Failed {
     pub observed: Box<Observation>,
 }
 
-impl Remote {
-    /// Runs a test. Its hosts' addresses are those that the hosts have.
-    ///
-    /// # Errors
-    /// See [`Failed`].
-    pub async fn run(&mut self, config: &TestConfig) -> Result<Observation, Failed> {
-        let mut observed = Observation::default();
-        match self.steps(config, &mut observed).await {
-            Ok(()) => Ok(observed),
-            Err(error) => {
-                // Observation of the hosts until one of them was lost; none if the switch was lost.
-                if !observed.connections.is_empty()
-                    && observed.switch.is_none()
-                    && let Ok(captured) = self.switch.collect().await
-                {
-                    put_capture(captured, &mut observed);
-                }
-                Err(Failed { error, observed: Box::new(observed) })
+/// Runs a test. Its hosts' addresses are those that the hosts have.
+///
+/// # Errors
+/// See [`Failed`].
+pub async fn run(hosts: &mut impl Hosts, config: &TestConfig) -> Result<Observation, Failed> {
+    let mut observed = Observation::default();
+    match steps(hosts, config, &mut observed).await {
+        Ok(()) => Ok(observed),
+        Err(error) => {
+            // Observation of the hosts until one of them was lost; none if the switch was lost.
+            if !observed.connections.is_empty()
+                && observed.switch.is_none()
+                && let Ok(captured) = hosts.collect().await
+            {
+                put_capture(captured, &mut observed);
             }
+            Err(Failed { error, observed: Box::new(observed) })
         }
-    }
-
-    async fn steps(&mut self, config: &TestConfig, observed: &mut Observation) -> Result<(), RemoteError> {
-        let [requester, responder] = &mut self.agents;
-        let (requester, responder) =
-            both(prepare(requester, config, Role::Requester), prepare(responder, config, Role::Responder))
-                .await?;
-        let (mut requester, requester_end) = requester;
-        let (mut responder, responder_end) = responder;
-        observed.connections = requester_end
-            .endpoints
-            .iter()
-            .zip(&responder_end.endpoints)
-            .map(|(requester, responder)| Connection { requester: *requester, responder: *responder })
-            .collect();
-
-        // No packet before the injector has its entries.
-        let tables = p4::translate(config, &observed.connections)?;
-        self.switch.program(&tables).await?;
-        both(
-            of(Role::Requester, requester.connect(&responder_end)),
-            of(Role::Responder, responder.connect(&requester_end)),
-        )
-        .await?;
-        let deadline = deadline::of(config, &tables, self.patience);
-        of(Role::Responder, responder.start(deadline)).await?;
-        of(Role::Requester, requester.start(deadline)).await?;
-        let settled = of(Role::Requester, requester.settled()).await?;
-        sleep(deadline::longest_delay(config)).await;
-        drain(&mut self.switch).await?;
-
-        let (at_requester, at_responder) =
-            both(of(Role::Requester, requester.finish()), of(Role::Responder, responder.finish())).await?;
-        put_hosts(settled, [(requester_end, at_requester), (responder_end, at_responder)], observed);
-        let captured = self.switch.collect().await?;
-        let losses = losses_of(&captured);
-        put_capture(captured, observed);
-        losses.map_or(Ok(()), |losses| Err(RemoteError::Losses(losses)))
     }
 }
 
-/// Waits until no packets come any more: those after the hosts have read their counters would not be in these.
-async fn drain(switch: &mut SwitchClient) -> Result<(), SwitchError> {
-    let mut before = switch.counters().await?;
-    for _ in 0..MAX_DRAINS {
-        sleep(DRAIN).await;
-        let now = switch.counters().await?;
-        if now == before {
-            break;
-        }
-        before = now;
-    }
-    Ok(())
+async fn steps(
+    hosts: &mut impl Hosts,
+    config: &TestConfig,
+    observed: &mut Observation,
+) -> Result<(), RemoteError> {
+    let [mut requester, mut responder] = Role::ALL.map(|host| hosts.test(host));
+    let (requester_end, responder_end) = both(
+        prepare(&mut requester, config, Role::Requester),
+        prepare(&mut responder, config, Role::Responder),
+    )
+    .await?;
+    observed.connections = requester_end
+        .endpoints
+        .iter()
+        .zip(&responder_end.endpoints)
+        .map(|(requester, responder)| Connection { requester: *requester, responder: *responder })
+        .collect();
+
+    // No packet before the injector has its entries.
+    let tables = p4::translate(config, &observed.connections)?;
+    hosts.program(&tables).await?;
+    both(
+        of(Role::Requester, requester.connect(&responder_end)),
+        of(Role::Responder, responder.connect(&requester_end)),
+    )
+    .await?;
+    let deadline = deadline::of(config, &tables, hosts.patience());
+    of(Role::Responder, responder.start(deadline)).await?;
+    of(Role::Requester, requester.start(deadline)).await?;
+    let settled = of(Role::Requester, requester.settled()).await?;
+    hosts.pass(deadline::longest_delay(config)).await;
+    hosts.drain().await?;
+
+    let (at_requester, at_responder) =
+        both(of(Role::Requester, requester.finish()), of(Role::Responder, responder.finish())).await?;
+    put_hosts(settled, [(requester_end, at_requester), (responder_end, at_responder)], observed);
+    let captured = hosts.collect().await?;
+    let losses = losses_of(&captured);
+    put_capture(captured, observed);
+    losses.map_or(Ok(()), |losses| Err(RemoteError::Losses(losses)))
 }
 
-/// Opens a test at a host and has it make its QPs.
-async fn prepare(
-    agent: &mut AgentClient,
+/// Has a host make the QPs of a test.
+async fn prepare<L: Link>(
+    test: &mut RunningTest<L>,
     config: &TestConfig,
     role: Role,
-) -> Result<(RunningTest, PreparedHost), RemoteError> {
+) -> Result<PreparedHost, RemoteError> {
     let physical = &config.host(role).physical;
     let asked =
         Prepare { config, role, device: physical.ib_device.clone(), port: physical.ib_port, gid_index: None };
-    let mut test = agent.test();
-    let prepared = of(role, test.prepare(&asked)).await?;
-    Ok((test, prepared))
+    of(role, test.prepare(&asked)).await
 }
 
 /// Says which host it was.

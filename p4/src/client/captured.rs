@@ -12,6 +12,8 @@ use super::Why;
 use crate::entries::schema;
 use crate::proto::capture::{Exit as ExitMessage, Packet, Packets, Summary};
 use crate::proto::runtime::{CounterEntry, Entity, Index, entity};
+use crate::server::{packet, summary};
+use crate::switch::Ended;
 use crate::{Actions, rewrite};
 
 /// Packets and counters of a test, as captured by a switch.
@@ -32,6 +34,19 @@ pub struct Captured {
     pub unreadable: Vec<PortUnreadable>,
     /// Frames that the switch lost against its will; none on a testbed in order.
     pub losses: Vec<PortLosses>,
+}
+
+impl Captured {
+    /// The capture of a switch in this process, read as that of one elsewhere.
+    ///
+    /// # Errors
+    /// A packet that the switch captured cannot be read, in words.
+    pub fn of(ended: &Ended, counters: SwitchCounters) -> Result<Self, String> {
+        let mut collector = Collector::new();
+        let packets = ended.capture.packets().iter().map(packet).collect();
+        let added = collector.add(Packets { packets });
+        added.and_then(|()| collector.finish(summary(ended), counters)).map_err(|why| why.to_string())
+    }
 }
 
 /// RoCE packets that came in at a port and whose headers could not be read.

@@ -72,7 +72,8 @@ impl Iterator for Chunks {
     }
 }
 
-fn packet(captured: &Captured) -> Packet {
+/// Message of a packet.
+pub(crate) fn packet(captured: &Captured) -> Packet {
     let exit = captured.left.as_ref().map(|left| Exit {
         time_ns: left.time.0,
         copies: left.copies.into(),
@@ -87,7 +88,8 @@ fn packet(captured: &Captured) -> Packet {
     }
 }
 
-fn summary(ended: &Ended) -> Summary {
+/// Message of the end of a capture.
+pub(crate) fn summary(ended: &Ended) -> Summary {
     let losses = Role::ALL.into_iter().zip(ended.losses).filter(|(_, losses)| losses.total() > 0);
     let losses = losses.map(|(role, losses)| capture::Losses {
         port: port_number(role),

@@ -6,6 +6,7 @@ mod control;
 mod runtime;
 
 pub(crate) use arbitration::uint128;
+pub(crate) use capture::{packet, summary};
 pub use control::Control;
 
 use crate::proto::capture::capture_server::CaptureServer;
