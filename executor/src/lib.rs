@@ -1,6 +1,7 @@
 //! Testbeds, each of which turns a [`corpus::TestConfig`] into a [`dumper::Observation`], and the agent of a host.
 
 pub mod agent;
+pub mod guests;
 mod nic;
 pub mod profile;
 pub mod remote;
@@ -8,6 +9,7 @@ pub mod script;
 pub mod sim;
 mod testbed;
 mod testbeds;
+pub mod uml;
 pub mod verbs;
 pub mod vm;
 

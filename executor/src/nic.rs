@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::guests::Kernel;
 use crate::profile::{self, NicProfile, ProfileError};
-use crate::vm::Kernel;
 
 /// NIC of a host in a test.
 #[derive(Debug, Clone, PartialEq)]

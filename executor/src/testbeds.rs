@@ -7,9 +7,9 @@ use std::str::FromStr;
 use corpus::{Capabilities, Host, Role};
 use serde::{Deserialize, Serialize};
 
+use crate::guests::{Kernel, Pairs};
 use crate::sim::Sim;
-use crate::vm::{self, Kernel, Pairs};
-use crate::{Nic, Testbed};
+use crate::{Nic, Testbed, uml, vm};
 
 /// Name of the testbed of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -20,6 +20,8 @@ pub enum TestbedName {
     Sim,
     /// On `rdma_rxe` in two virtual machines.
     Vm,
+    /// On `rdma_rxe` in two user-mode kernels, in virtual time.
+    Uml,
 }
 
 impl TestbedName {
@@ -28,12 +30,13 @@ impl TestbedName {
     #[must_use]
     pub const fn cores_per_test(self) -> usize {
         match self {
-            Self::Sim => 1,
+            // Of two user-mode kernels one runs at a time.
+            Self::Sim | Self::Uml => 1,
             Self::Vm => 2,
         }
     }
 
-    /// The testbed that a NIC belongs to.
+    /// The testbed that a NIC belongs to; of those of guests, the one with stock kernels.
     #[must_use]
     pub const fn of(nic: &Nic) -> Self {
         match nic {
@@ -42,12 +45,19 @@ impl TestbedName {
         }
     }
 
+    /// Returns true if its hosts are guests, whose NICs are named by their kernels.
+    #[must_use]
+    pub const fn has_guests(self) -> bool {
+        matches!(self, Self::Vm | Self::Uml)
+    }
+
     /// Capabilities of the testbed, which none has to be made for.
     #[must_use]
     pub fn capabilities(self) -> Capabilities {
         match self {
             Self::Sim => Sim::new(Path::new("")).capabilities(),
             Self::Vm => vm::capabilities(),
+            Self::Uml => uml::capabilities(),
         }
     }
 
@@ -56,7 +66,7 @@ impl TestbedName {
     pub fn default_nic(self) -> String {
         match self {
             Self::Sim => Host::DEFAULT_NIC.to_owned(),
-            Self::Vm => Nic::guest_name(Kernel::default()),
+            Self::Vm | Self::Uml => Nic::guest_name(Kernel::default()),
         }
     }
 }
@@ -68,7 +78,8 @@ impl FromStr for TestbedName {
         match name {
             "sim" => Ok(Self::Sim),
             "vm" => Ok(Self::Vm),
-            _ => Err("testbeds of real NICs, named by a file, are not built yet; there are sim and vm"),
+            "uml" => Ok(Self::Uml),
+            _ => Err("testbeds of real NICs, named by a file, are not built yet; there are sim, vm and uml"),
         }
     }
 }
@@ -78,6 +89,7 @@ impl fmt::Display for TestbedName {
         f.write_str(match self {
             Self::Sim => "the simulated testbed",
             Self::Vm => "the VM testbed",
+            Self::Uml => "the testbed in virtual time",
         })
     }
 }
@@ -88,14 +100,16 @@ pub enum Testbeds {
     /// Simulations of two NICs.
     Sim(Sim),
     /// Pairs of guests.
-    Vm(Pairs),
+    Vm(Pairs<vm::Site>),
+    /// Pairs of guests in virtual time.
+    Uml(Pairs<uml::Site>),
 }
 
 /// A NIC that is not of the testbed that was asked for.
 #[derive(Debug, thiserror::Error)]
 #[error("the {} has {nic}, which {testbed} does not have; {}", role.name(), match testbed {
-    TestbedName::Sim => "guests run with --testbed vm",
-    TestbedName::Vm => "name a kernel with --requester-kernel and --responder-kernel, or --nic rxe-6.1",
+    TestbedName::Sim => "guests run with --testbed vm or uml",
+    TestbedName::Vm | TestbedName::Uml => "name a kernel with --requester-kernel and --responder-kernel, or --nic rxe-6.1",
 })]
 pub struct WrongTestbed {
     /// The host.
@@ -126,8 +140,11 @@ impl Testbeds {
             (TestbedName::Vm, Nic::Guest(first), Nic::Guest(second)) => {
                 Ok(Self::Vm(Pairs::new([*first, *second])))
             }
+            (TestbedName::Uml, Nic::Guest(first), Nic::Guest(second)) => {
+                Ok(Self::Uml(Pairs::new([*first, *second])))
+            }
             (_, first, _) => {
-                let is_first = TestbedName::of(first) != testbed;
+                let is_first = matches!(first, Nic::Guest(_)) != testbed.has_guests();
                 let (role, (nic, _)) =
                     if is_first { (Role::Requester, requester) } else { (Role::Responder, responder) };
                 Err(WrongTestbed { role, nic: nic.to_owned(), testbed })
@@ -141,6 +158,7 @@ impl Testbeds {
         match self {
             Self::Sim(sim) => Box::new(sim.clone()),
             Self::Vm(pairs) => pairs.lease(),
+            Self::Uml(pairs) => pairs.lease(),
         }
     }
 }

@@ -11,10 +11,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use clap::Subcommand;
-use executor::vm::check::Step;
-use executor::vm::{
-    self, Build, Cache, Event, Kernel, Manifest, Pair, Qemu, RunFolder, VmError, Wiring, run_folder,
+use executor::guests::{
+    AGENT, Event, GuestError, Kernel, Manifest, RunFolder, Step, beside_this, run_folder,
 };
+use executor::vm::{Pair, Qemu, Wiring};
+use executor::{uml, vm};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -29,6 +30,8 @@ Examples:
   lumina-fuzz testbed vm check
   lumina-fuzz testbed vm check --responder-kernel 6.12 --format json
   lumina-fuzz testbed vm up            until Ctrl-C, or `down` from elsewhere
+  lumina-fuzz testbed uml build --kernel 6.12
+  lumina-fuzz testbed uml check --requester-kernel 6.12 --responder-kernel 6.12
 
 Run `build` once, and `check` when a test fails unexpectedly. `up` is for inspection by hand; tests start and end their \
 own guests. Guests never outlive the program that started them, even if it is killed.";
@@ -51,6 +54,22 @@ enum TestbedArgs {
         #[command(subcommand)]
         action: Action,
     },
+    /// Linux in two user-mode kernels in virtual time: the same soft-RoCE as in guests, the same test always with the same
+    /// packets, and time-outs that cost nothing. Neither root nor KVM is needed.
+    Uml {
+        #[command(subcommand)]
+        action: UmlAction,
+    },
+}
+
+#[derive(Subcommand)]
+enum UmlAction {
+    /// Make the images: build the kernels from Debian's source packages (checked by apt; minutes each), put userland and
+    /// the agent in. Repeated, it does the remaining steps: another agent builds no kernel.
+    Build(BuildArgs),
+    /// Check that the testbed works on this machine, step by step: tools, images, guests, a test between them. Each step
+    /// that fails says how to fix it. Exit code 1 if one does.
+    Check(PairArgs),
 }
 
 #[derive(Subcommand)]
@@ -87,7 +106,7 @@ impl PairArgs {
 
 #[derive(clap::Args)]
 struct CacheArgs {
-    /// Folder of the images [default: $XDG_CACHE_HOME/lumina-fuzz/vm].
+    /// Folder of the images [default: that of the testbed in $XDG_CACHE_HOME/lumina-fuzz].
     #[arg(long, value_name = "DIR")]
     cache: Option<PathBuf>,
 }
@@ -108,18 +127,20 @@ struct BuildArgs {
 }
 
 pub(super) fn run(args: &Args) -> Exit {
-    let TestbedArgs::Vm { action } = &args.testbed;
-    let done = match action {
-        Action::Build(build) => self::build(build, args.format),
-        Action::Up(pair) => up(pair, args.format),
-        Action::Check(pair) => Ok(check(pair, args.format)),
-        Action::Down => down(args.format),
+    let format = args.format;
+    let done = match &args.testbed {
+        TestbedArgs::Vm { action: Action::Build(args) } => build_vm(args, format),
+        TestbedArgs::Vm { action: Action::Up(pair) } => up(pair, format),
+        TestbedArgs::Vm { action: Action::Check(pair) } => Ok(check(pair, vm::check::check, format)),
+        TestbedArgs::Vm { action: Action::Down } => down(format),
+        TestbedArgs::Uml { action: UmlAction::Build(args) } => build_uml(args, format),
+        TestbedArgs::Uml { action: UmlAction::Check(pair) } => Ok(check(pair, uml::check::check, format)),
     };
-    done.unwrap_or_else(|error| fail(&error, args.format))
+    done.unwrap_or_else(|error| fail(&error, format))
 }
 
 /// Prints the error and its remedy.
-fn fail(error: &VmError, format: Format) -> Exit {
+fn fail(error: &GuestError, format: Format) -> Exit {
     complain(&format!("error: {error}"));
     let mend = error.mend();
     if let Some(mend) = &mend {
@@ -140,36 +161,57 @@ struct Built<'a> {
     manifest: &'a Manifest,
 }
 
-fn build(args: &BuildArgs, format: Format) -> Result<Exit, VmError> {
-    let cache = Cache::open(args.cache.cache.as_deref())?;
-    let agent = args.agent.clone().map_or_else(|| vm::beside_this(vm::AGENT), Ok)?;
+fn build_vm(args: &BuildArgs, format: Format) -> Result<Exit, GuestError> {
+    let cache = vm::Cache::open(args.cache.cache.as_deref())?;
+    build(args, cache.folder(), format, |kernel, agent, tell| {
+        let build = vm::Build { kernel, agent, mirror: args.mirror.as_deref() };
+        cache.build(build, tell).map(|image| image.manifest)
+    })
+}
+
+fn build_uml(args: &BuildArgs, format: Format) -> Result<Exit, GuestError> {
+    let cache = uml::Cache::open(args.cache.cache.as_deref())?;
+    build(args, cache.folder(), format, |kernel, agent, tell| {
+        let build = uml::Build { kernel, agent, mirror: args.mirror.as_deref() };
+        cache.build(build, tell).map(|image| image.manifest)
+    })
+}
+
+/// Builds the images that are asked for, each by `image` from a kernel and an agent.
+fn build(
+    args: &BuildArgs,
+    folder: &Path,
+    format: Format,
+    image: impl Fn(Kernel, &Path, &dyn Fn(Event<'_>)) -> Result<Manifest, GuestError>,
+) -> Result<Exit, GuestError> {
+    let agent = args.agent.clone().map_or_else(|| beside_this(AGENT), Ok)?;
     let steps = Steps::default();
-    let mut images = Vec::new();
+    let mut manifests = Vec::new();
     for kernel in args.kernel.map_or_else(|| Kernel::ALL.to_vec(), |kernel| vec![kernel]) {
-        let build = Build { kernel, agent: &agent, mirror: args.mirror.as_deref() };
-        images.push(cache.build(build, &|event| steps.show(event))?);
+        manifests.push(image(kernel, &agent, &|event| steps.show(event))?);
     }
     steps.finish();
     Ok(match format {
         Format::Json => {
-            let built =
-                images.iter().map(|image| Built { folder: cache.folder(), manifest: &image.manifest });
+            let built = manifests.iter().map(|manifest| Built { folder, manifest });
             print_json(&built.collect::<Vec<_>>())
         }
         Format::Text => {
             let mut text = String::new();
-            for image in &images {
-                let Manifest { release, .. } = &image.manifest;
-                let _ = writeln!(text, "Linux {release}: ready in {}", cache.folder().display());
+            for Manifest { release, .. } in &manifests {
+                let _ = writeln!(text, "Linux {release}: ready in {}", folder.display());
             }
             print(&text)
         }
     })
 }
 
-fn check(args: &PairArgs, format: Format) -> Exit {
+/// Checks of a testbed with the kernels of both guests, which tell each step.
+type Checks = fn(Option<&Path>, [Kernel; 2], &mut dyn FnMut(&Step)) -> bool;
+
+fn check(args: &PairArgs, checks: Checks, format: Format) -> Exit {
     let mut steps = Vec::new();
-    let well = vm::check::check(args.cache.cache.as_deref(), args.kernels(), &mut |step| {
+    let well = checks(args.cache.cache.as_deref(), args.kernels(), &mut |step| {
         match format {
             // As they come: the last ones take their time.
             Format::Text => drop(print(&line(step))),
@@ -206,8 +248,8 @@ struct Up {
     pid: i32,
 }
 
-fn up(args: &PairArgs, format: Format) -> Result<Exit, VmError> {
-    let cache = Cache::open(args.cache.cache.as_deref())?;
+fn up(args: &PairArgs, format: Format) -> Result<Exit, GuestError> {
+    let cache = vm::Cache::open(args.cache.cache.as_deref())?;
     let [of_requester, of_responder] = args.kernels().map(|kernel| cache.image(kernel));
     let (of_requester, of_responder) = (of_requester?, of_responder?);
     let (stop, asked) = mpsc::channel::<()>();
@@ -262,7 +304,7 @@ fn up(args: &PairArgs, format: Format) -> Result<Exit, VmError> {
     }
 }
 
-fn down(format: Format) -> Result<Exit, VmError> {
+fn down(format: Format) -> Result<Exit, GuestError> {
     let stopped = run_folder::stop_all()?;
     let removed = run_folder::remove_left_over()?;
     Ok(match format {

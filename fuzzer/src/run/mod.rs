@@ -11,7 +11,6 @@ use corpus::{RoceParameters, Role, TestConfig};
 use dumper::trace::Digest;
 use dumper::{Nanos, Observation};
 use executor::profile::ProfileError;
-use executor::vm;
 use executor::{Nic, TestbedError, TestbedName, Testbeds};
 use serde::Serialize;
 
@@ -88,7 +87,7 @@ impl Test {
         testbed: TestbedName,
     ) -> Result<Self, NoProfile> {
         let mut overridden = Vec::new();
-        let elsewhere = (testbed == TestbedName::Vm).then(|| ("--testbed", testbed.default_nic()));
+        let elsewhere = testbed.has_guests().then(|| ("--testbed", testbed.default_nic()));
         // A script's paths have become those of the current folder.
         let beside = file.parent().filter(|_| script.is_none()).unwrap_or(Path::new(""));
         let mut load = |role: Role| {
@@ -110,8 +109,8 @@ impl Test {
         };
         let (requester, requester_file) = load(Role::Requester)?;
         let (responder, responder_file) = load(Role::Responder)?;
-        if testbed == TestbedName::Vm {
-            let fixed = vm::capabilities().fixed;
+        if testbed.has_guests() {
+            let fixed = testbed.capabilities().fixed;
             for (role, field) in
                 Role::ALL.into_iter().zip(["requester.roce-parameters", "responder.roce-parameters"])
             {
