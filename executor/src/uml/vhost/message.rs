@@ -16,6 +16,7 @@ pub(super) mod request {
     pub(in super::super) const SET_VRING_BASE: u32 = 10;
     pub(in super::super) const GET_VRING_BASE: u32 = 11;
     pub(in super::super) const GET_PROTOCOL_FEATURES: u32 = 15;
+    pub(in super::super) const SET_PROTOCOL_FEATURES: u32 = 16;
     pub(in super::super) const SET_VRING_ENABLE: u32 = 18;
     pub(in super::super) const SET_SLAVE_REQ_FD: u32 = 21;
     pub(in super::super) const GET_CONFIG: u32 = 24;
@@ -46,12 +47,14 @@ pub(super) struct Message {
 }
 
 impl Message {
-    /// Takes the next message. One at a time is under way: the guest awaits the answer to each.
-    pub(super) fn read(stream: &mut UnixStream) -> io::Result<Self> {
+    /// Takes the next message. If it is known to be the only one under way, as when the guest awaits the answer to each, one call
+    /// takes all of it.
+    pub(super) fn read(stream: &mut UnixStream, is_only: bool) -> io::Result<Self> {
         let mut bytes = [0; HEADER + LARGEST];
+        let at_once = if is_only { bytes.len() } else { HEADER };
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
-        let into = &mut [IoSliceMut::new(&mut bytes)];
+        let into = &mut [IoSliceMut::new(&mut bytes[..at_once])];
         let mut read = recvmsg(&*stream, into, &mut control, RecvFlags::CMSG_CLOEXEC)?.bytes;
         let mut descriptors = Vec::new();
         for message in control.drain() {
@@ -110,7 +113,7 @@ pub(super) fn call(stream: &mut UnixStream, queue: u32) -> io::Result<()> {
 
 /// Takes the answer to an interrupt.
 pub(super) fn called(stream: &mut UnixStream) -> io::Result<()> {
-    Message::read(stream).map(drop)
+    Message::read(stream, true).map(drop)
 }
 
 fn write(stream: &mut UnixStream, request: u32, flags: u32, payload: &[u8]) -> io::Result<()> {

@@ -20,8 +20,10 @@ use self::ring::{Memory, Ring};
 /// Features of virtio 1.2 and of vhost-user that every device has.
 const VERSION_1: u64 = 1 << 32;
 const PROTOCOL_FEATURES: u64 = 1 << 30;
-/// Features of the protocol: answers, interrupts over a stream, configuration, notifications in band.
-const PROTOCOL: u64 = 1 << 3 | 1 << 5 | 1 << 9 | 1 << 14;
+/// Feature of the protocol: each message is answered.
+const REPLY_ACK: u64 = 1 << 3;
+/// All of them: also interrupts over a stream, configuration, notifications in band.
+const PROTOCOL: u64 = REPLY_ACK | 1 << 5 | 1 << 9 | 1 << 14;
 
 /// Largest memory of a guest, in bytes.
 const LARGEST_MEMORY: u64 = 8 << 30;
@@ -35,6 +37,8 @@ pub(super) struct Device {
     queues: Vec<Ring>,
     memory: Option<Memory>,
     calls: Option<UnixStream>,
+    /// True once the driver awaits an answer to each message.
+    answers: bool,
     /// The notification that is to be answered.
     kicked: Option<Message>,
 }
@@ -49,7 +53,16 @@ impl Device {
     ) -> io::Result<Self> {
         let features = features | VERSION_1 | PROTOCOL_FEATURES;
         let queues = (0..queues).map(|_| Ring::new()).collect::<io::Result<_>>()?;
-        Ok(Self { stream, features, configuration, queues, memory: None, calls: None, kicked: None })
+        Ok(Self {
+            stream,
+            features,
+            configuration,
+            queues,
+            memory: None,
+            calls: None,
+            answers: false,
+            kicked: None,
+        })
     }
 
     /// Readable when the driver asks for something.
@@ -64,7 +77,7 @@ impl Device {
 
     /// Takes a message; the queue that the driver has put buffers into, if that is it. [`Self::answer_kick`] answers it.
     pub(super) fn serve(&mut self) -> io::Result<Option<usize>> {
-        let mut message = Message::read(&mut self.stream)?;
+        let mut message = Message::read(&mut self.stream, self.answers)?;
         let queue = message.word(0) as usize;
         match message.request {
             request::GET_FEATURES => message.reply(&mut self.stream, &self.features.to_ne_bytes())?,
@@ -102,6 +115,7 @@ impl Device {
                         )?;
                     }
                     request::SET_VRING_ENABLE => self.queue(queue)?.set_ready(message.word(1) != 0),
+                    request::SET_PROTOCOL_FEATURES => self.answers = message.long(0) & REPLY_ACK != 0,
                     // The others take effect without us.
                     _ => {}
                 }
