@@ -113,6 +113,9 @@ pub enum RemoteError {
     /// The process of the switch is gone.
     #[error("the switch ended in the middle of a test ({0})")]
     SwitchEnded(ExitStatus),
+    /// The hosts, which are started for the test, do not start.
+    #[error("{0}")]
+    NotStarted(String),
     /// The QPs of the test retransmit for ever, or nearly.
     #[error("the test was stopped after {0} packets")]
     TooManyPackets(usize),

@@ -40,8 +40,6 @@ pub fn capabilities() -> Capabilities {
             ..RoceParameters::default()
         },
         swaps_nics: false,
-        // The same guests run one test after the other, and what they have kept of the last ones shows.
-        deterministic: false,
         quick: Some(QUICK),
         ..all
     }

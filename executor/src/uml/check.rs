@@ -36,26 +36,24 @@ pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&S
         });
         whole = whole.and(image);
     }
-    let site = checkup.needing("guests", cache.zip(whole), |(cache, ())| {
+    checkup.needing("test", cache.zip(whole), |(cache, ())| {
         let started = Instant::now();
-        let site = Site::start(&cache, kernels)?;
-        let (took, now) = (started.elapsed().as_secs_f64(), site.now());
-        Ok((format!("both agents answer after {took:.1} s, which are {now} of theirs"), site))
-    });
-    checkup.needing("test", site, |mut site| {
-        let began = site.now();
+        let mut site = Site::find(&cache, kernels)?;
         match site.run(&TestConfig::default()) {
             Outcome::Ran(observed) => {
-                let packets = observed.trace.records().len();
-                Ok((format!("{packets} packets between them in {} of their time", site.now() - began), ()))
+                let (packets, took) = (observed.trace.records().len(), started.elapsed().as_secs_f64());
+                Ok((format!("{packets} packets between two guests, in {took:.1} s with their boot"), ()))
             }
-            Outcome::KernelTrouble(_) => Err(failed("its kernel is in trouble")),
-            Outcome::Failed(failure) => Err(failed(&failure.error.to_string())),
+            Outcome::KernelTrouble(_) => Err(failed("a kernel is in trouble", &site)),
+            Outcome::Failed(failure) => Err(failed(&failure.error.to_string(), &site)),
         }
     });
     checkup.well
 }
 
-fn failed(why: &str) -> GuestError {
-    GuestError::Guest { host: 1, why: why.to_owned(), said: String::new() }
+/// The test failed; with the last lines of the requester's console.
+fn failed(why: &str, site: &Site) -> GuestError {
+    let [said, _] = site.consoles();
+    let said = said[said.len().saturating_sub(12)..].join("\n");
+    GuestError::Guest { host: 1, why: why.to_owned(), said }
 }

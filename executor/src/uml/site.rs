@@ -11,17 +11,16 @@ use p4::Tables;
 use p4::client::Captured;
 
 use super::core::Core;
-use super::host::Host;
-use super::image::Cache;
+use super::image::{Cache, Image};
 use super::world::World;
 use super::{UmlError, capabilities};
 use crate::agent::frames::{Frames, framed};
 use crate::agent::proto::from_agent::Message as FromMessage;
 use crate::agent::proto::to_agent::Message as ToMessage;
-use crate::agent::proto::{Abandon, DescribeRequest, Event, FromAgent, Step, ToAgent};
+use crate::agent::proto::{Abandon, Event, FromAgent, Step, ToAgent};
 use crate::agent::{Link, Peer, RunningTest, Silence, Timeouts};
-use crate::guests::log::{put_log_since, without_ends_of_agents};
-use crate::guests::{ADDRESSES, GuestError, Kernel, Outcome, RunFolder, with_guests};
+use crate::guests::log::put_log_since;
+use crate::guests::{Console, GuestError, Kernel, Outcome, RunFolder, with_guests};
 use crate::remote::{self, Failed, Hosts, Patience, RemoteError};
 
 /// Linux's timers expire when they should; a QP of rdma_rxe that retries for ever (docs/findings-rxe.md) takes all of it.
@@ -37,64 +36,43 @@ const DRAIN: Duration = Duration::from_millis(20);
 /// Largest number of such waits: enough for the answers to retransmissions by timers, but not for a QP that never ends.
 const MAX_DRAINS: u32 = 50;
 
-/// Two guests whose agents answer. They end when this is dropped, and with this process.
+/// The testbed: each test boots guests of its own, so that nothing in it depends on the tests before.
 #[derive(Debug)]
 pub struct Site {
-    guests: Guests,
-    /// Position in the guests' consoles when the last test ended, and the kernels' troubles by then.
-    read: [u64; 2],
-    troubles: usize,
+    /// Of the requester's and the responder's guest.
+    images: [Image; 2],
     core: Option<Core>,
-    // Last, as the others have their sockets in it.
-    _folder: RunFolder,
+    /// Lines of the consoles in the last test.
+    consoles: [Vec<String>; 2],
 }
 
 impl Site {
-    /// Starts guests with images of the cache.
+    /// Finds the images of two kernels, the requester's first.
     ///
     /// # Errors
-    /// An image is missing, or a guest does not start or does not answer.
-    pub fn start(cache: &Cache, kernels: [Kernel; 2]) -> Result<Self, GuestError> {
+    /// One is missing or damaged.
+    pub fn find(cache: &Cache, kernels: [Kernel; 2]) -> Result<Self, GuestError> {
         let [requester, responder] = kernels.map(|kernel| cache.image(kernel));
-        let (requester, responder) = (requester?, responder?);
-        let folder = RunFolder::make()?;
+        Ok(Self { images: [requester?, responder?], core: Core::next(), consoles: Default::default() })
+    }
+
+    /// Lines that the consoles of both guests had in the last test, the requester's first.
+    #[must_use]
+    pub const fn consoles(&self) -> &[Vec<String>; 2] {
+        &self.consoles
+    }
+
+    /// Starts guests with so many addresses; their sockets are in the folder.
+    fn boot(&self, folder: &RunFolder, addresses: usize) -> Result<Guests, UmlError> {
         let arguments = [1, 2].map(|host: u8| {
             let peer = 3 - host;
-            format!("lumina.host={host} lumina.peer={peer} lumina.addresses={ADDRESSES}")
+            format!("lumina.host={host} lumina.peer={peer} lumina.addresses={addresses}")
         });
-        let core = Core::next();
-        let _held = core.as_ref().map(Core::hold);
-        let world = World::start([&requester, &responder], folder.path(), &arguments, core)?;
+        let [requester, responder] = &self.images;
+        let world = World::start([requester, responder], folder.path(), &arguments, self.core)?;
         let guests = Guests { world: Arc::new(Mutex::new(world)), inboxes: Default::default() };
-        guests.wait_for_agents()?;
-        let mut site = Self { guests, read: [0; 2], troubles: 0, core, _folder: folder };
-        site.mark();
-        Ok(site)
-    }
-
-    /// Virtual time.
-    #[must_use]
-    pub fn now(&self) -> Nanos {
-        self.guests.world().now()
-    }
-
-    /// Lines that the consoles of both guests have had, the requester's first.
-    #[must_use]
-    pub fn consoles(&self) -> [Vec<String>; 2] {
-        let world = self.guests.world();
-        Role::ALL.map(|host| world.guest(host).console().since(0))
-    }
-
-    fn mark(&mut self) {
-        let world = self.guests.world();
-        let read = Role::ALL.map(|host| world.guest(host).console().mark());
-        let of = |host| {
-            let troubles = world.guest(host).console().troubles();
-            troubles.iter().filter(|trouble| trouble.kind.is_of_kernel()).count()
-        };
-        let troubles = Role::ALL.into_iter().map(of).sum();
-        drop(world);
-        (self.read, self.troubles) = (read, troubles);
+        guests.wait_for_ports()?;
+        Ok(guests)
     }
 }
 
@@ -106,28 +84,45 @@ impl crate::guests::Site for Site {
     }
 
     fn start(kernels: [Kernel; 2]) -> Result<Self, GuestError> {
-        Self::start(&Cache::open(None)?, kernels)
+        Self::find(&Cache::open(None)?, kernels)
     }
 
     fn run(&mut self, config: &TestConfig) -> Outcome {
+        let config = with_guests(config);
         let _held = self.core.as_ref().map(Core::hold);
-        let ran = self.guests.run(&with_guests(config));
-        let (mut observed, error) = match ran {
+        let not_started = |error: GuestError| {
+            let error = RemoteError::NotStarted(error.to_string());
+            Outcome::Failed(Failed { error, observed: Box::default() })
+        };
+        let folder = match RunFolder::make() {
+            Ok(folder) => folder,
+            Err(error) => return not_started(error),
+        };
+        let addresses = Role::ALL.map(|role| config.host(role).ip_list.len());
+        let mut guests = match self.boot(&folder, addresses.into_iter().max().unwrap_or(1)) {
+            Ok(guests) => guests,
+            Err(error) => return not_started(error.into()),
+        };
+        // What a kernel says while it boots is not of the test.
+        let booted = Role::ALL.map(|host| guests.world().guest(host).console().mark());
+        let (mut observed, error) = match guests.run(&config) {
             Ok(observed) => (Box::new(observed), None),
             Err(Failed { error, observed }) => {
-                let too_many = self.guests.world().wire.too_many();
+                let too_many = guests.world().wire.too_many();
                 (observed, Some(too_many.map_or(error, RemoteError::TooManyPackets)))
             }
         };
-        let (before, read) = (self.troubles, self.read);
-        self.mark();
-        let world = self.guests.world();
-        for (host, mark) in Role::ALL.into_iter().zip(read) {
-            put_log_since(world.guest(host).console(), mark, remote::log_of(&mut observed, host));
+        let world = guests.world();
+        let consoles = Role::ALL.map(|host| world.guest(host).console());
+        for (host, (console, mark)) in Role::ALL.into_iter().zip(consoles.into_iter().zip(booted)) {
+            put_log_since(console, mark, remote::log_of(&mut observed, host));
         }
+        self.consoles = consoles.map(|console| console.since(0));
+        let is_troubled =
+            |console: &Console| console.troubles().iter().any(|trouble| trouble.kind.is_of_kernel());
         match error {
-            _ if self.troubles != before => Outcome::KernelTrouble(observed),
-            None => Outcome::Ran(without_ends_of_agents(observed)),
+            _ if consoles.into_iter().any(is_troubled) => Outcome::KernelTrouble(observed),
+            None => Outcome::Ran(observed),
             Some(error) => Outcome::Failed(Failed { error, observed }),
         }
     }
@@ -141,25 +136,14 @@ struct Guests {
 }
 
 impl Guests {
-    /// Waits until both agents answer.
-    fn wait_for_agents(&self) -> Result<(), UmlError> {
+    /// Waits until both kernels have found the ports to their agents, which may then be told something. The agents
+    /// start while the first of them is waited for.
+    fn wait_for_ports(&self) -> Result<(), UmlError> {
+        let mut world = self.world();
+        let until = world.now() + Nanos(TIMEOUTS.connect.as_nanos() as u64);
         for host in Role::ALL {
-            let link = self.link(host);
-            let until = link.after(TIMEOUTS.connect);
-            let has_port = self.world().run_until(until, |world| Ok(world.guest(host).has_port()))?;
-            let says = |what: &str| {
-                let said = self.world().guest(host).console().tail(12);
-                UmlError::Ended { host: Host::of(host), what: what.to_owned(), said }
-            };
-            if !has_port {
-                return Err(says("its kernel has no port for the agent"));
-            }
-            link.send(ToMessage::Describe(DescribeRequest {}))?;
-            match link.receive(until)? {
-                Some(FromMessage::Description(description)) if description.no_devices.is_empty() => {}
-                Some(FromMessage::Description(description)) => return Err(says(&description.no_devices)),
-                Some(other) => return Err(says(&format!("its agent says {other:?}"))),
-                None => return Err(says("its agent does not answer")),
+            if !world.run_until(until, |world| Ok(world.guest(host).has_port()))? {
+                return Err(world.guest(host).says("its kernel has no port for the agent"));
             }
         }
         Ok(())

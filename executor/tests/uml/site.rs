@@ -8,9 +8,9 @@ use executor::guests::Pairs;
 /// Attempts at a script before it is reported not to hold.
 pub(crate) const TRIES: usize = 1;
 
-/// The guests for a script: fresh ones, which no test before it has changed.
+/// The guests for a script.
 pub(crate) fn for_a_script() -> Pairs<Site> {
-    Pairs::new(KERNELS)
+    super::pair::PAIRS.clone()
 }
 
 /// Kernels of the guests that all tests share.
