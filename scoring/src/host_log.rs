@@ -2,7 +2,7 @@
 //!
 //! The log comes from whatever host was under test, so every line is taken for hostile.
 
-use dumper::observation::kernel::{Kind, Reader, Trouble};
+use dumper::observation::kernel::{Kind, Trouble, troubles};
 use dumper::{Connection, LogLine, Observation};
 
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
@@ -44,10 +44,8 @@ const fn broken_by(kind: Kind) -> Option<Rule> {
 
 /// The faults of a log, in order. A panic after a crash is part of it.
 pub(crate) fn faults(log: &[LogLine]) -> Vec<Fault> {
-    let mut reader = Reader::default();
-    log.iter().for_each(|line| reader.line(line));
     let mut faults: Vec<Fault> = Vec::new();
-    for trouble in reader.troubles() {
+    for trouble in &troubles(log) {
         let Some(rule) = broken_by(trouble.kind) else { continue };
         let crashed = faults.iter().any(|fault| fault.rule == Rule::KernelCrashes);
         if faults.len() < MAX_FAULTS && !(crashed && trouble.kind == Kind::Panic) {

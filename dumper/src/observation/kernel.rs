@@ -153,12 +153,22 @@ fn reports_or_waits(function: &str) -> bool {
     BEGINNINGS.iter().any(|beginning| function.starts_with(beginning))
 }
 
+/// Troubles in a log, in order.
+#[must_use]
+pub fn troubles(log: &[LogLine]) -> Vec<Trouble> {
+    let mut reader = Reader::default();
+    log.iter().for_each(|line| reader.line(line));
+    reader.troubles
+}
+
 /// Reads lines of a kernel's log one by one.
 #[derive(Debug, Default)]
 pub struct Reader {
     troubles: Vec<Trouble>,
     /// Lines of the last trouble's report so far; none if it has ended.
     report: Option<usize>,
+    /// Place in the registers that a user-mode kernel shows before it says why.
+    shown: Option<Frame>,
 }
 
 impl Reader {
@@ -173,8 +183,10 @@ impl Reader {
         let text = without_caller(&line.text);
         if let Some(kind) = headline(text) {
             self.begin(kind, line.time_us, text);
+            self.shown = None;
             return;
         }
+        self.shown = instruction_pointer(text).or(self.shown.take());
         let Some(lines) = &mut self.report else { return };
         *lines += 1;
         if *lines > REPORT || text.starts_with("---[ end trace") {
@@ -190,6 +202,12 @@ impl Reader {
             match kind {
                 // The kernel ends because of the trouble that it has just reported.
                 Kind::Panic if text.contains("Fatal exception") || text.contains("panic_on_") => {
+                    last.fatal = true;
+                    return;
+                }
+                // The same of a user-mode kernel, whose report follows.
+                Kind::Panic if open && text.ends_with(": BUG!") => {
+                    last.kind = Kind::Oops;
                     last.fatal = true;
                     return;
                 }
@@ -214,13 +232,16 @@ impl Reader {
             release: None,
             place: None,
             trace: Vec::new(),
-            fatal: kind == Kind::Panic,
+            fatal: text.starts_with(PANIC),
         };
         trouble.task = task_of_headline(text);
-        // "WARNING: CPU: 0 PID: 9 at file.c:12 function+0x1/0x2 [module]"
-        if kind == Kind::Warning {
-            trouble.place = text.match_indices(' ').find_map(|(at, _)| frame(&text[at + 1..]));
-        }
+        trouble.place = match kind {
+            // "WARNING: CPU: 0 PID: 9 at file.c:12 function+0x1/0x2 [module]",
+            // "BUG: KASAN: slab-out-of-bounds in function+0x1/0x2"
+            Kind::Warning | Kind::Bug => text.match_indices(' ').find_map(|(at, _)| frame(&text[at + 1..])),
+            Kind::Oops if trouble.fatal => self.shown.take(),
+            _ => None,
+        };
         self.troubles.push(trouble);
         self.report = kind.is_of_kernel().then_some(0);
     }
@@ -239,6 +260,19 @@ fn is_caller(caller: &str) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+/// Begins the line of a kernel that gives up.
+const PANIC: &str = "Kernel panic - not syncing: ";
+
+/// Faults of a user-mode kernel (`arch/um/kernel/trap.c`), behind [`PANIC`].
+const USER_MODE_FAULTS: [&str; 3] =
+    ["Kernel mode fault at addr", "Kernel tried to access user memory at addr", "Segfault with no mm"];
+
+/// Reason of the kernel to give up, behind [`PANIC`], if its first process has ended.
+const FIRST_PROCESS_ENDED: &str = "Attempted to kill init!";
+
+/// Name of the agent's program, which is the first process of guests in virtual time.
+const AGENT_PROGRAM: &str = "lumina-agent";
+
 /// The kind of trouble that a line begins.
 fn headline(text: &str) -> Option<Kind> {
     const ADDRESSES: [&str; 3] =
@@ -248,7 +282,13 @@ fn headline(text: &str) -> Option<Kind> {
     let begins = |beginnings: &[&str]| beginnings.iter().any(|beginning| text.starts_with(beginning));
     Some(match text {
         _ if begins(&ADDRESSES) || begins(&FAULTS) || text.starts_with("kernel BUG at ") => Kind::Oops,
-        _ if text.starts_with("Kernel panic - not syncing") => Kind::Panic,
+        _ if text
+            .strip_prefix(PANIC)
+            .is_some_and(|why| USER_MODE_FAULTS.iter().any(|fault| why.starts_with(fault))) =>
+        {
+            Kind::Oops
+        }
+        _ if text.starts_with(PANIC) => Kind::Panic,
         _ if text.starts_with("WARNING: ") => Kind::Warning,
         _ if text.contains("BUG: soft lockup") => Kind::SoftLockup,
         _ if text.contains("hard LOCKUP") => Kind::HardLockup,
@@ -282,15 +322,21 @@ fn task_of_headline(text: &str) -> Option<(String, u32)> {
 fn detail(trouble: &mut Trouble, text: &str) {
     if text.starts_with("CPU: ") {
         if let Some((task, release)) = context(text) {
+            if trouble.headline.contains(FIRST_PROCESS_ENDED) && task.0 == AGENT_PROGRAM {
+                trouble.kind = Kind::AgentEnded;
+            }
             trouble.task.get_or_insert(task);
             trouble.release = release;
         }
-    } else if let Some(place) = text.strip_prefix("RIP: 0010:") {
-        if trouble.place.is_none() {
-            trouble.place = frame(place);
-        }
+    } else if let Some(place) = instruction_pointer(text) {
+        trouble.place.get_or_insert(place);
     } else if let Some(called) = text.strip_prefix(' ') {
+        // A user-mode kernel has the address in front: "[<600239a0>] function+0x1/0x2".
         let called = called.trim_start();
+        let called = called
+            .strip_prefix("[<")
+            .and_then(|rest| rest.split_once(">] "))
+            .map_or(called, |(_, rest)| rest);
         let (certain, called) = called.strip_prefix("? ").map_or((true, called), |called| (false, called));
         if let Some(frame) = frame(called).filter(|_| trouble.trace.len() < FRAMES) {
             trouble.trace.push(Frame { certain, ..frame });
@@ -299,6 +345,12 @@ fn detail(trouble: &mut Trouble, text: &str) {
         // Indented in the kernel's text by blanks, which are taken off a console's line at its end only.
         trouble.release = release(text);
     }
+}
+
+/// Reads `RIP: 0010:function+0x12/0x34`; the selector is 0033 in a user-mode kernel. Of a program there is no function.
+fn instruction_pointer(text: &str) -> Option<Frame> {
+    let (_, place) = text.strip_prefix("RIP: ")?.split_once(':')?;
+    frame(place)
 }
 
 /// Reads `CPU: 0 PID: 12 Comm: name Not tainted 6.1.0-50-amd64 #1`; 6.12 has a `UID: 0` before.
@@ -342,9 +394,7 @@ mod tests {
     use super::*;
 
     fn read(log: &str) -> Vec<Trouble> {
-        let mut reader = Reader::default();
-        log.lines().filter_map(LogLine::parse).for_each(|line| reader.line(&line));
-        reader.troubles().to_vec()
+        troubles(&log.lines().filter_map(LogLine::parse).collect::<Vec<_>>())
     }
 
     const OOPS_6_1: &str = "\
@@ -371,6 +421,46 @@ mod tests {
         assert_eq!(trouble.function(), Some("rxe_completer"));
         assert_eq!(trouble.place.as_ref().unwrap().module.as_deref(), Some("rdma_rxe"));
         assert_eq!(trouble.trace.iter().map(|frame| frame.certain).collect::<Vec<_>>(), [false, true]);
+    }
+
+    const FAULT_IN_USER_MODE: &str = "\
+[   41.221811] Pid: 71, comm: kworker/u4:1 Not tainted 6.12.95
+[   41.221820] RIP: 0033:rxe_completer+0x2f1/0xcd0
+[   41.221826] RSP: 0000000060823d60  EFLAGS: 00010202
+[   41.221838] Kernel panic - not syncing: Kernel mode fault at addr 0x8, ip 0x60123456
+[   41.221849] CPU: 0 UID: 0 PID: 71 Comm: kworker/u4:1 Not tainted 6.12.95 #1
+[   41.221852] Stack:
+[   41.221856]  00000000 60823d60 604bedbd 60823e00
+[   41.221860] Call Trace:
+[   41.221865]  [<600239a0>] ? show_stack+0x0/0xc0
+[   41.221871]  [<60123456>] rxe_do_task+0x8a/0xf0
+";
+
+    #[test]
+    fn a_fault_of_a_user_mode_kernel_has_its_place() {
+        let [trouble] = &read(FAULT_IN_USER_MODE)[..] else { panic!("one trouble") };
+        assert_eq!(
+            (trouble.kind, trouble.function(), trouble.fatal),
+            (Kind::Oops, Some("rxe_completer"), true)
+        );
+        assert_eq!(trouble.task, Some(("kworker/u4:1".into(), 71)));
+        assert_eq!(trouble.calls().last().unwrap().function, "rxe_do_task");
+        let bug = "[    1.000000] BUG: failure at lib/list.c:59/rxe_a()!\n[    1.000000] Kernel panic - not syncing: BUG!\n\
+            [    1.000000] CPU: 0 PID: 7 Comm: a Not tainted 6.1.176 #1\n[    1.000000]  [<60123456>] rxe_a+0x1/0x9\n";
+        let [trouble] = &read(bug)[..] else { panic!("one trouble") };
+        assert_eq!((trouble.kind, trouble.function(), trouble.fatal), (Kind::Oops, Some("rxe_a"), true));
+    }
+
+    #[test]
+    fn the_end_of_the_agent_is_not_the_kernels_doing() {
+        let of = |program: &str| {
+            let log = format!(
+                "[    1.000000] Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b\n\
+                 [    1.000000] CPU: 0 UID: 0 PID: 1 Comm: {program} Not tainted 6.12.95 #1\n"
+            );
+            read(&log)[0].kind
+        };
+        assert_eq!((of("lumina-agent"), of("sh")), (Kind::AgentEnded, Kind::Panic));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! `lumina-agent`: see `lumina-agent --help`.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
 use executor::agent::{AgentService, DEFAULT_ADDRESS, Host, HostOptions, serve_port};
+use executor::guests::Guest;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -32,10 +32,13 @@ struct Cli {
     /// address of the host, are warned of.
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = DEFAULT_ADDRESS)]
     listen: SocketAddr,
-    /// Serve the orchestrator at a port of this guest (/dev/vport0p0) instead: in virtual time, a network connection
-    /// takes longer than a test.
-    #[arg(long, value_name = "DEVICE", conflicts_with = "listen")]
-    port: Option<PathBuf>,
+    /// Be the first process of the guest in virtual time with this number, 1 or 2: set it up, and serve the
+    /// orchestrator at the guest's port, as a network connection would take longer than a test.
+    #[arg(long, env = "LUMINA_GUEST", value_name = "NUMBER", conflicts_with = "listen", value_parser = clap::value_parser!(u8).range(1..=2))]
+    guest: Option<u8>,
+    /// IPv4 and IPv6 addresses of the guest.
+    #[arg(long, env = "LUMINA_ADDRESSES", value_name = "N", default_value_t = 1, requires = "guest")]
+    addresses: u8,
     /// RDMA device that tests may use, such as mlx5_0; may be given several times. All devices if left out.
     #[arg(long, value_name = "NAME")]
     device: Vec<String>,
@@ -46,10 +49,11 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    if let Some(port) = &cli.port {
-        return match serve_port(&host_of(&cli), port) {
+    if let Some(host) = cli.guest {
+        let guest = Guest { host, addresses: cli.addresses };
+        return match guest.set_up().and_then(|port| serve_port(&host_of(&cli), &port)) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error) => failed(&format!("port {}: {error}", port.display())),
+            Err(error) => failed(&format!("guest {host}: {error}")),
         };
     }
     // One thread answers; a test has one of its own.

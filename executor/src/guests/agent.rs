@@ -41,10 +41,10 @@ impl Agent {
         Ok(Self { path: path.to_owned(), content, libraries, digests })
     }
 
-    /// Checksums of everything that an image is made from: it, the first process, and the parts.
-    pub(crate) fn inputs(&self, init: &str, parts: &Manifest) -> BTreeMap<String, String> {
+    /// Checksums of everything that an image is made from: it, the first process if that is another, and the parts.
+    pub(crate) fn inputs(&self, init: Option<&str>, parts: &Manifest) -> BTreeMap<String, String> {
         let mut inputs = self.digests.clone();
-        inputs.insert("init".into(), digest_of_bytes(init.as_bytes()));
+        inputs.extend(init.map(|init| ("init".to_owned(), digest_of_bytes(init.as_bytes()))));
         inputs.insert("parts".into(), parts.digest());
         inputs
     }

@@ -12,11 +12,11 @@ use super::initramfs::{Packing, Tree};
 /// Folders that exist before anything is mounted on them, or written to.
 const MOUNT_POINTS: [&str; 5] = ["dev", "proc", "sys", "tmp", "run"];
 
-/// Packs an image's files (by their paths in the guest), its first process and the agent into an archive of that name in a
-/// folder.
+/// Packs an image's files (by their paths in the guest), its first process, if that is not the agent, and the agent into an
+/// archive of that name in a folder.
 pub(crate) fn pack<'a>(
     files: impl Iterator<Item = (&'a str, PathBuf)>,
-    init: &str,
+    init: Option<&str>,
     agent: Agent,
     packing: Packing,
     folder: &Path,
@@ -26,7 +26,9 @@ pub(crate) fn pack<'a>(
     for mount_point in MOUNT_POINTS {
         tree.folder(mount_point);
     }
-    tree.file("init", init.into());
+    if let Some(init) = init {
+        tree.file("init", init.into());
+    }
     for (path, from) in files {
         tree.file(path, fs::read(&from).at("read", &from)?);
     }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use corpus::{Capabilities, Role, TestConfig};
-use dumper::observation::kernel::{AGENT_ENDED, SILENT};
+use dumper::observation::kernel::{Kind, SILENT, troubles};
 use dumper::{LogLine, Observation};
 
 use super::{GuestError, Kernel};
@@ -152,7 +152,9 @@ impl Loss {
         let log = log_of(&mut failed.observed, *role);
         match source {
             AgentError::TimedOut { .. } => Some(Self::Silent(*role)),
-            _ if log.iter().any(|line| line.text.starts_with(AGENT_ENDED)) => Some(Self::AgentEnded(*role)),
+            _ if troubles(log).iter().any(|trouble| trouble.kind == Kind::AgentEnded) => {
+                Some(Self::AgentEnded(*role))
+            }
             _ => None,
         }
     }

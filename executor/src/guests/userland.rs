@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::GuestError;
 use super::apt::{Apt, Package};
 use super::error::At as _;
+use super::manifest::digest_of_bytes;
 
 /// The suite of the userland, with every kernel: its libraries are in the C library of this or any later
 /// release.
@@ -14,39 +15,55 @@ pub(crate) const SUITE: &str = "bookworm";
 /// Library folders of Debian.
 const LIBRARIES: &str = "lib/x86_64-linux-gnu";
 
-/// Packages of the userland, and the files of each that guests have.
-const FILES: [(&str, &[&str]); 10] = [
-    ("busybox-static", &["bin/busybox"]),
-    ("iproute2", &["bin/rdma"]),
-    ("libbsd0", &["lib/x86_64-linux-gnu/libbsd.so.0"]),
-    ("libcap2", &["lib/x86_64-linux-gnu/libcap.so.2"]),
-    ("libmd0", &["lib/x86_64-linux-gnu/libmd.so.0"]),
-    ("libmnl0", &["lib/x86_64-linux-gnu/libmnl.so.0"]),
+/// Packages, and the files of each that guests have.
+type Files = &'static [(&'static str, &'static [&'static str])];
+
+/// Verbs, of soft-RoCE.
+pub(crate) const VERBS: Files = &[
     ("libibverbs1", &["lib/x86_64-linux-gnu/libibverbs.so.1"]),
     ("ibverbs-providers", &["etc/libibverbs.d/rxe.driver"]),
     ("libnl-3-200", &["lib/x86_64-linux-gnu/libnl-3.so.200"]),
     ("libnl-route-3-200", &["lib/x86_64-linux-gnu/libnl-route-3.so.200"]),
 ];
 
+/// Verbs, and the programs by which a script sets a guest up.
+pub(crate) const VERBS_AND_TOOLS: Files = &[
+    ("busybox-static", &["bin/busybox"]),
+    ("iproute2", &["bin/rdma"]),
+    ("libbsd0", &["lib/x86_64-linux-gnu/libbsd.so.0"]),
+    ("libcap2", &["lib/x86_64-linux-gnu/libcap.so.2"]),
+    ("libmd0", &["lib/x86_64-linux-gnu/libmd.so.0"]),
+    ("libmnl0", &["lib/x86_64-linux-gnu/libmnl.so.0"]),
+    VERBS[0],
+    VERBS[1],
+    VERBS[2],
+    VERBS[3],
+];
+
 /// Folder of libibverbs's providers, and name of the one of soft-RoCE: the number changes with the ABI.
 const PROVIDERS: &str = "usr/lib/x86_64-linux-gnu/libibverbs";
 const PROVIDER_PREFIX: &str = "librxe-rdmav";
 
+/// Checksum of the choice, which an image of another choice differs in.
+pub(crate) fn digest(files: Files) -> String {
+    digest_of_bytes(format!("{files:?}").as_bytes())
+}
+
 /// The packages.
-pub(crate) fn packages(apt: &Apt) -> Result<Vec<Package>, GuestError> {
-    FILES.iter().map(|(name, _)| apt.package(name)).collect()
+pub(crate) fn packages(files: Files, apt: &Apt) -> Result<Vec<Package>, GuestError> {
+    files.iter().map(|(name, _)| apt.package(name)).collect()
 }
 
 /// Puts the guests' files, from the unpacked packages in `tree`, below `root`; returns their paths in it.
-pub(crate) fn choose(tree: &Path, root: &Path) -> Result<Vec<String>, GuestError> {
+pub(crate) fn choose(files: Files, tree: &Path, root: &Path) -> Result<Vec<String>, GuestError> {
     let mut kept = Vec::new();
     let mut copy = |path: &str, from: &Path| {
         keep(root, path, &fs::read(from).at("read", from)?)?;
         kept.push(path.to_owned());
         Ok::<_, GuestError>(())
     };
-    for (package, files) in FILES {
-        for file in files {
+    for (package, files) in files {
+        for file in *files {
             copy(file, &find(tree, file).ok_or_else(|| lacks(package, file))?)?;
         }
     }
@@ -96,7 +113,7 @@ mod tests {
     fn what_a_package_lacks_is_named() {
         let tree = tempfile::tempdir().unwrap();
         let root = tempfile::tempdir().unwrap();
-        let error = choose(tree.path(), root.path()).unwrap_err();
+        let error = choose(VERBS_AND_TOOLS, tree.path(), root.path()).unwrap_err();
         assert_eq!(error.to_string(), "package busybox-static: it has no bin/busybox");
     }
 

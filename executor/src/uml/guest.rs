@@ -23,7 +23,7 @@ use super::time::{Message, Op, TimeSocket};
 use super::vhost::Device;
 use crate::guests::child::Child;
 use crate::guests::tool::SETARCH;
-use crate::guests::{Console, Fed};
+use crate::guests::{Console, Fed, MTU, mac_of};
 
 /// Memory of a guest, in MB.
 const MEMORY: u32 = 128;
@@ -39,9 +39,6 @@ const SPINS_IN_WORDS: &str = "it runs without end, or its machine stands still";
 
 /// Time of day at which all guests begin: 2026-01-01, in ns of Unix time.
 const TIME_OF_DAY: Nanos = Nanos(1_767_225_600_000_000_000);
-
-/// MTU of the network device: packets of the largest RoCE MTU with their headers.
-const MTU: u16 = 4_200;
 
 /// A guest.
 #[derive(Debug)]
@@ -101,13 +98,13 @@ pub(super) enum Did {
 }
 
 impl Guest {
-    /// Starts the process of a guest, which waits for its first turn; its sockets are in the folder. `arguments` are
-    /// those of its first process.
+    /// Starts the process of a guest, which waits for its first turn; its sockets are in the folder. It gets so
+    /// many addresses.
     pub(super) fn start(
         host: Host,
         image: &Image,
         folder: &Path,
-        arguments: &str,
+        addresses: usize,
         (shared, core): (Arc<Shared>, Option<Core>),
     ) -> Result<Self, UmlError> {
         let id = host.number();
@@ -127,8 +124,11 @@ impl Guest {
             "uml_dir=./".into(),
             format!("umid=guest{id}"),
         ]);
-        let fixed = "rdinit=/init oops=panic con=null con0=null,fd:1 virtio_net.napi_tx=0 panic=-1";
-        words.extend(fixed.split_whitespace().chain(arguments.split_whitespace()).map(String::from));
+        let fixed =
+            "rdinit=/bin/lumina-agent oops=panic con=null con0=null,fd:1 virtio_net.napi_tx=0 panic=-1";
+        words.extend(fixed.split_whitespace().map(String::from));
+        // What the kernel does not know it puts into the environment of the first process.
+        words.extend([format!("LUMINA_GUEST={id}"), format!("LUMINA_ADDRESSES={addresses}")]);
         // Everything in it is at the same addresses in every run.
         let ended = |what: String| UmlError::Ended { host, what, said: String::new() };
         let (child, _, stdout) =
@@ -229,7 +229,7 @@ impl Guest {
                         }
                     }
                     Slot::Listens(listener) => {
-                        let mac = [0x52, 0x54, 0, 0, 0, self.host.number()];
+                        let mac = mac_of(self.host.number());
                         self.net = Slot::Connected(Net::new(listener.accept()?.0, mac, MTU)?);
                     }
                 }

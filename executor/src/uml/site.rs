@@ -64,12 +64,8 @@ impl Site {
 
     /// Starts guests with so many addresses; their sockets are in the folder.
     fn boot(&self, folder: &RunFolder, addresses: usize) -> Result<Guests, UmlError> {
-        let arguments = [1, 2].map(|host: u8| {
-            let peer = 3 - host;
-            format!("lumina.host={host} lumina.peer={peer} lumina.addresses={addresses}")
-        });
         let [requester, responder] = &self.images;
-        let world = World::start([requester, responder], folder.path(), &arguments, self.core)?;
+        let world = World::start([requester, responder], folder.path(), addresses, self.core)?;
         let guests = Guests { world: Arc::new(Mutex::new(world)), inboxes: Default::default() };
         guests.wait_for_ports()?;
         Ok(guests)

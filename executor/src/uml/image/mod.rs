@@ -18,9 +18,6 @@ use crate::guests::pack::pack;
 use crate::guests::store::{self, lock, replace};
 use crate::guests::{Event, GuestError, Kernel, userland};
 
-/// First process of a guest.
-const INIT: &str = include_str!("init.sh");
-
 /// The program and the initramfs in an image's folder.
 const LINUX: &str = "linux";
 const INITRAMFS: &str = "initramfs";
@@ -106,14 +103,16 @@ impl Cache {
         let _lock = lock(&self.folder, tell)?;
         let agent = Agent::read(agent)?;
         let of_kernel = kernel::build(kernel, mirror, &self.of(kernel, "kernel"), tell)?;
+        let choice = BTreeMap::from([("files".to_owned(), userland::digest(userland::VERBS))]);
         let userland = match Manifest::read(&self.of(kernel, "userland"), kernel) {
-            Ok(manifest) => manifest,
+            Ok(manifest) if manifest.inputs == choice => manifest,
+            Ok(_) => fetch_userland(kernel, mirror, &self.of(kernel, "userland"), choice, tell)?,
             Err(why) => {
                 tell(Event::Step(&format!("userland, from Debian: {why}")));
-                fetch_userland(kernel, mirror, &self.of(kernel, "userland"), tell)?
+                fetch_userland(kernel, mirror, &self.of(kernel, "userland"), choice, tell)?
             }
         };
-        let mut inputs = agent.inputs(INIT, &userland);
+        let mut inputs = agent.inputs(None, &userland);
         inputs.insert(LINUX.into(), of_kernel.digest());
         match self.image(kernel) {
             Ok(image) if image.manifest.inputs == inputs => Ok(image),
@@ -122,7 +121,7 @@ impl Cache {
                 replace(&self.of(kernel, "image"), |new| {
                     let root = userland.files.keys();
                     let root = root.map(|file| (&**file, self.of(kernel, "userland").join(file)));
-                    pack(root, INIT, agent, Packing::Plain, new, INITRAMFS)?;
+                    pack(root, None, agent, Packing::Plain, new, INITRAMFS)?;
                     let from = self.of(kernel, "kernel").join(LINUX);
                     fs::copy(&from, new.join(LINUX)).at("copy", &from)?;
                     let packages = [of_kernel.packages, userland.packages].concat();
@@ -139,20 +138,21 @@ fn fetch_userland(
     kernel: Kernel,
     mirror: Option<&str>,
     folder: &Path,
+    choice: BTreeMap<String, String>,
     tell: &dyn Fn(Event<'_>),
 ) -> Result<Manifest, GuestError> {
     let archive = mirror.map_or_else(archive, |mirror| Ok(mirror.to_owned()))?;
     replace(folder, |new| {
         let (work, tree) = (new.join("work"), new.join("tree"));
         let apt = Apt::of(userland::SUITE, &archive, &work, tell)?;
-        let packages = userland::packages(&apt)?;
+        let packages = userland::packages(userland::VERBS, &apt)?;
         check_space(new, packages.iter(), 0)?;
         apt.fetch(&packages, &work.join("userland"), &tree, tell)?;
-        let files = userland::choose(&tree, new)?;
+        let files = userland::choose(userland::VERBS, &tree, new)?;
         for folder in [&work, &tree] {
             fs::remove_dir_all(folder).at("remove", folder)?;
         }
         let packages = packages.into_iter().map(crate::guests::apt::Package::kept).collect();
-        Manifest::of(new, kernel, String::new(), packages, BTreeMap::new(), &files)
+        Manifest::of(new, kernel, String::new(), packages, choice, &files)
     })
 }

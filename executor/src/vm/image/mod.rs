@@ -117,7 +117,7 @@ impl Cache {
                 parts::fetch(build.kernel, build.mirror, &parts, tell)?
             }
         };
-        let inputs = contents.inputs(INIT, &manifest);
+        let inputs = contents.inputs(Some(INIT), &manifest);
         match self.image(build.kernel) {
             Ok(image) if image.manifest.inputs == inputs => Ok(image),
             _ => {
@@ -125,7 +125,7 @@ impl Cache {
                 replace(&self.of(build.kernel).join("image"), |new| {
                     let root = manifest.files.keys().filter(|file| file.starts_with(parts::ROOT));
                     let root = root.map(|file| (&file[parts::ROOT.len()..], parts.join(file)));
-                    pack(root, INIT, contents, Packing::Gzip, new, INITRAMFS)?;
+                    pack(root, Some(INIT), contents, Packing::Gzip, new, INITRAMFS)?;
                     let (from, to) = (parts.join(parts::VMLINUZ), new.join(parts::VMLINUZ));
                     fs::copy(&from, &to).at("copy", &from)?;
                     let files = [parts::VMLINUZ, INITRAMFS].map(String::from);

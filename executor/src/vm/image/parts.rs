@@ -37,14 +37,14 @@ pub(super) fn fetch(
             let why = format!("{} has Linux {release} now, and {kernel} is wanted", kernel.suite());
             return Err(GuestError::Package { package: linux.name, why });
         }
-        let packages = userland::packages(&userland)?;
+        let packages = userland::packages(userland::VERBS_AND_TOOLS, &userland)?;
         check_space(new, packages.iter().chain([&linux]), 0)?;
         of_kernel.fetch(std::slice::from_ref(&linux), &work.join("kernel"), &tree, tell)?;
         userland.fetch(&packages, &work.join("userland"), &tree, tell)?;
 
         tell(Event::Step("choosing what guests need"));
         let root = new.join(ROOT);
-        let mut files = userland::choose(&tree, &root)?;
+        let mut files = userland::choose(userland::VERBS_AND_TOOLS, &tree, &root)?;
         files.extend(choose_modules(&tree, &root, &release)?);
         let mut files: Vec<String> = files.iter().map(|file| format!("{ROOT}/{file}")).collect();
         let vmlinuz = tree.join(format!("boot/vmlinuz-{release}"));
