@@ -54,6 +54,9 @@ pub struct Capabilities {
     pub initial_psn: bool,
     /// True if the same test gives the same observation, bit for bit: one run is then enough.
     pub deterministic: bool,
+    /// Lanes of a campaign's tests, if their hosts have run other tests before: test n is in lane n modulo this, after the
+    /// earlier ones of its lane.
+    pub lanes: Option<u8>,
     /// Values that a search leaves out although the testbed has them, where its target leaves the choice: of
     /// two tests that show equally much, the one that takes a tenth of the time is the better one to try.
     pub quick: Option<Quick>,
@@ -159,6 +162,7 @@ impl Capabilities {
             swaps_nics: true,
             initial_psn: true,
             deterministic: true,
+            lanes: None,
             quick: None,
         }
     }
@@ -321,6 +325,7 @@ mod tests {
             swaps_nics: false,
             initial_psn: false,
             deterministic: false,
+            lanes: None,
             quick: None,
         }
     }

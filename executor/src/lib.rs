@@ -15,5 +15,5 @@ pub mod vm;
 
 pub use nic::Nic;
 pub use profile::NicProfile;
-pub use testbed::{Testbed, TestbedError};
+pub use testbed::{History, Testbed, TestbedError};
 pub use testbeds::{TestbedName, Testbeds, WrongTestbed};

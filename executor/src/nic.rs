@@ -16,7 +16,7 @@ pub enum Nic {
     Guest(Kernel),
 }
 
-/// Names of guests in tests: this, and the series of their kernel.
+/// Names of guests in tests: this, and their kernel.
 const GUEST: &str = "rxe-";
 
 /// The text that stands for a guest where a NIC's profile is copied.
@@ -29,7 +29,7 @@ struct GuestText {
 impl Nic {
     /// Name in tests of the guest with a kernel.
     #[must_use]
-    pub fn guest_name(kernel: Kernel) -> String {
+    pub fn guest_name(kernel: &Kernel) -> String {
         format!("{GUEST}{kernel}")
     }
 
@@ -63,7 +63,7 @@ impl Nic {
         match self {
             Self::Model(profile) => profile.to_toml(),
             Self::Guest(kernel) => {
-                format!("# rdma_rxe of a guest of the VM testbed.\nkernel = \"{kernel}\"\n")
+                format!("# rdma_rxe of a guest.\nkernel = \"{kernel}\"\n")
             }
         }
     }
@@ -73,7 +73,7 @@ impl Nic {
     pub fn name(&self) -> String {
         match self {
             Self::Model(profile) => profile.name.clone(),
-            Self::Guest(kernel) => Self::guest_name(*kernel),
+            Self::Guest(kernel) => Self::guest_name(kernel),
         }
     }
 }

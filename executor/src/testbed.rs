@@ -14,6 +14,27 @@ pub trait Testbed {
     /// See [`TestbedError`]. A test that ends in an error of a QP, or in the crash of a host, is not an error
     /// here: that is the observation, with the last lines of the host's kernel in its log.
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError>;
+
+    /// Runs one test of a campaign. A testbed that has lanes ([`Capabilities::lanes`]) runs it on hosts that have run the
+    /// tests of its lane before it, and runs those again if need be.
+    ///
+    /// # Errors
+    /// See [`Self::run`].
+    fn run_after(
+        &mut self,
+        _history: &History<'_>,
+        config: &TestConfig,
+    ) -> Result<Observation, TestbedError> {
+        self.run(config)
+    }
+}
+
+/// Place of a test in a campaign.
+pub struct History<'a> {
+    /// Its number, from 1.
+    pub number: u64,
+    /// The test of an earlier number.
+    pub test_of: &'a dyn Fn(u64) -> Option<TestConfig>,
 }
 
 /// Reasons why a test could not be run to its end.

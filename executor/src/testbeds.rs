@@ -66,7 +66,7 @@ impl TestbedName {
     pub fn default_nic(self) -> String {
         match self {
             Self::Sim => Host::DEFAULT_NIC.to_owned(),
-            Self::Vm | Self::Uml => Nic::guest_name(Kernel::default()),
+            Self::Vm | Self::Uml => Nic::guest_name(&Kernel::default()),
         }
     }
 }
@@ -102,7 +102,7 @@ pub enum Testbeds {
     /// Pairs of guests.
     Vm(Pairs<vm::Site>),
     /// Pairs of guests in virtual time.
-    Uml(Pairs<uml::Site>),
+    Uml(uml::Campaigns),
 }
 
 /// A NIC that is not of the testbed that was asked for.
@@ -138,10 +138,10 @@ impl Testbeds {
                     .with_profile(responder.0, (**second).clone()),
             )),
             (TestbedName::Vm, Nic::Guest(first), Nic::Guest(second)) => {
-                Ok(Self::Vm(Pairs::new([*first, *second])))
+                Ok(Self::Vm(Pairs::new([first.clone(), second.clone()])))
             }
             (TestbedName::Uml, Nic::Guest(first), Nic::Guest(second)) => {
-                Ok(Self::Uml(Pairs::new([*first, *second])))
+                Ok(Self::Uml(uml::Campaigns::new([first.clone(), second.clone()])))
             }
             (_, first, _) => {
                 let is_first = matches!(first, Nic::Guest(_)) != testbed.has_guests();
@@ -158,7 +158,7 @@ impl Testbeds {
         match self {
             Self::Sim(sim) => Box::new(sim.clone()),
             Self::Vm(pairs) => pairs.lease(),
-            Self::Uml(pairs) => pairs.lease(),
+            Self::Uml(campaigns) => campaigns.testbed(),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use corpus::{Key, TestConfig};
 use dumper::Observation;
 use dumper::integrity::{self, Integrity};
-use executor::{Testbed, TestbedError};
+use executor::{History, Testbed, TestbedError};
 use scoring::score::{self, Assessment, Baseline, References, Unjudged, signature_of};
 use scoring::{Analysis, Anomaly, Options, Rule};
 
@@ -251,9 +251,35 @@ pub fn judge(
 ) -> Result<Verdict, JudgeError> {
     guarded(|| {
         let seen = run(testbed, config)?;
-        let mut references = ReferenceRuns::On { testbed, baselines, may_fail: false };
-        judge_run(config, seen, &mut references)
+        judge_beside(testbed, config, seen, baselines)
     })
+}
+
+/// The same for a test of a campaign, which may run on hosts that have run others before it. Its reference runs do not.
+///
+/// # Errors
+/// See [`judge`].
+pub fn judge_after(
+    testbed: &mut dyn Testbed,
+    history: &History<'_>,
+    config: &TestConfig,
+    baselines: &dyn Baselines,
+) -> Result<Verdict, JudgeError> {
+    guarded(|| {
+        let seen = run_by(testbed, &|testbed| testbed.run_after(history, config), config)?;
+        judge_beside(testbed, config, seen, baselines)
+    })
+}
+
+/// Judges a test that has been run, with reference runs on its testbed.
+fn judge_beside(
+    testbed: &mut dyn Testbed,
+    config: &TestConfig,
+    seen: Run,
+    baselines: &dyn Baselines,
+) -> Result<Verdict, JudgeError> {
+    let mut references = ReferenceRuns::On { testbed, baselines, may_fail: false };
+    judge_run(config, seen, &mut references)
 }
 
 /// The same without reference runs: what takes one is not judged, for this reason.
@@ -345,24 +371,33 @@ enum Run {
 const RERUNS: u32 = 2;
 
 fn run(testbed: &mut dyn Testbed, config: &TestConfig) -> Result<Run, JudgeError> {
+    run_by(testbed, &|testbed| testbed.run(config), config)
+}
+
+/// A way to run a test on a testbed.
+type Way<'a> = &'a dyn Fn(&mut dyn Testbed) -> Result<Observation, TestbedError>;
+
+fn run_by(testbed: &mut dyn Testbed, way: Way<'_>, config: &TestConfig) -> Result<Run, JudgeError> {
     let capabilities = testbed.capabilities();
     if let Err(error) = TestbedError::unless_capable(&capabilities, config) {
         return Ok(Run::Invalid(Invalid::NotRun(error)));
     }
-    let mut last = run_once(testbed, config);
+    let mut last = run_once(testbed, way, config);
     for _ in 0..RERUNS {
         last = match last {
-            Err(JudgeError::Testbed(TestbedError::Broken(_))) => run_once(testbed, config),
+            Err(JudgeError::Testbed(TestbedError::Broken(_))) => run_once(testbed, way, config),
             // Of a test that always does the same one run is enough.
-            Ok(Run::Invalid(_)) if Policy::of(&capabilities).retries_unjudged() => run_once(testbed, config),
+            Ok(Run::Invalid(_)) if Policy::of(&capabilities).retries_unjudged() => {
+                run_once(testbed, way, config)
+            }
             said => return said,
         };
     }
     last
 }
 
-fn run_once(testbed: &mut dyn Testbed, config: &TestConfig) -> Result<Run, JudgeError> {
-    let observation = match testbed.run(config) {
+fn run_once(testbed: &mut dyn Testbed, way: Way<'_>, config: &TestConfig) -> Result<Run, JudgeError> {
+    let observation = match way(testbed) {
         Ok(observation) => observation,
         Err(TestbedError::TooManyPackets { packets }) => return Ok(Run::Endless { packets }),
         Err(error @ (TestbedError::Config(_) | TestbedError::Target(_) | TestbedError::TimedOut { .. })) => {

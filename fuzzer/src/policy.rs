@@ -11,6 +11,9 @@ const RUNS: u32 = 5;
 pub enum Policy {
     /// The same test gives the same observation: one run says all.
     OneRun,
+    /// The same, but a campaign's tests run on hosts that have run others before: what one shows there counts if it shows it
+    /// on hosts as new.
+    OneRunAsNew,
     /// Runs of a test differ: only several say how often it shows something.
     SeveralRuns,
 }
@@ -19,7 +22,11 @@ impl Policy {
     /// The policy on testbeds with these capabilities.
     #[must_use]
     pub const fn of(capabilities: &Capabilities) -> Self {
-        if capabilities.deterministic { Self::OneRun } else { Self::SeveralRuns }
+        match (capabilities.deterministic, capabilities.lanes) {
+            (true, None) => Self::OneRun,
+            (true, Some(_)) => Self::OneRunAsNew,
+            (false, _) => Self::SeveralRuns,
+        }
     }
 
     /// The policy on a testbed.
@@ -32,7 +39,7 @@ impl Policy {
     #[must_use]
     pub const fn runs(self) -> u32 {
         match self {
-            Self::OneRun => 1,
+            Self::OneRun | Self::OneRunAsNew => 1,
             Self::SeveralRuns => RUNS,
         }
     }
@@ -41,7 +48,7 @@ impl Policy {
     /// seed finds what it has found. A test that does not show a finding in one run never shows it.
     #[must_use]
     pub const fn replays_exactly(self) -> bool {
-        matches!(self, Self::OneRun)
+        matches!(self, Self::OneRun | Self::OneRunAsNew)
     }
 
     /// Returns true if a test that scores above the median is run again before it is kept.
@@ -65,14 +72,14 @@ impl Policy {
     /// Returns true if another run of a test may show anomalies that no run before it showed.
     #[must_use]
     pub const fn may_show_more(self) -> bool {
-        matches!(self, Self::SeveralRuns)
+        matches!(self, Self::SeveralRuns | Self::OneRunAsNew)
     }
 
     /// Returns true if a finding may be missing in a run of its test: such a finding is kept as flaky, and tried again with
     /// later tests that show it.
     #[must_use]
     pub const fn may_miss(self) -> bool {
-        matches!(self, Self::SeveralRuns)
+        matches!(self, Self::SeveralRuns | Self::OneRunAsNew)
     }
 
     /// Returns true if findings are minimised by turns, so that the search does not wait: tests take their time.

@@ -50,6 +50,10 @@ pub const AGENT_ENDED: &str = "guest: agent ended with status ";
 /// Begins the line that a testbed adds to the log of a host which does not answer.
 pub const SILENT: &str = "testbed: no answer: ";
 
+/// Begins the line that a testbed adds to the log of a host whose kernel computes without end, before the place and the calls
+/// that it was seen in.
+pub const SPINNING: &str = "testbed: the kernel spins: ";
+
 /// First word of the lines that a testbed adds for the reports of a host's agent.
 pub const AGENT: &str = "agent: ";
 
@@ -290,7 +294,7 @@ fn headline(text: &str) -> Option<Kind> {
         }
         _ if text.starts_with(PANIC) => Kind::Panic,
         _ if text.starts_with("WARNING: ") => Kind::Warning,
-        _ if text.contains("BUG: soft lockup") => Kind::SoftLockup,
+        _ if text.contains("BUG: soft lockup") || text.starts_with(SPINNING) => Kind::SoftLockup,
         _ if text.contains("hard LOCKUP") => Kind::HardLockup,
         _ if text.starts_with("BUG: ") || text.starts_with("UBSAN: ") => Kind::Bug,
         _ if text.starts_with("INFO: task ") && text.contains(" blocked for more than ") => Kind::HungTask,
@@ -449,6 +453,15 @@ mod tests {
             [    1.000000] CPU: 0 PID: 7 Comm: a Not tainted 6.1.176 #1\n[    1.000000]  [<60123456>] rxe_a+0x1/0x9\n";
         let [trouble] = &read(bug)[..] else { panic!("one trouble") };
         assert_eq!((trouble.kind, trouble.function(), trouble.fatal), (Kind::Oops, Some("rxe_a"), true));
+    }
+
+    #[test]
+    fn a_watchdogs_report_has_its_place() {
+        let log = "[    1.000000] testbed: the kernel spins: its kernel computes without end\n\
+            [    1.000000] RIP: 0033:rxe_requester+0x2f1/0xcd0\n[    1.000000]  do_task+0x8a/0xf0\n";
+        let [trouble] = &read(log)[..] else { panic!("one trouble") };
+        assert_eq!((trouble.kind, trouble.function()), (Kind::SoftLockup, Some("rxe_requester")));
+        assert_eq!(trouble.calls().last().unwrap().function, "do_task");
     }
 
     #[test]

@@ -35,6 +35,8 @@ pub mod proto {
     tonic::include_proto!("lumina.agent.v1");
 }
 
+use sha2::{Digest as _, Sha256};
+
 pub use client::AgentClient;
 pub use host::{Host, HostOptions};
 pub use link::{Link, Silence, Stream};
@@ -43,3 +45,10 @@ pub use peer::{AgentError, Timeouts};
 pub use running::{Failure, Finished, Outstanding, Prepare, PreparedHost, RunningTest, Settled};
 pub use serve_port::serve_port;
 pub use service::{AgentService, DEFAULT_ADDRESS};
+
+/// Version of the protocol between agents and this program: the beginning of the checksum of its messages.
+#[must_use]
+pub fn protocol() -> String {
+    let digest = Sha256::digest(include_bytes!("../../proto/agent.proto"));
+    digest[..6].iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::Parser;
-use executor::agent::{AgentService, DEFAULT_ADDRESS, Host, HostOptions, serve_port};
+use executor::agent::{AgentService, DEFAULT_ADDRESS, Host, HostOptions, protocol, serve_port};
 use executor::guests::Guest;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
@@ -36,9 +36,9 @@ struct Cli {
     /// orchestrator at the guest's port, as a network connection would take longer than a test.
     #[arg(long, env = "LUMINA_GUEST", value_name = "NUMBER", conflicts_with = "listen", value_parser = clap::value_parser!(u8).range(1..=2))]
     guest: Option<u8>,
-    /// IPv4 and IPv6 addresses of the guest.
-    #[arg(long, env = "LUMINA_ADDRESSES", value_name = "N", default_value_t = 1, requires = "guest")]
-    addresses: u8,
+    /// Print the version of the protocol that the agent speaks, and end.
+    #[arg(long)]
+    protocol: bool,
     /// RDMA device that tests may use, such as mlx5_0; may be given several times. All devices if left out.
     #[arg(long, value_name = "NAME")]
     device: Vec<String>,
@@ -49,9 +49,12 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if cli.protocol {
+        println!("{}", protocol());
+        return ExitCode::SUCCESS;
+    }
     if let Some(host) = cli.guest {
-        let guest = Guest { host, addresses: cli.addresses };
-        return match guest.set_up().and_then(|port| serve_port(&host_of(&cli), &port)) {
+        return match Guest(host).set_up().and_then(|port| serve_port(&host_of(&cli), &port)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(&format!("guest {host}: {error}")),
         };

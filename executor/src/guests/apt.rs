@@ -19,11 +19,15 @@ const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 /// Bytes for lists of packages and the rest of apt's state.
 const STATE: u64 = 150 << 20;
 
-/// One suite of the archive.
+/// Suites of the archive, whose packages are looked for together.
 pub(crate) struct Apt {
     options: Vec<String>,
+    /// The name of the first.
     suite: &'static str,
 }
+
+/// The suite of security updates of Debian 12, which has both series of kernels.
+const SECURITY: &str = "bookworm-security";
 
 /// A package that a suite has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,10 +55,11 @@ impl Apt {
     /// Fetches the suite's list of packages.
     pub(crate) fn of(
         suite: &'static str,
-        archive: &str,
+        archives: &Archives,
         state: &Path,
         tell: &dyn Fn(Event<'_>),
     ) -> Result<Self, GuestError> {
+        let Archives { main: archive, security } = archives;
         let keys = Path::new(KEYS);
         if !keys.exists() {
             return Err(GuestError::NoKeys(keys.to_owned()));
@@ -65,8 +70,10 @@ impl Apt {
         };
         let (lists, cache) = (folder("lists/partial")?, folder("cache/archives/partial")?);
         let sources = state.join(suite).join("sources.list");
-        fs::write(&sources, format!("deb [signed-by={KEYS}] {archive} {suite} main\n"))
-            .at("write", &sources)?;
+        let line = |(archive, suite)| format!("deb [signed-by={KEYS}] {archive} {suite} main\n");
+        let security = security.as_ref().map(|security| (security, SECURITY));
+        let lines: String = [(archive, suite)].into_iter().chain(security).map(line).collect();
+        fs::write(&sources, lines).at("write", &sources)?;
         let parent = |path: &Path| path.parent().unwrap_or(path).display().to_string();
         let options = [
             format!("Dir::Etc::sourcelist={}", sources.display()),
@@ -104,23 +111,37 @@ impl Apt {
         command
     }
 
-    /// A package of the suite.
+    /// The newest version of a package.
     pub(crate) fn package(&self, name: &str) -> Result<Package, GuestError> {
+        self.version_of(name, None)
+    }
+
+    /// A package, of an upstream version or the newest.
+    pub(crate) fn version_of(&self, name: &str, version: Option<&str>) -> Result<Package, GuestError> {
         let doing = self.doing(&format!("looking for package {name}"));
-        let shown =
-            APT_CACHE.run(&doing, self.command(APT_CACHE).arg("show").arg("--no-all-versions").arg(name))?;
-        package(&shown).ok_or_else(|| GuestError::Package {
-            package: name.into(),
-            why: format!("what {} says of it cannot be read", self.suite),
-        })
+        let mut command = self.command(APT_CACHE);
+        command.arg("show");
+        if version.is_none() {
+            command.arg("--no-all-versions");
+        }
+        let shown = APT_CACHE.run(&doing, command.arg(name))?;
+        let wrong = |why| GuestError::Package { package: name.into(), why };
+        let packages: Vec<Package> = shown.split("\n\n").filter_map(package).collect();
+        let Some(wanted) = version else {
+            let said = || wrong(format!("what {} says of it cannot be read", self.suite));
+            return packages.into_iter().next().ok_or_else(said);
+        };
+        let there = packages.iter().map(|package| upstream(&package.version)).collect::<Vec<_>>().join(", ");
+        let found = packages.into_iter().find(|package| upstream(&package.version) == wanted);
+        found.ok_or_else(|| wrong(format!("the archive has no version {wanted}; it has {there}")))
     }
 
     /// The package that a metapackage stands for: the first that it depends on whose name begins so.
-    pub(crate) fn stands_for(&self, metapackage: &str, prefix: &str) -> Result<Package, GuestError> {
-        let depends = self.package(metapackage)?.depends;
-        let name = dependencies(&depends).find(|name| name.starts_with(prefix)).ok_or_else(|| {
+    pub(crate) fn stands_for(&self, metapackage: &Package, prefix: &str) -> Result<Package, GuestError> {
+        let (depends, metapackage) = (&metapackage.depends, &metapackage.name);
+        let name = dependencies(depends).find(|name| name.starts_with(prefix)).ok_or_else(|| {
             GuestError::Package {
-                package: metapackage.into(),
+                package: metapackage.clone(),
                 why: format!("in {} it depends on no {prefix}…", self.suite),
             }
         })?;
@@ -200,6 +221,11 @@ fn package(shown: &str) -> Option<Package> {
     })
 }
 
+/// The upstream version of a package's version (`6.12.107` of `6.12.107-1~deb12u1`).
+fn upstream(version: &str) -> &str {
+    version.rsplit_once('-').map_or(version, |(upstream, _)| upstream)
+}
+
 /// Names in a `Depends` field, the first of each choice.
 fn dependencies(depends: &str) -> impl Iterator<Item = &str> {
     depends.split(',').filter_map(|choice| choice.split_whitespace().next())
@@ -229,29 +255,46 @@ pub(crate) fn check_space<'a>(
     Ok(())
 }
 
-/// The Debian archive that this machine uses, as its apt names it.
-pub(crate) fn archive() -> Result<String, GuestError> {
-    let format = "$(ORIGIN)|$(RELEASE)|$(REPO_URI)";
-    let targets = APT_GET.run(
-        "asking for this machine's archives",
-        APT_GET.command().args(["indextargets", "--format", format, "Created-By: Packages"]),
-    )?;
-    first_archive(&targets).map(str::to_owned).ok_or(GuestError::NoArchive)
+/// Debian archives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Archives {
+    main: String,
+    /// That of the security updates, if there is one.
+    security: Option<String>,
 }
 
-/// The first archive of Debian's own suites. Their origin is known once apt has fetched a list; on a machine where it
-/// has not yet, an archive's address ends as Debian's mirrors do.
-fn first_archive(targets: &str) -> Option<&str> {
-    let mut archives = targets.lines().filter_map(|line| {
-        let mut fields = line.splitn(3, '|');
-        Some((fields.next()?, fields.next()?, fields.next()?.trim()))
-            .filter(|(_, suite, _)| !suite.contains("security"))
-    });
-    archives
-        .find(|(origin, _, address)| {
-            *origin == "Debian" || address.trim_end_matches('/').ends_with("/debian")
-        })
-        .map(|(_, _, address)| address)
+impl Archives {
+    /// The one that the user names, or else those that this machine uses, as its apt names them.
+    pub(crate) fn of(mirror: Option<&str>) -> Result<Self, GuestError> {
+        if let Some(mirror) = mirror {
+            return Ok(Self { main: mirror.to_owned(), security: None });
+        }
+        let format = "$(ORIGIN)|$(RELEASE)|$(REPO_URI)";
+        let targets = APT_GET.run(
+            "asking for this machine's archives",
+            APT_GET.command().args(["indextargets", "--format", format, "Created-By: Packages"]),
+        )?;
+        Self::among(&targets).ok_or(GuestError::NoArchive)
+    }
+
+    /// The first archives of Debian's own suites. Their origin is known once apt has fetched a list; on a machine where it
+    /// has not yet, an archive's address ends as those of Debian's mirrors do.
+    fn among(targets: &str) -> Option<Self> {
+        let archives = targets.lines().filter_map(|line| {
+            let mut fields = line.splitn(3, '|');
+            Some((fields.next()?, fields.next()?, fields.next()?.trim()))
+        });
+        let first = |of_security: bool, end: &str| {
+            let mut archives = archives.clone().filter(|(_, suite, address)| {
+                (suite.contains("security") || address.contains("security")) == of_security
+            });
+            let found = archives.find(|(origin, _, address)| {
+                *origin == "Debian" || address.trim_end_matches('/').ends_with(end)
+            });
+            found.map(|(_, _, address)| address.to_owned())
+        };
+        Some(Self { main: first(false, "/debian")?, security: first(true, "/debian-security") })
+    }
 }
 
 #[cfg(test)]
@@ -294,14 +337,25 @@ mod tests {
     }
 
     #[test]
-    fn the_archive_is_debians_own() {
+    fn the_archives_are_debians_own() {
+        let archives = |main: &str, security: Option<&str>| {
+            Some(Archives { main: main.into(), security: security.map(str::to_owned) })
+        };
         let targets = "Node|nodistro|http://node.example/\nDebian|bookworm-security|http://a.example/debian-security/\n\
             Debian|bookworm|http://a.example/d/\n";
-        assert_eq!(first_archive(targets), Some("http://a.example/d/"));
+        let both = archives("http://a.example/d/", Some("http://a.example/debian-security/"));
+        assert_eq!(Archives::among(targets), both);
         let unknown =
             "$(ORIGIN)|bookworm-security|http://a.example/debian/\n|bookworm|http://a.example/debian/\n";
-        assert_eq!(first_archive(unknown), Some("http://a.example/debian/"));
-        assert_eq!(first_archive("Ubuntu|noble|http://a.example/ubuntu/\n"), None);
-        assert_eq!(first_archive("\n|\n||"), None);
+        assert_eq!(Archives::among(unknown), archives("http://a.example/debian/", None));
+        assert_eq!(Archives::among("Ubuntu|noble|http://a.example/ubuntu/\n"), None);
+        assert_eq!(Archives::among("\n|\n||"), None);
+    }
+
+    #[test]
+    fn a_version_is_the_upstream_one() {
+        assert_eq!(upstream("6.12.107-1~deb12u1"), "6.12.107");
+        assert_eq!(upstream("6.1.192-2"), "6.1.192");
+        assert_eq!(upstream("1"), "1");
     }
 }

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child as StdChild, ChildStdin, ChildStdout, ExitStatus, Stdio};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
 use super::GuestError;
+use super::lock::locked;
 use super::tool::SETPRIV;
 
 /// Bytes of stderr that are kept, the last ones.
@@ -36,11 +37,6 @@ struct State {
     ended: Mutex<Option<ExitStatus>>,
     changed: Condvar,
     stderr: Mutex<Vec<u8>>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The data under these locks is whole after every statement.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Child {

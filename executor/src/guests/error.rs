@@ -69,6 +69,14 @@ pub enum GuestError {
         /// Description of the error.
         why: String,
     },
+    /// A source cannot be built, or is none.
+    #[error("the source in {}: {why}", folder.display())]
+    Source {
+        /// Its folder.
+        folder: PathBuf,
+        /// Description of the error.
+        why: String,
+    },
     /// An image was never built, or is not as it was built.
     #[error("the image of Linux {kernel}: {why}")]
     Image {
@@ -131,12 +139,22 @@ impl GuestError {
                     .into()
             }
             Self::Program { .. } => "build all programs (cargo build --release --workspace)".into(),
+            Self::Source { .. } => {
+                "guests need a tree from Linux 6.1 on, with arch/um and drivers/infiniband/sw/rxe".into()
+            }
             Self::Image { testbed, kernel, .. } => {
-                format!("lumina-fuzz testbed {testbed} build --kernel {kernel}")
+                let (name, options) = kernel.without_options();
+                let options: String = options.iter().map(|option| format!(" --{option}")).collect();
+                match kernel.of_debian().or_else(|| name.of_debian()) {
+                    Some(_) => format!("lumina-fuzz testbed {testbed} build --kernel {name}{options}"),
+                    None => format!("lumina-fuzz testbed uml build --tree DIR --name {name}{options}"),
+                }
             }
             Self::Switch(_) => "build all programs anew (cargo build --release --workspace)".into(),
             Self::Folder(_) => return None,
-            Self::Guest { .. } => "lumina-fuzz testbed vm check tells which step fails".into(),
+            Self::Guest { .. } => {
+                "lumina-fuzz testbed vm check, or testbed uml check, tells which step fails".into()
+            }
         })
     }
 }

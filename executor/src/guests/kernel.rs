@@ -1,47 +1,118 @@
 //! The kernels that guests can run.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A Linux kernel as Debian ships it: the series whose `rdma_rxe` is under test.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-pub enum Kernel {
-    /// Linux 6.1, of Debian 12.
-    #[default]
-    #[serde(rename = "6.1")]
+/// Longest name.
+const LONGEST: usize = 40;
+
+/// A Linux kernel, as its image is called: a series that Debian has (`6.12`), one of its versions (`6.12.107`), or a source
+/// tree (`net-next`); behind it what its build has beside (`6.12-kasan`).
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Kernel(Cow<'static, str>);
+
+/// A series of Debian's kernels.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Series {
+    /// That of Debian 12.
     V6_1,
-    /// Linux 6.12, of the backports of Debian 12.
-    #[serde(rename = "6.12")]
+    /// That of its backports, which its security archive has too.
     V6_12,
 }
 
 impl Kernel {
-    /// Every kernel.
+    /// Linux 6.1, of Debian 12.
+    pub const V6_1: Self = Self(Cow::Borrowed("6.1"));
+    /// Linux 6.12, of Debian 13, for Debian 12.
+    pub const V6_12: Self = Self(Cow::Borrowed("6.12"));
+
+    /// The newest of each of Debian's series.
     pub const ALL: [Self; 2] = [Self::V6_1, Self::V6_12];
 
-    /// Its series, as in `--kernel`.
+    /// Options of builds.
+    pub(crate) const OPTIONS: [&str; 1] = [Self::KASAN];
+    /// The kernel watches accesses to its memory.
+    pub(crate) const KASAN: &str = "kasan";
+
+    /// Its name, as in `--kernel`.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+
+    /// The kernel built with an option (`6.12-kasan`).
+    pub(crate) fn with_option(&self, option: &str) -> Self {
+        Self(Cow::Owned(format!("{self}-{option}")))
+    }
+
+    /// The kernel without the options of its build, and these.
+    pub(crate) fn without_options(&self) -> (Self, Vec<&'static str>) {
+        let (mut name, mut options) = (self.name(), Vec::new());
+        while let Some((rest, option)) = Self::OPTIONS
+            .into_iter()
+            .find_map(|option| Some((name.strip_suffix(option)?.strip_suffix('-')?, option)))
+        {
+            name = rest;
+            options.insert(0, option);
+        }
+        (Self(Cow::Owned(name.to_owned())), options)
+    }
+
+    /// The series of Debian's that it is of, and its version if it is not the newest (`6.12.107`); none of a source tree.
+    pub(crate) fn of_debian(&self) -> Option<(Series, Option<&str>)> {
+        let series = Series::ALL.into_iter();
+        series.filter_map(|series| Some((series, self.0.strip_prefix(series.name())?))).find_map(
+            |(series, rest)| match rest.strip_prefix('.') {
+                None if rest.is_empty() => Some((series, None)),
+                Some(digits) if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    Some((series, Some(self.name())))
+                }
+                _ => None,
+            },
+        )
+    }
+}
+
+impl Series {
+    const ALL: [Self; 2] = [Self::V6_1, Self::V6_12];
+
+    /// Its name.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::V6_1 => "6.1",
             Self::V6_12 => "6.12",
         }
     }
 
-    /// The Debian suite that has it, independent of the host's release.
-    #[must_use]
-    pub const fn suite(self) -> &'static str {
+    /// The Debian suite that has it, beside the security suite and independent of the host's release.
+    pub(crate) const fn suite(self) -> &'static str {
         match self {
             Self::V6_1 => "bookworm",
             Self::V6_12 => "bookworm-backports",
         }
     }
 
+    /// Packages that stand for the kernel's: the one that the security suite has too, and another.
+    pub(crate) const fn metapackages(self) -> [&'static str; 2] {
+        match self {
+            Self::V6_1 => ["linux-image-amd64", "linux-image-6.1-amd64"],
+            Self::V6_12 => ["linux-image-6.12-amd64", "linux-image-amd64"],
+        }
+    }
+
     /// Returns true if a release (`6.1.0-50-amd64`) is one of this series.
     pub(crate) fn has(self, release: &str) -> bool {
         release.strip_prefix(self.name()).is_some_and(|rest| rest.starts_with('.'))
+    }
+}
+
+impl Default for Kernel {
+    fn default() -> Self {
+        Self::V6_1
     }
 }
 
@@ -55,9 +126,55 @@ impl FromStr for Kernel {
     type Err = String;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL
-            .into_iter()
-            .find(|kernel| kernel.name() == name)
-            .ok_or_else(|| format!("no such kernel; there are {}", Self::ALL.map(Self::name).join(" and ")))
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-".contains(&byte);
+        let begins = name.bytes().next().is_some_and(|first| first.is_ascii_alphanumeric());
+        if !begins || name.len() > LONGEST || !name.bytes().all(is_name) {
+            return Err(format!(
+                "not the name of a kernel: at most {LONGEST} letters, digits and .+_-, as 6.1, 6.12.107 or net-next"
+            ));
+        }
+        Ok(Self(Cow::Owned(name.to_owned())))
+    }
+}
+
+impl TryFrom<String> for Kernel {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        name.parse()
+    }
+}
+
+impl From<Kernel> for String {
+    fn from(kernel: Kernel) -> Self {
+        kernel.0.into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_say_which_kernel_it_is() {
+        let of = |name: &str| {
+            name.parse::<Kernel>()
+                .unwrap()
+                .of_debian()
+                .map(|(series, version)| (series, version.map(str::to_owned)))
+        };
+        assert_eq!(of("6.1"), Some((Series::V6_1, None)));
+        assert_eq!(of("6.12"), Some((Series::V6_12, None)));
+        assert_eq!(of("6.12.107"), Some((Series::V6_12, Some("6.12.107".into()))));
+        assert_eq!(of("6.1.192"), Some((Series::V6_1, Some("6.1.192".into()))));
+        for tree in ["6.13", "6.1-kasan", "6.12.", "6.1.x", "net-next"] {
+            assert_eq!(of(tree), None, "{tree}");
+        }
+        let kasan = Kernel::V6_12.with_option(Kernel::KASAN);
+        assert_eq!((kasan.name(), kasan.without_options()), ("6.12-kasan", (Kernel::V6_12, vec!["kasan"])));
+        assert_eq!(Kernel::V6_1.without_options(), (Kernel::V6_1, vec![]));
+        for wrong in ["", "..", "a/b", "-x", " 6.1", &"x".repeat(41)] {
+            assert!(wrong.parse::<Kernel>().is_err(), "{wrong}");
+        }
     }
 }

@@ -32,7 +32,7 @@ pub struct PackageVersion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     format: u32,
-    /// The kernel's series.
+    /// The kernel, as the image is called.
     pub kernel: Kernel,
     /// The kernel's release (`6.1.0-50-amd64`).
     pub release: String,
@@ -73,7 +73,7 @@ impl Manifest {
     ///
     /// # Errors
     /// Difference of the folder from its manifest, in words that follow the folder's name.
-    pub(crate) fn read(folder: &Path, kernel: Kernel) -> Result<Self, String> {
+    pub(crate) fn read(folder: &Path, kernel: &Kernel) -> Result<Self, String> {
         let path = folder.join(Self::FILE);
         let mut text = String::new();
         let read = File::open(&path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
@@ -86,7 +86,7 @@ impl Manifest {
         if manifest.format != FORMAT {
             return Err("it was built by another version of this program".into());
         }
-        if manifest.kernel != kernel {
+        if manifest.kernel != *kernel {
             return Err(format!("its manifest is that of Linux {}", manifest.kernel));
         }
         for (file, expected) in &manifest.files {
@@ -147,13 +147,13 @@ mod tests {
     fn spoilt(spoil: impl Fn(&Path)) -> String {
         let (folder, _) = folder();
         spoil(folder.path());
-        Manifest::read(folder.path(), Kernel::V6_1).unwrap_err()
+        Manifest::read(folder.path(), &Kernel::V6_1).unwrap_err()
     }
 
     #[test]
     fn a_whole_folder_reads_as_it_was_written() {
         let (folder, manifest) = folder();
-        assert_eq!(Manifest::read(folder.path(), Kernel::V6_1).unwrap(), manifest);
+        assert_eq!(Manifest::read(folder.path(), &Kernel::V6_1).unwrap(), manifest);
         assert_eq!(manifest.files["vmlinuz"], digest_of_bytes(b"kernel"));
     }
 
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn the_image_of_another_kernel_is_refused() {
         let (folder, _) = folder();
-        assert!(Manifest::read(folder.path(), Kernel::V6_12).unwrap_err().contains("Linux 6.1"));
+        assert!(Manifest::read(folder.path(), &Kernel::V6_12).unwrap_err().contains("Linux 6.1"));
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub trait Site: Sized {
     ///
     /// # Errors
     /// See [`GuestError`].
-    fn start(kernels: [Kernel; 2]) -> Result<Self, GuestError>;
+    fn start(kernels: &[Kernel; 2]) -> Result<Self, GuestError>;
 
     /// Runs a test.
     fn run(&mut self, config: &TestConfig) -> Outcome;
@@ -109,7 +109,7 @@ impl<S: Site> Testbed for Leased<S> {
             // Taken out, so that it is only kept if all is well with it.
             let mut site = match self.site.take() {
                 Some(site) => site,
-                None => S::start(self.shared.kernels).map_err(|error| broken::<S>(&error))?,
+                None => S::start(&self.shared.kernels).map_err(|error| broken::<S>(&error))?,
             };
             match site.run(config) {
                 Outcome::Ran(observed) => {
@@ -184,7 +184,8 @@ fn after_all(mut failures: Vec<Failed>) -> Result<Observation, TestbedError> {
     }
 }
 
-fn broken<S: Site>(error: &GuestError) -> TestbedError {
+/// Error of guests that cannot be started.
+pub(crate) fn broken<S: Site>(error: &GuestError) -> TestbedError {
     let mend = error.mend().map(|mend| format!("; {mend}")).unwrap_or_default();
     TestbedError::Broken(format!(
         "{error}{mend} (`lumina-fuzz testbed {} check` looks at everything)",

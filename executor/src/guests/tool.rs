@@ -24,6 +24,7 @@ pub(crate) const MAKE: Tool = Tool { program: "make", package: "make" };
 pub(crate) const FLEX: Tool = Tool { program: "flex", package: "flex" };
 pub(crate) const BISON: Tool = Tool { program: "bison", package: "bison" };
 pub(crate) const BC: Tool = Tool { program: "bc", package: "bc" };
+pub(crate) const GIT: Tool = Tool { program: "git", package: "git" };
 pub(crate) const TAR: Tool = Tool { program: "tar", package: "tar" };
 pub(crate) const XZ: Tool = Tool { program: "xz", package: "xz-utils" };
 pub(crate) const QEMU: Tool = Tool { program: "qemu-system-x86_64", package: "qemu-system-x86" };

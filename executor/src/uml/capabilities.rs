@@ -6,6 +6,9 @@ use corpus::{Capabilities, ControlPacket, Quick, RoceParameters};
 
 use crate::guests::ADDRESSES;
 
+/// Lanes of a campaign, whatever the number of jobs.
+pub(super) const LANES: u8 = 4;
+
 /// Message bytes of a test: each host has 128 MB of memory for all that it runs.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -40,6 +43,7 @@ pub fn capabilities() -> Capabilities {
             ..RoceParameters::default()
         },
         swaps_nics: false,
+        lanes: Some(LANES),
         quick: Some(QUICK),
         ..all
     }

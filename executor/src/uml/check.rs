@@ -12,7 +12,7 @@ use crate::guests::{AGENT, GuestError, Kernel, Outcome, Site as _, beside_this};
 
 /// Goes through all that guests with these kernels need, the requester's first, and tells each step as it is done; whether
 /// all are well.
-pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&Step)) -> bool {
+pub fn check(cache: Option<&Path>, kernels: &[Kernel; 2], tell: &mut dyn FnMut(&Step)) -> bool {
     let mut checkup = Checkup::new(tell);
     for tool in [SETPRIV, SETARCH, GCC, MAKE, FLEX, BISON, BC, XZ] {
         checkup.step(tool.program, || version(tool));
@@ -25,7 +25,7 @@ pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&S
     let both = if kernels[0] == kernels[1] { &kernels[..1] } else { &kernels[..] };
     for kernel in both {
         let image = checkup.needing(&format!("image of Linux {kernel}"), cache.as_ref(), |cache| {
-            let image = cache.image(*kernel)?;
+            let image = cache.image(kernel)?;
             let mut seen = format!("{}, whole", image.manifest.release);
             // Not wrong: --agent can have named another.
             if let Some(agent) = beside_this(AGENT).ok().filter(|agent| !image.has_agent(agent)) {

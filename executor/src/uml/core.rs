@@ -17,9 +17,19 @@ impl Core {
     /// The next processor of those that this program may use; none where the system does not tell.
     pub(super) fn next() -> Option<Self> {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
+        Self::of(|usable| NEXT.fetch_add(1, Ordering::Relaxed) % usable)
+    }
+
+    /// The processor of a share of some work, from 0, of so many: shares that are next to each other have the same, if there
+    /// are more of them than processors.
+    pub(super) fn share(share: usize, shares: usize) -> Option<Self> {
+        Self::of(|usable| share * usable.min(shares) / shares)
+    }
+
+    fn of(chosen: impl FnOnce(usize) -> usize) -> Option<Self> {
         let all = sched_getaffinity(THIS).ok()?;
         let usable: Vec<usize> = (0..CpuSet::count()).filter(|cpu| all.is_set(*cpu) == Ok(true)).collect();
-        let cpu = usable.get(NEXT.fetch_add(1, Ordering::Relaxed) % usable.len().max(1))?;
+        let cpu = usable.get(chosen(usable.len().max(1)))?;
         let mut one = CpuSet::new();
         one.set(*cpu).ok()?;
         Some(Self(one))

@@ -4,12 +4,13 @@ use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ChildStdout;
 use std::sync::Arc;
 use std::time::Duration;
 
 use dumper::Nanos;
+use dumper::observation::kernel::SPINNING;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::UmlError;
@@ -21,6 +22,7 @@ use super::port::{self, Port};
 use super::shared::Shared;
 use super::time::{Message, Op, TimeSocket};
 use super::vhost::Device;
+use super::watchdog::{self, Trouble, Watch};
 use crate::guests::child::Child;
 use crate::guests::tool::SETARCH;
 use crate::guests::{Console, Fed, MTU, mac_of};
@@ -31,11 +33,8 @@ const MEMORY: u32 = 128;
 /// Lines of the console that a message shows.
 const SHOWN: usize = 12;
 
-/// Real time without a word of a guest that runs, after which it is taken to spin.
-const SPINS: Duration = Duration::from_secs(20);
-
-/// What is said of such a guest.
-const SPINS_IN_WORDS: &str = "it runs without end, or its machine stands still";
+/// Real time without a word of a guest, after which its watchdog looks at it.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// Time of day at which all guests begin: 2026-01-01, in ns of Unix time.
 const TIME_OF_DAY: Nanos = Nanos(1_767_225_600_000_000_000);
@@ -54,6 +53,9 @@ pub(super) struct Guest {
     request: Option<Nanos>,
     net: Slot<Net>,
     port: Slot<Port>,
+    linux: PathBuf,
+    /// The watchdog's report on a guest that was given up.
+    report: Vec<String>,
 }
 
 /// State of a guest in the calendar.
@@ -98,13 +100,11 @@ pub(super) enum Did {
 }
 
 impl Guest {
-    /// Starts the process of a guest, which waits for its first turn; its sockets are in the folder. It gets so
-    /// many addresses.
+    /// Starts the process of a guest, which waits for its first turn; its sockets are in the folder.
     pub(super) fn start(
         host: Host,
         image: &Image,
         folder: &Path,
-        addresses: usize,
         (shared, core): (Arc<Shared>, Option<Core>),
     ) -> Result<Self, UmlError> {
         let id = host.number();
@@ -128,7 +128,7 @@ impl Guest {
             "rdinit=/bin/lumina-agent oops=panic con=null con0=null,fd:1 virtio_net.napi_tx=0 panic=-1";
         words.extend(fixed.split_whitespace().map(String::from));
         // What the kernel does not know it puts into the environment of the first process.
-        words.extend([format!("LUMINA_GUEST={id}"), format!("LUMINA_ADDRESSES={addresses}")]);
+        words.push(format!("LUMINA_GUEST={id}"));
         // Everything in it is at the same addresses in every run.
         let ended = |what: String| UmlError::Ended { host, what, said: String::new() };
         let (child, _, stdout) =
@@ -136,8 +136,8 @@ impl Guest {
         if let Some(core) = core {
             core.give(child.pid());
         }
-        let came = wait_for([time.as_fd(), stdout.as_fd()])?;
-        if !came.is_some_and(|[came, _]| came) {
+        let came = wait_for([time.as_fd(), stdout.as_fd()], child.pid())?;
+        if !came.is_ok_and(|[came, _]| came) {
             let status =
                 child.ended().map_or_else(|| "it does nothing".to_owned(), |status| status.to_string());
             return Err(ended(format!("it does not start ({status}) {}", child.stderr())));
@@ -155,6 +155,8 @@ impl Guest {
             request: None,
             net: Slot::Listens(net),
             port: Slot::Listens(port),
+            linux: image.linux(),
+            report: Vec::new(),
         })
     }
 
@@ -300,8 +302,9 @@ impl Guest {
                 Which::Port => self.port.device()?.device.calls_fd(),
             };
             let calls = calls.ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected))?;
-            let Some([time, answered]) = wait_for([self.time.fd(), calls])? else {
-                return Err(self.says(SPINS_IN_WORDS));
+            let [time, answered] = match wait_for([self.time.fd(), calls], self.child.pid())? {
+                Ok(ready) => ready,
+                Err(trouble) => return Err(self.give_up(trouble)),
             };
             if time {
                 let message = self.time.read()?;
@@ -353,7 +356,7 @@ impl Guest {
     }
 
     /// Waits until the guest says something.
-    fn wait(&self) -> Result<Ready, UmlError> {
+    fn wait(&mut self) -> Result<Ready, UmlError> {
         let net = match &self.net {
             Slot::Listens(listener) => listener.as_fd(),
             Slot::Connected(net) => net.device.fd(),
@@ -362,9 +365,30 @@ impl Guest {
             Slot::Listens(listener) => listener.as_fd(),
             Slot::Connected(port) => port.device.fd(),
         };
-        let ready = wait_for([self.time.fd(), net, port, self.stdout.as_fd()])?;
-        let [time, net, port, console] = ready.ok_or_else(|| self.says(SPINS_IN_WORDS))?;
-        Ok(Ready { time, net, port, console })
+        match wait_for([self.time.fd(), net, port, self.stdout.as_fd()], self.child.pid())? {
+            Ok([time, net, port, console]) => Ok(Ready { time, net, port, console }),
+            Err(trouble) => Err(self.give_up(trouble)),
+        }
+    }
+
+    /// Gives a guest up that says nothing any more, with a report if its kernel spins.
+    fn give_up(&mut self, trouble: Trouble) -> UmlError {
+        match trouble {
+            Trouble::Silent => self.says("it says nothing, or its machine stands still"),
+            Trouble::Spins => {
+                let calls = watchdog::calls(self.child.pid(), &self.linux);
+                let place = calls.first().map(|place| format!("RIP: 0033:{place}"));
+                let callers = calls.iter().skip(1).map(|call| format!(" {call}"));
+                let headline = [format!("{SPINNING}its kernel computes without end")];
+                self.report = headline.into_iter().chain(place).chain(callers).collect();
+                self.says("its kernel computes without end")
+            }
+        }
+    }
+
+    /// The watchdog's report on a guest that was given up, as its kernel would have written it.
+    pub(super) fn report(&self) -> &[String] {
+        &self.report
     }
 
     /// Takes what is on the console; how many bytes.
@@ -403,14 +427,20 @@ struct Ready {
     console: bool,
 }
 
-/// Which of some descriptors can be read from, or are closed; waits for one, and returns none if none comes.
-fn wait_for<const N: usize>(fds: [BorrowedFd<'_>; N]) -> io::Result<Option<[bool; N]>> {
+/// Which of some descriptors can be read from, or are closed; waits for one, until something is wrong with the guest whose
+/// kernel is that process.
+fn wait_for<const N: usize>(fds: [BorrowedFd<'_>; N], kernel: i32) -> io::Result<Result<[bool; N], Trouble>> {
     let mut polled = fds.map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-    let limit = PollTimeout::try_from(SPINS).expect("it is short");
+    let limit = PollTimeout::try_from(LOOK).expect("it is short");
+    let mut watch = None;
     loop {
         match poll(&mut polled, limit) {
-            Ok(0) => return Ok(None),
-            Ok(_) => return Ok(Some(polled.map(|fd| fd.any().unwrap_or(true)))),
+            Ok(0) => {
+                if let Some(trouble) = watch.get_or_insert_with(|| Watch::on(kernel)).trouble() {
+                    return Ok(Err(trouble));
+                }
+            }
+            Ok(_) => return Ok(Ok(polled.map(|fd| fd.any().unwrap_or(true)))),
             Err(nix::errno::Errno::EINTR) => {}
             Err(error) => return Err(error.into()),
         }

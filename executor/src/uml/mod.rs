@@ -9,19 +9,24 @@ mod core;
 mod guest;
 mod host;
 mod image;
+mod lanes;
+mod link;
 mod net;
+mod pair;
 mod port;
 mod shared;
 mod site;
 mod time;
 mod vhost;
+mod watchdog;
 mod wire;
 mod world;
 
 use std::io;
 
 pub use capabilities::capabilities;
-pub use image::{Build, Cache, Image};
+pub use image::{Build, Cache, Image, Options, Source};
+pub use lanes::Campaigns;
 pub use site::Site;
 
 use self::host::Host;

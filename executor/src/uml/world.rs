@@ -27,18 +27,12 @@ pub(super) struct World {
 }
 
 impl World {
-    /// Starts the processes of the guests, which do nothing yet; their sockets are in the folder. They get so many
-    /// addresses.
-    pub(super) fn start(
-        images: [&Image; 2],
-        folder: &Path,
-        addresses: usize,
-        core: Option<Core>,
-    ) -> Result<Self, UmlError> {
+    /// Starts the processes of the guests, which do nothing yet; their sockets are in the folder.
+    pub(super) fn start(images: [&Image; 2], folder: &Path, core: Option<Core>) -> Result<Self, UmlError> {
         let shared = Arc::new(Shared::new()?);
         let start = |host: Role| {
             let at = host as usize;
-            Guest::start(Host::of(host), images[at], folder, addresses, (Arc::clone(&shared), core))
+            Guest::start(Host::of(host), images[at], folder, (Arc::clone(&shared), core))
         };
         let guests = [start(Role::Requester)?, start(Role::Responder)?];
         Ok(Self { now: Nanos::ZERO, guests, wire: Wire::new(Link::default()) })

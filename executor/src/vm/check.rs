@@ -12,7 +12,7 @@ use crate::guests::{AGENT, GuestError, Kernel, RunFolder};
 
 /// Goes through all that a pair of guests with these kernels needs, the requester's first, and tells each step as it is
 /// done; whether all are well.
-pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&Step)) -> bool {
+pub fn check(cache: Option<&Path>, kernels: &[Kernel; 2], tell: &mut dyn FnMut(&Step)) -> bool {
     let mut checkup = Checkup::new(tell);
     let version_of_qemu = checkup.step("QEMU", || Qemu::version().map(|version| (version, ())));
     checkup.step("setpriv", || version(SETPRIV));
@@ -22,9 +22,9 @@ pub fn check(cache: Option<&Path>, kernels: [Kernel; 2], tell: &mut dyn FnMut(&S
         let cache = Cache::open(cache)?;
         Ok((cache.folder().display().to_string(), cache))
     });
-    let mut images = kernels.map(|_| None);
-    for (at, kernel) in kernels.into_iter().enumerate() {
-        if at == 1 && kernels[0] == kernel {
+    let mut images = [None, None];
+    for (at, kernel) in kernels.iter().enumerate() {
+        if at == 1 && kernels[0] == *kernel {
             images[1] = images[0].clone();
             continue;
         }

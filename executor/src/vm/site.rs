@@ -106,9 +106,9 @@ impl crate::guests::Site for Site {
     }
 
     /// Guests go on from a snapshot where there is one.
-    fn start(kernels: [Kernel; 2]) -> Result<Self, GuestError> {
+    fn start(kernels: &[Kernel; 2]) -> Result<Self, GuestError> {
         let cache = Cache::open(None)?;
-        let [requester, responder] = kernels.map(|kernel| cache.image(kernel));
+        let [requester, responder] = kernels.each_ref().map(|kernel| cache.image(kernel));
         let (requester, responder) = (requester?, responder?);
         let qemu = Qemu::find(&requester)?;
         let folder = RunFolder::make()?;

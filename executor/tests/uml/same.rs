@@ -11,7 +11,7 @@ use super::site::KERNELS;
 
 /// Digest of the packets of a test in guests that have just booted, and the lines of their consoles.
 fn first_run(config: &TestConfig) -> (String, [Vec<String>; 2]) {
-    let mut site = Site::find(&Cache::open(None).unwrap(), KERNELS).unwrap();
+    let mut site = Site::find(&Cache::open(None).unwrap(), &KERNELS).unwrap();
     let Outcome::Ran(observed) = site.run(config) else { panic!("it does not run") };
     let text = format!("{:?}\n{:?}\n{:?}", observed.trace, observed.completions, observed.deliveries);
     let digest = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();

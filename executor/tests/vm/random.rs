@@ -34,14 +34,14 @@ struct Guests {
 
 impl Guests {
     fn new(kernels: [Kernel; 2]) -> Self {
-        Self { kernels, pairs: Pairs::new(kernels) }
+        Self { pairs: Pairs::new(kernels.clone()), kernels }
     }
 
     fn are_known_for(&self, anomaly: &Anomaly) -> bool {
-        let [requester, responder] = self.kernels;
+        let [requester, responder] = &self.kernels;
         let kernel = if anomaly.who.role == Role::Requester { requester } else { responder };
         KNOWN.iter().any(|(rule, role, kernels)| {
-            (*rule, *role) == (anomaly.rule, anomaly.who.role) && kernels.contains(&kernel)
+            (*rule, *role) == (anomaly.rule, anomaly.who.role) && kernels.contains(kernel)
         })
     }
 }
@@ -120,7 +120,7 @@ fn ten_tests_without_events_are_clean() {
 fn tests_without_events_are_clean_on_every_pairing() {
     for requester in Kernel::ALL {
         for responder in Kernel::ALL {
-            nothing_is_found(&Guests::new([requester, responder]), number("LUMINA_TESTS", 200));
+            nothing_is_found(&Guests::new([requester.clone(), responder]), number("LUMINA_TESTS", 200));
         }
     }
 }

@@ -22,10 +22,10 @@ pub(super) struct NicArgs {
     /// NIC profile of the responder.
     #[arg(long, value_name = "NIC")]
     responder_nic: Option<String>,
-    /// On the VM testbed, the kernel of the requester's guest: 6.1 or 6.12.
+    /// On testbeds of guests, the kernel of the requester's: 6.1, 6.12, or another whose image was built.
     #[arg(long, value_name = "KERNEL", conflicts_with_all = ["nic", "requester_nic"])]
     requester_kernel: Option<Kernel>,
-    /// On the VM testbed, the kernel of the responder's guest.
+    /// On testbeds of guests, the kernel of the responder's.
     #[arg(long, value_name = "KERNEL", conflicts_with_all = ["nic", "responder_nic"])]
     responder_kernel: Option<Kernel>,
 }
@@ -33,14 +33,15 @@ pub(super) struct NicArgs {
 impl NicArgs {
     /// The requester's and the responder's NIC where they were named, each with the flag that did.
     pub(super) fn named(&self) -> [Option<(&'static str, String)>; 2] {
-        let named = |flag, own: &Option<String>, kernel_flag, kernel: Option<Kernel>| {
+        let named = |flag, own: &Option<String>, kernel_flag, kernel: &Option<Kernel>| {
             let own = own.clone().map(|nic| (flag, nic));
             let both = || self.nic.clone().map(|nic| ("--nic", nic));
-            own.or_else(|| kernel.map(|kernel| (kernel_flag, Nic::guest_name(kernel)))).or_else(both)
+            let of_kernel = || kernel.as_ref().map(|kernel| (kernel_flag, Nic::guest_name(kernel)));
+            own.or_else(of_kernel).or_else(both)
         };
         [
-            named("--requester-nic", &self.requester_nic, "--requester-kernel", self.requester_kernel),
-            named("--responder-nic", &self.responder_nic, "--responder-kernel", self.responder_kernel),
+            named("--requester-nic", &self.requester_nic, "--requester-kernel", &self.requester_kernel),
+            named("--responder-nic", &self.responder_nic, "--responder-kernel", &self.responder_kernel),
         ]
     }
 

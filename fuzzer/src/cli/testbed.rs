@@ -31,6 +31,8 @@ Examples:
   lumina-fuzz testbed vm check --responder-kernel 6.12 --format json
   lumina-fuzz testbed vm up            until Ctrl-C, or `down` from elsewhere
   lumina-fuzz testbed uml build --kernel 6.12
+  lumina-fuzz testbed uml build --kernel 6.12 --kasan
+  lumina-fuzz testbed uml build --tree ~/linux --name next
   lumina-fuzz testbed uml check --requester-kernel 6.12 --responder-kernel 6.12
 
 Run `build` once, and `check` when a test fails unexpectedly. `up` is for inspection by hand; tests start and end their \
@@ -66,7 +68,7 @@ enum TestbedArgs {
 enum UmlAction {
     /// Make the images: build the kernels from Debian's source packages (checked by apt; minutes each), put userland and
     /// the agent in. Repeated, it does the remaining steps: another agent builds no kernel.
-    Build(BuildArgs),
+    Build(UmlBuildArgs),
     /// Check that the testbed works on this machine, step by step: tools, images, guests, a test between them. Each step
     /// that fails says how to fix it. Exit code 1 if one does.
     Check(PairArgs),
@@ -100,7 +102,7 @@ struct PairArgs {
 
 impl PairArgs {
     fn kernels(&self) -> [Kernel; 2] {
-        [self.requester_kernel, self.responder_kernel]
+        [self.requester_kernel.clone(), self.responder_kernel.clone()]
     }
 }
 
@@ -113,7 +115,7 @@ struct CacheArgs {
 
 #[derive(clap::Args)]
 struct BuildArgs {
-    /// Only this kernel: 6.1 or 6.12 [default: both].
+    /// Only this kernel: 6.1, 6.12, or a version of them that Debian has, as 6.12.107 [default: the newest of both].
     #[arg(long, value_name = "KERNEL")]
     kernel: Option<Kernel>,
     #[command(flatten)]
@@ -124,6 +126,52 @@ struct BuildArgs {
     /// The agent's program [default: lumina-agent beside this program].
     #[arg(long, value_name = "PATH")]
     agent: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+struct UmlBuildArgs {
+    #[command(flatten)]
+    common: BuildArgs,
+    /// Build a source tree of Linux instead of Debian's: yours, a maintainer's, with a patch. It is not written to.
+    #[arg(long, value_name = "DIR", conflicts_with = "kernel")]
+    tree: Option<PathBuf>,
+    /// Name of the tree: --nic rxe-NAME then names it [default: that of its folder].
+    #[arg(long, value_name = "NAME", requires = "tree")]
+    name: Option<Kernel>,
+    /// Have the kernel watch accesses to its memory (KASAN): --nic rxe-6.12-kasan then names it.
+    #[arg(long)]
+    kasan: bool,
+    /// Build the newest version in the archive, if that is not the one that is there.
+    #[arg(long)]
+    update: bool,
+}
+
+impl UmlBuildArgs {
+    /// The sources to build.
+    fn sources(&self) -> Result<Vec<uml::Source>, GuestError> {
+        let Some(folder) = self.tree.clone() else {
+            return Ok(self.common.kernels().into_iter().map(uml::Source::Debian).collect());
+        };
+        let name = match &self.name {
+            Some(name) => name.clone(),
+            None => name_of(&folder)?,
+        };
+        Ok(vec![uml::Source::Tree { folder, name }])
+    }
+}
+
+/// The name of a source tree: that of its folder.
+fn name_of(folder: &Path) -> Result<Kernel, GuestError> {
+    let wrong = |why| GuestError::Source { folder: folder.to_owned(), why };
+    let absolute = std::fs::canonicalize(folder).map_err(|error| wrong(error.to_string()))?;
+    let name = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    name.parse().map_err(|why| wrong(format!("its name is {why}; --name gives it another")))
+}
+
+impl BuildArgs {
+    fn kernels(&self) -> Vec<Kernel> {
+        self.kernel.as_ref().map_or_else(|| Kernel::ALL.to_vec(), |kernel| vec![kernel.clone()])
+    }
 }
 
 pub(super) fn run(args: &Args) -> Exit {
@@ -163,32 +211,36 @@ struct Built<'a> {
 
 fn build_vm(args: &BuildArgs, format: Format) -> Result<Exit, GuestError> {
     let cache = vm::Cache::open(args.cache.cache.as_deref())?;
-    build(args, cache.folder(), format, |kernel, agent, tell| {
+    build(args, cache.folder(), format, &args.kernels(), |kernel, agent, tell| {
         let build = vm::Build { kernel, agent, mirror: args.mirror.as_deref() };
         cache.build(build, tell).map(|image| image.manifest)
     })
 }
 
-fn build_uml(args: &BuildArgs, format: Format) -> Result<Exit, GuestError> {
-    let cache = uml::Cache::open(args.cache.cache.as_deref())?;
-    build(args, cache.folder(), format, |kernel, agent, tell| {
-        let build = uml::Build { kernel, agent, mirror: args.mirror.as_deref() };
-        cache.build(build, tell).map(|image| image.manifest)
+fn build_uml(args: &UmlBuildArgs, format: Format) -> Result<Exit, GuestError> {
+    let common = &args.common;
+    let cache = uml::Cache::open(common.cache.cache.as_deref())?;
+    build(common, cache.folder(), format, &args.sources()?, |source, agent, tell| {
+        let options = uml::Options { kasan: args.kasan };
+        let mirror = common.mirror.as_deref();
+        let build = uml::Build { source: source.clone(), options, agent, mirror, update: args.update };
+        cache.build(&build, tell).map(|image| image.manifest)
     })
 }
 
-/// Builds the images that are asked for, each by `image` from a kernel and an agent.
-fn build(
+/// Builds the images that are asked for, each by `image` from a source and an agent.
+fn build<S>(
     args: &BuildArgs,
     folder: &Path,
     format: Format,
-    image: impl Fn(Kernel, &Path, &dyn Fn(Event<'_>)) -> Result<Manifest, GuestError>,
+    sources: &[S],
+    image: impl Fn(&S, &Path, &dyn Fn(Event<'_>)) -> Result<Manifest, GuestError>,
 ) -> Result<Exit, GuestError> {
     let agent = args.agent.clone().map_or_else(|| beside_this(AGENT), Ok)?;
     let steps = Steps::default();
     let mut manifests = Vec::new();
-    for kernel in args.kernel.map_or_else(|| Kernel::ALL.to_vec(), |kernel| vec![kernel]) {
-        manifests.push(image(kernel, &agent, &|event| steps.show(event))?);
+    for source in sources {
+        manifests.push(image(source, &agent, &|event| steps.show(event))?);
     }
     steps.finish();
     Ok(match format {
@@ -198,8 +250,12 @@ fn build(
         }
         Format::Text => {
             let mut text = String::new();
-            for Manifest { release, .. } in &manifests {
-                let _ = writeln!(text, "Linux {release}: ready in {}", folder.display());
+            for Manifest { kernel, release, .. } in &manifests {
+                let _ = writeln!(
+                    text,
+                    "Linux {release}: ready in {}; --nic rxe-{kernel} names it",
+                    folder.display()
+                );
             }
             print(&text)
         }
@@ -207,11 +263,11 @@ fn build(
 }
 
 /// Checks of a testbed with the kernels of both guests, which tell each step.
-type Checks = fn(Option<&Path>, [Kernel; 2], &mut dyn FnMut(&Step)) -> bool;
+type Checks = fn(Option<&Path>, &[Kernel; 2], &mut dyn FnMut(&Step)) -> bool;
 
 fn check(args: &PairArgs, checks: Checks, format: Format) -> Exit {
     let mut steps = Vec::new();
-    let well = checks(args.cache.cache.as_deref(), args.kernels(), &mut |step| {
+    let well = checks(args.cache.cache.as_deref(), &args.kernels(), &mut |step| {
         match format {
             // As they come: the last ones take their time.
             Format::Text => drop(print(&line(step))),
@@ -250,7 +306,7 @@ struct Up {
 
 fn up(args: &PairArgs, format: Format) -> Result<Exit, GuestError> {
     let cache = vm::Cache::open(args.cache.cache.as_deref())?;
-    let [of_requester, of_responder] = args.kernels().map(|kernel| cache.image(kernel));
+    let [of_requester, of_responder] = args.kernels().map(|kernel| cache.image(&kernel));
     let (of_requester, of_responder) = (of_requester?, of_responder?);
     let (stop, asked) = mpsc::channel::<()>();
     let is_up = Arc::new(AtomicBool::new(false));

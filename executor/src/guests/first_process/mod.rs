@@ -34,14 +34,9 @@ const UNWANTED: [&str; 4] = ["accept_dad", "autoconf", "accept_ra", "router_soli
 /// Flags of a network device: up, broadcast, multicast (`linux/if.h`).
 const UP: &str = "0x1003";
 
-/// Number of a guest, and of how many addresses it gets.
+/// A guest's number, 1 or 2.
 #[derive(Clone, Copy, Debug)]
-pub struct Guest {
-    /// 1 or 2.
-    pub host: u8,
-    /// IPv4 and IPv6 addresses, at most [`ADDRESSES`].
-    pub addresses: u8,
-}
+pub struct Guest(pub u8);
 
 impl Guest {
     /// Sets this guest up; the device of the port to its orchestrator.
@@ -72,14 +67,10 @@ impl Guest {
         port()
     }
 
-    fn indices(self) -> impl Iterator<Item = u8> {
-        0..self.addresses.min(ADDRESSES)
-    }
-
     fn addresses(self, index: u32) -> impl Iterator<Item = RouteNetlinkMessage> {
-        let both = self.indices().flat_map(|number| [(number, false), (number, true)]);
+        let both = (0..ADDRESSES).flat_map(|number| [(number, false), (number, true)]);
         both.map(move |(number, ipv6)| {
-            let address = address_of(number, self.host, ipv6);
+            let address = address_of(number, self.0, ipv6);
             let mut message = AddressMessage::default();
             message.header.family = if ipv6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
             message.header.prefix_len = address.prefix;
@@ -94,8 +85,8 @@ impl Guest {
 
     /// The addresses of the other guest, which is not asked for them.
     fn neighbours(self, index: u32) -> impl Iterator<Item = RouteNetlinkMessage> {
-        let peer = 3 - self.host;
-        self.indices().map(move |number| {
+        let peer = 3 - self.0;
+        (0..ADDRESSES).map(move |number| {
             let mut message = NeighbourMessage::default();
             message.header.family = AddressFamily::Inet;
             message.header.ifindex = index;

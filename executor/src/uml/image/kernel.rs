@@ -1,22 +1,33 @@
-//! User-mode kernels, built from Debian's source packages with two recorded changes.
+//! User-mode kernels, built from Debian's source packages or a tree of the user's with two recorded changes.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread;
 
-use super::LINUX;
-use crate::guests::apt::{Apt, Package, archive, check_space};
+use super::source::Tree;
+use super::{Build, LINUX, Options, Source};
+use crate::guests::apt::{Apt, Archives, Package, check_space};
 use crate::guests::error::At as _;
 use crate::guests::manifest::{Manifest, digest_of_bytes};
-use crate::guests::store::replace;
+use crate::guests::store::{remove, replace};
 use crate::guests::tool::{BC, BISON, FLEX, GCC, MAKE, TAR, XZ, last_lines};
 use crate::guests::{Event, GuestError, Kernel};
 
 /// The configuration.
 const CONFIGURATION: &str = include_str!("config");
+
+/// What a kernel has beside if it watches accesses to its memory. Virtually mapped memory would not fit.
+const KASAN: &str = "CONFIG_KASAN=y\nCONFIG_KASAN_GENERIC=y\n# CONFIG_KASAN_VMALLOC is not set\n";
+
+impl Options {
+    fn configuration(self) -> String {
+        let kasan = if self.kasan { KASAN } else { "" };
+        format!("{CONFIGURATION}{kasan}")
+    }
+}
 
 /// A change to a source.
 struct Change {
@@ -47,77 +58,151 @@ const ROOM: u64 = 3 << 30;
 /// Files that make tells of, about: for people who wait.
 const FILES: u64 = 1_150;
 
-/// Builds the kernel of a series into `folder`, if what is there was not made from the same.
+/// Builds a kernel into `folder`, if what is there was not made from the same. A user's tree is built below `trees`, where it
+/// leaves what the next build need not do again.
 pub(super) fn build(
-    kernel: Kernel,
-    mirror: Option<&str>,
+    build: &Build<'_>,
     folder: &Path,
+    trees: &Path,
     tell: &dyn Fn(Event<'_>),
 ) -> Result<Manifest, GuestError> {
-    let inputs = inputs()?;
-    match Manifest::read(folder, kernel) {
-        Ok(manifest) if manifest.inputs == inputs => return Ok(manifest),
+    let kernel = &build.kernel();
+    let tree = match &build.source {
+        Source::Debian(_) => None,
+        Source::Tree { folder, .. } => Some(Tree::of(folder)?),
+    };
+    let inputs = inputs(build.options, tree.as_ref())?;
+    let there = match Manifest::read(folder, kernel) {
+        Ok(manifest) if manifest.inputs == inputs && !build.update => return Ok(manifest),
+        Ok(manifest) if manifest.inputs == inputs => Some(manifest),
         Ok(_) => {
-            tell(Event::Step(&format!("Linux {kernel}: its configuration or the compiler has changed")));
+            let why = "its source, its configuration or the compiler has changed";
+            tell(Event::Step(&format!("Linux {kernel}: {why}")));
+            None
         }
-        Err(why) => tell(Event::Step(&format!("Linux {kernel}: {why}"))),
-    }
+        Err(why) => {
+            tell(Event::Step(&format!("Linux {kernel}: {why}")));
+            None
+        }
+    };
     for tool in [FLEX, BISON, BC, XZ, TAR] {
         tool.run(&format!("looking for {}", tool.program), tool.command().arg("--version"))?;
     }
-    let archive = mirror.map_or_else(archive, |mirror| Ok(mirror.to_owned()))?;
-    replace(folder, |new| {
-        let work = new.join("work");
-        let apt = Apt::of(kernel.suite(), &archive, &work, tell)?;
-        let package = apt.package(&format!("linux-source-{kernel}"))?;
-        check_space(new, [&package].into_iter(), ROOM)?;
-        apt.fetch(std::slice::from_ref(&package), &work.join("source"), &work, tell)?;
-        let packed = work.join(format!("usr/src/linux-source-{kernel}.tar.xz"));
-        tell(Event::Step("unpacking the source"));
-        TAR.run("unpacking the source", TAR.command().arg("-xf").arg(&packed).arg("-C").arg(&work))?;
-        let source = work.join(format!("linux-source-{kernel}"));
-        make(&source, tell)?;
-        fs::rename(source.join(LINUX), new.join(LINUX)).at("move", &source.join(LINUX))?;
-        let release = source.join("include/config/kernel.release");
-        let release = fs::read_to_string(&release).at("read", &release)?.trim().to_owned();
-        fs::remove_dir_all(&work).at("remove", &work)?;
-        Manifest::of(new, kernel, release, vec![Package::kept(package)], inputs, &[LINUX.to_owned()])
-    })
+    match &build.source {
+        Source::Debian(debian) => of_debian(debian, build, folder, inputs, there, tell),
+        Source::Tree { .. } => {
+            let tree = tree.expect("it was listed above");
+            let source = trees.join(format!("{}{}", tree.own(), build.options.suffix()));
+            fs::create_dir_all(&source).at("make", &source)?;
+            check_space(&source, [].into_iter(), ROOM)?;
+            tell(Event::Step(&format!("linking the files of {}", tree.file("").display())));
+            tree.shadow(&source)?;
+            make(&source, |file| tree.file(file), build.options, tell)?;
+            replace(folder, |new| {
+                fs::copy(source.join(LINUX), new.join(LINUX)).at("copy", &source.join(LINUX))?;
+                Manifest::of(
+                    new,
+                    kernel.clone(),
+                    release_of(&source)?,
+                    Vec::new(),
+                    inputs,
+                    &[LINUX.to_owned()],
+                )
+            })
+        }
+    }
 }
 
-/// What a kernel is made from, beside its source.
-fn inputs() -> Result<BTreeMap<String, String>, GuestError> {
+/// Builds one of Debian's kernels, unless the one that is there is the newest.
+fn of_debian(
+    debian: &Kernel,
+    build: &Build<'_>,
+    folder: &Path,
+    inputs: BTreeMap<String, String>,
+    there: Option<Manifest>,
+    tell: &dyn Fn(Event<'_>),
+) -> Result<Manifest, GuestError> {
+    let Some((series, version)) = debian.of_debian() else {
+        let why =
+            format!("Debian 12 has no Linux {debian}; it has 6.1 and 6.12, and versions of them as 6.12.107");
+        return Err(GuestError::Package { package: "linux-source".into(), why });
+    };
+    let archives = Archives::of(build.mirror)?;
+    let name = series.name();
+    let kernel = build.kernel();
+    let work = folder.with_extension("work");
+    remove(&work)?;
+    let apt = Apt::of(series.suite(), &archives, &work, tell)?;
+    let package = apt.version_of(&format!("linux-source-{name}"), version)?;
+    if let Some(there) = there.filter(|there| there.packages == [package.clone().kept()]) {
+        remove(&work)?;
+        return Ok(there);
+    }
+    let built = replace(folder, |new| {
+        check_space(new, [&package].into_iter(), ROOM)?;
+        apt.fetch(std::slice::from_ref(&package), &work.join("source"), &work, tell)?;
+        let packed = work.join(format!("usr/src/linux-source-{name}.tar.xz"));
+        tell(Event::Step("unpacking the source"));
+        TAR.run("unpacking the source", TAR.command().arg("-xf").arg(&packed).arg("-C").arg(&work))?;
+        let source = work.join(format!("linux-source-{name}"));
+        make(&source, |file| source.join(file), build.options, tell)?;
+        fs::rename(source.join(LINUX), new.join(LINUX)).at("move", &source.join(LINUX))?;
+        let packages = vec![Package::kept(package)];
+        Manifest::of(new, kernel, release_of(&source)?, packages, inputs, &[LINUX.to_owned()])
+    });
+    let removed = remove(&work);
+    built.and_then(|built| removed.map(|()| built))
+}
+
+/// The release of a kernel that was built.
+fn release_of(source: &Path) -> Result<String, GuestError> {
+    let release = source.join("include/config/kernel.release");
+    Ok(fs::read_to_string(&release).at("read", &release)?.trim().to_owned())
+}
+
+/// What a kernel is made from, beside a source of Debian's.
+fn inputs(options: Options, tree: Option<&Tree>) -> Result<BTreeMap<String, String>, GuestError> {
     let compiler = GCC.run("asking for the compiler's version", GCC.command().arg("--version"))?;
     let changes: Vec<_> =
         CHANGES.iter().map(|change| [change.file, change.before, change.after].join("\n")).collect();
     let compiler = compiler.lines().next().unwrap_or_default();
-    Ok(BTreeMap::from([
-        ("configuration".to_owned(), digest_of_bytes(CONFIGURATION.as_bytes())),
+    let mut inputs = BTreeMap::from([
+        ("configuration".to_owned(), digest_of_bytes(options.configuration().as_bytes())),
         ("changes".to_owned(), digest_of_bytes(changes.join("\n").as_bytes())),
         ("compiler".to_owned(), compiler.to_owned()),
-    ]))
+    ]);
+    if let Some(tree) = tree {
+        inputs.insert("tree".into(), tree.digest.clone());
+        inputs.extend(tree.commit.clone().map(|commit| ("commit".into(), commit)));
+    }
+    Ok(inputs)
 }
 
-/// Changes, configures and builds a source.
-fn make(source: &Path, tell: &dyn Fn(Event<'_>)) -> Result<(), GuestError> {
+/// Changes, configures and builds a source; `original` is where a file of it is unchanged.
+fn make(
+    source: &Path,
+    original: impl Fn(&str) -> PathBuf,
+    options: Options,
+    tell: &dyn Fn(Event<'_>),
+) -> Result<(), GuestError> {
     for Change { file, before, after } in CHANGES {
-        let path = source.join(file);
+        let path = original(file);
         let text = fs::read_to_string(&path).at("read", &path)?;
         if text.matches(before).count() != 1 {
-            let why = "it is not as the change to it expects".to_owned();
-            return Err(GuestError::Program { path, why });
+            let why = format!("{file} is not as the change to it expects");
+            return Err(GuestError::Source { folder: source.to_owned(), why });
         }
-        fs::write(&path, text.replace(before, after)).at("write", &path)?;
+        put(&source.join(file), &text.replace(before, after))?;
     }
     let configuration = source.join("lumina.config");
-    fs::write(&configuration, CONFIGURATION).at("write", &configuration)?;
+    put(&configuration, &options.configuration())?;
     let make = || {
         let mut make = MAKE.command();
         make.arg("-C").arg(source).arg("ARCH=um").env("KCONFIG_ALLCONFIG", &configuration);
         make
     };
     MAKE.run("configuring the kernel", make().arg("allnoconfig"))?;
-    check_configured(source)?;
+    check_configured(source, options)?;
 
     let jobs = thread::available_parallelism().map_or(1, usize::from);
     tell(Event::Step(&format!("building the kernel with {jobs} jobs: minutes")));
@@ -146,23 +231,33 @@ fn make(source: &Path, tell: &dyn Fn(Event<'_>)) -> Result<(), GuestError> {
     if status.success() {
         return Ok(());
     }
-    Err(GuestError::Tool { doing: doing.into(), program: MAKE.program.into(), said })
+    Err(GuestError::Source { folder: source.to_owned(), why: format!("it does not build: {said}") })
 }
 
 /// Refuses a source that has not what guests need: make leaves out silently what depends on something that is off.
-fn check_configured(source: &Path) -> Result<(), GuestError> {
+fn check_configured(source: &Path, options: Options) -> Result<(), GuestError> {
     let path = source.join(".config");
     let configured = fs::read_to_string(&path).at("read", &path)?;
-    let wanted = CONFIGURATION
-        .lines()
-        .filter(|line| line.starts_with("CONFIG_RDMA_RXE") || line.contains("TIME_TRAVEL"));
-    for option in wanted {
+    let needed = ["CONFIG_RDMA_RXE=", "CONFIG_UML_TIME_TRAVEL_SUPPORT=", "CONFIG_KASAN="];
+    let wanted = options.configuration();
+    for option in wanted.lines().filter(|line| needed.iter().any(|needed| line.starts_with(needed))) {
         if !configured.lines().any(|line| line == option) {
-            let why = format!("this source cannot be configured with {option}");
-            return Err(GuestError::Program { path, why });
+            let why = format!("it cannot be configured with {option}");
+            return Err(GuestError::Source { folder: source.to_owned(), why });
         }
     }
     Ok(())
+}
+
+/// Writes a file that is none yet or differs, in the place of a link too: what was built from it is built again only then.
+fn put(path: &Path, text: &str) -> Result<(), GuestError> {
+    let is_link = path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+    if is_link {
+        fs::remove_file(path).at("remove", path)?;
+    } else if fs::read_to_string(path).is_ok_and(|there| there == text) {
+        return Ok(());
+    }
+    fs::write(path, text).at("write", path)
 }
 
 /// The first error in the words of the compiler or the linker, or else the last lines.

@@ -1,16 +1,18 @@
 //! Images of guests in virtual time: a user-mode kernel, built from Debian's source package, and an initramfs.
 //!
-//! The cache has, for each kernel, `kernel/` (the program), `userland/` (files from Debian's packages) and `image/` (what
-//! boots). Each has checksums of its files, and of what it was made from.
+//! The cache has, for each kernel, `kernel/` (the program) and `image/` (what boots), and for all of them `userland/` (files
+//! from Debian's packages). Each has checksums of its files, and of what it was made from.
 
 mod kernel;
+mod source;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::guests::agent::{self, Agent};
-use crate::guests::apt::{Apt, archive, check_space};
+use crate::guests::apt::{Apt, Archives, check_space};
 use crate::guests::error::At as _;
 use crate::guests::initramfs::Packing;
 use crate::guests::manifest::Manifest;
@@ -18,19 +20,51 @@ use crate::guests::pack::pack;
 use crate::guests::store::{self, lock, replace};
 use crate::guests::{Event, GuestError, Kernel, userland};
 
+pub use self::source::Source;
+
 /// The program and the initramfs in an image's folder.
 const LINUX: &str = "linux";
 const INITRAMFS: &str = "initramfs";
 
-/// Options of building an image.
-#[derive(Debug, Clone, Copy)]
+/// The agent's protocol, among the inputs of an image.
+const PROTOCOL: &str = "protocol";
+
+/// An image that is to be built.
+#[derive(Debug, Clone)]
 pub struct Build<'a> {
-    /// Its kernel.
-    pub kernel: Kernel,
+    /// The kernel's source.
+    pub source: Source,
+    /// What the kernel has beside.
+    pub options: Options,
     /// The agent's program.
     pub agent: &'a Path,
-    /// The Debian archive, if not the one that this machine's apt has.
+    /// The Debian archive, if not those that this machine's apt has.
     pub mirror: Option<&'a str>,
+    /// True if the archive is asked for a newer version than the one that is there.
+    pub update: bool,
+}
+
+/// What a kernel has beside.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Options {
+    /// It watches accesses to its memory (KASAN).
+    pub kasan: bool,
+}
+
+impl Options {
+    /// What the names of kernels with these options have behind.
+    fn suffix(self) -> String {
+        if self.kasan { format!("-{}", Kernel::KASAN) } else { String::new() }
+    }
+}
+
+impl Build<'_> {
+    /// The name of the image.
+    #[must_use]
+    pub fn kernel(&self) -> Kernel {
+        let (Source::Debian(name) | Source::Tree { name, .. }) = &self.source;
+        if self.options.kasan { name.with_option(Kernel::KASAN) } else { name.clone() }
+    }
 }
 
 /// A kernel with its initramfs, ready to boot.
@@ -78,18 +112,22 @@ impl Cache {
         &self.folder
     }
 
-    fn of(&self, kernel: Kernel, part: &str) -> PathBuf {
-        self.folder.join(kernel.name()).join(part)
+    fn of(&self, kernel: &Kernel, part: &str) -> PathBuf {
+        self.folder.join("kernels").join(kernel.name()).join(part)
     }
 
     /// The image of a kernel, if it was built and every checksum is right.
     ///
     /// # Errors
     /// [`GuestError::Image`] with a description of the damage.
-    pub fn image(&self, kernel: Kernel) -> Result<Image, GuestError> {
+    pub fn image(&self, kernel: &Kernel) -> Result<Image, GuestError> {
         let folder = self.of(kernel, "image");
-        let wrong = |why| GuestError::Image { testbed: "uml", kernel, why };
-        Ok(Image { manifest: Manifest::read(&folder, kernel).map_err(wrong)?, folder })
+        let wrong = |why| GuestError::Image { testbed: "uml", kernel: kernel.clone(), why };
+        let manifest = Manifest::read(&folder, kernel).map_err(wrong)?;
+        if manifest.inputs.get(PROTOCOL).is_none_or(|protocol| *protocol != crate::agent::protocol()) {
+            return Err(wrong("its agent is of another version of this program".to_owned()));
+        }
+        Ok(Image { manifest, folder })
     }
 
     /// Builds an image, or finds that the existing one is up to date. A kernel is built again only if its configuration,
@@ -98,35 +136,37 @@ impl Cache {
     ///
     /// # Errors
     /// See [`GuestError`]; the former image stays, unless it was damaged.
-    pub fn build(&self, build: Build<'_>, tell: &dyn Fn(Event<'_>)) -> Result<Image, GuestError> {
-        let Build { kernel, agent, mirror } = build;
+    pub fn build(&self, build: &Build<'_>, tell: &dyn Fn(Event<'_>)) -> Result<Image, GuestError> {
         let _lock = lock(&self.folder, tell)?;
-        let agent = Agent::read(agent)?;
-        let of_kernel = kernel::build(kernel, mirror, &self.of(kernel, "kernel"), tell)?;
+        let kernel = &build.kernel();
+        let agent = Agent::read(build.agent)?;
+        let of_kernel = kernel::build(build, &self.of(kernel, "kernel"), &self.folder.join("trees"), tell)?;
+        let folder = self.folder.join("userland");
+        let name = Kernel::default();
         let choice = BTreeMap::from([("files".to_owned(), userland::digest(userland::VERBS))]);
-        let userland = match Manifest::read(&self.of(kernel, "userland"), kernel) {
+        let userland = match Manifest::read(&folder, &name) {
             Ok(manifest) if manifest.inputs == choice => manifest,
-            Ok(_) => fetch_userland(kernel, mirror, &self.of(kernel, "userland"), choice, tell)?,
-            Err(why) => {
+            read => {
+                let why = read.err().unwrap_or_else(|| "it has other files".to_owned());
                 tell(Event::Step(&format!("userland, from Debian: {why}")));
-                fetch_userland(kernel, mirror, &self.of(kernel, "userland"), choice, tell)?
+                fetch_userland(&name, build.mirror, &folder, choice, tell)?
             }
         };
         let mut inputs = agent.inputs(None, &userland);
         inputs.insert(LINUX.into(), of_kernel.digest());
+        inputs.insert(PROTOCOL.into(), protocol_of(build.agent)?);
         match self.image(kernel) {
             Ok(image) if image.manifest.inputs == inputs => Ok(image),
             _ => {
                 tell(Event::Step(&format!("packing the image of Linux {}", of_kernel.release)));
                 replace(&self.of(kernel, "image"), |new| {
-                    let root = userland.files.keys();
-                    let root = root.map(|file| (&**file, self.of(kernel, "userland").join(file)));
+                    let root = userland.files.keys().map(|file| (&**file, folder.join(file)));
                     pack(root, None, agent, Packing::Plain, new, INITRAMFS)?;
                     let from = self.of(kernel, "kernel").join(LINUX);
                     fs::copy(&from, new.join(LINUX)).at("copy", &from)?;
                     let packages = [of_kernel.packages, userland.packages].concat();
                     let files = [LINUX, INITRAMFS].map(String::from);
-                    Manifest::of(new, kernel, of_kernel.release, packages, inputs, &files)
+                    Manifest::of(new, kernel.clone(), of_kernel.release, packages, inputs, &files)
                 })?;
                 self.image(kernel)
             }
@@ -134,17 +174,27 @@ impl Cache {
     }
 }
 
+/// The protocol that an agent speaks.
+fn protocol_of(agent: &Path) -> Result<String, GuestError> {
+    let wrong = |why| GuestError::Program { path: agent.to_owned(), why };
+    let said = Command::new(agent).arg("--protocol").output().map_err(|error| wrong(error.to_string()))?;
+    if !said.status.success() {
+        return Err(wrong("it is an agent of another version of this program".to_owned()));
+    }
+    Ok(String::from_utf8_lossy(&said.stdout).trim().to_owned())
+}
+
 fn fetch_userland(
-    kernel: Kernel,
+    name: &Kernel,
     mirror: Option<&str>,
     folder: &Path,
     choice: BTreeMap<String, String>,
     tell: &dyn Fn(Event<'_>),
 ) -> Result<Manifest, GuestError> {
-    let archive = mirror.map_or_else(archive, |mirror| Ok(mirror.to_owned()))?;
+    let archives = Archives::of(mirror)?;
     replace(folder, |new| {
         let (work, tree) = (new.join("work"), new.join("tree"));
-        let apt = Apt::of(userland::SUITE, &archive, &work, tell)?;
+        let apt = Apt::of(userland::SUITE, &archives, &work, tell)?;
         let packages = userland::packages(userland::VERBS, &apt)?;
         check_space(new, packages.iter(), 0)?;
         apt.fetch(&packages, &work.join("userland"), &tree, tell)?;
@@ -153,6 +203,6 @@ fn fetch_userland(
             fs::remove_dir_all(folder).at("remove", folder)?;
         }
         let packages = packages.into_iter().map(crate::guests::apt::Package::kept).collect();
-        Manifest::of(new, kernel, String::new(), packages, choice, &files)
+        Manifest::of(new, name.clone(), String::new(), packages, choice, &files)
     })
 }

@@ -28,7 +28,7 @@ const INITRAMFS: &str = "initramfs";
 #[derive(Debug, Clone, Copy)]
 pub struct Build<'a> {
     /// Its kernel.
-    pub kernel: Kernel,
+    pub kernel: &'a Kernel,
     /// The agent's program.
     pub agent: &'a Path,
     /// The Debian archive, if not the one that this machine's apt has.
@@ -83,7 +83,7 @@ impl Cache {
         &self.folder
     }
 
-    fn of(&self, kernel: Kernel) -> PathBuf {
+    fn of(&self, kernel: &Kernel) -> PathBuf {
         self.folder.join(kernel.name())
     }
 
@@ -91,11 +91,11 @@ impl Cache {
     ///
     /// # Errors
     /// [`GuestError::Image`] with a description of the damage.
-    pub fn image(&self, kernel: Kernel) -> Result<Image, GuestError> {
+    pub fn image(&self, kernel: &Kernel) -> Result<Image, GuestError> {
         let folder = self.of(kernel).join("image");
         let manifest = Manifest::read(&folder, kernel).map_err(|why| GuestError::Image {
             testbed: "vm",
-            kernel,
+            kernel: kernel.clone(),
             why,
         })?;
         Ok(Image { manifest, folder, snapshots: self.of(kernel).join("snapshots") })

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::modules;
-use crate::guests::apt::{Apt, Package, archive, check_space};
+use crate::guests::apt::{Apt, Archives, Package, check_space};
 use crate::guests::error::At as _;
 use crate::guests::manifest::Manifest;
 use crate::guests::store::replace;
@@ -18,23 +18,30 @@ pub(super) const ROOT: &str = "root";
 
 /// Fetches the parts for a kernel into `folder`, in place of its contents.
 pub(super) fn fetch(
-    kernel: Kernel,
+    kernel: &Kernel,
     mirror: Option<&str>,
     folder: &Path,
     tell: &dyn Fn(Event<'_>),
 ) -> Result<Manifest, GuestError> {
-    let archive = mirror.map_or_else(archive, |mirror| Ok(mirror.to_owned()))?;
+    let Some((series, version)) = kernel.of_debian() else {
+        let why = "these guests run Debian's own kernels; a build of one runs with --testbed uml".to_owned();
+        return Err(GuestError::Image { testbed: "vm", kernel: kernel.clone(), why });
+    };
+    let archives = Archives::of(mirror)?;
     replace(folder, |new| {
         let (work, tree) = (new.join("work"), new.join("tree"));
-        let suite = |suite| Apt::of(suite, &archive, &work, tell);
+        let suite = |suite| Apt::of(suite, &archives, &work, tell);
         let userland = suite(userland::SUITE)?;
-        let of_kernel = if kernel.suite() == userland::SUITE { None } else { Some(suite(kernel.suite())?) };
+        let of_kernel = if series.suite() == userland::SUITE { None } else { Some(suite(series.suite())?) };
         let of_kernel = of_kernel.as_ref().unwrap_or(&userland);
 
-        let linux = of_kernel.stands_for("linux-image-amd64", "linux-image-")?;
+        let [best, fallback] = series.metapackages();
+        let metapackage =
+            of_kernel.version_of(best, version).or_else(|_| of_kernel.version_of(fallback, version))?;
+        let linux = of_kernel.stands_for(&metapackage, "linux-image-")?;
         let release = linux.name.trim_start_matches("linux-image-").to_owned();
-        if !kernel.has(&release) {
-            let why = format!("{} has Linux {release} now, and {kernel} is wanted", kernel.suite());
+        if !series.has(&release) {
+            let why = format!("{} has Linux {release} now, and {kernel} is wanted", series.suite());
             return Err(GuestError::Package { package: linux.name, why });
         }
         let packages = userland::packages(userland::VERBS_AND_TOOLS, &userland)?;
@@ -54,7 +61,7 @@ pub(super) fn fetch(
             fs::remove_dir_all(folder).at("remove", folder)?;
         }
         let packages = packages.into_iter().chain([linux]).map(Package::kept).collect();
-        Manifest::of(new, kernel, release, packages, BTreeMap::new(), &files)
+        Manifest::of(new, kernel.clone(), release, packages, BTreeMap::new(), &files)
     })
 }
 

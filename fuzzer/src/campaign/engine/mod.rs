@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use corpus::store::{Progress, Store};
 use corpus::{Evaluation, FindingRecord, Host, Outcome, TestConfig};
-use executor::Testbed;
+use executor::{History, Testbed};
 use mutators::Target;
 
 use self::decider::Decider;
@@ -30,7 +30,7 @@ use crate::campaign::settings::Settings;
 use crate::campaign::stop::{End, Stop};
 use crate::campaign::summary::Summary;
 use crate::finding::{Answers, is_reproduced};
-use crate::judge::judge;
+use crate::judge::{judge, judge_after};
 use crate::policy::Policy;
 
 /// Shortest time between two writes of `summary.json`.
@@ -111,6 +111,8 @@ pub struct Engine<'a> {
     is_alarmed: bool,
     /// Policy on the testbeds.
     policy: Policy,
+    /// Lanes of the testbeds ([`Capabilities::lanes`]).
+    lanes: Option<u8>,
     /// Time that minimising has taken since `started`.
     minimised_for: Duration,
     /// Answers of interrupted minimisers, by signature.
@@ -119,6 +121,13 @@ pub struct Engine<'a> {
 
 /// Share of invalid tests, in percent, above which something is wrong with the testbed.
 const INVALID_ALARM_PERCENT: u64 = 5;
+
+/// Executions of a batch by their lanes, each in order; where there are no lanes, each for itself.
+fn lanes_of(numbers: Vec<u64>, lanes: Option<u8>) -> Vec<Vec<u64>> {
+    let Some(lanes) = lanes else { return numbers.into_iter().map(|number| vec![number]).collect() };
+    let lane = |lane| numbers.iter().copied().filter(|number| number % u64::from(lanes) == lane).collect();
+    (0..lanes.into()).map(lane).collect()
+}
 
 /// An execution that is recorded.
 struct Executed {
@@ -135,7 +144,8 @@ impl<'a> Engine<'a> {
         let now = Instant::now();
         let initial = (setup.initial.len() as u64).max(setup.target.pool.into());
         let schedule = Schedule { initial, batch: setup.settings.batch };
-        let policy = Policy::on(&*(setup.testbed)());
+        let capabilities = (setup.testbed)().capabilities();
+        let policy = Policy::of(&capabilities);
         let decider = Decider::new(setup.settings, setup.target, setup.store, schedule, policy)?;
         Ok(Self {
             planner: Planner {
@@ -156,6 +166,7 @@ impl<'a> Engine<'a> {
             flushed: Mutex::new(now),
             is_alarmed: false,
             policy,
+            lanes: capabilities.lanes,
             minimised_for: Duration::ZERO,
             answers: Mutex::default(),
             setup,
@@ -264,10 +275,16 @@ impl<'a> Engine<'a> {
         let asked = numbers.len();
         let baselines = Stored::new(self.setup.store, self.policy);
         let median = self.decider.pool.median();
-        let execute = |testbed: &mut dyn Testbed, number| self.execute(number, testbed, &baselines);
-        let executed = self.runner.each(numbers, execute)?;
+        // Those of a lane one after the other.
+        let lanes = lanes_of(numbers, self.lanes);
+        let execute = |testbed: &mut dyn Testbed, numbers: Vec<u64>| {
+            let execute = |number| Ok((number, self.execute(number, testbed, &baselines)?));
+            numbers.into_iter().map(execute).collect::<Result<Vec<_>, CampaignError>>()
+        };
+        let mut executed = self.runner.each(lanes, execute)?.into_iter().flatten().collect::<Vec<_>>();
+        executed.sort_by_key(|(number, _)| *number);
         // An interrupted test leaves a gap; the executions recorded behind it wait for the next start.
-        let executed: Vec<Executed> = executed.into_iter().map_while(|one| one).collect();
+        let executed: Vec<Executed> = executed.into_iter().map_while(|(_, one)| one).collect();
         let is_whole = executed.len() == asked;
         let all_stuck = executed.iter().all(|one| one.is_stuck);
 
@@ -324,7 +341,10 @@ impl<'a> Engine<'a> {
         if let Some(evaluation) = recorded {
             return Ok(Some(Executed { evaluation, is_stuck }));
         }
-        let outcome = outcome_of(judge(testbed, &candidate.config, baselines)?);
+        // What cannot be read is no test; the execution itself fails on it.
+        let test_of = |number| Some(setup.store.evaluation(number).ok()??.config);
+        let history = History { number, test_of: &test_of };
+        let outcome = outcome_of(judge_after(testbed, &history, &candidate.config, baselines)?);
         let outcome = match outcome {
             Outcome::Scored(scores) if self.policy.repeats_candidates() => {
                 let again = || Ok(outcome_of(judge(testbed, &candidate.config, baselines)?));

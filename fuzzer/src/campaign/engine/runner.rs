@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use corpus::{Capabilities, TestConfig};
 use dumper::Observation;
-use executor::{Testbed, TestbedError};
+use executor::{History, Testbed, TestbedError};
 use rayon::prelude::*;
 
 use crate::campaign::error::CampaignError;
@@ -65,5 +65,10 @@ impl Testbed for Counted<'_> {
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
         self.runs.fetch_add(1, Ordering::Relaxed);
         self.testbed.run(config)
+    }
+
+    fn run_after(&mut self, history: &History<'_>, config: &TestConfig) -> Result<Observation, TestbedError> {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        self.testbed.run_after(history, config)
     }
 }

@@ -1,0 +1,131 @@
+//! Testbeds of a campaign: its tests run in lanes, in each of which one follows the other on the same guests, so that a boot
+//! serves many of them. What a test finds on its guests is the same whenever it runs: the tests of its lane before it, since a
+//! boot at a fixed place.
+
+use std::sync::{Arc, Mutex};
+
+use corpus::{Capabilities, TestConfig};
+use dumper::Observation;
+
+use super::capabilities::{LANES, capabilities};
+use super::core::Core;
+use super::image::{Cache, Image};
+use super::pair::Pair;
+use super::site::Site;
+use crate::guests::lock::locked;
+use crate::guests::{GuestError, Kernel, Outcome, Pairs, broken};
+use crate::{History, Testbed, TestbedError};
+
+/// Tests of a lane between boots. A boot takes as long as six small tests; as many tests are run again when a campaign is
+/// resumed.
+const TESTS: u64 = 32;
+
+/// The testbeds of a campaign, or of single tests.
+#[derive(Debug, Clone)]
+pub struct Campaigns {
+    kernels: [Kernel; 2],
+    single: Pairs<Site>,
+    lanes: Arc<[Mutex<Lane>; LANES as usize]>,
+}
+
+/// A lane.
+#[derive(Debug, Default)]
+struct Lane {
+    images: Option<[Image; 2]>,
+    core: Option<Core>,
+    /// The last test, and the guests if it left them well.
+    last: Option<(u64, Option<Pair>)>,
+}
+
+impl Campaigns {
+    /// Testbeds with the kernels of the requester's and the responder's guest. Nothing is started yet.
+    #[must_use]
+    pub fn new(kernels: [Kernel; 2]) -> Self {
+        // Lanes that are next to each other are work of the same job.
+        let lane = |number| Mutex::new(Lane { core: Core::share(number, LANES.into()), ..Lane::default() });
+        Self { single: Pairs::new(kernels.clone()), kernels, lanes: Arc::new(std::array::from_fn(lane)) }
+    }
+
+    /// A testbed for the caller alone.
+    #[must_use]
+    pub fn testbed(&self) -> Box<dyn Testbed> {
+        Box::new(InLanes { campaigns: self.clone(), single: self.single.lease() })
+    }
+}
+
+/// A job's testbed.
+struct InLanes {
+    campaigns: Campaigns,
+    single: Box<dyn Testbed>,
+}
+
+impl Testbed for InLanes {
+    fn capabilities(&self) -> Capabilities {
+        capabilities()
+    }
+
+    fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
+        self.single.run(config)
+    }
+
+    fn run_after(&mut self, history: &History<'_>, config: &TestConfig) -> Result<Observation, TestbedError> {
+        TestbedError::unless_capable(&capabilities(), config)?;
+        let number = history.number;
+        let mut lane = locked(&self.campaigns.lanes[(number % u64::from(LANES)) as usize]);
+        lane.find(&self.campaigns.kernels).map_err(|error| broken::<Site>(&error))?;
+        let _held = lane.core.map(|core| core.hold());
+        match lane.run(history, config) {
+            Some(observation) => Ok(observation),
+            // Another cause on this machine may have ended a guest.
+            None => match lane.run(history, config) {
+                Some(observation) => Ok(observation),
+                None => self.single.run(config),
+            },
+        }
+    }
+}
+
+impl Lane {
+    fn find(&mut self, kernels: &[Kernel; 2]) -> Result<(), GuestError> {
+        if self.images.is_none() {
+            let cache = Cache::open(None)?;
+            let [requester, responder] = kernels.each_ref().map(|kernel| cache.image(kernel));
+            self.images = Some([requester?, responder?]);
+        }
+        Ok(())
+    }
+
+    /// Runs a test of the lane after those before it, which are run again if they were not the last ones; none if it does not
+    /// run to its end, and the guests are gone.
+    fn run(&mut self, history: &History<'_>, config: &TestConfig) -> Option<Observation> {
+        let lanes = u64::from(LANES);
+        let first = history.number - (history.number / lanes % TESTS) * lanes;
+        let before = (first < history.number).then(|| history.number - lanes);
+        if before.is_none() || before != self.last.as_ref().map(|(last, _)| *last) {
+            self.last = None;
+            for number in (first..history.number).step_by(LANES.into()) {
+                // Executions count from 1. One that the testbed cannot run leaves nothing behind.
+                let config = (history.test_of)(number);
+                match config.filter(|config| capabilities().violations(config).is_empty()) {
+                    Some(config) => drop(self.next(number, &config)),
+                    None => self.last = Some((number, self.last.take().and_then(|(_, pair)| pair))),
+                }
+            }
+        }
+        self.next(history.number, config)
+    }
+
+    /// Runs a test on the guests of the one before, or on new ones.
+    fn next(&mut self, number: u64, config: &TestConfig) -> Option<Observation> {
+        let images = self.images.as_ref()?.each_ref();
+        let kept = self.last.take().and_then(|(_, pair)| pair);
+        let pair = kept.map_or_else(|| Pair::boot(images, self.core.as_ref()), Ok);
+        let (observation, pair) = match pair.map(|mut pair| (pair.run(config), pair)) {
+            Ok((Outcome::Ran(observed), pair)) => (Some(*observed), Some(pair)),
+            Ok((Outcome::KernelTrouble(observed), _)) => (Some(*observed), None),
+            Ok((Outcome::Failed(_), _)) | Err(_) => (None, None),
+        };
+        self.last = Some((number, pair));
+        observation
+    }
+}
