@@ -22,6 +22,9 @@ pub enum TestbedName {
     Vm,
     /// On `rdma_rxe` in two user-mode kernels, in virtual time.
     Uml,
+    /// The same for campaigns, whose search is in fast mode ([`uml::Mode::Fast`]); what it finds is looked at exactly.
+    #[serde(rename = "uml-fast")]
+    UmlFast,
 }
 
 impl TestbedName {
@@ -31,7 +34,7 @@ impl TestbedName {
     pub const fn cores_per_test(self) -> usize {
         match self {
             // Of two user-mode kernels one runs at a time.
-            Self::Sim | Self::Uml => 1,
+            Self::Sim | Self::Uml | Self::UmlFast => 1,
             Self::Vm => 2,
         }
     }
@@ -45,10 +48,27 @@ impl TestbedName {
         }
     }
 
+    /// The testbed on which findings are confirmed.
+    #[must_use]
+    pub const fn of_findings(self) -> Self {
+        match self {
+            Self::UmlFast => Self::Uml,
+            other => other,
+        }
+    }
+
+    /// The testbed of a campaign that is named so.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn of_campaign(name: &str) -> Result<Self, &'static str> {
+        if name == "uml-fast" { Ok(Self::UmlFast) } else { name.parse() }
+    }
+
     /// Returns true if its hosts are guests, whose NICs are named by their kernels.
     #[must_use]
     pub const fn has_guests(self) -> bool {
-        matches!(self, Self::Vm | Self::Uml)
+        matches!(self, Self::Vm | Self::Uml | Self::UmlFast)
     }
 
     /// Capabilities of the testbed, which none has to be made for.
@@ -57,7 +77,7 @@ impl TestbedName {
         match self {
             Self::Sim => Sim::new(Path::new("")).capabilities(),
             Self::Vm => vm::capabilities(),
-            Self::Uml => uml::capabilities(),
+            Self::Uml | Self::UmlFast => uml::capabilities(),
         }
     }
 
@@ -66,7 +86,7 @@ impl TestbedName {
     pub fn default_nic(self) -> String {
         match self {
             Self::Sim => Host::DEFAULT_NIC.to_owned(),
-            Self::Vm | Self::Uml => Nic::guest_name(&Kernel::default()),
+            Self::Vm | Self::Uml | Self::UmlFast => Nic::guest_name(&Kernel::default()),
         }
     }
 }
@@ -79,6 +99,7 @@ impl FromStr for TestbedName {
             "sim" => Ok(Self::Sim),
             "vm" => Ok(Self::Vm),
             "uml" => Ok(Self::Uml),
+            "uml-fast" => Err("the fast mode is for campaigns; single tests run on uml, exactly"),
             _ => Err("testbeds of real NICs, named by a file, are not built yet; there are sim, vm and uml"),
         }
     }
@@ -90,6 +111,7 @@ impl fmt::Display for TestbedName {
             Self::Sim => "the simulated testbed",
             Self::Vm => "the VM testbed",
             Self::Uml => "the testbed in virtual time",
+            Self::UmlFast => "the testbed in virtual time, in fast mode",
         })
     }
 }
@@ -109,7 +131,7 @@ pub enum Testbeds {
 #[derive(Debug, thiserror::Error)]
 #[error("the {} has {nic}, which {testbed} does not have; {}", role.name(), match testbed {
     TestbedName::Sim => "guests run with --testbed vm or uml",
-    TestbedName::Vm | TestbedName::Uml => "name a kernel with --requester-kernel and --responder-kernel, or --nic rxe-6.1",
+    TestbedName::Vm | TestbedName::Uml | TestbedName::UmlFast => "name a kernel with --requester-kernel and --responder-kernel, or --nic rxe-6.1",
 })]
 pub struct WrongTestbed {
     /// The host.
@@ -140,8 +162,10 @@ impl Testbeds {
             (TestbedName::Vm, Nic::Guest(first), Nic::Guest(second)) => {
                 Ok(Self::Vm(Pairs::new([first.clone(), second.clone()])))
             }
-            (TestbedName::Uml, Nic::Guest(first), Nic::Guest(second)) => {
-                Ok(Self::Uml(uml::Campaigns::new([first.clone(), second.clone()])))
+            (TestbedName::Uml | TestbedName::UmlFast, Nic::Guest(first), Nic::Guest(second)) => {
+                let is_fast = testbed == TestbedName::UmlFast;
+                let mode = if is_fast { uml::Mode::Fast } else { uml::Mode::Exact };
+                Ok(Self::Uml(uml::Campaigns::new([first.clone(), second.clone()], mode)))
             }
             (_, first, _) => {
                 let is_first = matches!(first, Nic::Guest(_)) != testbed.has_guests();

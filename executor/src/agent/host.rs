@@ -6,6 +6,7 @@ use std::rc::Rc;
 use nix::sys::sysinfo::sysinfo;
 use tonic::Status;
 
+use super::kept::Kept;
 use crate::verbs::{Context, DeviceList, Verbs};
 
 /// Memory of messages that a test may have by default, if the host has twice as much.
@@ -62,21 +63,18 @@ impl Host {
         Ok((list, usable))
     }
 
-    /// Opens the device that a test names, or the only one; its name, and the device.
-    pub(super) fn open(&self, name: &str) -> Result<(String, Rc<Context>), Status> {
-        let (list, mut names) = self.devices().map_err(Status::failed_precondition)?;
-        let all = names.join(", ");
-        let refuse = |what: String| Err(Status::failed_precondition(what));
-        let device = match (names.iter().position(|known| known == name), names.len()) {
-            (Some(at), _) => names.swap_remove(at),
-            (None, 1) if name.is_empty() => names.swap_remove(0),
-            (None, _) if name.is_empty() => {
-                return refuse(format!("the host has several RDMA devices; name one of them: {all}"));
-            }
-            (None, _) => return refuse(format!("the host has no RDMA device {name}; it has {all}")),
-        };
-        let context = list.open(&device).map_err(|error| Status::failed_precondition(error.to_string()))?;
-        Ok((device, context))
+    /// Opens the device that a test names, or the only one; its name, and the device. The list of devices is kept while
+    /// its devices can be opened.
+    pub(super) fn open(&self, kept: &mut Kept, name: &str) -> Result<(String, Rc<Context>), Status> {
+        if let Some(devices) = &kept.devices
+            && let Ok(opened) = open_of(devices, name)
+        {
+            return Ok(opened);
+        }
+        let devices = self.devices().map_err(Status::failed_precondition)?;
+        let opened = open_of(&devices, name)?;
+        kept.devices = Some(devices);
+        Ok(opened)
     }
 
     /// Most bytes of message memory for a test that asks for so many. The unused memory is known at once; the
@@ -92,6 +90,22 @@ impl Host {
         let available = available_bytes(&text).unwrap_or(u64::MAX);
         self.options.max_memory.min(available / 2)
     }
+}
+
+/// Opens the device of a list that a test names, or the only one.
+fn open_of((list, names): &(DeviceList, Vec<String>), name: &str) -> Result<(String, Rc<Context>), Status> {
+    let all = || names.join(", ");
+    let refuse = |what: String| Err(Status::failed_precondition(what));
+    let device = match (names.iter().find(|known| *known == name), &names[..]) {
+        (Some(named), _) => named,
+        (None, [only]) if name.is_empty() => only,
+        (None, _) if name.is_empty() => {
+            return refuse(format!("the host has several RDMA devices; name one of them: {}", all()));
+        }
+        (None, _) => return refuse(format!("the host has no RDMA device {name}; it has {}", all())),
+    };
+    let context = list.open(device).map_err(|error| Status::failed_precondition(error.to_string()))?;
+    Ok((device.clone(), context))
 }
 
 /// Release of the running kernel.

@@ -11,6 +11,7 @@ mod convert;
 mod describe;
 pub(crate) mod frames;
 mod host;
+mod kept;
 mod layout;
 mod limits;
 mod link;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::host::Host;
+use super::kept::Kept;
 use super::port::Port;
 use super::proto::Ended;
 use super::proto::from_agent::Message as FromMessage;
@@ -18,13 +19,14 @@ use super::{describe, session};
 /// The port is closed or fails, or says what no orchestrator says.
 pub fn serve_port(host: &Host, path: &Path) -> io::Result<()> {
     let port = Rc::new(Port::open(path)?);
+    let mut kept = Kept::default();
     loop {
         match port.next()? {
             ToMessage::Describe(_) => port.say(FromMessage::Description(describe::describe(host)))?,
             step @ ToMessage::Step(_) => {
                 port.unread(step);
                 let (mut steps, out) = (Steps::Port(Rc::clone(&port)), Out::Port(Rc::clone(&port)));
-                let ended = match session::run_guarded(host, &mut steps, &out) {
+                let ended = match session::run_guarded(host, &mut kept, &mut steps, &out) {
                     Ok(()) => Ended::default(),
                     Err(End::Lost) => continue,
                     Err(End::Refused(status)) => {

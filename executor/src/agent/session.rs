@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tonic::Status;
 
 use super::host::Host;
+use super::kept::Kept;
 use super::proto::{
     Connected, Deliveries, Event, Finished, Prepared, Started, event::Event as Said, step::Step as Asked,
 };
@@ -33,7 +34,7 @@ pub(super) fn spawn(
     let (sender, steps) = channel()?;
     tokio::task::spawn_blocking(move || {
         let reports = out.clone();
-        let ended = run_guarded(&host, &mut Steps::Stream(steps), &Out::Stream(out));
+        let ended = run_guarded(&host, &mut Kept::default(), &mut Steps::Stream(steps), &Out::Stream(out));
         drop(lease);
         if let Err(End::Refused(status)) = ended {
             // A receiver that is gone needs no error.
@@ -44,8 +45,8 @@ pub(super) fn spawn(
 }
 
 /// Runs a test; a panic is a failure of the agent.
-pub(super) fn run_guarded(host: &Host, steps: &mut Steps, out: &Out) -> Result<(), End> {
-    catch_unwind(AssertUnwindSafe(|| run(host, steps, out))).unwrap_or_else(|panic| {
+pub(super) fn run_guarded(host: &Host, kept: &mut Kept, steps: &mut Steps, out: &Out) -> Result<(), End> {
+    catch_unwind(AssertUnwindSafe(|| run(host, kept, steps, out))).unwrap_or_else(|panic| {
         Err(Status::internal(format!("the agent failed: {}", message_of(&*panic))).into())
     })
 }
@@ -56,12 +57,12 @@ fn message_of(panic: &(dyn Any + Send)) -> &str {
 }
 
 /// The steps of a test, in their order.
-fn run(host: &Host, steps: &mut Steps, out: &Out) -> Result<(), End> {
+fn run(host: &Host, kept: &mut Kept, steps: &mut Steps, out: &Out) -> Result<(), End> {
     let prepare = match steps.next()? {
         Asked::Prepare(prepare) => prepare,
         other => return Err(out_of_order("Prepare", &other).into()),
     };
-    let (mut test, prepared): (Test, Prepared) = Test::prepare(host, &prepare)?;
+    let (mut test, prepared): (Test, Prepared) = Test::prepare(host, kept, &prepare)?;
     out.say(Said::Prepared(prepared))?;
 
     let connect = match steps.next()? {

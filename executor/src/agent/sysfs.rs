@@ -82,6 +82,14 @@ impl CounterFiles {
         }
     }
 
+    /// The same, if every file can still be read and the network device is this one.
+    pub(super) fn read_all(&self, interface: Option<&str>) -> Option<Counters> {
+        let counters = self.read();
+        let all =
+            counters.port_counters.len() == self.port.len() && counters.hw_counters.len() == self.hw.len();
+        (all && self.interface.as_deref() == interface).then_some(counters)
+    }
+
     /// A network device that goes away in the middle of a test has no counters any more.
     fn ethtool(&self) -> BTreeMap<String, u64> {
         self.interface.as_ref().and_then(|name| ethtool::statistics(name).ok()).unwrap_or_default()
@@ -131,6 +139,8 @@ mod tests {
         assert_eq!(counters.port_counters, BTreeMap::from([("port_xmit_data".to_owned(), 12)]));
         assert_eq!(counters.hw_counters, BTreeMap::from([("sent_pkts".to_owned(), u64::MAX)]));
         assert_eq!(files.read(), counters);
+        assert_eq!(files.read_all(None), Some(counters));
+        assert_eq!(files.read_all(Some("lo")), None);
         fs::write(port.path().join("counters/port_xmit_data"), "7\n").unwrap();
         assert_eq!(files.read().port_counters, BTreeMap::from([("port_xmit_data".to_owned(), 7)]));
         read_afresh(port.path());

@@ -8,6 +8,7 @@ use dumper::observation::Counters;
 use tonic::Status;
 
 use super::host::Host;
+use super::kept::Kept;
 use super::layout::Layout;
 use super::parameters::Applied;
 use super::proto::{self, HostError};
@@ -45,19 +46,23 @@ pub(super) struct Test {
     gids: Vec<Gid>,
     peers: Vec<(Endpoint, Remote)>,
     port: u8,
-    counter_files: CounterFiles,
+    counter_files: Rc<CounterFiles>,
     errors: Vec<HostError>,
     _parameters: Applied,
 }
 
 impl Test {
     /// Makes all resources of a test on its host, and returns those that the peer must know.
-    pub(super) fn prepare(host: &Host, prepare: &proto::Prepare) -> Result<(Self, proto::Prepared), Status> {
+    pub(super) fn prepare(
+        host: &Host,
+        kept: &mut Kept,
+        prepare: &proto::Prepare,
+    ) -> Result<(Self, proto::Prepared), Status> {
         let config = corpus::from_toml(TEST, &prepare.test).map_err(invalid)?;
         let role = proto::Role::try_from(prepare.role)
             .map_err(|_| invalid(format!("role: {} is neither requester nor responder", prepare.role)))?
             .into();
-        let (device, context) = host.open(&prepare.device)?;
+        let (device, context) = host.open(kept, &prepare.device)?;
         let port = match prepare.port {
             0 => 1,
             port => u8::try_from(port).map_err(|_| invalid(format!("port: {port} is no port number")))?,
@@ -88,9 +93,7 @@ impl Test {
             rkey: memory.rkey(),
         });
         let ends: Vec<_> = ends.collect();
-        let port_folder = sysfs::port(&device, port);
-        sysfs::read_afresh(&port_folder);
-        let (counter_files, counters) = CounterFiles::open(&port_folder, interface);
+        let (counter_files, counters) = kept.counters(&sysfs::port(&device, port), interface);
         let prepared =
             proto::Prepared { ends: ends.clone(), counters: Some(counters.into()), parameters: report };
         let test = Self {

@@ -17,6 +17,7 @@ use super::UmlError;
 use super::core::Core;
 use super::host::Host;
 use super::image::Image;
+use super::mode::Mode;
 use super::net::{self, Net};
 use super::port::{self, Port};
 use super::shared::Shared;
@@ -53,6 +54,7 @@ pub(super) struct Guest {
     request: Option<Nanos>,
     net: Slot<Net>,
     port: Slot<Port>,
+    mode: Mode,
     linux: PathBuf,
     /// The watchdog's report on a guest that was given up.
     report: Vec<String>,
@@ -105,6 +107,7 @@ impl Guest {
         host: Host,
         image: &Image,
         folder: &Path,
+        mode: Mode,
         (shared, core): (Arc<Shared>, Option<Core>),
     ) -> Result<Self, UmlError> {
         let id = host.number();
@@ -155,6 +158,7 @@ impl Guest {
             request: None,
             net: Slot::Listens(net),
             port: Slot::Listens(port),
+            mode,
             linux: image.linux(),
             report: Vec::new(),
         })
@@ -232,7 +236,7 @@ impl Guest {
                     }
                     Slot::Listens(listener) => {
                         let mac = mac_of(self.host.number());
-                        self.net = Slot::Connected(Net::new(listener.accept()?.0, mac, MTU)?);
+                        self.net = Slot::Connected(Net::new(listener.accept()?.0, mac, MTU, self.mode)?);
                     }
                 }
             } else if ready.port {
@@ -243,7 +247,9 @@ impl Guest {
                             return Ok(Did::Kicked(Which::Port));
                         }
                     }
-                    Slot::Listens(listener) => self.port = Slot::Connected(Port::new(listener.accept()?.0)?),
+                    Slot::Listens(listener) => {
+                        self.port = Slot::Connected(Port::new(listener.accept()?.0, self.mode)?);
+                    }
                 }
             } else if ready.time {
                 let message = self.time.read()?;

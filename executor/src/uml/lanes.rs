@@ -10,6 +10,7 @@ use dumper::Observation;
 use super::capabilities::{LANES, capabilities};
 use super::core::Core;
 use super::image::{Cache, Image};
+use super::mode::Mode;
 use super::pair::Pair;
 use super::site::Site;
 use crate::guests::lock::locked;
@@ -24,6 +25,7 @@ const TESTS: u64 = 32;
 #[derive(Debug, Clone)]
 pub struct Campaigns {
     kernels: [Kernel; 2],
+    mode: Mode,
     single: Pairs<Site>,
     lanes: Arc<[Mutex<Lane>; LANES as usize]>,
 }
@@ -38,12 +40,18 @@ struct Lane {
 }
 
 impl Campaigns {
-    /// Testbeds with the kernels of the requester's and the responder's guest. Nothing is started yet.
+    /// Testbeds with the kernels of the requester's and the responder's guest. Nothing is started yet. In fast mode are only the
+    /// tests of lanes: whatever they find is looked at exactly.
     #[must_use]
-    pub fn new(kernels: [Kernel; 2]) -> Self {
+    pub fn new(kernels: [Kernel; 2], mode: Mode) -> Self {
         // Lanes that are next to each other are work of the same job.
         let lane = |number| Mutex::new(Lane { core: Core::share(number, LANES.into()), ..Lane::default() });
-        Self { single: Pairs::new(kernels.clone()), kernels, lanes: Arc::new(std::array::from_fn(lane)) }
+        Self {
+            single: Pairs::new(kernels.clone()),
+            kernels,
+            mode,
+            lanes: Arc::new(std::array::from_fn(lane)),
+        }
     }
 
     /// A testbed for the caller alone.
@@ -74,10 +82,10 @@ impl Testbed for InLanes {
         let mut lane = locked(&self.campaigns.lanes[(number % u64::from(LANES)) as usize]);
         lane.find(&self.campaigns.kernels).map_err(|error| broken::<Site>(&error))?;
         let _held = lane.core.map(|core| core.hold());
-        match lane.run(history, config) {
+        match lane.run(history, config, self.campaigns.mode) {
             Some(observation) => Ok(observation),
             // Another cause on this machine may have ended a guest.
-            None => match lane.run(history, config) {
+            None => match lane.run(history, config, self.campaigns.mode) {
                 Some(observation) => Ok(observation),
                 None => self.single.run(config),
             },
@@ -97,7 +105,7 @@ impl Lane {
 
     /// Runs a test of the lane after those before it, which are run again if they were not the last ones; none if it does not
     /// run to its end, and the guests are gone.
-    fn run(&mut self, history: &History<'_>, config: &TestConfig) -> Option<Observation> {
+    fn run(&mut self, history: &History<'_>, config: &TestConfig, mode: Mode) -> Option<Observation> {
         let lanes = u64::from(LANES);
         let first = history.number - (history.number / lanes % TESTS) * lanes;
         let before = (first < history.number).then(|| history.number - lanes);
@@ -107,19 +115,19 @@ impl Lane {
                 // Executions count from 1. One that the testbed cannot run leaves nothing behind.
                 let config = (history.test_of)(number);
                 match config.filter(|config| capabilities().violations(config).is_empty()) {
-                    Some(config) => drop(self.next(number, &config)),
+                    Some(config) => drop(self.next(number, &config, mode)),
                     None => self.last = Some((number, self.last.take().and_then(|(_, pair)| pair))),
                 }
             }
         }
-        self.next(history.number, config)
+        self.next(history.number, config, mode)
     }
 
     /// Runs a test on the guests of the one before, or on new ones.
-    fn next(&mut self, number: u64, config: &TestConfig) -> Option<Observation> {
+    fn next(&mut self, number: u64, config: &TestConfig, mode: Mode) -> Option<Observation> {
         let images = self.images.as_ref()?.each_ref();
         let kept = self.last.take().and_then(|(_, pair)| pair);
-        let pair = kept.map_or_else(|| Pair::boot(images, self.core.as_ref()), Ok);
+        let pair = kept.map_or_else(|| Pair::boot(images, mode, self.core.as_ref()), Ok);
         let (observation, pair) = match pair.map(|mut pair| (pair.run(config), pair)) {
             Ok((Outcome::Ran(observed), pair)) => (Some(*observed), Some(pair)),
             Ok((Outcome::KernelTrouble(observed), _)) => (Some(*observed), None),

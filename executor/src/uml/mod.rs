@@ -11,6 +11,7 @@ mod host;
 mod image;
 mod lanes;
 mod link;
+mod mode;
 mod net;
 mod pair;
 mod port;
@@ -27,6 +28,7 @@ use std::io;
 pub use capabilities::capabilities;
 pub use image::{Build, Cache, Image, Options, Source};
 pub use lanes::Campaigns;
+pub use mode::Mode;
 pub use site::Site;
 
 use self::host::Host;

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use p4::switch::Frame;
 
+use super::mode::Mode;
 use super::vhost::Device;
 
 /// Number of the device type.
@@ -34,10 +35,13 @@ pub(super) struct Net {
 
 impl Net {
     /// A device with a MAC address and an MTU.
-    pub(super) fn new(stream: UnixStream, mac: [u8; 6], mtu: u16) -> io::Result<Self> {
+    pub(super) fn new(stream: UnixStream, mac: [u8; 6], mtu: u16, mode: Mode) -> io::Result<Self> {
         // Address, status, pairs of queues, MTU.
         let configuration = [&mac[..], &[1, 0], &[1, 0], &mtu.to_le_bytes()].concat();
-        let device = Device::new(stream, FEATURES, configuration, 2)?;
+        let mut device = Device::new(stream, FEATURES, configuration, 2)?;
+        if mode == Mode::Fast {
+            device.look_at(TRANSMIT);
+        }
         Ok(Self { device, waiting: VecDeque::new() })
     }
 

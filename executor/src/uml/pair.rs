@@ -14,6 +14,7 @@ use super::UmlError;
 use super::core::Core;
 use super::image::Image;
 use super::link::PortLink;
+use super::mode::Mode;
 use super::world::World;
 use crate::agent::frames::Frames;
 use crate::agent::{Peer, RunningTest, Timeouts};
@@ -49,9 +50,9 @@ pub(super) struct Pair {
 
 impl Pair {
     /// Boots guests from images, the requester's first.
-    pub(super) fn boot(images: [&Image; 2], core: Option<&Core>) -> Result<Self, GuestError> {
+    pub(super) fn boot(images: [&Image; 2], mode: Mode, core: Option<&Core>) -> Result<Self, GuestError> {
         let folder = RunFolder::make()?;
-        let world = World::start(images, folder.path(), core.copied())?;
+        let world = World::start(images, folder.path(), mode, core.copied())?;
         let pair = Self { world: Arc::new(Mutex::new(world)), inboxes: Default::default(), _folder: folder };
         pair.wait_for_ports()?;
         Ok(pair)

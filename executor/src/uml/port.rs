@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::unix::net::UnixStream;
 
+use super::mode::Mode;
 use super::vhost::Device;
 
 /// Number of the device type.
@@ -49,10 +50,13 @@ pub(super) struct Port {
 }
 
 impl Port {
-    pub(super) fn new(stream: UnixStream) -> io::Result<Self> {
+    pub(super) fn new(stream: UnixStream, mode: Mode) -> io::Result<Self> {
         // Columns and rows; ports; a place for emergencies.
         let configuration = [[0; 4], PORTS.to_le_bytes(), [0; 4]].concat();
-        let device = Device::new(stream, MULTIPORT, configuration, QUEUES)?;
+        let mut device = Device::new(stream, MULTIPORT, configuration, QUEUES)?;
+        if mode == Mode::Fast {
+            device.look_at(TRANSMIT);
+        }
         Ok(Self { device, control: VecDeque::new(), open: false, waiting: VecDeque::new(), said: Vec::new() })
     }
 

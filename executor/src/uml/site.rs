@@ -5,6 +5,7 @@ use corpus::{Capabilities, TestConfig};
 use super::capabilities;
 use super::core::Core;
 use super::image::{Cache, Image};
+use super::mode::Mode;
 use super::pair::Pair;
 use crate::guests::{GuestError, Kernel, Outcome};
 use crate::remote::{Failed, RemoteError};
@@ -49,7 +50,7 @@ impl crate::guests::Site for Site {
 
     fn run(&mut self, config: &TestConfig) -> Outcome {
         let _held = self.core.as_ref().map(Core::hold);
-        match Pair::boot(self.images.each_ref(), self.core.as_ref()) {
+        match Pair::boot(self.images.each_ref(), Mode::Exact, self.core.as_ref()) {
             Ok(mut pair) => {
                 let outcome = pair.run(config);
                 self.consoles = pair.consoles();

@@ -11,12 +11,10 @@ use super::core::Core;
 use super::guest::{Did, Guest, Which};
 use super::host::Host;
 use super::image::Image;
+use super::mode::{MODERATION, Mode};
 use super::shared::Shared;
 use super::wire::Wire;
 use crate::profile::Link;
-
-/// Longest time that a guest runs without a word: as much later may be what is sent to it from outside.
-const SLICE: Nanos = Nanos(20_000);
 
 /// Everything that has a place in virtual time.
 #[derive(Debug)]
@@ -24,18 +22,26 @@ pub(super) struct World {
     now: Nanos,
     guests: [Guest; 2],
     pub(super) wire: Wire,
+    mode: Mode,
+    /// Times at which the guests get the frames that wait for others.
+    moderated: [Option<Nanos>; 2],
 }
 
 impl World {
     /// Starts the processes of the guests, which do nothing yet; their sockets are in the folder.
-    pub(super) fn start(images: [&Image; 2], folder: &Path, core: Option<Core>) -> Result<Self, UmlError> {
+    pub(super) fn start(
+        images: [&Image; 2],
+        folder: &Path,
+        mode: Mode,
+        core: Option<Core>,
+    ) -> Result<Self, UmlError> {
         let shared = Arc::new(Shared::new()?);
         let start = |host: Role| {
             let at = host as usize;
-            Guest::start(Host::of(host), images[at], folder, (Arc::clone(&shared), core))
+            Guest::start(Host::of(host), images[at], folder, mode, (Arc::clone(&shared), core))
         };
         let guests = [start(Role::Requester)?, start(Role::Responder)?];
-        Ok(Self { now: Nanos::ZERO, guests, wire: Wire::new(Link::default()) })
+        Ok(Self { now: Nanos::ZERO, guests, wire: Wire::new(Link::default()), mode, moderated: [None; 2] })
     }
 
     /// The time.
@@ -68,7 +74,8 @@ impl World {
             }
             let requests = Role::ALL.map(|host| self.guests[host as usize].request());
             let wire = self.wire.next_at();
-            let next = requests.into_iter().flatten().chain(wire).min();
+            let own = self.moderated.into_iter().flatten().chain(wire).min();
+            let next = requests.into_iter().flatten().chain(own).min();
             let Some(next) = next.filter(|next| *next <= limit) else {
                 self.now = self.now.max(limit);
                 return Ok(false);
@@ -78,14 +85,26 @@ impl World {
                 if let Some((to, frame)) = self.wire.handle(self.now) {
                     let guest = &mut self.guests[to as usize];
                     guest.net()?.put(frame);
-                    guest.fill(Which::Net, self.now)?;
+                    match self.mode {
+                        Mode::Exact => guest.fill(Which::Net, self.now)?,
+                        Mode::Fast => {
+                            self.moderated[to as usize].get_or_insert(self.now + MODERATION);
+                        }
+                    }
                 }
+                continue;
+            }
+            if let Some(host) =
+                Role::ALL.into_iter().find(|host| self.moderated[*host as usize] == Some(next))
+            {
+                self.moderated[host as usize] = None;
+                self.guests[host as usize].fill(Which::Net, self.now)?;
                 continue;
             }
             let host = Role::ALL.into_iter().find(|host| requests[*host as usize] == Some(next));
             if let Some(host) = host {
                 let other = requests[host.peer() as usize];
-                let ends = [wire, other, Some(self.now + SLICE), Some(limit + Nanos(1))];
+                let ends = [own, other, Some(self.now + self.mode.slice()), Some(limit + Nanos(1))];
                 self.run(host, ends.into_iter().flatten().min().unwrap_or(limit))?;
             }
         }
@@ -108,8 +127,15 @@ impl World {
                     // It may have run so far without a word.
                     let ran_until = guest.request().map_or(free_until, |request| request.min(free_until));
                     self.now = self.now.max(Nanos(ran_until.0.saturating_sub(1)));
+                    if self.mode == Mode::Fast && guest.has(Which::Net) && guest.has(Which::Port) {
+                        let (wire, now) = (&mut self.wire, self.now);
+                        guest.net()?.take(|frame| wire.send(host, frame, now))?;
+                        guest.port()?.take()?;
+                    }
                     for which in [Which::Net, Which::Port] {
-                        if guest.has(which) {
+                        // Frames that wait for others wait on.
+                        let waits = which == Which::Net && self.moderated[host as usize].is_some();
+                        if guest.has(which) && !waits {
                             guest.fill(which, self.now)?;
                         }
                     }

@@ -1,8 +1,10 @@
 //! From a fresh boot, a test gives the same packets at the same nanoseconds, and the same words on both consoles.
 
 use corpus::TestConfig;
+use dumper::Observation;
 use executor::guests::{Outcome, Site as _};
-use executor::uml::{Cache, Site};
+use executor::uml::{Cache, Campaigns, Mode, Site};
+use executor::{History, Testbed};
 use sha2::{Digest as _, Sha256};
 
 use super::environment::number;
@@ -13,9 +15,12 @@ use super::site::KERNELS;
 fn first_run(config: &TestConfig) -> (String, [Vec<String>; 2]) {
     let mut site = Site::find(&Cache::open(None).unwrap(), &KERNELS).unwrap();
     let Outcome::Ran(observed) = site.run(config) else { panic!("it does not run") };
+    (digest(&observed), site.consoles().clone())
+}
+
+fn digest(observed: &Observation) -> String {
     let text = format!("{:?}\n{:?}\n{:?}", observed.trace, observed.completions, observed.deliveries);
-    let digest = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    (digest, site.consoles().clone())
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// `LUMINA_RUNS` says how often.
@@ -31,5 +36,38 @@ fn a_test_from_a_fresh_boot_is_always_the_same() {
         let (digest, same_consoles) = first_run(&config);
         assert_eq!(digest, first, "run {run}");
         assert_eq!(same_consoles, consoles, "run {run}");
+    }
+}
+
+/// The tests of a campaign: each is larger than the one before, and some lose a packet.
+fn of_campaign(number: u64) -> TestConfig {
+    let event = if number.is_multiple_of(3) { "[[event]]\nqpn = 1\npsn = 2\ntype = \"drop\"\n" } else { "" };
+    test(&format!("rdma-verb = \"send\"\nnum-msgs-per-qp = {}\nmessage-size = 2048\n", number + 1), event)
+}
+
+#[test]
+fn a_test_of_a_campaign_is_the_same_after_the_tests_before_it_and_after_those_were_run_again() {
+    let test_of = |number| Some(of_campaign(number));
+    let run = |testbed: &mut dyn Testbed, number| {
+        let history = History { number, test_of: &test_of };
+        digest(&testbed.run_after(&history, &of_campaign(number)).unwrap())
+    };
+    let _alone = alone();
+    for mode in [Mode::Exact, Mode::Fast] {
+        let first = Campaigns::new(KERNELS, mode);
+        // Those of two lanes, in turns.
+        let numbers = [5, 6, 9, 10, 13, 14, 17, 18];
+        let mut seen: Vec<String> =
+            numbers.iter().map(|number| run(&mut *first.testbed(), *number)).collect();
+        let again = Campaigns::new(KERNELS, mode);
+        let mut testbed = again.testbed();
+        assert_eq!(
+            [run(&mut *testbed, 18), run(&mut *testbed, 17)],
+            [seen.remove(7), seen.remove(6)],
+            "{mode:?}"
+        );
+        // What is confirmed is so on guests that have just booted.
+        let alone = testbed.run(&of_campaign(18)).unwrap();
+        assert_eq!(digest(&alone), first_run(&of_campaign(18)).0);
     }
 }

@@ -73,7 +73,7 @@ impl Settings {
             target: self.target.given.clone(),
             strategy: self.strategy,
             seed: self.seed,
-            testbed: self.testbed,
+            testbed: self.testbed.of_findings(),
             version: self.version.clone(),
             nics,
         }

@@ -43,8 +43,10 @@ pub(super) struct Args {
     /// with --resume.
     #[arg(value_name = "TARGET", required_unless_present = "resume")]
     target: Option<String>,
-    /// Testbed of the tests: sim, on models of NICs, or vm, on Linux guests with rdma_rxe [default: sim].
-    #[arg(long, value_name = "TESTBED")]
+    /// Testbed of the tests: sim, on models of NICs; vm, on Linux guests with rdma_rxe; uml, on the same in virtual time;
+    /// uml-fast, with fewer interrupts, so that packets are up to 7 us late: twice the tests, and what they find is looked
+    /// at on uml [default: sim].
+    #[arg(long, value_name = "TESTBED", value_parser = TestbedName::of_campaign)]
     testbed: Option<TestbedName>,
     #[command(flatten)]
     nics: NicArgs,

@@ -41,6 +41,8 @@ pub(super) struct Device {
     answers: bool,
     /// The notification that is to be answered.
     kicked: Option<Message>,
+    /// Queue that is looked at without notifications.
+    looked_at: Option<usize>,
 }
 
 impl Device {
@@ -62,7 +64,13 @@ impl Device {
             calls: None,
             answers: false,
             kicked: None,
+            looked_at: None,
         })
+    }
+
+    /// Asks the driver for no notifications of a queue, which is looked at whenever the guest sleeps.
+    pub(super) const fn look_at(&mut self, queue: usize) {
+        self.looked_at = Some(queue);
     }
 
     /// Readable when the driver asks for something.
@@ -114,7 +122,12 @@ impl Device {
                             message.long(3),
                         )?;
                     }
-                    request::SET_VRING_ENABLE => self.queue(queue)?.set_ready(message.word(1) != 0),
+                    request::SET_VRING_ENABLE => {
+                        self.queue(queue)?.set_ready(message.word(1) != 0);
+                        if let Some(memory) = self.memory.as_ref().filter(|_| self.looked_at == Some(queue)) {
+                            self.queues[queue].want_no_notifications(memory)?;
+                        }
+                    }
                     request::SET_PROTOCOL_FEATURES => self.answers = message.long(0) & REPLY_ACK != 0,
                     // The others take effect without us.
                     _ => {}

@@ -98,6 +98,11 @@ impl Ring {
         Ok(true)
     }
 
+    /// Asks the guest for no notifications of buffers.
+    pub(super) fn want_no_notifications(&mut self, memory: &Memory) -> io::Result<()> {
+        self.0.disable_notification(memory).map_err(io::Error::other)
+    }
+
     /// Returns true if the guest wants interrupts of this queue. (The library leaves that flag out.)
     pub(super) fn wants_interrupts(&self, memory: &Memory) -> io::Result<bool> {
         let flags: u16 =
