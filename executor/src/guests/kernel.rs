@@ -49,8 +49,9 @@ impl Kernel {
         Self(Cow::Owned(format!("{self}-{option}")))
     }
 
-    /// The kernel without the options of its build, and these.
-    pub(crate) fn without_options(&self) -> (Self, Vec<&'static str>) {
+    /// The kernel without the options of its build, and the names of these.
+    #[must_use]
+    pub fn without_options(&self) -> (Self, Vec<&'static str>) {
         let (mut name, mut options) = (self.name(), Vec::new());
         while let Some((rest, option)) = Self::OPTIONS
             .into_iter()
@@ -60,6 +61,12 @@ impl Kernel {
             options.insert(0, option);
         }
         (Self(Cow::Owned(name.to_owned())), options)
+    }
+
+    /// Returns true if Debian has it, or had it.
+    #[must_use]
+    pub fn is_of_debian(&self) -> bool {
+        self.of_debian().is_some()
     }
 
     /// The series of Debian's that it is of, and its version if it is not the newest (`6.12.107`); none of a source tree.

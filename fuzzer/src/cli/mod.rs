@@ -35,6 +35,8 @@ pub enum Exit {
     NotReproduced = 4,
     /// The trace is invalid: a condition of the integrity check failed.
     InvalidTrace = 5,
+    /// `replay --bisect` cannot say whether a finding is reproduced; `git bisect run` then skips the commit.
+    CannotJudge = 125,
     /// Interrupted, and saved.
     Interrupted = 130,
 }

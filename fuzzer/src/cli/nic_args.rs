@@ -71,6 +71,11 @@ impl InsteadArgs {
         (overrides, self.testbed.unwrap_or_default())
     }
 
+    /// The seed of the test, if one was given.
+    pub(super) const fn seed(&self) -> Option<u64> {
+        self.seed
+    }
+
     /// The same with its NICs loaded; prints the error of one that cannot be loaded.
     pub(super) fn load(&self, format: Format) -> Result<Instead, Exit> {
         let load = |nic: Option<String>| match nic {

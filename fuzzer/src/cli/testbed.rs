@@ -161,7 +161,7 @@ impl UmlBuildArgs {
 }
 
 /// The name of a source tree: that of its folder.
-fn name_of(folder: &Path) -> Result<Kernel, GuestError> {
+pub(super) fn name_of(folder: &Path) -> Result<Kernel, GuestError> {
     let wrong = |why| GuestError::Source { folder: folder.to_owned(), why };
     let absolute = std::fs::canonicalize(folder).map_err(|error| wrong(error.to_string()))?;
     let name = absolute.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -226,6 +226,15 @@ fn build_uml(args: &UmlBuildArgs, format: Format) -> Result<Exit, GuestError> {
         let build = uml::Build { source: source.clone(), options, agent, mirror, update: args.update };
         cache.build(&build, tell).map(|image| image.manifest)
     })
+}
+
+/// Builds the image of a kernel in virtual time in the cache that tests use, with the agent beside this program.
+pub(super) fn build_image(source: &uml::Source, options: uml::Options) -> Result<Manifest, GuestError> {
+    let (agent, steps) = (beside_this(AGENT)?, Steps::default());
+    let build = uml::Build { source: source.clone(), options, agent: &agent, mirror: None, update: false };
+    let built = uml::Cache::open(None)?.build(&build, &|event| steps.show(event));
+    steps.finish();
+    Ok(built?.manifest)
 }
 
 /// Builds the images that are asked for, each by `image` from a source and an agent.

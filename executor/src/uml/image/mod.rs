@@ -52,6 +52,12 @@ pub struct Options {
 }
 
 impl Options {
+    /// The options with these names.
+    #[must_use]
+    pub fn named(names: &[&str]) -> Self {
+        Self { kasan: names.contains(&Kernel::KASAN) }
+    }
+
     /// What the names of kernels with these options have behind.
     fn suffix(self) -> String {
         if self.kasan { format!("-{}", Kernel::KASAN) } else { String::new() }

@@ -77,6 +77,21 @@ impl Line {
         Self { reproduced: Some(false), error: Some(error), ..self }
     }
 
+    /// Returns true if it could be run and judged.
+    pub(super) const fn is_judged(&self) -> bool {
+        self.error.is_none() && self.reproduced.is_some()
+    }
+
+    /// Returns true if the signature was seen again, often enough.
+    pub(super) const fn is_reproduced(&self) -> bool {
+        matches!(self.reproduced, Some(true))
+    }
+
+    #[cfg(test)]
+    pub(super) fn judged_as(self, is_there: bool) -> Self {
+        Self { reproduced: Some(is_there), ..self }
+    }
+
     pub(super) fn text(&self) -> String {
         let verdict = match (self.reproduced, &self.error, &self.signature) {
             (_, Some(_), _) => "not run",

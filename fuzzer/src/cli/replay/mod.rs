@@ -1,5 +1,6 @@
 //! `lumina-fuzz replay`.
 
+mod kernels;
 mod line;
 
 use std::fmt::Display;
@@ -13,6 +14,7 @@ use super::{Exit, Format};
 use crate::finding::{self, Instead, Kept, ReadError, ReplayError, Replayed};
 use crate::judge::Judged;
 use crate::run::{self, CONFIG, Shown};
+use kernels::KernelArgs;
 use line::Line;
 
 const AFTER_HELP: &str = "\
@@ -22,6 +24,8 @@ Examples:
   lumina-fuzz replay night --nic ./new-firmware.toml          does the firmware fix them?
   lumina-fuzz replay kept                                     the folder of `run --out kept`: the same findings again?
   lumina-fuzz replay test.toml                                what a test shows
+  lumina-fuzz replay night --kernel 6.12.107,6.12.117         since which kernel is it there, and until which?
+  git bisect run lumina-fuzz replay FINDING --tree . --bisect the commit that brought it
 
 A finding runs on its copies of the NIC profiles, unless --nic names others, and is judged as in its campaign. The output has \
 one line for each finding: reproduced or not. A lost report or trace is written again. Where runs of a test differ \
@@ -30,7 +34,8 @@ one line for each finding: reproduced or not. A lost report or trace is written 
 The folder of `run --out` has a line for each finding in its verdicts.json, and one for each other anomaly that is seen. A \
 test of which nothing is expected has a line for each anomaly.
 
-Exit codes: 0 all are reproduced, 1 failed, 2 usage or bad input, 4 at least one is not reproduced.";
+Exit codes: 0 all are reproduced, 1 failed, 2 usage or bad input, 4 at least one is not reproduced. With --kernel or --tree, 0 \
+also if some are not. With --bisect, 0 not reproduced, 1 reproduced, 125 cannot be said.";
 
 /// Arguments of `replay`.
 #[derive(clap::Args)]
@@ -41,6 +46,8 @@ pub(super) struct Args {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     instead: InsteadArgs,
+    #[command(flatten)]
+    kernels: KernelArgs,
     /// Format of the output.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -71,10 +78,16 @@ impl<'a> Subject<'a> {
 }
 
 pub(super) fn run(args: &Args) -> Exit {
-    replay(args).unwrap_or_else(|exit| exit)
+    match replay(args) {
+        Err(_) if args.kernels.is_bisect() => Exit::CannotJudge,
+        Ok(exit) | Err(exit) => exit,
+    }
 }
 
 fn replay(args: &Args) -> Result<Exit, Exit> {
+    if args.kernels.are_given() {
+        return Ok(kernels::replay(&args.paths, &args.kernels, args.instead.seed(), args.format));
+    }
     let instead = args.instead.load(args.format)?;
     let subjects = args.paths.iter().map(|path| Subject::of(path)).collect::<Result<Vec<_>, _>>();
     let subjects = subjects.map_err(|error| bad_message("bad finding", &error, args.format))?;
@@ -99,7 +112,7 @@ fn replay(args: &Args) -> Result<Exit, Exit> {
             return Ok(printed);
         }
     }
-    Ok(said.exit)
+    Ok(if args.kernels.is_bisect() { kernels::bisected(&said.lines) } else { said.exit })
 }
 
 /// Output so far.
