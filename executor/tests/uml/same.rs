@@ -9,11 +9,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::environment::number;
 use super::pair::{alone, test};
-use super::site::KERNELS;
+use super::site::{KERNELS, Kernel};
 
 /// Digest of the packets of a test in guests that have just booted, and the lines of their consoles.
 fn first_run(config: &TestConfig) -> (String, [Vec<String>; 2]) {
-    let mut site = Site::find(&Cache::open(None).unwrap(), &KERNELS).unwrap();
+    let mut site = Site::find(&Cache::open(None).unwrap(), &kernels()).unwrap();
     let Outcome::Ran(observed) = site.run(config) else { panic!("it does not run") };
     (digest(&observed), site.consoles().clone())
 }
@@ -21,6 +21,12 @@ fn first_run(config: &TestConfig) -> (String, [Vec<String>; 2]) {
 fn digest(observed: &Observation) -> String {
     let text = format!("{:?}\n{:?}\n{:?}", observed.trace, observed.completions, observed.deliveries);
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The kernel that `LUMINA_KERNEL` names, or that of the other tests, for both guests.
+fn kernels() -> [Kernel; 2] {
+    let named = std::env::var("LUMINA_KERNEL").ok().map(|name| name.parse::<Kernel>().unwrap());
+    named.map_or(KERNELS, |kernel| [kernel.clone(), kernel])
 }
 
 /// `LUMINA_RUNS` says how often.
@@ -54,12 +60,12 @@ fn a_test_of_a_campaign_is_the_same_after_the_tests_before_it_and_after_those_we
     };
     let _alone = alone();
     for mode in [Mode::Exact, Mode::Fast] {
-        let first = Campaigns::new(KERNELS, mode);
+        let first = Campaigns::new(kernels(), mode);
         // Those of two lanes, in turns.
         let numbers = [5, 6, 9, 10, 13, 14, 17, 18];
         let mut seen: Vec<String> =
             numbers.iter().map(|number| run(&mut *first.testbed(), *number)).collect();
-        let again = Campaigns::new(KERNELS, mode);
+        let again = Campaigns::new(kernels(), mode);
         let mut testbed = again.testbed();
         assert_eq!(
             [run(&mut *testbed, 18), run(&mut *testbed, 17)],

@@ -1,0 +1,56 @@
+//! Whatever process is killed, at whatever moment: the campaign goes on, and nothing is left running.
+
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::campaign::{Campaign, given, nothing_is_left_of, processes_of};
+
+/// Longest time between two kills.
+const LONGEST_PEACE: Duration = Duration::from_millis(1_500);
+
+/// `LUMINA_KILLS` says how many, `LUMINA_SEED` which.
+#[test]
+fn kills_at_any_moment_end_in_a_clear_state() {
+    let kills = given("LUMINA_KILLS").unwrap_or(10);
+    let seed = given("LUMINA_SEED").unwrap_or_else(|| rand::random::<u32>().into());
+    println!("{kills} kills with LUMINA_SEED={seed}");
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let campaign = Campaign::new();
+    let args = ["--jobs", "2"];
+    let mut orchestrator = campaign.start(&args);
+    for number in 1..=kills {
+        thread::sleep(LONGEST_PEACE.mul_f64(rng.random()));
+        if let Some(status) = orchestrator.try_wait().unwrap() {
+            panic!("kill {number}: the campaign has ended by itself: {status}");
+        }
+        let guests = processes_of(orchestrator.id());
+        // The orchestrator is killed as often as one of all processes of guests.
+        if guests.is_empty() || rng.random_ratio(1, 4) {
+            orchestrator.kill().unwrap();
+            orchestrator.wait().unwrap();
+            nothing_is_left_of(orchestrator.id());
+            orchestrator = campaign.start(&args);
+        } else {
+            // It may have ended by itself by now.
+            let _ = kill(guests[rng.random_range(0..guests.len())].pid, Signal::SIGKILL);
+        }
+    }
+    orchestrator.kill().unwrap();
+    orchestrator.wait().unwrap();
+    nothing_is_left_of(orchestrator.id());
+
+    let goal = (campaign.executions() + 20).to_string();
+    campaign.finish(&["--executions", &goal]);
+    let (summary, _) = campaign.left();
+    assert_eq!(summary["executions"].to_string(), goal);
+    assert_eq!(summary["invalid"], 0, "a test was lost: {summary:#}");
+    let crashes = summary["findings"].to_string();
+    assert!(
+        !crashes.contains("kernel-crashes") && !crashes.contains("agent-ends"),
+        "a kill was taken for a finding"
+    );
+}
