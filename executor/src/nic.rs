@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::TestbedName;
 use crate::guests::Kernel;
 use crate::profile::{self, NicProfile, ProfileError};
 
@@ -24,6 +25,10 @@ const GUEST: &str = "rxe-";
 #[serde(deny_unknown_fields)]
 struct GuestText {
     kernel: Kernel,
+    /// The testbed that it ran on, and its kernel there.
+    testbed: Option<TestbedName>,
+    release: Option<String>,
+    sha256: Option<String>,
 }
 
 impl Nic {
@@ -68,6 +73,23 @@ impl Nic {
         }
     }
 
+    /// The same with the kernel that a guest has on a testbed: its release, and the checksum of its file. Without them if there
+    /// is no image, so that no test runs either.
+    #[must_use]
+    pub fn text_on(&self, testbed: TestbedName) -> String {
+        let text = self.to_toml();
+        let Self::Guest(kernel) = self else { return text };
+        let Some((release, sha256)) = testbed.kernel(kernel) else { return text };
+        let testbed = testbed.of_findings().name();
+        format!("{text}testbed = \"{testbed}\"\nrelease = \"{release}\"\nsha256 = \"{sha256}\"\n")
+    }
+
+    /// The testbed that a guest ran on, by the file that stands for it.
+    #[must_use]
+    pub fn testbed_in(path: &Path) -> Option<TestbedName> {
+        guest_text(path)?.testbed
+    }
+
     /// Name in reports.
     #[must_use]
     pub fn name(&self) -> String {
@@ -86,7 +108,11 @@ fn guest_named(nic: &str) -> Option<Kernel> {
 /// The kernel of a guest that a file stands for; any other file is a profile, or will be reported as a bad
 /// one.
 fn guest_in(path: &Path) -> Option<Kernel> {
+    guest_text(path).map(|guest| guest.kernel)
+}
+
+fn guest_text(path: &Path) -> Option<GuestText> {
     let is_file = path.extension().is_some_and(|extension| extension == "toml") && path.is_file();
     let text = corpus::read_text(path).ok().filter(|_| is_file)?;
-    toml::from_str::<GuestText>(&text).ok().map(|guest| guest.kernel)
+    toml::from_str(&text).ok()
 }

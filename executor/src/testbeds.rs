@@ -81,6 +81,28 @@ impl TestbedName {
         }
     }
 
+    /// Its name, as users give it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sim => "sim",
+            Self::Vm => "vm",
+            Self::Uml => "uml",
+            Self::UmlFast => "uml-fast",
+        }
+    }
+
+    /// Release of a guest's kernel, and the checksum of its file; none without an image.
+    pub(crate) fn kernel(self, kernel: &Kernel) -> Option<(String, String)> {
+        let manifest = match self {
+            Self::Sim => return None,
+            Self::Vm => vm::Cache::open(None).ok()?.image(kernel).ok()?.manifest,
+            Self::Uml | Self::UmlFast => uml::Cache::open(None).ok()?.image(kernel).ok()?.manifest,
+        };
+        let file = ["linux", "vmlinuz"].into_iter().find_map(|file| manifest.files.get(file))?;
+        Some((manifest.release, file.clone()))
+    }
+
     /// The NIC of a host that names none.
     #[must_use]
     pub fn default_nic(self) -> String {

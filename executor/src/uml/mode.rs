@@ -9,7 +9,7 @@ pub enum Mode {
     /// once.
     #[default]
     Exact,
-    /// Frames leave a guest when it sleeps, and one interrupt is for all that come within [`MODERATION`] of a first one: fewer
+    /// Frames leave a guest when it sleeps, and one interrupt is for all that come within 5 us of a first one: fewer
     /// changes between processes, and several times the tests.
     Fast,
 }

@@ -84,7 +84,7 @@ impl Campaign {
         let load = |nic: &str| Nic::load(nic, here).map_err(|error| error.0);
         let nics = [load(&names[0])?, load(&names[1])?];
         check_nics(&target, &names, &nics)?;
-        let nic_texts = nics.each_ref().map(Nic::to_toml);
+        let nic_texts = nics.each_ref().map(|nic| nic.text_on(testbed));
         let nic_copies = [0, 1].map(|at| {
             let is_file = !Nic::is_shipped(&names[at]);
             let from = is_file.then(|| whole(&names[at]));
@@ -171,9 +171,17 @@ impl Campaign {
         for copy in [&settings.requester_nic, &settings.responder_nic] {
             let text = folder::read_copy(path, copy)?;
             unchanged(copy, &text, &mut notes, |given| {
-                Nic::load(given, Path::new("")).map(|nic| nic.to_toml()).ok()
+                Nic::load(given, Path::new("")).map(|nic| nic.text_on(settings.testbed)).ok()
             })?;
-            nics.push(Nic::load(&copy.file, path).map_err(|error| error.0)?);
+            let nic = Nic::load(&copy.file, path).map_err(|error| error.0)?;
+            if matches!(nic, Nic::Guest(_)) && !copy.is(&nic.text_on(settings.testbed)) {
+                notes.push(format!(
+                    "{} is another kernel than when the campaign began ({}); its tests may differ",
+                    nic.name(),
+                    copy.file
+                ));
+            }
+            nics.push(nic);
         }
         let nics: [Nic; 2] = nics.try_into().expect("there is one for each host");
         let copies = [&settings.requester_nic, &settings.responder_nic];

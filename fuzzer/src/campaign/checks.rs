@@ -56,7 +56,7 @@ pub(super) fn check_request(
     ] {
         // The file may have been moved, as long as it equals the copy.
         if let Some(wants) = other(wants, &has.given)
-            && !Nic::load(wants, Path::new("")).is_ok_and(|nic| has.is(&nic.to_toml()))
+            && !Nic::load(wants, Path::new("")).is_ok_and(|nic| has.is(&nic.text_on(settings.testbed)))
         {
             return differs(what, &has.given, wants);
         }

@@ -99,7 +99,7 @@ pub fn keep(
         write(&name.to_string_lossy(), &script.text)?;
     }
     for (role, nic) in Role::ALL.into_iter().zip(&test.nics) {
-        write(&copy_of(role), &nic.to_toml())?;
+        write(&copy_of(role), &nic.text_on(test.testbed))?;
     }
     let verdicts = serde_json::to_string_pretty(verdicts)
         .map_err(|error| KeepError::Io { path: path.join(VERDICTS), source: error.into() })?;
@@ -127,7 +127,8 @@ pub fn testbeds_of(folder: &Path, config: &TestConfig, instead: &Instead) -> Res
         Nic::load(&copy, folder).map_err(|_| format!("{copy} is not a profile that can be used"))
     };
     let (requester, responder) = (load(Role::Requester)?, load(Role::Responder)?);
-    let testbed = instead.testbed.unwrap_or_else(|| TestbedName::of(&requester));
+    let kept = || Nic::testbed_in(&folder.join(copy_of(Role::Requester)));
+    let testbed = instead.testbed.or_else(kept).unwrap_or_else(|| TestbedName::of(&requester));
     let nics = [(&*config.requester.nic, &requester), (&*config.responder.nic, &responder)];
     Testbeds::new(testbed, folder, nics).map_err(|wrong| wrong.to_string())
 }
