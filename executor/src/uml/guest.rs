@@ -420,6 +420,11 @@ impl Guest {
         UmlError::Ended { host: self.host, what, said: self.console.console().tail(SHOWN) }
     }
 
+    /// The process of its kernel.
+    pub(super) fn pid(&self) -> i32 {
+        self.child.pid()
+    }
+
     /// Its console.
     pub(super) const fn console(&self) -> &Console {
         self.console.console()

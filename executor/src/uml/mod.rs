@@ -29,7 +29,7 @@ pub use capabilities::capabilities;
 pub use image::{Build, Cache, Image, Options, Source};
 pub use lanes::Campaigns;
 pub use mode::Mode;
-pub use site::Site;
+pub use site::{Held, Site};
 
 use self::host::Host;
 use crate::guests::GuestError;

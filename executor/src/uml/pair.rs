@@ -51,11 +51,26 @@ pub(super) struct Pair {
 impl Pair {
     /// Boots guests from images, the requester's first.
     pub(super) fn boot(images: [&Image; 2], mode: Mode, core: Option<&Core>) -> Result<Self, GuestError> {
-        let folder = RunFolder::make()?;
+        Self::boot_in(RunFolder::make()?, images, mode, core)
+    }
+
+    /// The same, with the sockets in that folder.
+    pub(super) fn boot_in(
+        folder: RunFolder,
+        images: [&Image; 2],
+        mode: Mode,
+        core: Option<&Core>,
+    ) -> Result<Self, GuestError> {
         let world = World::start(images, folder.path(), mode, core.copied())?;
         let pair = Self { world: Arc::new(Mutex::new(world)), inboxes: Default::default(), _folder: folder };
         pair.wait_for_ports()?;
         Ok(pair)
+    }
+
+    /// Processes of the guests' kernels, the requester's first.
+    pub(super) fn pids(&self) -> [i32; 2] {
+        let world = self.world();
+        Role::ALL.map(|host| world.guest(host).pid())
     }
 
     /// Lines of the consoles since the boot, the requester's first.

@@ -7,7 +7,7 @@ use super::core::Core;
 use super::image::{Cache, Image};
 use super::mode::Mode;
 use super::pair::Pair;
-use crate::guests::{GuestError, Kernel, Outcome};
+use crate::guests::{GuestError, Kernel, Outcome, RunFolder};
 use crate::remote::{Failed, RemoteError};
 
 /// The testbed: each test boots guests of its own, so that nothing in it depends on the tests before.
@@ -34,6 +34,37 @@ impl Site {
     #[must_use]
     pub const fn consoles(&self) -> &[Vec<String>; 2] {
         &self.consoles
+    }
+}
+
+/// Two guests that have booted and whose time stands still: to look at them with a debugger. They end when this is dropped, and
+/// with this process.
+#[derive(Debug)]
+pub struct Held(Pair);
+
+impl Site {
+    /// Boots guests, and holds them. [`run_folder::stop_all`](crate::guests::run_folder::stop_all) ends this process.
+    ///
+    /// # Errors
+    /// A guest does not start.
+    pub fn hold(&self) -> Result<Held, GuestError> {
+        let folder = RunFolder::make()?;
+        folder.make_stoppable()?;
+        Pair::boot_in(folder, self.images.each_ref(), Mode::Exact, self.core.as_ref()).map(Held)
+    }
+
+    /// Images of the guests, the requester's first.
+    #[must_use]
+    pub const fn images(&self) -> &[Image; 2] {
+        &self.images
+    }
+}
+
+impl Held {
+    /// Processes of the guests' kernels, the requester's first.
+    #[must_use]
+    pub fn pids(&self) -> [i32; 2] {
+        self.0.pids()
     }
 }
 

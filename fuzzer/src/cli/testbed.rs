@@ -69,9 +69,13 @@ enum UmlAction {
     /// Make the images: build the kernels from Debian's source packages (checked by apt; minutes each), put userland and
     /// the agent in. Repeated, it does the remaining steps: another agent builds no kernel.
     Build(UmlBuildArgs),
+    /// Boot a pair of guests and hold them, their time standing still, until Ctrl-C: print their processes, for a debugger.
+    Up(PairArgs),
     /// Check that the testbed works on this machine, step by step: tools, images, guests, a test between them. Each step
     /// that fails says how to fix it. Exit code 1 if one does.
     Check(PairArgs),
+    /// Stop every pair that `up` has started, and remove the files that guests of killed programs have left.
+    Down,
 }
 
 #[derive(Subcommand)]
@@ -182,6 +186,8 @@ pub(super) fn run(args: &Args) -> Exit {
         TestbedArgs::Vm { action: Action::Check(pair) } => Ok(check(pair, vm::check::check, format)),
         TestbedArgs::Vm { action: Action::Down } => down(format),
         TestbedArgs::Uml { action: UmlAction::Build(args) } => build_uml(args, format),
+        TestbedArgs::Uml { action: UmlAction::Up(pair) } => up_uml(pair, format),
+        TestbedArgs::Uml { action: UmlAction::Down } => down(format),
         TestbedArgs::Uml { action: UmlAction::Check(pair) } => Ok(check(pair, uml::check::check, format)),
     };
     done.unwrap_or_else(|error| fail(&error, format))
@@ -313,24 +319,82 @@ struct Up {
     pid: i32,
 }
 
+/// Waits for Ctrl-C, once there is something to hold.
+struct Interrupts {
+    asked: mpsc::Receiver<()>,
+    is_up: Arc<AtomicBool>,
+}
+
+impl Interrupts {
+    /// Listens from now on; Ctrl-C ends this process until something is held.
+    fn new() -> Option<Self> {
+        let (stop, asked) = mpsc::channel::<()>();
+        let is_up = Arc::new(AtomicBool::new(false));
+        let heard = Arc::clone(&is_up);
+        let hears = ctrlc::set_handler(move || {
+            if !heard.load(Ordering::SeqCst) || stop.send(()).is_err() {
+                // Guests that are only starting end with this process.
+                std::process::exit(i32::from(Exit::Interrupted as u8));
+            }
+        });
+        if let Err(error) = hears {
+            complain(&format!("error: cannot listen to Ctrl-C: {error}"));
+            return None;
+        }
+        Some(Self { asked, is_up })
+    }
+
+    /// Something is held.
+    fn hold(&self) {
+        self.is_up.store(true, Ordering::SeqCst);
+    }
+
+    /// Waits for Ctrl-C, and looks now and then.
+    fn wait(&self, mut look: impl FnMut() -> Result<(), GuestError>) -> Result<Exit, GuestError> {
+        complain(&"Ctrl-C ends them");
+        loop {
+            match self.asked.recv_timeout(Duration::from_millis(200)) {
+                Err(RecvTimeoutError::Timeout) => look()?,
+                Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(Exit::Done),
+            }
+        }
+    }
+}
+
+fn up_uml(args: &PairArgs, format: Format) -> Result<Exit, GuestError> {
+    let site = uml::Site::find(&uml::Cache::open(args.cache.cache.as_deref())?, &args.kernels())?;
+    let Some(interrupts) = Interrupts::new() else { return Ok(Exit::Failed) };
+    let held = site.hold()?;
+    interrupts.hold();
+    let guests = (1..).zip(held.pids()).zip(site.images());
+    let printed = match format {
+        Format::Json => print_json(
+            &guests
+                .map(|((host, pid), image)| {
+                    serde_json::json!({ "host": host, "kernel": image.manifest.release, "pid": pid, "linux": image.linux() })
+                })
+                .collect::<Vec<_>>(),
+        ),
+        Format::Text => {
+            let mut text = String::new();
+            for ((host, pid), image) in guests {
+                let (release, linux) = (&image.manifest.release, image.linux());
+                let _ = writeln!(text, "host {host}: Linux {release}, process {pid}: gdb -p {pid} {}", linux.display());
+            }
+            print(&text)
+        }
+    };
+    if printed != Exit::Done {
+        return Ok(printed);
+    }
+    interrupts.wait(|| Ok(()))
+}
+
 fn up(args: &PairArgs, format: Format) -> Result<Exit, GuestError> {
     let cache = vm::Cache::open(args.cache.cache.as_deref())?;
     let [of_requester, of_responder] = args.kernels().map(|kernel| cache.image(&kernel));
     let (of_requester, of_responder) = (of_requester?, of_responder?);
-    let (stop, asked) = mpsc::channel::<()>();
-    let is_up = Arc::new(AtomicBool::new(false));
-    let heard = Arc::clone(&is_up);
-    let hears = ctrlc::set_handler(move || {
-        if !heard.load(Ordering::SeqCst) || stop.send(()).is_err() {
-            // Guests that are only starting end with this process.
-            std::process::exit(i32::from(Exit::Interrupted as u8));
-        }
-    });
-    if let Err(error) = hears {
-        complain(&format!("error: cannot listen to Ctrl-C: {error}"));
-        return Ok(Exit::Failed);
-    }
-
+    let Some(interrupts) = Interrupts::new() else { return Ok(Exit::Failed) };
     let qemu = Qemu::find(&of_requester)?;
     let folder = RunFolder::make()?;
     folder.make_stoppable()?;
@@ -338,7 +402,7 @@ fn up(args: &PairArgs, format: Format) -> Result<Exit, GuestError> {
     let pair = with_spinner("starting", || {
         Pair::start(&qemu, [&of_requester, &of_responder], &folder, Wiring::Direct)
     })?;
-    is_up.store(true, Ordering::SeqCst);
+    interrupts.hold();
     let guests: Vec<Up> = [(1, &pair.requester), (2, &pair.responder)]
         .into_iter()
         .zip(args.kernels())
@@ -357,16 +421,7 @@ fn up(args: &PairArgs, format: Format) -> Result<Exit, GuestError> {
     if printed != Exit::Done {
         return Ok(printed);
     }
-    complain(&"Ctrl-C ends them");
-    loop {
-        match asked.recv_timeout(Duration::from_millis(200)) {
-            Err(RecvTimeoutError::Timeout) => {
-                pair.requester.alive()?;
-                pair.responder.alive()?;
-            }
-            Ok(()) | Err(RecvTimeoutError::Disconnected) => return Ok(Exit::Done),
-        }
-    }
+    interrupts.wait(|| pair.requester.alive().and_then(|()| pair.responder.alive()))
 }
 
 fn down(format: Format) -> Result<Exit, GuestError> {

@@ -87,7 +87,9 @@ impl Image {
         agent::is_in(&self.manifest.inputs, agent)
     }
 
-    pub(super) fn linux(&self) -> PathBuf {
+    /// The kernel's program, with its symbols.
+    #[must_use]
+    pub fn linux(&self) -> PathBuf {
         self.folder.join(LINUX)
     }
 
