@@ -507,6 +507,12 @@ mod tests {
                 None,
                 Some(123),
             ),
+            (
+                "BUG: KASAN: slab-out-of-bounds in rxe_receiver+0xa347/0xa500",
+                Kind::Bug,
+                Some("rxe_receiver"),
+                None,
+            ),
             ("rcu: INFO: rcu_preempt self-detected stall on CPU", Kind::RcuStall, None, None),
             ("BUG: scheduling while atomic: a/1/0x00000100", Kind::Bug, None, None),
             (

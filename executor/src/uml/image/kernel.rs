@@ -190,7 +190,7 @@ fn make(
         let text = fs::read_to_string(&path).at("read", &path)?;
         if text.matches(before).count() != 1 {
             let why = format!("{file} is not as the change to it expects");
-            return Err(GuestError::Source { folder: source.to_owned(), why });
+            return Err(GuestError::Source { folder: original(""), why });
         }
         put(&source.join(file), &text.replace(before, after))?;
     }
@@ -202,7 +202,7 @@ fn make(
         make
     };
     MAKE.run("configuring the kernel", make().arg("allnoconfig"))?;
-    check_configured(source, options)?;
+    check_configured(source, &original(""), options)?;
 
     let jobs = thread::available_parallelism().map_or(1, usize::from);
     tell(Event::Step(&format!("building the kernel with {jobs} jobs: minutes")));
@@ -231,11 +231,12 @@ fn make(
     if status.success() {
         return Ok(());
     }
-    Err(GuestError::Source { folder: source.to_owned(), why: format!("it does not build: {said}") })
+    let doing = format!("building {}", original("").display());
+    Err(GuestError::Tool { doing, program: MAKE.program.into(), said })
 }
 
 /// Refuses a source that has not what guests need: make leaves out silently what depends on something that is off.
-fn check_configured(source: &Path, options: Options) -> Result<(), GuestError> {
+fn check_configured(source: &Path, original: &Path, options: Options) -> Result<(), GuestError> {
     let path = source.join(".config");
     let configured = fs::read_to_string(&path).at("read", &path)?;
     let needed = ["CONFIG_RDMA_RXE=", "CONFIG_UML_TIME_TRAVEL_SUPPORT=", "CONFIG_KASAN="];
@@ -243,7 +244,7 @@ fn check_configured(source: &Path, options: Options) -> Result<(), GuestError> {
     for option in wanted.lines().filter(|line| needed.iter().any(|needed| line.starts_with(needed))) {
         if !configured.lines().any(|line| line == option) {
             let why = format!("it cannot be configured with {option}");
-            return Err(GuestError::Source { folder: source.to_owned(), why });
+            return Err(GuestError::Source { folder: original.to_owned(), why });
         }
     }
     Ok(())
