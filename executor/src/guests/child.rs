@@ -24,6 +24,13 @@ const STDERR_KEPT: usize = 4096;
 /// before PR_SET_PDEATHSIG was set is not its parent any more.
 const WITH_PARENT: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
 
+/// The same, beside a process that kills the whole group when stdin ends, as it does with the process that started it: what the
+/// program has started, and stopped, would outlive it.
+const WITH_KEEPER: &str = r#"[ "$PPID" = "$0" ] || exit
+exec 3<&0
+(read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 &
+exec "$@" 3<&- </dev/null"#;
+
 /// A running process, in a process group of its own. It is killed when this is dropped, and by the kernel when this
 /// process dies.
 #[derive(Debug)]
@@ -45,18 +52,27 @@ impl Child {
         program: &str,
         arguments: Vec<String>,
     ) -> Result<(Self, ChildStdin, ChildStdout), GuestError> {
-        Self::spawn_in(Path::new("."), program, arguments)
+        Self::spawn_by(WITH_PARENT, Path::new("."), program, arguments)
     }
 
-    /// The same in a folder.
-    pub(crate) fn spawn_in(
+    /// The same in a folder, for a program that reads nothing: it and all that it started ends with the returned stdin.
+    pub(crate) fn spawn_kept(
+        folder: &Path,
+        program: &str,
+        arguments: Vec<String>,
+    ) -> Result<(Self, ChildStdin, ChildStdout), GuestError> {
+        Self::spawn_by(WITH_KEEPER, folder, program, arguments)
+    }
+
+    fn spawn_by(
+        script: &str,
         folder: &Path,
         program: &str,
         arguments: Vec<String>,
     ) -> Result<(Self, ChildStdin, ChildStdout), GuestError> {
         let mut command = SETPRIV.command();
         command.current_dir(folder);
-        command.args(["--pdeathsig", "KILL", "sh", "-c", WITH_PARENT]);
+        command.args(["--pdeathsig", "KILL", "sh", "-c", script]);
         command.arg(std::process::id().to_string()).arg(program).args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
 
@@ -191,6 +207,21 @@ mod tests {
             gone() || zombie()
         });
         assert!(ended, "process {sleeper} is left");
+    }
+
+    #[test]
+    fn what_a_kept_child_started_and_stopped_ends_with_its_stdin() {
+        let script = "sleep 1000 & kill -STOP $!; echo $!; wait".to_owned();
+        let (child, stdin, mut stdout) =
+            Child::spawn_kept(Path::new("."), "sh", vec!["-c".into(), script]).unwrap();
+        let mut line = [0; 32];
+        let read = stdout.read(&mut line).unwrap();
+        assert!(read > 1);
+        // As if this process had been killed, which closes its end.
+        drop(stdin);
+        let mut rest = String::new();
+        stdout.read_to_string(&mut rest).unwrap();
+        assert!(child.wait(Duration::from_secs(20)));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::process::ChildStdout;
+use std::process::{ChildStdin, ChildStdout};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,6 +45,8 @@ const TIME_OF_DAY: Nanos = Nanos(1_767_225_600_000_000_000);
 pub(super) struct Guest {
     host: Host,
     child: Child,
+    /// Ends it and all that it started when it is closed.
+    _stdin: ChildStdin,
     stdout: ChildStdout,
     console: Fed,
     time: TimeSocket,
@@ -134,8 +136,8 @@ impl Guest {
         words.push(format!("LUMINA_GUEST={id}"));
         // Everything in it is at the same addresses in every run.
         let ended = |what: String| UmlError::Ended { host, what, said: String::new() };
-        let (child, _, stdout) =
-            Child::spawn_in(folder, SETARCH.program, words).map_err(|error| ended(error.to_string()))?;
+        let (child, stdin, stdout) =
+            Child::spawn_kept(folder, SETARCH.program, words).map_err(|error| ended(error.to_string()))?;
         if let Some(core) = core {
             core.give(child.pid());
         }
@@ -150,6 +152,7 @@ impl Guest {
         Ok(Self {
             host,
             child,
+            _stdin: stdin,
             stdout,
             console: Fed::default(),
             time,
