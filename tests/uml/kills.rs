@@ -43,10 +43,11 @@ fn kills_at_any_moment_end_in_a_clear_state() {
     orchestrator.wait().unwrap();
     nothing_is_left_of(orchestrator.id());
 
-    let goal = (campaign.executions() + 20).to_string();
-    campaign.finish(&["--executions", &goal]);
+    // The summary of a campaign that was killed may be behind.
+    let goal = campaign.executions() + 40;
+    campaign.finish(&["--executions", &goal.to_string()]);
     let (summary, _) = campaign.left();
-    assert_eq!(summary["executions"].to_string(), goal);
+    assert!(campaign.executions() >= goal, "{summary:#}");
     assert_eq!(summary["invalid"], 0, "a test was lost: {summary:#}");
     let crashes = summary["findings"].to_string();
     assert!(
