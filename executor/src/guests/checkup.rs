@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::GuestError;
 use super::tool::Tool;
+use super::{AGENT, GuestError, Manifest, agent, beside_this};
 
 /// One step with its result.
 #[derive(Debug, Serialize)]
@@ -22,6 +22,19 @@ pub struct Step {
 pub(crate) fn version(tool: Tool) -> Result<(String, ()), GuestError> {
     let said = tool.run("asking for its version", tool.command().arg("--version"))?;
     Ok((said.lines().next().unwrap_or_default().to_owned(), ()))
+}
+
+/// An image that is whole, in the words of a step.
+pub(crate) fn whole(manifest: &Manifest, testbed: &str) -> String {
+    let seen = format!("{}, whole", manifest.release);
+    // Not wrong: --agent can have named another.
+    match beside_this(AGENT).ok().filter(|agent| !agent::is_in(&manifest.inputs, agent)) {
+        Some(agent) => {
+            let agent = agent.display();
+            format!("{seen}; its agent is not {agent}, which testbed {testbed} build would pack")
+        }
+        None => seen,
+    }
 }
 
 /// Steps that are told as they are done.

@@ -4,6 +4,7 @@
 mod addresses;
 pub(crate) mod agent;
 pub(crate) mod apt;
+mod capabilities;
 pub(crate) mod checkup;
 pub(crate) mod child;
 mod console;
@@ -25,6 +26,7 @@ pub(crate) mod userland;
 
 pub use addresses::ADDRESSES;
 pub(crate) use addresses::{MTU, mac_of, with_guests};
+pub(crate) use capabilities::of_rxe;
 pub use checkup::Step;
 pub use console::Console;
 pub(crate) use console::Fed;

@@ -6,9 +6,9 @@ use std::time::Instant;
 use corpus::TestConfig;
 
 use super::{Cache, Site};
-use crate::guests::checkup::{Checkup, Step, version};
+use crate::guests::checkup::{Checkup, Step, version, whole};
 use crate::guests::tool::{BC, BISON, FLEX, GCC, MAKE, SETARCH, SETPRIV, XZ};
-use crate::guests::{AGENT, GuestError, Kernel, Outcome, Site as _, beside_this};
+use crate::guests::{GuestError, Kernel, Outcome, Site as _};
 
 /// Goes through all that guests with these kernels need, the requester's first, and tells each step as it is done; whether
 /// all are well.
@@ -21,22 +21,16 @@ pub fn check(cache: Option<&Path>, kernels: &[Kernel; 2], tell: &mut dyn FnMut(&
         let cache = Cache::open(cache)?;
         Ok((cache.folder().display().to_string(), cache))
     });
-    let mut whole = cache.as_ref().map(drop);
+    let mut all = cache.as_ref().map(drop);
     let both = if kernels[0] == kernels[1] { &kernels[..1] } else { &kernels[..] };
     for kernel in both {
         let image = checkup.needing(&format!("image of Linux {kernel}"), cache.as_ref(), |cache| {
             let image = cache.image(kernel)?;
-            let mut seen = format!("{}, whole", image.manifest.release);
-            // Not wrong: --agent can have named another.
-            if let Some(agent) = beside_this(AGENT).ok().filter(|agent| !image.has_agent(agent)) {
-                let agent = agent.display();
-                seen.push_str(&format!("; its agent is not {agent}, which testbed uml build would pack"));
-            }
-            Ok((seen, ()))
+            Ok((whole(&image.manifest, "uml"), ()))
         });
-        whole = whole.and(image);
+        all = all.and(image);
     }
-    checkup.needing("test", cache.zip(whole), |(cache, ())| {
+    checkup.needing("test", cache.zip(all), |(cache, ())| {
         let started = Instant::now();
         let mut site = Site::find(&cache, kernels)?;
         match site.run(&TestConfig::default()) {

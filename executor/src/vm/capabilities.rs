@@ -1,16 +1,11 @@
 //! Capabilities of `rdma_rxe` in emulated guests.
 
-use std::collections::BTreeSet;
+use corpus::{Capabilities, Quick};
 
-use corpus::{Capabilities, ControlPacket, Quick, RoceParameters};
-
-use crate::guests::ADDRESSES;
+use crate::guests::of_rxe;
 
 /// Message bytes of a test: each host has 256 MB of memory for all that it runs.
 const MAX_BYTES: u64 = 32 << 20;
-
-/// Connections of a test: more would share an emulated processor.
-const MAX_CONNECTIONS: u32 = 64;
 
 /// Exponents of the ACK timer: a timer shorter than 67 ms expires on its own in an emulated host, and retries
 /// longer than a second take more time of a test than their findings are worth.
@@ -27,32 +22,12 @@ const QUICK: Quick = Quick { max_connections: 16, max_bytes: 2 << 20, timeouts: 
 /// Capabilities of the VM testbed.
 #[must_use]
 pub fn capabilities() -> Capabilities {
-    let all = Capabilities::all();
     Capabilities {
-        // rdma_rxe answers no ECN mark with a CNP.
-        control_packets: all
-            .control_packets
-            .iter()
-            .copied()
-            .filter(|packet| *packet != ControlPacket::Cnp)
-            .collect(),
         max_delay_ns: MAX_DELAY_NS,
-        max_connections: MAX_CONNECTIONS,
         max_bytes: MAX_BYTES,
         timeouts: TIMEOUTS,
-        max_addresses: ADDRESSES.into(),
-        // It has neither DCQCN nor traffic classes, and no vendor's parameters.
-        settings: BTreeSet::new(),
-        fixed: RoceParameters {
-            dcqcn_np_enable: false,
-            dcqcn_rp_enable: false,
-            adaptive_retrans: false,
-            slow_restart: false,
-            ..RoceParameters::default()
-        },
-        swaps_nics: false,
         deterministic: false,
         quick: Some(QUICK),
-        ..all
+        ..of_rxe()
     }
 }

@@ -5,10 +5,9 @@ use std::time::Instant;
 
 use super::switch::Switch;
 use super::{Cache, Pair, Qemu, Start, Wiring};
-use crate::guests::checkup::{Checkup, Step, version};
-use crate::guests::programs::beside_this;
+use crate::guests::checkup::{Checkup, Step, version, whole};
 use crate::guests::tool::{APT_GET, SETPRIV};
-use crate::guests::{AGENT, GuestError, Kernel, RunFolder};
+use crate::guests::{GuestError, Kernel, RunFolder};
 
 /// Goes through all that a pair of guests with these kernels needs, the requester's first, and tells each step as it is
 /// done; whether all are well.
@@ -31,13 +30,7 @@ pub fn check(cache: Option<&Path>, kernels: &[Kernel; 2], tell: &mut dyn FnMut(&
         let name = format!("image of Linux {kernel}");
         images[at] = checkup.needing(&name, cache.as_ref(), |cache| {
             let image = cache.image(kernel)?;
-            let mut seen = format!("{}, whole", image.manifest.release);
-            // Not wrong: --agent can have named another.
-            if let Some(agent) = beside_this(AGENT).ok().filter(|agent| !image.has_agent(agent)) {
-                let agent = agent.display();
-                seen.push_str(&format!("; its agent is not {agent}, which testbed vm build would pack"));
-            }
-            Ok((seen, image))
+            Ok((whole(&image.manifest, "vm"), image))
         });
     }
     let [of_requester, of_responder] = images;

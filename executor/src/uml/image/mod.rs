@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::guests::agent::{self, Agent};
+use crate::guests::agent::Agent;
 use crate::guests::apt::{Apt, Archives, check_space};
 use crate::guests::error::At as _;
 use crate::guests::initramfs::Packing;
@@ -82,11 +82,6 @@ pub struct Image {
 }
 
 impl Image {
-    /// Returns true if its agent is the program at that path.
-    pub(super) fn has_agent(&self, agent: &Path) -> bool {
-        agent::is_in(&self.manifest.inputs, agent)
-    }
-
     /// The kernel's program, with its symbols.
     #[must_use]
     pub fn linux(&self) -> PathBuf {

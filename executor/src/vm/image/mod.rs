@@ -10,7 +10,7 @@ mod parts;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::guests::agent::{self, Agent};
+use crate::guests::agent::Agent;
 use crate::guests::error::At as _;
 use crate::guests::initramfs::Packing;
 use crate::guests::manifest::Manifest;
@@ -46,11 +46,6 @@ pub struct Image {
 }
 
 impl Image {
-    /// Returns true if its agent is the program at that path.
-    pub(super) fn has_agent(&self, agent: &Path) -> bool {
-        agent::is_in(&self.manifest.inputs, agent)
-    }
-
     pub(super) fn vmlinuz(&self) -> PathBuf {
         self.folder.join(parts::VMLINUZ)
     }
