@@ -27,13 +27,19 @@ pub struct Campaigns {
     kernels: [Kernel; 2],
     mode: Mode,
     single: Pairs<Site>,
-    lanes: Arc<[Mutex<Lane>; LANES as usize]>,
+    lanes: Arc<Lanes>,
+}
+
+#[derive(Debug)]
+struct Lanes {
+    /// Of the guests of all lanes, once a test has needed them.
+    images: Mutex<Option<[Image; 2]>>,
+    all: [Mutex<Lane>; LANES as usize],
 }
 
 /// A lane.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Lane {
-    images: Option<[Image; 2]>,
     core: Option<Core>,
     /// The last test, and the guests if it left them well.
     last: Option<(u64, Option<Pair>)>,
@@ -45,12 +51,12 @@ impl Campaigns {
     #[must_use]
     pub fn new(kernels: [Kernel; 2], mode: Mode) -> Self {
         // Lanes that are next to each other are work of the same job.
-        let lane = |number| Mutex::new(Lane { core: Core::share(number, LANES.into()), ..Lane::default() });
+        let lane = |number| Mutex::new(Lane { core: Core::share(number, LANES.into()), last: None });
         Self {
             single: Pairs::new(kernels.clone()),
             kernels,
             mode,
-            lanes: Arc::new(std::array::from_fn(lane)),
+            lanes: Arc::new(Lanes { images: Mutex::default(), all: std::array::from_fn(lane) }),
         }
     }
 
@@ -78,34 +84,45 @@ impl Testbed for InLanes {
 
     fn run_after(&mut self, history: &History<'_>, config: &TestConfig) -> Result<Observation, TestbedError> {
         TestbedError::unless_capable(&capabilities(), config)?;
-        let number = history.number;
-        let mut lane = locked(&self.campaigns.lanes[(number % u64::from(LANES)) as usize]);
-        lane.find(&self.campaigns.kernels).map_err(|error| broken::<Site>(&error))?;
+        let Campaigns { kernels, mode, lanes, .. } = &self.campaigns;
+        let images = lanes.images(kernels).map_err(|error| broken::<Site>(&error))?;
+        let mut lane = locked(&lanes.all[(history.number % u64::from(LANES)) as usize]);
         let _held = lane.core.map(|core| core.hold());
-        match lane.run(history, config, self.campaigns.mode) {
-            Some(observation) => Ok(observation),
-            // Another cause on this machine may have ended a guest.
-            None => match lane.run(history, config, self.campaigns.mode) {
-                Some(observation) => Ok(observation),
-                None => self.single.run(config),
-            },
+        let boot = Boot { images: images.each_ref(), mode: *mode, core: lane.core };
+        // Another cause on this machine may have ended a guest.
+        let ran = lane.run(history, config, &boot).or_else(|| lane.run(history, config, &boot));
+        ran.map_or_else(|| self.single.run(config), Ok)
+    }
+}
+
+/// How the guests of a lane boot.
+struct Boot<'a> {
+    images: [&'a Image; 2],
+    mode: Mode,
+    core: Option<Core>,
+}
+
+impl Boot<'_> {
+    fn pair(&self) -> Result<Pair, GuestError> {
+        Pair::boot(self.images, self.mode, self.core.as_ref())
+    }
+}
+
+impl Lanes {
+    /// The images of the guests.
+    fn images(&self, kernels: &[Kernel; 2]) -> Result<[Image; 2], GuestError> {
+        let mut images = locked(&self.images);
+        if let Some(found) = &*images {
+            return Ok(found.clone());
         }
+        Ok(images.insert(Cache::open(None)?.images(kernels)?).clone())
     }
 }
 
 impl Lane {
-    fn find(&mut self, kernels: &[Kernel; 2]) -> Result<(), GuestError> {
-        if self.images.is_none() {
-            let cache = Cache::open(None)?;
-            let [requester, responder] = kernels.each_ref().map(|kernel| cache.image(kernel));
-            self.images = Some([requester?, responder?]);
-        }
-        Ok(())
-    }
-
     /// Runs a test of the lane after those before it, which are run again if they were not the last ones; none if it does not
     /// run to its end, and the guests are gone.
-    fn run(&mut self, history: &History<'_>, config: &TestConfig, mode: Mode) -> Option<Observation> {
+    fn run(&mut self, history: &History<'_>, config: &TestConfig, boot: &Boot<'_>) -> Option<Observation> {
         let lanes = u64::from(LANES);
         let first = history.number - (history.number / lanes % TESTS) * lanes;
         let before = (first < history.number).then(|| history.number - lanes);
@@ -115,19 +132,18 @@ impl Lane {
                 // Executions count from 1. One that the testbed cannot run leaves nothing behind.
                 let config = (history.test_of)(number);
                 match config.filter(|config| capabilities().violations(config).is_empty()) {
-                    Some(config) => drop(self.next(number, &config, mode)),
+                    Some(config) => drop(self.next(number, &config, boot)),
                     None => self.last = Some((number, self.last.take().and_then(|(_, pair)| pair))),
                 }
             }
         }
-        self.next(history.number, config, mode)
+        self.next(history.number, config, boot)
     }
 
     /// Runs a test on the guests of the one before, or on new ones.
-    fn next(&mut self, number: u64, config: &TestConfig, mode: Mode) -> Option<Observation> {
-        let images = self.images.as_ref()?.each_ref();
+    fn next(&mut self, number: u64, config: &TestConfig, boot: &Boot<'_>) -> Option<Observation> {
         let kept = self.last.take().and_then(|(_, pair)| pair);
-        let pair = kept.map_or_else(|| Pair::boot(images, mode, self.core.as_ref()), Ok);
+        let pair = kept.map_or_else(|| boot.pair(), Ok);
         let (observation, pair) = match pair.map(|mut pair| (pair.run(config), pair)) {
             Ok((Outcome::Ran(observed), pair)) => (Some(*observed), Some(pair)),
             Ok((Outcome::KernelTrouble(observed), _)) => (Some(*observed), None),

@@ -26,8 +26,7 @@ impl Site {
     /// # Errors
     /// One is missing or damaged.
     pub fn find(cache: &Cache, kernels: &[Kernel; 2]) -> Result<Self, GuestError> {
-        let [requester, responder] = kernels.each_ref().map(|kernel| cache.image(kernel));
-        Ok(Self { images: [requester?, responder?], core: Core::next(), consoles: Default::default() })
+        Ok(Self { images: cache.images(kernels)?, core: Core::next(), consoles: Default::default() })
     }
 
     /// Lines that the consoles of both guests had in the last test, the requester's first.

@@ -133,6 +133,16 @@ impl Cache {
         Ok(Image { manifest, folder })
     }
 
+    /// The images of the requester's and the responder's kernel; of the same kernel, checked once.
+    ///
+    /// # Errors
+    /// See [`Self::image`].
+    pub(super) fn images(&self, [requester, responder]: &[Kernel; 2]) -> Result<[Image; 2], GuestError> {
+        let first = self.image(requester)?;
+        let second = if requester == responder { first.clone() } else { self.image(responder)? };
+        Ok([first, second])
+    }
+
     /// Builds an image, or finds that the existing one is up to date. A kernel is built again only if its configuration,
     /// the changes to its source or the compiler have changed; userland is fetched again only if it is damaged. Another build in the
     /// same cache is waited for.
