@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dumper::observation::Coverage;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -52,6 +53,8 @@ pub struct Scores {
     pub sightings: Vec<Sighting>,
     /// Keys of the reference runs that it was compared with.
     pub references: Vec<Key>,
+    /// Code that it ran in the kernels of the requester's and the responder's host, where they count it.
+    pub coverage: [Coverage; 2],
 }
 
 /// A signature in a test.

@@ -198,6 +198,15 @@ impl Testbeds {
         }
     }
 
+    /// The kernels of its hosts that count what runs of rdma_rxe. Images that cannot be read are a matter of the first test.
+    #[must_use]
+    pub fn codes(&self) -> uml::Codes {
+        match self {
+            Self::Sim(_) | Self::Vm(_) => uml::Codes::default(),
+            Self::Uml(campaigns) => campaigns.codes().unwrap_or_default(),
+        }
+    }
+
     /// A testbed: one of its own, or the next pair of guests that is free.
     #[must_use]
     pub fn testbed(&self) -> Box<dyn Testbed> {

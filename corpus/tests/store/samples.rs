@@ -9,6 +9,7 @@ use corpus::{
     Action, ConnectionSet, Evaluation, Event, FindingRecord, Key, Lineage, Minimized, Outcome, Scores,
     Sighting, Target, TestConfig,
 };
+use dumper::observation::Coverage;
 
 /// A test that depends on a number.
 pub(crate) fn config(number: u64) -> TestConfig {
@@ -33,6 +34,7 @@ pub(crate) fn evaluation(number: u64) -> Evaluation {
             objectives: BTreeMap::from([("stall".to_owned(), score(number)), ("goodput".to_owned(), 0.25)]),
             sightings: vec![Sighting { signature: signature(number), objectives: vec!["stall".to_owned()] }],
             references: vec![key(number)],
+            coverage: [Coverage::from_iter([number as usize]), Coverage::default()],
         })
     };
     let lineage = Lineage {

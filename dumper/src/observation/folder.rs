@@ -181,6 +181,7 @@ pub fn read(
         clock: yaml(&root.join(CLOCK))?.unwrap_or_default(),
         requester_log: kernel_log(&root.join(log_of("requester")))?,
         responder_log: kernel_log(&root.join(log_of("responder")))?,
+        coverage: Default::default(),
     };
     Ok(Folder { observation, traced: captured.traced, captures, missing })
 }

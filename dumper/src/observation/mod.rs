@@ -1,6 +1,7 @@
 //! Results of one test: the trace, both hosts' counters, the switch's, completions (Lumina Table 1).
 
 mod counters;
+mod coverage;
 pub mod folder;
 pub mod kernel;
 mod log;
@@ -9,6 +10,7 @@ mod whole;
 use serde::{Deserialize, Serialize};
 
 pub use counters::{Counters, HostCounters, SwitchCounters};
+pub use coverage::Coverage;
 pub use log::{LogLine, MAX_LINE_BYTES};
 pub use whole::write_whole;
 
@@ -102,6 +104,8 @@ pub struct Observation {
     pub requester_log: Vec<LogLine>,
     /// Lines that the kernel of the responder's host logged during the test, where they were read.
     pub responder_log: Vec<LogLine>,
+    /// Code that ran in the kernels of the requester's and the responder's host, where they count it. Files do not have it.
+    pub coverage: [Coverage; 2],
 }
 
 impl Observation {

@@ -156,6 +156,7 @@ fn observations() -> impl Strategy<Value = Observation> {
                     clock,
                     requester_log,
                     responder_log,
+                    coverage: Default::default(),
                 }
             },
         )

@@ -144,7 +144,7 @@ impl GuestError {
             }
             Self::Image { testbed, kernel, .. } => {
                 let (name, options) = kernel.without_options();
-                let options: String = options.iter().map(|option| format!(" --{option}")).collect();
+                let options = options.flags();
                 match kernel.of_debian().or_else(|| name.of_debian()) {
                     Some(_) => format!("lumina-fuzz testbed {testbed} build --kernel {name}{options}"),
                     None => format!("lumina-fuzz testbed uml build --tree DIR --name {name}{options}"),

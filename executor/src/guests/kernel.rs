@@ -15,6 +15,36 @@ const LONGEST: usize = 40;
 #[serde(try_from = "String", into = "String")]
 pub struct Kernel(Cow<'static, str>);
 
+/// What a kernel's build has beside, which is the end of its name.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Options {
+    /// It watches accesses to its memory (KASAN).
+    pub kasan: bool,
+    /// It counts how often each part of rdma_rxe runs.
+    pub coverage: bool,
+}
+
+impl Options {
+    /// Each by its name, in the order in which the names of kernels have them.
+    const fn by_name(&mut self) -> [(&'static str, &mut bool); 2] {
+        [("kasan", &mut self.kasan), ("coverage", &mut self.coverage)]
+    }
+
+    /// The end of the names of kernels with these.
+    pub(crate) fn suffix(self) -> String {
+        self.each(|name| format!("-{name}"))
+    }
+
+    /// The flags of `testbed uml build` that ask for them.
+    pub(crate) fn flags(self) -> String {
+        self.each(|name| format!(" --{name}"))
+    }
+
+    fn each(mut self, text: impl Fn(&str) -> String) -> String {
+        self.by_name().into_iter().filter(|(_, is_on)| **is_on).map(|(name, _)| text(name)).collect()
+    }
+}
+
 /// A series of Debian's kernels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Series {
@@ -33,32 +63,26 @@ impl Kernel {
     /// The newest of each of Debian's series.
     pub const ALL: [Self; 2] = [Self::V6_1, Self::V6_12];
 
-    /// Options of builds.
-    pub(crate) const OPTIONS: [&str; 1] = [Self::KASAN];
-    /// The kernel watches accesses to its memory.
-    pub(crate) const KASAN: &str = "kasan";
-
     /// Its name, as in `--kernel`.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0
     }
 
-    /// The kernel built with an option (`6.12-kasan`).
-    pub(crate) fn with_option(&self, option: &str) -> Self {
-        Self(Cow::Owned(format!("{self}-{option}")))
+    /// The kernel built with options (`6.12-kasan`).
+    #[must_use]
+    pub fn with(&self, options: Options) -> Self {
+        Self(Cow::Owned(format!("{self}{}", options.suffix())))
     }
 
-    /// The kernel without the options of its build, and the names of these.
+    /// The kernel without the options of its build, and these.
     #[must_use]
-    pub fn without_options(&self) -> (Self, Vec<&'static str>) {
-        let (mut name, mut options) = (self.name(), Vec::new());
-        while let Some((rest, option)) = Self::OPTIONS
-            .into_iter()
-            .find_map(|option| Some((name.strip_suffix(option)?.strip_suffix('-')?, option)))
-        {
-            name = rest;
-            options.insert(0, option);
+    pub fn without_options(&self) -> (Self, Options) {
+        let (mut name, mut options) = (self.name(), Options::default());
+        for (option, is_on) in options.by_name().into_iter().rev() {
+            if let Some(rest) = name.strip_suffix(option).and_then(|rest| rest.strip_suffix('-')) {
+                (name, *is_on) = (rest, true);
+            }
         }
         (Self(Cow::Owned(name.to_owned())), options)
     }
@@ -177,9 +201,16 @@ mod tests {
         for tree in ["6.13", "6.1-kasan", "6.12.", "6.1.x", "net-next"] {
             assert_eq!(of(tree), None, "{tree}");
         }
-        let kasan = Kernel::V6_12.with_option(Kernel::KASAN);
-        assert_eq!((kasan.name(), kasan.without_options()), ("6.12-kasan", (Kernel::V6_12, vec!["kasan"])));
-        assert_eq!(Kernel::V6_1.without_options(), (Kernel::V6_1, vec![]));
+        for (kasan, coverage, name) in [
+            (false, false, "6.12"),
+            (true, false, "6.12-kasan"),
+            (false, true, "6.12-coverage"),
+            (true, true, "6.12-kasan-coverage"),
+        ] {
+            let options = Options { kasan, coverage };
+            assert_eq!(Kernel::V6_12.with(options).name(), name);
+            assert_eq!(name.parse::<Kernel>().unwrap().without_options(), (Kernel::V6_12, options));
+        }
         for wrong in ["", "..", "a/b", "-x", " 6.1", &"x".repeat(41)] {
             assert!(wrong.parse::<Kernel>().is_err(), "{wrong}");
         }

@@ -32,7 +32,7 @@ pub use console::Console;
 pub(crate) use console::Fed;
 pub use error::GuestError;
 pub use first_process::Guest;
-pub use kernel::Kernel;
+pub use kernel::{Kernel, Options};
 pub use manifest::{Manifest, PackageVersion};
 pub(crate) use pairs::broken;
 pub use pairs::{Outcome, Pairs, Site};

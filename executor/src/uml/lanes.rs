@@ -9,6 +9,7 @@ use dumper::Observation;
 
 use super::capabilities::{LANES, capabilities};
 use super::core::Core;
+use super::coverage::Codes;
 use super::image::{Cache, Image};
 use super::mode::Mode;
 use super::pair::Pair;
@@ -58,6 +59,14 @@ impl Campaigns {
             mode,
             lanes: Arc::new(Lanes { images: Mutex::default(), all: std::array::from_fn(lane) }),
         }
+    }
+
+    /// The kernels that count what runs of rdma_rxe.
+    ///
+    /// # Errors
+    /// An image is missing or damaged.
+    pub fn codes(&self) -> Result<Codes, GuestError> {
+        Ok(Codes::of(&self.lanes.images(&self.kernels)?))
     }
 
     /// A testbed for the caller alone.

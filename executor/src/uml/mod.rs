@@ -6,6 +6,7 @@
 mod capabilities;
 pub mod check;
 mod core;
+mod coverage;
 mod guest;
 mod host;
 mod image;
@@ -26,7 +27,8 @@ mod world;
 use std::io;
 
 pub use capabilities::capabilities;
-pub use image::{Build, Cache, Image, Options, Source};
+pub use coverage::{Code, Codes, KernelCode, KernelShares, Share, Shares};
+pub use image::{Build, Cache, Image, Source};
 pub use lanes::Campaigns;
 pub use mode::Mode;
 pub use site::{Held, Site};

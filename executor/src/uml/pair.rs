@@ -6,12 +6,14 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use corpus::{Role, TestConfig};
+use dumper::observation::Coverage;
 use dumper::{LogLine, Nanos, Observation};
 use p4::Tables;
 use p4::client::Captured;
 
 use super::UmlError;
 use super::core::Core;
+use super::coverage::{Code, Counters};
 use super::image::Image;
 use super::link::PortLink;
 use super::mode::Mode;
@@ -44,6 +46,9 @@ const HUNG: Nanos = Nanos(25_000_000_000);
 pub(super) struct Pair {
     world: Arc<Mutex<World>>,
     inboxes: [Arc<Mutex<Frames>>; 2],
+    /// The counted code of both kernels, and its counters after the last test: those of a test are the difference, and the first
+    /// one has those of the boot.
+    codes: [Option<(Arc<Code>, Counters)>; 2],
     /// Of their sockets; dropped after them.
     _folder: RunFolder,
 }
@@ -62,7 +67,13 @@ impl Pair {
         core: Option<&Core>,
     ) -> Result<Self, GuestError> {
         let world = World::start(images, folder.path(), mode, core.copied())?;
-        let pair = Self { world: Arc::new(Mutex::new(world)), inboxes: Default::default(), _folder: folder };
+        let code = |image: &Image| Some((Arc::clone(image.code()?), Counters::default()));
+        let pair = Self {
+            world: Arc::new(Mutex::new(world)),
+            inboxes: Default::default(),
+            codes: images.map(code),
+            _folder: folder,
+        };
         pair.wait_for_ports()?;
         Ok(pair)
     }
@@ -91,6 +102,7 @@ impl Pair {
                 (observed, Some(too_many.map_or(error, RemoteError::TooManyPackets)))
             }
         };
+        observed.coverage = self.coverage();
         let mut world = self.world();
         if error.is_some() {
             let until = world.now() + HUNG;
@@ -115,6 +127,18 @@ impl Pair {
             None => Outcome::Ran(observed),
             Some(error) => Outcome::Failed(Failed { error, observed }),
         }
+    }
+
+    /// The code that has run since the last time that it was asked for. That of a kernel that has ended is lost.
+    fn coverage(&mut self) -> [Coverage; 2] {
+        let pids = self.pids();
+        [0, 1].map(|host| {
+            let Some((code, before)) = &mut self.codes[host] else { return Coverage::default() };
+            let Ok(after) = code.read(pids[host]) else { return Coverage::default() };
+            let ran = code.ran(before, &after);
+            *before = after;
+            ran
+        })
     }
 
     /// Waits until both kernels have found the ports to their agents, which may then be told something. The agents

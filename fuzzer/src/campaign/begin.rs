@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use corpus::store::Store;
 use corpus::{FindingRecord, Host, Role, TestConfig};
+use executor::uml::Codes;
 use executor::{Nic, Testbed, TestbedName, Testbeds, WrongTestbed};
 use mutators::{Target, Vocabulary};
 use scoring::Kind;
@@ -174,7 +175,17 @@ impl Campaign {
                 Nic::load(given, Path::new("")).map(|nic| nic.text_on(settings.testbed)).ok()
             })?;
             let nic = Nic::load(&copy.file, path).map_err(|error| error.0)?;
-            if matches!(nic, Nic::Guest(_)) && !copy.is(&nic.text_on(settings.testbed)) {
+            if let Nic::Guest(kernel) = &nic
+                && !copy.is(&nic.text_on(settings.testbed))
+            {
+                if kernel.without_options().1.coverage {
+                    return Err(CampaignError::Usage(format!(
+                        "{}: {} is another kernel than when the campaign began: what has run of the two cannot be added up; \
+                         begin a new campaign (--initial takes the tests that `corpus export` writes)",
+                        path.display(),
+                        nic.name()
+                    )));
+                }
                 notes.push(format!(
                     "{} is another kernel than when the campaign began ({}); its tests may differ",
                     nic.name(),
@@ -236,7 +247,7 @@ impl Campaign {
         stop: &Stop,
         watch: &(dyn Fn(Event<'_>) + Sync),
     ) -> Result<(End, Status), CampaignError> {
-        self.run_on(&|| self.testbeds.testbed(), stop, watch)
+        self.run_with(&self.testbeds.codes(), &|| self.testbeds.testbed(), stop, watch)
     }
 
     /// [`Self::run`] on testbeds of one's own; each job has one.
@@ -245,6 +256,16 @@ impl Campaign {
     /// See [`Engine::run`].
     pub fn run_on(
         &self,
+        testbed: &(dyn Fn() -> Box<dyn Testbed> + Sync),
+        stop: &Stop,
+        watch: &(dyn Fn(Event<'_>) + Sync),
+    ) -> Result<(End, Status), CampaignError> {
+        self.run_with(&Codes::default(), testbed, stop, watch)
+    }
+
+    fn run_with(
+        &self,
+        codes: &Codes,
         testbed: &(dyn Fn() -> Box<dyn Testbed> + Sync),
         stop: &Stop,
         watch: &(dyn Fn(Event<'_>) + Sync),
@@ -261,6 +282,7 @@ impl Campaign {
             initial: &self.initial,
             store: &self.store,
             folder: &self.folder,
+            codes,
             testbed,
             stop,
             watch,
@@ -278,12 +300,12 @@ impl Campaign {
 
     /// The summary, as `summary.json` has it.
     pub fn summary<'a>(&'a self, status: &Status, findings: &'a [FindingRecord]) -> Summary<'a> {
-        Summary::new(&self.settings, status.progress, status.corpus_size, findings)
+        Summary::new(&self.settings, status.progress, status.corpus_size, findings, status.code.clone())
     }
 }
 
 /// The testbeds of a campaign in a folder, for NICs of which these are the copies.
-fn testbeds(
+pub(super) fn testbeds(
     testbed: TestbedName,
     folder: &Path,
     copies: [&Copied; 2],

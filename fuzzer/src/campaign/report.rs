@@ -5,6 +5,7 @@ use std::path::Path;
 
 use corpus::{FindingRecord, Minimized};
 use dumper::Nanos;
+use executor::uml::{KernelShares, Shares};
 use scoring::Kind;
 
 use super::engine::Status;
@@ -54,6 +55,9 @@ pub fn text(
         score(status.median),
         score(status.best),
     );
+    for code in &status.code {
+        let _ = writeln!(text, "{}", ran(code));
+    }
     if findings.is_empty() {
         text.push_str("\nNo findings.\n");
         return text;
@@ -116,6 +120,27 @@ fn elapsed(ms: u64) -> String {
 #[must_use]
 pub fn rate(per_second: f64) -> String {
     if per_second < 10.0 { format!("{per_second:.1}") } else { format!("{per_second:.0}") }
+}
+
+/// How much of a kernel's code has run.
+#[must_use]
+pub fn ran(code: &KernelShares) -> String {
+    let Shares { functions, files, .. } = code.shares;
+    format!(
+        "rdma_rxe of Linux {}: {} run, {} of {} functions, {} of {} files",
+        code.kernel,
+        lines_run(code),
+        functions.run,
+        functions.all,
+        files.run,
+        files.all,
+    )
+}
+
+/// How many lines of a kernel's code have run.
+#[must_use]
+pub fn lines_run(KernelShares { shares: Shares { lines, .. }, .. }: &KernelShares) -> String {
+    format!("{} of {} lines ({:.1} %)", lines.run, lines.all, lines.percent())
 }
 
 /// A score, for people.

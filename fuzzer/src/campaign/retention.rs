@@ -59,7 +59,7 @@ mod tests {
                 signature: "gbn-violation/x".into(),
                 objectives: vec!["fsm".into(), "counters".into()],
             }],
-            references: Vec::new(),
+            ..Scores::default()
         }
     }
 

@@ -1,9 +1,13 @@
 //! `summary.json`: progress and findings of a campaign.
 
+use std::fs;
+use std::path::Path;
+
 use corpus::store::Progress;
 use corpus::{FindingRecord, Minimized};
 use executor::TestbedName;
-use serde::Serialize;
+use executor::uml::KernelShares;
+use serde::{Deserialize, Serialize};
 
 use super::settings::Settings;
 use crate::finding::{FINDINGS, is_reproduced};
@@ -26,6 +30,9 @@ pub struct Summary<'a> {
     elapsed_s: f64,
     executions_per_s: f64,
     tests_per_s: f64,
+    /// How much of the hosts' kernels the tests have run, where they count it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    coverage: Vec<KernelShares>,
     findings: Vec<FindingSummary<'a>>,
 }
 
@@ -50,6 +57,7 @@ impl<'a> Summary<'a> {
         progress: Progress,
         corpus_size: u64,
         findings: impl IntoIterator<Item = &'a FindingRecord>,
+        coverage: Vec<KernelShares>,
     ) -> Self {
         let mut findings: Vec<_> = findings.into_iter().collect();
         findings.sort_by_key(|finding| (finding.first_seen_execution, &finding.signature));
@@ -68,9 +76,21 @@ impl<'a> Summary<'a> {
             elapsed_s: progress.elapsed_s(),
             executions_per_s: progress.per_second(progress.executions),
             tests_per_s: progress.per_second(progress.runs),
+            coverage,
             findings: findings.into_iter().map(FindingSummary::of).collect(),
         }
     }
+}
+
+/// The shares of code in a summary that was written; none if it has none or cannot be read: the campaign writes them again.
+pub(super) fn coverage_in(summary: &Path) -> Vec<KernelShares> {
+    #[derive(Deserialize)]
+    struct Written {
+        #[serde(default)]
+        coverage: Vec<KernelShares>,
+    }
+    let written = fs::read(summary).ok().and_then(|text| serde_json::from_slice::<Written>(&text).ok());
+    written.map(|written| written.coverage).unwrap_or_default()
 }
 
 impl<'a> FindingSummary<'a> {

@@ -4,6 +4,7 @@ mod analyze;
 mod analyzers;
 mod campaign;
 mod corpus;
+mod coverage;
 mod minimize;
 mod nic_args;
 mod nics;

@@ -12,13 +12,14 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use executor::guests::{
-    AGENT, Event, GuestError, Kernel, Manifest, RunFolder, Step, beside_this, run_folder,
+    AGENT, Event, GuestError, Kernel, Manifest, Options, RunFolder, Step, beside_this, run_folder,
 };
 use executor::vm::{Pair, Qemu, Wiring};
 use executor::{uml, vm};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use super::coverage::{CoverageArgs, coverage};
 use super::output::{complain, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
@@ -32,6 +33,8 @@ Examples:
   lumina-fuzz testbed vm up            until Ctrl-C, or `down` from elsewhere
   lumina-fuzz testbed uml build --kernel 6.12
   lumina-fuzz testbed uml build --kernel 6.12 --kasan
+  lumina-fuzz testbed uml build --kernel 6.12 --coverage
+  lumina-fuzz testbed uml coverage night
   lumina-fuzz testbed uml build --tree ~/linux --name next
   lumina-fuzz testbed uml check --requester-kernel 6.12 --responder-kernel 6.12
 
@@ -74,6 +77,8 @@ enum UmlAction {
     /// Check that the testbed works on this machine, step by step: tools, images, guests, a test between them. Each step
     /// that fails says how to fix it. Exit code 1 if one does.
     Check(PairArgs),
+    /// Say how much of rdma_rxe the tests of a campaign have run, on a kernel that counts, and write it as a tracefile of lcov.
+    Coverage(CoverageArgs),
     /// Stop every pair that `up` has started, and remove the files that guests of killed programs have left.
     Down,
 }
@@ -145,6 +150,10 @@ struct UmlBuildArgs {
     /// Have the kernel watch accesses to its memory (KASAN): --nic rxe-6.12-kasan then names it.
     #[arg(long)]
     kasan: bool,
+    /// Have the kernel count how often each part of rdma_rxe runs: --nic rxe-6.12-coverage then names it, and campaigns on it
+    /// say how much of the code they have run.
+    #[arg(long)]
+    coverage: bool,
     /// Build the newest version in the archive, if that is not the one that is there.
     #[arg(long)]
     update: bool,
@@ -187,6 +196,7 @@ pub(super) fn run(args: &Args) -> Exit {
         TestbedArgs::Vm { action: Action::Down } => down(format),
         TestbedArgs::Uml { action: UmlAction::Build(args) } => build_uml(args, format),
         TestbedArgs::Uml { action: UmlAction::Up(pair) } => up_uml(pair, format),
+        TestbedArgs::Uml { action: UmlAction::Coverage(args) } => Ok(coverage(args, format)),
         TestbedArgs::Uml { action: UmlAction::Down } => down(format),
         TestbedArgs::Uml { action: UmlAction::Check(pair) } => Ok(check(pair, uml::check::check, format)),
     };
@@ -227,7 +237,7 @@ fn build_uml(args: &UmlBuildArgs, format: Format) -> Result<Exit, GuestError> {
     let common = &args.common;
     let cache = uml::Cache::open(common.cache.cache.as_deref())?;
     build(common, cache.folder(), format, &args.sources()?, |source, agent, tell| {
-        let options = uml::Options { kasan: args.kasan };
+        let options = Options { kasan: args.kasan, coverage: args.coverage };
         let mirror = common.mirror.as_deref();
         let build = uml::Build { source: source.clone(), options, agent, mirror, update: args.update };
         cache.build(&build, tell).map(|image| image.manifest)
@@ -235,9 +245,9 @@ fn build_uml(args: &UmlBuildArgs, format: Format) -> Result<Exit, GuestError> {
 }
 
 /// Builds the image of a kernel in virtual time in the cache that tests use, with the agent beside this program.
-pub(super) fn build_image(source: &uml::Source, options: uml::Options) -> Result<Manifest, GuestError> {
+pub(super) fn build_image(source: uml::Source, options: Options) -> Result<Manifest, GuestError> {
     let (agent, steps) = (beside_this(AGENT)?, Steps::default());
-    let build = uml::Build { source: source.clone(), options, agent: &agent, mirror: None, update: false };
+    let build = uml::Build { source, options, agent: &agent, mirror: None, update: false };
     let built = uml::Cache::open(None)?.build(&build, &|event| steps.show(event));
     steps.finish();
     Ok(built?.manifest)

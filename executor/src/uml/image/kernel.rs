@@ -8,13 +8,13 @@ use std::process::Stdio;
 use std::thread;
 
 use super::source::Tree;
-use super::{Build, LINUX, Options, Source};
+use super::{Build, LINUX, RXE, RXE_SOURCE, Source, copy};
 use crate::guests::apt::{Apt, Archives, Package, check_space};
 use crate::guests::error::At as _;
 use crate::guests::manifest::{Manifest, digest_of_bytes};
 use crate::guests::store::{remove, replace};
 use crate::guests::tool::{BC, BISON, FLEX, GCC, MAKE, TAR, XZ, last_lines};
-use crate::guests::{Event, GuestError, Kernel};
+use crate::guests::{Event, GuestError, Kernel, Options};
 
 /// The configuration.
 const CONFIGURATION: &str = include_str!("config");
@@ -22,11 +22,9 @@ const CONFIGURATION: &str = include_str!("config");
 /// What a kernel has beside if it watches accesses to its memory. Virtually mapped memory would not fit.
 const KASAN: &str = "CONFIG_KASAN=y\nCONFIG_KASAN_GENERIC=y\n# CONFIG_KASAN_VMALLOC is not set\n";
 
-impl Options {
-    fn configuration(self) -> String {
-        let kasan = if self.kasan { KASAN } else { "" };
-        format!("{CONFIGURATION}{kasan}")
-    }
+fn configuration(options: Options) -> String {
+    let kasan = if options.kasan { KASAN } else { "" };
+    format!("{CONFIGURATION}{kasan}")
 }
 
 /// A change to a source.
@@ -51,6 +49,36 @@ const CHANGES: [Change; 2] = [
         after: "\tmemset(buf, 0x5a, len);\n\treturn len;\n",
     },
 ];
+
+/// The changes to a source whose rdma_rxe counts what runs of it.
+const CHANGES_FOR_COVERAGE: [Change; 2] = [
+    // As the kernel's own Makefiles have it for GCOV_KERNEL; that option itself is of no use, as it does not boot in user mode,
+    // and a file of debugfs takes longer to read than a test.
+    Change {
+        file: "drivers/infiniband/sw/rxe/Makefile",
+        before: "obj-$(CONFIG_RDMA_RXE) += rdma_rxe.o\n",
+        after: "obj-$(CONFIG_RDMA_RXE) += rdma_rxe.o\n\nccflags-y += -fprofile-arcs -ftest-coverage -fno-tree-loop-im\n",
+    },
+    // What the compiler's code calls at the start and at the end, in a file that is not counted.
+    Change {
+        file: "lib/ctype.c",
+        before: "EXPORT_SYMBOL(_ctype);\n",
+        after: "EXPORT_SYMBOL(_ctype);\n
+void __gcov_init(void *info);
+void __gcov_exit(void);
+void __gcov_merge_add(void *counters, unsigned int number);
+void __gcov_init(void *info) { }
+void __gcov_exit(void) { }
+void __gcov_merge_add(void *counters, unsigned int number) { }
+",
+    },
+];
+
+/// The changes to a source.
+fn changes(options: Options) -> impl Iterator<Item = &'static Change> {
+    let for_coverage: &[Change] = if options.coverage { &CHANGES_FOR_COVERAGE } else { &[] };
+    CHANGES.iter().chain(for_coverage)
+}
 
 /// Bytes for a source and its build.
 const ROOM: u64 = 3 << 30;
@@ -99,15 +127,8 @@ pub(super) fn build(
             tree.shadow(&source)?;
             make(&source, |file| tree.file(file), build.options, tell)?;
             replace(folder, |new| {
-                fs::copy(source.join(LINUX), new.join(LINUX)).at("copy", &source.join(LINUX))?;
-                Manifest::of(
-                    new,
-                    kernel.clone(),
-                    release_of(&source)?,
-                    Vec::new(),
-                    inputs,
-                    &[LINUX.to_owned()],
-                )
+                let files = built(&source, build.options, new)?;
+                Manifest::of(new, kernel.clone(), release_of(&source)?, Vec::new(), inputs, &files)
             })
         }
     }
@@ -138,7 +159,7 @@ fn of_debian(
         remove(&work)?;
         return Ok(there);
     }
-    let built = replace(folder, |new| {
+    let made = replace(folder, |new| {
         check_space(new, [&package].into_iter(), ROOM)?;
         apt.fetch(std::slice::from_ref(&package), &work.join("source"), &work, tell)?;
         let packed = work.join(format!("usr/src/linux-source-{name}.tar.xz"));
@@ -146,12 +167,33 @@ fn of_debian(
         TAR.run("unpacking the source", TAR.command().arg("-xf").arg(&packed).arg("-C").arg(&work))?;
         let source = work.join(format!("linux-source-{name}"));
         make(&source, |file| source.join(file), build.options, tell)?;
-        fs::rename(source.join(LINUX), new.join(LINUX)).at("move", &source.join(LINUX))?;
+        let files = built(&source, build.options, new)?;
         let packages = vec![Package::kept(package)];
-        Manifest::of(new, kernel, release_of(&source)?, packages, inputs, &[LINUX.to_owned()])
+        Manifest::of(new, kernel, release_of(&source)?, packages, inputs, &files)
     });
     let removed = remove(&work);
-    built.and_then(|built| removed.map(|()| built))
+    made.and_then(|made| removed.map(|()| made))
+}
+
+/// Copies what a build has made and is kept into a folder; the files' names.
+fn built(source: &Path, options: Options, new: &Path) -> Result<Vec<String>, GuestError> {
+    let mut files = vec![(LINUX.to_owned(), source.join(LINUX))];
+    if options.coverage {
+        let folder = source.join(RXE_SOURCE);
+        for entry in fs::read_dir(&folder).at("list", &folder)? {
+            let path = entry.at("list", &folder)?.path();
+            let is_kept =
+                path.extension().is_some_and(|end| ["gcno", "c", "h"].iter().any(|kept| end == *kept));
+            if let Some(name) = path.file_name().filter(|_| is_kept) {
+                files.push((format!("{RXE}/{}", name.display()), path));
+            }
+        }
+    }
+    files.sort();
+    for (file, from) in &files {
+        copy(from, &new.join(file))?;
+    }
+    Ok(files.into_iter().map(|(file, _)| file).collect())
 }
 
 /// The release of a kernel that was built.
@@ -164,10 +206,10 @@ fn release_of(source: &Path) -> Result<String, GuestError> {
 fn inputs(options: Options, tree: Option<&Tree>) -> Result<BTreeMap<String, String>, GuestError> {
     let compiler = GCC.run("asking for the compiler's version", GCC.command().arg("--version"))?;
     let changes: Vec<_> =
-        CHANGES.iter().map(|change| [change.file, change.before, change.after].join("\n")).collect();
+        changes(options).map(|change| [change.file, change.before, change.after].join("\n")).collect();
     let compiler = compiler.lines().next().unwrap_or_default();
     let mut inputs = BTreeMap::from([
-        ("configuration".to_owned(), digest_of_bytes(options.configuration().as_bytes())),
+        ("configuration".to_owned(), digest_of_bytes(configuration(options).as_bytes())),
         ("changes".to_owned(), digest_of_bytes(changes.join("\n").as_bytes())),
         ("compiler".to_owned(), compiler.to_owned()),
     ]);
@@ -185,7 +227,7 @@ fn make(
     options: Options,
     tell: &dyn Fn(Event<'_>),
 ) -> Result<(), GuestError> {
-    for Change { file, before, after } in CHANGES {
+    for Change { file, before, after } in changes(options) {
         let path = original(file);
         let text = fs::read_to_string(&path).at("read", &path)?;
         if text.matches(before).count() != 1 {
@@ -194,11 +236,11 @@ fn make(
         }
         put(&source.join(file), &text.replace(before, after))?;
     }
-    let configuration = source.join("lumina.config");
-    put(&configuration, &options.configuration())?;
+    let wanted = source.join("lumina.config");
+    put(&wanted, &configuration(options))?;
     let make = || {
         let mut make = MAKE.command();
-        make.arg("-C").arg(source).arg("ARCH=um").env("KCONFIG_ALLCONFIG", &configuration);
+        make.arg("-C").arg(source).arg("ARCH=um").env("KCONFIG_ALLCONFIG", &wanted);
         make
     };
     MAKE.run("configuring the kernel", make().arg("allnoconfig"))?;
@@ -240,7 +282,7 @@ fn check_configured(source: &Path, original: &Path, options: Options) -> Result<
     let path = source.join(".config");
     let configured = fs::read_to_string(&path).at("read", &path)?;
     let needed = ["CONFIG_RDMA_RXE=", "CONFIG_UML_TIME_TRAVEL_SUPPORT=", "CONFIG_KASAN="];
-    let wanted = options.configuration();
+    let wanted = configuration(options);
     for option in wanted.lines().filter(|line| needed.iter().any(|needed| line.starts_with(needed))) {
         if !configured.lines().any(|line| line == option) {
             let why = format!("it cannot be configured with {option}");

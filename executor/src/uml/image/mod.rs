@@ -1,7 +1,8 @@
 //! Images of guests in virtual time: a user-mode kernel, built from Debian's source package, and an initramfs.
 //!
 //! The cache has, for each kernel, `kernel/` (the program) and `image/` (what boots), and for all of them `userland/` (files
-//! from Debian's packages). Each has checksums of its files, and of what it was made from.
+//! from Debian's packages). Each has checksums of its files, and of what it was made from. The image of a kernel that counts
+//! what runs of rdma_rxe has the compiler's notes on it and its source too, in `rxe/`.
 
 mod kernel;
 mod source;
@@ -10,7 +11,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
+use super::coverage::Code;
 use crate::guests::agent::Agent;
 use crate::guests::apt::{Apt, Archives, check_space};
 use crate::guests::error::At as _;
@@ -18,13 +21,17 @@ use crate::guests::initramfs::Packing;
 use crate::guests::manifest::Manifest;
 use crate::guests::pack::pack;
 use crate::guests::store::{self, lock, replace};
-use crate::guests::{Event, GuestError, Kernel, userland};
+use crate::guests::{Event, GuestError, Kernel, Options, userland};
 
 pub use self::source::Source;
 
 /// The program and the initramfs in an image's folder.
 const LINUX: &str = "linux";
 const INITRAMFS: &str = "initramfs";
+
+/// The folder of rdma_rxe's source, and that of its copy and the compiler's notes in an image.
+const RXE_SOURCE: &str = "drivers/infiniband/sw/rxe";
+const RXE: &str = "rxe";
 
 /// The agent's protocol, among the inputs of an image.
 const PROTOCOL: &str = "protocol";
@@ -44,32 +51,12 @@ pub struct Build<'a> {
     pub update: bool,
 }
 
-/// What a kernel has beside.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Options {
-    /// It watches accesses to its memory (KASAN).
-    pub kasan: bool,
-}
-
-impl Options {
-    /// The options with these names.
-    #[must_use]
-    pub fn named(names: &[&str]) -> Self {
-        Self { kasan: names.contains(&Kernel::KASAN) }
-    }
-
-    /// What the names of kernels with these options have behind.
-    fn suffix(self) -> String {
-        if self.kasan { format!("-{}", Kernel::KASAN) } else { String::new() }
-    }
-}
-
 impl Build<'_> {
     /// The name of the image.
     #[must_use]
     pub fn kernel(&self) -> Kernel {
         let (Source::Debian(name) | Source::Tree { name, .. }) = &self.source;
-        if self.options.kasan { name.with_option(Kernel::KASAN) } else { name.clone() }
+        name.with(self.options)
     }
 }
 
@@ -79,9 +66,22 @@ pub struct Image {
     /// Contents of the image.
     pub manifest: Manifest,
     folder: PathBuf,
+    code: Option<Arc<Code>>,
 }
 
 impl Image {
+    /// The code of rdma_rxe, if the kernel counts what runs of it.
+    #[must_use]
+    pub const fn code(&self) -> Option<&Arc<Code>> {
+        self.code.as_ref()
+    }
+
+    /// The folder of rdma_rxe's source, if the kernel counts what runs of it.
+    #[must_use]
+    pub fn sources(&self) -> PathBuf {
+        self.folder.join(RXE)
+    }
+
     /// The kernel's program, with its symbols.
     #[must_use]
     pub fn linux(&self) -> PathBuf {
@@ -130,7 +130,10 @@ impl Cache {
         if manifest.inputs.get(PROTOCOL).is_none_or(|protocol| *protocol != crate::agent::protocol()) {
             return Err(wrong("its agent is of another version of this program".to_owned()));
         }
-        Ok(Image { manifest, folder })
+        let counts = manifest.files.keys().any(|file| Path::new(file).starts_with(RXE));
+        let code = counts.then(|| Code::of(&folder.join(LINUX), &folder.join(RXE)).map(Arc::new));
+        let code = code.transpose().map_err(wrong)?;
+        Ok(Image { manifest, folder, code })
     }
 
     /// The images of the requester's and the responder's kernel; of the same kernel, checked once.
@@ -175,16 +178,25 @@ impl Cache {
                 replace(&self.of(kernel, "image"), |new| {
                     let root = userland.files.keys().map(|file| (&**file, folder.join(file)));
                     pack(root, None, agent, Packing::Plain, new, INITRAMFS)?;
-                    let from = self.of(kernel, "kernel").join(LINUX);
-                    fs::copy(&from, new.join(LINUX)).at("copy", &from)?;
+                    for file in of_kernel.files.keys() {
+                        copy(&self.of(kernel, "kernel").join(file), &new.join(file))?;
+                    }
                     let packages = [of_kernel.packages, userland.packages].concat();
-                    let files = [LINUX, INITRAMFS].map(String::from);
+                    let files: Vec<_> = of_kernel.files.into_keys().chain([INITRAMFS.to_owned()]).collect();
                     Manifest::of(new, kernel.clone(), of_kernel.release, packages, inputs, &files)
                 })?;
                 self.image(kernel)
             }
         }
     }
+}
+
+/// Copies a file, into a folder that may not be there yet.
+fn copy(from: &Path, to: &Path) -> Result<(), GuestError> {
+    if let Some(folder) = to.parent() {
+        fs::create_dir_all(folder).at("make", folder)?;
+    }
+    fs::copy(from, to).map(drop).at("copy", from)
 }
 
 /// The protocol that an agent speaks.

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use corpus::store::{Progress, Store};
 use corpus::{Evaluation, FindingRecord, Host, Outcome, TestConfig};
+use executor::uml::{Codes, KernelShares};
 use executor::{History, Testbed};
 use mutators::Target;
 
@@ -57,6 +58,8 @@ pub struct Setup<'a> {
     pub store: &'a Store,
     /// The campaign's folder, for findings and the summary.
     pub folder: &'a Path,
+    /// The kernels of the hosts that count what runs of their code.
+    pub codes: &'a Codes,
     /// Makes a testbed; each job has its own.
     pub testbed: &'a (dyn Fn() -> Box<dyn Testbed> + Sync),
     /// Asked before each test.
@@ -95,6 +98,8 @@ pub struct Status {
     pub findings: usize,
     /// Of which are still to be minimised.
     pub pending: usize,
+    /// How much of the hosts' kernels the tests have run, where they count it.
+    pub code: Vec<KernelShares>,
 }
 
 /// A campaign that runs.
@@ -146,7 +151,14 @@ impl<'a> Engine<'a> {
         let schedule = Schedule { initial, batch: setup.settings.batch };
         let capabilities = (setup.testbed)().capabilities();
         let policy = Policy::of(&capabilities);
-        let decider = Decider::new(setup.settings, setup.target, setup.store, schedule, policy)?;
+        let decider = Decider::new(
+            setup.settings,
+            setup.target,
+            setup.store,
+            schedule,
+            policy,
+            !setup.codes.is_empty(),
+        )?;
         Ok(Self {
             planner: Planner {
                 target: setup.target,
@@ -408,6 +420,7 @@ impl<'a> Engine<'a> {
             self.decider.progress,
             corpus_size,
             self.decider.findings.values(),
+            self.setup.codes.shares(&self.decider.reached),
         );
         folder::write_json(&self.setup.folder.join(SUMMARY), &summary)?;
         self.summary_written = Instant::now();
@@ -422,6 +435,7 @@ impl<'a> Engine<'a> {
             best: self.decider.pool.best(),
             findings: self.decider.findings.len(),
             pending: self.decider.pending().count(),
+            code: self.setup.codes.shares(&self.decider.reached),
         }
     }
 }

@@ -28,5 +28,6 @@ fn scores_of(judged: &Judged) -> Scores {
             })
             .collect(),
         references: judged.reference_keys.clone(),
+        coverage: judged.observation.coverage.clone(),
     }
 }

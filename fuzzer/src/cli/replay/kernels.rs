@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use executor::guests::{GuestError, Kernel, Manifest};
+use executor::guests::{GuestError, Kernel, Manifest, Options};
 use executor::{Nic, TestbedName, uml};
 
 use super::super::output::{complain, print, print_json};
@@ -81,8 +81,8 @@ pub(super) fn replay(paths: &[PathBuf], args: &KernelArgs, seed: Option<u64>, fo
         }
     };
     let mut built = Vec::new();
-    for kernel in kernels(args) {
-        match kernel.and_then(|source| image(&source)) {
+    for image in images(args) {
+        match image {
             Ok(manifest) => built.push(manifest),
             Err(error) => {
                 complain(&format!("error: {error}"));
@@ -123,28 +123,25 @@ pub(super) fn replay(paths: &[PathBuf], args: &KernelArgs, seed: Option<u64>, fo
     if args.bisect { bisected(&lines) } else { exit }
 }
 
-/// The kernels, in the order of the flags: those that are named, then the trees.
-fn kernels(args: &KernelArgs) -> impl Iterator<Item = Result<uml::Source, GuestError>> {
-    let named = args.kernel.iter().cloned().map(|kernel| Ok(uml::Source::Debian(kernel)));
-    let tree = |folder: &PathBuf| Ok(uml::Source::Tree { folder: folder.clone(), name: name_of(folder)? });
-    named.chain(args.tree.iter().map(tree))
+/// The images of the kernels, in the order of the flags: those that are named, then the trees.
+fn images(args: &KernelArgs) -> impl Iterator<Item = Result<Manifest, GuestError>> {
+    args.kernel.iter().map(named).chain(args.tree.iter().map(|folder| of_tree(folder)))
 }
 
-/// The image of a kernel: the one that is there, or one that is built.
-fn image(source: &uml::Source) -> Result<Manifest, GuestError> {
-    if let uml::Source::Debian(kernel) = source {
-        let there = uml::Cache::open(None)?.image(kernel);
-        let (name, options) = kernel.without_options();
-        match there {
-            Ok(image) => return Ok(image.manifest),
-            Err(error) if !name.is_of_debian() => return Err(error),
-            Err(_) => {
-                let options = uml::Options::named(&options);
-                return build_image(&uml::Source::Debian(name), options);
-            }
-        }
+/// The image with a name: the one that is there, or that of one of Debian's kernels, which is built.
+fn named(kernel: &Kernel) -> Result<Manifest, GuestError> {
+    let (name, options) = kernel.without_options();
+    match uml::Cache::open(None)?.image(kernel) {
+        Ok(image) => Ok(image.manifest),
+        Err(error) if !name.is_of_debian() => Err(error),
+        Err(_) => build_image(uml::Source::Debian(name), options),
     }
-    build_image(source, uml::Options::default())
+}
+
+/// The image of a source tree, brought up to date.
+fn of_tree(folder: &Path) -> Result<Manifest, GuestError> {
+    let source = uml::Source::Tree { folder: folder.to_owned(), name: name_of(folder)? };
+    build_image(source, Options::default())
 }
 
 fn on(folder: &Path, manifest: &Manifest, seed: Option<u64>) -> (On, Exit) {

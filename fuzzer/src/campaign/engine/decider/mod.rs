@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use corpus::store::{Decision, Progress, Store};
 use corpus::{Evaluation, FindingRecord, Key, Outcome, Scores, Sighting};
+use dumper::observation::Coverage;
 use mutators::Target;
 
 use crate::campaign::error::CampaignError;
@@ -32,6 +33,13 @@ pub(super) struct Decider<'a> {
     pub(super) findings: BTreeMap<String, FindingRecord>,
     /// Counts of the campaign.
     pub(super) progress: Progress,
+    /// Code that the tests so far have run in the kernels of both hosts, where they count it. Each test that runs more is kept.
+    pub(super) reached: [Coverage; 2],
+}
+
+/// Adds what a test has run; returns true if some of it is new.
+fn add(reached: &mut [Coverage; 2], ran: &[Coverage; 2]) -> bool {
+    reached.iter_mut().zip(ran).map(|(reached, ran)| reached.add(ran)).sum::<usize>() > 0
 }
 
 impl<'a> Decider<'a> {
@@ -45,16 +53,23 @@ impl<'a> Decider<'a> {
         store: &'a Store,
         schedule: Schedule,
         policy: Policy,
+        counts_code: bool,
     ) -> Result<Self, CampaignError> {
         let mut pool = Pool::default();
+        let mut reached = Default::default();
         for kept in store.kept() {
             let (number, score) = kept?;
             pool.keep(number, score);
+            if counts_code
+                && let Some(Evaluation { outcome: Outcome::Scored(scores), .. }) = store.evaluation(number)?
+            {
+                add(&mut reached, &scores.coverage);
+            }
         }
         let findings = store.findings()?;
         let findings = findings.into_iter().map(|finding| (finding.signature.clone(), finding)).collect();
         let progress = store.progress()?;
-        Ok(Self { settings, target, store, schedule, policy, pool, findings, progress })
+        Ok(Self { settings, target, store, schedule, policy, pool, findings, progress, reached })
     }
 
     /// Decides about an execution, the next one in order, of a batch that began with a median score; the
@@ -75,7 +90,8 @@ impl<'a> Decider<'a> {
                 // A test that was not above that median was not repeated. It is not kept for its only score,
                 // should the median have fallen since.
                 let least = median.filter(|_| self.policy.repeats_candidates());
-                let keeps = self.schedule.is_initial(*number)
+                let keeps = add(&mut self.reached, &scores.coverage)
+                    || self.schedule.is_initial(*number)
                     || keeps(score, &self.pool, least, settings.keep_probability, settings.seed, *number);
                 kept = keeps.then_some(score);
                 new_references = self.new_references(scores)?;

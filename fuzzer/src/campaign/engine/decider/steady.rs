@@ -52,7 +52,7 @@ mod tests {
 
     fn run(fsm: f64, signature: &str) -> Scores {
         let sighting = Sighting { signature: signature.into(), objectives: Vec::new() };
-        Scores { objectives: [("fsm".into(), fsm)].into(), sightings: vec![sighting], references: Vec::new() }
+        Scores { objectives: [("fsm".into(), fsm)].into(), sightings: vec![sighting], ..Scores::default() }
     }
 
     #[test]

@@ -1,0 +1,82 @@
+//! The code that the kept tests of a campaign have run: every test that runs code that none before it ran is kept.
+
+use std::path::Path;
+
+use corpus::store::Archive;
+use corpus::{Evaluation, Outcome};
+use dumper::observation::Coverage;
+use executor::Nic;
+use executor::uml::Codes;
+
+use super::begin::testbeds;
+use super::error::CampaignError;
+use super::folder::{self, CORPUS};
+
+/// What ran of the hosts' kernels in a campaign.
+#[derive(Debug)]
+pub struct Reached {
+    /// The kernels that count.
+    pub codes: Codes,
+    /// Of each kept test, what ran on the requester's and the responder's host.
+    tests: Vec<[Coverage; 2]>,
+}
+
+impl Reached {
+    /// Reads it from the folder of a campaign that does not run.
+    ///
+    /// # Errors
+    /// There is no campaign, its kernels do not count or are not there any more, or its corpus cannot be read.
+    pub fn read(path: &Path) -> Result<Self, CampaignError> {
+        let settings = folder::read_settings(path)?;
+        let usage = |why: String| CampaignError::Usage(format!("{}: {why}", path.display()));
+        let mut nics = Vec::new();
+        for copy in [&settings.requester_nic, &settings.responder_nic] {
+            folder::read_copy(path, copy)?;
+            let nic = Nic::load(&copy.file, path).map_err(|error| error.0)?;
+            if !copy.is(&nic.text_on(settings.testbed)) {
+                return Err(usage(format!(
+                    "{} is another kernel than in the campaign, or is gone",
+                    nic.name()
+                )));
+            }
+            nics.push(nic);
+        }
+        let nics: [Nic; 2] = nics.try_into().expect("there is one for each host");
+        let codes =
+            testbeds(settings.testbed, path, [&settings.requester_nic, &settings.responder_nic], &nics)?
+                .codes();
+        if codes.is_empty() {
+            return Err(usage(
+                "its kernels do not count what runs; `testbed uml build --kernel 6.12 --coverage` builds one that does, and \
+                 `campaign --testbed uml --nic rxe-6.12-coverage` runs on it"
+                    .into(),
+            ));
+        }
+        let archive = Archive::read(&path.join(CORPUS))?;
+        let mut tests = Vec::new();
+        for number in archive.kept().keys() {
+            if let Some(Evaluation { outcome: Outcome::Scored(scores), .. }) = archive.evaluation(*number)? {
+                tests.push(scores.coverage);
+            }
+        }
+        Ok(Self { codes, tests })
+    }
+
+    /// What all tests together ran.
+    #[must_use]
+    pub fn all(&self) -> [Coverage; 2] {
+        let mut all: [Coverage; 2] = Default::default();
+        for test in &self.tests {
+            for (all, ran) in all.iter_mut().zip(test) {
+                all.add(ran);
+            }
+        }
+        all
+    }
+
+    /// Each test's.
+    #[must_use]
+    pub fn tests(&self) -> &[[Coverage; 2]] {
+        &self.tests
+    }
+}
