@@ -9,7 +9,7 @@
 use std::time::{Duration, Instant};
 
 use corpus::{Role, TestConfig};
-use executor::guests::{Kernel, Pairs};
+use executor::guests::{Kernel, Options, Pairs};
 use executor::uml::{self, Campaigns, Mode};
 use executor::{History, vm};
 use nix::sys::resource::{UsageWho, getrusage};
@@ -83,6 +83,11 @@ fn main() {
                 cost(&kernel, mode, &test(connections, messages, size, rest))
             };
             let (whole, boot) = of(1, 10, 10_240, "");
+            let counts = kernel.with(Options { coverage: true, ..Options::default() });
+            let coverage = match cache.image(&counts) {
+                Ok(_) => format!("{:+.1}", cost(&counts, mode, &test(1, 10, 10_240, "")).0 - whole),
+                Err(_) => "not built,".to_owned(),
+            };
             let (small, _) = of(1, 1, 64, "");
             let (two, _) = of(2, 1, 64, "");
             // 100 frames and their ACKs, less those of the small test.
@@ -92,7 +97,8 @@ fn main() {
             let (qps, name) = (two - small, format!("{kernel} {mode:?}").to_lowercase());
             println!(
                 "{name}: 10 x 10 KB {whole:.1} ms (frames {frames:.1}, QPs and 64 B {qps:.1}, control and counters {:.1}), \
-                 64 B {small:.1} ms, a time-out {:+.2} ms, a boot of both {boot:.0} ms",
+                 64 B {small:.1} ms, a time-out {:+.2} ms, a boot of both {boot:.0} ms, \
+                 coverage {coverage} ms",
                 small - qps,
                 lost - small
             );

@@ -19,7 +19,10 @@ pub(crate) fn given(name: &str) -> Option<u64> {
 }
 
 /// A campaign's folder.
-pub(crate) struct Campaign(TempDir);
+pub(crate) struct Campaign {
+    folder: TempDir,
+    nic: &'static str,
+}
 
 /// A process of a guest.
 pub(crate) struct Process {
@@ -28,11 +31,16 @@ pub(crate) struct Process {
 
 impl Campaign {
     pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self::on("rxe-6.12")
     }
 
-    fn folder(&self) -> PathBuf {
-        self.0.path().join("c")
+    /// Of a kernel.
+    pub(crate) fn on(nic: &'static str) -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), nic }
+    }
+
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.folder.path().join("c")
     }
 
     fn command(&self, args: &[&str]) -> Command {
@@ -43,7 +51,7 @@ impl Campaign {
             "--testbed",
             "uml",
             "--nic",
-            "rxe-6.12",
+            self.nic,
             "--seed",
             "7",
             "--resume",

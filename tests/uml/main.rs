@@ -1,5 +1,5 @@
-//! Whole campaigns of the built binary on `rdma_rxe` in virtual time. They need the image of 6.12 (docs/uml.md), and so run
-//! only with the feature `uml`.
+//! Whole campaigns of the built binary on `rdma_rxe` in virtual time. They need the images of 6.12 and 6.12-coverage
+//! (docs/uml.md), and so run only with the feature `uml`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
 
@@ -7,6 +7,7 @@
 #[path = "."]
 mod guests {
     mod campaign;
+    mod coverage;
     mod kills;
     #[path = "../cli/run.rs"]
     #[allow(dead_code, reason = "these tests need some of it")]
