@@ -6,7 +6,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use corpus::store::{Archive, StoreError};
-use corpus::{Evaluation, Lineage, Outcome};
+use corpus::{Evaluation, Lineage, Outcome, Scores};
+use dumper::observation::Coverage;
 use dumper::observation::write_whole;
 use serde::Serialize;
 
@@ -27,6 +28,9 @@ pub struct Entry {
     pub objectives: BTreeMap<String, f64>,
     /// Signatures of its anomalies.
     pub signatures: Vec<String>,
+    /// Blocks that it ran of the code of the requester's and the responder's kernel; none where the kernels do not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<[usize; 2]>,
     /// Reason why it was invalid.
     pub invalid: Option<String>,
 }
@@ -34,12 +38,24 @@ pub struct Entry {
 impl Entry {
     fn new(evaluation: Evaluation, score: Option<f64>) -> Self {
         let Evaluation { number, lineage: Lineage { parent, operators, seed }, outcome, .. } = evaluation;
-        let (objectives, sightings, invalid) = match outcome {
-            Outcome::Scored(scores) => (scores.objectives, scores.sightings, None),
-            Outcome::Invalid { reason } => (BTreeMap::new(), Vec::new(), Some(reason)),
+        let (scores, invalid) = match outcome {
+            Outcome::Scored(scores) => (scores, None),
+            Outcome::Invalid { reason } => (Scores::default(), Some(reason)),
         };
-        let signatures = sightings.into_iter().map(|sighting| sighting.signature).collect();
-        Self { number, score, parent, operators, seed, objectives, signatures, invalid }
+        let signatures = scores.sightings.into_iter().map(|sighting| sighting.signature).collect();
+        let blocks = scores.coverage.each_ref().map(Coverage::len);
+        let blocks = blocks.iter().any(|blocks| *blocks > 0).then_some(blocks);
+        Self {
+            number,
+            score,
+            parent,
+            operators,
+            seed,
+            objectives: scores.objectives,
+            signatures,
+            blocks,
+            invalid,
+        }
     }
 
     /// An entry and its test, as TOML.

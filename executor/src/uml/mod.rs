@@ -27,7 +27,7 @@ mod world;
 use std::io;
 
 pub use capabilities::capabilities;
-pub use coverage::{Code, Codes, KernelCode, KernelShares, Share, Shares};
+pub use coverage::{Code, Codes, KernelCode, KernelShares, Share, Shares, Uncovered};
 pub use image::{Build, Cache, Image, Source};
 pub use lanes::Campaigns;
 pub use mode::Mode;

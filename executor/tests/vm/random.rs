@@ -20,12 +20,13 @@ use super::site::{KERNELS, Kernel, Site, capabilities};
 /// posted in time: a Read is requested again in its middle, a Write is repeated with the PSNs of the next
 /// one, and a duplicate Send is acknowledged as if the Reads behind it had not been answered. The kernels are
 /// those of the host at fault.
-const KNOWN: [(Rule, Role, &[Kernel]); 4] = [
+const KNOWN: [(Rule, Role, &[Kernel]); 5] = [
     (Rule::ResponsePosition, Role::Responder, &Kernel::ALL),
     (Rule::RequestPosition, Role::Requester, &[Kernel::V6_1]),
     (Rule::AckRegresses, Role::Responder, &Kernel::ALL),
     // By up to a tick, which only exact times show.
     (Rule::RtoBelowMinimum, Role::Requester, &Kernel::ALL),
+    (Rule::RnrWaitShort, Role::Requester, &Kernel::ALL),
 ];
 
 /// Guests with these kernels, the requester's first.

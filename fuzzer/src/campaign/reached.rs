@@ -1,6 +1,6 @@
-//! The code that the kept tests of a campaign have run: every test that runs code that none before it ran is kept.
+//! The code that the kept tests of campaigns have run: every test that runs code that none before it ran is kept.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use corpus::store::Archive;
 use corpus::{Evaluation, Outcome};
@@ -12,7 +12,7 @@ use super::begin::testbeds;
 use super::error::CampaignError;
 use super::folder::{self, CORPUS};
 
-/// What ran of the hosts' kernels in a campaign.
+/// What ran of the hosts' kernels in campaigns.
 #[derive(Debug)]
 pub struct Reached {
     /// The kernels that count.
@@ -22,44 +22,33 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Reads it from the folder of a campaign that does not run.
+    /// Reads it from the folders of campaigns that do not run, all of them on the same kernels.
     ///
     /// # Errors
-    /// There is no campaign, its kernels do not count or are not there any more, or its corpus cannot be read.
-    pub fn read(path: &Path) -> Result<Self, CampaignError> {
-        let settings = folder::read_settings(path)?;
-        let usage = |why: String| CampaignError::Usage(format!("{}: {why}", path.display()));
-        let mut nics = Vec::new();
-        for copy in [&settings.requester_nic, &settings.responder_nic] {
-            folder::read_copy(path, copy)?;
-            let nic = Nic::load(&copy.file, path).map_err(|error| error.0)?;
-            if !copy.is(&nic.text_on(settings.testbed)) {
-                return Err(usage(format!(
-                    "{} is another kernel than in the campaign, or is gone",
-                    nic.name()
-                )));
+    /// There is no campaign, its kernels do not count, are not there any more or are others than in the first one, or its corpus
+    /// cannot be read.
+    pub fn read(paths: &[PathBuf]) -> Result<Self, CampaignError> {
+        let mut reached: Option<(Self, [Nic; 2])> = None;
+        for path in paths {
+            let (nics, codes) = codes_of(path)?;
+            let (reached, first) =
+                reached.get_or_insert_with(|| (Self { codes, tests: Vec::new() }, nics.clone()));
+            if *first != nics {
+                let why =
+                    format!("{}: its kernels are others than in {}", path.display(), paths[0].display());
+                return Err(CampaignError::Usage(why));
             }
-            nics.push(nic);
-        }
-        let nics: [Nic; 2] = nics.try_into().expect("there is one for each host");
-        let codes =
-            testbeds(settings.testbed, path, [&settings.requester_nic, &settings.responder_nic], &nics)?
-                .codes();
-        if codes.is_empty() {
-            return Err(usage(
-                "its kernels do not count what runs; `testbed uml build --kernel 6.12 --coverage` builds one that does, and \
-                 `campaign --testbed uml --nic rxe-6.12-coverage` runs on it"
-                    .into(),
-            ));
-        }
-        let archive = Archive::read(&path.join(CORPUS))?;
-        let mut tests = Vec::new();
-        for number in archive.kept().keys() {
-            if let Some(Evaluation { outcome: Outcome::Scored(scores), .. }) = archive.evaluation(*number)? {
-                tests.push(scores.coverage);
+            let archive = Archive::read(&path.join(CORPUS))?;
+            for number in archive.kept().keys() {
+                if let Some(Evaluation { outcome: Outcome::Scored(scores), .. }) =
+                    archive.evaluation(*number)?
+                {
+                    reached.tests.push(scores.coverage);
+                }
             }
         }
-        Ok(Self { codes, tests })
+        let none = || CampaignError::Usage("no campaign is named".to_owned());
+        reached.map(|(reached, _)| reached).ok_or_else(none)
     }
 
     /// What all tests together ran.
@@ -79,4 +68,30 @@ impl Reached {
     pub fn tests(&self) -> &[[Coverage; 2]] {
         &self.tests
     }
+}
+
+/// The kernels of a campaign, which must be those that it began with, and their code.
+fn codes_of(path: &Path) -> Result<([Nic; 2], Codes), CampaignError> {
+    let settings = folder::read_settings(path)?;
+    let usage = |why: String| CampaignError::Usage(format!("{}: {why}", path.display()));
+    let copies = [&settings.requester_nic, &settings.responder_nic];
+    let mut nics = Vec::new();
+    for copy in copies {
+        folder::read_copy(path, copy)?;
+        let nic = Nic::load(&copy.file, path).map_err(|error| error.0)?;
+        if !copy.is(&nic.text_on(settings.testbed)) {
+            return Err(usage(format!("{} is another kernel than in the campaign, or is gone", nic.name())));
+        }
+        nics.push(nic);
+    }
+    let nics: [Nic; 2] = nics.try_into().expect("there is one for each host");
+    let codes = testbeds(settings.testbed, path, copies, &nics)?.codes();
+    if codes.is_empty() {
+        return Err(usage(
+            "its kernels do not count what runs; `testbed uml build --kernel 6.12 --coverage` builds one that does, and \
+             `campaign --testbed uml --nic rxe-6.12-coverage` runs on it"
+                .into(),
+        ));
+    }
+    Ok((nics, codes))
 }

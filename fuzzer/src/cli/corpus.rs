@@ -286,6 +286,12 @@ fn describe(Shown { entry, ancestors, test }: &Shown) -> String {
     for (name, value) in &entry.objectives {
         let _ = writeln!(text, "#   {:<24} {value:.6}", name.escape_debug().to_string());
     }
+    if let Some([requester, responder]) = entry.blocks {
+        let _ = writeln!(
+            text,
+            "# ran {requester} blocks of the requester's rdma_rxe, {responder} of the responder's"
+        );
+    }
     if let Some(reason) = &entry.invalid {
         let _ = writeln!(text, "# invalid: {}", reason.escape_debug());
     }

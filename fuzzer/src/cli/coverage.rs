@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use dumper::observation::write_whole;
-use executor::uml::KernelCode;
+use executor::uml::{KernelCode, Uncovered};
 
 use super::campaign::fail;
 use super::output::{complain, print, print_json};
@@ -17,22 +17,23 @@ use crate::campaign::{Reached, report};
 /// Arguments of `testbed uml coverage`.
 #[derive(clap::Args)]
 pub(super) struct CoverageArgs {
-    /// Folder of a campaign on a kernel that counts (`testbed uml build --coverage`).
-    campaign: PathBuf,
-    /// The tracefile [default: coverage.info in the campaign's folder].
+    /// Folders of campaigns on a kernel that counts (`testbed uml build --coverage`); several are added up.
+    #[arg(required = true, value_name = "CAMPAIGN")]
+    campaigns: Vec<PathBuf>,
+    /// The tracefile [default: coverage.info in the first campaign's folder].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// List the lines that no test has run.
+    /// List the lines of which no test has run every block.
     #[arg(long)]
     uncovered: bool,
 }
 
 pub(super) fn coverage(args: &CoverageArgs, format: Format) -> Exit {
-    let reached = match Reached::read(&args.campaign) {
+    let reached = match Reached::read(&args.campaigns) {
         Ok(reached) => reached,
         Err(error) => return fail(error, format),
     };
-    let out = args.out.clone().unwrap_or_else(|| args.campaign.join("coverage.info"));
+    let out = args.out.clone().unwrap_or_else(|| args.campaigns[0].join("coverage.info"));
     let traced: String = reached.codes.each().map(|code| tracefile(code, &reached)).collect();
     if let Err(error) = write_whole(&out, |file| file.write_all(traced.as_bytes())) {
         complain(&format!("error: {}: cannot be written: {error}", out.display()));
@@ -47,7 +48,7 @@ pub(super) fn coverage(args: &CoverageArgs, format: Format) -> Exit {
             .zip(&shares)
             .map(|(code, shares)| {
                 let ran = code.ran(&all);
-                let uncovered = args.uncovered.then(|| code.code.uncovered(&ran));
+                let uncovered = args.uncovered.then(|| code.code.uncovered(&ran).collect::<Vec<_>>());
                 serde_json::json!({ "coverage": shares, "files": code.code.by_file(&ran), "uncovered": uncovered })
             })
             .collect();
@@ -71,7 +72,7 @@ pub(super) fn coverage(args: &CoverageArgs, format: Format) -> Exit {
             );
         }
         if args.uncovered {
-            text.push_str(&uncovered(code, &code.code.uncovered(&ran)));
+            text.push_str(&uncovered(code, code.code.uncovered(&ran)));
         }
     }
     let _ = writeln!(text, "{}: for genhtml and editors; it counts tests of the corpus", out.display());
@@ -84,16 +85,22 @@ fn tracefile(code: &KernelCode, reached: &Reached) -> String {
     code.code.lcov(&code.sources, |block| ran.iter().filter(|ran| ran.has(block)).count() as u64)
 }
 
-/// The lines that no test has run, with their text.
-fn uncovered(code: &KernelCode, lines: &BTreeMap<&str, Vec<u32>>) -> String {
+/// The lines of which no test has run every block, with their text; behind it how many of several blocks have run.
+fn uncovered<'a>(code: &KernelCode, lines: impl Iterator<Item = Uncovered<'a>>) -> String {
     let mut text = String::new();
-    for (file, lines) in lines {
-        let source = fs::read_to_string(code.sources.join(file)).unwrap_or_default();
-        let source: Vec<&str> = source.lines().collect();
-        for line in lines {
-            let line_text = source.get(*line as usize - 1).copied().unwrap_or_default();
-            let _ = writeln!(text, "{file}:{line}: {}", line_text.trim());
-        }
+    let mut sources: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for Uncovered { file, line, blocks } in lines {
+        let source = sources.entry(file).or_insert_with(|| {
+            let source = fs::read_to_string(code.sources.join(file)).unwrap_or_default();
+            source.lines().map(|line| line.trim().to_owned()).collect()
+        });
+        let words = source.get(line as usize - 1).map_or("", |line| line);
+        let part = if blocks.run > 0 {
+            format!("   // {} of {} blocks", blocks.run, blocks.all)
+        } else {
+            String::new()
+        };
+        let _ = writeln!(text, "{file}:{line}: {words}{part}");
     }
     text
 }

@@ -94,6 +94,17 @@ pub struct Shares {
     pub files: Share,
 }
 
+/// A line of which not every block has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Uncovered<'a> {
+    /// Its file.
+    pub file: &'a str,
+    /// Its number.
+    pub line: u32,
+    /// Its blocks.
+    pub blocks: Share,
+}
+
 /// What ran of a file.
 #[derive(Debug, Default)]
 struct File<'a> {
@@ -233,14 +244,12 @@ impl Code {
         files.into_iter().map(|(name, file)| (name, file.shares())).collect()
     }
 
-    /// Lines of each file that have not run, if these blocks have.
-    #[must_use]
-    pub fn uncovered(&self, coverage: &Coverage) -> BTreeMap<&str, Vec<u32>> {
-        let files = self.files(|block| coverage.has(block).into());
-        let not_run = |file: File<'_>| {
-            file.lines.into_iter().filter(|(_, count)| *count == 0).map(|(line, _)| line).collect()
-        };
-        files.into_iter().map(|(name, file)| (name, not_run(file))).collect()
+    /// Lines with blocks that have not run, if these blocks have: in the order of files and lines.
+    pub fn uncovered(&self, coverage: &Coverage) -> impl Iterator<Item = Uncovered<'_>> {
+        self.lines.iter().filter_map(|((file, line), blocks)| {
+            let blocks: Share = blocks.iter().map(|block| coverage.has(*block)).collect();
+            (blocks.run < blocks.all).then_some(Uncovered { file, line: *line, blocks })
+        })
     }
 }
 
