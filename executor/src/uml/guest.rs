@@ -299,7 +299,17 @@ impl Guest {
             Which::Net => self.net.device()?.fill()?,
             Which::Port => self.port.device()?.fill()?,
         };
-        let Some(queue) = queue else { return Ok(()) };
+        queue.map_or(Ok(()), |queue| self.interrupt(which, queue, now))
+    }
+
+    /// Tells the guest, which sleeps, that its frames were taken, if it waits for that.
+    pub(super) fn tell_taken(&mut self, now: Nanos) -> Result<(), UmlError> {
+        let queue = self.net.device()?.taken();
+        queue.map_or(Ok(()), |queue| self.interrupt(Which::Net, queue, now))
+    }
+
+    /// Interrupts the guest, which sleeps, for a queue of a device, if its driver wants that.
+    fn interrupt(&mut self, which: Which, queue: usize, now: Nanos) -> Result<(), UmlError> {
         self.shared.set_time(now);
         if !self.device(which)?.call(queue)? {
             return Ok(());

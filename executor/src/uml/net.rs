@@ -31,6 +31,8 @@ pub(super) struct Net {
     pub(super) device: Device,
     /// Frames that the guest has no buffers for yet.
     waiting: VecDeque<Frame>,
+    /// Frames were taken since the guest was last told so.
+    has_taken: bool,
 }
 
 impl Net {
@@ -42,17 +44,24 @@ impl Net {
         if mode == Mode::Fast {
             device.look_at(TRANSMIT);
         }
-        Ok(Self { device, waiting: VecDeque::new() })
+        Ok(Self { device, waiting: VecDeque::new(), has_taken: false })
     }
 
     /// Takes the frames that the guest has sent.
     pub(super) fn take(&mut self, mut frame: impl FnMut(&[u8])) -> io::Result<()> {
         while let Some(bytes) = self.device.take(TRANSMIT, LARGEST)? {
+            self.has_taken = true;
             if let Some(bytes) = bytes.get(HEADER..) {
                 frame(bytes);
             }
         }
         Ok(())
+    }
+
+    /// The queue to interrupt the guest for if frames were taken since the last time: a driver whose queue was full waits for
+    /// that.
+    pub(super) fn taken(&mut self) -> Option<usize> {
+        std::mem::take(&mut self.has_taken).then_some(TRANSMIT)
     }
 
     /// Gives the guest a frame.

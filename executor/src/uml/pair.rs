@@ -38,6 +38,10 @@ const DRAIN: Duration = Duration::from_millis(20);
 /// Largest number of such waits: enough for the answers to retransmissions by timers, but not for a QP that never ends.
 const MAX_DRAINS: u32 = 50;
 
+/// Time after which an agent, which computes in no time, has made its NIC and waits for a test, and its kernel has said all of
+/// it.
+const BOOTED: Nanos = Nanos(100_000_000);
+
 /// Time in which a kernel reports tasks that hang: it looks every 10 s for those that have hung for 10 s.
 const HUNG: Nanos = Nanos(25_000_000_000);
 
@@ -46,8 +50,7 @@ const HUNG: Nanos = Nanos(25_000_000_000);
 pub(super) struct Pair {
     world: Arc<Mutex<World>>,
     inboxes: [Arc<Mutex<Frames>>; 2],
-    /// The counted code of both kernels, and its counters after the last test: those of a test are the difference, and the first
-    /// one has those of the boot.
+    /// The counted code of both kernels, and its counters before the next test.
     codes: [Option<(Arc<Code>, Counters)>; 2],
     /// Of their sockets; dropped after them.
     _folder: RunFolder,
@@ -68,13 +71,15 @@ impl Pair {
     ) -> Result<Self, GuestError> {
         let world = World::start(images, folder.path(), mode, core.copied())?;
         let code = |image: &Image| Some((Arc::clone(image.code()?), Counters::default()));
-        let pair = Self {
+        let mut pair = Self {
             world: Arc::new(Mutex::new(world)),
             inboxes: Default::default(),
             codes: images.map(code),
             _folder: folder,
         };
-        pair.wait_for_ports()?;
+        pair.wait_for_agents()?;
+        // What the boot ran is not of the first test.
+        pair.coverage();
         Ok(pair)
     }
 
@@ -141,9 +146,9 @@ impl Pair {
         })
     }
 
-    /// Waits until both kernels have found the ports to their agents, which may then be told something. The agents
-    /// start while the first of them is waited for.
-    fn wait_for_ports(&self) -> Result<(), UmlError> {
+    /// Waits until both kernels have found the ports to their agents, which may then be told something, and for the agents, which
+    /// start then.
+    fn wait_for_agents(&self) -> Result<(), UmlError> {
         let mut world = self.world();
         let until = world.now() + Nanos(TIMEOUTS.connect.as_nanos() as u64);
         for host in Role::ALL {
@@ -151,7 +156,8 @@ impl Pair {
                 return Err(world.guest(host).says("its kernel has no port for the agent"));
             }
         }
-        Ok(())
+        let until = world.now() + BOOTED;
+        world.run_until(until, |_| Ok(false)).map(drop)
     }
 
     /// Goes through the steps of a test.

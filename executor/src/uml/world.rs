@@ -132,6 +132,9 @@ impl World {
                         guest.net()?.take(|frame| wire.send(host, frame, now))?;
                         guest.port()?.take()?;
                     }
+                    if guest.has(Which::Net) {
+                        guest.tell_taken(self.now)?;
+                    }
                     for which in [Which::Net, Which::Port] {
                         // Frames that wait for others wait on.
                         let waits = which == Which::Net && self.moderated[host as usize].is_some();

@@ -2,6 +2,7 @@
 
 use corpus::TestConfig;
 use dumper::Observation;
+use dumper::observation::CompletionStatus;
 use executor::guests::{Outcome, Site as _};
 use executor::uml::{Cache, Campaigns, Mode, Site};
 use executor::{History, Testbed};
@@ -42,6 +43,31 @@ fn a_test_from_a_fresh_boot_is_always_the_same() {
         let (digest, same_consoles) = first_run(&config);
         assert_eq!(digest, first, "run {run}");
         assert_eq!(same_consoles, consoles, "run {run}");
+    }
+}
+
+/// A driver whose queue of frames is full waits to be told that there is room: Linux 6.1, whose responder sends all responses at
+/// once, waited for ever in fast mode.
+#[test]
+fn a_host_that_sends_more_than_its_queue_holds_goes_on() {
+    let config = test(
+        "rdma-verb = \"read\"\nnum-connections = 6\nnum-msgs-per-qp = 5\nmessage-size = 17000\ntx-depth = 5\n",
+        "",
+    );
+    let _alone = alone();
+    let test_of = |_| None;
+    for mode in [Mode::Exact, Mode::Fast] {
+        let mut testbed = Campaigns::new(kernels(), mode).testbed();
+        for number in [4, 8] {
+            let history = History { number, test_of: &test_of };
+            let observed = testbed.run_after(&history, &config).unwrap();
+            let done = observed.completions().iter().filter(|one| one.status == CompletionStatus::Success);
+            assert_eq!(done.count(), 30, "{mode:?}");
+            for line in observed.requester_log.iter().chain(&observed.responder_log) {
+                let is_of_boot = line.text.contains("Linux version");
+                assert!(!line.text.contains("timed out") && !is_of_boot, "{mode:?}: {}", line.text);
+            }
+        }
     }
 }
 
