@@ -275,7 +275,7 @@ const USER_MODE_FAULTS: [&str; 3] =
 const FIRST_PROCESS_ENDED: &str = "Attempted to kill init!";
 
 /// Name of the agent's program, which is the first process of guests in virtual time.
-const AGENT_PROGRAM: &str = "lumina-agent";
+pub const AGENT_PROGRAM: &str = "lumina-agent";
 
 /// The kind of trouble that a line begins.
 fn headline(text: &str) -> Option<Kind> {

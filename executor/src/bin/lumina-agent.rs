@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use executor::agent::{AgentService, DEFAULT_ADDRESS, Host, HostOptions, protocol, serve_port};
-use executor::guests::Guest;
+use executor::guests::FirstProcess;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if let Some(host) = cli.guest {
-        return match Guest(host).set_up().and_then(|port| serve_port(&host_of(&cli), &port)) {
+        return match FirstProcess(host).set_up().and_then(|port| serve_port(&host_of(&cli), &port)) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => failed(&format!("guest {host}: {error}")),
         };

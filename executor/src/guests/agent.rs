@@ -8,14 +8,11 @@ use super::error::At as _;
 use super::initramfs::Tree;
 use super::manifest::{Manifest, digest_of, digest_of_bytes};
 use super::tool::STRIP;
-use super::{GuestError, libraries};
-
-/// The agent's name among the inputs of an image.
-const INPUT: &str = "lumina-agent";
+use super::{AGENT, GuestError, libraries};
 
 /// Returns true if the agent among the inputs of an image is the program at that path.
 pub(crate) fn is_in(inputs: &BTreeMap<String, String>, agent: &Path) -> bool {
-    digest_of(agent).is_ok_and(|digest| inputs.get(INPUT) == Some(&digest))
+    digest_of(agent).is_ok_and(|digest| inputs.get(AGENT) == Some(&digest))
 }
 
 /// The agent with its libraries.
@@ -34,7 +31,7 @@ impl Agent {
             .map_err(|error| GuestError::Program { path: path.into(), why: error.to_string() })?;
         libraries::check(path, &content)?;
         let libraries = libraries::of(path)?;
-        let mut digests = BTreeMap::from([(INPUT.to_owned(), digest_of_bytes(&content))]);
+        let mut digests = BTreeMap::from([(AGENT.to_owned(), digest_of_bytes(&content))]);
         for library in &libraries {
             digests.insert(library.display().to_string(), digest_of(library)?);
         }
@@ -55,7 +52,7 @@ impl Agent {
         for library in &self.libraries {
             tree.file(&library.display().to_string(), fs::read(library).at("read", library)?);
         }
-        tree.file("bin/lumina-agent", self.stripped(work)?);
+        tree.file(&format!("bin/{AGENT}"), self.stripped(work)?);
         Ok(())
     }
 

@@ -136,6 +136,19 @@ impl Apt {
         found.ok_or_else(|| wrong(format!("the archive has no version {wanted}; it has {there}")))
     }
 
+    /// The first of some packages that the suite has.
+    pub(crate) fn one_of<'a>(&self, names: &[&'a str]) -> Result<&'a str, GuestError> {
+        let mut missing = None;
+        for name in names {
+            match self.version_of(name, None) {
+                Ok(_) => return Ok(name),
+                Err(error) => missing = missing.or(Some(error)),
+            }
+        }
+        Err(missing
+            .unwrap_or_else(|| GuestError::Package { package: String::new(), why: "none is named".into() }))
+    }
+
     /// The package that a metapackage stands for: the first that it depends on whose name begins so.
     pub(crate) fn stands_for(&self, metapackage: &Package, prefix: &str) -> Result<Package, GuestError> {
         let (depends, metapackage) = (&metapackage.depends, &metapackage.name);

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use dumper::LogLine;
 use dumper::observation::kernel::{Reader, Trouble};
 
+use super::lock::locked;
+
 /// Lines that are kept, the last ones.
 const LINES: usize = 2_000;
 
@@ -117,7 +119,7 @@ impl Console {
 impl Shared {
     fn log(&self) -> MutexGuard<'_, Log> {
         // A log is whole after every statement.
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.log)
     }
 
     fn add(&self, line: String) {

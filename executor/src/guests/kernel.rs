@@ -127,11 +127,12 @@ impl Series {
         }
     }
 
-    /// Packages that stand for the kernel's: the one that the security suite has too, and another.
-    pub(crate) const fn metapackages(self) -> [&'static str; 2] {
+    /// Packages that stand for the kernel's, of which a suite has one: that of the series, which the security suite has too, or
+    /// that of the suite.
+    pub(crate) const fn metapackages(self) -> &'static [&'static str] {
         match self {
-            Self::V6_1 => ["linux-image-amd64", "linux-image-6.1-amd64"],
-            Self::V6_12 => ["linux-image-6.12-amd64", "linux-image-amd64"],
+            Self::V6_1 => &["linux-image-amd64"],
+            Self::V6_12 => &["linux-image-6.12-amd64", "linux-image-amd64"],
         }
     }
 

@@ -31,7 +31,7 @@ pub use checkup::Step;
 pub use console::Console;
 pub(crate) use console::Fed;
 pub use error::GuestError;
-pub use first_process::Guest;
+pub use first_process::FirstProcess;
 pub use kernel::{Kernel, Options};
 pub use manifest::{Manifest, PackageVersion};
 pub(crate) use pairs::broken;
@@ -40,7 +40,7 @@ pub use programs::beside_this;
 pub use run_folder::RunFolder;
 
 /// The agent of a host: the program that a guest runs, installed beside this one.
-pub const AGENT: &str = "lumina-agent";
+pub const AGENT: &str = dumper::observation::kernel::AGENT_PROGRAM;
 
 /// Progress of a build, for people who wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,13 @@
 //! Pairs of guests: one is started when a test first needs it, kept between tests, and restarted when a part of it went
 //! wrong.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use corpus::{Capabilities, Role, TestConfig};
 use dumper::observation::kernel::{Kind, SILENT, troubles};
 use dumper::{LogLine, Observation};
 
+use super::lock::locked;
 use super::{GuestError, Kernel};
 use crate::agent::AgentError;
 use crate::remote::{Failed, RemoteError, log_of};
@@ -83,7 +84,7 @@ impl<S: Site + 'static> Pairs<S> {
     /// A pair for the caller alone; one is started when its first test is run, if none is idle.
     #[must_use]
     pub fn lease(&self) -> Box<dyn Testbed> {
-        let site = self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let site = locked(&self.shared.idle).pop();
         Box::new(Leased { site, shared: Arc::clone(&self.shared) })
     }
 }
@@ -91,7 +92,7 @@ impl<S: Site + 'static> Pairs<S> {
 impl<S> Drop for Leased<S> {
     fn drop(&mut self) {
         if let Some(site) = self.site.take() {
-            self.shared.idle.lock().unwrap_or_else(PoisonError::into_inner).push(site);
+            locked(&self.shared.idle).push(site);
         }
     }
 }

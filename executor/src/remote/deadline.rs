@@ -14,6 +14,10 @@ pub struct Patience {
     pub base: Duration,
     /// An ACK timer expires after so many times its setting, at the latest; 4 at most (IBA vol. 1, 9.7.6.1.3).
     pub latest: u32,
+    /// Silence after which no packet is taken to be under way: longer than an ACK takes across a host.
+    pub silence: Duration,
+    /// Largest number of such waits: enough for the answers to retransmissions by timers, but not for a QP that never ends.
+    pub silences: u32,
 }
 
 /// Goodput that an emulated host reaches at the least, in bytes a millisecond: less than a tenth of the one
@@ -90,7 +94,8 @@ mod tests {
     use dumper::Psn;
     use dumper::{Connection, Endpoint};
 
-    const PATIENCE: Patience = Patience { base: Duration::from_secs(2), latest: 4 };
+    const PATIENCE: Patience =
+        Patience { base: Duration::from_secs(2), latest: 4, silence: Duration::ZERO, silences: 0 };
 
     fn test(text: &str) -> TestConfig {
         corpus::from_toml("test.toml", text).unwrap_or_else(|errors| panic!("{errors}"))

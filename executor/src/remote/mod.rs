@@ -7,6 +7,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use corpus::{Role, TestConfig};
+use dumper::observation::SwitchCounters;
 use dumper::{Connection, HostCounters, LogLine, Observation};
 use p4::client::{Captured, PortLosses, SwitchClient, SwitchError};
 use p4::{Tables, TranslateError};
@@ -16,13 +17,6 @@ pub use self::deadline::Patience;
 use crate::agent::{
     AgentClient, AgentError, Finished, Link, Prepare, PreparedHost, RunningTest, Settled, Stream,
 };
-
-/// Silence after which no packet is taken to be under way: longer than an ACK takes across an emulated host.
-const DRAIN: Duration = Duration::from_millis(5);
-
-/// Largest number of such waits: enough for the answers to retransmissions by timers of a busy host, but not
-/// for a QP that never ends.
-const MAX_DRAINS: u32 = 200;
 
 /// Two hosts, each with its agent, and the switch between them.
 pub trait Hosts {
@@ -41,8 +35,8 @@ pub trait Hosts {
     /// Lets time pass.
     fn pass(&mut self, time: Duration) -> impl Future<Output = ()>;
 
-    /// Waits until no packets come any more: those after the hosts have read their counters would not be in these.
-    fn drain(&mut self) -> impl Future<Output = Result<(), RemoteError>>;
+    /// Counters of the switch.
+    fn counters(&mut self) -> impl Future<Output = Result<SwitchCounters, RemoteError>>;
 
     /// Ends the capture of the switch and takes it.
     fn collect(&mut self) -> impl Future<Output = Result<Captured, RemoteError>>;
@@ -78,17 +72,8 @@ impl Hosts for Remote {
         sleep(time).await;
     }
 
-    async fn drain(&mut self) -> Result<(), RemoteError> {
-        let mut before = self.switch.counters().await?;
-        for _ in 0..MAX_DRAINS {
-            sleep(DRAIN).await;
-            let now = self.switch.counters().await?;
-            if now == before {
-                break;
-            }
-            before = now;
-        }
-        Ok(())
+    async fn counters(&mut self) -> Result<SwitchCounters, RemoteError> {
+        Ok(self.switch.counters().await?)
     }
 
     async fn collect(&mut self) -> Result<Captured, RemoteError> {
@@ -191,7 +176,7 @@ async fn steps(
     of(Role::Requester, requester.start(deadline)).await?;
     let settled = of(Role::Requester, requester.settled()).await?;
     hosts.pass(deadline::longest_delay(config)).await;
-    hosts.drain().await?;
+    drain(hosts).await?;
 
     let (at_requester, at_responder) =
         both(of(Role::Requester, requester.finish()), of(Role::Responder, responder.finish())).await?;
@@ -200,6 +185,21 @@ async fn steps(
     let losses = losses_of(&captured);
     put_capture(captured, observed);
     losses.map_or(Ok(()), |losses| Err(RemoteError::Losses(losses)))
+}
+
+/// Waits until no packets come any more: those after the hosts have read their counters would not be in these.
+async fn drain(hosts: &mut impl Hosts) -> Result<(), RemoteError> {
+    let Patience { silence, silences, .. } = hosts.patience();
+    let mut before = hosts.counters().await?;
+    for _ in 0..silences {
+        hosts.pass(silence).await;
+        let now = hosts.counters().await?;
+        if now == before {
+            break;
+        }
+        before = now;
+    }
+    Ok(())
 }
 
 /// Has a host make the QPs of a test.

@@ -398,9 +398,10 @@ impl Guest {
                 let calls = watchdog::calls(self.child.pid(), &self.linux);
                 let place = calls.first().map(|place| format!("RIP: 0033:{place}"));
                 let callers = calls.iter().skip(1).map(|call| format!(" {call}"));
-                let headline = [format!("{SPINNING}its kernel computes without end")];
+                const SPINS: &str = "its kernel computes without end";
+                let headline = [format!("{SPINNING}{SPINS}")];
                 self.report = headline.into_iter().chain(place).chain(callers).collect();
-                self.says("its kernel computes without end")
+                self.says(SPINS)
             }
         }
     }

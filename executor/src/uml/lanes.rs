@@ -8,8 +8,8 @@ use corpus::{Capabilities, TestConfig};
 use dumper::Observation;
 
 use super::capabilities::{LANES, capabilities};
+use super::codes::Codes;
 use super::core::Core;
-use super::coverage::Codes;
 use super::image::{Cache, Image};
 use super::mode::Mode;
 use super::pair::Pair;

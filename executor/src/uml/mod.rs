@@ -5,6 +5,7 @@
 
 mod capabilities;
 pub mod check;
+mod codes;
 mod core;
 mod coverage;
 mod guest;
@@ -18,6 +19,8 @@ mod pair;
 mod port;
 mod shared;
 mod site;
+#[cfg(all(test, feature = "uml"))]
+mod tests;
 mod time;
 mod vhost;
 mod watchdog;
@@ -27,7 +30,8 @@ mod world;
 use std::io;
 
 pub use capabilities::capabilities;
-pub use coverage::{Code, Codes, KernelCode, KernelShares, Share, Shares, Uncovered};
+pub use codes::{Codes, KernelCode, KernelShares};
+pub use coverage::{Code, Share, Shares, Uncovered};
 pub use image::{Build, Cache, Image, Source};
 pub use lanes::Campaigns;
 pub use mode::Mode;

@@ -19,7 +19,12 @@ use crate::remote::{self, Failed, Patience, Remote, RemoteError};
 
 /// A QP of rdma_rxe that retries for ever (docs/findings-rxe.md) takes all of it. Linux's timers expire when
 /// they should; that an emulated host stands still for a while is in the base.
-const PATIENCE: Patience = Patience { base: Duration::from_millis(1_500), latest: 1 };
+const PATIENCE: Patience = Patience {
+    base: Duration::from_millis(1_500),
+    latest: 1,
+    silence: Duration::from_millis(5),
+    silences: 200,
+};
 
 /// Time after the loss of a host for which its kernel may still be reporting the cause.
 const LAST_WORDS: Duration = Duration::from_secs(2);

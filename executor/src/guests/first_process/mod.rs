@@ -34,11 +34,11 @@ const UNWANTED: [&str; 4] = ["accept_dad", "autoconf", "accept_ra", "router_soli
 /// Flags of a network device: up, broadcast, multicast (`linux/if.h`).
 const UP: &str = "0x1003";
 
-/// A guest's number, 1 or 2.
+/// The first process of a guest with a number, 1 or 2.
 #[derive(Clone, Copy, Debug)]
-pub struct Guest(pub u8);
+pub struct FirstProcess(pub u8);
 
-impl Guest {
+impl FirstProcess {
     /// Sets this guest up; the device of the port to its orchestrator.
     ///
     /// # Errors

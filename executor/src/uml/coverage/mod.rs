@@ -3,11 +3,10 @@
 
 mod counters;
 mod flow;
-mod hosts;
 mod lcov;
 mod notes;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,7 +20,6 @@ use serde::{Deserialize, Serialize};
 pub(in crate::uml) use self::counters::Counters;
 use self::counters::{Places, Span};
 use self::flow::{ENTRY, Flow};
-pub use self::hosts::{Codes, KernelCode, KernelShares};
 use self::notes::Notes;
 
 /// The code of a kernel that counts.
@@ -42,7 +40,7 @@ struct Function {
     line: u32,
     name: String,
     /// The file that was compiled.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "uml"))]
     unit: String,
     /// The number of its first block among those of all functions.
     first: usize,
@@ -172,7 +170,7 @@ impl Code {
                 file,
                 line,
                 name,
-                #[cfg(test)]
+                #[cfg(all(test, feature = "uml"))]
                 unit: source.to_owned(),
                 first,
                 flow,

@@ -23,7 +23,7 @@ const MOST_BLOCKS: u32 = 1 << 20;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Notes {
     /// Version, time of the compilation and checksum, as the compiler's data files have them too.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "uml"))]
     pub(super) header: [u32; 3],
     /// The functions.
     pub(super) functions: Vec<Function>,
@@ -33,7 +33,7 @@ pub(super) struct Notes {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Function {
     /// Its number, and checksums of its place and of its graph, as the compiler's data files have them too.
-    #[cfg(test)]
+    #[cfg(all(test, feature = "uml"))]
     pub(super) ident: [u32; 3],
     /// Its name.
     pub(super) name: String,
@@ -89,7 +89,7 @@ impl Notes {
         let _folder = words.string()?;
         let _has_unexecuted_blocks = words.word()?;
         let mut notes = Self {
-            #[cfg(test)]
+            #[cfg(all(test, feature = "uml"))]
             header: _header,
             functions: Vec::new(),
         };
@@ -128,7 +128,7 @@ impl Function {
         let _is_artificial = words.word()?;
         let source = words.string()?;
         Ok(Self {
-            #[cfg(test)]
+            #[cfg(all(test, feature = "uml"))]
             ident: _ident,
             name,
             source,

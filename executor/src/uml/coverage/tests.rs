@@ -50,14 +50,14 @@ int main(void) { work(); puts(\"worked\"); fflush(stdout); return getchar() != '
 
 /// How often functions and lines ran, by file, as gcov says it of the data in a folder.
 #[derive(Debug, Default)]
-struct Gcov {
+pub(in crate::uml) struct Gcov {
     /// Entries, blocks that ran, by file and name.
     functions: BTreeMap<(String, String), (u64, usize)>,
     lines: BTreeMap<(String, u32), u64>,
 }
 
 /// Asks gcov about files of notes, beside which their data are; what it says of a function in several files is added up.
-fn gcov(folder: &Path, notes: &[String]) -> Gcov {
+pub(in crate::uml) fn gcov(folder: &Path, notes: &[String]) -> Gcov {
     let mut all = Gcov::default();
     for notes in notes {
         let said =
@@ -82,7 +82,7 @@ fn gcov(folder: &Path, notes: &[String]) -> Gcov {
 }
 
 /// Holds the counts of the blocks between two readings to those of gcov.
-fn assert_as_gcov(code: &Code, (before, after): (&Counters, &Counters), gcov: &Gcov) {
+pub(in crate::uml) fn assert_as_gcov(code: &Code, (before, after): (&Counters, &Counters), gcov: &Gcov) {
     let counts: BTreeMap<usize, i64> = code.counts(before, after).collect();
     let mut functions: BTreeMap<(String, String), (u64, usize)> = BTreeMap::new();
     for function in &code.functions {
@@ -173,75 +173,43 @@ fn damaged_notes_are_refused() {
     assert!(Notes::read(&older).unwrap_err().contains("gcc 10"));
 }
 
-// Below a name by which a run of all tests can skip it: `--skip guests::`.
+/// Data files of the counters between two readings, as libgcov would write them.
 #[cfg(feature = "uml")]
-mod guests {
-    use super::*;
-    use crate::guests::{Kernel, Outcome};
-    use crate::uml::image::Cache;
-    use crate::uml::mode::Mode;
-    use crate::uml::pair::Pair;
-
-    /// Data files of the counters between two readings, as libgcov would write them.
-    fn write_data(
-        code: &Code,
-        sources: &Path,
-        (before, after): (&Counters, &Counters),
-        folder: &Path,
-    ) -> Vec<String> {
-        let mut files = Vec::new();
-        for entry in fs::read_dir(sources).unwrap() {
-            let path = entry.unwrap().path();
-            if path.extension().is_none_or(|end| end != "gcno") {
-                continue;
-            }
-            let bytes = fs::read(&path).unwrap();
-            let notes = Notes::read(&bytes).unwrap();
-            let source = path.with_extension("c");
-            let source = source.file_name().unwrap().to_string_lossy();
-            let mut words = vec![u32::from_be_bytes(*b"gcda")];
-            words.extend(notes.header);
-            for function in &notes.functions {
-                words.extend([0x0100_0000, 12]);
-                words.extend(function.ident);
-                let known = code.functions.iter().find(|one| one.name == function.name && one.unit == source);
-                let Some(known) = known else { continue };
-                words.extend([0x01a1_0000, (known.place.1 * 8) as u32]);
-                for (after, before) in after.at(known.place).zip(before.at(known.place)) {
-                    let count = after - before;
-                    words.extend([count as u32, (count >> 32) as u32]);
-                }
-            }
-            words.push(0);
-            let data: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
-            let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            fs::write(folder.join(&name), bytes).unwrap();
-            fs::write(folder.join(name.replace("gcno", "gcda")), data).unwrap();
-            files.push(name);
+pub(in crate::uml) fn write_data(
+    code: &Code,
+    sources: &Path,
+    (before, after): (&Counters, &Counters),
+    folder: &Path,
+) -> Vec<String> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(sources).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "gcno") {
+            continue;
         }
-        files
-    }
-
-    /// Counts of a kernel held to those of gcov: needs `testbed uml build --kernel 6.12 --coverage`.
-    #[test]
-    fn counts_of_rdma_rxe_are_those_of_gcov() {
-        let kernel: Kernel = "6.12-coverage".parse().unwrap();
-        let image = Cache::open(None).unwrap().image(&kernel).unwrap();
-        let code = image.code().unwrap();
-        let mut pair = Pair::boot([&image, &image], Mode::Exact, None).unwrap();
-        let read = |pair: &Pair| pair.pids().map(|pid| code.read(pid).unwrap());
-        let before = read(&pair);
-        let text = "[traffic]\nrdma-verb = \"send_read\"\nnum-msgs-per-qp = 4\nmessage-size = 10240\n\
-        [[event]]\nqpn = 1\npsn = 3\ntype = \"drop\"\n";
-        let config = corpus::from_toml("test.toml", text).unwrap();
-        let outcome = pair.run(&config);
-        assert!(matches!(outcome, Outcome::Ran(_)));
-        let after = read(&pair);
-        for host in 0..2 {
-            let folder = tempfile::tempdir().unwrap();
-            let readings = (&before[host], &after[host]);
-            let notes = write_data(code, &image.sources(), readings, folder.path());
-            assert_as_gcov(code, readings, &gcov(folder.path(), &notes));
+        let bytes = fs::read(&path).unwrap();
+        let notes = Notes::read(&bytes).unwrap();
+        let source = path.with_extension("c");
+        let source = source.file_name().unwrap().to_string_lossy();
+        let mut words = vec![u32::from_be_bytes(*b"gcda")];
+        words.extend(notes.header);
+        for function in &notes.functions {
+            words.extend([0x0100_0000, 12]);
+            words.extend(function.ident);
+            let known = code.functions.iter().find(|one| one.name == function.name && one.unit == source);
+            let Some(known) = known else { continue };
+            words.extend([0x01a1_0000, (known.place.1 * 8) as u32]);
+            for (after, before) in after.at(known.place).zip(before.at(known.place)) {
+                let count = after - before;
+                words.extend([count as u32, (count >> 32) as u32]);
+            }
         }
+        words.push(0);
+        let data: Vec<u8> = words.into_iter().flat_map(u32::to_le_bytes).collect();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        fs::write(folder.join(&name), bytes).unwrap();
+        fs::write(folder.join(name.replace("gcno", "gcda")), data).unwrap();
+        files.push(name);
     }
+    files
 }

@@ -35,9 +35,8 @@ pub(super) fn fetch(
         let of_kernel = if series.suite() == userland::SUITE { None } else { Some(suite(series.suite())?) };
         let of_kernel = of_kernel.as_ref().unwrap_or(&userland);
 
-        let [best, fallback] = series.metapackages();
-        let metapackage =
-            of_kernel.version_of(best, version).or_else(|_| of_kernel.version_of(fallback, version))?;
+        let metapackage = of_kernel.one_of(series.metapackages())?;
+        let metapackage = of_kernel.version_of(metapackage, version)?;
         let linux = of_kernel.stands_for(&metapackage, "linux-image-")?;
         let release = linux.name.trim_start_matches("linux-image-").to_owned();
         if !series.has(&release) {

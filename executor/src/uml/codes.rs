@@ -7,9 +7,9 @@ use corpus::Role;
 use dumper::observation::Coverage;
 use serde::{Deserialize, Serialize};
 
-use super::{Code, Shares};
+use super::coverage::{Code, Shares};
+use super::image::Image;
 use crate::guests::Kernel;
-use crate::uml::image::Image;
 
 /// The kernels of a testbed that count what runs of rdma_rxe, each with the hosts that have it; none elsewhere.
 #[derive(Debug, Clone, Default)]
@@ -39,7 +39,7 @@ pub struct KernelShares {
 
 impl Codes {
     /// Of the images of the requester's and the responder's kernel.
-    pub(in crate::uml) fn of(images: &[Image; 2]) -> Self {
+    pub(super) fn of(images: &[Image; 2]) -> Self {
         let mut codes: Vec<KernelCode> = Vec::new();
         for (role, image) in Role::ALL.into_iter().zip(images) {
             let Some(code) = image.code() else { continue };
