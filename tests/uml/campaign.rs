@@ -13,11 +13,6 @@ use tempfile::TempDir;
 
 use super::run::command;
 
-/// A number from the environment.
-pub(crate) fn given(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
-}
-
 /// A campaign's folder.
 pub(crate) struct Campaign {
     folder: TempDir,

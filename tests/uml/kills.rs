@@ -7,7 +7,8 @@ use nix::sys::signal::{Signal, kill};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::campaign::{Campaign, given, nothing_is_left_of, processes_of};
+use super::campaign::{Campaign, nothing_is_left_of, processes_of};
+use super::given::given;
 
 /// Longest time between two kills.
 const LONGEST_PEACE: Duration = Duration::from_millis(1_500);

@@ -8,6 +8,8 @@
 mod guests {
     mod campaign;
     mod coverage;
+    #[path = "../given.rs"]
+    mod given;
     mod kills;
     #[path = "../cli/run.rs"]
     #[allow(dead_code, reason = "these tests need some of it")]

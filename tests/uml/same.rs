@@ -6,7 +6,8 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::campaign::{Campaign, given, nothing_is_left_of};
+use super::campaign::{Campaign, nothing_is_left_of};
+use super::given::given;
 
 /// `LUMINA_EXECUTIONS` says how long the campaigns are, `LUMINA_KILLS` how often one is killed.
 #[test]

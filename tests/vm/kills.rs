@@ -13,7 +13,8 @@ use nix::unistd::Pid;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::place::{Place, Process, SHORT_FOR_KILLS, given, kill_and_wait, wait};
+use super::given::given;
+use super::place::{Place, Process, SHORT_FOR_KILLS, kill_and_wait, wait};
 
 const CAMPAIGN: [&str; 4] = [SHORT_FOR_KILLS, "--seed", "1", "--resume"];
 

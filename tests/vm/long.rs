@@ -1,7 +1,8 @@
 //! Campaigns of minutes on every pairing of kernels: what they find is found again, and nothing is lost.
 
+use super::given::given;
 use super::held::{each_finding_replays, stored_traces_show_no_more};
-use super::place::{Place, TEN, given};
+use super::place::{Place, TEN};
 
 const MINUTES: u64 = 60;
 

@@ -10,6 +10,8 @@
 mod guests {
     mod accelerator;
     mod ends;
+    #[path = "../given.rs"]
+    mod given;
     mod held;
     mod kills;
     mod long;

@@ -181,9 +181,3 @@ pub(crate) fn kill_and_wait(child: &mut Child) {
     child.kill().unwrap();
     child.wait().unwrap();
 }
-
-/// A number that the environment gives.
-pub(crate) fn given(name: &str) -> Option<u64> {
-    let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
-}

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use walkdir::{DirEntry, WalkDir};
+
 use crate::guests::error::At as _;
 use crate::guests::manifest::digest_of_bytes;
 use crate::guests::tool::GIT;
@@ -128,22 +130,15 @@ fn git_files(folder: &Path) -> Option<BTreeSet<PathBuf>> {
 /// Files of a folder that no build has written.
 fn walk(folder: &Path) -> Result<BTreeSet<PathBuf>, GuestError> {
     let mut files = BTreeSet::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for entry in fs::read_dir(&next).at("list", &next)? {
-            let path = entry.at("list", &next)?.path();
-            let name = path.strip_prefix(folder).unwrap_or(&path).to_owned();
-            let is_written = WRITTEN.iter().any(|written| name.ends_with(written));
-            if fs::symlink_metadata(&path).at("look at", &path)?.is_dir() {
-                if !is_written {
-                    folders.push(path);
-                }
-            } else {
-                let text = name.to_string_lossy();
-                if text != ".config" && !WRITTEN_ENDS.iter().any(|end| text.ends_with(end)) {
-                    files.insert(name);
-                }
-            }
+    let is_written = |name: &Path| WRITTEN.iter().any(|written| name.ends_with(written));
+    let entries = WalkDir::new(folder).into_iter();
+    for entry in entries.filter_entry(|entry| !entry.file_type().is_dir() || !is_written(entry.path())) {
+        let entry = listed(entry, folder)?;
+        let name = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+        let text = name.to_string_lossy();
+        let is_left = text == ".config" || WRITTEN_ENDS.iter().any(|end| text.ends_with(end));
+        if !entry.file_type().is_dir() && !is_left {
+            files.insert(name.to_owned());
         }
     }
     Ok(files)
@@ -151,23 +146,16 @@ fn walk(folder: &Path) -> Result<BTreeSet<PathBuf>, GuestError> {
 
 /// Symbolic links below a folder, which may not be there yet.
 fn links(folder: &Path) -> Result<Vec<PathBuf>, GuestError> {
-    let (mut links, mut folders) = (Vec::new(), vec![folder.to_owned()]);
-    while let Some(next) = folders.pop() {
-        let entries = match fs::read_dir(&next) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            entries => entries.at("list", &next)?,
-        };
-        for entry in entries {
-            let path = entry.at("list", &next)?.path();
-            let kind = fs::symlink_metadata(&path).at("look at", &path)?.file_type();
-            if kind.is_symlink() {
-                links.push(path);
-            } else if kind.is_dir() {
-                folders.push(path);
-            }
-        }
+    if !folder.exists() {
+        return Ok(Vec::new());
     }
-    Ok(links)
+    let entries = WalkDir::new(folder).into_iter().map(|entry| listed(entry, folder));
+    let links = entries.filter(|entry| entry.as_ref().map_or(true, DirEntry::path_is_symlink));
+    links.map(|entry| entry.map(DirEntry::into_path)).collect()
+}
+
+fn listed(entry: walkdir::Result<DirEntry>, folder: &Path) -> Result<DirEntry, GuestError> {
+    entry.map_err(io::Error::from).at("list", folder)
 }
 
 #[cfg(test)]
