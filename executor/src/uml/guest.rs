@@ -28,8 +28,9 @@ use crate::guests::child::Child;
 use crate::guests::tool::SETARCH;
 use crate::guests::{Console, Fed, MTU, mac_of};
 
-/// Memory of a guest, in MB.
+/// Memory of a guest, in MB, and of one whose kernel watches its memory: freed pages are held back for a while.
 const MEMORY: u32 = 128;
+const MEMORY_IF_WATCHED: u32 = 256;
 
 /// Lines of the console that a message shows.
 const SHOWN: usize = 12;
@@ -119,12 +120,14 @@ impl Guest {
         // The kernel's random numbers begin with its command line: no path in it differs from one run to the next.
         let here = |name: &str| format!("{id}.{name}");
         symlink(image.initramfs(), at("initramfs"))?;
+        let is_watched = image.manifest.kernel.without_options().1.kasan;
+        let memory = if is_watched { MEMORY_IF_WATCHED } else { MEMORY };
         let mut words: Vec<String> = vec!["-R".into(), image.linux().display().to_string()];
         words.extend([
             format!("time-travel=ext:{id}:{}", here("time")),
             format!("virtio_uml.device={}:{}", here("net"), net::TYPE),
             format!("virtio_uml.device={}:{}", here("port"), port::TYPE),
-            format!("mem={MEMORY}M"),
+            format!("mem={memory}M"),
             format!("initrd={}", here("initramfs")),
             "uml_dir=./".into(),
             format!("umid=guest{id}"),
