@@ -125,11 +125,13 @@ pub fn rate(per_second: f64) -> String {
 /// How much of a kernel's code has run.
 #[must_use]
 pub fn ran(code: &KernelShares) -> String {
-    let Shares { functions, files, .. } = code.shares;
+    let Shares { lines, functions, files } = code.shares;
     format!(
-        "rdma_rxe of Linux {}: {} run, {} of {} functions, {} of {} files",
+        "rdma_rxe of Linux {}: {} of {} lines ({:.1} %) run, {} of {} functions, {} of {} files",
         code.kernel,
-        lines_run(code),
+        lines.run,
+        lines.all,
+        lines.percent(),
         functions.run,
         functions.all,
         files.run,
@@ -137,10 +139,10 @@ pub fn ran(code: &KernelShares) -> String {
     )
 }
 
-/// How many lines of a kernel's code have run.
+/// The share of the lines of a kernel's code that has run, in few words.
 #[must_use]
-pub fn lines_run(KernelShares { shares: Shares { lines, .. }, .. }: &KernelShares) -> String {
-    format!("{} of {} lines ({:.1} %)", lines.run, lines.all, lines.percent())
+pub fn share_run(KernelShares { kernel, shares }: &KernelShares) -> String {
+    format!("{:.1} % of rdma_rxe {kernel}", shares.lines.percent())
 }
 
 /// A score, for people.

@@ -227,7 +227,7 @@ fn message(status: &Status, rate: f64, left: Option<Duration>) -> String {
     let progress = status.progress;
     let pending = if status.pending > 0 { " (minimising)" } else { "" };
     let left = left.map(|left| format!(", {} left", humantime::format_duration(left))).unwrap_or_default();
-    let code: String = status.code.iter().map(|code| format!(", {}", report::lines_run(code))).collect();
+    let code: String = status.code.iter().map(|code| format!(", {}", report::share_run(code))).collect();
     format!(
         "{} executions, {} tests/s, corpus {}, median {}, best {}, findings {}{pending}, invalid {}{code}{left}",
         progress.executions,
