@@ -39,7 +39,7 @@ pub mod testing;
 mod toml_form;
 
 pub use capabilities::{Capabilities, Quick, RoceSetting};
-pub use check::Violation;
+pub use check::{Violation, plural};
 pub use config::{
     Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, HeaderField, Host, IterMode, Load, Mtu, Physical,
     Progression, RoceParameters, Role, SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField,

@@ -75,6 +75,7 @@ impl Check {
 }
 
 /// `1 packet`, `2 packets`
-pub(crate) fn plural(n: u64, word: &str) -> String {
+#[must_use]
+pub fn plural(n: u64, word: &str) -> String {
     if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") }
 }

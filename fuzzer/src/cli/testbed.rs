@@ -11,6 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use clap::Subcommand;
+use corpus::plural;
 use executor::guests::{
     AGENT, Event, GuestError, Kernel, Manifest, Options, RunFolder, Step, beside_this, run_folder,
 };
@@ -440,8 +441,8 @@ fn down(format: Format) -> Result<Exit, GuestError> {
     Ok(match format {
         Format::Json => print_json(&serde_json::json!({ "stopped": stopped, "removed": removed })),
         Format::Text => {
-            let pairs = stopped.len();
-            print(&format!("{pairs} pairs stopped, {removed} folders of killed programs removed\n"))
+            let (pairs, folders) = (plural(stopped.len() as u64, "pair"), plural(removed as u64, "folder"));
+            print(&format!("{pairs} stopped, {folders} of killed programs removed\n"))
         }
     })
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use corpus::config::fields;
 use corpus::{
     Action, ControlPacket, Ets, Event, HeaderField, Host, Load, Progression, SetField, Target, TestConfig,
-    Traffic, TrafficClass, Verb,
+    Traffic, TrafficClass, Verb, plural,
 };
 use dumper::Nanos;
 
@@ -46,12 +46,12 @@ pub(super) fn messages(traffic: &Traffic) -> String {
     let verb = match traffic.load {
         Load::Same { verb, .. } => self::verb(verb),
         Load::Alternating { .. } | Load::Split { .. } => {
-            return format!("Sends and Reads on {}", count(connections.into(), "connection"));
+            return format!("Sends and Reads on {}", plural(connections.into(), "connection"));
         }
     };
     match (connections, each) {
-        (_, 1) => count(connections.into(), verb),
-        (1, _) => format!("{} on 1 connection", count(each.into(), verb)),
+        (_, 1) => plural(connections.into(), verb),
+        (1, _) => format!("{} on 1 connection", plural(each.into(), verb)),
         _ => format!("{connections} connections of {each} {verb}s"),
     }
 }
@@ -82,11 +82,6 @@ const fn verb(verb: Verb) -> &'static str {
     }
 }
 
-/// `1 byte`, `2 bytes`
-fn count(number: u64, word: &str) -> String {
-    format!("{number} {word}{}", if number == 1 { "" } else { "s" })
-}
-
 fn traffic(traffic: &Traffic) -> String {
     let connections = traffic.load.connections();
     let who = match traffic.load {
@@ -99,11 +94,11 @@ fn traffic(traffic: &Traffic) -> String {
             format!("Of {connections} connections, {senders} for Sends and {readers} for Reads, each has")
         }
     };
-    let packets = count(traffic.shape().packets_per_message().into(), "packet");
+    let packets = plural(traffic.shape().packets_per_message().into(), "packet");
     let mut text = format!(
         "{who} {} of {} ({packets}{}, MTU {})",
-        count(traffic.num_msgs_per_qp.into(), "message"),
-        count(traffic.message_size.into(), "byte"),
+        plural(traffic.num_msgs_per_qp.into(), "message"),
+        plural(traffic.message_size.into(), "byte"),
         if traffic.num_msgs_per_qp == 1 { "" } else { " each" },
         traffic.mtu.bytes(),
     );
@@ -112,7 +107,7 @@ fn traffic(traffic: &Traffic) -> String {
     }
     if traffic.barrier_sync {
         text +=
-            &format!(", and wait for each other after every {}", count(traffic.tx_depth.into(), "message"));
+            &format!(", and wait for each other after every {}", plural(traffic.tx_depth.into(), "message"));
     }
     text + "."
 }
@@ -201,14 +196,14 @@ fn done(action: Action) -> String {
         Action::Delay { ns } => format!("delayed by {}", Nanos(ns)),
         Action::Hold { ns } => format!("held for {}, with all behind it on its connection", Nanos(ns)),
         Action::Reorder { by } => {
-            format!("held back until overtaken by {}", count(by.into(), "later packet"))
+            format!("held back until overtaken by {}", plural(by.into(), "later packet"))
         }
         Action::Duplicate { copies } => match copies {
             1 => "sent twice".into(),
             copies => format!("sent {} times", u16::from(copies) + 1),
         },
         Action::SetField(SetField { field: HeaderField::Payload, value }) => {
-            format!("cut to {} of payload", count(value, "byte"))
+            format!("cut to {} of payload", plural(value, "byte"))
         }
         Action::SetField(SetField { field, value }) if field.is_added() => {
             format!("given {} + {value}", word_of(field))
