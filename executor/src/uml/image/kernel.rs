@@ -53,11 +53,13 @@ const CHANGES: [Change; 2] = [
 /// The changes to a source whose rdma_rxe counts what runs of it.
 const CHANGES_FOR_COVERAGE: [Change; 2] = [
     // As the kernel's own Makefiles have it for GCOV_KERNEL; that option itself is of no use, as it does not boot in user mode,
-    // and a file of debugfs takes longer to read than a test.
+    // and a file of debugfs takes longer to read than a test. Neither the time nor
+    // the place of the build are in the program.
     Change {
         file: "drivers/infiniband/sw/rxe/Makefile",
         before: "obj-$(CONFIG_RDMA_RXE) += rdma_rxe.o\n",
-        after: "obj-$(CONFIG_RDMA_RXE) += rdma_rxe.o\n\nccflags-y += -fprofile-arcs -ftest-coverage -fno-tree-loop-im\n",
+        after: "obj-$(CONFIG_RDMA_RXE) += rdma_rxe.o\n\nccflags-y += -fprofile-arcs -ftest-coverage -fno-tree-loop-im \
+                -frandom-seed=lumina -fprofile-dir=/lumina -fprofile-prefix-path=$(CURDIR)\n",
     },
     // What the compiler's code calls at the start and at the end, in a file that is not counted.
     Change {
