@@ -2,6 +2,7 @@
 
 pub mod agent;
 pub mod guests;
+mod lock;
 mod nic;
 pub mod profile;
 pub mod remote;

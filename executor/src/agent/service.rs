@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use p4::serve::{Limits, Listener, serve};
@@ -17,6 +17,7 @@ use super::host::Host;
 use super::proto::agent_server::{Agent, AgentServer};
 use super::proto::{DescribeRequest, Description, Event, Step};
 use super::{describe, session};
+use crate::lock::locked;
 
 /// Default address of an agent: for programs of the same host alone.
 pub const DEFAULT_ADDRESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 7471));
@@ -61,12 +62,12 @@ impl Lease {
             }
         };
         let flag = Arc::new(AtomicBool::new(false));
-        *self.abandoned.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&flag);
+        *locked(&self.abandoned) = Arc::clone(&flag);
         Ok((guard, flag))
     }
 
     fn is_abandoned(&self) -> bool {
-        self.abandoned.lock().unwrap_or_else(PoisonError::into_inner).load(Ordering::Acquire)
+        locked(&self.abandoned).load(Ordering::Acquire)
     }
 }
 

@@ -14,8 +14,8 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
 use super::GuestError;
-use super::lock::locked;
 use super::tool::SETPRIV;
+use crate::lock::locked;
 
 /// Bytes of stderr that are kept, the last ones.
 const STDERR_KEPT: usize = 4096;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use dumper::LogLine;
 use dumper::observation::kernel::{Reader, Trouble};
 
-use super::lock::locked;
+use crate::lock::locked;
 
 /// Lines that are kept, the last ones.
 const LINES: usize = 2_000;

@@ -13,7 +13,6 @@ mod first_process;
 pub(crate) mod initramfs;
 mod kernel;
 pub(crate) mod libraries;
-pub(crate) mod lock;
 pub(crate) mod log;
 pub(crate) mod manifest;
 pub(crate) mod pack;

@@ -7,9 +7,9 @@ use corpus::{Capabilities, Role, TestConfig};
 use dumper::observation::kernel::{Kind, SILENT, troubles};
 use dumper::{LogLine, Observation};
 
-use super::lock::locked;
 use super::{GuestError, Kernel};
 use crate::agent::AgentError;
+use crate::lock::locked;
 use crate::remote::{Failed, RemoteError, log_of};
 use crate::{Testbed, TestbedError};
 

@@ -14,8 +14,8 @@ use super::image::{Cache, Image};
 use super::mode::Mode;
 use super::pair::Pair;
 use super::site::Site;
-use crate::guests::lock::locked;
 use crate::guests::{GuestError, Kernel, Outcome, Pairs, broken};
+use crate::lock::locked;
 use crate::{History, Testbed, TestbedError};
 
 /// Tests of a lane between boots. A boot takes as long as six small tests; as many tests are run again when a campaign is

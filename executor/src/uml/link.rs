@@ -13,7 +13,7 @@ use crate::agent::proto::from_agent::Message as FromMessage;
 use crate::agent::proto::to_agent::Message as ToMessage;
 use crate::agent::proto::{Abandon, Event, FromAgent, Step, ToAgent};
 use crate::agent::{Link, Silence};
-use crate::guests::lock::locked;
+use crate::lock::locked;
 
 /// The way to an agent through the port of its guest.
 pub(super) struct PortLink {

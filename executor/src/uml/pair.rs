@@ -20,9 +20,9 @@ use super::mode::Mode;
 use super::world::World;
 use crate::agent::frames::Frames;
 use crate::agent::{Peer, RunningTest, Timeouts};
-use crate::guests::lock::locked;
 use crate::guests::log::put_log_since;
 use crate::guests::{GuestError, Outcome, RunFolder, with_guests};
+use crate::lock::locked;
 use crate::remote::{self, Failed, Hosts, Patience, RemoteError};
 
 /// Linux's timers expire when they should; a QP of rdma_rxe that retries for ever (docs/findings-rxe.md) takes all of it. The
