@@ -170,13 +170,12 @@ impl Campaign {
         })?;
         let mut nics = Vec::new();
         for copy in [&settings.requester_nic, &settings.responder_nic] {
-            let text = folder::read_copy(path, copy)?;
+            let (text, nic, is_same) = copied_nic(path, &settings, copy)?;
             unchanged(copy, &text, &mut notes, |given| {
                 Nic::load(given, Path::new("")).map(|nic| nic.text_on(settings.testbed)).ok()
             })?;
-            let nic = Nic::load(&copy.file, path).map_err(|error| error.0)?;
             if let Nic::Guest(kernel) = &nic
-                && !copy.is(&nic.text_on(settings.testbed))
+                && !is_same
             {
                 if kernel.without_options().1.coverage {
                     return Err(CampaignError::Usage(format!(
@@ -302,6 +301,19 @@ impl Campaign {
     pub fn summary<'a>(&'a self, status: &Status, findings: &'a [FindingRecord]) -> Summary<'a> {
         Summary::new(&self.settings, status.progress, status.corpus_size, findings, status.code.clone())
     }
+}
+
+/// A NIC of a campaign in a folder: the text and the NIC of its copy, and true if that is what the NIC is now. The kernel of a
+/// guest may be another one than when the campaign began.
+pub(super) fn copied_nic(
+    path: &Path,
+    settings: &Settings,
+    copy: &Copied,
+) -> Result<(String, Nic, bool), CampaignError> {
+    let text = folder::read_copy(path, copy)?;
+    let nic = Nic::load(&copy.file, path).map_err(|error| error.0)?;
+    let is_same = copy.is(&nic.text_on(settings.testbed));
+    Ok((text, nic, is_same))
 }
 
 /// The testbeds of a campaign in a folder, for NICs of which these are the copies.

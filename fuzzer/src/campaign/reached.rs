@@ -8,9 +8,10 @@ use dumper::observation::Coverage;
 use executor::Nic;
 use executor::uml::Codes;
 
-use super::begin::testbeds;
+use super::begin::{copied_nic, testbeds};
 use super::error::CampaignError;
 use super::folder::{self, CORPUS};
+use super::retention::add;
 
 /// What ran of the hosts' kernels in campaigns.
 #[derive(Debug)]
@@ -56,9 +57,7 @@ impl Reached {
     pub fn all(&self) -> [Coverage; 2] {
         let mut all: [Coverage; 2] = Default::default();
         for test in &self.tests {
-            for (all, ran) in all.iter_mut().zip(test) {
-                all.add(ran);
-            }
+            add(&mut all, test);
         }
         all
     }
@@ -77,9 +76,8 @@ fn codes_of(path: &Path) -> Result<([Nic; 2], Codes), CampaignError> {
     let copies = [&settings.requester_nic, &settings.responder_nic];
     let mut nics = Vec::new();
     for copy in copies {
-        folder::read_copy(path, copy)?;
-        let nic = Nic::load(&copy.file, path).map_err(|error| error.0)?;
-        if !copy.is(&nic.text_on(settings.testbed)) {
+        let (_, nic, is_same) = copied_nic(path, &settings, copy)?;
+        if !is_same {
             return Err(usage(format!("{} is another kernel than in the campaign, or is gone", nic.name())));
         }
         nics.push(nic);

@@ -1,8 +1,9 @@
-//! Retention of tests: the median-score rule (Lumina, Algorithm 1, lines 9 to 12).
+//! Retention of tests: the median-score rule (Lumina, Algorithm 1, lines 9 to 12), and code that none has run before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use corpus::Scores;
+use dumper::observation::Coverage;
 use rand::RngExt;
 
 use super::pool::Pool;
@@ -42,6 +43,11 @@ pub(super) fn keeps(
     // Drawn from a stream of its own, so that the draw does not depend on the score.
     let lucky = stream(seed, number, Purpose::Retention).random_bool(probability);
     [pool.median(), least].into_iter().flatten().all(|least| score > least) || lucky
+}
+
+/// Adds what a test ran on both hosts; returns true if some of it is new.
+pub(super) fn add(reached: &mut [Coverage; 2], ran: &[Coverage; 2]) -> bool {
+    reached.iter_mut().zip(ran).map(|(reached, ran)| reached.add(ran)).sum::<usize>() > 0
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use mutators::Target;
 
 use crate::campaign::error::CampaignError;
 use crate::campaign::pool::Pool;
-use crate::campaign::retention::{keeps, score};
+use crate::campaign::retention::{add, keeps, score};
 use crate::campaign::schedule::Schedule;
 use crate::campaign::settings::Settings;
 use crate::policy::Policy;
@@ -35,11 +35,6 @@ pub(super) struct Decider<'a> {
     pub(super) progress: Progress,
     /// Code that the tests so far have run in the kernels of both hosts, where they count it. Each test that runs more is kept.
     pub(super) reached: [Coverage; 2],
-}
-
-/// Adds what a test has run; returns true if some of it is new.
-fn add(reached: &mut [Coverage; 2], ran: &[Coverage; 2]) -> bool {
-    reached.iter_mut().zip(ran).map(|(reached, ran)| reached.add(ran)).sum::<usize>() > 0
 }
 
 impl<'a> Decider<'a> {
