@@ -19,11 +19,6 @@ pub(crate) struct Campaign {
     nic: &'static str,
 }
 
-/// A process of a guest.
-pub(crate) struct Process {
-    pub(crate) pid: Pid,
-}
-
 impl Campaign {
     pub(crate) fn new() -> Self {
         Self::on("rxe-6.12")
@@ -103,7 +98,7 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<PathBuf, Vec<u8>>) {
 }
 
 /// Processes of the guests of an orchestrator: those whose folder is of its guests.
-pub(crate) fn processes_of(orchestrator: u32) -> Vec<Process> {
+pub(crate) fn processes_of(orchestrator: u32) -> Vec<Pid> {
     let is_its = |pid: &i32| {
         let folder = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
         let folder = folder.to_string_lossy();
@@ -111,7 +106,7 @@ pub(crate) fn processes_of(orchestrator: u32) -> Vec<Process> {
     };
     let pids = fs::read_dir("/proc").unwrap().flatten();
     let pids = pids.filter_map(|entry| entry.file_name().to_string_lossy().parse::<i32>().ok());
-    pids.filter(is_its).map(|pid| Process { pid: Pid::from_raw(pid) }).collect()
+    pids.filter(is_its).map(Pid::from_raw).collect()
 }
 
 /// Nothing of an orchestrator that has ended is left, soon.

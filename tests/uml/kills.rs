@@ -4,11 +4,10 @@ use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
 
 use super::campaign::{Campaign, nothing_is_left_of, processes_of};
-use super::given::given;
+use super::given::kills;
 
 /// Longest time between two kills.
 const LONGEST_PEACE: Duration = Duration::from_millis(1_500);
@@ -16,10 +15,7 @@ const LONGEST_PEACE: Duration = Duration::from_millis(1_500);
 /// `LUMINA_KILLS` says how many, `LUMINA_SEED` which.
 #[test]
 fn kills_at_any_moment_end_in_a_clear_state() {
-    let kills = given("LUMINA_KILLS").unwrap_or(10);
-    let seed = given("LUMINA_SEED").unwrap_or_else(|| rand::random::<u32>().into());
-    println!("{kills} kills with LUMINA_SEED={seed}");
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let (kills, mut rng) = kills(10);
     let campaign = Campaign::new();
     let args = ["--jobs", "2"];
     let mut orchestrator = campaign.start(&args);
@@ -37,7 +33,7 @@ fn kills_at_any_moment_end_in_a_clear_state() {
             orchestrator = campaign.start(&args);
         } else {
             // It may have ended by itself by now.
-            let _ = kill(guests[rng.random_range(0..guests.len())].pid, Signal::SIGKILL);
+            let _ = kill(guests[rng.random_range(0..guests.len())], Signal::SIGKILL);
         }
     }
     orchestrator.kill().unwrap();

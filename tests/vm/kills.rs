@@ -10,10 +10,9 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use rand::RngExt;
 
-use super::given::given;
+use super::given::kills;
 use super::place::{Place, Process, SHORT_FOR_KILLS, kill_and_wait, wait};
 
 const CAMPAIGN: [&str; 4] = [SHORT_FOR_KILLS, "--seed", "1", "--resume"];
@@ -88,10 +87,7 @@ impl Victim {
 #[test]
 #[ignore = "takes half an hour: ci/long vm"]
 fn kills_at_any_moment_end_in_a_clear_state() {
-    let kills = given("LUMINA_KILLS").unwrap_or(100);
-    let seed = given("LUMINA_SEED").unwrap_or_else(|| rand::random::<u32>().into());
-    println!("{kills} kills with LUMINA_SEED={seed}");
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let (kills, mut rng) = kills(100);
     let place = Place::new();
     let mut orchestrator = place.start(&CAMPAIGN);
     let (mut retried, mut stopped) = (0, 0);
