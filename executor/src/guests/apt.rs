@@ -136,17 +136,15 @@ impl Apt {
         found.ok_or_else(|| wrong(format!("the archive has no version {wanted}; it has {there}")))
     }
 
-    /// The first of some packages that the suite has.
-    pub(crate) fn one_of<'a>(&self, names: &[&'a str]) -> Result<&'a str, GuestError> {
-        let mut missing = None;
-        for name in names {
-            match self.version_of(name, None) {
-                Ok(_) => return Ok(name),
-                Err(error) => missing = missing.or(Some(error)),
-            }
-        }
-        Err(missing
-            .unwrap_or_else(|| GuestError::Package { package: String::new(), why: "none is named".into() }))
+    /// A package in a version, or, where the suite does not have it, another one in that version.
+    pub(crate) fn either(
+        &self,
+        (name, other): (&str, Option<&str>),
+        version: Option<&str>,
+    ) -> Result<Package, GuestError> {
+        let is_there = |name: &&str| self.version_of(name, None).is_ok();
+        let found = [name].into_iter().chain(other).find(is_there);
+        self.version_of(found.unwrap_or(name), version)
     }
 
     /// The package that a metapackage stands for: the first that it depends on whose name begins so.

@@ -127,12 +127,11 @@ impl Series {
         }
     }
 
-    /// Packages that stand for the kernel's, of which a suite has one: that of the series, which the security suite has too, or
-    /// that of the suite.
-    pub(crate) const fn metapackages(self) -> &'static [&'static str] {
+    /// The package that stands for the kernel's, which the security suite has too, and that of a suite without it.
+    pub(crate) const fn metapackages(self) -> (&'static str, Option<&'static str>) {
         match self {
-            Self::V6_1 => &["linux-image-amd64"],
-            Self::V6_12 => &["linux-image-6.12-amd64", "linux-image-amd64"],
+            Self::V6_1 => ("linux-image-amd64", None),
+            Self::V6_12 => ("linux-image-6.12-amd64", Some("linux-image-amd64")),
         }
     }
 

@@ -29,7 +29,6 @@ pub struct Code {
     /// Blocks that say how often a line runs, by its file and number.
     lines: BTreeMap<(String, u32), Vec<usize>>,
     span: Span,
-    blocks: usize,
 }
 
 /// A function that counts.
@@ -124,8 +123,7 @@ impl Code {
         let entries = entries.map_err(|error| format!("{}: {error}", folder.display()))?;
         let names: BTreeSet<String> =
             entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-        let mut code =
-            Self { functions: Vec::new(), lines: BTreeMap::new(), span: Span::default(), blocks: 0 };
+        let mut code = Self { functions: Vec::new(), lines: BTreeMap::new(), span: Span::default() };
         for name in names.iter().filter(|name| name.ends_with(".gcno")) {
             let path = folder.join(name);
             let source = name.replace(".gcno", ".c");
@@ -158,8 +156,7 @@ impl Code {
                 return Err(format!("{} has other counters in the program", function.name));
             }
             let flow = Flow::of(&function)?;
-            let first = self.blocks;
-            self.blocks += flow.blocks;
+            let first = self.functions.last().map_or(0, |before| before.first + before.flow.blocks);
             for line in function.lines {
                 let Some(file) = own(&line.source) else { continue };
                 let [ending, others] = lines.entry((file, line.line)).or_default();

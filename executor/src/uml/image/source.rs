@@ -130,15 +130,16 @@ fn git_files(folder: &Path) -> Option<BTreeSet<PathBuf>> {
 /// Files of a folder that no build has written.
 fn walk(folder: &Path) -> Result<BTreeSet<PathBuf>, GuestError> {
     let mut files = BTreeSet::new();
+    let name_of = |entry: &DirEntry| entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_owned();
     let is_written = |name: &Path| WRITTEN.iter().any(|written| name.ends_with(written));
     let entries = WalkDir::new(folder).into_iter();
-    for entry in entries.filter_entry(|entry| !entry.file_type().is_dir() || !is_written(entry.path())) {
+    for entry in entries.filter_entry(|entry| !entry.file_type().is_dir() || !is_written(&name_of(entry))) {
         let entry = listed(entry, folder)?;
-        let name = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+        let name = name_of(&entry);
         let text = name.to_string_lossy();
         let is_left = text == ".config" || WRITTEN_ENDS.iter().any(|end| text.ends_with(end));
         if !entry.file_type().is_dir() && !is_left {
-            files.insert(name.to_owned());
+            files.insert(name);
         }
     }
     Ok(files)

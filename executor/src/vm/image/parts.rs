@@ -35,8 +35,7 @@ pub(super) fn fetch(
         let of_kernel = if series.suite() == userland::SUITE { None } else { Some(suite(series.suite())?) };
         let of_kernel = of_kernel.as_ref().unwrap_or(&userland);
 
-        let metapackage = of_kernel.one_of(series.metapackages())?;
-        let metapackage = of_kernel.version_of(metapackage, version)?;
+        let metapackage = of_kernel.either(series.metapackages(), version)?;
         let linux = of_kernel.stands_for(&metapackage, "linux-image-")?;
         let release = linux.name.trim_start_matches("linux-image-").to_owned();
         if !series.has(&release) {
