@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -13,6 +13,25 @@ use super::pair::run;
 /// Some seconds of traffic.
 pub(crate) const LONG: &str =
     "rdma-verb = \"write\"\nnum-msgs-per-qp = 300\nmessage-size = 65536\ntx-depth = 4";
+
+/// Processor time of the switch since a test began, in ticks of 10 ms, by which its packets pass: what else is asked of it
+/// takes less, and the 19,200 packets take much more.
+const TRAFFIC: u64 = 5;
+
+/// Waits until the packets of the long test pass, however busy the machine is.
+fn wait_traffic() {
+    let switch = children("lumina-switch")[0];
+    let ticks = || {
+        let stat = fs::read_to_string(format!("/proc/{switch}/stat")).unwrap();
+        let (_, after) = stat.rsplit_once(") ").unwrap();
+        after.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().unwrap()).sum::<u64>()
+    };
+    let (before, started) = (ticks(), Instant::now());
+    while ticks() < before + TRAFFIC {
+        assert!(started.elapsed() < Duration::from_secs(60), "no packet passes the switch");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
 
 /// Processes that this one started, whose program has a name.
 fn children(program: &str) -> Vec<Pid> {
@@ -33,9 +52,9 @@ fn children(program: &str) -> Vec<Pid> {
 /// processes of the testbed are others then, and as many.
 fn survives(program: &'static str, blow: fn(Pid)) {
     // Started by the first test of the suite.
-    run("num-msgs-per-qp = 1", "").whole();
+    run("num-msgs-per-qp = 1", "").whole().completes();
     let killer = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(700));
+        wait_traffic();
         let victims = children(program);
         blow(victims[0]);
         victims[0]
@@ -87,21 +106,13 @@ fn an_agent_that_is_killed_between_two_tests_is_nothing_of_the_next_one() {
 
 #[test]
 fn a_kernel_that_crashes_is_what_was_observed_with_its_call_trace_and_the_guest_is_replaced() {
-    let crash_after = |delay| {
-        run("num-msgs-per-qp = 1", "").whole();
-        let killer = thread::spawn(move || {
-            thread::sleep(delay);
-            say(children("qemu-system-x86_64")[0], "crash");
-        });
-        let crashed = run(LONG, "");
-        killer.join().unwrap();
-        crashed
-    };
-    let mut crashed = crash_after(Duration::from_millis(700));
-    if crashed.observation.trace.records().is_empty() {
-        // On a machine that is busy the traffic had not begun by then.
-        crashed = crash_after(Duration::from_millis(2_800));
-    }
+    run("num-msgs-per-qp = 1", "").whole().completes();
+    let killer = thread::spawn(|| {
+        wait_traffic();
+        say(children("qemu-system-x86_64")[0], "crash");
+    });
+    let crashed = run(LONG, "");
+    killer.join().unwrap();
     let analysis = crashed.analysis();
     let signatures: Vec<_> = analysis.anomalies.kept().iter().map(scoring::Anomaly::signature).collect();
     assert_eq!(signatures.len(), 1, "{signatures:?}");
