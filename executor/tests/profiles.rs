@@ -8,7 +8,7 @@ use std::path::Path;
 
 use executor::NicProfile;
 use executor::profile::{
-    FAMILIES, FIELDS, Field, Kind, SHIPPED, Span, family_counters, load, load_with_base,
+    FAMILIES, FIELDS, Field, Kind, SHIPPED, Span, conditional_fields, family_counters, load, load_with_base,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -63,7 +63,7 @@ fn the_table_has_every_field_once() {
 
 #[test]
 fn bounds_have_reasons_and_the_defaults_conform() {
-    for field in FIELDS {
+    for field in FIELDS.iter().chain(conditional_fields()) {
         let numeric = matches!(
             field.kind,
             Kind::Int(_) | Kind::IntSpan(_) | Kind::FactorSpan(_) | Kind::Ints(_) | Kind::FactorLists(_)
@@ -82,7 +82,7 @@ fn reference_is_the_default_and_lists_every_field_but_quirks() {
     let mut listed = BTreeSet::new();
     leaves(&Value::Table(SHIPPED[0].text.parse().unwrap()), "", &mut listed);
     let expected = FIELDS.iter().map(|field| field.path.to_owned());
-    assert_eq!(listed, expected.filter(|path| !path.starts_with("quirks.")).collect());
+    assert_eq!(listed, expected.filter(|path| !path.starts_with("quirk")).collect());
 }
 
 #[test]
@@ -164,6 +164,15 @@ fn wrong_texts_are_answered() {
         "[quirks]\nstuck-counters = [\"np_cnp_snt\"]\ndoubled-counters = [\"out_of_sequence\", \"cnpSent\", \"x\"]",
         "base = \"e810\"\n[quirks]\ndoubled-counters = [\"np_cnp_sent\"]",
         "base = \"e810\"\n[counters]\nfamily = \"nvidia\"",
+        "quirk = 1",
+        "[quirk]\nnak-suppressed = true",
+        "[[quirk]]\nnak-suppressed = true",
+        "[[quirk]]\nwhen = { verb = [\"read\"] }",
+        "[[quirk]]\nwhen = {}\nnak-suppressed = true",
+        "[[quirk]]\nwhen = { verb = [\"raed\"], mesage = 3 }\nnak-supressed = true",
+        "[[quirk]]\nwhen = { counters = [\"cnpSent\"], counted = 0 }\nstuck-counters = [\"np_cnp_sent\"]",
+        "[[quirk]]\nwhen = 1\nretry-offset = 1001",
+        &"[[quirk]]\nwhen = { message = 2 }\nretry-offset = 1\n".repeat(9),
         "name = \"two\\nlines\"",
         "base = 1",
         "base = \"connectx-9\"",
@@ -280,6 +289,23 @@ fn value_of(field: &'static Field, family: &'static str) -> BoxedStrategy<String
         Kind::FactorLists(bounds) => {
             let list = proptest::collection::vec(bounds.min..=bounds.max, 1..4);
             proptest::collection::vec(list, 0..4).prop_map(|lists| format!("{lists:?}")).boxed()
+        }
+        Kind::Quirks(most) => {
+            let fields: Vec<_> = conditional_fields().collect();
+            let (when, quirks): (Vec<_>, Vec<_>) =
+                fields.into_iter().partition(|field| field.path.starts_with("quirk.when."));
+            let one_of = move |fields: Vec<&'static Field>| {
+                // An empty list is no condition, and what nobody has is no quirk.
+                proptest::sample::select(fields)
+                    .prop_flat_map(move |field| (Just(field.section_and_key().1), value_of(field, family)))
+                    .prop_filter("nothing", |(_, value)| {
+                        !["[]", "0", "false", "[0, 0]"].contains(&value.as_str())
+                    })
+            };
+            let one = (one_of(when), one_of(quirks)).prop_map(|((condition, value), (quirk, is))| {
+                format!("{{ when = {{ {condition} = {value} }}, {quirk} = {is} }}")
+            });
+            proptest::collection::vec(one, 0..most).prop_map(|all| format!("[{}]", all.join(", "))).boxed()
         }
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use corpus::{Action, ActionKind, Form};
 use executor::NicProfile;
-use executor::profile::{FIELDS, family_counters};
+use executor::profile::{FIELDS, conditional_fields, family_counters};
 use scoring::score::calibration;
 use scoring::{CLAUSES, Clause, Document, Rule, counters_moved_by, go_back_n};
 
@@ -148,6 +148,16 @@ fn fields() -> String {
     text.trim_start().to_owned()
 }
 
+/// Conditions of quirks.
+fn conditions() -> String {
+    let mut text = String::from("| condition | allowed | meaning |\n|---|---|---|\n");
+    let all = conditional_fields().filter_map(|field| Some((field, field.path.strip_prefix("quirk.when.")?)));
+    for (field, key) in all {
+        let _ = writeln!(text, "| `{key}` | {} | {} |", field.allowed(), field.meaning);
+    }
+    text
+}
+
 /// Counters of NIC profiles, by family and group.
 fn counters() -> String {
     let mut text = String::from("| family | group | counters |\n|---|---|---|\n");
@@ -263,7 +273,7 @@ fn generated_parts_of_packet_scripts_are_true() {
 
 #[test]
 fn generated_parts_of_nic_profiles_are_true() {
-    check("nic-profiles.md", &[("fields", fields()), ("counters", counters())]);
+    check("nic-profiles.md", &[("fields", fields()), ("conditions", conditions()), ("counters", counters())]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use toml::{Spanned, Table, Value};
 
 use super::counters::Listed;
 use super::field::{Bounds, Field, Kind, LONGEST_LIST};
-use super::fields::FIELDS;
+use super::fields;
 
 /// A correct text: its fields, and the profile that it starts from.
 pub(super) struct Checked {
@@ -84,7 +84,7 @@ impl Checker<'_> {
                     self.listed.family = Some(value.span());
                 }
                 checked.extend(self.value(field, value).map(|value| (name.to_owned(), value)));
-            } else if !FIELDS.iter().any(|field| field.path.starts_with(&inside)) {
+            } else if !fields::all().any(|field| field.path.starts_with(&inside)) {
                 self.report(key.span(), &clip(&path), "unknown key".into(), instead(section, name));
             } else if let DeValue::Table(table) = value.get_ref() {
                 checked.insert(name.to_owned(), Value::Table(self.table(table, &path)));
@@ -144,13 +144,53 @@ impl Checker<'_> {
             (Kind::FactorLists(bounds), DeValue::Array(lists)) if lists.len() <= LONGEST_LIST => {
                 all_of(lists, |list| self.factors(field, list, &bounds))
             }
+            (Kind::Quirks(most), DeValue::Array(items)) => self.quirks(field, most, items, value),
             (Kind::Line(_) | Kind::Text, _) => self.wrong_kind(field, value, "text"),
             (Kind::Flag(_), _) => self.wrong_kind(field, value, "true or false"),
             (Kind::Choice(..), _) => self.wrong_kind(field, value, "a word"),
             (Kind::Choices(_) | Kind::Counters | Kind::Ints(_) | Kind::FactorLists(_), _) => {
                 self.wrong_kind(field, value, "a list")
             }
+            (Kind::Quirks(_), _) => self.wrong_kind(field, value, "tables `[[quirk]]`"),
         }
+    }
+
+    /// Quirks under conditions, each with at least one of both.
+    fn quirks(
+        &mut self,
+        field: &Field,
+        most: usize,
+        items: &[Spanned<DeValue<'_>>],
+        value: &Spanned<DeValue<'_>>,
+    ) -> Option<Value> {
+        if items.len() > most {
+            self.report(value.span(), field.path, format!("has {} tables", items.len()), allowed(field));
+            return None;
+        }
+        all_of(items, |item| {
+            let DeValue::Table(table) = item.get_ref() else {
+                return self.wrong_kind(field, item, "a table");
+            };
+            let quirk = self.table(table, field.path);
+            let conditions = quirk.get("when").and_then(Value::as_table).map_or(0, Table::len);
+            if !self.findings.is_empty() {
+                return None;
+            }
+            if conditions == 0 {
+                let help = format!(
+                    "conditions: {}; what is always so belongs in [quirks]",
+                    keys_of("quirk.when").join(", ")
+                );
+                self.report(item.span(), "quirk.when", "has no condition".into(), help);
+                return None;
+            }
+            if quirk.len() < 2 {
+                let help = "a quirk of [quirks], as in `nak-suppressed = true`".into();
+                self.report(item.span(), field.path, "has no quirk".into(), help);
+                return None;
+            }
+            Some(Value::Table(quirk))
+        })
     }
 
     /// One list of a list of them.
@@ -266,15 +306,18 @@ fn allowed(field: &Field) -> String {
 /// Keys of a section, sections in it included.
 fn keys_of(section: &str) -> Vec<&'static str> {
     let base = section.is_empty().then_some("base");
-    let of_fields = FIELDS
-        .iter()
+    let of_fields = fields::all()
         .filter_map(|field| match section {
             "" => Some(field.path),
             _ => field.path.strip_prefix(section)?.strip_prefix('.'),
         })
         .filter_map(|rest| rest.split('.').next());
-    let mut keys: Vec<&str> = base.into_iter().chain(of_fields).collect();
-    keys.dedup();
+    let mut keys: Vec<&str> = Vec::new();
+    for key in base.into_iter().chain(of_fields) {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
     keys
 }
 
@@ -284,7 +327,7 @@ fn instead(section: &str, key: &str) -> String {
     if let Some(key) = nearest(key, keys.iter().copied()) {
         return format!("did you mean `{key}`?");
     }
-    match FIELDS.iter().map(Field::section_and_key).find(|(_, known)| *known == key) {
+    match fields::all().map(Field::section_and_key).find(|(_, known)| *known == key) {
         Some((home, _)) => format!("`{key}` belongs in [{home}]"),
         None => format!("known keys here: {}", keys.join(", ")),
     }

@@ -77,6 +77,8 @@ pub enum Kind {
     Ints(Bounds<i64>),
     /// A list of lists of numbers; no list may be empty.
     FactorLists(Bounds<f64>),
+    /// Tables of quirks under conditions; only an empty list conforms.
+    Quirks(usize),
 }
 
 /// A field of a profile.
@@ -146,6 +148,7 @@ impl Field {
                     "a list of at most {LONGEST_LIST} lists of 1 to {LONGEST_LIST} numbers from {min} to {max}{unit}"
                 )
             }
+            Kind::Quirks(most) => format!("at most {most} tables `[[quirk]]`"),
         }
     }
 
@@ -163,7 +166,7 @@ impl Field {
             Kind::FactorSpan(bounds) => range(bounds),
             Kind::Flag(only) => only.map(|flag| flag.to_string()).unwrap_or_default(),
             Kind::Choice(words, conformant) if words.len() > conformant.len() => conformant.join(", "),
-            Kind::Counters => "none".into(),
+            Kind::Counters | Kind::Quirks(_) => "none".into(),
             Kind::Choice(..) | Kind::Choices(_) | Kind::Line(_) | Kind::Text => String::new(),
             Kind::Ints(_) | Kind::FactorLists(_) => "none".into(),
         }
@@ -180,7 +183,7 @@ impl Field {
             }
             Kind::Flag(only) => only.is_none() || value.as_bool() == only,
             Kind::Choice(_, conformant) => value.as_str().is_some_and(|word| conformant.contains(&word)),
-            Kind::Counters | Kind::Ints(_) | Kind::FactorLists(_) => {
+            Kind::Counters | Kind::Ints(_) | Kind::FactorLists(_) | Kind::Quirks(_) => {
                 value.as_array().is_some_and(Vec::is_empty)
             }
             Kind::Choices(_) | Kind::Line(_) | Kind::Text => true,

@@ -1,6 +1,7 @@
 //! Every field of a profile: one entry each, read by the loader, the printer, `nics check` and the test that keeps
 //! `docs/nic-profiles.md` honest. The quirks are declared in [`super::quirks`].
 
+use super::conditions::{MAX_CONDITIONAL, conditional_fields};
 use super::field::{
     FAMILIES, Field, Kind, LATENCY, MAX_COUNT, MAX_LATENCY, RATES, VERBS, bounds, factor, flag, int, latency,
     nack_latency,
@@ -12,6 +13,7 @@ const OWN: &[Field] = &[
     Field::new("name", Kind::Line(64), "", "Name in reports; the name of its file where it has none."),
     Field::new("description", Kind::Line(200), "", "What it models, for `nics list`."),
     Field::new("source", Kind::Text, "", "Where its figures come from, and which of them are assumptions."),
+    Field::new("quirk", Kind::Quirks(MAX_CONDITIONAL), "", "Quirks that show only under conditions."),
     int("link.rate-gbps", 1, 800, "Gb/s", "Rate of the cable.")
         .why("800 Gb/s is the fastest Ethernet there is")
         .conforming(10, 800),
@@ -93,6 +95,11 @@ const OWN: &[Field] = &[
     Field::new("counters.family", Kind::Choice(&FAMILIES, &["nvidia", "intel"]), "", "Whose names its counters have; rxe's say nothing of what is discarded."),
 ];
 
+/// Every field of a text, those of a `[[quirk]]` last.
+pub(super) fn all() -> impl Iterator<Item = &'static Field> {
+    FIELDS.iter().chain(conditional_fields())
+}
+
 /// Every field, in the order of a printed profile.
 pub const FIELDS: &[Field] = &joined::<{ OWN.len() + QUIRKS.len() }>();
 
@@ -107,8 +114,8 @@ const fn joined<const N: usize>() -> [Field; N] {
 }
 
 impl Field {
-    /// The field with this path.
+    /// The field with this path, of a profile or of one of its `[[quirk]]`s.
     pub fn find(path: &str) -> Option<&'static Self> {
-        FIELDS.iter().find(|field| field.path == path)
+        all().find(|field| field.path == path)
     }
 }

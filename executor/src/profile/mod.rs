@@ -4,6 +4,7 @@
 //! latencies of a good NIC. [`Quirks`] are the one section that is never right: each field is one way to break a rule.
 
 mod check;
+mod conditions;
 mod counters;
 mod field;
 mod fields;
@@ -13,6 +14,7 @@ mod write;
 
 use serde::{Deserialize, Serialize};
 
+pub use conditions::{ConditionalQuirk, When, conditional_fields};
 pub(crate) use counters::{Family, read_families};
 pub use counters::{FamilyCounters, family_counters};
 pub use field::{Bounds, FAMILIES, Field, Kind};
@@ -149,6 +151,15 @@ pub struct NicProfile {
     pub counters: CounterProfile,
     /// Rules that it breaks.
     pub quirks: Quirks,
+    /// Rules that it breaks under conditions; where the conditions of several hold, the last one counts.
+    pub quirk: Vec<ConditionalQuirk>,
+}
+
+impl NicProfile {
+    /// All quirks that it ever has: those without conditions first.
+    pub(crate) fn all_quirks(&self) -> impl Iterator<Item = &Quirks> {
+        std::iter::once(&self.quirks).chain(self.quirk.iter().map(|one| &one.quirks))
+    }
 }
 
 /// The cable between NIC and switch.

@@ -1,4 +1,5 @@
-//! Ways to break a rule, one a field. All off in a conforming NIC.
+//! Ways to break a rule, one a field. All off in a conforming NIC. Each may be there always, or under
+//! [conditions](super::conditions) only.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,21 @@ macro_rules! quirks {
         pub(super) const QUIRKS: &[Field] = &[
             $($form(concat!("quirks.", $key), $($bound,)* $meaning)$(.$more($($with),*))*,)*
         ];
+
+        /// The same of quirks under conditions.
+        pub(super) const CONDITIONAL: &[Field] = &[
+            $($form(concat!("quirk.", $key), $($bound,)* $meaning)$(.$more($($with),*))*,)*
+        ];
+
+        impl Quirks {
+            /// Takes over what `other` has.
+            pub(crate) fn join(&mut self, other: &Self) {
+                let none = Self::default();
+                $(if other.$quirk != none.$quirk {
+                    self.$quirk = other.$quirk.clone();
+                })*
+            }
+        }
     };
 }
 

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
 mod cases;
+mod conditions;
 
 use std::collections::BTreeSet;
 

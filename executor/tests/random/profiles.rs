@@ -37,6 +37,7 @@ pub(crate) fn draw(seed: u64, host: &str) -> NicProfile {
             | Kind::Counters
             | Kind::Ints(_)
             | Kind::FactorLists(_)
+            | Kind::Quirks(_)
             | Kind::Line(_)
             | Kind::Text => continue,
         };

@@ -18,7 +18,7 @@ impl Sequence {
             let (expected, msn) = (responder.acceptance.expected(), responder.msn);
             assert!(expected >= last.0, "the expected PSN goes back from {} to {expected}", last.0);
             assert!(msn >= last.1, "the MSN goes back from {} to {msn}", last.1);
-            let executed_twice = nic.profile().quirks.duplicate_write_executed;
+            let executed_twice = nic.profile().all_quirks().any(|quirks| quirks.duplicate_write_executed);
             assert!(
                 msn <= responder.begun || executed_twice,
                 "{msn} messages ended of {} begun",

@@ -8,7 +8,7 @@ pub(super) fn check(nic: &Nic) {
     if nic.attributes().timeout == 0 {
         return;
     }
-    let resumes_elsewhere = nic.profile().quirks.resume_offset != 0;
+    let resumes_elsewhere = nic.profile().all_quirks().any(|quirks| quirks.resume_offset != 0);
     for (number, qp) in nic.qps().iter().enumerate() {
         let requester = &qp.requester;
         let outstanding = !requester.failed && requester.recovery.cursor() > requester.recovery.oldest();

@@ -14,7 +14,7 @@ impl Window {
     pub(super) fn check(&mut self, nic: &Nic) {
         self.last.resize(nic.qps().len(), 0);
         // A quirk resumes before the oldest one.
-        let early = nic.profile().quirks.resume_offset.min(0);
+        let early = nic.profile().all_quirks().map(|quirks| quirks.resume_offset.min(0)).min().unwrap_or(0);
         for (qp, last) in nic.qps().iter().zip(&mut self.last) {
             let requester = &qp.requester;
             let (oldest, cursor) = (requester.recovery.oldest(), requester.recovery.cursor());

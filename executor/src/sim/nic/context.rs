@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::stats::{Stat, Stats};
 use crate::NicProfile;
-use crate::profile::Span;
+use crate::profile::{Quirks, Span};
 use crate::sim::agenda::Agenda;
 use crate::sim::random;
 
@@ -74,6 +74,8 @@ pub(in crate::sim) struct Context<'a> {
     /// True if its reaction point spaces the data that it sends.
     pub(super) slowed: bool,
     pub(super) profile: &'a NicProfile,
+    /// The quirks that hold.
+    pub(super) quirks: &'a Quirks,
     pub(super) attributes: &'a Attributes,
     pub(super) rng: &'a mut ChaCha8Rng,
     pub(super) stats: &'a mut Stats,

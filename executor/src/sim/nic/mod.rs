@@ -4,6 +4,7 @@
 mod congestion;
 mod context;
 mod port;
+mod quirks;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -13,11 +14,12 @@ use dumper::Nanos;
 use dumper::wire::{Class, Ecn};
 use rand_chacha::ChaCha8Rng;
 
-use congestion::NotificationPoint;
+use congestion::{NotificationPoint, Signs};
 pub(super) use context::{Attributes, HostEvent};
 use context::{Context, Job, every_nth};
 pub(super) use port::Half;
 use port::{Arrival, Paths, ReceiveBuffer, Selection, Transmitter};
+use quirks::{Activity, QuirkSets};
 pub(super) use stats::{Stat, Stats};
 pub(super) use transport::QpSetup;
 use transport::{Qp, Requester};
@@ -42,6 +44,7 @@ pub(super) enum Input {
 #[derive(Debug)]
 pub(super) struct Nic {
     profile: NicProfile,
+    quirks: QuirkSets,
     attributes: Attributes,
     /// Number of QP 0; the others follow.
     first_qpn: u32,
@@ -76,6 +79,7 @@ impl Nic {
             receive: ReceiveBuffer::new(&profile.receive),
             paths: Paths::new(&profile.apm, qps.len()),
             transmitter: Transmitter::new(classes, selection, profile.transmit.burst),
+            quirks: QuirkSets::new(&profile),
             profile,
             attributes,
             first_qpn,
@@ -131,7 +135,7 @@ impl Nic {
                 self.note_stall();
             }
             Input::Post { qp, message, verb, bytes } => {
-                let (end, mut cx) = self.at(qp, now);
+                let (end, mut cx) = self.at(qp, now, Activity::Post { message, verb });
                 end.requester.post(message, verb, bytes, &mut cx);
                 self.wake(qp, now);
             }
@@ -190,11 +194,14 @@ impl Nic {
             self.stats.count(Stat::IcrcErrors);
             return;
         }
-        if every_nth(&mut self.arrivals, self.profile.quirks.silent_discard_every) {
+        let qp = self.qp_of(packet);
+        let is_known = (qp as usize) < self.qps.len();
+        let activity = Activity::Arrival(packet);
+        let holding = if is_known { self.holding(qp, activity) } else { 0 };
+        if every_nth(&mut self.arrivals, self.quirks.get(holding).silent_discard_every) {
             return;
         }
-        let qp = self.qp_of(packet);
-        if qp as usize >= self.qps.len() || packet.undeliverable {
+        if !is_known || packet.undeliverable {
             return;
         }
         self.stats.count(Stat::PacketsTaken);
@@ -207,7 +214,7 @@ impl Nic {
             self.stats.count(Stat::MarkedReceived);
         }
         let class = packet.opcode.class();
-        let (end, mut cx) = self.at(qp, now);
+        let (end, mut cx) = self.at(qp, now, activity);
         let mut out_of_order = false;
         match class {
             Class::Request(..) | Class::ReadRequest => {
@@ -222,9 +229,16 @@ impl Nic {
             Class::AtomicRequest | Class::Unknown => end.responder.on_unsupported(packet),
             Class::AtomicAcknowledge | Class::Datagram => {}
         }
-        let (profile, attributes) = (&self.profile, &self.attributes);
+        let (profile, quirks, attributes) = (&self.profile, self.quirks.get(holding), &self.attributes);
         if class != Class::Cnp
-            && self.notification.notifies(profile, attributes, qp, marked, out_of_order, now)
+            && self.notification.notifies(
+                profile,
+                quirks,
+                attributes,
+                qp,
+                Signs { marked, out_of_order },
+                now,
+            )
         {
             self.send_cnp(qp);
         }
@@ -239,13 +253,15 @@ impl Nic {
 
     /// A QP, and the surroundings for it to handle an input.
     #[inline]
-    fn at(&mut self, qp: u32, now: Nanos) -> (&mut Qp, Context<'_>) {
+    fn at(&mut self, qp: u32, now: Nanos, activity: Activity<'_>) -> (&mut Qp, Context<'_>) {
+        let holding = self.holding(qp, activity);
         let end = &mut self.qps[qp as usize];
         let cx = Context {
             now,
             qp,
             slowed: end.is_slowed(),
             profile: &self.profile,
+            quirks: self.quirks.get(holding),
             attributes: &self.attributes,
             rng: &mut self.rng,
             stats: &mut self.stats,
@@ -257,7 +273,7 @@ impl Nic {
     }
 
     fn at_requester(&mut self, qp: u32, now: Nanos, handle: fn(&mut Requester, &mut Context<'_>)) {
-        let (end, mut cx) = self.at(qp, now);
+        let (end, mut cx) = self.at(qp, now, Activity::Expiry);
         handle(&mut end.requester, &mut cx);
         self.wake(qp, now);
     }
@@ -267,7 +283,7 @@ impl Nic {
     fn wake(&mut self, qp: u32, now: Nanos) {
         let max_reads = self.attributes.max_rd_atomic;
         let waits = self.transmitter.waits(qp, Half::Responder);
-        let (end, mut cx) = self.at(qp, now);
+        let (end, mut cx) = self.at(qp, now, Activity::Answer);
         let requests = end.requester.is_ready(max_reads);
         let answers = !waits && end.responder.is_ready(&mut cx);
         if requests {

@@ -4,6 +4,6 @@ mod notification;
 mod pacing;
 mod reaction;
 
-pub(super) use notification::NotificationPoint;
+pub(super) use notification::{NotificationPoint, Signs};
 pub(super) use pacing::Pacer;
 pub(super) use reaction::ReactionPoint;

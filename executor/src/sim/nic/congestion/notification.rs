@@ -4,8 +4,17 @@
 use dumper::Nanos;
 
 use crate::NicProfile;
-use crate::profile::CnpScope;
+use crate::profile::{CnpScope, Quirks};
 use crate::sim::nic::context::{Attributes, every_nth};
+
+/// Signs of congestion in a packet.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim::nic) struct Signs {
+    /// It is ECN-marked.
+    pub(in crate::sim::nic) marked: bool,
+    /// It arrives out of order.
+    pub(in crate::sim::nic) out_of_order: bool,
+}
 
 /// The notification point of a NIC.
 #[derive(Debug)]
@@ -27,36 +36,35 @@ impl NotificationPoint {
         let notification = &profile.notification;
         let configured = if notification.configurable { attributes.cnp_interval } else { Nanos::ZERO };
         let hidden = Nanos::from_micros(notification.hidden_interval_us);
-        let interval = if profile.quirks.cnp_interval_ignored { Nanos::ZERO } else { configured.max(hidden) };
         let scopes = match notification.scope {
             CnpScope::Qp => qps,
             CnpScope::DestinationIp => addresses,
             CnpScope::Port => 1,
         };
-        Self { interval, last: vec![None; scopes], unprovoked: 0 }
+        Self { interval: configured.max(hidden), last: vec![None; scopes], unprovoked: 0 }
     }
 
     /// Returns true if a packet that arrived on a QP causes a CNP.
     pub(in crate::sim::nic) fn notifies(
         &mut self,
         profile: &NicProfile,
+        quirks: &Quirks,
         attributes: &Attributes,
         qp: u32,
-        marked: bool,
-        out_of_order: bool,
+        Signs { marked, out_of_order }: Signs,
         now: Nanos,
     ) -> bool {
-        if !attributes.notifies || profile.quirks.cnp_suppressed {
+        if !attributes.notifies || quirks.cnp_suppressed {
             return false;
         }
         let shows_loss = out_of_order && profile.notification.on_loss && attributes.slow_restart;
         if !marked && !shows_loss {
-            return every_nth(&mut self.unprovoked, profile.quirks.cnp_unprovoked_every);
+            return every_nth(&mut self.unprovoked, quirks.cnp_unprovoked_every);
         }
         // QPs take the peer's addresses in turn, so that a QP's number gives the address; a port has one scope.
         let scope = qp as usize % self.last.len();
         let last = &mut self.last[scope];
-        if last.is_some_and(|last| now - last < self.interval) {
+        if last.is_some_and(|last| now - last < self.interval) && !quirks.cnp_interval_ignored {
             return false;
         }
         *last = Some(now);

@@ -6,6 +6,7 @@ use dumper::{Nanos, Psn};
 use super::transmit::Half;
 use crate::sim::nic::Nic;
 use crate::sim::nic::context::Job;
+use crate::sim::nic::quirks::Activity;
 use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
@@ -23,7 +24,11 @@ impl Nic {
             }
             let blank = self.blank(qp);
             let max_reads = self.attributes.max_rd_atomic;
-            let (end, mut cx) = self.at(qp, now);
+            let activity = match half {
+                Half::Requester => Activity::Request,
+                Half::Responder => Activity::Answer,
+            };
+            let (end, mut cx) = self.at(qp, now, activity);
             let (packet, more) = match half {
                 Half::Requester => {
                     let packet = end.requester.next_packet(blank, &mut cx);

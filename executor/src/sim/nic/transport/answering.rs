@@ -72,15 +72,14 @@ impl Responder {
 
     /// The next packet of a Read response; none where a quirk leaves it out.
     fn response(&mut self, read: &mut ReadAnswer, blank: Packet, cx: &Context<'_>) -> Option<Packet> {
-        let quirks = &cx.profile.quirks;
+        let quirks = cx.quirks;
         let index = read.next - read.first;
         if index == 0 && every_nth(&mut self.answers.surplus, quirks.response_surplus_every) {
             read.end += 1;
         }
         let before = index * cx.attributes.mtu;
         let payload = read.bytes.saturating_sub(before).min(cx.attributes.mtu);
-        let last = read.next + 1 == read.end;
-        let mut position = opcodes::position(index == 0, last);
+        let mut position = read.position();
         if position == Position::Last && quirks.response_never_ends {
             position = Position::Middle;
         }
@@ -103,6 +102,6 @@ impl Responder {
 
     /// An MSN in 24 bits.
     const fn wire_msn(&self, msn: u32, cx: &Context<'_>) -> u32 {
-        msn.wrapping_add_signed(cx.profile.quirks.msn_offset) & 0xff_ffff
+        msn.wrapping_add_signed(cx.quirks.msn_offset) & 0xff_ffff
     }
 }

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use dumper::Nanos;
-use dumper::wire::Syndrome;
+use dumper::wire::{Position, Syndrome};
 
+use super::opcodes;
 use crate::sim::agenda::Timer;
 
 /// An answer to a request.
@@ -33,6 +34,13 @@ pub(in crate::sim) struct ReadAnswer {
     pub(super) bytes: u32,
     /// MSN when the request was taken.
     pub(super) msn: u32,
+}
+
+impl ReadAnswer {
+    /// Position of the next packet.
+    pub(super) const fn position(&self) -> Position {
+        opcodes::position(self.next == self.first, self.next + 1 == self.end)
+    }
 }
 
 /// Answers, each with the time from which it may be sent.

@@ -140,6 +140,11 @@ impl Receiver {
         self.refusal = Refusal::NotReady;
     }
 
+    /// Returns true from the refusal of a packet until the expected one is taken.
+    pub(super) fn is_refusing(&self) -> bool {
+        self.refusal != Refusal::None
+    }
+
     /// Returns true after such a refusal, until the request is taken.
     #[inline]
     pub(super) fn is_not_ready(&self) -> bool {

@@ -16,6 +16,10 @@ pub(in crate::sim) struct Qp {
     pub(in crate::sim) responder: Responder,
     /// QP number of the other end.
     pub(in crate::sim::nic) peer_qpn: u32,
+    /// Traffic class that its packets go out in.
+    pub(in crate::sim::nic) class: u8,
+    /// Bytes of each message.
+    pub(in crate::sim::nic) message_size: u32,
     /// DSCP and ECN of its packets.
     pub(in crate::sim::nic) traffic_class: u8,
     /// True if its packets have IPv6 headers.
@@ -35,6 +39,8 @@ impl Qp {
             requester: Requester::new(setup.first_psn, memory()),
             responder: Responder::new(setup.peer_first_psn, memory(), recv_depth),
             peer_qpn: setup.peer_qpn,
+            class: setup.class,
+            message_size: setup.message_size,
             traffic_class: setup.traffic_class,
             ipv6: setup.ipv6,
             reaction: None,

@@ -16,7 +16,7 @@ impl Requester {
     /// Spends a retry; false if the budget was spent, and the QP has failed.
     fn spend_retry(&mut self, cx: &mut Context<'_>) -> bool {
         let extra = self.timers.extra_retries(cx) as i32;
-        let budget = i32::from(cx.attributes.retry_cnt) + extra + cx.profile.quirks.retry_offset;
+        let budget = i32::from(cx.attributes.retry_cnt) + extra + cx.quirks.retry_offset;
         if self.timers.retries as i32 >= budget {
             cx.count(Stat::RetriesExhausted);
             self.fail(CompletionStatus::RetryExceeded, cx);
@@ -32,12 +32,11 @@ impl Requester {
             self.imply_nak(offset, cx);
             return;
         }
-        let target =
-            offset.saturating_add_signed(cx.profile.quirks.resume_offset).min(self.recovery.sent() - 1);
+        let target = offset.saturating_add_signed(cx.quirks.resume_offset).min(self.recovery.sent() - 1);
         // A copy of a NAK that is being answered asks for nothing more.
         let pending = self.losses.pending == Some(target);
         let under_way = pending || self.recovery.cursor() == target;
-        if under_way || cx.profile.quirks.nak_ignored || !self.spend_retry(cx) {
+        if under_way || cx.quirks.nak_ignored || !self.spend_retry(cx) {
             return;
         }
         self.losses.discarded = self.recovery.sent();
@@ -50,7 +49,7 @@ impl Requester {
     /// is asked for again from there, once for each missing response.
     pub(super) fn imply_nak(&mut self, offset: u32, cx: &mut Context<'_>) {
         self.losses.discarded = self.losses.discarded.max(offset + 1);
-        if cx.profile.quirks.implied_nak_ignored || self.losses.implied == Some(self.recovery.oldest()) {
+        if cx.quirks.implied_nak_ignored || self.losses.implied == Some(self.recovery.oldest()) {
             return;
         }
         self.losses.implied = Some(self.recovery.oldest());
@@ -75,7 +74,7 @@ impl Requester {
     pub(in crate::sim::nic) fn on_recover(&mut self, cx: &mut Context<'_>) {
         let offset = self.losses.pending.take().expect("its timer is stopped when nothing is pending");
         // The missing packet may have come meanwhile, but not those discarded behind it.
-        let missing = self.recovery.oldest().saturating_add_signed(cx.profile.quirks.resume_offset.min(0));
+        let missing = self.recovery.oldest().saturating_add_signed(cx.quirks.resume_offset.min(0));
         if offset < missing && self.losses.discarded <= self.recovery.oldest() {
             return;
         }
@@ -96,7 +95,7 @@ impl Requester {
             // A copy: the requester waits already.
             return;
         }
-        let budget = i32::from(cx.attributes.rnr_retry) + cx.profile.quirks.rnr_retry_offset;
+        let budget = i32::from(cx.attributes.rnr_retry) + cx.quirks.rnr_retry_offset;
         if cx.attributes.rnr_retry != UNLIMITED && self.timers.rnr_retries as i32 >= budget {
             cx.count(Stat::RnrRetriesExhausted);
             self.fail(CompletionStatus::RnrRetryExceeded, cx);
@@ -106,7 +105,7 @@ impl Requester {
         self.losses.stop_recovery(cx);
         self.timers.stop(cx);
         self.go_back(self.recovery.oldest());
-        let percent = 100 - u64::from(cx.profile.quirks.rnr_wait_short_percent.min(100));
+        let percent = 100 - u64::from(cx.quirks.rnr_wait_short_percent.min(100));
         let until = cx.now + Nanos(rnr_wait(timer).0 * percent / 100);
         self.losses.refused = Some(offset);
         cx.agenda.set(&mut self.losses.rnr, until, Job::RnrOver(cx.qp));

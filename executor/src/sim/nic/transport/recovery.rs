@@ -118,6 +118,12 @@ impl Acceptance {
         receiver.not_ready();
     }
 
+    /// See [`Receiver::is_refusing`].
+    pub(in crate::sim::nic) fn is_refusing(&self) -> bool {
+        let Self::GoBackN(receiver) = self;
+        receiver.is_refusing()
+    }
+
     /// See [`Receiver::is_not_ready`].
     #[inline]
     pub(super) fn is_not_ready(&self) -> bool {

@@ -16,6 +16,7 @@ use super::opcodes;
 use super::recovery::Recovery;
 use super::timers::Timers;
 use crate::sim::nic::context::{Context, HostEvent, every_nth};
+use crate::sim::nic::quirks::Subject;
 use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
@@ -114,8 +115,31 @@ impl Requester {
         let packets = bytes.div_ceil(cx.attributes.mtu).max(1);
         self.work.push_back(Request { message, verb, bytes, first: self.posted, packets });
         self.posted += packets;
-        if every_nth(&mut self.quirks.messages, cx.profile.quirks.psn_skipped_every) {
+        if every_nth(&mut self.quirks.messages, cx.quirks.psn_skipped_every) {
             self.posted += 1;
+        }
+    }
+
+    /// The oldest unacknowledged packet; nothing if there is none.
+    pub(in crate::sim::nic) fn oldest_subject(&self) -> Subject {
+        self.subject(self.work.front(), self.recovery.oldest())
+    }
+
+    /// The next packet to send.
+    pub(in crate::sim::nic) fn next_subject(&self) -> Subject {
+        self.subject(self.work.get(self.at), self.recovery.cursor())
+    }
+
+    fn subject(&self, request: Option<&Request>, offset: u32) -> Subject {
+        let position = |request: &Request| match request.verb {
+            Verb::Read => Position::Only,
+            _ => opcodes::position(offset <= request.first, offset + 1 >= request.end()),
+        };
+        Subject {
+            verb: request.map(|request| request.verb),
+            position: request.map(position),
+            message: request.map(|request| request.message + 1),
+            retries: Some(self.timers.retries),
         }
     }
 
@@ -151,7 +175,7 @@ impl Requester {
         }
         self.recovery.sent_before(end);
         self.timers.sent(cx);
-        if every_nth(&mut self.quirks.packets, cx.profile.quirks.retransmits_unprovoked_every) {
+        if every_nth(&mut self.quirks.packets, cx.quirks.retransmits_unprovoked_every) {
             self.go_back(self.recovery.oldest());
         }
         Some(packet)
@@ -160,7 +184,7 @@ impl Requester {
     /// A Read request for the missing data from an offset on.
     fn read_request(&mut self, request: Request, offset: u32, blank: Packet, cx: &Context<'_>) -> Packet {
         let received = (offset - request.first) * cx.attributes.mtu;
-        let advance = if cx.profile.quirks.read_address_not_advanced { 0 } else { received };
+        let advance = if cx.quirks.read_address_not_advanced { 0 } else { received };
         let psn = self.first_psn.add(offset);
         self.reads_out += 1;
         let reth = RethRepr {
@@ -179,7 +203,7 @@ impl Requester {
         let last = index + 1 == request.packets;
         let mut position = opcodes::position(index == 0, last);
         if position == Position::Middle
-            && every_nth(&mut self.quirks.middles, cx.profile.quirks.first_in_the_middle_every)
+            && every_nth(&mut self.quirks.middles, cx.quirks.first_in_the_middle_every)
         {
             position = Position::First;
         }
@@ -237,7 +261,7 @@ impl Requester {
             }
             Syndrome::Nak(_) => {
                 self.acknowledge(offset, cx);
-                if cx.profile.quirks.fatal_nak_ignored {
+                if cx.quirks.fatal_nak_ignored {
                     self.on_nak(offset, cx);
                 } else {
                     self.fail(CompletionStatus::RemoteError, cx);

@@ -12,6 +12,7 @@ use super::go_back_n::{Place, Reaction};
 use super::memory::{Memory, REMOTE_KEY};
 use super::recovery::Acceptance;
 use crate::sim::nic::context::{Context, HostEvent, every_nth};
+use crate::sim::nic::quirks::Subject;
 use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
@@ -29,6 +30,8 @@ pub(in crate::sim) struct Responder {
     pub(in crate::sim) begun: u32,
     /// The Send or Write that has begun and not ended.
     current: Option<Incoming>,
+    /// Verb of the last request that arrived.
+    verb: Option<Verb>,
     /// Receives that are posted.
     receives: u32,
     /// A request that no responder accepts has ended the QP.
@@ -67,11 +70,31 @@ impl Responder {
             msn: 0,
             begun: 0,
             current: None,
+            verb: None,
             receives,
             failed: false,
             answers: Answers::default(),
             memory,
             counts: Counts::default(),
+        }
+    }
+
+    /// A request packet that arrives.
+    pub(in crate::sim::nic) fn subject_of_request(&self, verb: Verb, position: Position) -> Subject {
+        let message = self.begun + u32::from(self.current.is_none());
+        Subject { verb: Some(verb), position: Some(position), message: Some(message), retries: None }
+    }
+
+    /// The answer that is sent next; an ACK or a NAK is of the message that is not complete, or else of the last one.
+    pub(in crate::sim::nic) fn subject_of_answer(&self) -> Subject {
+        match self.answers.first() {
+            Some(Answer::Read(read)) => Subject {
+                verb: Some(Verb::Read),
+                position: Some(read.position()),
+                message: Some(read.msn),
+                retries: None,
+            },
+            _ => Subject { verb: self.verb, message: Some(self.begun), ..Subject::default() },
         }
     }
 
@@ -96,6 +119,7 @@ impl Responder {
             return false;
         }
         let Some(verb) = verb_of(packet.opcode.class()) else { return false };
+        self.verb = Some(verb);
         let place = self.acceptance.place(packet.psn, self.first_psn);
         match place {
             Place::Expected => self.on_expected(packet, verb, cx),
@@ -114,7 +138,7 @@ impl Responder {
         if !accepted {
             return;
         }
-        let quirks = &cx.profile.quirks;
+        let quirks = cx.quirks;
         if every_nth(&mut self.counts.to_nak, quirks.nak_unprovoked_every) {
             self.nak_sequence(Nanos::ZERO, cx);
         }
@@ -124,10 +148,10 @@ impl Responder {
         let by_count = every_nth(&mut self.counts.to_ack, cx.profile.responder.ack_every);
         if packet.ack_req || by_count {
             self.counts.to_ack = 0;
-            let forgotten = every_nth(&mut self.counts.to_forget, cx.profile.quirks.ack_missing_every);
+            let forgotten = every_nth(&mut self.counts.to_forget, cx.quirks.ack_missing_every);
             if !forgotten {
                 let ends = self.current.is_none();
-                let offset = if ends { cx.profile.quirks.ack_psn_offset } else { 0 };
+                let offset = if ends { cx.quirks.ack_psn_offset } else { 0 };
                 self.ack((self.acceptance.expected() - 1).saturating_add_signed(offset), cx);
             }
         }
@@ -221,7 +245,7 @@ impl Responder {
 
     /// A packet beyond the expected PSN.
     fn on_out_of_order(&mut self, verb: Verb, cx: &mut Context<'_>) {
-        let quirks = &cx.profile.quirks;
+        let quirks = cx.quirks;
         match self.acceptance.beyond(quirks.nak_repeats) {
             Reaction::Nak if quirks.nak_suppressed => return,
             Reaction::Nak => {}
@@ -251,14 +275,14 @@ impl Responder {
                 self.refuse_for_good(NakCode::RemoteAccessError);
                 return;
             }
-            if cx.profile.quirks.reread_missing {
+            if cx.quirks.reread_missing {
                 return;
             }
             let latency = cx.draw(cx.profile.retransmission.nack_reaction_ns.read);
             self.answer_read(packet, offset, latency, cx);
             return;
         }
-        let quirks = &cx.profile.quirks;
+        let quirks = cx.quirks;
         if verb == Verb::Write && quirks.duplicate_write_executed {
             let message = self.memory.message_at(packet.content);
             self.memory.write(message, packet.content, packet.content, packet.payload.into());
@@ -298,7 +322,7 @@ impl Responder {
     fn ack(&mut self, offset: u32, cx: &mut Context<'_>) {
         let answer = Answer::Ack { offset, msn: self.msn };
         let ready = cx.now + cx.draw(cx.profile.responder.ack_ns);
-        if cx.profile.quirks.ack_passes_read {
+        if cx.quirks.ack_passes_read {
             self.answers.push_past_reads(answer, ready);
         } else if !(cx.profile.responder.merge_acks && self.answers.merge(answer)) {
             self.answers.push(answer, ready);
@@ -308,8 +332,8 @@ impl Responder {
     /// Sends a sequence NAK for the PSN that is expected now. It is sent even if that packet arrives while
     /// the NAK is made: the packets discarded behind it will not come again by themselves.
     fn nak_sequence(&mut self, ready: Nanos, cx: &Context<'_>) {
-        let offset = self.acceptance.expected().saturating_add_signed(cx.profile.quirks.nak_psn_offset);
-        let syndrome = match cx.profile.quirks.nak_syndrome_reserved {
+        let offset = self.acceptance.expected().saturating_add_signed(cx.quirks.nak_psn_offset);
+        let syndrome = match cx.quirks.nak_syndrome_reserved {
             true => Syndrome::Reserved(RESERVED_SYNDROME),
             false => Syndrome::Nak(NakCode::PsnSequenceError),
         };

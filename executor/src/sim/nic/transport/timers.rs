@@ -33,6 +33,11 @@ impl Timers {
         }
     }
 
+    /// Returns true if retries were spent since the last progress.
+    pub(in crate::sim::nic) const fn is_retrying(&self) -> bool {
+        self.retries > 0
+    }
+
     /// Stops the timer.
     pub(super) fn stop(&self, cx: &mut Context<'_>) {
         cx.agenda.stop(self.ack);
@@ -45,7 +50,7 @@ impl Timers {
         (self.retries, self.rnr_retries, self.expiries) = (0, 0, 0);
         if !outstanding {
             self.stop(cx);
-        } else if !cx.profile.quirks.timer_ignores_progress {
+        } else if !cx.quirks.timer_ignores_progress {
             self.start_timer(cx);
         }
     }
