@@ -1,23 +1,11 @@
 //! Counters of NICs, under their vendors' names.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use dumper::{Counters, HostCounters};
 
-use super::nic::{Stat, Stats};
+use super::nic::{FAMILIES, Stat, Stats};
 use crate::NicProfile;
-use crate::profile::{Family, read_families};
-
-static FAMILIES: LazyLock<Vec<Family<Stat>>> = LazyLock::new(read_families);
-
-/// The counts that counters have, by their names.
-pub(super) fn stats_of(names: &[String], profile: &NicProfile) -> Vec<Stat> {
-    let family = FAMILIES.iter().find(|family| family.name == profile.counters.family);
-    let groups = family.into_iter().flat_map(|family| [&family.port, &family.hw, &family.ethtool]);
-    let groups: Vec<_> = groups.collect();
-    names.iter().filter_map(|name| groups.iter().find_map(|group| group.get(name)).copied()).collect()
-}
 
 /// The counters of a host, which all start at 0; none if its NIC's family is not known.
 pub(super) fn of(stats: &Stats, profile: &NicProfile) -> Option<HostCounters> {

@@ -2,6 +2,7 @@
 
 use corpus::Verb;
 use dumper::Nanos;
+use dumper::wire::Position;
 use rand_chacha::ChaCha8Rng;
 
 use super::stats::{Stat, Stats};
@@ -65,6 +66,17 @@ pub(in crate::sim) enum HostEvent {
     Completed { qp: u32, message: u32, status: dumper::observation::CompletionStatus },
     /// A Receive of a QP has been filled.
     Received { qp: u32 },
+}
+
+/// The message and packet that a QP handles.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Subject {
+    pub(super) verb: Option<Verb>,
+    pub(super) position: Option<Position>,
+    /// Number of the message on its QP, from 1.
+    pub(super) message: Option<u32>,
+    /// Retries spent since the last progress, of a requester.
+    pub(super) retries: Option<u32>,
 }
 
 /// The surroundings of a QP while it handles one input.

@@ -20,7 +20,7 @@ use context::{Context, Job, every_nth};
 pub(super) use port::Half;
 use port::{Arrival, Paths, ReceiveBuffer, Selection, Transmitter};
 use quirks::{Activity, QuirkSets};
-pub(super) use stats::{Stat, Stats};
+pub(super) use stats::{FAMILIES, Stat, Stats};
 pub(super) use transport::QpSetup;
 use transport::{Qp, Requester};
 

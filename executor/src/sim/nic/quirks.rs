@@ -4,11 +4,11 @@ use corpus::Verb;
 use dumper::wire::{Class, Position};
 
 use super::Nic;
-use super::stats::{Stat, Stats};
+use super::context::Subject;
+use super::stats::{Stat, Stats, stats_of};
 use super::transport::Qp;
 use crate::NicProfile;
 use crate::profile::{ConditionalQuirk, Quirks, Span, When};
-use crate::sim::counters::stats_of;
 use crate::sim::packet::Packet;
 
 /// The quirks of a profile, for each set of the conditions that may hold together.
@@ -56,17 +56,6 @@ pub(super) enum Activity<'p> {
     Answer,
     /// A requester's timer expires.
     Expiry,
-}
-
-/// The message and packet that a QP handles.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Subject {
-    pub(super) verb: Option<Verb>,
-    pub(super) position: Option<Position>,
-    /// Number of the message on its QP, from 1.
-    pub(super) message: Option<u32>,
-    /// Retries spent since the last progress, of a requester.
-    pub(super) retries: Option<u32>,
 }
 
 impl Qp {

@@ -1,6 +1,11 @@
 //! Counts of a NIC; vendors' names for them are in `data/counters.toml`.
 
+use std::sync::LazyLock;
+
 use serde::Deserialize;
+
+use crate::NicProfile;
+use crate::profile::{Family, read_families};
 
 macro_rules! stats {
     ($($(#[$doc:meta])* $name:ident,)*) => {
@@ -71,4 +76,15 @@ impl Stats {
     pub(in crate::sim) const fn of(&self, stat: Stat) -> u64 {
         self.0[stat as usize]
     }
+}
+
+/// The counts behind the counters of each family.
+pub(in crate::sim) static FAMILIES: LazyLock<Vec<Family<Stat>>> = LazyLock::new(read_families);
+
+/// The counts that counters have, by their names.
+pub(super) fn stats_of(names: &[String], profile: &NicProfile) -> Vec<Stat> {
+    let family = FAMILIES.iter().find(|family| family.name == profile.counters.family);
+    let groups = family.into_iter().flat_map(|family| [&family.port, &family.hw, &family.ethtool]);
+    let groups: Vec<_> = groups.collect();
+    names.iter().filter_map(|name| groups.iter().find_map(|group| group.get(name)).copied()).collect()
 }

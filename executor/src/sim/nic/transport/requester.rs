@@ -15,8 +15,7 @@ use super::memory::Memory;
 use super::opcodes;
 use super::recovery::Recovery;
 use super::timers::Timers;
-use crate::sim::nic::context::{Context, HostEvent, every_nth};
-use crate::sim::nic::quirks::Subject;
+use crate::sim::nic::context::{Context, HostEvent, Subject, every_nth};
 use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 

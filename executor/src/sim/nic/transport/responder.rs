@@ -11,8 +11,7 @@ use super::answers::{Answer, Answers, ReadAnswer};
 use super::go_back_n::{Place, Reaction};
 use super::memory::{Memory, REMOTE_KEY};
 use super::recovery::Acceptance;
-use crate::sim::nic::context::{Context, HostEvent, every_nth};
-use crate::sim::nic::quirks::Subject;
+use crate::sim::nic::context::{Context, HostEvent, Subject, every_nth};
 use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
