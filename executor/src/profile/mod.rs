@@ -6,6 +6,7 @@
 mod check;
 mod conditions;
 mod counters;
+mod drawn;
 mod field;
 mod fields;
 mod load;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use conditions::{ConditionalQuirk, When, conditional_fields};
 pub(crate) use counters::{Family, read_families};
 pub use counters::{FamilyCounters, family_counters};
+pub use drawn::{MAX_CONDITIONS, drawn};
 pub use field::{Bounds, FAMILIES, Field, Kind};
 pub use fields::FIELDS;
 pub use load::{Base, Loaded, ProfileError, SHIPPED, Shipped, is_shipped, load, load_with_base};

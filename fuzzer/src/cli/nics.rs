@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Subcommand;
-use executor::profile::{self, Loaded, ProfileError, SHIPPED};
+use executor::profile::{self, Loaded, MAX_CONDITIONS, ProfileError, SHIPPED, drawn};
 use serde::Serialize;
 
 use super::output::{bad_file, is_valid, print, print_json};
@@ -15,6 +15,7 @@ Examples:
   lumina-fuzz nics list
   lumina-fuzz nics show reference
   lumina-fuzz nics check ./my-nic.toml
+  lumina-fuzz nics draw --seed 7 --conditions 3 > drawn.toml
 
 A profile is named by its name, or by the path of its file (with a `/`, or ending in .toml).";
 
@@ -38,6 +39,15 @@ enum Action {
         /// Name or path of the profile.
         nic: String,
     },
+    /// A profile by seed with a quirk that shows only under conditions, as TOML: unknown to whoever looks for it.
+    Draw {
+        /// Seed of the profile.
+        #[arg(long, value_name = "N")]
+        seed: u64,
+        /// Conditions that have to hold at once.
+        #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_CONDITIONS)))]
+        conditions: u32,
+    },
     /// Check that a file is a valid profile, and print its differences from its base.
     Check {
         /// Path (or name) of the profile.
@@ -51,6 +61,15 @@ struct Listed {
     name: String,
     description: String,
     source: String,
+}
+
+/// A drawn profile, as JSON.
+#[derive(Serialize)]
+struct Drawn {
+    seed: u64,
+    conditions: u32,
+    /// Its text.
+    profile: String,
 }
 
 /// A profile that is valid, as JSON.
@@ -79,11 +98,21 @@ pub(super) fn run(args: &Args) -> Exit {
             Format::Json => print_json(&profile),
             Format::Text => print(&profile.to_toml()),
         }),
+        Action::Draw { seed, conditions } => Ok(draw(*seed, *conditions, args.format)),
         Action::Check { nic } => {
             profile::load_with_base(nic, here).map(|loaded| check(nic, loaded, args.format))
         }
     };
     done.unwrap_or_else(|ProfileError(errors)| bad_file("bad NIC profile", errors, args.format))
+}
+
+/// The text of a drawn profile.
+fn draw(seed: u64, conditions: u32, format: Format) -> Exit {
+    let text = drawn(seed, conditions);
+    match format {
+        Format::Text => print(&text),
+        Format::Json => print_json(&Drawn { seed, conditions, profile: text }),
+    }
 }
 
 fn list(format: Format) -> Result<Exit, ProfileError> {
