@@ -6,14 +6,17 @@
 pub mod analyze;
 pub mod campaign;
 pub mod cli;
+pub mod compare;
 pub mod entries;
 pub mod finding;
 pub mod judge;
 pub mod measure;
 pub mod minimize;
 pub mod paper;
+pub mod plot;
 pub mod policy;
 pub mod repeat;
 pub mod report;
 pub mod run;
+pub mod statistics;
 pub mod strategy;

@@ -118,7 +118,7 @@ impl Campaign {
             testbed,
             batch,
             keep_probability,
-            minimizer_budget,
+            minimizer_budget: request.minimizer_budget.unwrap_or(minimizer_budget),
             ignore: request.ignore.clone(),
             limits: request.limits,
             target: target_copy,

@@ -27,4 +27,6 @@ pub struct Request {
     pub initial: Option<PathBuf>,
     /// Signatures that are known and no findings.
     pub ignore: Vec<String>,
+    /// Most tests that are spent on minimising one finding.
+    pub minimizer_budget: Option<u64>,
 }

@@ -117,6 +117,7 @@ impl Args {
             },
             initial: self.initial.clone(),
             ignore: self.ignore.clone(),
+            minimizer_budget: None,
         }
     }
 }
@@ -185,7 +186,7 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
 }
 
 /// As many tests at a time as the machine has cores for.
-fn default_jobs(testbed: TestbedName) -> usize {
+pub(super) fn default_jobs(testbed: TestbedName) -> usize {
     // A machine that does not say how many cores it has has one.
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     (cores / testbed.cores_per_test()).max(1)

@@ -3,6 +3,7 @@
 mod analyze;
 mod analyzers;
 mod campaign;
+mod compare;
 mod corpus;
 mod coverage;
 mod minimize;
@@ -76,6 +77,8 @@ enum Command {
     Analyzers(analyzers::Args),
     /// Run one test and judge it.
     Run(run::Args),
+    /// Compare search strategies: executions to each anomaly, over many seeds, with statistics.
+    Compare(compare::Args),
     /// Run the experiments of the Lumina paper, and compare the measurements with the published ones.
     Paper(paper::Args),
     /// Check the corpus of a campaign, look into it, or save its readable contents.
@@ -107,6 +110,7 @@ pub fn run() -> ExitCode {
         Command::Analyze(args) => analyze::run(&args),
         Command::Analyzers(args) => analyzers::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Paper(args) => paper::run(&args),
         Command::Corpus(args) => corpus::run(&args),
         Command::Nics(args) => nics::run(&args),

@@ -6,6 +6,7 @@ use super::axis::Axis;
 use super::{Figure, Panel, Series, Style};
 use crate::measure::digits;
 use crate::paper::Lab;
+use crate::plot::COLOURS;
 
 /// Pixels of a panel with its legend, of the legend alone and its lines, and of the figure's title above.
 const PANEL: (u32, u32) = (560, 470);
@@ -18,10 +19,6 @@ const PER_LINE: usize = 2;
 const COLUMN: f64 = 0.2;
 /// Dashes and the spaces between them, in pixels.
 const DASH: (u32, u32) = (6, 4);
-
-/// Told apart by people who see no red or green, too (Okabe and Ito).
-const COLOURS: [RGBColor; 4] =
-    [RGBColor(213, 94, 0), RGBColor(0, 114, 178), RGBColor(0, 158, 115), RGBColor(204, 121, 167)];
 
 type Chart<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
 
