@@ -35,8 +35,8 @@ impl Serialize for ConditionalQuirk {
 }
 
 /// Conditions on what a NIC handles at the moment; one that is not listed always holds. A responder handles the request
-/// packet that arrives, or the answer that it sends; a requester the packet that it sends or, when it reacts to an answer or
-/// to a time-out, its oldest unacknowledged one.
+/// packet that arrives, or the answer that it sends; a requester the packet that it sends, the one that an ACK or NAK names, or
+/// when a timer expires its oldest unacknowledged one.
 #[derive(Clone, PartialEq, Debug, Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct When {

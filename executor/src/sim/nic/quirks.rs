@@ -68,6 +68,7 @@ impl Qp {
                 Class::ReadResponse(position) => {
                     Subject { position: Some(position), ..requester.oldest_subject() }
                 }
+                Class::Acknowledge => requester.subject_of_answer(packet.psn),
                 _ => requester.oldest_subject(),
             },
             Activity::Post { message, verb } => {

@@ -124,6 +124,12 @@ impl Requester {
         self.subject(self.work.front(), self.recovery.oldest())
     }
 
+    /// The packet that an answer names; the oldest unacknowledged one if it is none of those.
+    pub(in crate::sim::nic) fn subject_of_answer(&self, psn: Psn) -> Subject {
+        let Some(offset) = self.offset(psn) else { return self.oldest_subject() };
+        self.subject(self.work.iter().find(|request| offset < request.end()), offset)
+    }
+
     /// The next packet to send.
     pub(in crate::sim::nic) fn next_subject(&self) -> Subject {
         self.subject(self.work.get(self.at), self.recovery.cursor())
