@@ -11,6 +11,7 @@ use crate::axis::{AXES, Axis, Of};
 use crate::classes;
 use crate::settle::{give_addresses, operands, settle};
 use crate::space::Space;
+use crate::values::Values;
 use crate::words;
 
 /// Draws of traffic above the cap before it is cut down: cut tests would crowd below the cap.
@@ -22,24 +23,7 @@ const LONGEST_LIST: u32 = 64;
 
 /// A random test of the space.
 pub(crate) fn test(space: &Space, hosts: &[Host; 2], rng: &mut ChaCha8Rng) -> TestConfig {
-    let [requester, responder] = hosts.clone();
-    let mut test = TestConfig { requester, responder, ..TestConfig::default() };
-    for _ in 0..DRAWS {
-        traffic(space, &mut test, rng);
-        if test.traffic.total_packets() <= space.packet_cap.into() {
-            break;
-        }
-    }
-    for role in Role::ALL {
-        if test.traffic.multi_gid {
-            let count = space[Axis::Addresses].draw(rng);
-            give_addresses(&mut test, role, count);
-        }
-    }
-    classes::draw(space, &mut test, rng);
-    if space.swaps_nics() && rng.random_ratio(1, 2) {
-        swap_nics(&mut test);
-    }
+    let mut test = traffic_and_hosts(space, hosts, rng, Values::draw, DRAWS);
     settle(space, &mut test);
     for _ in 0..event_count(space, rng) {
         for _ in 0..EVENT_DRAWS {
@@ -54,7 +38,39 @@ pub(crate) fn test(space: &Space, hosts: &[Host; 2], rng: &mut ChaCha8Rng) -> Te
     test
 }
 
-fn traffic(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
+/// A way to draw one of the values of a field.
+type Draw = fn(&Values, &mut ChaCha8Rng) -> u64;
+
+/// The traffic and the hosts of a random test, which are not settled yet: the first of so many draws under the cap, or the last.
+pub(crate) fn traffic_and_hosts(
+    space: &Space,
+    hosts: &[Host; 2],
+    rng: &mut ChaCha8Rng,
+    draw: Draw,
+    draws: u32,
+) -> TestConfig {
+    let [requester, responder] = hosts.clone();
+    let mut test = TestConfig { requester, responder, ..TestConfig::default() };
+    for _ in 0..draws {
+        traffic(space, &mut test, rng, draw);
+        if test.traffic.total_packets() <= space.packet_cap.into() {
+            break;
+        }
+    }
+    for role in Role::ALL {
+        if test.traffic.multi_gid {
+            let count = space[Axis::Addresses].draw(rng);
+            give_addresses(&mut test, role, count);
+        }
+    }
+    classes::draw(space, &mut test, rng);
+    if space.swaps_nics() && rng.random_ratio(1, 2) {
+        swap_nics(&mut test);
+    }
+    test
+}
+
+fn traffic(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng, draw: Draw) {
     for entry in AXES {
         let values = &space[entry.axis];
         match entry.of {
@@ -64,10 +80,10 @@ fn traffic(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
             Of::Test(_, set) if entry.is_later() && values.smallest() == values.largest() => {
                 set(test, values.smallest());
             }
-            Of::Test(_, set) => set(test, values.draw(rng)),
+            Of::Test(_, set) => set(test, draw(values, rng)),
             Of::Host(_, set) => {
                 for role in Role::ALL {
-                    set(test.host_mut(role), values.draw(rng));
+                    set(test.host_mut(role), draw(values, rng));
                 }
             }
             Of::Part => {}

@@ -4,8 +4,10 @@
 
 mod admit;
 mod axis;
+mod broad;
 mod capable;
 mod classes;
+mod covering;
 mod draw;
 mod operators;
 mod settle;
@@ -16,6 +18,7 @@ mod values;
 mod words;
 
 pub use axis::{AXES, Axis, Entry, Kind};
+pub use covering::{Covered, Levels};
 pub use draw::swap_nics;
 pub use operators::{Operator, all as operators};
 pub use space::Space;

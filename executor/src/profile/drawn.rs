@@ -29,6 +29,8 @@ struct Effect {
     positions: &'static [&'static str],
     /// Packets of a message in which it can show, at the least.
     packets: u64,
+    /// True if it can show while retries are spent: a missing packet is NAKed once, and what is lost again is timed out on.
+    retries: bool,
 }
 
 const ANY: &[&str] = &["first", "middle", "last", "only"];
@@ -44,12 +46,16 @@ const fn effect(
     verbs: &'static [&'static str],
     positions: &'static [&'static str],
 ) -> Effect {
-    Effect { quirk, side, verbs, positions, packets: 1 }
+    Effect { quirk, side, verbs, positions, packets: 1, retries: false }
 }
 
 impl Effect {
     const fn of_packets(self, packets: u64) -> Self {
         Self { packets, ..self }
+    }
+
+    const fn with_retries(self) -> Self {
+        Self { retries: true, ..self }
     }
 
     /// Counters that move in the tests in which it can show.
@@ -80,13 +86,14 @@ const EFFECTS: &[Effect] = &[
     effect("response-gap-every = 1", Responder, READ, ANY),
     effect("response-never-ends = true", Responder, READ, NO_POSITION).of_packets(2),
     effect("resume-offset = 1", Requester, DATA, ANY),
-    effect("resume-offset = -1", Requester, DATA, ANY),
+    // What is before the first packet of a message has completed.
+    effect("resume-offset = -1", Requester, DATA, &["middle", "last"]).of_packets(2),
     effect("nak-ignored = true", Requester, DATA, ANY),
-    effect("implied-nak-ignored = true", Requester, READ, ANY),
-    effect("read-address-not-advanced = true", Requester, READ, NO_POSITION).of_packets(2),
-    effect("retry-offset = -1", Requester, ALL, NO_POSITION),
-    effect("retransmits-unprovoked-every = 3", Requester, DATA, &["middle", "last", "only"]),
-    effect("first-in-the-middle-every = 1", Requester, DATA, NO_POSITION).of_packets(3),
+    effect("implied-nak-ignored = true", Requester, READ, ANY).with_retries(),
+    effect("read-address-not-advanced = true", Requester, READ, NO_POSITION).of_packets(2).with_retries(),
+    effect("retry-offset = -1", Requester, ALL, NO_POSITION).with_retries(),
+    effect("retransmits-unprovoked-every = 3", Requester, DATA, &["middle", "last", "only"]).with_retries(),
+    effect("first-in-the-middle-every = 1", Requester, DATA, NO_POSITION).of_packets(3).with_retries(),
     effect("rnr-wait-short-percent = 50", Requester, &["send"], NO_POSITION),
     effect("cnp-suppressed = true", Responder, DATA, ANY),
     effect("cnp-unprovoked-every = 1", Responder, DATA, ANY),
@@ -232,7 +239,7 @@ fn draw(kind: Condition, effect: &Effect, tests: &mut Tests, rng: &mut ChaCha8Rn
             tests.connections = tests.connections.max(from);
             format!("recovering = [{from}, 10_000]")
         }
-        Condition::Retries if effect.side == Responder => return None,
+        Condition::Retries if !effect.retries => return None,
         Condition::Retries => format!("retries = [{}, 64]", rng.random_range(1..=4)),
         Condition::Counters => {
             let counter = effect.counters().choose(rng)?;

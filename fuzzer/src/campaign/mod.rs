@@ -15,6 +15,7 @@ pub mod report;
 mod request;
 mod retention;
 mod schedule;
+mod search;
 mod settings;
 mod stop;
 mod summary;

@@ -21,7 +21,7 @@ use crate::{Mutant, Mutation};
 const TRIES: usize = 4;
 /// One child in so many is changed by two operators, and one in so many of these by three.
 const FURTHER: u32 = 4;
-const MOST: usize = 3;
+pub(crate) const MOST: usize = 3;
 
 /// An operator.
 #[derive(Debug)]
@@ -107,8 +107,14 @@ impl Race {
         arrivals.into_iter().map(|(_, operator, rng)| (operator, rng)).collect()
     }
 
-    /// A test changed by one operator, or sometimes two or three.
-    pub(crate) fn mutate(&self, space: &Space, parent: &TestConfig, rng: &mut ChaCha8Rng) -> Mutation {
+    /// A test changed by one operator, or sometimes more, at most so many.
+    pub(crate) fn mutate(
+        &self,
+        space: &Space,
+        parent: &TestConfig,
+        most: usize,
+        rng: &mut ChaCha8Rng,
+    ) -> Mutation {
         // A parent from elsewhere is brought inside first.
         let mut child = parent.clone();
         fit(space, &mut child);
@@ -116,7 +122,7 @@ impl Race {
             return Mutation::NotApplicable;
         }
         let mut wanted = 1;
-        while wanted < MOST && rng.random_ratio(1, FURTHER) {
+        while wanted < most && rng.random_ratio(1, FURTHER) {
             wanted += 1;
         }
         let mut operators = Vec::with_capacity(wanted);

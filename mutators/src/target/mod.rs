@@ -21,9 +21,9 @@ pub use read::Loaded;
 pub use shipped::{SHIPPED, Shipped, is_shipped};
 pub use write::{Change, Line};
 
-use crate::operators::Race;
+use crate::operators::{MOST, Race};
 use crate::space::Space;
-use crate::{Mutation, admit, draw};
+use crate::{Covered, Mutation, admit, broad, draw};
 
 /// Words of other crates that a target may name.
 #[derive(Debug, Clone, Copy)]
@@ -85,10 +85,21 @@ impl Target {
         draw::test(&self.space, hosts, rng)
     }
 
+    /// A broad test of the space: many connections, messages and events, and parameters whose levels were seldom combined in
+    /// the tests that `covered` has, where it is given.
+    pub fn broad(&self, hosts: &[Host; 2], covered: Option<&Covered>, rng: &mut ChaCha8Rng) -> TestConfig {
+        broad::test(&self.space, hosts, covered, rng)
+    }
+
     /// A test changed by one operator or a few. The parent is a valid test; where it is outside of the space, the child
     /// is inside nevertheless.
     pub fn mutate(&self, parent: &TestConfig, rng: &mut ChaCha8Rng) -> Mutation {
-        self.race.mutate(&self.space, parent, rng)
+        self.race.mutate(&self.space, parent, MOST, rng)
+    }
+
+    /// A test changed by one operator.
+    pub fn mutate_once(&self, parent: &TestConfig, rng: &mut ChaCha8Rng) -> Mutation {
+        self.race.mutate(&self.space, parent, 1, rng)
     }
 
     /// The target on a testbed with these capabilities: its tests stay within them.

@@ -21,12 +21,13 @@ use mutators::Target;
 
 use self::decider::Decider;
 use self::outcome::outcome_of;
-use self::planner::Planner;
+use self::planner::{Candidate, Planner};
 use self::runner::Runner;
 use crate::campaign::baselines::Stored;
 use crate::campaign::error::CampaignError;
 use crate::campaign::folder::{self, SUMMARY};
 use crate::campaign::schedule::Schedule;
+use crate::campaign::search::Memory;
 use crate::campaign::settings::Settings;
 use crate::campaign::stop::{End, Stop};
 use crate::campaign::summary::Summary;
@@ -127,11 +128,14 @@ pub struct Engine<'a> {
 /// Share of invalid tests, in percent, above which something is wrong with the testbed.
 const INVALID_ALARM_PERCENT: u64 = 5;
 
-/// Executions of a batch by their lanes, each in order; where there are no lanes, each for itself.
-fn lanes_of(numbers: Vec<u64>, lanes: Option<u8>) -> Vec<Vec<u64>> {
-    let Some(lanes) = lanes else { return numbers.into_iter().map(|number| vec![number]).collect() };
-    let lane = |lane| numbers.iter().copied().filter(|number| number % u64::from(lanes) == lane).collect();
-    (0..lanes.into()).map(lane).collect()
+/// Tests of a batch by their lanes, each in order; where there are no lanes, each for itself.
+fn lanes_of(candidates: Vec<(u64, Candidate)>, lanes: Option<u8>) -> Vec<Vec<(u64, Candidate)>> {
+    let Some(lanes) = lanes else { return candidates.into_iter().map(|candidate| vec![candidate]).collect() };
+    let mut of_lanes: Vec<Vec<_>> = (0..lanes).map(|_| Vec::new()).collect();
+    for (number, candidate) in candidates {
+        of_lanes[(number % u64::from(lanes)) as usize].push((number, candidate));
+    }
+    of_lanes
 }
 
 /// An execution that is recorded.
@@ -168,6 +172,8 @@ impl<'a> Engine<'a> {
                 schedule,
                 initial: setup.initial,
                 store: setup.store,
+                memory: Memory::of(setup.settings.strategy, setup.settings.batch),
+                learned: 0,
             },
             runner: Runner::new(setup.testbed, decider.progress.runs),
             started: now,
@@ -282,16 +288,17 @@ impl<'a> Engine<'a> {
     /// Runs the rest of a batch and decides about it.
     fn batch(&mut self) -> Result<Option<End>, CampaignError> {
         let next = self.decider.progress.executions + 1;
-        let numbers: Vec<u64> =
-            self.planner.rest_of_batch(next, self.setup.settings.limits.executions).collect();
-        let asked = numbers.len();
+        let limit = self.setup.settings.limits.executions;
+        let candidates = self.planner.draw_rest_of_batch(next, limit, &self.decider.pool)?;
+        let asked = candidates.len();
         let baselines = Stored::new(self.setup.store, self.policy);
         let median = self.decider.pool.median();
         // Those of a lane one after the other.
-        let lanes = lanes_of(numbers, self.lanes);
-        let execute = |testbed: &mut dyn Testbed, numbers: Vec<u64>| {
-            let execute = |number| Ok((number, self.execute(number, testbed, &baselines)?));
-            numbers.into_iter().map(execute).collect::<Result<Vec<_>, CampaignError>>()
+        let lanes = lanes_of(candidates, self.lanes);
+        let execute = |testbed: &mut dyn Testbed, candidates: Vec<(u64, Candidate)>| {
+            let execute =
+                |(number, candidate)| Ok((number, self.execute(number, candidate, testbed, &baselines)?));
+            candidates.into_iter().map(execute).collect::<Result<Vec<_>, CampaignError>>()
         };
         let mut executed = self.runner.each(lanes, execute)?.into_iter().flatten().collect::<Vec<_>>();
         executed.sort_by_key(|(number, _)| *number);
@@ -340,6 +347,7 @@ impl<'a> Engine<'a> {
     fn execute(
         &self,
         number: u64,
+        candidate: Candidate,
         testbed: &mut dyn Testbed,
         baselines: &Stored<'_>,
     ) -> Result<Option<Executed>, CampaignError> {
@@ -348,7 +356,6 @@ impl<'a> Engine<'a> {
         if recorded.is_none() && self.is_over() {
             return Ok(None);
         }
-        let candidate = self.planner.draw(number, &self.decider.pool)?;
         let is_stuck = candidate.is_stuck;
         if let Some(evaluation) = recorded {
             return Ok(Some(Executed { evaluation, is_stuck }));

@@ -4,13 +4,15 @@
 use std::ops::RangeInclusive;
 
 use corpus::store::{Store, StoreError};
-use corpus::{Host, Lineage, TestConfig};
+use corpus::{Host, Lineage, Outcome, TestConfig};
 use mutators::{Mutation, Target};
 use rand::RngExt;
 
 use crate::campaign::pool::Pool;
 use crate::campaign::random::{Purpose, stream, test_seed, test_stream};
+use crate::campaign::retention::score;
 use crate::campaign::schedule::Schedule;
+use crate::campaign::search::{Choice, Memory, Room};
 use crate::strategy::Strategy;
 
 /// Name of the operator of tests that were drawn afresh.
@@ -31,6 +33,10 @@ pub(super) struct Planner<'a> {
     pub(super) initial: &'a [TestConfig],
     /// Store of the tests in the pool.
     pub(super) store: &'a Store,
+    /// What the strategy has learned, of one that learns.
+    pub(super) memory: Option<Memory>,
+    /// The last execution that it has learned from.
+    pub(super) learned: u64,
 }
 
 /// A test to run.
@@ -44,9 +50,46 @@ pub(super) struct Candidate {
 
 impl Planner<'_> {
     /// Executions from `next` to the end of its batch, or to the last one of the campaign.
-    pub(super) fn rest_of_batch(&self, next: u64, last: Option<u64>) -> RangeInclusive<u64> {
+    fn rest_of_batch(&self, next: u64, last: Option<u64>) -> RangeInclusive<u64> {
         let end = *self.schedule.batch_of(next).end();
         next..=last.map_or(end, |last| end.min(last))
+    }
+
+    /// The tests of the executions from `next` to the end of its batch, or to the last one of the campaign.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(super) fn draw_rest_of_batch(
+        &mut self,
+        next: u64,
+        last: Option<u64>,
+        pool: &Pool,
+    ) -> Result<Vec<(u64, Candidate)>, StoreError> {
+        let numbers = self.rest_of_batch(next, last);
+        let mut drawn = self.draw_batch(*numbers.end(), pool)?;
+        drawn.retain(|(number, _)| numbers.contains(number));
+        Ok(drawn)
+    }
+
+    /// The tests of the batch of an execution, from the first one to this one. A strategy that learns has learned from all
+    /// executions before the batch, and from no other.
+    fn draw_batch(&mut self, last: u64, pool: &Pool) -> Result<Vec<(u64, Candidate)>, StoreError> {
+        let first = *self.schedule.batch_of(last).start();
+        if let Some(memory) = &mut self.memory {
+            memory.begin_batch();
+            while self.learned + 1 < first {
+                self.learned += 1;
+                if let Some(evaluation) = self.store.evaluation(self.learned)? {
+                    let score = match &evaluation.outcome {
+                        // What is an anomaly by now may not have been known then.
+                        Outcome::Scored(scores) => score(scores, &self.target.weights, |_| true),
+                        Outcome::Invalid { .. } => 0.0,
+                    };
+                    memory.learn(&evaluation, score);
+                }
+            }
+        }
+        (first..=last).map(|number| Ok((number, self.draw(number, pool)?))).collect()
     }
 
     /// Returns true if the batch that ended with the execution `last` showed that there is nothing left to try: a campaign
@@ -54,7 +97,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub(super) fn is_exhausted(&self, last: u64, pool: &Pool) -> Result<bool, StoreError> {
+    pub(super) fn is_exhausted(&mut self, last: u64, pool: &Pool) -> Result<bool, StoreError> {
         if last == 0 || self.schedule.is_initial(last) {
             return Ok(false);
         }
@@ -62,19 +105,14 @@ impl Planner<'_> {
         if *batch.end() != last {
             return Ok(false);
         }
-        for number in batch {
-            if !self.draw(number, pool)?.is_stuck {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        Ok(self.draw_batch(last, pool)?.iter().all(|(_, candidate)| candidate.is_stuck))
     }
 
     /// The test of an execution.
     ///
     /// # Errors
     /// The store cannot be read.
-    pub(super) fn draw(&self, number: u64, pool: &Pool) -> Result<Candidate, StoreError> {
+    fn draw(&mut self, number: u64, pool: &Pool) -> Result<Candidate, StoreError> {
         let seed = test_seed(self.seed, number);
         let mut rng = test_stream(seed);
         let of = |config, parent, operators: &[&str], is_stuck| {
@@ -85,9 +123,14 @@ impl Planner<'_> {
         if let Some(given) = given {
             return Ok(of(given.clone(), None, &[INITIAL], false));
         }
+        if let Some(memory) = &mut self.memory {
+            let room = Room { target: self.target, hosts: self.hosts };
+            let Choice { config, parent, operators } = memory.choose(number, room, &mut rng);
+            return Ok(of(config, parent, &operators, false));
+        }
         let parent = match self.strategy {
             Strategy::Genetic if !self.is_fresh(number) => self.parent(number, pool)?,
-            Strategy::Genetic | Strategy::Random => None,
+            _ => None,
         };
         if let Some((parent, config)) = &parent
             && let Mutation::Changed(mutant) = self.target.mutate(config, &mut rng)
