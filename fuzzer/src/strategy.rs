@@ -52,6 +52,12 @@ parts! {
     Broad "broad",
     /// Of several fresh tests the one with the rarest combinations of parameters is taken.
     Covering "covering",
+    /// Tests that behave in rare ways are kept, and mutated.
+    Archive "archive",
+    /// Two of those are crossed.
+    Crossover "crossover",
+    /// The ways to make tests are chosen by what they have brought.
+    Bandit "bandit",
 }
 
 impl Default for Parts {
@@ -155,7 +161,7 @@ mod tests {
         }
         assert_eq!(
             "adaptive-luck".parse::<Strategy>().unwrap_err(),
-            "adaptive has no part `luck` to leave out; it has broad, covering"
+            "adaptive has no part `luck` to leave out; it has broad, covering, archive, crossover, bandit"
         );
     }
 }

@@ -94,15 +94,16 @@ fn message_size(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
         0 | 1 => 1,
         2 => 2,
         3 => rng.random_range(3..=8),
-        _ => sizes.draw(rng).div_ceil(mtu).max(1),
+        _ => level(sizes, rng).div_ceil(mtu).max(1),
     };
     let messages = u64::from(traffic.load.connections()) * u64::from(traffic.num_msgs_per_qp);
     let room = u64::from(space.packet_cap) / messages.max(1);
     let packets = if rng.random_ratio(1, 2) { packets.min(room.max(1)) } else { packets };
-    let last = match rng.random_range(0..4) {
+    let last = match rng.random_range(0..5) {
         0 => mtu,
         1 => 1,
         2 => mtu - 1,
+        3 => Values::Range { min: 0, max: mtu }.draw(rng),
         _ => rng.random_range(0..mtu),
     };
     set(test, sizes.nearest((packets - 1) * mtu + last));

@@ -3,8 +3,9 @@
 
 use corpus::{Host, Load, TestConfig, Traffic, Verb};
 
-/// Parameters whose levels are combined.
-const FACTORS: usize = 21;
+/// Parameters whose levels are combined: those of which a test has one value. Of connections and messages a test has many,
+/// and the more it has, the more situations it goes through.
+const FACTORS: usize = 18;
 
 /// Most levels of a parameter.
 const LEVELS: usize = 5;
@@ -40,13 +41,10 @@ impl Levels {
         let flag = |host: &Host, of: fn(&Host) -> bool| u8::from(of(host));
         Self([
             verb(traffic),
-            level(traffic.load.connections().into(), &[2, 8, 24, 64]),
-            level(traffic.num_msgs_per_qp.into(), &[2, 8, 32]),
             level(shape.packets_per_message().into(), &[2, 3, 9]),
             // The last packet: full, empty, anything between.
             if rest != 0 { 0 } else { 1 + u8::from(traffic.message_size == 0) },
             level(traffic.mtu.bytes().into(), &[512, 1_024, 2_048, 4_096]),
-            level(traffic.tx_depth.into(), &[2, 5, 17]),
             level(traffic.min_retransmit_timeout.into(), &[8, 13, 17]),
             level(traffic.max_retransmit_retry.into(), &[1, 4, 7]),
             level(traffic.recv_depth.into(), &[2, traffic.tx_depth.max(2).into()]),

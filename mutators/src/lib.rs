@@ -8,6 +8,7 @@ mod broad;
 mod capable;
 mod classes;
 mod covering;
+mod cross;
 mod draw;
 mod operators;
 mod settle;

@@ -23,7 +23,7 @@ pub use write::{Change, Line};
 
 use crate::operators::{MOST, Race};
 use crate::space::Space;
-use crate::{Covered, Mutation, admit, broad, draw};
+use crate::{Covered, Mutation, admit, broad, cross, draw};
 
 /// Words of other crates that a target may name.
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +95,11 @@ impl Target {
     /// is inside nevertheless.
     pub fn mutate(&self, parent: &TestConfig, rng: &mut ChaCha8Rng) -> Mutation {
         self.race.mutate(&self.space, parent, MOST, rng)
+    }
+
+    /// A test of two: the traffic and hosts of the first, and events of both. None if nothing new comes of it.
+    pub fn cross(&self, first: &TestConfig, second: &TestConfig, rng: &mut ChaCha8Rng) -> Option<TestConfig> {
+        cross::cross(&self.space, first, second, rng)
     }
 
     /// A test changed by one operator.

@@ -3,7 +3,10 @@
 
 mod adaptive;
 mod annealing;
+mod archive;
+mod bandit;
 
+use corpus::store::{Store, StoreError};
 use corpus::{Evaluation, Host, Outcome, TestConfig};
 use mutators::Target;
 use rand_chacha::ChaCha8Rng;
@@ -61,15 +64,24 @@ impl Memory {
     pub(super) fn learn(&mut self, evaluation: &Evaluation, score: f64) {
         match self {
             Self::Annealing(annealing) => annealing.learn(evaluation, score),
-            Self::Adaptive(adaptive) => adaptive.learn(evaluation),
+            Self::Adaptive(adaptive) => adaptive.learn(evaluation, score),
         }
     }
 
     /// The test of an execution; those of a batch are asked for in order.
-    pub(super) fn choose(&mut self, number: u64, room: Room<'_>, rng: &mut ChaCha8Rng) -> Choice {
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(super) fn choose(
+        &mut self,
+        number: u64,
+        room: Room<'_>,
+        store: &Store,
+        rng: &mut ChaCha8Rng,
+    ) -> Result<Choice, StoreError> {
         match self {
-            Self::Annealing(annealing) => annealing.choose(number, room, rng),
-            Self::Adaptive(adaptive) => adaptive.choose(room, rng),
+            Self::Annealing(annealing) => Ok(annealing.choose(number, room, rng)),
+            Self::Adaptive(adaptive) => adaptive.choose(room, store, rng),
         }
     }
 }
