@@ -5,6 +5,7 @@
 
 mod blindness;
 mod campaign;
+mod compare;
 mod conforming;
 mod copies;
 mod degenerate;

@@ -11,81 +11,92 @@ use rand_chacha::ChaCha8Rng;
 use crate::campaign::same;
 use crate::run::{command, folder, in_folder};
 
-const CAMPAIGN: [&str; 8] = ["campaign", "general", "--nic", "cx4-lx", "--seed", "3", "--executions", "800"];
+const CAMPAIGN: [&str; 6] = ["campaign", "general", "--nic", "cx4-lx", "--seed", "3"];
+
+/// Every strategy, with the executions of its campaign: broad tests take their time.
+const STRATEGIES: [[&str; 4]; 4] = [
+    ["--strategy", "genetic", "--executions", "800"],
+    ["--strategy", "random", "--executions", "800"],
+    ["--strategy", "annealing", "--executions", "800"],
+    ["--strategy", "adaptive", "--executions", "400"],
+];
 
 /// Runs the campaign into a folder, with further arguments.
-fn run(folder: &Path, out: &str, more: &[&str]) {
-    let ran = in_folder(folder, &[&CAMPAIGN[..], &["--out", out], more].concat());
+fn run(folder: &Path, out: &str, strategy: &[&str], more: &[&str]) {
+    let ran = in_folder(folder, &[&CAMPAIGN[..], strategy, &["--out", out], more].concat());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
-fn start(folder: &Path, out: &str) -> Child {
+fn start(folder: &Path, out: &str, strategy: &[&str]) -> Child {
     let mut command = command();
-    command.current_dir(folder).args(CAMPAIGN).args(["--out", out, "--resume"]);
+    command.current_dir(folder).args(CAMPAIGN).args(strategy).args(["--out", out, "--resume"]);
     command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 #[test]
 fn jobs_and_repetition_change_nothing() {
-    let folder = folder(&[]);
-    run(folder.path(), "one", &["--jobs", "1"]);
-    run(folder.path(), "two", &["--jobs", "2"]);
-    run(folder.path(), "again", &["--jobs", "2"]);
-    same(folder.path(), "one", "two");
-    same(folder.path(), "one", "again");
+    for strategy in &STRATEGIES {
+        let folder = folder(&[]);
+        run(folder.path(), "one", strategy, &["--jobs", "1"]);
+        run(folder.path(), "two", strategy, &["--jobs", "2"]);
+        run(folder.path(), "again", strategy, &["--jobs", "2"]);
+        same(folder.path(), "one", "two");
+        same(folder.path(), "one", "again");
+    }
 }
 
 #[test]
 fn kills_change_nothing() {
-    let folder = folder(&[]);
-    let began = Instant::now();
-    run(folder.path(), "whole", &[]);
-    let whole = began.elapsed();
     let mut rng = ChaCha8Rng::seed_from_u64(20);
-    // Spread over the campaign, and a few over its first moments.
-    let mut kills = 0;
-    while kills < 20 {
-        let mut child = start(folder.path(), "killed");
-        let longest = if kills < 5 { whole / 50 } else { whole / 8 };
-        thread::sleep(Duration::from_nanos(rng.random_range(0..longest.as_nanos() as u64)));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        kills += 1;
+    for strategy in &STRATEGIES {
+        let folder = folder(&[]);
+        let began = Instant::now();
+        run(folder.path(), "whole", strategy, &[]);
+        let whole = began.elapsed();
+        // Spread over the campaign, and a few over its first moments.
+        for kill in 0..20 {
+            let mut child = start(folder.path(), "killed", strategy);
+            let longest = if kill < 5 { whole / 50 } else { whole / 8 };
+            thread::sleep(Duration::from_nanos(rng.random_range(0..longest.as_nanos() as u64)));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        // With another number of jobs, too.
+        run(folder.path(), "killed", strategy, &["--resume", "--jobs", "3"]);
+        same(folder.path(), "whole", "killed");
     }
-    // With another number of jobs, too.
-    run(folder.path(), "killed", &["--resume", "--jobs", "3"]);
-    same(folder.path(), "whole", "killed");
 }
 
 #[test]
 fn ctrl_c_saves() {
     let folder = folder(&[]);
     let began = Instant::now();
-    run(folder.path(), "whole", &[]);
+    let strategy = &STRATEGIES[0];
+    run(folder.path(), "whole", strategy, &[]);
     let whole = began.elapsed();
     let mut interrupted = 0;
     for _ in 0..3 {
-        let mut child = start(folder.path(), "stopped");
+        let mut child = start(folder.path(), "stopped", strategy);
         thread::sleep(whole / 6);
         let pid = child.id().to_string();
         std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap();
         interrupted += i32::from(child.wait().unwrap().code() == Some(130));
     }
     assert!(interrupted > 0, "the campaign was over before it was interrupted");
-    run(folder.path(), "stopped", &["--resume"]);
+    run(folder.path(), "stopped", strategy, &["--resume"]);
     same(folder.path(), "whole", "stopped");
 }
 
 #[test]
 fn more_executions_go_on_as_if_never_stopped() {
-    let folder = folder(&[]);
-    run(folder.path(), "whole", &[]);
-    let ran = in_folder(
-        folder.path(),
-        &["campaign", "general", "--nic", "cx4-lx", "--seed", "3", "--executions", "333", "--out", "parts"],
-    );
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let ran = in_folder(folder.path(), &["campaign", "--resume", "--out", "parts", "--executions", "800"]);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    same(folder.path(), "whole", "parts");
+    for strategy in &STRATEGIES {
+        let [_, name, _, executions] = strategy;
+        let folder = folder(&[]);
+        run(folder.path(), "whole", strategy, &[]);
+        run(folder.path(), "parts", &["--strategy", name, "--executions", "333"], &[]);
+        let ran =
+            in_folder(folder.path(), &["campaign", "--resume", "--out", "parts", "--executions", executions]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        same(folder.path(), "whole", "parts");
+    }
 }
