@@ -53,8 +53,6 @@ pub struct Scores {
     pub sightings: Vec<Sighting>,
     /// Keys of the reference runs that it was compared with.
     pub references: Vec<Key>,
-    /// Behaviours that it shows, as digests that only `scoring` makes, ascending.
-    pub behaviours: Vec<u32>,
     /// Code that it ran in the kernels of the requester's and the responder's host, where they count it.
     pub coverage: [Coverage; 2],
 }

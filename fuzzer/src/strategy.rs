@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use mutators::{Part, Parts};
 use serde::{Deserialize, Serialize};
 
 /// Strategy that chooses tests.
@@ -16,62 +17,8 @@ pub enum Strategy {
     Random,
     /// Chains of tests that each differ from the one before in one thing, by simulated annealing (Collie, NSDI'22).
     Annealing,
-    /// Broad tests with rare combinations of parameters, and mutants of those that behave in rare ways.
+    /// Broad tests: many connections, messages and events, with rare combinations of parameters.
     Adaptive(Parts),
-}
-
-/// Parts of the adaptive strategy, which can be left out to see what each of them is good for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Parts([bool; Part::ALL.len()]);
-
-macro_rules! parts {
-    ($($(#[$doc:meta])* $part:ident $name:literal,)*) => {
-        /// A part of the adaptive strategy.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub enum Part {
-            $($(#[$doc])* $part,)*
-        }
-
-        impl Part {
-            /// Every part.
-            pub const ALL: &[Self] = &[$(Self::$part),*];
-
-            /// Its name, as in `adaptive-covering`.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$part => $name,)*
-                }
-            }
-        }
-    };
-}
-
-parts! {
-    /// Fresh tests are broad: many connections, messages and events.
-    Broad "broad",
-    /// Of several fresh tests the one with the rarest combinations of parameters is taken.
-    Covering "covering",
-    /// Tests that behave in rare ways are kept, and mutated.
-    Archive "archive",
-    /// Two of those are crossed.
-    Crossover "crossover",
-    /// The ways to make tests are chosen by what they have brought.
-    Bandit "bandit",
-}
-
-impl Default for Parts {
-    fn default() -> Self {
-        Self([true; Part::ALL.len()])
-    }
-}
-
-impl Parts {
-    /// Returns true if a part is there.
-    #[must_use]
-    pub const fn has(self, part: Part) -> bool {
-        self.0[part as usize]
-    }
 }
 
 /// Names of the strategies.
@@ -96,7 +43,7 @@ impl FromStr for Strategy {
                             known.join(", ")
                         ));
                     };
-                    parts.0[*part as usize] = false;
+                    parts = parts.without(*part);
                 }
                 Self::Adaptive(parts)
             }
@@ -145,7 +92,7 @@ mod tests {
     #[test]
     fn names_are_read_back() {
         for name in
-            ["genetic", "random", "annealing", "adaptive", "adaptive-covering", "adaptive-broad-covering"]
+            ["genetic", "random", "annealing", "adaptive", "adaptive-covering", "adaptive-covering-rounds"]
         {
             let strategy: Strategy = name.parse().unwrap();
             assert_eq!(strategy.to_string(), name);
@@ -161,7 +108,7 @@ mod tests {
         }
         assert_eq!(
             "adaptive-luck".parse::<Strategy>().unwrap_err(),
-            "adaptive has no part `luck` to leave out; it has broad, covering, archive, crossover, bandit"
+            "adaptive has no part `luck` to leave out; it has covering, many, sizes, events, sets, places, rounds"
         );
     }
 }

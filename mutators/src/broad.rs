@@ -6,8 +6,10 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use crate::axis::{Axis, Of};
+use crate::classes;
 use crate::covering::{Covered, Levels};
 use crate::draw;
+use crate::parts::{Part, Parts};
 use crate::settle::settle;
 use crate::space::Space;
 use crate::values::Values;
@@ -16,6 +18,9 @@ use crate::words;
 /// Draws of the traffic, of which the one with the rarest combinations is taken.
 const CANDIDATES: usize = 8;
 
+/// The smallest budget of packets is the cap of the space divided by two so often.
+const SMALLEST: u32 = 4;
+
 /// Draws of an event that contradicts the others, before it is left out.
 const EVENT_DRAWS: u32 = 4;
 
@@ -23,27 +28,27 @@ const EVENT_DRAWS: u32 = 4;
 pub(crate) fn test(
     space: &Space,
     hosts: &[Host; 2],
-    covered: Option<&Covered>,
+    covered: &Covered,
+    parts: Parts,
     rng: &mut ChaCha8Rng,
 ) -> TestConfig {
+    let candidates = if parts.has(Part::Covering) { CANDIDATES } else { 1 };
     let mut best: Option<(u64, TestConfig)> = None;
-    for _ in 0..if covered.is_some() { CANDIDATES } else { 1 } {
-        let candidate = traffic(space, hosts, rng);
-        let worth = covered.map_or(0, |covered| covered.worth(&Levels::of(&candidate)));
+    for _ in 0..candidates {
+        let candidate = traffic(space, hosts, parts, rng);
+        let worth = covered.worth(&Levels::of(&candidate));
         if best.as_ref().is_none_or(|(most, _)| worth > *most) {
             best = Some((worth, candidate));
         }
     }
     let mut test = best.map(|(_, test)| test).unwrap_or_default();
     settle(space, &mut test);
-    // Mostly many: the larger of two draws.
-    let most = space.max_entries();
-    let count = rng.random_range(0..=most).max(rng.random_range(0..=most));
+    let count = event_count(space, parts, rng);
     while test.events.len() < count {
         let before = test.events.len();
         for _ in 0..EVENT_DRAWS {
             let mut more = test.clone();
-            add_event(space, &mut more, rng);
+            add_event(space, &mut more, parts, rng);
             if settle(space, &mut more) && more.events.len() > before {
                 test = more;
                 break;
@@ -56,18 +61,47 @@ pub(crate) fn test(
     test
 }
 
+/// Mostly many: the larger of two draws.
+fn event_count(space: &Space, parts: Parts, rng: &mut ChaCha8Rng) -> usize {
+    if !parts.has(Part::Events) {
+        return draw::event_count(space, rng);
+    }
+    let most = space.max_entries();
+    rng.random_range(0..=most).max(rng.random_range(0..=most))
+}
+
 /// The traffic and hosts of a test.
-fn traffic(space: &Space, hosts: &[Host; 2], rng: &mut ChaCha8Rng) -> TestConfig {
+fn traffic(space: &Space, hosts: &[Host; 2], parts: Parts, rng: &mut ChaCha8Rng) -> TestConfig {
+    if !parts.has(Part::Sizes) && !parts.has(Part::Many) {
+        return draw::traffic_and_hosts(space, hosts, rng, Values::draw, draw::DRAWS);
+    }
     let mut test = draw::traffic_and_hosts(space, hosts, rng, level, 1);
+    if parts.has(Part::Many) {
+        many(space, &mut test, rng);
+    }
+    if parts.has(Part::Sizes) {
+        sizes(space, &mut test, rng);
+    }
+    test
+}
+
+/// Any number of connections and messages, which are mostly many, and the more traffic classes of two draws.
+fn many(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
     for axis in [Axis::Connections, Axis::Messages] {
         if let (Of::Test(_, set), Values::Range { min, max }) = (axis.entry().of, &space[axis])
             && rng.random_ratio(3, 4)
         {
-            set(&mut test, rng.random_range(*min..=*max));
+            set(test, rng.random_range(*min..=*max));
         }
     }
-    message_size(space, &mut test, rng);
-    test
+    let mut other = test.clone();
+    classes::draw(space, &mut other, rng);
+    if classes::count(&other) >= classes::count(test) {
+        *test = other;
+    } else {
+        // There are other connections now.
+        classes::spread(test, rng);
+    }
 }
 
 /// A value: an end of a range, any of its orders of magnitude, or any number.
@@ -83,22 +117,31 @@ fn level(values: &Values, rng: &mut ChaCha8Rng) -> u64 {
     }
 }
 
-/// Messages of one packet, of two, a few or many, the last of them full or not; in half of the tests not larger than the
-/// number of connections and messages leaves room for.
-fn message_size(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
-    let Of::Test(_, set) = Axis::MessageSize.entry().of else { return };
+/// Messages of one packet, of two, a few or many, the last of them full or not. The packets of the test are at most a part of
+/// those that the space allows, mostly, as large tests take long: what is too many is taken from the size of the messages, or from
+/// their number.
+fn sizes(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
+    let (Of::Test(_, set_size), Of::Test(_, set_messages)) =
+        (Axis::MessageSize.entry().of, Axis::Messages.entry().of)
+    else {
+        return;
+    };
     let sizes = &space[Axis::MessageSize];
     let traffic = &test.traffic;
     let mtu = u64::from(traffic.mtu.bytes());
-    let packets = match rng.random_range(0..6) {
+    let mut packets = match rng.random_range(0..6) {
         0 | 1 => 1,
         2 => 2,
         3 => rng.random_range(3..=8),
         _ => level(sizes, rng).div_ceil(mtu).max(1),
     };
-    let messages = u64::from(traffic.load.connections()) * u64::from(traffic.num_msgs_per_qp);
-    let room = u64::from(space.packet_cap) / messages.max(1);
-    let packets = if rng.random_ratio(1, 2) { packets.min(room.max(1)) } else { packets };
+    let connections = u64::from(traffic.load.connections().max(1));
+    let mut messages = u64::from(traffic.num_msgs_per_qp.max(1));
+    let room = (u64::from(space.packet_cap) >> rng.random_range(0..=SMALLEST)) / connections;
+    if rng.random_ratio(1, 2) {
+        packets = packets.min((room / messages).max(1));
+    }
+    messages = messages.min((room / packets).max(1));
     let last = match rng.random_range(0..5) {
         0 => mtu,
         1 => 1,
@@ -106,32 +149,42 @@ fn message_size(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
         3 => Values::Range { min: 0, max: mtu }.draw(rng),
         _ => rng.random_range(0..mtu),
     };
-    set(test, sizes.nearest((packets - 1) * mtu + last));
+    set_size(test, sizes.nearest((packets - 1) * mtu + last));
+    set_messages(test, space[Axis::Messages].nearest(messages));
 }
 
 /// An event on many connections and many messages, mostly.
-fn add_event(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
+fn add_event(space: &Space, test: &mut TestConfig, parts: Parts, rng: &mut ChaCha8Rng) {
     draw::add_event(space, test, rng);
     let Some(mut event) = test.events.pop() else { return };
-    event.connections = set(space, test, rng).unwrap_or(event.connections);
-    if let Target::Data { psn, .. } = &mut event.target {
-        let shape = test.traffic.shape();
-        let message = shape.message_psns(rng.random_range(0..test.traffic.num_msgs_per_qp.max(1)));
-        if let Some(message) = message {
-            let (first, last) = (*message.start(), *message.end());
-            *psn = match rng.random_range(0..4) {
-                0 => first,
-                1 => last,
-                2 => first + (last - first) / 2,
-                _ => rng.random_range(first..=last),
-            };
-        }
-        event.progression = progression(space, shape.packets_per_message(), rng).or(event.progression);
+    if parts.has(Part::Sets)
+        && let Some(set) = set(space, test, rng)
+    {
+        event.connections = set;
+    }
+    if parts.has(Part::Places) {
+        place(space, test, &mut event, rng);
     }
     test.events.push(event.clone());
-    if rng.random_ratio(1, 4) {
+    if parts.has(Part::Rounds) && rng.random_ratio(1, 4) {
         again(space, test, &event, rng);
     }
+}
+
+/// Moves an event on data to the edges, the middle or any packet of a message, and mostly to the same place of others.
+fn place(space: &Space, test: &TestConfig, event: &mut Event, rng: &mut ChaCha8Rng) {
+    let Target::Data { psn, .. } = &mut event.target else { return };
+    let shape = test.traffic.shape();
+    if let Some(message) = shape.message_psns(rng.random_range(0..test.traffic.num_msgs_per_qp.max(1))) {
+        let (first, last) = (*message.start(), *message.end());
+        *psn = match rng.random_range(0..4) {
+            0 => first,
+            1 => last,
+            2 => first + (last - first) / 2,
+            _ => rng.random_range(first..=last),
+        };
+    }
+    event.progression = progression(space, shape.packets_per_message(), rng).or(event.progression);
 }
 
 /// All connections, or the first ones; none to keep what there is.

@@ -30,6 +30,11 @@ pub(crate) fn shares(test: &TestConfig) -> Vec<Share> {
         .collect()
 }
 
+/// Number of classes that the hosts serve.
+pub(crate) fn count(test: &TestConfig) -> usize {
+    shares(test).len()
+}
+
 /// Gives both hosts these classes, ascending, and leaves each connection in its own as far as it is served.
 pub(crate) fn put(test: &mut TestConfig, shares: &[Share]) {
     let (mut ets, mut class_of) = (None, None);

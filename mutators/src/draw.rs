@@ -15,7 +15,7 @@ use crate::values::Values;
 use crate::words;
 
 /// Draws of traffic above the cap before it is cut down: cut tests would crowd below the cap.
-const DRAWS: u32 = 8;
+pub(crate) const DRAWS: u32 = 8;
 /// Draws of an event that contradicts the others, before it is left out.
 const EVENT_DRAWS: u32 = 8;
 /// Most members of a list of connections.
@@ -110,7 +110,7 @@ pub(crate) fn divide(load: &mut Load, rng: &mut ChaCha8Rng) {
 }
 
 /// One mostly, each further one half as often.
-fn event_count(space: &Space, rng: &mut ChaCha8Rng) -> usize {
+pub(crate) fn event_count(space: &Space, rng: &mut ChaCha8Rng) -> usize {
     let most = space.max_entries();
     let mut count = 1;
     while count < most && rng.random_ratio(1, 2) {

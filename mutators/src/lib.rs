@@ -8,9 +8,9 @@ mod broad;
 mod capable;
 mod classes;
 mod covering;
-mod cross;
 mod draw;
 mod operators;
+mod parts;
 mod settle;
 mod show;
 mod space;
@@ -22,6 +22,7 @@ pub use axis::{AXES, Axis, Entry, Kind};
 pub use covering::{Covered, Levels};
 pub use draw::swap_nics;
 pub use operators::{Operator, all as operators};
+pub use parts::{Part, Parts};
 pub use space::Space;
 pub use target::{
     Change, Field, Line, Loaded, SHIPPED, Shipped, Target, TargetError, Vocabulary, fields, is_shipped,

@@ -7,7 +7,6 @@
 mod analysis;
 mod analyzers;
 mod anomaly;
-mod behaviour;
 mod cause;
 mod cnp;
 mod counters;
@@ -27,7 +26,6 @@ pub mod thresholds;
 pub use analysis::{Analysis, ConnectionSummary, Options, analyze, beliefs};
 pub use analyzers::{About, Analyzer};
 pub use anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, MAX_KEPT_PER_SIGNATURE, Role, Who};
-pub use behaviour::behaviours;
 pub use cause::Cause;
 pub use cnp::{CnpCounts, CnpLimiter};
 pub use counters::{CounterReport, names as counters_moved_by};

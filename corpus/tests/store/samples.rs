@@ -34,7 +34,6 @@ pub(crate) fn evaluation(number: u64) -> Evaluation {
             objectives: BTreeMap::from([("stall".to_owned(), score(number)), ("goodput".to_owned(), 0.25)]),
             sightings: vec![Sighting { signature: signature(number), objectives: vec!["stall".to_owned()] }],
             references: vec![key(number)],
-            behaviours: vec![number as u32],
             coverage: [Coverage::from_iter([number as usize]), Coverage::default()],
         })
     };

@@ -23,7 +23,7 @@ pub use write::{Change, Line};
 
 use crate::operators::{MOST, Race};
 use crate::space::Space;
-use crate::{Covered, Mutation, admit, broad, cross, draw};
+use crate::{Covered, Mutation, Parts, admit, broad, draw};
 
 /// Words of other crates that a target may name.
 #[derive(Debug, Clone, Copy)]
@@ -86,20 +86,21 @@ impl Target {
     }
 
     /// A broad test of the space: many connections, messages and events, and parameters whose levels were seldom combined in
-    /// the tests that `covered` has, where it is given.
-    pub fn broad(&self, hosts: &[Host; 2], covered: Option<&Covered>, rng: &mut ChaCha8Rng) -> TestConfig {
-        broad::test(&self.space, hosts, covered, rng)
+    /// the tests that `covered` has; as far as it has these parts.
+    pub fn broad(
+        &self,
+        hosts: &[Host; 2],
+        covered: &Covered,
+        parts: Parts,
+        rng: &mut ChaCha8Rng,
+    ) -> TestConfig {
+        broad::test(&self.space, hosts, covered, parts, rng)
     }
 
     /// A test changed by one operator or a few. The parent is a valid test; where it is outside of the space, the child
     /// is inside nevertheless.
     pub fn mutate(&self, parent: &TestConfig, rng: &mut ChaCha8Rng) -> Mutation {
         self.race.mutate(&self.space, parent, MOST, rng)
-    }
-
-    /// A test of two: the traffic and hosts of the first, and events of both. None if nothing new comes of it.
-    pub fn cross(&self, first: &TestConfig, second: &TestConfig, rng: &mut ChaCha8Rng) -> Option<TestConfig> {
-        cross::cross(&self.space, first, second, rng)
     }
 
     /// A test changed by one operator.

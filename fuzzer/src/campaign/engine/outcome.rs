@@ -1,18 +1,18 @@
 //! Outcome of a test, in the form that the corpus keeps.
 
-use corpus::{Outcome, Scores, Sighting, TestConfig};
+use corpus::{Outcome, Scores, Sighting};
 use scoring::score::Objective;
 
 use crate::judge::{Judged, Verdict};
 
-pub(super) fn outcome_of(config: &TestConfig, verdict: Verdict) -> Outcome {
+pub(super) fn outcome_of(verdict: Verdict) -> Outcome {
     match verdict {
         Verdict::Invalid(invalid) => Outcome::Invalid { reason: invalid.to_string() },
-        Verdict::Judged(judged) => Outcome::Scored(scores_of(config, &judged)),
+        Verdict::Judged(judged) => Outcome::Scored(scores_of(&judged)),
     }
 }
 
-fn scores_of(config: &TestConfig, judged: &Judged) -> Scores {
+fn scores_of(judged: &Judged) -> Scores {
     let assessment = &judged.assessment;
     let objectives = Objective::ALL.into_iter().zip(assessment.objectives);
     Scores {
@@ -28,7 +28,6 @@ fn scores_of(config: &TestConfig, judged: &Judged) -> Scores {
             })
             .collect(),
         references: judged.reference_keys.clone(),
-        behaviours: scoring::behaviours(config, &judged.observation, &judged.analysis),
         coverage: judged.observation.coverage.clone(),
     }
 }

@@ -125,7 +125,7 @@ impl Planner<'_> {
         }
         if let Some(memory) = &mut self.memory {
             let room = Room { target: self.target, hosts: self.hosts };
-            let Choice { config, parent, operators } = memory.choose(number, room, self.store, &mut rng)?;
+            let Choice { config, parent, operators } = memory.choose(number, room, &mut rng);
             return Ok(of(config, parent, &operators, false));
         }
         let parent = match self.strategy {

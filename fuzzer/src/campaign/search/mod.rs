@@ -3,10 +3,7 @@
 
 mod adaptive;
 mod annealing;
-mod archive;
-mod bandit;
 
-use corpus::store::{Store, StoreError};
 use corpus::{Evaluation, Host, Outcome, TestConfig};
 use mutators::Target;
 use rand_chacha::ChaCha8Rng;
@@ -38,7 +35,7 @@ pub(super) struct Room<'a> {
 pub(super) enum Memory {
     /// Chains of tests.
     Annealing(Annealing),
-    /// Rare combinations, and behaviours.
+    /// Combinations of parameters that were tried.
     Adaptive(Box<Adaptive>),
 }
 
@@ -64,24 +61,15 @@ impl Memory {
     pub(super) fn learn(&mut self, evaluation: &Evaluation, score: f64) {
         match self {
             Self::Annealing(annealing) => annealing.learn(evaluation, score),
-            Self::Adaptive(adaptive) => adaptive.learn(evaluation, score),
+            Self::Adaptive(adaptive) => adaptive.learn(evaluation),
         }
     }
 
     /// The test of an execution; those of a batch are asked for in order.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub(super) fn choose(
-        &mut self,
-        number: u64,
-        room: Room<'_>,
-        store: &Store,
-        rng: &mut ChaCha8Rng,
-    ) -> Result<Choice, StoreError> {
+    pub(super) fn choose(&mut self, number: u64, room: Room<'_>, rng: &mut ChaCha8Rng) -> Choice {
         match self {
-            Self::Annealing(annealing) => Ok(annealing.choose(number, room, rng)),
-            Self::Adaptive(adaptive) => adaptive.choose(room, store, rng),
+            Self::Annealing(annealing) => annealing.choose(number, room, rng),
+            Self::Adaptive(adaptive) => adaptive.choose(room, rng),
         }
     }
 }
