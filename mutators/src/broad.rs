@@ -72,10 +72,9 @@ fn event_count(space: &Space, parts: Parts, rng: &mut ChaCha8Rng) -> usize {
 
 /// The traffic and hosts of a test.
 fn traffic(space: &Space, hosts: &[Host; 2], parts: Parts, rng: &mut ChaCha8Rng) -> TestConfig {
-    if !parts.has(Part::Sizes) && !parts.has(Part::Many) {
-        return draw::traffic_and_hosts(space, hosts, rng, Values::draw, draw::DRAWS);
-    }
-    let mut test = draw::traffic_and_hosts(space, hosts, rng, level, 1);
+    let (draw, draws): (draw::Draw, _) =
+        if parts.has(Part::Many) { (level, 1) } else { (Values::draw, draw::DRAWS) };
+    let mut test = draw::traffic_and_hosts(space, hosts, rng, draw, draws);
     if parts.has(Part::Many) {
         many(space, &mut test, rng);
     }

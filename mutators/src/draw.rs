@@ -39,7 +39,7 @@ pub(crate) fn test(space: &Space, hosts: &[Host; 2], rng: &mut ChaCha8Rng) -> Te
 }
 
 /// A way to draw one of the values of a field.
-type Draw = fn(&Values, &mut ChaCha8Rng) -> u64;
+pub(crate) type Draw = fn(&Values, &mut ChaCha8Rng) -> u64;
 
 /// The traffic and the hosts of a random test, which are not settled yet: the first of so many draws under the cap, or the last.
 pub(crate) fn traffic_and_hosts(
