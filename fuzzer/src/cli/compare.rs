@@ -16,8 +16,8 @@ use crate::strategy::Strategy;
 
 const AFTER_HELP: &str = "\
 Examples:
-  lumina-fuzz compare general --strategies genetic,random --nic cx4-lx --seeds 10
-  lumina-fuzz compare noisy-neighbor --strategies genetic,random --nic ./a.toml --nic ./b.toml --jobs 2 --out compared
+  lumina-fuzz compare general --strategies adaptive,random --nic cx4-lx --seeds 10
+  lumina-fuzz compare noisy-neighbor --strategies adaptive,genetic --nic ./a.toml --nic ./b.toml --jobs 2 --out compared
   lumina-fuzz compare cnp --strategies genetic,random --nic e810 --find cnp-generation --find counter-mismatch
 
 Each strategy runs on each NIC with each seed until it has found the anomaly, or has made all its executions: such a run is \
@@ -36,7 +36,7 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 130 interrupted and saved.";
 pub(super) struct Args {
     /// Target: a name from `targets list`, or a TOML file.
     target: String,
-    /// Strategies, the one in question first: genetic, random.
+    /// Strategies, the one in question first: genetic, random, annealing, adaptive; `adaptive-PART` leaves a part of it out.
     #[arg(long, value_name = "A,B", value_delimiter = ',', required = true)]
     strategies: Vec<Strategy>,
     /// NIC of both hosts, by name or path; may be given several times.
