@@ -24,6 +24,14 @@ pub enum Strategy {
 /// Names of the strategies.
 const NAMES: &str = "genetic, random, annealing and adaptive";
 
+impl Strategy {
+    /// Returns true if every test is kept, whatever its score. An annealer counts the tests that it does not accept,
+    /// and accepts tests by the one before, not by the median of all.
+    pub(crate) const fn keeps_every_test(self) -> bool {
+        matches!(self, Self::Annealing)
+    }
+}
+
 impl FromStr for Strategy {
     type Err = String;
 

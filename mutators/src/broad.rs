@@ -16,7 +16,7 @@ use crate::values::Values;
 use crate::words;
 
 /// Draws of the traffic, of which the one with the rarest combinations is taken.
-const CANDIDATES: usize = 8;
+const CANDIDATES: usize = 4;
 
 /// The smallest budget of packets is the cap of the space divided by two so often.
 const SMALLEST: u32 = 4;

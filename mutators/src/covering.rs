@@ -88,13 +88,13 @@ fn classes(host: &Host) -> u8 {
 /// How often each combination of two and of three levels was tried.
 #[derive(Clone)]
 pub struct Covered {
-    pairs: Vec<u16>,
-    triples: Vec<u16>,
+    pairs: Vec<u32>,
+    triples: Vec<u32>,
 }
 
 impl std::fmt::Debug for Covered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let tried = |counts: &[u16]| counts.iter().filter(|count| **count > 0).count();
+        let tried = |counts: &[u32]| counts.iter().filter(|count| **count > 0).count();
         f.debug_struct("Covered")
             .field("pairs", &tried(&self.pairs))
             .field("triples", &tried(&self.triples))
@@ -149,7 +149,7 @@ impl Covered {
     /// Worth of a test: more, the more of its combinations were not tried, or seldom.
     #[must_use]
     pub fn worth(&self, levels: &Levels) -> u64 {
-        let of = |counts: &[u16], at: usize| u64::from(NEW / (u32::from(counts[at]) + 1));
+        let of = |counts: &[u32], at: usize| u64::from(NEW / counts[at].saturating_add(1));
         let (mut worth_of_pairs, mut worth_of_triples) = (0, 0);
         Self::visit(
             levels,

@@ -15,6 +15,7 @@ use dumper::observation::Counters;
 use dumper::{HostCounters, Observation};
 use executor::{Testbed, TestbedError};
 use fuzzer::campaign::{Campaign, Limits, Request, Stop};
+use fuzzer::strategy::Strategy;
 
 /// Executions on simulated NICs.
 const SIMULATED: u64 = 2_000;
@@ -53,14 +54,18 @@ fn main() {
         return;
     }
     simulated();
-    engine();
+    println!("strategy    executions  corpus   µs an execution  resident MiB");
+    for strategy in ["genetic", "random", "annealing", "adaptive"] {
+        engine(strategy.parse().unwrap());
+    }
 }
 
-fn request(target: &str, nic: &str, executions: u64) -> Request {
+fn request(target: &str, nic: &str, strategy: Strategy, executions: u64) -> Request {
     Request {
         target: Some(target.into()),
         nics: [Some(nic.into()), Some(nic.into())],
         seed: Some(1),
+        strategy: Some(strategy),
         limits: Limits { executions: Some(executions), ..Limits::default() },
         ..Request::default()
     }
@@ -70,8 +75,11 @@ fn request(target: &str, nic: &str, executions: u64) -> Request {
 fn simulated() {
     for jobs in [1, 0] {
         let folder = tempfile::tempdir().unwrap();
-        let campaign =
-            Campaign::begin(folder.path(), &request("noisy-neighbor", "cx4-lx", SIMULATED)).unwrap();
+        let campaign = Campaign::begin(
+            folder.path(),
+            &request("noisy-neighbor", "cx4-lx", Strategy::Genetic, SIMULATED),
+        )
+        .unwrap();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().unwrap();
         let began = Instant::now();
         let (_, status) = pool.install(|| campaign.run(&Stop::new(), &|_| {})).unwrap();
@@ -88,30 +96,30 @@ fn simulated() {
 }
 
 /// Cost of the engine itself at a corpus of [`CORPUS`]: an initial pool of that size, and then the search.
-fn engine() {
+fn engine(strategy: Strategy) {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("target.toml");
     std::fs::write(&target, format!("base = \"noisy-neighbor\"\npool = {CORPUS}\n")).unwrap();
     let target = target.to_str().unwrap();
-    println!("executions  corpus   µs an execution  resident MiB");
     let mut before = 0;
     for executions in [CORPUS / 4, CORPUS / 2, CORPUS, CORPUS + SEARCHED / 2, CORPUS + SEARCHED] {
-        let (corpus, elapsed) = run_on_nothing(folder.path(), target, executions);
+        let (corpus, elapsed) = run_on_nothing(folder.path(), target, strategy, executions);
         println!(
-            "{executions:>10}  {corpus:>6}  {:>16.1}  {:>12.0}",
+            "{:<10}  {executions:>10}  {corpus:>6}  {:>16.1}  {:>12.0}",
+            strategy.to_string(),
             elapsed.as_secs_f64() * 1e6 / (executions - before) as f64,
             resident_mib(),
         );
         before = executions;
     }
-    let (corpus, elapsed) = run_on_nothing(folder.path(), target, CORPUS + SEARCHED);
-    println!("resuming a corpus of {corpus}: {:.0} ms", elapsed.as_secs_f64() * 1e3);
+    let (corpus, elapsed) = run_on_nothing(folder.path(), target, strategy, CORPUS + SEARCHED);
+    println!("{strategy}, resuming a corpus of {corpus}: {:.0} ms", elapsed.as_secs_f64() * 1e3);
 }
 
 /// Runs a campaign on a testbed that costs nothing, up to an execution; the size of its corpus, and how long it took.
-fn run_on_nothing(folder: &Path, target: &str, executions: u64) -> (u64, Duration) {
+fn run_on_nothing(folder: &Path, target: &str, strategy: Strategy, executions: u64) -> (u64, Duration) {
     let path = folder.join("campaign");
-    let request = request(target, "reference", executions);
+    let request = request(target, "reference", strategy, executions);
     let began = Instant::now();
     let campaign =
         if path.exists() { Campaign::resume(&path, &request) } else { Campaign::begin(&path, &request) }

@@ -173,7 +173,6 @@ impl<'a> Engine<'a> {
                 initial: setup.initial,
                 store: setup.store,
                 memory: Memory::of(setup.settings.strategy, setup.settings.batch),
-                learned: 0,
             },
             runner: Runner::new(setup.testbed, decider.progress.runs),
             started: now,

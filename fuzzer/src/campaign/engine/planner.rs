@@ -35,8 +35,6 @@ pub(super) struct Planner<'a> {
     pub(super) store: &'a Store,
     /// What the strategy has learned, of one that learns.
     pub(super) memory: Option<Memory>,
-    /// The last execution that it has learned from.
-    pub(super) learned: u64,
 }
 
 /// A test to run.
@@ -72,14 +70,14 @@ impl Planner<'_> {
     }
 
     /// The tests of the batch of an execution, from the first one to this one. A strategy that learns has learned from all
-    /// executions before the batch, and from no other.
+    /// executions that were kept before the batch, and from no other.
     fn draw_batch(&mut self, last: u64, pool: &Pool) -> Result<Vec<(u64, Candidate)>, StoreError> {
         let first = *self.schedule.batch_of(last).start();
         if let Some(memory) = &mut self.memory {
-            memory.begin_batch();
-            while self.learned + 1 < first {
-                self.learned += 1;
-                if let Some(evaluation) = self.store.evaluation(self.learned)? {
+            let kept = pool.before(first);
+            let learned = memory.begin_batch(kept);
+            for &number in &kept[kept.partition_point(|number| *number <= learned)..] {
+                if let Some(evaluation) = self.store.evaluation(number)? {
                     let score = match &evaluation.outcome {
                         // What is an anomaly by now may not have been known then.
                         Outcome::Scored(scores) => score(scores, &self.target.weights, |_| true),

@@ -1,4 +1,4 @@
-//! The adaptive search: broad tests, with the combinations of parameters that were tried least.
+//! The adaptive search: broad tests, with the combinations of parameters that the fewest kept tests have.
 
 use corpus::Evaluation;
 use mutators::{Covered, Levels, Parts};
@@ -10,32 +10,41 @@ use super::{Choice, Room};
 #[derive(Debug)]
 pub(in crate::campaign) struct Adaptive {
     parts: Parts,
-    /// Combinations of parameters of all tests, those that are drawn and have not run included.
+    /// Combinations of parameters of the kept tests, and of those that are drawn and have not run.
     covered: Covered,
-    /// Tests that are drawn and have not run.
-    drawn: Vec<Levels>,
+    /// Tests that are drawn and have not run, by their executions.
+    drawn: Vec<(u64, Levels)>,
+    /// The last kept execution that it has learned from.
+    learned: u64,
 }
 
 impl Adaptive {
     pub(super) fn new(parts: Parts) -> Self {
-        Self { parts, covered: Covered::default(), drawn: Vec::new() }
+        Self { parts, covered: Covered::default(), drawn: Vec::new(), learned: 0 }
     }
 
-    pub(super) fn begin_batch(&mut self) {
-        for levels in self.drawn.drain(..) {
-            self.covered.remove(&levels);
+    /// Of the tests that were drawn since the batch before began, those that are kept were tried; others are forgotten.
+    pub(super) fn begin_batch(&mut self, kept: &[u64]) -> u64 {
+        for (number, levels) in self.drawn.drain(..) {
+            if kept.binary_search(&number).is_ok() {
+                self.learned = number;
+            } else {
+                self.covered.remove(&levels);
+            }
         }
+        self.learned
     }
 
     pub(super) fn learn(&mut self, evaluation: &Evaluation) {
+        self.learned = evaluation.number;
         self.covered.add(&Levels::of(&evaluation.config));
     }
 
-    pub(super) fn choose(&mut self, room: Room<'_>, rng: &mut ChaCha8Rng) -> Choice {
+    pub(super) fn choose(&mut self, number: u64, room: Room<'_>, rng: &mut ChaCha8Rng) -> Choice {
         let config = room.target.broad(room.hosts, &self.covered, self.parts, rng);
         let levels = Levels::of(&config);
         self.covered.add(&levels);
-        self.drawn.push(levels);
+        self.drawn.push((number, levels));
         Choice { config, parent: None, operators: vec!["broad"] }
     }
 }

@@ -24,6 +24,8 @@ const COOLING: f64 = 0.99;
 #[derive(Debug)]
 pub(in crate::campaign) struct Annealing {
     chains: Vec<Chain>,
+    /// The last execution that it has learned from.
+    learned: u64,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -38,7 +40,7 @@ struct Chain {
 
 impl Annealing {
     pub(super) fn new(chains: u64) -> Self {
-        Self { chains: vec![Chain::default(); usize::try_from(chains).unwrap_or(1).max(1)] }
+        Self { chains: vec![Chain::default(); usize::try_from(chains).unwrap_or(1).max(1)], learned: 0 }
     }
 
     fn chain(&mut self, number: u64) -> &mut Chain {
@@ -46,7 +48,12 @@ impl Annealing {
         &mut self.chains[(number % chains) as usize]
     }
 
+    pub(super) const fn learned(&self) -> u64 {
+        self.learned
+    }
+
     pub(super) fn learn(&mut self, evaluation: &Evaluation, score: f64) {
+        self.learned = evaluation.number;
         let chain = self.chain(evaluation.number);
         chain.tests += 1;
         chain.age += 1;

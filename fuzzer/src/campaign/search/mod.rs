@@ -30,7 +30,7 @@ pub(super) struct Room<'a> {
     pub(super) hosts: &'a [Host; 2],
 }
 
-/// Memory of a search that learns from each execution.
+/// Memory of a search that learns from each kept execution.
 #[derive(Debug)]
 pub(super) enum Memory {
     /// Chains of tests.
@@ -50,14 +50,16 @@ impl Memory {
         }
     }
 
-    /// A batch begins: what was drawn since the last executions were learned from is drawn again.
-    pub(super) fn begin_batch(&mut self) {
-        if let Self::Adaptive(adaptive) = self {
-            adaptive.begin_batch();
+    /// A batch begins, before which these executions were kept; returns the last one of them that the search has learned
+    /// from.
+    pub(super) fn begin_batch(&mut self, kept: &[u64]) -> u64 {
+        match self {
+            Self::Annealing(annealing) => annealing.learned(),
+            Self::Adaptive(adaptive) => adaptive.begin_batch(kept),
         }
     }
 
-    /// Learns from an execution, the next one in order, whose score counts what is no anomaly.
+    /// Learns from a kept execution, the next one in order, whose score counts what is no anomaly.
     pub(super) fn learn(&mut self, evaluation: &Evaluation, score: f64) {
         match self {
             Self::Annealing(annealing) => annealing.learn(evaluation, score),
@@ -69,7 +71,7 @@ impl Memory {
     pub(super) fn choose(&mut self, number: u64, room: Room<'_>, rng: &mut ChaCha8Rng) -> Choice {
         match self {
             Self::Annealing(annealing) => annealing.choose(number, room, rng),
-            Self::Adaptive(adaptive) => adaptive.choose(room, rng),
+            Self::Adaptive(adaptive) => adaptive.choose(number, room, rng),
         }
     }
 }

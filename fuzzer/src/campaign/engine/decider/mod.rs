@@ -86,6 +86,7 @@ impl<'a> Decider<'a> {
                 // should the median have fallen since.
                 let least = median.filter(|_| self.policy.repeats_candidates());
                 let keeps = add(&mut self.reached, &scores.coverage)
+                    || settings.strategy.keeps_every_test()
                     || self.schedule.is_initial(*number)
                     || keeps(score, &self.pool, least, settings.keep_probability, settings.seed, *number);
                 kept = keeps.then_some(score);
