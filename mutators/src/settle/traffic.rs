@@ -36,7 +36,11 @@ pub(super) fn fit(space: &Space, test: &mut TestConfig) {
     if over_cap(space, test) {
         shrink(space, test);
     }
-    short_pauses(space, test);
+    // Fewer messages may ask for a smaller depth, and a smaller depth makes more pauses of the same messages.
+    for _ in 0..3 {
+        short_pauses(space, test);
+        depth_of_messages(space, test);
+    }
     classes::fit(space, test);
 }
 
@@ -220,5 +224,27 @@ mod tests {
         };
         assert_eq!(fitted(range(0, second)), (481, second / 2));
         assert_eq!(fitted(range(second, second * 2)), (244, second));
+    }
+
+    #[test]
+    fn the_depth_follows_where_long_pauses_leave_fewer_messages() {
+        let gap = 10_000_000_000;
+        let fitted = |messages: &[u64], depths: &[u64]| {
+            let space = space(
+                &[
+                    (Axis::Messages, Values::List(messages.to_vec())),
+                    (Axis::TxDepth, Values::List(depths.to_vec())),
+                    (Axis::Gap, Values::only(gap)),
+                ],
+                10_000,
+            );
+            let mut test = TestConfig::default();
+            (test.traffic.num_msgs_per_qp, test.traffic.tx_depth, test.traffic.gap_ns) = (400, 30, gap);
+            fit(&space, &mut test);
+            assert!(test.traffic.pauses_ns() <= MAX_PAUSES_NS);
+            (test.traffic.num_msgs_per_qp, u64::from(test.traffic.tx_depth))
+        };
+        assert_eq!(fitted(&[1, 400], &[1, 30]), (1, 1));
+        assert_eq!(fitted(&[20, 400], &[4, 30]), (20, 4));
     }
 }
