@@ -1,8 +1,11 @@
 //! Broad tests: many connections, messages and events at once, so that one test goes through many situations, and parameters
 //! at levels that were seldom combined ([`Covered`]).
 
+use std::mem::discriminant;
+
 use corpus::{ConnectionSet, Event, Host, Progression, Target, TestConfig};
 use rand::RngExt;
+use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha8Rng;
 
 use crate::axis::{Axis, Of};
@@ -23,6 +26,9 @@ const SMALLEST: u32 = 4;
 
 /// Draws of an event that contradicts the others, before it is left out.
 const EVENT_DRAWS: u32 = 4;
+
+/// Draws of an action that another event of the test has already.
+const ACTION_DRAWS: u32 = 2;
 
 /// A broad test of the space.
 pub(crate) fn test(
@@ -84,14 +90,22 @@ fn traffic(space: &Space, hosts: &[Host; 2], parts: Parts, rng: &mut ChaCha8Rng)
     test
 }
 
-/// Any number of connections and messages, which are mostly many, and the more traffic classes of two draws.
+/// Any number of connections and messages, which are mostly many; the more retries and traffic classes of two draws.
 fn many(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
     for axis in [Axis::Connections, Axis::Messages] {
         if let (Of::Test(_, set), Values::Range { min, max }) = (axis.entry().of, &space[axis])
             && rng.random_ratio(3, 4)
         {
-            set(test, rng.random_range(*min..=*max));
+            let any = rng.random_range(*min..=*max);
+            set(test, if axis == Axis::Connections && rng.random_ratio(1, 3) { *max } else { any });
         }
+    }
+    // A QP that has failed shows nothing more.
+    let retries = &space[Axis::Retries];
+    if let Of::Test(_, set) = Axis::Retries.entry().of
+        && rng.random_ratio(3, 4)
+    {
+        set(test, retries.draw(rng).max(retries.draw(rng)));
     }
     let mut other = test.clone();
     classes::draw(space, &mut other, rng);
@@ -126,26 +140,43 @@ fn sizes(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
         return;
     };
     let sizes = &space[Axis::MessageSize];
+    let long = rng.random_ratio(1, 2);
+    if long
+        && rng.random_ratio(1, 2)
+        && let Of::Test(_, set_mtu) = Axis::Mtu.entry().of
+    {
+        set_mtu(test, space[Axis::Mtu].largest());
+    }
     let traffic = &test.traffic;
     let mtu = u64::from(traffic.mtu.bytes());
-    let mut packets = match rng.random_range(0..6) {
-        0 | 1 => 1,
-        2 => 2,
-        3 => rng.random_range(3..=8),
-        _ => level(sizes, rng).div_ceil(mtu).max(1),
+    let packets = match rng.random_range(0..3) {
+        0 if long => rng.random_range(3..=8),
+        1 if long => rng.random_range(3..=32),
+        _ if long => level(sizes, rng).div_ceil(mtu).max(1),
+        0 => 2,
+        _ => 1,
     };
-    let connections = u64::from(traffic.load.connections().max(1));
-    let mut messages = u64::from(traffic.num_msgs_per_qp.max(1));
-    let room = (u64::from(space.packet_cap) >> rng.random_range(0..=SMALLEST)) / connections;
-    if rng.random_ratio(1, 2) {
-        packets = packets.min((room / messages).max(1));
+    let mut load = [traffic.load.connections().max(1).into(), traffic.num_msgs_per_qp.max(1).into(), packets];
+    let budget =
+        u64::from(space.packet_cap) >> (0..3).map(|_| rng.random_range(0..=SMALLEST)).min().unwrap_or(0);
+    let mut order = [0, 1, 2];
+    order.shuffle(rng);
+    for at in order {
+        let others: u64 = load.iter().product::<u64>() / load[at];
+        load[at] = load[at].min((budget / others).max(1));
     }
-    messages = messages.min((room / packets).max(1));
+    let [connections, messages, packets] = load;
+    if connections < traffic.load.connections().into()
+        && let Of::Test(_, set_connections) = Axis::Connections.entry().of
+    {
+        set_connections(test, space[Axis::Connections].nearest(connections));
+        classes::spread(test, rng);
+    }
     let last = match rng.random_range(0..5) {
         0 => mtu,
         1 => 1,
-        2 => mtu - 1,
-        3 => Values::Range { min: 0, max: mtu }.draw(rng),
+        2 if packets > 1 => mtu - 1,
+        2 | 3 => Values::Range { min: 0, max: mtu }.draw(rng),
         _ => rng.random_range(0..mtu),
     };
     set_size(test, sizes.nearest((packets - 1) * mtu + last));
@@ -156,6 +187,13 @@ fn sizes(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
 fn add_event(space: &Space, test: &mut TestConfig, parts: Parts, rng: &mut ChaCha8Rng) {
     draw::add_event(space, test, rng);
     let Some(mut event) = test.events.pop() else { return };
+    if parts.has(Part::Actions) {
+        for _ in 0..ACTION_DRAWS {
+            if test.events.iter().any(|other| discriminant(&other.action) == discriminant(&event.action)) {
+                event.action = draw::action(space, rng);
+            }
+        }
+    }
     if parts.has(Part::Sets)
         && let Some(set) = set(space, test, rng)
     {

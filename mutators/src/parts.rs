@@ -36,6 +36,8 @@ parts! {
     Sizes "sizes",
     /// Many events.
     Events "events",
+    /// Events of different actions.
+    Actions "actions",
     /// Events on all connections, or the first ones.
     Sets "sets",
     /// Events at the edges of messages, at the same place of each.

@@ -103,7 +103,7 @@ fn rare_combinations_are_drawn_first() {
     let [pairs, triples] = tests(&target, all, 5, 300).1.tried();
     let [fewer_pairs, fewer_triples] = tests(&target, all.without(Part::Covering), 5, 300).1.tried();
     assert!(
-        pairs > fewer_pairs && triples as f64 > 1.05 * fewer_triples as f64,
-        "{triples} of {fewer_triples}"
+        pairs > fewer_pairs && triples as f64 > 1.03 * fewer_triples as f64,
+        "{pairs} of {fewer_pairs} pairs, {triples} of {fewer_triples} triples"
     );
 }

@@ -71,7 +71,7 @@ pub fn fields() -> Vec<Field> {
             format!("a line of at most {DESCRIPTION} characters"),
             "One line for `targets list`.",
         ),
-        int(&POOL, "Random tests that the search starts with."),
+        int(&POOL, "Random tests that a `genetic` search starts with."),
         int(
             &FRESH,
             "How many of the tests after these are random ones too, and not mutated: a pool in a wide space grows alike.",

@@ -41,7 +41,7 @@ pub struct Target {
     pub name: String,
     /// One line for `targets list`.
     pub description: String,
-    /// Random tests that the search starts with.
+    /// Random tests that a genetic search starts with.
     pub pool: u32,
     /// Percent of the tests after these that are random ones too, and not mutated.
     pub fresh: u32,
