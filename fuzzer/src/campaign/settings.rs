@@ -13,7 +13,7 @@ use crate::strategy::Strategy;
 pub const KEEP_PROBABILITY: f64 = 0.1;
 
 /// Most tests that a campaign spends on minimising one finding; `minimize` goes on to the end.
-pub const MINIMIZER_BUDGET: u64 = 1_000;
+pub const MINIMIZER_BUDGET: u64 = 2_000;
 
 /// Settings of a campaign. They include the constants of the search, so that they mean the same to a later
 /// version.
@@ -60,7 +60,7 @@ impl Settings {
 
     /// Names of the campaign's NICs in its tests: names that come with the program, or else the copies.
     pub(super) fn nic_names(&self) -> [&str; 2] {
-        [&self.requester_nic, &self.responder_nic].map(Copied::name_in_tests)
+        Copied::names([&self.requester_nic, &self.responder_nic], Copied::name_in_tests)
     }
 
     /// The part that the document of a finding keeps, whose test may have the NICs in each other's places.

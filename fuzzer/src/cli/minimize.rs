@@ -19,7 +19,7 @@ const AFTER_HELP: &str = "\
 Examples:
   lumina-fuzz minimize night/findings/1f0c3d2a9b4e
 
-A campaign spends at most 1,000 executions on a finding; `minimize` continues from there, until nothing can be removed. \
+A campaign spends at most 2,000 executions on a finding; `minimize` continues from there, until nothing can be removed. \
 It writes the finding's files again, and records the smaller test in the corpus of its campaign.
 
 Exit codes: 0 done, 1 failed or not reproduced, 2 usage or bad input, 130 interrupted, with the smallest test so far saved.";
@@ -59,7 +59,7 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         Exit::Failed
     };
     let instead = args.instead.load(args.format)?;
-    let kept = finding::read(&args.finding).map_err(bad)?.with_seed(instead.seed);
+    let kept = finding::read(&args.finding).map_err(bad)?.with(&instead);
     let mut testbed = kept.testbeds(&instead).map_err(bad)?.testbed();
     // The corpus is opened before the work: while a campaign runs on it, nothing is changed. On other NICs this is
     // another finding than the campaign's.

@@ -62,7 +62,7 @@ impl Classes {
     }
 
     /// Relative QPNs of a class, ascending.
-    fn members(&self, class: usize) -> impl Iterator<Item = u32> + '_ {
+    pub(super) fn members(&self, class: usize) -> impl Iterator<Item = u32> + '_ {
         (1..).zip(&self.class_of).filter(move |(_, one)| **one == class).map(|(qpn, _)| qpn)
     }
 
@@ -157,7 +157,7 @@ fn take_out(event: &mut Event, gone: &[u32], connections: u32) {
 
 /// Makes a test of some of its connections, given by their old numbers in their new order, senders of a split load
 /// first.
-fn renumber(config: &mut TestConfig, old: &[u32]) {
+pub(super) fn renumber(config: &mut TestConfig, old: &[u32]) {
     let before = config.traffic.load.connections();
     for event in &mut config.events {
         let inside = membership(&event.connections, before);

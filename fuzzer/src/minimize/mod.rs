@@ -4,10 +4,12 @@
 //! such event, a parameter at its default. A group of axes is taken to the bottom together, else in halves, as delta
 //! debugging does (Zeller and Hildebrandt, 2002); an axis that cannot go there is lowered to its threshold by
 //! bisection. Groups are gone through until a whole round changes nothing: then no single step along any axis shows
-//! the signature. Only smaller tests are ever taken, so that this ends for every predicate.
+//! the signature. Smaller tests that are several steps away are then drawn at random, and the search goes on from one that
+//! shows it. Only smaller tests are ever taken, so that this ends for every predicate.
 
 mod axes;
 mod connections;
+mod draw;
 mod events;
 mod fit;
 mod parameters;
@@ -19,6 +21,8 @@ mod tests;
 use std::collections::HashSet;
 
 use corpus::TestConfig;
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
 
 use axes::Axis;
 use size::Size;
@@ -45,6 +49,17 @@ pub fn minimize<E>(
     budget: Option<u64>,
     shows: &mut dyn FnMut(&TestConfig) -> Result<bool, E>,
 ) -> Result<Minimised, E> {
+    // The same draws for the same test, so that an interrupted search goes on as it was.
+    minimize_with(config, 0, budget, shows)
+}
+
+/// The same with other draws.
+fn minimize_with<E>(
+    config: &TestConfig,
+    seed: u64,
+    budget: Option<u64>,
+    shows: &mut dyn FnMut(&TestConfig) -> Result<bool, E>,
+) -> Result<Minimised, E> {
     let mut search = Search {
         most_packets: config.traffic.total_packets().saturating_mul(GROWTH),
         size: Size::of(config),
@@ -54,7 +69,7 @@ pub fn minimize<E>(
         budget,
         shows,
     };
-    let complete = match search.run() {
+    let complete = match search.run(config, ChaCha8Rng::seed_from_u64(seed)) {
         Ok(()) => true,
         Err(Halt::OutOfBudget) => false,
         Err(Halt::Failed(error)) => return Err(error),
@@ -65,6 +80,12 @@ pub fn minimize<E>(
 /// Largest load of a candidate that grows in one way to shrink in another, as a multiple of the first test's:
 /// enough to make up for the connections that it does without, and not so much that it takes long to run.
 const GROWTH: u64 = 4;
+
+/// Smaller tests that are drawn and run in a row without success, before a search ends.
+const ASKED: u64 = 250;
+
+/// Draws in a row without success, those of larger tests and of tests that were run before included.
+const DRAWS: u64 = 4 * ASKED;
 
 /// Reasons why a search ends early.
 enum Halt<E> {
@@ -85,9 +106,27 @@ struct Search<'a, E> {
 }
 
 impl<E> Search<'_, E> {
-    fn run(&mut self) -> Result<(), Halt<E>> {
+    fn run(&mut self, first: &TestConfig, mut rng: ChaCha8Rng) -> Result<(), Halt<E>> {
         // The same test in its simplest form; tests made from it have that form anyway.
         self.offer(self.best.clone())?;
+        self.go_down()?;
+        let (mut draws, mut asked) = (0, 0);
+        while draws < DRAWS && asked < ASKED {
+            draws += 1;
+            let before = self.executions;
+            let drawn = draw::draw(first, &self.best, self.most_packets, &mut rng);
+            if self.offer(drawn)? {
+                self.go_down()?;
+                (draws, asked) = (0, 0);
+            } else {
+                asked += self.executions - before;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes steps until none shows it.
+    fn go_down(&mut self) -> Result<(), Halt<E>> {
         loop {
             let before = self.size.clone();
             for group in axes::GROUPS {

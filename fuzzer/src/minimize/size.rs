@@ -13,11 +13,12 @@ pub(super) struct Size {
     eventful: usize,
     connections: u32,
     messages: u32,
-    bytes: u32,
     events: usize,
     /// Connections that events name, over all events.
     members: u64,
     parameters: Heights,
+    /// Bytes of a message, after the MTU, which is a parameter: else messages of two packets would need the smallest MTU.
+    bytes: u32,
     details: Heights,
     /// Connections that have to be named one by one.
     listed: u64,
@@ -49,7 +50,6 @@ impl Size {
             connections,
             eventful: config.connections_with_events(),
             messages: traffic.num_msgs_per_qp,
-            bytes: traffic.message_size,
             events: config.events.len(),
             members: config
                 .events
@@ -57,9 +57,29 @@ impl Size {
                 .map(|event| event.connections.members(connections).count() as u64)
                 .sum(),
             parameters: parameters().map(|parameter| parameter.height(config)).collect(),
+            bytes: traffic.message_size,
             details: details.collect(),
             listed: config.events.iter().map(|event| listed(&event.connections)).sum(),
         }
+    }
+}
+
+#[cfg(test)]
+impl Size {
+    /// Steps that lead from a size to a smaller one, one for each unit of each number that is smaller there, and each 1,024 bytes.
+    pub(super) fn steps_above(&self, smaller: &Self) -> u64 {
+        let numbers = |size: &Self| {
+            [
+                size.eventful as u64,
+                size.connections.into(),
+                size.messages.into(),
+                size.bytes.div_ceil(1_024).into(),
+                size.events as u64,
+                size.parameters.above,
+                size.details.above,
+            ]
+        };
+        numbers(self).iter().zip(numbers(smaller)).map(|(this, smaller)| this.saturating_sub(smaller)).sum()
     }
 }
 

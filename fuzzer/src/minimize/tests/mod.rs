@@ -1,3 +1,4 @@
 mod properties;
+mod restarts;
 mod simulated;
 mod thresholds;

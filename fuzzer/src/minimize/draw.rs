@@ -1,0 +1,173 @@
+//! Smaller tests drawn at random, from which a search goes on that has come to its end: no single step from its test shows the
+//! signature, yet a smaller test of fewer messages, of other sizes or with one event in another place may.
+
+use corpus::config::fields;
+use corpus::{Action, ConnectionSet, Event, Progression, Target, TestConfig};
+use rand::RngExt as _;
+use rand::seq::IteratorRandom as _;
+use rand_chacha::ChaCha8Rng;
+
+use super::connections::{self, Classes};
+use super::fit;
+use super::parameters::parameters;
+
+/// Draws a test of at most the load of `best`, with connections, events and parameters of `best` or of the `first` test, from
+/// which `best` was made. It is mostly smaller than `best`, and valid.
+pub(super) fn draw(
+    first: &TestConfig,
+    best: &TestConfig,
+    most_packets: u64,
+    rng: &mut ChaCha8Rng,
+) -> TestConfig {
+    let mut test = if rng.random_ratio(1, 4) { first.clone() } else { best.clone() };
+    let before =
+        Before { packets: test.traffic.shape().packets_per_message(), in_all: test.traffic.total_packets() };
+    plainer(&mut test, rng);
+    fewer_connections(&mut test, best.traffic.load.connections(), rng);
+    messages(&mut test, best, most_packets, rng);
+    resized(&mut test, before, most_packets, rng);
+    let events = rng.random_range(1..=best.events.len().max(1));
+    fewer_events(&mut test, if rng.random_ratio(1, 2) { 1 } else { events }, rng);
+    test
+}
+
+/// Packets of a message, and of the whole test.
+#[derive(Clone, Copy)]
+struct Before {
+    packets: u32,
+    in_all: u64,
+}
+
+/// All parameters at their defaults, none, one of them, or each by chance.
+fn plainer(test: &mut TestConfig, rng: &mut ChaCha8Rng) {
+    let above: Vec<_> = parameters().filter(|parameter| parameter.height(test) > 0).collect();
+    let chosen = match rng.random_range(0..4) {
+        0 => 0,
+        1 => 1,
+        2 => rng.random_range(0..=above.len()),
+        _ => above.len(),
+    };
+    for parameter in above.into_iter().sample(rng, chosen) {
+        parameter.lower(test, 0);
+    }
+}
+
+/// All connections of a class, one of them, or some: those with the same events are as good as each other.
+fn fewer_connections(test: &mut TestConfig, most: u32, rng: &mut ChaCha8Rng) {
+    let classes = Classes::of(test);
+    let mut kept = Vec::new();
+    for class in 0..classes.len() {
+        let count = classes.count(class) as usize;
+        let count = match rng.random_range(0..5) {
+            0 | 1 => count,
+            2 | 3 => 1,
+            _ => rng.random_range(0..=count),
+        };
+        kept.extend(classes.members(class).take(count));
+    }
+    if kept.is_empty() {
+        kept.push(1);
+    }
+    kept = kept.into_iter().sample(rng, most as usize);
+    kept.sort_unstable();
+    connections::renumber(test, &kept);
+}
+
+/// Fewer messages; or more of them, of whichever size, on fewer connections.
+fn messages(test: &mut TestConfig, best: &TestConfig, most_packets: u64, rng: &mut ChaCha8Rng) {
+    let mut most = best.traffic.num_msgs_per_qp.max(1);
+    let connections = test.traffic.load.connections();
+    if connections < best.traffic.load.connections() {
+        let room =
+            (most_packets / u64::from(connections.max(1))).clamp(1, fields::NUM_MSGS_PER_QP.max) as u32;
+        most = room.max(most);
+    }
+    let count = match rng.random_range(0..4) {
+        0 => best.traffic.num_msgs_per_qp.max(1),
+        1 => 1,
+        // All orders of magnitude alike.
+        2 => most >> rng.random_range(0..=most.ilog2()),
+        _ => rng.random_range(1..=most),
+    };
+    fit::reshape(test, |traffic| traffic.num_msgs_per_qp = count);
+}
+
+/// Messages of one packet, of two, of as many as before with another MTU, of as many in the whole test, or of any
+/// number, whose last packet is full or has one byte.
+fn resized(
+    test: &mut TestConfig,
+    Before { packets, in_all }: Before,
+    most_packets: u64,
+    rng: &mut ChaCha8Rng,
+) {
+    let traffic = &test.traffic;
+    let messages = u64::from(traffic.load.connections()) * u64::from(traffic.num_msgs_per_qp);
+    let most = (most_packets / messages.max(1)).clamp(1, u64::from(u32::MAX)) as u32;
+    let packets = match rng.random_range(0..8) {
+        0 if traffic.total_packets() <= most_packets => return,
+        0 | 1 => 1,
+        2 => rng.random_range(2..=3),
+        3 => packets,
+        // As many in all, or a few more.
+        4..=6 => in_all
+            .div_ceil(messages.max(1))
+            .saturating_mul(rng.random_range(1..=2))
+            .try_into()
+            .unwrap_or(most),
+        // All orders of magnitude alike.
+        _ => {
+            let magnitude = rng.random_range(0..=most.ilog2());
+            rng.random_range(1..=most >> magnitude)
+        }
+    };
+    let mtu = traffic.mtu.bytes();
+    let last = if rng.random_ratio(1, 2) { 1 } else { mtu };
+    let bytes = (packets.min(most) - 1).saturating_mul(mtu).saturating_add(last);
+    fit::reshape(test, |traffic| traffic.message_size = bytes);
+}
+
+/// Some of the events, some of them simpler or in other places.
+fn fewer_events(test: &mut TestConfig, count: usize, rng: &mut ChaCha8Rng) {
+    let kept = (0..test.events.len()).sample(rng, count);
+    let mut at = 0;
+    test.events.retain(|_| {
+        at += 1;
+        kept.contains(&(at - 1))
+    });
+    let shape = test.traffic.shape();
+    let messages = test.traffic.num_msgs_per_qp.max(1);
+    for event in &mut test.events {
+        if let Target::Data { psn, iter } = &mut event.target
+            && rng.random_ratio(1, 2)
+            && let Some(psns) =
+                shape.message_psns(if rng.random_ratio(1, 2) { 0 } else { rng.random_range(0..messages) })
+        {
+            *psn = match rng.random_range(0..3) {
+                0 => *psns.start(),
+                1 => *psns.end(),
+                _ => rng.random_range(psns),
+            };
+            if rng.random_ratio(1, 2) {
+                *iter = 1;
+            }
+        }
+        simpler(event, shape.packets_per_message(), rng);
+    }
+}
+
+fn simpler(event: &mut Event, every: u32, rng: &mut ChaCha8Rng) {
+    match rng.random_range(0..4) {
+        0 => event.progression = None,
+        1 => event.progression = Some(Progression { every, count: None }),
+        2 => event.progression = Some(Progression { every: rng.random_range(1..=every.max(1)), count: None }),
+        _ => {}
+    }
+    match rng.random_range(0..4) {
+        0 => event.connections = ConnectionSet::All,
+        1 => event.connections = ConnectionSet::One(1),
+        _ => {}
+    }
+    if rng.random_ratio(1, 2) {
+        event.action = Action::Drop;
+    }
+}

@@ -1,0 +1,109 @@
+//! Minimal tests of drawn NICs: no smaller ones come out with other draws.
+
+use std::path::Path;
+
+use corpus::{Host, TestConfig};
+use executor::profile;
+use executor::sim::Sim;
+use mutators::{Covered, Parts, Target};
+use rand::SeedableRng as _;
+use rand_chacha::ChaCha8Rng;
+
+use crate::campaign::{MINIMIZER_BUDGET, vocabulary};
+use crate::judge::{InMemory, Verdict, judge};
+use crate::minimize::minimize_with;
+use crate::minimize::size::Size;
+
+/// Findings of each NIC.
+const FINDINGS: usize = 2;
+
+/// Minimisations of each finding with other draws.
+const RESTARTS: usize = 20;
+
+/// Most tests in which those are looked for.
+const LOOKED_AT: u64 = 10_000;
+
+/// Name of the NIC in the tests.
+const NIC: &str = "drawn";
+
+fn testbed(seed: u64, conditions: u32) -> Sim {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drawn.toml");
+    std::fs::write(&path, profile::drawn(seed, conditions)).unwrap();
+    let drawn = profile::load(path.to_str().unwrap(), Path::new(".")).unwrap();
+    Sim::new(Path::new(".")).with_profile(NIC, drawn)
+}
+
+/// The first tests that show the signature of the first anomaly that broad tests of a drawn NIC show, with that signature.
+fn found(testbed: &mut Sim, seed: u64) -> (String, Vec<TestConfig>) {
+    let target = Target::load("general", Path::new("."), vocabulary()).unwrap();
+    let usual = TestConfig::default();
+    let hosts = [usual.requester, usual.responder].map(|host| Host { nic: NIC.into(), ..host });
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut found = (String::new(), Vec::new());
+    for _ in 0..LOOKED_AT {
+        let test = target.broad(&hosts, &Covered::default(), Parts::default(), &mut rng);
+        let signatures = signatures(testbed, &test);
+        if let (true, Some(first)) = (found.1.is_empty(), signatures.first()) {
+            found.0 = first.clone();
+        }
+        if signatures.contains(&found.0) {
+            found.1.push(test);
+        }
+        if found.1.len() == FINDINGS {
+            break;
+        }
+    }
+    found
+}
+
+fn signatures(testbed: &mut Sim, test: &TestConfig) -> Vec<String> {
+    let baselines = InMemory::on(testbed);
+    match judge(testbed, test, &baselines).unwrap() {
+        Verdict::Judged(judged) => judged.signatures(),
+        _ => Vec::new(),
+    }
+}
+
+fn numbers(name: &str, usual: std::ops::RangeInclusive<u64>) -> std::ops::RangeInclusive<u64> {
+    let Ok(named) = std::env::var(name) else { return usual };
+    let (first, last) = named.split_once('-').unwrap_or((&named, &named));
+    first.parse().unwrap()..=last.parse().unwrap()
+}
+
+/// On two findings of each of 20 drawn NICs.
+#[test]
+#[ignore = "takes long: ci/long minimal"]
+fn no_restart_comes_to_a_smaller_test() {
+    let mut larger = Vec::new();
+    for seed in numbers("LUMINA_PROFILES", 1000..=1004) {
+        for conditions in 1..=4 {
+            let mut testbed = testbed(seed, conditions);
+            let (signature, tests) = found(&mut testbed, seed);
+            for test in tests {
+                let mut shows =
+                    |test: &TestConfig| Ok::<_, ()>(signatures(&mut testbed, test).contains(&signature));
+                let runs = [(); 1 + RESTARTS];
+                let runs: Vec<_> = (0..)
+                    .zip(runs)
+                    .map(|(seed, ())| minimize_with(&test, seed, Some(MINIMIZER_BUDGET), &mut shows).unwrap())
+                    .collect();
+                let sizes: Vec<_> = runs.iter().map(|run| Size::of(&run.config)).collect();
+                let steps: Vec<_> = sizes.iter().map(|size| sizes[0].steps_above(size)).collect();
+                println!(
+                    "{conditions} conditions, seed {seed}: {signature}: {} executions, complete {}, steps {steps:?}",
+                    runs[0].executions, runs[0].complete
+                );
+                for run in &runs[1..] {
+                    let size = Size::of(&run.config);
+                    if size < sizes[0] && sizes[0].steps_above(&size) > 1 {
+                        larger.push(format!("{signature}\n{}\nfor\n{}", runs[0].config, run.config));
+                        break;
+                    }
+                }
+            }
+        }
+    }
+    println!("{} findings have smaller tests", larger.len());
+    assert!(larger.is_empty(), "{}", larger.join("\n\n"));
+}
