@@ -36,6 +36,14 @@ impl Copied {
         name == self.name_in_tests() || name == self.file
     }
 
+    /// Names of the requester's and the responder's NIC in tests, of which `name` has those of copies. Copies with one text are
+    /// one NIC, whatever they are called: a pair of different NICs is judged in other ways.
+    pub(crate) fn names<'a>(copies: [&'a Self; 2], name: fn(&'a Self) -> &'a str) -> [&'a str; 2] {
+        let [requester, responder] = copies;
+        let is_one = requester.sha256 == responder.sha256;
+        [name(requester), name(if is_one { requester } else { responder })]
+    }
+
     /// Returns true if a text equals the copied one.
     pub(crate) fn is(&self, text: &str) -> bool {
         sha256(text) == self.sha256

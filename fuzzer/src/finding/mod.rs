@@ -6,7 +6,7 @@ mod replay;
 mod work;
 mod write;
 
-use corpus::Minimized;
+use corpus::{Minimized, TestConfig};
 use executor::TestbedName;
 use serde::{Deserialize, Serialize};
 
@@ -87,4 +87,14 @@ pub struct Document {
     /// Frequency of the anomaly in the reproducer's runs for this folder; `None` where one run is enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency: Option<Frequency>,
+}
+
+impl Document {
+    /// Gives the hosts of a test the NICs beside this document.
+    fn call_nics(&self, test: &mut TestConfig) {
+        let [requester, responder] =
+            Copied::names([&self.requester_nic, &self.responder_nic], |copy| &copy.file);
+        requester.clone_into(&mut test.requester.nic);
+        responder.clone_into(&mut test.responder.nic);
+    }
 }

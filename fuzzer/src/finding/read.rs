@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use corpus::{ConfigErrors, FindingRecord, Role, TestConfig};
+use corpus::{ConfigErrors, FindingRecord, TestConfig};
 use executor::{Nic, WrongTestbed};
 
 use super::{Copied, DOCUMENT, Document, FINDINGS, REPRODUCER};
@@ -140,11 +140,7 @@ pub fn read(folder: &Path) -> Result<Kept, ReadError> {
     let reproducer = corpus::load(test)?.config;
     let mut kept = Kept { folder: folder.into(), document, reproducer };
     // The names are those of the copies, even if the test was edited.
-    for (role, copy) in
-        Role::ALL.into_iter().zip([&kept.document.requester_nic.file, &kept.document.responder_nic.file])
-    {
-        kept.reproducer.host_mut(role).nic.clone_from(copy);
-    }
+    kept.document.call_nics(&mut kept.reproducer);
     Ok(kept)
 }
 

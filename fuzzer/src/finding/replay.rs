@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use executor::{Nic, TestbedName, Testbeds};
 
 use super::read::nic_of;
-use super::{Kept, RESULT, ReadError, TRACE};
+use super::{Document, Kept, RESULT, ReadError, TRACE};
 use crate::analyze::{Input, LoadError};
 use crate::judge::{InMemory, JudgeError, Judged, Verdict, judge};
 use crate::policy::Policy;
@@ -81,10 +81,19 @@ impl Kept {
         Ok(Testbeds::new(instead.testbed.unwrap_or(self.document.testbed), &self.folder, nics)?)
     }
 
-    /// With another seed of its test, if one is given.
+    /// With the replacements in its test.
     #[must_use]
-    pub fn with_seed(mut self, seed: Option<u64>) -> Self {
-        self.reproducer.traffic.seed = seed.unwrap_or(self.reproducer.traffic.seed);
+    pub fn with(mut self, instead: &Instead) -> Self {
+        self.reproducer.traffic.seed = instead.seed.unwrap_or(self.reproducer.traffic.seed);
+        let is_one = match &instead.nics {
+            [None, None] => return self,
+            [Some((_, requester)), Some((_, responder))] => requester == responder,
+            _ => false,
+        };
+        let Document { requester_nic, responder_nic, .. } = &self.document;
+        let responder = if is_one { requester_nic } else { responder_nic };
+        self.reproducer.requester.nic.clone_from(&requester_nic.file);
+        self.reproducer.responder.nic.clone_from(&responder.file);
         self
     }
 }
@@ -95,7 +104,7 @@ impl Kept {
 /// The finding's files were changed or damaged, or the testbed fails.
 pub fn replay(kept: &Kept, instead: &Instead) -> Result<Replayed, ReplayError> {
     let mut testbed = kept.testbeds(instead)?.testbed();
-    let config = kept.clone().with_seed(instead.seed).reproducer;
+    let config = kept.clone().with(instead).reproducer;
     let signature = &kept.document.signature;
     let baselines = InMemory::on(&*testbed);
     let (said, frequency) = repeat::frequency(&mut *testbed, &config, signature, &baselines)?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use corpus::{FindingRecord, Role, TestConfig};
+use corpus::{FindingRecord, TestConfig};
 use dumper::Observation;
 use dumper::capture::{self, CaptureFormat};
 use dumper::observation::folder::{WriteFolderError, write as write_result};
@@ -283,8 +283,7 @@ fn put_document(folder: &Path, document: &Document) -> Result<(), WriteError> {
 /// The test, which runs from where it is: its NICs are the copies beside it.
 fn reproducer(document: &Document, config: &TestConfig) -> String {
     let mut config = config.clone();
-    config.host_mut(Role::Requester).nic = document.requester_nic.file.clone();
-    config.host_mut(Role::Responder).nic = document.responder_nic.file.clone();
+    document.call_nics(&mut config);
     format!("# {}\n# {}\n\n{}", document.title.escape_debug(), document.signature, config.to_toml())
 }
 
