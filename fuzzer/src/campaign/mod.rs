@@ -1,4 +1,4 @@
-//! The campaign: the genetic search over tests (Lumina Algorithm 1), in a folder that keeps everything of it.
+//! The campaign: the search over tests (Lumina Algorithm 1, or another strategy), in a folder that keeps everything of it.
 
 mod baselines;
 mod begin;

@@ -138,12 +138,6 @@ fn lanes_of(candidates: Vec<(u64, Candidate)>, lanes: Option<u8>) -> Vec<Vec<(u6
     of_lanes
 }
 
-/// An execution that is recorded.
-struct Executed {
-    evaluation: Evaluation,
-    is_stuck: bool,
-}
-
 impl<'a> Engine<'a> {
     /// A campaign as the store has it: from its beginning, or where it was left.
     ///
@@ -302,13 +296,15 @@ impl<'a> Engine<'a> {
         let mut executed = self.runner.each(lanes, execute)?.into_iter().flatten().collect::<Vec<_>>();
         executed.sort_by_key(|(number, _)| *number);
         // An interrupted test leaves a gap; the executions recorded behind it wait for the next start.
-        let executed: Vec<Executed> = executed.into_iter().map_while(|(_, one)| one).collect();
+        let executed: Vec<Evaluation> = executed.into_iter().map_while(|(_, one)| one).collect();
         let is_whole = executed.len() == asked;
-        let all_stuck = executed.iter().all(|one| one.is_stuck);
+        let is_one_test = self
+            .planner
+            .is_one_test(executed.iter().map(|evaluation| (evaluation.number, &evaluation.config)));
 
         let mut last_invalid = None;
         let mut new = BTreeSet::new();
-        for Executed { evaluation, .. } in executed {
+        for evaluation in executed {
             self.clock();
             new.extend(self.decider.decide(&evaluation, median)?);
             if let Outcome::Invalid { reason } = evaluation.outcome {
@@ -338,7 +334,8 @@ impl<'a> Engine<'a> {
             let reason = last_invalid.unwrap_or_else(|| "the corpus is empty".into());
             return Ok(Some(End::NothingValid { reason }));
         }
-        Ok(all_stuck.then_some(End::NothingToMutate))
+        let was_initial = self.planner.schedule.is_initial(self.decider.progress.executions);
+        Ok((is_one_test && !was_initial).then_some(End::NothingToMutate))
     }
 
     /// Runs an execution and records it, unless it is recorded already; `None` if a stop was requested
@@ -349,15 +346,14 @@ impl<'a> Engine<'a> {
         candidate: Candidate,
         testbed: &mut dyn Testbed,
         baselines: &Stored<'_>,
-    ) -> Result<Option<Executed>, CampaignError> {
+    ) -> Result<Option<Evaluation>, CampaignError> {
         let setup = &self.setup;
         let recorded = setup.store.evaluation(number)?;
         if recorded.is_none() && self.is_over() {
             return Ok(None);
         }
-        let is_stuck = candidate.is_stuck;
-        if let Some(evaluation) = recorded {
-            return Ok(Some(Executed { evaluation, is_stuck }));
+        if recorded.is_some() {
+            return Ok(recorded);
         }
         // What cannot be read is no test; the execution itself fails on it.
         let test_of = |number| Some(setup.store.evaluation(number).ok()??.config);
@@ -373,7 +369,7 @@ impl<'a> Engine<'a> {
         let evaluation = Evaluation { number, config: candidate.config, lineage: candidate.lineage, outcome };
         setup.store.record(&evaluation)?;
         self.flush_now_and_then()?;
-        Ok(Some(Executed { evaluation, is_stuck }))
+        Ok(Some(evaluation))
     }
 
     /// Hands recorded executions to the system before too much work would be lost with this process.

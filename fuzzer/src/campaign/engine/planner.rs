@@ -42,8 +42,6 @@ pub(super) struct Planner<'a> {
 pub(super) struct Candidate {
     pub(super) config: TestConfig,
     pub(super) lineage: Lineage,
-    /// No operator changed its parent, and the test that was drawn in its place is its parent again.
-    pub(super) is_stuck: bool,
 }
 
 impl Planner<'_> {
@@ -103,7 +101,18 @@ impl Planner<'_> {
         if *batch.end() != last {
             return Ok(false);
         }
-        Ok(self.draw_batch(last, pool)?.iter().all(|(_, candidate)| candidate.is_stuck))
+        let drawn = self.draw_batch(last, pool)?;
+        Ok(self.is_one_test(drawn.iter().map(|(number, candidate)| (*number, &candidate.config))))
+    }
+
+    /// Returns true if the tests of a batch, with their executions, are all the same one, which no operator changes.
+    pub(super) fn is_one_test<'t>(&self, tests: impl IntoIterator<Item = (u64, &'t TestConfig)>) -> bool {
+        let mut first = None;
+        tests.into_iter().all(|(number, test)| {
+            let mut rng = test_stream(test_seed(self.seed, number));
+            test == *first.get_or_insert(test)
+                && matches!(self.target.mutate(test, &mut rng), Mutation::NotApplicable)
+        })
     }
 
     /// The test of an execution.
@@ -113,18 +122,18 @@ impl Planner<'_> {
     fn draw(&mut self, number: u64, pool: &Pool) -> Result<Candidate, StoreError> {
         let seed = test_seed(self.seed, number);
         let mut rng = test_stream(seed);
-        let of = |config, parent, operators: &[&str], is_stuck| {
+        let of = |config, parent, operators: &[&str]| {
             let operators = operators.iter().map(|&name| name.to_owned()).collect();
-            Candidate { config, lineage: Lineage { parent, operators, seed }, is_stuck }
+            Candidate { config, lineage: Lineage { parent, operators, seed } }
         };
         let given = usize::try_from(number - 1).ok().and_then(|at| self.initial.get(at));
         if let Some(given) = given {
-            return Ok(of(given.clone(), None, &[INITIAL], false));
+            return Ok(of(given.clone(), None, &[INITIAL]));
         }
         if let Some(memory) = &mut self.memory {
             let room = Room { target: self.target, hosts: self.hosts };
             let Choice { config, parent, operators } = memory.choose(number, room, &mut rng);
-            return Ok(of(config, parent, &operators, false));
+            return Ok(of(config, parent, &operators));
         }
         let parent = match self.strategy {
             Strategy::Genetic if !self.is_fresh(number) => self.parent(number, pool)?,
@@ -133,11 +142,9 @@ impl Planner<'_> {
         if let Some((parent, config)) = &parent
             && let Mutation::Changed(mutant) = self.target.mutate(config, &mut rng)
         {
-            return Ok(of(mutant.config, Some(*parent), &mutant.operators, false));
+            return Ok(of(mutant.config, Some(*parent), &mutant.operators));
         }
-        let fresh = self.target.random(self.hosts, &mut rng);
-        let is_stuck = parent.is_some_and(|(_, config)| config == fresh);
-        Ok(of(fresh, None, &[RANDOM], is_stuck))
+        Ok(of(self.target.random(self.hosts, &mut rng), None, &[RANDOM]))
     }
 
     /// Returns true if a genetic search draws the test of an execution at random: those of the initial pool,
