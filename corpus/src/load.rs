@@ -6,7 +6,7 @@ use crate::{
     config::TestConfig,
     error::ConfigErrors,
     intake::too_large,
-    lumina::{Dialect, ImportNote, from_yaml},
+    lumina::{Dialect, ImportNote, Imported, Lab, from_yaml},
     source::{Format, MAX_FILE_BYTES},
     toml_form::from_toml,
 };
@@ -20,6 +20,8 @@ pub struct Loaded {
     pub format: Format,
     /// The dialect, if it is Lumina's YAML.
     pub dialect: Option<Dialect>,
+    /// The laboratory of a Lumina file; none of TOML.
+    pub lab: Lab,
     /// Parts of a Lumina file that the configuration does not hold as they stand; empty for TOML.
     pub notes: Vec<ImportNote>,
 }
@@ -55,12 +57,11 @@ pub fn load_text(
     match format {
         Format::Toml => {
             let config = from_toml(file, text)?;
-            Ok(Loaded { config, format, dialect: None, notes: Vec::new() })
+            Ok(Loaded { config, format, dialect: None, lab: Lab::default(), notes: Vec::new() })
         }
         Format::Yaml => {
-            let imported = from_yaml(file, text, dialect)?;
-            let (config, notes) = (imported.config, imported.notes);
-            Ok(Loaded { config, format, dialect: Some(imported.dialect), notes })
+            let Imported { config, dialect, lab, notes } = from_yaml(file, text, dialect)?;
+            Ok(Loaded { config, format, dialect: Some(dialect), lab, notes })
         }
     }
 }

@@ -3,7 +3,7 @@
 use corpus::{
     Action, ConnectionSet, Event, IterMode, Load, Mtu, Progression, RoceParameters, Target, TestConfig,
     TrafficClass, Verb, load,
-    lumina::{Dialect, NoteKind, from_yaml},
+    lumina::{Dialect, Lab, NoteKind, from_yaml},
 };
 
 fn data(name: &str) -> String {
@@ -84,7 +84,35 @@ fn every_key_of_the_published_tool_is_used_or_noted() {
         "published_notes",
         loaded.notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     );
-    insta::assert_snapshot!("published_exported", config.to_lumina().unwrap());
+    insta::assert_snapshot!("published_exported", config.to_lumina(&loaded.lab).unwrap());
+}
+
+/// The keys of the published tool's own example file, each with a value of its own.
+#[test]
+fn the_laboratory_is_kept() {
+    let loaded = load(data("laboratory.yaml")).unwrap();
+    let text = loaded.config.to_lumina(&loaded.lab).unwrap();
+    insta::assert_snapshot!("laboratory_exported", text);
+    let again = from_yaml("again.yaml", &text, None).unwrap();
+    assert_eq!((&again.config, &again.lab), (&loaded.config, &loaded.lab));
+    assert_eq!(again.config.to_lumina(&again.lab).unwrap(), text);
+    // For another laboratory, it is the same test.
+    let other = loaded.config.to_lumina(&Lab::default()).unwrap();
+    assert_eq!(from_yaml("other.yaml", &other, None).unwrap().config, loaded.config);
+}
+
+#[test]
+fn a_wrong_laboratory_is_refused_where_it_is_wrong() {
+    for (line, expected) in [
+        ("rewrite-udp-dst-port: 70000", "rewrite-udp-dst-port"),
+        ("num-repeats: often", "num-repeats"),
+        ("switch: {username: [a]}", "switch.username"),
+        ("requester-mirror: {pkt-dump-conf: {snap-len: -1}}", "requester-mirror.pkt-dump-conf.snap-len"),
+    ] {
+        let errors = from_yaml("f.yaml", &format!("{line}\ntraffic:\n  num-qps: 1\n"), None).unwrap_err();
+        assert_eq!(errors.problems.len(), 1, "{errors}");
+        assert!(errors.to_string().contains(expected), "{errors}");
+    }
 }
 
 #[test]
@@ -119,7 +147,7 @@ fn events_listed_for_every_message_fold_back() {
         type = "drop"
     "#;
     let config = corpus::from_toml("f.toml", toml).unwrap();
-    let text = config.to_lumina().unwrap();
+    let text = config.to_lumina(&Lab::default()).unwrap();
     assert!(text.ends_with("data-pkt-events:\n    - {qpn: 0, psn: 1, type: drop, iter: 1}\n"), "{text}");
 }
 
@@ -167,12 +195,12 @@ fn export_names_everything_that_lumina_cannot_say() {
         value = 1
     "#;
     let config = corpus::from_toml("f.toml", toml).unwrap();
-    insta::assert_snapshot!("export_refusals", config.to_lumina().unwrap_err());
+    insta::assert_snapshot!("export_refusals", config.to_lumina(&Lab::default()).unwrap_err());
 }
 
 #[test]
 fn defaults_are_not_sayable_for_one_reason_only() {
-    let refusals = TestConfig::default().to_lumina().unwrap_err();
+    let refusals = TestConfig::default().to_lumina(&Lab::default()).unwrap_err();
     let fields: Vec<&str> = refusals.0.iter().map(|refusal| refusal.field.as_str()).collect();
     assert_eq!(fields, ["requester.nic", "responder.nic"]);
 }

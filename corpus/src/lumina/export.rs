@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 
 use super::{
     fold::{self, LuminaEvent},
+    lab::{Lab, quote},
     nics::{self, INTEL},
     refusal::{Refusal, Refusals},
     traffic::DSCP_PER_CLASS,
@@ -16,13 +17,13 @@ use crate::{
 };
 
 impl TestConfig {
-    /// The configuration as YAML of the published tool. Switch, dumpers and folders, which are
-    /// facts of a laboratory, are not in it.
+    /// The configuration as YAML of the published tool, for a laboratory: its switch, dumpers, logins and folders. Where the
+    /// laboratory, or the hosts of the test, do not say something that the published tool needs, a placeholder stands in.
     ///
     /// # Errors
     /// Every field that the published tool cannot express, by name; or the
     /// [`violations`](Self::violations), if there are any.
-    pub fn to_lumina(&self) -> Result<String, Refusals> {
+    pub fn to_lumina(&self, lab: &Lab) -> Result<String, Refusals> {
         let broken = |violation: Violation| Refusal { field: violation.field, reason: violation.message };
         let mut refusals: Vec<Refusal> = self.violations().into_iter().map(broken).collect();
         if !refusals.is_empty() {
@@ -38,7 +39,7 @@ impl TestConfig {
             refusals.push(Refusal { field: "responder.traffic-class".into(), reason: reason.into() });
         }
         let events = fold::events(self, &mut refusals);
-        if refusals.is_empty() { Ok(write(self, &events)) } else { Err(Refusals(refusals)) }
+        if refusals.is_empty() { Ok(write(self, lab, &events)) } else { Err(Refusals(refusals)) }
     }
 }
 
@@ -91,52 +92,57 @@ fn refuse_iter_mode(config: &TestConfig, refusals: &mut Vec<Refusal>) {
     }
 }
 
-fn write(config: &TestConfig, events: &[LuminaEvent]) -> String {
-    let mut out = String::from(
-        "# For the published Lumina tool: add local-workspace, result-path, switch, requester-mirror\n\
-         # and responder-mirror of your laboratory. qpn and psn count from 0, psn in each message.\n",
-    );
+fn write(config: &TestConfig, lab: &Lab, events: &[LuminaEvent]) -> String {
+    let mut out =
+        String::from("# For the published Lumina tool: qpn and psn count from 0, psn in each message.\n");
+    lab.write(&mut out, "", 0);
     // Writing to a String cannot fail.
+    let _ = writeln!(out, "switch:");
+    lab.write(&mut out, "switch", 1);
     for role in Role::ALL {
-        let _ = write_host(&mut out, role.name(), config.host(role));
+        let _ = write_host(&mut out, role, config.host(role), lab);
     }
-    let _ = write_traffic(&mut out, config, events);
+    for mirror in ["requester-mirror", "responder-mirror"] {
+        let _ = writeln!(out, "{mirror}:");
+        lab.write(&mut out, mirror, 1);
+    }
+    let _ = write_traffic(&mut out, config, lab, events);
     out
 }
 
-/// A YAML double-quoted scalar.
-fn quote(text: &str) -> String {
-    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
-}
+/// Values of a host that a test need not have: placeholders, to be replaced before the file is run.
+const WORKSPACE: &str = "/path/to/lumina/";
+const CONTROL_IPS: [&str; 2] = ["192.0.2.2", "192.0.2.3"];
+const IF_NAME: &str = "ens1";
+const PCI_ADDR: &str = "03:00.0";
+const IB_DEVICE: &str = "mlx5_0";
+const IB_PORT: u8 = 1;
+const SWITCH_PORTS: [u16; 2] = [132, 140];
 
-fn write_host(out: &mut String, role: &str, host: &Host) -> fmt::Result {
+fn write_host(out: &mut String, role: Role, host: &Host, lab: &Lab) -> fmt::Result {
     let physical = &host.physical;
-    writeln!(out, "{role}:")?;
-    for (key, text) in [("workspace", &physical.workspace), ("control-ip", &physical.control_ip)] {
-        if let Some(text) = text {
-            writeln!(out, "  {key}: {}", quote(text))?;
-        }
+    writeln!(out, "{}:", role.name())?;
+    let control_ip = CONTROL_IPS[role as usize];
+    for (key, text, placeholder) in
+        [("workspace", &physical.workspace, WORKSPACE), ("control-ip", &physical.control_ip, control_ip)]
+    {
+        writeln!(out, "  {key}: {}", quote(text.as_deref().unwrap_or(placeholder)))?;
     }
+    lab.write(out, role.name(), 1);
     writeln!(out, "  nic:")?;
     if let Some(kind) = nics::kind(&host.nic) {
         writeln!(out, "    type: {kind}")?;
     }
     let texts = [
-        ("if-name", &physical.if_name),
-        ("pci-addr", &physical.pci_addr),
-        ("ib-device", &physical.ib_device),
+        ("if-name", &physical.if_name, IF_NAME),
+        ("pci-addr", &physical.pci_addr, PCI_ADDR),
+        ("ib-device", &physical.ib_device, IB_DEVICE),
     ];
-    for (key, text) in texts {
-        if let Some(text) = text {
-            writeln!(out, "    {key}: {}", quote(text))?;
-        }
+    for (key, text, placeholder) in texts {
+        writeln!(out, "    {key}: {}", quote(text.as_deref().unwrap_or(placeholder)))?;
     }
-    if let Some(port) = physical.ib_port {
-        writeln!(out, "    ib-port: {port}")?;
-    }
-    if let Some(port) = physical.switch_port {
-        writeln!(out, "    switch-port: {port}")?;
-    }
+    writeln!(out, "    ib-port: {}", physical.ib_port.unwrap_or(IB_PORT))?;
+    writeln!(out, "    switch-port: {}", physical.switch_port.unwrap_or(SWITCH_PORTS[role as usize]))?;
     let addresses: Vec<String> = host.ip_list.iter().map(|cidr| quote(&cidr.to_string())).collect();
     writeln!(out, "    ip-list: [{}]", addresses.join(", "))?;
     let roce = &host.roce;
@@ -152,7 +158,7 @@ fn write_host(out: &mut String, role: &str, host: &Host) -> fmt::Result {
     writeln!(out, "    slow-restart: {}", roce.slow_restart)
 }
 
-fn write_traffic(out: &mut String, config: &TestConfig, events: &[LuminaEvent]) -> fmt::Result {
+fn write_traffic(out: &mut String, config: &TestConfig, lab: &Lab, events: &[LuminaEvent]) -> fmt::Result {
     let traffic = &config.traffic;
     let (verb, qps) = match traffic.load {
         Load::Same { verb, connections } => (verb.name(), connections.to_string()),
@@ -163,6 +169,7 @@ fn write_traffic(out: &mut String, config: &TestConfig, events: &[LuminaEvent]) 
     writeln!(out, "traffic:")?;
     writeln!(out, "  num-qps: {qps}")?;
     writeln!(out, "  rdma-verb: {verb}")?;
+    lab.write(out, "traffic", 1);
     for field in TrafficField::ALL.iter().filter(|field| field.files == Files::All) {
         writeln!(out, "  {}: {}", field.key, field.text(traffic))?;
     }

@@ -10,6 +10,12 @@ use crate::{
     toml_form::ip_list,
 };
 
+/// Keys of the published orchestrator's way into a host.
+const LOGIN: &[(&str, &str)] = &[
+    ("username", "the published orchestrator logs in with it"),
+    ("ssh-key-filepath", "the published orchestrator logs in with it"),
+];
+
 pub(super) fn read(mut section: Section<'_>, role: Role, importer: &mut Importer<'_>) -> Host {
     let mut host = Host::new(Host::DEFAULT_NIC, default_address(role));
     host.physical.workspace = section.opt_text(&mut importer.r, "workspace");
@@ -21,6 +27,7 @@ pub(super) fn read(mut section: Section<'_>, role: Role, importer: &mut Importer
     if let Some(section) = section.opt_section(&mut importer.r, "roce-parameters") {
         host.roce = roce(section, importer);
     }
+    importer.ignore(&mut section, LOGIN);
     section.finish(&mut importer.r, &[]);
     host
 }

@@ -1,6 +1,6 @@
 //! The whole file, and the names that it has for our fields.
 
-use super::{Dialect, ImportNote, NoteKind, host, importer::Importer, traffic};
+use super::{Dialect, ImportNote, Lab, NoteKind, host, importer::Importer, traffic};
 use crate::{
     check::Violation,
     config::{Cidr, Role, TestConfig, default_address},
@@ -16,6 +16,8 @@ pub struct Imported {
     pub config: TestConfig,
     /// The dialect that the file was read in.
     pub dialect: Dialect,
+    /// The laboratory of the file.
+    pub lab: Lab,
     /// Everything that the configuration does not hold as it stands in the file, in its order.
     pub notes: Vec<ImportNote>,
 }
@@ -46,12 +48,13 @@ pub fn from_yaml(file: &str, text: &str, dialect: Option<Dialect>) -> Result<Imp
         read(root, &mut config, &mut dialect, &mut importer);
     }
     let dialect = dialect.unwrap_or(Dialect::Paper);
+    let lab = Lab::read(&tree, &mut importer);
     let Importer { r, mut notes } = importer;
     let names = Names::of(&r, dialect);
     let config = conclude(file, text, r, config, |violation| names.translate(violation))?;
     // Notes without a place come last; the order of discovery breaks ties.
     notes.sort_by_key(|note| note.location.map_or(usize::MAX, |at| at.offset));
-    Ok(Imported { config, dialect, notes })
+    Ok(Imported { config, dialect, lab, notes })
 }
 
 fn read(

@@ -16,11 +16,13 @@ mod fold;
 mod host;
 mod import;
 mod importer;
+mod lab;
 mod nics;
 mod refusal;
 mod traffic;
 
 pub use import::{Imported, from_yaml};
+pub use lab::Lab;
 pub use refusal::{Refusal, Refusals};
 
 use std::fmt;
