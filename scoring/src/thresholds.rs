@@ -126,6 +126,9 @@ pub const CNP_BEHIND_DATA: Nanos = Nanos(1_340);
 /// RoCE NICs have 10 Gb/s and more. In nanoseconds for 1000 bytes.
 pub const SLOWEST_LINK_NS_PER_KB: u64 = 800;
 
+/// The fastest link that a host may be on: 800 Gb/s. In nanoseconds for 1000 bytes.
+pub const FASTEST_LINK_NS_PER_KB: u64 = 10;
+
 /// The longest queue at a port of the switch, as time on the slowest link: 62.5 MB, all that the packet buffer of a
 /// large switch has.
 pub const LONGEST_QUEUE: Nanos = Nanos::from_millis(50);

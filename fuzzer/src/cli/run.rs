@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use corpus::lumina::Lab;
 use executor::profile::ProfileError;
 use executor::{TestbedError, TestbedName};
 
@@ -141,11 +142,11 @@ pub(super) fn load(
     let described = if run::is_script(file) {
         let (script, config) =
             PacketScript::load(file).map_err(|errors| bad_file("bad packet script", errors, format))?;
-        (config, Some(script))
+        (config, Some(script), Lab::default())
     } else {
         let loaded = corpus::load(file).map_err(|errors| bad_file("bad configuration", errors, format))?;
         complain_notes(&loaded);
-        (loaded.config, None)
+        (loaded.config, None, loaded.lab)
     };
     Test::new(file, described, overrides, testbed).map_err(
         |NoProfile { role, profile: ProfileError(errors) }| {

@@ -92,7 +92,7 @@ pub fn keep(
             .map_err(|source| KeepError::Io { path, source })
     };
     write(CONFIG, &config_of(test))?;
-    if let Some(Ok(lumina)) = is_yaml(&test.file).then(|| test.config.to_lumina()) {
+    if let Some(Ok(lumina)) = is_yaml(&test.file).then(|| test.config.to_lumina(&test.lab)) {
         write(LUMINA, &lumina)?;
     }
     if let (Some(script), Some(name)) = (&test.script, test.file.file_name()) {

@@ -7,6 +7,7 @@ mod script;
 use std::fmt::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use corpus::lumina::Lab;
 use corpus::{RoceParameters, Role, TestConfig};
 use dumper::trace::Digest;
 use dumper::{Nanos, Observation};
@@ -65,6 +66,8 @@ pub struct Test {
     pub config: TestConfig,
     /// The script that it comes from.
     pub script: Option<PacketScript>,
+    /// The laboratory of its file, if it is Lumina's.
+    pub lab: Lab,
     /// The requester's NIC and the responder's.
     pub nics: [Nic; 2],
     /// Their files, where they did not come with the program.
@@ -82,7 +85,7 @@ impl Test {
     /// A NIC profile cannot be loaded.
     pub fn new(
         file: &Path,
-        (mut config, script): (TestConfig, Option<PacketScript>),
+        (mut config, script, lab): (TestConfig, Option<PacketScript>, Lab),
         overrides: &Overrides,
         testbed: TestbedName,
     ) -> Result<Self, NoProfile> {
@@ -131,6 +134,7 @@ impl Test {
             file: file.to_owned(),
             config,
             script,
+            lab,
             nics: [requester, responder],
             nic_files: [requester_file, responder_file],
             testbed,

@@ -72,10 +72,9 @@ pub(super) const ANALYZERS: &[Entry] = &[
 
 fn go_back_n_enters(judging: &mut Judging<'_>, at: usize, record: &Record, fate: Fate) {
     let findings = &mut judging.findings;
-    let copies = if let Fate::Delivered { copies, .. } = fate { copies } else { 1 };
     match judging.routes.sender(record) {
-        Sender::Requester => findings.shared_path.request(record, copies),
-        Sender::Responder => findings.shared_path.answer(record, copies),
+        Sender::Requester => findings.shared_path.request(record, fate),
+        Sender::Responder => findings.shared_path.answer(record, fate),
         Sender::Unknown => return,
     }
     if let Some(tracker) = judging.routes.tracker(record, &mut judging.trackers) {
@@ -89,6 +88,9 @@ fn go_back_n_enters(judging: &mut Judging<'_>, at: usize, record: &Record, fate:
 fn go_back_n_leaves(judging: &mut Judging<'_>, record: &Record, left: Nanos) {
     if let Some(tracker) = judging.routes.tracker(record, &mut judging.trackers) {
         tracker.leaves(record, left, &mut judging.findings);
+    }
+    if let Some(tracker) = judging.routes.notified(record, &mut judging.trackers) {
+        tracker.notified();
     }
 }
 

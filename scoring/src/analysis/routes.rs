@@ -1,5 +1,6 @@
 //! Trackers that take the packets of each flow.
 
+use dumper::wire::Class;
 use dumper::{Record, Trace};
 
 use crate::go_back_n::ConnectionTracker;
@@ -65,6 +66,18 @@ impl Routes {
         } else {
             NOBODY
         };
+        trackers.get_mut(at as usize)
+    }
+
+    /// The tracker of the connection whose requester a CNP is for.
+    #[inline]
+    pub(super) fn notified<'t>(
+        &self,
+        record: &Record,
+        trackers: &'t mut [ConnectionTracker],
+    ) -> Option<&'t mut ConnectionTracker> {
+        let route = self.0[record.flow.index()];
+        let at = if record.class() == Class::Cnp { route.answers } else { NOBODY };
         trackers.get_mut(at as usize)
     }
 }

@@ -2,10 +2,12 @@
 
 use std::collections::VecDeque;
 
-use dumper::{Nanos, Record};
+use dumper::{Fate, Nanos, Record};
 
 use crate::see::slowest::takes;
-use crate::thresholds::{LARGEST_PIPELINE, LONGEST_QUEUE, SLOWEST_LINK_NS_PER_KB, TIMER_SLACK};
+use crate::thresholds::{
+    FASTEST_LINK_NS_PER_KB, LARGEST_PIPELINE, LONGEST_QUEUE, SLOWEST_LINK_NS_PER_KB, TIMER_SLACK,
+};
 
 /// Progress of the packets of all connections so far.
 #[derive(Clone, Debug, Default)]
@@ -40,16 +42,16 @@ impl Moment {
 }
 
 impl SharedPath {
-    /// A packet of a requester enters the switch, and so many copies of it leave.
+    /// A packet of a requester enters the switch.
     #[inline]
-    pub fn request(&mut self, record: &Record, copies: u8) {
+    pub fn request(&mut self, record: &Record, fate: Fate) {
         self.request_before = self.last_request;
         self.last_request = record.time;
         if record.time - self.request_before > TIMER_SLACK {
             self.requests_flow_since = record.time;
         }
         self.pipeline.take(record);
-        self.requests.take(record, copies);
+        self.requests.take(record, fate);
     }
 
     /// Earliest time at which the NIC can have scheduled the request that enters now.
@@ -58,10 +60,10 @@ impl SharedPath {
         self.pipeline.packets.front().map_or(self.last_request, |(time, _)| *time)
     }
 
-    /// A packet of a responder enters the switch, and so many copies of it leave.
+    /// A packet of a responder enters the switch.
     #[inline]
-    pub fn answer(&mut self, record: &Record, copies: u8) {
-        self.answers.take(record, copies);
+    pub fn answer(&mut self, record: &Record, fate: Fate) {
+        self.answers.take(record, fate);
         self.idle = self.at(record.time).idle;
         self.last_answer = record.time;
     }
@@ -125,14 +127,36 @@ struct Queue {
     ends: Nanos,
     /// Longest queue so far.
     longest: Nanos,
+    /// Packets that were held and left together: no buffer bounds them, as they were held before it.
+    held: Held,
+}
+
+/// Packets that were held and left one behind the other, faster than on any link.
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    /// Time at which the last one left.
+    left: Nanos,
+    /// Time that they take on the slowest link.
+    on_the_link: Nanos,
 }
 
 impl Queue {
     #[inline]
-    fn take(&mut self, record: &Record, copies: u8) {
+    fn take(&mut self, record: &Record, fate: Fate) {
+        let (left, copies) = match fate {
+            Fate::Delivered { left, copies } => (left, copies),
+            Fate::Lost | Fate::Unknown => (record.time, 1),
+        };
         let bytes = u64::from(record.frame_len) * u64::from(copies);
         let on_the_link = Nanos(bytes * SLOWEST_LINK_NS_PER_KB / 1_000);
         self.ends = (self.ends.max(record.time) + on_the_link).min(record.time + LONGEST_QUEUE);
         self.longest = self.longest.max(self.ends - record.time);
+        if left > record.time {
+            let fastest = Nanos(bytes * FASTEST_LINK_NS_PER_KB / 1_000);
+            let is_behind = left >= self.held.left && left - self.held.left <= fastest;
+            let before = if is_behind { self.held.on_the_link } else { Nanos::ZERO };
+            self.held = Held { left, on_the_link: before + on_the_link };
+            self.longest = self.longest.max(self.held.on_the_link);
+        }
     }
 }

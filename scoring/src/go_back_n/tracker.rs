@@ -266,6 +266,13 @@ impl ConnectionTracker {
         }
     }
 
+    /// A CNP has left the switch towards the requester.
+    pub fn notified(&mut self) {
+        if let Some(ends) = &mut self.ends {
+            ends.requester.notified();
+        }
+    }
+
     /// A packet has left the switch towards its receiver.
     #[inline]
     pub fn leaves(&mut self, record: &Record, left: Nanos, findings: &mut Findings) {

@@ -88,6 +88,9 @@ pub(super) struct Requester {
     /// Latest arrival of the progress before which the timer may have expired: the packets to repeat then may
     /// have become fewer before they are sent.
     expired_unseen: Option<Nanos>,
+    /// A CNP was delivered to it. From then on a retransmission may wait for the rate of the QP, which no one but its reaction
+    /// point knows.
+    slowed: bool,
 }
 
 impl Requester {
@@ -116,7 +119,13 @@ impl Requester {
             last_covered: now,
             rnr_resumed: Nanos::ZERO,
             expired_unseen: None,
+            slowed: false,
         }
+    }
+
+    /// A CNP is delivered to it.
+    pub(super) const fn notified(&mut self) {
+        self.slowed = true;
     }
 
     #[inline]

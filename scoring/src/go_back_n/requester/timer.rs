@@ -90,14 +90,15 @@ impl Requester {
     }
 
     /// Time since the latest moment at which the timer can have been started, if that is certainly beyond `maximum`: the
-    /// retransmission did not wait behind packets of other connections since before then.
+    /// retransmission did not wait behind packets of other connections since before then, nor for the rate of its QP.
     fn waited_beyond(&self, packet: &Packet, maximum: Nanos, ledger: &Ledger<'_>) -> Option<Nanos> {
         let latest =
             self.last_sent.max(self.window.last_progress()).max(self.rnr_resumed).max(self.last_covered);
         let waited = packet.time - latest;
         let limit = maximum + ledger.known.times.timer_slack + ledger.shared_path.answers_queued();
-        let is_late =
-            waited > limit && !self.may_have_waited_in_its_nic(packet.time - waited + maximum, ledger);
+        let is_late = waited > limit
+            && !self.slowed
+            && !self.may_have_waited_in_its_nic(packet.time - waited + maximum, ledger);
         is_late.then_some(waited)
     }
 
