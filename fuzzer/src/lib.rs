@@ -8,6 +8,7 @@ pub mod campaign;
 pub mod cli;
 pub mod compare;
 pub mod entries;
+pub mod export;
 pub mod finding;
 pub mod judge;
 pub mod measure;

@@ -8,6 +8,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use corpus::{Physical, Role};
+
 use crate::run::{self, Ran, data, in_folder, lumina_fuzz};
 
 /// A folder around `rxe_write_mid`, with the counters that moved in that run.
@@ -357,10 +359,15 @@ fn check_folder(verb: &str, nics: [&str; 2], events: &str) -> (Vec<Mirrored>, [H
         [check_counters(&root, "requester", of(nics[0])), check_counters(&root, "responder", of(nics[1]))];
 
     // The test comes along, in its own language and in ours.
-    assert_eq!(
-        corpus::load(root.join("lumina.yml")).unwrap().config,
-        corpus::load(folder.path().join("test.yml")).unwrap().config
-    );
+    // What the test does not say of its hosts has a placeholder there.
+    let test = |path: &Path| {
+        let mut config = corpus::load(path).unwrap().config;
+        for role in Role::ALL {
+            config.host_mut(role).physical = Physical::default();
+        }
+        config
+    };
+    assert_eq!(test(&root.join("lumina.yml")), test(&folder.path().join("test.yml")));
     assert!(root.join("config.toml").is_file());
 
     let analysed = in_folder(&root, &["analyze", ".", "--format", "json"]);

@@ -9,6 +9,7 @@ mod corpus;
 mod damage;
 mod digests;
 mod docs;
+mod export;
 mod folders;
 mod nics;
 mod paper;

@@ -78,7 +78,8 @@ impl TrafficField {
     }
 
     /// Its value as files write it; an index for a word.
-    pub(crate) fn text(&self, traffic: &Traffic) -> String {
+    #[must_use]
+    pub fn text(&self, traffic: &Traffic) -> String {
         let value = (self.get)(traffic);
         match self.form {
             Form::Flag => (value != 0).to_string(),

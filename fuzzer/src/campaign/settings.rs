@@ -6,14 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use super::schedule::BATCH;
 use crate::finding::{Copied, Origin, sha256};
+use crate::minimize;
 use crate::strategy::Strategy;
 
 /// Probability with which a test that does not score above the median is kept all the same (Lumina Algorithm 1, line
 /// 12: `p`, whose value the paper does not give).
 pub const KEEP_PROBABILITY: f64 = 0.1;
-
-/// Most tests that a campaign spends on minimising one finding; `minimize` goes on to the end.
-pub const MINIMIZER_BUDGET: u64 = 2_000;
 
 /// Settings of a campaign. They include the constants of the search, so that they mean the same to a later
 /// version.
@@ -112,7 +110,7 @@ impl Settings {
 
     /// The constants of this version, for a campaign that begins.
     pub(super) const fn constants() -> (u64, f64, u64) {
-        (BATCH, KEEP_PROBABILITY, MINIMIZER_BUDGET)
+        (BATCH, KEEP_PROBABILITY, minimize::BUDGET)
     }
 }
 

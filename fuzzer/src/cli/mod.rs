@@ -6,6 +6,7 @@ mod campaign;
 mod compare;
 mod corpus;
 mod coverage;
+mod export;
 mod minimize;
 mod nic_args;
 mod nics;
@@ -71,6 +72,8 @@ enum Command {
     Replay(replay::Args),
     /// Minimise the test of a finding.
     Minimize(minimize::Args),
+    /// Write the test of a finding, or any other, in the language of another tool.
+    Export(export::Args),
     /// Judge captures or a result folder: integrity, retransmissions, anomalies.
     Analyze(analyze::Args),
     /// List the analyzers, or explain one.
@@ -107,6 +110,7 @@ pub fn run() -> ExitCode {
         Command::Campaign(args) => campaign::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Minimize(args) => minimize::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Analyze(args) => analyze::run(&args),
         Command::Analyzers(args) => analyzers::run(&args),
         Command::Run(args) => run::run(&args),

@@ -81,6 +81,9 @@ fn minimize_with<E>(
 /// enough to make up for the connections that it does without, and not so much that it takes long to run.
 const GROWTH: u64 = 4;
 
+/// Most tests that a campaign spends on minimising one finding; `minimize` goes on to the end.
+pub const BUDGET: u64 = 2_000;
+
 /// Smaller tests that are drawn and run in a row without success, before a search ends.
 const ASKED: u64 = 250;
 

@@ -9,4 +9,4 @@ mod words;
 
 pub use finding::{Subject, text};
 pub use title::title;
-pub use words::capitalised;
+pub use words::{capitalised, events};

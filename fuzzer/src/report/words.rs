@@ -29,10 +29,7 @@ const SAID: [&str; 10] = [
 pub(super) fn sentences(config: &TestConfig) -> String {
     let mut sentences = vec![traffic(&config.traffic)];
     sentences.extend(classes(config));
-    if config.events.is_empty() {
-        sentences.push("No packet has an event.".into());
-    }
-    sentences.extend(config.events.iter().map(|one| event(one, config.traffic.load.connections())));
+    sentences.extend(events(config));
     sentences.push(match unusual(config).as_slice() {
         [] => "All other parameters have their defaults.".into(),
         unusual => format!("Other values than the defaults: {}.", unusual.join(", ")),
@@ -156,6 +153,15 @@ fn in_classes(classes: &TrafficClass, ets: Option<&Ets>, connections: u32) -> St
 
 /// One for each number of traffic classes.
 const NUMBERS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
+
+/// The injected events, a sentence each.
+#[must_use]
+pub fn events(config: &TestConfig) -> Vec<String> {
+    match &config.events[..] {
+        [] => vec!["No packet has an event.".into()],
+        events => events.iter().map(|one| event(one, config.traffic.load.connections())).collect(),
+    }
+}
 
 fn event(event: &Event, connections: u32) -> String {
     let (packet, number) = match event.target {

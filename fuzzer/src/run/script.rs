@@ -188,7 +188,8 @@ pub fn write_script(
         .map_err(|source| KeepError::Io { path: path.into(), source })
 }
 
-fn recorded(test: &Test, observation: &Observation, report: &Report<'_>, folder: &Path) -> Script {
+/// The observation of a test as a script, of which paths begin in a folder.
+pub fn recorded(test: &Test, observation: &Observation, report: &Report<'_>, folder: &Path) -> Script {
     let mut config = test.config.clone();
     for (role, file) in Role::ALL.into_iter().zip(&test.nic_files) {
         if let Some(file) = file {

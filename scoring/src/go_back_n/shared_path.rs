@@ -131,11 +131,12 @@ struct Queue {
     held: Held,
 }
 
-/// Packets that were held and left one behind the other, faster than on any link.
+/// Packets that were held and left one behind the other, faster than on any link; those of each sender in order.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
-    /// Time at which the last one left.
-    left: Nanos,
+    /// Times at which the first and the last one left.
+    first: Nanos,
+    last: Nanos,
     /// Time that they take on the slowest link.
     on_the_link: Nanos,
 }
@@ -153,9 +154,11 @@ impl Queue {
         self.longest = self.longest.max(self.ends - record.time);
         if left > record.time {
             let fastest = Nanos(bytes * FASTEST_LINK_NS_PER_KB / 1_000);
-            let is_behind = left >= self.held.left && left - self.held.left <= fastest;
-            let before = if is_behind { self.held.on_the_link } else { Nanos::ZERO };
-            self.held = Held { left, on_the_link: before + on_the_link };
+            if left < self.held.first || left > self.held.last + fastest {
+                self.held = Held { first: left, last: left, on_the_link: Nanos::ZERO };
+            }
+            self.held.last = self.held.last.max(left);
+            self.held.on_the_link += on_the_link;
             self.longest = self.longest.max(self.held.on_the_link);
         }
     }

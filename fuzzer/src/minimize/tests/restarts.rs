@@ -5,14 +5,15 @@ use std::path::Path;
 use corpus::{Host, TestConfig};
 use executor::profile;
 use executor::sim::Sim;
-use mutators::{Covered, Parts, Target};
+use mutators::{Covered, Parts, Target, Vocabulary};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
+use scoring::Kind;
+use scoring::score::Objective;
 
-use crate::campaign::{MINIMIZER_BUDGET, vocabulary};
 use crate::judge::{InMemory, Verdict, judge};
-use crate::minimize::minimize_with;
 use crate::minimize::size::Size;
+use crate::minimize::{BUDGET, minimize_with};
 
 /// Findings of each NIC.
 const FINDINGS: usize = 2;
@@ -36,7 +37,10 @@ fn testbed(seed: u64, conditions: u32) -> Sim {
 
 /// The first tests that show the signature of the first anomaly that broad tests of a drawn NIC show, with that signature.
 fn found(testbed: &mut Sim, seed: u64) -> (String, Vec<TestConfig>) {
-    let target = Target::load("general", Path::new("."), vocabulary()).unwrap();
+    let objectives = Objective::ALL.map(Objective::name);
+    let kinds = Kind::ALL.map(Kind::name);
+    let words = Vocabulary { objectives: &objectives, kinds: &kinds };
+    let target = Target::load("general", Path::new("."), words).unwrap();
     let usual = TestConfig::default();
     let hosts = [usual.requester, usual.responder].map(|host| Host { nic: NIC.into(), ..host });
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -86,7 +90,7 @@ fn no_restart_comes_to_a_smaller_test() {
                 let runs = [(); 1 + RESTARTS];
                 let runs: Vec<_> = (0..)
                     .zip(runs)
-                    .map(|(seed, ())| minimize_with(&test, seed, Some(MINIMIZER_BUDGET), &mut shows).unwrap())
+                    .map(|(seed, ())| minimize_with(&test, seed, Some(BUDGET), &mut shows).unwrap())
                     .collect();
                 let sizes: Vec<_> = runs.iter().map(|run| Size::of(&run.config)).collect();
                 let steps: Vec<_> = sizes.iter().map(|size| sizes[0].steps_above(size)).collect();

@@ -1,0 +1,175 @@
+//! `lumina-fuzz export`.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use corpus::Role;
+use dumper::capture::{self, CaptureFormat};
+use dumper::observation::write_whole;
+use executor::TestbedName;
+
+use super::output::{bad_file, bad_message, complain, print};
+use super::progress::with_spinner;
+use super::run::load;
+use super::{Exit, Format};
+use crate::analyze::Report;
+use crate::export::{self, Subject};
+use crate::finding::{self, REPRODUCER, TRACE};
+use crate::run::{self, Overrides, Test};
+
+const AFTER_HELP: &str = "\
+Examples:
+  lumina-fuzz export night/findings/1f0c3d2a9b4e --format perftest       command lines for both hosts
+  lumina-fuzz export night/findings/1f0c3d2a9b4e --format lumina --lab lab.yml --out test.yml
+  lumina-fuzz export test.toml --format script --out test.rds
+  lumina-fuzz export night/findings/1f0c3d2a9b4e --format pcapng --out trace.pcapng
+
+lumina     YAML of the published Lumina tool. What the test does not say of hosts, switch and dumpers comes from --lab, a test
+           file of that tool, NIC types and addresses included; else it has placeholders, which you replace. Anything that the tool
+           cannot say is an error that names the field.
+toml       the test in the language of this program.
+script     the test as a packet script, with the packets and anomalies of a run (docs/packet-scripts.md).
+pcapng     the packets of a run, for Wireshark; of a finding those that it keeps.
+perftest   command lines of perftest for both hosts, and in words what the injector does between them.
+
+Exit codes: 0 done, 1 failed, 2 usage or bad input, or a test that the format cannot say.";
+
+/// Languages of tests.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum To {
+    Lumina,
+    Toml,
+    Script,
+    Pcapng,
+    Perftest,
+}
+
+/// Arguments of `export`.
+#[derive(clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(super) struct Args {
+    /// A finding (its folder or finding.json), or a test.
+    #[arg(value_name = "FINDING|TEST")]
+    path: PathBuf,
+    /// Language of the result.
+    #[arg(long, value_enum)]
+    format: To,
+    /// File of the published Lumina tool whose laboratory the exported test is for.
+    #[arg(long, value_name = "FILE")]
+    lab: Option<PathBuf>,
+    /// New file of the result [default: standard output, but for pcapng].
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &Args) -> Exit {
+    export(args).unwrap_or_else(|exit| exit)
+}
+
+/// What a path names.
+struct Named {
+    subject: Subject,
+    /// The test with its NICs, as it can be run.
+    test: Test,
+    /// The packets that a finding keeps.
+    trace: Option<PathBuf>,
+}
+
+fn export(args: &Args) -> Result<Exit, Exit> {
+    if args.lab.is_some() && args.format != To::Lumina {
+        return Err(bad(&"--lab: a laboratory is part of the format lumina alone; leave it out"));
+    }
+    if args.format == To::Pcapng && args.out.is_none() {
+        return Err(bad(&"--format pcapng: a capture is no text; name its file with --out"));
+    }
+    if let Some(out) = args.out.as_deref().filter(|out| out.exists()) {
+        return Err(bad(&format!("{}: is there already; name another file", out.display())));
+    }
+    let Named { subject, test, trace } = named(&args.path)?;
+    match args.format {
+        To::Toml => put(args, subject.toml().as_bytes()),
+        To::Perftest => put(args, export::perftest(&subject.config).as_bytes()),
+        To::Lumina => {
+            let lab = args.lab.as_ref().map(corpus::load).transpose();
+            let lab = lab.map_err(|errors| bad_file("bad laboratory", errors, Format::Text))?;
+            let text = match lab {
+                Some(lab) => subject.on_hosts_of(&lab.config).lumina(&lab.lab),
+                // A file of the published tool has one of its own.
+                None => subject.lumina(&test.lab),
+            };
+            put(args, text.map_err(|refusals| bad(&refusals))?.as_bytes())
+        }
+        To::Pcapng if trace.is_some() => {
+            let path = trace.unwrap_or_default();
+            let bytes = std::fs::read(&path).map_err(|error| failed(&path, &error))?;
+            put(args, &bytes)
+        }
+        To::Script | To::Pcapng => {
+            let verdict = with_spinner("running the test", || test.judge(None));
+            let verdict = verdict.map_err(|error| {
+                complain(&format!("error: {error}"));
+                Exit::Failed
+            })?;
+            let seen = verdict.observation().zip(Report::of(Some(&test.config), &verdict));
+            let Some((observation, report)) = seen else {
+                complain(&format!("error: {}: its trace is not complete", args.path.display()));
+                return Err(Exit::InvalidTrace);
+            };
+            let mut bytes = Vec::new();
+            if args.format == To::Script {
+                let beside = args.out.as_deref().and_then(Path::parent).unwrap_or(Path::new(""));
+                let mut script = run::recorded(&test, observation, &report, beside);
+                script.prose.extend(subject.shows.iter().flatten().cloned());
+                bytes.extend(script.to_string().into_bytes());
+            } else {
+                let (trace, connections) = (&observation.trace, &observation.connections);
+                capture::write(trace, connections, CaptureFormat::PcapNg, None, &mut bytes)
+                    .map_err(|error| failed(&args.path, &error))?;
+            }
+            put(args, &bytes)
+        }
+    }
+}
+
+fn named(path: &Path) -> Result<Named, Exit> {
+    let Some(folder) = finding::folder_of(path) else {
+        let test = load(path, &Overrides::default(), TestbedName::default(), Format::Text)?;
+        return Ok(Named {
+            subject: Subject { config: test.config.clone(), shows: None },
+            test,
+            trace: None,
+        });
+    };
+    let kept = finding::read(folder).map_err(|error| bad(&error))?;
+    let document = &kept.document;
+    let test = load(&folder.join(REPRODUCER), &Overrides::default(), document.testbed, Format::Text)?;
+    let mut config = test.config.clone();
+    for (role, nic) in Role::ALL.into_iter().zip([&document.requester_nic, &document.responder_nic]) {
+        config.host_mut(role).nic.clone_from(&nic.given);
+    }
+    let shows = Some([document.title.clone(), document.signature.clone()]);
+    let trace = folder.join(TRACE);
+    let trace = trace.is_file().then_some(trace);
+    Ok(Named { subject: Subject { config, shows }, test, trace })
+}
+
+/// Writes the result into its file, or prints it.
+fn put(args: &Args, bytes: &[u8]) -> Result<Exit, Exit> {
+    match &args.out {
+        Some(path) => {
+            write_whole(path, |out| out.write_all(bytes)).map_err(|error| failed(path, &error))?;
+            Ok(Exit::Done)
+        }
+        None => Ok(print(&String::from_utf8_lossy(bytes))),
+    }
+}
+
+fn bad(message: &dyn std::fmt::Display) -> Exit {
+    bad_message("cannot be exported", message, Format::Text)
+}
+
+fn failed(path: &Path, error: &dyn std::fmt::Display) -> Exit {
+    complain(&format!("error: {}: {error}", path.display()));
+    Exit::Failed
+}

@@ -1,0 +1,147 @@
+//! A test as command lines of perftest (`ib_write_bw`, `ib_read_bw`, `ib_send_bw`), which every host with an RDMA NIC has or can
+//! install, and in words what they cannot say.
+
+use std::fmt::Write as _;
+
+use corpus::{Host, Load, TestConfig, TrafficField, Verb, plural};
+
+use crate::report;
+
+/// Device of a host that the test does not name; to be replaced.
+const DEVICE: &str = "mlx5_0";
+
+/// TCP port of the first command's control connection, the default of perftest; the next command has the next port.
+const PORT: u16 = 18_515;
+
+/// Fewest messages of a QP (`MIN_ITER` of perftest).
+const FEWEST_MESSAGES: u32 = 5;
+
+/// Retries of a QP that perftest makes without the connection manager.
+const RETRIES: u8 = 7;
+
+/// Fields that the command lines say.
+const SAID: [&str; 8] = [
+    "num-connections",
+    "rdma-verb",
+    "num-msgs-per-qp",
+    "mtu",
+    "message-size",
+    "tx-depth",
+    "min-retransmit-timeout",
+    "max-retransmit-retry",
+];
+
+/// The command lines of both hosts, the injected events, and every setting that perftest does not have.
+#[must_use]
+pub fn commands(config: &TestConfig) -> String {
+    let mut text = String::new();
+    let groups = groups(config.traffic.load);
+    // Writing to a String cannot fail.
+    for (title, host, server) in [
+        ("On the responder's host, first:", &config.responder, None),
+        ("On the requester's host:", &config.requester, config.responder.ip_list.first()),
+    ] {
+        let _ = writeln!(text, "# {title}");
+        for (port, (verb, connections)) in (PORT..).zip(&groups) {
+            let mut line = command(config, host, *verb, *connections, port);
+            if let Some(server) = server {
+                let _ = write!(line, " {}", server.addr);
+            }
+            if groups.len() > 1 {
+                line += " &";
+            }
+            let _ = writeln!(text, "{line}");
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(text, "# In between, the injector:");
+    for event in report::events(config) {
+        let _ = writeln!(text, "#   {event}");
+    }
+    let left_out = left_out(config);
+    if !left_out.is_empty() {
+        let _ = writeln!(text, "\n# perftest cannot say:");
+    }
+    for one in left_out {
+        let _ = writeln!(text, "#   {one}");
+    }
+    text
+}
+
+/// Verbs with their connections: a command runs one verb.
+fn groups(load: Load) -> Vec<(Verb, u32)> {
+    match load {
+        Load::Same { verb, connections } => vec![(verb, connections)],
+        Load::Split { send, read } => vec![(Verb::Send, send), (Verb::Read, read)],
+        Load::Alternating { connections } => vec![(Verb::Send, connections), (Verb::Read, connections)],
+    }
+}
+
+fn command(config: &TestConfig, host: &Host, verb: Verb, connections: u32, port: u16) -> String {
+    let traffic = &config.traffic;
+    let program = match verb {
+        Verb::Write => "ib_write_bw",
+        Verb::Read => "ib_read_bw",
+        Verb::Send => "ib_send_bw",
+    };
+    let device = host.physical.ib_device.as_deref().unwrap_or(DEVICE);
+    let mut line = format!(
+        "{program} -F -d {} -i {} -p {port} -q {connections} -s {} -n {} -m {} -t {} -u {}",
+        quoted(device),
+        host.physical.ib_port.unwrap_or(1),
+        traffic.message_size,
+        traffic.num_msgs_per_qp.max(FEWEST_MESSAGES),
+        traffic.mtu.bytes(),
+        traffic.tx_depth,
+        traffic.min_retransmit_timeout,
+    );
+    // Writing to a String cannot fail.
+    if verb == Verb::Send {
+        let _ = write!(line, " -r {}", traffic.recv_depth);
+    }
+    if verb == Verb::Read {
+        let _ = write!(line, " -o {}", traffic.max_rd_atomic);
+    }
+    if traffic.max_retransmit_retry != RETRIES {
+        let _ = write!(line, " -R --retry_count={}", traffic.max_retransmit_retry);
+    }
+    line
+}
+
+/// A word of a shell command, whatever is in it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace(|c: char| c.is_control(), " ").replace('\'', r"'\''"))
+    }
+}
+
+/// Settings of the test that the command lines do not have.
+fn left_out(config: &TestConfig) -> Vec<String> {
+    let traffic = &config.traffic;
+    let mut left = Vec::new();
+    if matches!(traffic.load, Load::Alternating { .. }) {
+        left.push(
+            "Sends and Reads by turns on one connection; here each verb has connections of its own".into(),
+        );
+    }
+    if traffic.num_msgs_per_qp < FEWEST_MESSAGES {
+        let messages = plural(traffic.num_msgs_per_qp.into(), "message");
+        left.push(format!("{messages} on a connection; it sends at least {FEWEST_MESSAGES}"));
+    }
+    if config.requester.traffic_class.is_some() || config.requester.ets.is_some() {
+        left.push("traffic classes of single connections; --tclass is for all of a command".into());
+    }
+    let of_verbs = |key: &str| {
+        let has = |verb| groups(traffic.load).iter().any(|(one, _)| *one == verb);
+        (key == "recv-depth" && has(Verb::Send)) || (key == "max-rd-atomic" && has(Verb::Read))
+    };
+    for field in TrafficField::ALL {
+        if !SAID.contains(&field.key) && !of_verbs(field.key) && !field.is_default(traffic) {
+            left.push(format!("{} = {}", field.key, field.text(traffic)));
+        }
+    }
+    left
+}

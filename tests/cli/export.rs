@@ -1,0 +1,121 @@
+//! `export`: the same test, in the languages of other tools.
+
+use std::fs;
+use std::path::Path;
+
+use crate::run::{folder, in_folder};
+
+/// The finding of a short campaign.
+fn finding(folder: &Path) -> String {
+    let args = "campaign noisy-neighbor --nic cx4-lx --strategy genetic --seed 1 --executions 16 --out c";
+    let ran = in_folder(folder, &args.split(' ').collect::<Vec<_>>());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let findings = fs::read_dir(folder.join("c/findings")).unwrap();
+    let ids: Vec<_> = findings.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(ids.len(), 1, "{ids:?}");
+    format!("c/findings/{}", ids[0])
+}
+
+const LAB: &str = include_str!("../../corpus/tests/data/laboratory.yaml");
+
+#[test]
+fn a_finding_leaves_in_every_language() {
+    let folder = folder(&[("lab.yml", LAB)]);
+    let path = folder.path();
+    let finding = finding(path);
+    let export = |args: &[&str]| {
+        let ran = in_folder(path, &[&["export", &finding, "--format"], args].concat());
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        ran.stdout
+    };
+
+    // What comes back is the same test, and shows the same.
+    fs::write(path.join("test.toml"), export(&["toml"])).unwrap();
+    fs::write(path.join("test.rds"), export(&["script"])).unwrap();
+    for test in ["test.toml", "test.rds"] {
+        let ran = in_folder(path, &["run", test, "--format", "json"]);
+        assert_eq!(ran.code, 0, "{test}: {} {}", ran.stdout, ran.stderr);
+        assert!(
+            ran.stdout.contains("noisy-neighbor/requester/innocent-suffers/lost"),
+            "{test}: {}",
+            ran.stdout
+        );
+    }
+    export(&["pcapng", "--out", "trace.pcapng"]);
+    assert_eq!(
+        fs::read(path.join("trace.pcapng")).unwrap(),
+        fs::read(path.join(&finding).join("trace.pcapng")).unwrap()
+    );
+
+    let lumina = export(&["lumina"]);
+    assert!(lumina.contains("type: CX4\n") && lumina.contains("control-ip: \"192.0.2.1\"\n"), "{lumina}");
+    let lumina = export(&["lumina", "--lab", "lab.yml"]);
+    for line in
+        ["    type: CX6\n", "  username: \"operator\"\n", "  listen-port: 13000\n", "  rdma-verb: read\n"]
+    {
+        assert!(lumina.contains(line), "{lumina}");
+    }
+    let perftest = export(&["perftest"]);
+    let command = "ib_read_bw -F -d mlx5_0 -i 1 -p 18515 -q 12 ";
+    assert_eq!(perftest.matches(command).count(), 2, "{perftest}");
+    assert!(
+        perftest.contains(" 10.0.0.2\n") && perftest.contains("of connections 1 to 11 is dropped"),
+        "{perftest}"
+    );
+}
+
+/// What the published tool's file says comes back, also of what a test does not depend on.
+#[test]
+fn a_lumina_file_is_written_again() {
+    let folder = folder(&[("lab.yml", LAB)]);
+    let run = |args: &[&str]| {
+        let ran = in_folder(folder.path(), args);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    };
+    run(&["export", "lab.yml", "--format", "lumina", "--out", "once.yml"]);
+    run(&["export", "once.yml", "--format", "lumina", "--out", "twice.yml"]);
+    let read = |name: &str| corpus::load(folder.path().join(name)).unwrap();
+    let text = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap();
+    assert_eq!(text("once.yml"), text("twice.yml"));
+    for (before, after) in [("lab.yml", "once.yml"), ("once.yml", "twice.yml")] {
+        let (before, after) = (read(before), read(after));
+        assert_eq!((before.config, before.lab), (after.config, after.lab));
+    }
+}
+
+#[test]
+fn commands_of_perftest_say_what_they_leave_out() {
+    let test = "[requester]\nib-device = \"mlx5 'a'\"\n[traffic]\nnum-connections = { send = 2, read = 3 }\n\
+                rdma-verb = \"send_read\"\nnum-msgs-per-qp = 2\nmessage-size = 4096\nbarrier-sync = true\n\
+                max-retransmit-retry = 3\n[[event]]\nqpn = 1\npsn = 2\ntype = \"drop\"\n";
+    let folder = folder(&[("test.toml", test)]);
+    let ran = in_folder(folder.path(), &["export", "test.toml", "--format", "perftest"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    insta::assert_snapshot!(ran.stdout);
+}
+
+#[test]
+fn what_cannot_be_exported_is_said() {
+    let folder = folder(&[
+        ("test.toml", "[requester]\nnic = \"reference\"\n"),
+        ("own.toml", "[requester]\nnic = \"cx5\"\n[responder]\nnic = \"cx5\"\n"),
+        ("bad.yml", "num-repeats: often\n"),
+        ("there.yml", ""),
+    ]);
+    for (args, said) in [
+        (&["test.toml", "--format", "lumina"][..], "requester.nic: \"reference\" is no NIC type of Lumina"),
+        (
+            &["own.toml", "--format", "toml", "--lab", "bad.yml"],
+            "--lab: a laboratory is part of the format lumina alone",
+        ),
+        (&["own.toml", "--format", "lumina", "--lab", "bad.yml"], "num-repeats"),
+        (&["own.toml", "--format", "lumina", "--out", "there.yml"], "there.yml: is there already"),
+        (&["own.toml", "--format", "pcapng"], "name its file with --out"),
+        (&["nothing.toml", "--format", "toml"], "nothing.toml"),
+    ] {
+        let ran = in_folder(folder.path(), &[&["export"], args].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{args:?}: {}", ran.stderr);
+        assert!(ran.stderr.contains(said), "{args:?}: {}", ran.stderr);
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("there.yml")).unwrap(), "");
+}
