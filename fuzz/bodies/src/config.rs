@@ -1,6 +1,6 @@
 use std::fmt::Write as _;
 
-use corpus::lumina::from_yaml;
+use corpus::lumina::{Lab, from_yaml};
 use corpus::{ConfigErrors, TestConfig, from_toml};
 
 /// Reads a test configuration in TOML; what is accepted survives both of its forms.
@@ -10,7 +10,7 @@ use corpus::{ConfigErrors, TestConfig, from_toml};
 pub fn config_toml(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match from_toml("input.toml", text) {
-        Ok(config) => round_trips(&config),
+        Ok(config) => round_trips(&config, &Lab::default()),
         Err(errors) => can_be_shown(errors),
     }
 }
@@ -22,19 +22,19 @@ pub fn config_toml(data: &[u8]) {
 pub fn config_yaml(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match from_yaml("input.yml", text, None) {
-        Ok(imported) => round_trips(&imported.config),
+        Ok(imported) => round_trips(&imported.config, &imported.lab),
         Err(errors) => can_be_shown(errors),
     }
 }
 
-fn round_trips(config: &TestConfig) {
+fn round_trips(config: &TestConfig, lab: &Lab) {
     let text = config.to_toml();
     match from_toml("canonical.toml", &text) {
         Ok(again) => assert_eq!(&again, config, "{text}"),
         Err(errors) => panic!("{errors}\n{text}"),
     }
     // Lumina cannot say everything; what it can say is read back without complaint.
-    if let Ok(yaml) = config.to_lumina()
+    if let Ok(yaml) = config.to_lumina(lab)
         && let Err(errors) = from_yaml("exported.yml", &yaml, None)
     {
         panic!("{errors}\n{yaml}");

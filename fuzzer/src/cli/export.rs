@@ -4,14 +4,15 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
-use corpus::Role;
+use corpus::lumina::NoteKind;
+use corpus::{Loaded, Role};
 use dumper::capture::{self, CaptureFormat};
 use dumper::observation::write_whole;
 use executor::TestbedName;
 
 use super::output::{bad_file, bad_message, complain, print};
 use super::progress::with_spinner;
-use super::run::load;
+use super::run::{load, load_with};
 use super::{Exit, Format};
 use crate::analyze::Report;
 use crate::export::{self, Subject};
@@ -134,7 +135,13 @@ fn export(args: &Args) -> Result<Exit, Exit> {
 
 fn named(path: &Path) -> Result<Named, Exit> {
     let Some(folder) = finding::folder_of(path) else {
-        let test = load(path, &Overrides::default(), TestbedName::default(), Format::Text)?;
+        // All of a Lumina file is kept, but for what was changed.
+        let note = |loaded: &Loaded| {
+            for note in loaded.notes.iter().filter(|note| note.kind != NoteKind::Ignored) {
+                complain(&format!("note: {note}"));
+            }
+        };
+        let test = load_with(path, &Overrides::default(), TestbedName::default(), Format::Text, note)?;
         return Ok(Named {
             subject: Subject { config: test.config.clone(), shows: None },
             test,

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use corpus::Loaded;
 use corpus::lumina::Lab;
 use executor::profile::ProfileError;
 use executor::{TestbedError, TestbedName};
@@ -132,12 +133,24 @@ fn run_test(args: &Args) -> Result<Exit, Exit> {
     })
 }
 
-/// Loads a test with all files that it names; prints the error of one that cannot be loaded.
+/// Loads a test with all files that it names; prints the error of one that cannot be loaded, and what a run does not need of a
+/// Lumina file.
 pub(super) fn load(
     file: &Path,
     overrides: &Overrides,
     testbed: TestbedName,
     format: Format,
+) -> Result<Test, Exit> {
+    load_with(file, overrides, testbed, format, complain_notes)
+}
+
+/// The same, where notes on a Lumina file go elsewhere.
+pub(super) fn load_with(
+    file: &Path,
+    overrides: &Overrides,
+    testbed: TestbedName,
+    format: Format,
+    note: impl FnOnce(&Loaded),
 ) -> Result<Test, Exit> {
     let described = if run::is_script(file) {
         let (script, config) =
@@ -145,7 +158,7 @@ pub(super) fn load(
         (config, Some(script), Lab::default())
     } else {
         let loaded = corpus::load(file).map_err(|errors| bad_file("bad configuration", errors, format))?;
-        complain_notes(&loaded);
+        note(&loaded);
         (loaded.config, None, loaded.lab)
     };
     Test::new(file, described, overrides, testbed).map_err(
