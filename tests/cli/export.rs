@@ -64,6 +64,60 @@ fn a_finding_leaves_in_every_language() {
     );
 }
 
+/// The keys that the published tool reads, as the docs list them from its sources.
+fn keys() -> Vec<String> {
+    let docs = include_str!("../../docs/test-config.md");
+    let rows = docs.lines().skip_while(|line| !line.starts_with("| read by | keys;"));
+    let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
+    let mut keys = Vec::new();
+    for row in rows {
+        let spans = row.split('`').skip(1).step_by(2);
+        for key in spans.filter(|span| !span.contains(['/', ' ']) && !span.starts_with("dcqcn")) {
+            for (word, instead) in
+                [("HOST", ["requester", "responder"]), ("MIRROR", ["requester-mirror", "responder-mirror"])]
+            {
+                if key.split('.').next() == Some(word) {
+                    keys.extend(instead.map(|instead| key.replacen(word, instead, 1)));
+                }
+            }
+            if !key.starts_with(|c: char| c.is_uppercase()) {
+                keys.push(key.to_owned());
+            }
+        }
+    }
+    keys
+}
+
+#[test]
+fn what_is_exported_has_every_key_that_lumina_reads() {
+    let keys = keys();
+    assert!(keys.len() > 80, "{keys:?}");
+    for (verb, nic, dcqcn) in [
+        ("write", "cx6-dx", &["dcqcn-rp-enable", "dcqcn-np-enable"][..]),
+        ("send", "e810", &["dcqcn-enable"]),
+        ("read", "cx4-lx", &["dcqcn-rp-enable", "dcqcn-np-enable"]),
+    ] {
+        let test = format!(
+            "[requester]\nnic = \"{nic}\"\n[responder]\nnic = \"{nic}\"\n[traffic]\nrdma-verb = \"{verb}\"\n\
+             num-msgs-per-qp = 1\n[[event]]\nqpn = 1\npsn = 2\ntype = \"drop\"\n"
+        );
+        let folder = folder(&[("test.toml", &test)]);
+        let ran = in_folder(folder.path(), &["export", "test.toml", "--format", "lumina"]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let file: serde_json::Value = serde_saphyr::from_str(&ran.stdout).unwrap();
+        let of_hosts = ["requester", "responder"]
+            .into_iter()
+            .flat_map(|host| dcqcn.iter().map(move |key| format!("{host}.roce-parameters.{key}")));
+        for key in keys.iter().cloned().chain(of_hosts) {
+            assert!(
+                file.pointer(&format!("/{}", key.replace('.', "/"))).is_some(),
+                "{verb}: {key}\n{}",
+                ran.stdout
+            );
+        }
+    }
+}
+
 /// What the published tool's file says comes back, also of what a test does not depend on.
 #[test]
 fn a_lumina_file_is_written_again() {

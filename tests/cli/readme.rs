@@ -13,7 +13,7 @@ enum Block {
     Commands(String),
     /// A command and its output.
     Sample { command: String },
-    /// Paragraphs of a file that the commands made.
+    /// A file that the commands made, or paragraphs of a report.
     Excerpt { file: String },
 }
 
@@ -127,7 +127,8 @@ fn commands_work_in_their_order_and_samples_are_made_by_them() {
             }
             Block::Excerpt { file } => {
                 counts[2] += 1;
-                excerpt(&fs::read_to_string(folder.path().join(file)).unwrap())
+                let text = fs::read_to_string(folder.path().join(file)).unwrap();
+                if file.ends_with("report.txt") { excerpt(&text) } else { text }
             }
         };
         if std::env::var_os("UPDATE_DOCS").is_some() {
@@ -142,7 +143,7 @@ fn commands_work_in_their_order_and_samples_are_made_by_them() {
             );
         }
     }
-    assert!(counts[0] >= 7 && counts[1..] == [2, 1], "{counts:?}");
+    assert!(counts[0] >= 7 && counts[1..] == [2, 2], "{counts:?}");
     if updated != text {
         fs::write(readme(), updated).unwrap();
     }
