@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::run::{Ran, lumina_fuzz};
+use crate::run::{Ran, folder, in_folder, lumina_fuzz};
 
 /// Checks a file with this text; its folder is `DIR` in what is said.
 fn check(text: &str, format: &str) -> Ran {
@@ -90,4 +90,34 @@ fn a_profile_that_is_not_there() {
         assert_eq!((ran.code, &ran.stdout[..]), (2, ""), "{nic}");
         assert!(ran.stderr.contains(says), "{nic}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn fields_are_listed_with_their_bounds() {
+    let here = folder(&[]);
+    let all = in_folder(here.path(), &["nics", "fields"]);
+    let first = "link.rate-gbps\n";
+    assert!(all.code == 0 && all.stdout.contains(first), "{}", all.stdout);
+    let some = in_folder(here.path(), &["nics", "fields", "RATE-gbps"]);
+    insta::assert_snapshot!(some.stdout);
+    let none = in_folder(here.path(), &["nics", "fields", "warp"]);
+    assert_eq!((none.code, none.stdout.as_str()), (0, "no field has `warp` in its name or meaning\n"));
+    // Each field and condition that a profile may have.
+    let json = in_folder(here.path(), &["nics", "fields", "--format", "json"]).json();
+    let listed = json.as_array().unwrap().len();
+    let conditions = executor::profile::conditional_fields().count();
+    assert_eq!(listed, executor::profile::FIELDS.len() + conditions);
+}
+
+#[test]
+fn shells_complete_every_command() {
+    let here = folder(&[]);
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = in_folder(here.path(), &["completions", shell]);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        for word in ["campaign", "export", "requester-nic"] {
+            assert!(ran.stdout.contains(word), "{shell} does not know {word}");
+        }
+    }
+    assert_eq!(in_folder(here.path(), &["completions", "sh"]).code, 2);
 }

@@ -57,7 +57,8 @@ impl NicProfile {
     }
 
     /// Every field with its value, in the order of [`FIELDS`].
-    fn values(&self) -> Vec<(&'static Field, Value)> {
+    #[must_use]
+    pub fn values(&self) -> Vec<(&'static Field, Value)> {
         let table = Value::Table(Table::try_from(self).expect("numbers of a profile are far below 2^63"));
         FIELDS
             .iter()

@@ -4,6 +4,7 @@ mod analyze;
 mod analyzers;
 mod campaign;
 mod compare;
+mod completions;
 mod corpus;
 mod coverage;
 mod export;
@@ -20,7 +21,7 @@ mod testbed;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 /// Exit codes; they do not change without reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,6 +91,8 @@ enum Command {
     Nics(nics::Args),
     /// List targets of campaigns, show one, or check a file.
     Targets(targets::Args),
+    /// Completions for a shell.
+    Completions(completions::Args),
     /// Prepare and check the guests of the VM testbed, start and stop a pair.
     Testbed(testbed::Args),
 }
@@ -119,6 +122,7 @@ pub fn run() -> ExitCode {
         Command::Corpus(args) => corpus::run(&args),
         Command::Nics(args) => nics::run(&args),
         Command::Targets(args) => targets::run(&args),
+        Command::Completions(args) => completions::run(&args, &mut Cli::command()),
         Command::Testbed(args) => testbed::run(&args),
     }
     .into()

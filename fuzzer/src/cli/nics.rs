@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use clap::Subcommand;
-use executor::profile::{self, Loaded, MAX_CONDITIONS, ProfileError, SHIPPED, drawn};
+use executor::NicProfile;
+use executor::profile::{self, Field, Loaded, MAX_CONDITIONS, ProfileError, SHIPPED, drawn};
 use serde::Serialize;
 
 use super::output::{bad_file, is_valid, print, print_json};
@@ -14,6 +15,7 @@ const AFTER_HELP: &str = "\
 Examples:
   lumina-fuzz nics list
   lumina-fuzz nics show reference
+  lumina-fuzz nics fields rnr                 fields that have to do with RNR NAKs
   lumina-fuzz nics check ./my-nic.toml
   lumina-fuzz nics draw --seed 7 --conditions 3 > drawn.toml
 
@@ -39,6 +41,11 @@ enum Action {
         /// Name or path of the profile.
         nic: String,
     },
+    /// Every field of a profile: its bounds, its default, its values in NICs that conform, its meaning; then the conditions of quirks.
+    Fields {
+        /// Only fields whose name or meaning has this in it.
+        containing: Option<String>,
+    },
     /// A profile by seed with a quirk that shows only under conditions, as TOML: unknown to whoever looks for it.
     Draw {
         /// Seed of the profile.
@@ -61,6 +68,17 @@ struct Listed {
     name: String,
     description: String,
     source: String,
+}
+
+/// A field, as JSON.
+#[derive(Serialize)]
+struct FieldDocument {
+    field: &'static str,
+    allowed: String,
+    default: Option<String>,
+    /// Values of NICs that conform; empty if all do.
+    conforming: String,
+    meaning: &'static str,
 }
 
 /// A drawn profile, as JSON.
@@ -98,12 +116,51 @@ pub(super) fn run(args: &Args) -> Exit {
             Format::Json => print_json(&profile),
             Format::Text => print(&profile.to_toml()),
         }),
+        Action::Fields { containing } => Ok(fields(containing.as_deref(), args.format)),
         Action::Draw { seed, conditions } => Ok(draw(*seed, *conditions, args.format)),
         Action::Check { nic } => {
             profile::load_with_base(nic, here).map(|loaded| check(nic, loaded, args.format))
         }
     };
     done.unwrap_or_else(|ProfileError(errors)| bad_file("bad NIC profile", errors, args.format))
+}
+
+/// The fields of profiles, in the order of their files.
+fn fields(containing: Option<&str>, format: Format) -> Exit {
+    let of = |field: &Field, default: Option<String>| FieldDocument {
+        field: field.path,
+        allowed: field.allowed(),
+        default,
+        conforming: field.conformant(),
+        meaning: field.meaning,
+    };
+    let defaults = NicProfile::default().values();
+    let plain = defaults.into_iter().map(|(field, value)| of(field, Some(value.to_string())));
+    let conditions = profile::conditional_fields().map(|field| of(field, None));
+    let word = containing.unwrap_or_default().to_lowercase();
+    let is_asked = |field: &FieldDocument| {
+        [field.field, field.meaning].iter().any(|text| text.to_lowercase().contains(&word))
+    };
+    let listed: Vec<_> = plain.chain(conditions).filter(is_asked).collect();
+    match format {
+        Format::Json => print_json(&listed),
+        Format::Text if listed.is_empty() => {
+            print(&format!("no field has `{}` in its name or meaning\n", word.escape_debug()))
+        }
+        Format::Text => print(&listed.iter().map(described).collect::<String>()),
+    }
+}
+
+fn described(document: &FieldDocument) -> String {
+    let FieldDocument { field, allowed, default, conforming, meaning } = document;
+    let mut text = format!("{field}\n  {meaning}\n  {allowed}");
+    if let Some(default) = default {
+        let _ = write!(text, "; default {default}");
+    }
+    if !conforming.is_empty() {
+        let _ = write!(text, "; conforming: {conforming}");
+    }
+    text + "\n"
 }
 
 /// The text of a drawn profile.
