@@ -73,10 +73,12 @@ impl Budget {
             spent.may_reach(spent.most() + 1);
         }
         self.exhausted |= self.transport.is_some_and(|most| self.now.transport.most() >= most);
-        // With the budget spent on what it had received, the next expiry ends the QP, and sends nothing.
-        if self.transport.is_some_and(|most| self.before.transport.most() >= most) {
-            self.ended_before.may_reach(self.before);
-        }
+    }
+
+    /// The requester has retransmitted from before the last progress, which it had not received: with the retries of before
+    /// spent, the next expiry ends the QP, and sends nothing.
+    pub(super) fn progress_is_on_its_way(&mut self) {
+        self.ended_before.may_reach(self.before);
     }
 
     /// An RNR NAK was delivered.

@@ -89,6 +89,8 @@ impl Requester {
         };
         if psn == una {
             self.judge_budget(packet, spent, ledger);
+        } else if psn.is_before(una) {
+            self.budget.progress_is_on_its_way();
         }
         if !matches!(event, Event::ResumeAfterRnr | Event::ResumeDuringRnr) {
             self.consume_rnr(psn, packet.time, ledger);
