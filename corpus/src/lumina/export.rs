@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use super::{
     fold::{self, LuminaEvent},
-    lab::{Lab, quote},
+    lab::{IF_NAME, Lab, PCI_ADDR, WORKSPACE, quote},
     nics::{self, INTEL},
     refusal::{Refusal, Refusals},
     traffic::DSCP_PER_CLASS,
@@ -111,10 +111,7 @@ fn write(config: &TestConfig, lab: &Lab, events: &[LuminaEvent]) -> String {
 }
 
 /// Values of a host that a test need not have: placeholders, to be replaced before the file is run.
-const WORKSPACE: &str = "/path/to/lumina/";
 const CONTROL_IPS: [&str; 2] = ["192.0.2.2", "192.0.2.3"];
-const IF_NAME: &str = "ens1";
-const PCI_ADDR: &str = "03:00.0";
 const IB_DEVICE: &str = "mlx5_0";
 const IB_PORT: u8 = 1;
 const SWITCH_PORTS: [u16; 2] = [132, 140];

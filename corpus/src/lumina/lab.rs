@@ -34,9 +34,14 @@ const fn number(path: &'static str, max: u64, why: &'static str, placeholder: &'
     Key { path, kind: Kind::Number(field), placeholder }
 }
 
+/// Placeholders that several hosts have.
+pub(super) const WORKSPACE: &str = "/path/to/lumina/";
+pub(super) const IF_NAME: &str = "ens1";
+pub(super) const PCI_ADDR: &str = "03:00.0";
 const LOGIN: &str = "user";
 const SSH_KEY: &str = "~/.ssh/id_rsa";
 const PORT: &str = "a UDP or TCP port has 16 bits";
+const SWITCH_PORT: &str = "ports of a switch have 16 bits";
 const COUNT: &str = "a 32-bit count";
 
 /// Everything that the published orchestrator and analyzer read of a file (`lumina/orchestrator/{main,host,switch}.py`,
@@ -48,7 +53,7 @@ const KEYS: &[Key] = &[
     number("rewrite-udp-dst-port", 65_535, PORT, "9741"),
     number("num-repeats", 1 << 20, COUNT, "1"),
     text("switch.sde-path", "/path/to/bf-sde/"),
-    text("switch.workspace", "/path/to/lumina/"),
+    text("switch.workspace", WORKSPACE),
     text("switch.control-ip", "192.0.2.1"),
     text("switch.username", LOGIN),
     text("switch.ssh-key-filepath", SSH_KEY),
@@ -60,27 +65,27 @@ const KEYS: &[Key] = &[
     text("requester.ssh-key-filepath", SSH_KEY),
     text("responder.username", LOGIN),
     text("responder.ssh-key-filepath", SSH_KEY),
-    text("requester-mirror.workspace", "/path/to/lumina/"),
+    text("requester-mirror.workspace", WORKSPACE),
     text("requester-mirror.control-ip", "192.0.2.4"),
     text("requester-mirror.username", LOGIN),
     text("requester-mirror.ssh-key-filepath", SSH_KEY),
     text("requester-mirror.pkt-dump-conf.dump-filename", "requester.pcap"),
     number("requester-mirror.pkt-dump-conf.snap-len", 65_535, "bytes of a packet", "128"),
     number("requester-mirror.pkt-dump-conf.num-pkts", u32::MAX as u64, COUNT, "4194304"),
-    text("requester-mirror.nic.if-name", "ens1"),
-    text("requester-mirror.nic.pci-addr", "03:00.0"),
-    number("requester-mirror.nic.switch-port", 65_535, "ports of a switch have 16 bits", "148"),
+    text("requester-mirror.nic.if-name", IF_NAME),
+    text("requester-mirror.nic.pci-addr", PCI_ADDR),
+    number("requester-mirror.nic.switch-port", 65_535, SWITCH_PORT, "148"),
     number("requester-mirror.nic.rte-port-id", 65_535, "a port of DPDK has 16 bits", "0"),
-    text("responder-mirror.workspace", "/path/to/lumina/"),
+    text("responder-mirror.workspace", WORKSPACE),
     text("responder-mirror.control-ip", "192.0.2.5"),
     text("responder-mirror.username", LOGIN),
     text("responder-mirror.ssh-key-filepath", SSH_KEY),
     text("responder-mirror.pkt-dump-conf.dump-filename", "responder.pcap"),
     number("responder-mirror.pkt-dump-conf.snap-len", 65_535, "bytes of a packet", "128"),
     number("responder-mirror.pkt-dump-conf.num-pkts", u32::MAX as u64, COUNT, "4194304"),
-    text("responder-mirror.nic.if-name", "ens1"),
-    text("responder-mirror.nic.pci-addr", "03:00.0"),
-    number("responder-mirror.nic.switch-port", 65_535, "ports of a switch have 16 bits", "156"),
+    text("responder-mirror.nic.if-name", IF_NAME),
+    text("responder-mirror.nic.pci-addr", PCI_ADDR),
+    number("responder-mirror.nic.switch-port", 65_535, SWITCH_PORT, "156"),
     number("responder-mirror.nic.rte-port-id", 65_535, "a port of DPDK has 16 bits", "0"),
     number("traffic.listen-port", 65_535, PORT, "13579"),
 ];

@@ -88,10 +88,10 @@ fn export(args: &Args) -> Result<Exit, Exit> {
         return Err(bad(&format!("{}: is there already; name another file", out.display())));
     }
     let Named { subject, test, trace } = named(&args.path)?;
-    match args.format {
-        To::Toml => put(args, subject.toml().as_bytes()),
-        To::Perftest => put(args, export::perftest(&subject.config).as_bytes()),
-        To::Lumina => {
+    match (args.format, trace) {
+        (To::Toml, _) => put(args, subject.toml().as_bytes()),
+        (To::Perftest, _) => put(args, export::perftest(&subject.config).as_bytes()),
+        (To::Lumina, _) => {
             let lab = args.lab.as_ref().map(corpus::load).transpose();
             let lab = lab.map_err(|errors| bad_file("bad laboratory", errors, Format::Text))?;
             let text = match lab {
@@ -101,12 +101,11 @@ fn export(args: &Args) -> Result<Exit, Exit> {
             };
             put(args, text.map_err(|refusals| bad(&refusals))?.as_bytes())
         }
-        To::Pcapng if trace.is_some() => {
-            let path = trace.unwrap_or_default();
+        (To::Pcapng, Some(path)) => {
             let bytes = std::fs::read(&path).map_err(|error| failed(&path, &error))?;
             put(args, &bytes)
         }
-        To::Script | To::Pcapng => {
+        (To::Script | To::Pcapng, _) => {
             let verdict = with_spinner("running the test", || test.judge(None));
             let verdict = verdict.map_err(|error| {
                 complain(&format!("error: {error}"));

@@ -20,14 +20,8 @@ impl Subject {
     /// The test in our own language.
     #[must_use]
     pub fn toml(&self) -> String {
-        let mut text = String::new();
-        for line in self.shows.iter().flatten() {
-            text.push_str(&format!("# {}\n", line.escape_debug()));
-        }
-        if self.shows.is_some() {
-            text.push('\n');
-        }
-        text + &self.config.to_toml()
+        let gap = if self.shows.is_some() { "\n" } else { "" };
+        format!("{}{gap}{}", self.heading(), self.config.to_toml())
     }
 
     /// The same on the hosts of another test: their NICs, addresses and devices, with the parameters of this one.
@@ -47,8 +41,11 @@ impl Subject {
     /// # Errors
     /// Everything that the published tool cannot say.
     pub fn lumina(&self, lab: &Lab) -> Result<String, Refusals> {
-        let text = self.config.to_lumina(lab)?;
-        let shows = self.shows.iter().flatten();
-        Ok(shows.map(|line| format!("# {}\n", line.escape_debug())).collect::<String>() + &text)
+        Ok(self.heading() + &self.config.to_lumina(lab)?)
+    }
+
+    /// What it shows, as comments.
+    fn heading(&self) -> String {
+        self.shows.iter().flatten().map(|line| format!("# {}\n", line.escape_debug())).collect()
     }
 }

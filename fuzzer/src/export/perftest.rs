@@ -20,16 +20,8 @@ const FEWEST_MESSAGES: u32 = 5;
 const RETRIES: u8 = 7;
 
 /// Fields that the command lines say.
-const SAID: [&str; 8] = [
-    "num-connections",
-    "rdma-verb",
-    "num-msgs-per-qp",
-    "mtu",
-    "message-size",
-    "tx-depth",
-    "min-retransmit-timeout",
-    "max-retransmit-retry",
-];
+const SAID: [&str; 6] =
+    ["num-msgs-per-qp", "mtu", "message-size", "tx-depth", "min-retransmit-timeout", "max-retransmit-retry"];
 
 /// The command lines of both hosts, the injected events, and every setting that perftest does not have.
 #[must_use]

@@ -92,9 +92,12 @@ pub struct Document {
 impl Document {
     /// Gives the hosts of a test the NICs beside this document.
     fn call_nics(&self, test: &mut TestConfig) {
-        let [requester, responder] =
-            Copied::names([&self.requester_nic, &self.responder_nic], |copy| &copy.file);
-        requester.clone_into(&mut test.requester.nic);
-        responder.clone_into(&mut test.responder.nic);
+        call_nics(test, Copied::names([&self.requester_nic, &self.responder_nic], |copy| &copy.file));
     }
+}
+
+/// Gives the hosts of a test their NICs by name.
+fn call_nics(test: &mut TestConfig, [requester, responder]: [&str; 2]) {
+    requester.clone_into(&mut test.requester.nic);
+    responder.clone_into(&mut test.responder.nic);
 }

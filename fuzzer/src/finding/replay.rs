@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use executor::{Nic, TestbedName, Testbeds};
 
 use super::read::nic_of;
-use super::{Document, Kept, RESULT, ReadError, TRACE};
+use super::{Document, Kept, RESULT, ReadError, TRACE, call_nics};
 use crate::analyze::{Input, LoadError};
 use crate::judge::{InMemory, JudgeError, Judged, Verdict, judge};
 use crate::policy::Policy;
@@ -92,8 +92,7 @@ impl Kept {
         };
         let Document { requester_nic, responder_nic, .. } = &self.document;
         let responder = if is_one { requester_nic } else { responder_nic };
-        self.reproducer.requester.nic.clone_from(&requester_nic.file);
-        self.reproducer.responder.nic.clone_from(&responder.file);
+        call_nics(&mut self.reproducer, [&requester_nic.file, &responder.file]);
         self
     }
 }
