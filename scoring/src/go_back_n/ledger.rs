@@ -77,6 +77,11 @@ impl Ledger<'_> {
         self.connection
     }
 
+    /// Returns true if the requester's host counts packets that it discarded: any answer may be one of them.
+    pub(super) fn requester_has_discarded(&self) -> bool {
+        self.requester_discards.is_some_and(|discards| discards > 0)
+    }
+
     /// Records the rule that a machine's step from `state` broke, if any, with `packets` as evidence.
     #[inline]
     pub(super) fn judge<S: Copy>(

@@ -37,6 +37,12 @@ rules! {
         expected: "the responder sends one PSN sequence error NAK for an expected PSN, and no other until that PSN arrives",
         clauses: &[iba("9.7.5.2"), iba("9.9.3")],
         excuse: UnseenPackets,
+        consequences: &[
+            Consequence {
+                here: &[AckBeyondData],
+                ..because("a NAK of a PSN that has arrived meanwhile looks as if its packet were lost behind the switch")
+            },
+        ],
     }
 
     /// A sequence NAK that names a PSN other than the expected one.

@@ -86,9 +86,11 @@ impl Requester {
             || self.timer_is_due(arrived, ledger)
     }
 
-    /// Returns true if an RNR NAK may still be on its way while the requester retransmits for another reason.
+    /// Returns true if an RNR NAK may still be on its way while the requester retransmits for another reason, or was
+    /// among the packets that its host counts as discarded.
     pub(super) fn may_not_have_heard_rnr(&self, packet: &Packet, ledger: &Ledger<'_>) -> bool {
-        self.may_have_expired_before(packet.time, ledger)
+        ledger.requester_has_discarded()
+            || self.may_have_expired_before(packet.time, ledger)
             || [self.nak, self.gap]
                 .into_iter()
                 .any(|cause| overtaken_by(cause, packet, ledger.known.times.ack_in_flight))

@@ -123,7 +123,9 @@ impl Requester {
         }
         // In an RNR wait nothing is sent, and the requester may then go on from the PSN that the NAK names.
         let is_refused = self.rnr.is_some_and(|rnr| rnr.pending > 0 && rnr.psn == packet.psn);
-        match nak.acted || nak.time < self.rnr_until || is_refused {
+        // Where Read responses were discarded behind the switch, it may act on an implied NAK of an earlier PSN.
+        let may_be_implied = self.window.has_sent_reads() && ledger.requester_has_discarded();
+        match nak.acted || nak.time < self.rnr_until || is_refused || may_be_implied {
             true => Spent::Nothing,
             false => Spent::Transport(nak.time),
         }
@@ -270,7 +272,8 @@ impl Requester {
     ) {
         let relative = ledger.relative(packet.psn);
         let rnr_wait = self.rnr_wait;
-        let una_relative = ledger.relative(una);
+        let skipped = self.window.oldest_before(packet.psn, packet.time - longest_on_its_way(ledger));
+        let oldest = ledger.relative(skipped.unwrap_or(una));
         let waited = self.window.waited_at_most(packet.time);
         self.step(event, packet, ledger, || match event {
             Event::ResumeUnheard => {
@@ -289,7 +292,7 @@ impl Requester {
             Event::ResumeDuringRnr => {
                 format!("retransmits from PSN {relative} before the {rnr_wait} of the RNR NAK are over")
             }
-            _ => format!("retransmits from PSN {relative} instead of PSN {una_relative}, the oldest unacknowledged"),
+            _ => format!("retransmits from PSN {relative} instead of PSN {oldest}, the oldest unacknowledged"),
         });
     }
 
@@ -368,6 +371,10 @@ impl Requester {
                 Some(0) => Event::ResumeEarly,
                 Some(_) => Event::ResumeDiscarded,
             },
+            // What acknowledged the PSNs before it was on its way.
+            Past::Never if self.window.oldest_before(psn, packet.time - longest_on_its_way(ledger)).is_some() => {
+                Event::ResumeLate
+            }
             Past::Never => Event::ResumeEarly,
         }
     }

@@ -72,7 +72,7 @@ impl Requester {
         let is_early = packet.psn == self.window.una()
             && longest + ledger.known.times.timer_slack < minimum
             && self.expired_unseen.is_none()
-            && ledger.requester_discards.is_none_or(|discards| discards == 0);
+            && !ledger.requester_has_discarded();
         let (rule, waited, limit) = if is_early {
             (Rule::RtoBelowMinimum, longest, minimum)
         } else {
