@@ -372,7 +372,9 @@ impl Requester {
                 Some(_) => Event::ResumeDiscarded,
             },
             // What acknowledged the PSNs before it was on its way.
-            Past::Never if self.window.oldest_before(psn, packet.time - longest_on_its_way(ledger)).is_some() => {
+            Past::Never
+                if self.window.oldest_before(psn, packet.time - longest_on_its_way(ledger)).is_some() =>
+            {
                 Event::ResumeLate
             }
             Past::Never => Event::ResumeEarly,
