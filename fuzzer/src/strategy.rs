@@ -7,11 +7,10 @@ use mutators::{Part, Parts};
 use serde::{Deserialize, Serialize};
 
 /// Strategy that chooses tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Strategy {
     /// Mutants of kept tests (Lumina Algorithm 1).
-    #[default]
     Genetic,
     /// Fresh tests of the target, each drawn by itself.
     Random,
@@ -19,6 +18,13 @@ pub enum Strategy {
     Annealing,
     /// Broad tests: many connections, messages and events, with rare combinations of parameters.
     Adaptive(Parts),
+}
+
+/// The one that needs the fewest tests (docs/search.md).
+impl Default for Strategy {
+    fn default() -> Self {
+        Self::Adaptive(Parts::default())
+    }
 }
 
 /// Names of the strategies.

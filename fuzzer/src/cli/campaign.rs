@@ -62,7 +62,7 @@ pub(super) struct Args {
     /// End at the first finding; with --resume, `--stop-on-first=false` continues such a campaign.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     stop_on_first: Option<bool>,
-    /// Strategy that chooses tests: genetic, random, annealing or adaptive (docs/search.md) [default: genetic].
+    /// Strategy that chooses tests: adaptive, genetic, random or annealing (docs/search.md) [default: adaptive].
     #[arg(long, value_name = "STRATEGY")]
     strategy: Option<Strategy>,
     /// Tests that run at a time [default: one for each core; on the VM testbed, one pair of guests for every
