@@ -94,11 +94,8 @@ pub struct Covered {
 
 impl std::fmt::Debug for Covered {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let tried = |counts: &[u32]| counts.iter().filter(|count| **count > 0).count();
-        f.debug_struct("Covered")
-            .field("pairs", &tried(&self.pairs))
-            .field("triples", &tried(&self.triples))
-            .finish()
+        let [pairs, triples] = self.tried();
+        f.debug_struct("Covered").field("pairs", &pairs).field("triples", &triples).finish()
     }
 }
 

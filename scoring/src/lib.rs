@@ -33,7 +33,7 @@ pub use go_back_n::Expiries;
 pub use known::{AckTimer, CnpScope, Known, RnrRetries, Timeout};
 pub use messages::{MessageTime, QpMessages};
 pub use retransmission::{Retransmission, Trigger};
-pub use rules::{CLAUSES, Clause, Consequence, Document, Kind, Rule};
+pub use rules::{CLAUSES, Clause, Consequence, Document, Kind, Rule, Severity};
 pub use see::connections::{Certainty, Pair};
 pub use see::events::InjectedEvent;
 pub use see::facts::{Doubts, HostFacts};

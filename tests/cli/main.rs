@@ -15,6 +15,7 @@ mod nics;
 mod paper;
 mod plain_words;
 mod readme;
+mod report;
 mod run;
 mod scripts;
 mod simulated;

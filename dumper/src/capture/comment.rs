@@ -44,6 +44,12 @@ pub(super) fn of_packet(event: Event, vantage: Vantage, exit: Option<Exit>) -> O
     Some(text)
 }
 
+/// A note for people, as long as a comment may be. None of its words is read back.
+pub(super) fn of_people(note: &str) -> String {
+    let end = note.floor_char_boundary(MAX_COMMENT_LEN);
+    note[..end].to_owned()
+}
+
 /// Vantage of a packet, and its exit from the switch if it left otherwise than it entered, from its comment; `None` if the
 /// comment was written by another program.
 pub(super) fn parse_packet(text: &str) -> Option<(Vantage, Option<Exit>)> {

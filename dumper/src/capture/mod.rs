@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use memmap2::Mmap;
 use rustc_hash::FxHashSet;
 
-pub use write::{CaptureFormat, WriteError, write};
+pub use write::{CaptureFormat, WriteError, write, write_with_notes};
 
 use crate::Connection;
 use crate::trace::{Origin, TraceBuilder, Traced};

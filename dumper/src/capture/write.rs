@@ -1,6 +1,7 @@
 //! Traces written as captures: every packet with full valid headers, checksums and ICRC, payloads as zeros.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -79,6 +80,21 @@ pub fn write(
     snap_len: Option<u32>,
     out: impl Write,
 ) -> Result<(), WriteError> {
+    write_with_notes(trace, connections, format, snap_len, &BTreeMap::new(), out)
+}
+
+/// The same, with notes for people as further comments of packets, by their sequence numbers. Only pcapng has comments.
+///
+/// # Errors
+/// When `out` fails, or a packet's headers cannot be written.
+pub fn write_with_notes(
+    trace: &Trace,
+    connections: &[Connection],
+    format: CaptureFormat,
+    snap_len: Option<u32>,
+    notes: &BTreeMap<u32, String>,
+    out: impl Write,
+) -> Result<(), WriteError> {
     let mut frame = Vec::new();
     let mut sink = Sink::open(format, connections, snap_len, out)?;
     for record in trace.records() {
@@ -93,7 +109,10 @@ pub fn write(
             record.time,
             wire_len,
             &frame[..kept],
-            comment::of_packet(record.event(), record.vantage(), trace.exit(record)),
+            [
+                comment::of_packet(record.event(), record.vantage(), trace.exit(record)),
+                notes.get(&record.sequence).map(|note| comment::of_people(note)),
+            ],
         )?;
     }
     Ok(sink.into_inner().flush()?)
@@ -152,7 +171,7 @@ impl<W: Write> Sink<W> {
         time: Nanos,
         wire_len: u32,
         bytes: &[u8],
-        note: Option<String>,
+        comments: [Option<String>; 2],
     ) -> Result<(), WriteError> {
         match self {
             Self::Pcap(writer) => {
@@ -163,14 +182,15 @@ impl<W: Write> Sink<W> {
                 writer.write_packet(&packet).map_err(|error| io(&error))?;
             }
             Self::PcapNg(writer) => {
+                let options = comments.into_iter().flatten();
                 let options =
-                    note.map(|text| EnhancedPacketOption::Common(CommonOption::Comment(Cow::Owned(text))));
+                    options.map(|text| EnhancedPacketOption::Common(CommonOption::Comment(Cow::Owned(text))));
                 let block = EnhancedPacketBlock {
                     interface_id: 0,
                     timestamp: Duration::from_nanos(time.0),
                     original_len: wire_len,
                     data: Cow::Borrowed(bytes),
-                    options: options.into_iter().collect(),
+                    options: options.collect(),
                 };
                 writer.write_pcapng_block(block).map_err(|error| io(&error))?;
             }

@@ -10,9 +10,20 @@ use dumper::{ActionKind, Event, Psn, Trace};
 use rustc_hash::FxHashMap;
 use scoring::ConnectionSummary;
 
-/// Number and first PSN of the connection of each flow, found by addresses and QPN.
+/// Connection of a flow.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    /// Number, from 1.
+    pub(crate) connection: usize,
+    /// PSN that relative numbers count from.
+    first: Psn,
+    /// True if its packets are the requester's.
+    pub(crate) from_requester: bool,
+}
+
+/// Connection of each flow, found by addresses and QPN.
 pub(crate) struct Numbering {
-    flows: Vec<Option<(usize, Psn)>>,
+    flows: Vec<Option<Place>>,
 }
 
 impl Numbering {
@@ -20,22 +31,47 @@ impl Numbering {
         let mut by_end = FxHashMap::default();
         for summary in connections {
             let (requester, responder) = (summary.ends.requester, summary.ends.responder);
-            let number = (summary.connection, Psn::new(summary.first_psn));
-            for (from, to) in [(requester, responder), (responder, requester)] {
+            for (from, to, from_requester) in [(requester, responder, true), (responder, requester, false)] {
+                let place = Place {
+                    connection: summary.connection,
+                    first: Psn::new(summary.first_psn),
+                    from_requester,
+                };
                 if let Some(qpn) = to.qpn {
-                    by_end.entry((from.ip, to.ip, qpn)).or_insert(number);
+                    by_end.entry((from.ip, to.ip, qpn)).or_insert(place);
                 }
             }
         }
         let flows = trace.flows();
-        let number =
+        let place =
             |flow: &dumper::Flow| by_end.get(&(flow.source, flow.destination, flow.dest_qpn)).copied();
-        Self { flows: flows.iter().map(number).collect() }
+        Self { flows: flows.iter().map(place).collect() }
     }
 
-    fn get(&self, record: &Record) -> Option<(usize, Psn)> {
+    /// Connection of a packet.
+    pub(crate) fn get(&self, record: &Record) -> Option<Place> {
         self.flows[record.flow.index()]
     }
+
+    /// Number of a packet's connection.
+    pub(crate) fn connection(&self, record: &Record) -> Option<usize> {
+        self.get(record).map(|place| place.connection)
+    }
+}
+
+/// Places in the trace of so many packets before and after one, of the same connection.
+pub(crate) fn around<'a>(
+    trace: &'a Trace,
+    numbering: &'a Numbering,
+    at: usize,
+    context: usize,
+) -> impl Iterator<Item = usize> + 'a {
+    let records = trace.records();
+    let same =
+        move |other: &usize| numbering.connection(&records[*other]) == numbering.connection(&records[at]);
+    let before = (0..at).rev().filter(same).take(context);
+    let after = (at + 1..records.len()).filter(same).take(context);
+    before.chain(after)
 }
 
 /// A table of the named packets, each with `context` packets of its connection before and after it. Named ones
@@ -47,11 +83,7 @@ pub(crate) fn table(trace: &Trace, numbering: &Numbering, named: &[u32], context
     for at in named.iter().filter_map(|sequence| trace.position(*sequence)) {
         marked.insert(at);
         rows.insert(at);
-        let same = |other: &usize| {
-            numbering.get(&records[*other]).map(|n| n.0) == numbering.get(&records[at]).map(|n| n.0)
-        };
-        rows.extend((0..at).rev().filter(same).take(context));
-        rows.extend((at + 1..records.len()).filter(same).take(context));
+        rows.extend(around(trace, numbering, at, context));
     }
     let mut text = String::new();
     let start = records.first().map(|record| record.time).unwrap_or_default();
@@ -76,12 +108,33 @@ pub(crate) fn table(trace: &Trace, numbering: &Numbering, named: &[u32], context
 
 fn describe(trace: &Trace, numbering: &Numbering, record: &Record) -> String {
     let flow = trace.flow(record);
+    let mut text = format!(
+        "{} -> {} qpn {:#x}  {:<20}{}",
+        flow.source,
+        flow.destination,
+        flow.dest_qpn,
+        record.opcode(),
+        headers(numbering, record)
+    );
+    if record.event() != Event::None {
+        let _ = write!(text, "  [{}]", record.event());
+    }
+    if let Some(Exit { time, copies, .. }) = trace.exit(record) {
+        let _ = write!(text, " left after {}", time - record.time);
+        if copies != 1 {
+            let _ = write!(text, " x{copies}");
+        }
+    }
+    text
+}
+
+/// The header fields of a packet that a reader needs, each behind a space.
+pub(crate) fn headers(numbering: &Numbering, record: &Record) -> String {
     let class = record.class();
-    let mut text =
-        format!("{} -> {} qpn {:#x}  {:<20}", flow.source, flow.destination, flow.dest_qpn, record.opcode());
+    let mut text = String::new();
     if class != Class::Cnp {
         let _ = match numbering.get(record) {
-            Some((_, first)) => write!(text, " psn {}", record.psn.relative_to(first)),
+            Some(place) => write!(text, " psn {}", record.psn.relative_to(place.first)),
             None => write!(text, " psn {} (absolute)", record.psn),
         };
     }
@@ -103,15 +156,6 @@ fn describe(trace: &Trace, numbering: &Numbering, record: &Record) -> String {
     }
     if record.ecn() == Ecn::Ce && record.event() != Event::Action(ActionKind::Ecn) {
         text.push_str(" ce");
-    }
-    if record.event() != Event::None {
-        let _ = write!(text, "  [{}]", record.event());
-    }
-    if let Some(Exit { time, copies, .. }) = trace.exit(record) {
-        let _ = write!(text, " left after {}", time - record.time);
-        if copies != 1 {
-            let _ = write!(text, " x{copies}");
-        }
     }
     text
 }

@@ -18,10 +18,12 @@ use super::folder::{self, CORPUS, NICS, TARGET};
 use super::initial;
 use super::request::Request;
 use super::settings::Settings;
+use super::starts;
 use super::stop::{End, Stop};
 use super::summary::Summary;
 use crate::finding::Copied;
 use crate::policy::Policy;
+use crate::version::VERSION;
 
 /// A campaign that is ready to run.
 pub struct Campaign {
@@ -112,7 +114,7 @@ impl Campaign {
         let (batch, keep_probability, minimizer_budget) = Settings::constants();
         let [requester_nic, responder_nic] = nic_copies;
         let settings = Settings {
-            version: env!("CARGO_PKG_VERSION").into(),
+            version: VERSION.into(),
             strategy: request.strategy.unwrap_or_default(),
             seed: request.seed.unwrap_or_else(random_seed),
             testbed,
@@ -131,6 +133,7 @@ impl Campaign {
         folder::write_settings(path, &settings)?;
         folder::begun(path)?;
         let initial = initial.into_iter().map(|(_, config)| config).collect();
+        starts::note(path)?;
         Ok(Self { folder: path.into(), settings, target, testbeds, initial, store, _lock: lock, notes }
             .with_hosts())
     }
@@ -157,7 +160,7 @@ impl Campaign {
                 "--initial is for a campaign that begins; this one has the tests that it began with".into(),
             );
         }
-        if settings.version != env!("CARGO_PKG_VERSION") {
+        if settings.version != VERSION {
             notes.push(format!(
                 "the campaign was begun by version {}; this one may judge differently",
                 settings.version
@@ -210,6 +213,7 @@ impl Campaign {
             settings.limits = limits;
             folder::write_settings(path, &settings)?;
         }
+        starts::note(path)?;
         Ok(Self { folder: path.into(), settings, target, testbeds, initial, store, _lock: lock, notes }
             .with_hosts())
     }

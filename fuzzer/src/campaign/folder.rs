@@ -8,6 +8,8 @@
 //! DIR/corpus/                          the store
 //! DIR/findings/<id>/                   one folder for each finding
 //! DIR/summary.json                     how far it is, rewritten as it goes
+//! DIR/starts.jsonl                     when it was started and resumed, by which commands
+//! DIR/report.html, report.md           everything to look at, written when it ends
 //! ```
 
 use std::fs;

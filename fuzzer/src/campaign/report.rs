@@ -11,7 +11,7 @@ use scoring::Kind;
 use super::engine::Status;
 use super::settings::Settings;
 use super::stop::End;
-use crate::finding::{FINDINGS, REPORT, is_reproduced};
+use crate::finding::{FINDINGS, PAGE, REPORT, is_reproduced};
 use crate::measure::{self, Measured};
 
 /// Description of the campaign before it begins.
@@ -59,7 +59,7 @@ pub fn text(
         let _ = writeln!(text, "{}", ran(code));
     }
     if findings.is_empty() {
-        text.push_str("\nNo findings.\n");
+        let _ = writeln!(text, "\nNo findings. {} has the search.", folder.join(PAGE).display());
         return text;
     }
     let _ = writeln!(text, "\nFindings: {}", findings.len());
@@ -73,8 +73,7 @@ pub fn text(
         }
     }
     for kind in kinds {
-        let meaning = Kind::ALL.iter().find(|known| known.name() == kind).map(|known| known.meaning());
-        let _ = writeln!(text, "\n{kind}: {}", meaning.unwrap_or("of another version of this program"));
+        let _ = writeln!(text, "\n{kind}: {}", meaning(kind));
         for (finding, measured) in findings.iter().filter(|(finding, _)| finding.kind == kind) {
             one(&mut text, finding, measured, folder);
         }
@@ -82,17 +81,28 @@ pub fn text(
     if findings.iter().any(|(finding, _)| is_reproduced(finding)) {
         let _ = writeln!(text, "\n`lumina-fuzz replay {}` runs them again.", folder.display());
     }
+    let _ = writeln!(text, "{} shows everything.", folder.join(PAGE).display());
     text
 }
 
-/// One finding: the anomaly, the numbers behind it, its certainty, its folder.
-fn one(text: &mut String, finding: &FindingRecord, measured: &[Measured], folder: &Path) {
-    let minimised = match finding.minimized {
+/// How far a finding is minimised, in a phrase.
+pub(crate) const fn minimised(minimized: Minimized) -> &'static str {
+    match minimized {
         Minimized::Pending => "not minimised yet",
         Minimized::Partial => "minimised in part",
         Minimized::Full => "minimised",
         Minimized::Flaky => "not minimised: it does not show in every run",
-    };
+    }
+}
+
+/// Meaning of a kind of anomaly, by its name.
+pub(crate) fn meaning(kind: &str) -> &'static str {
+    Kind::named(kind).map_or("of another version of this program", Kind::meaning)
+}
+
+/// One finding: the anomaly, the numbers behind it, its certainty, its folder.
+fn one(text: &mut String, finding: &FindingRecord, measured: &[Measured], folder: &Path) {
+    let minimised = minimised(finding.minimized);
     let _ = writeln!(text, "\n  {}", finding.title);
     for (what, value) in measure::lines(measured) {
         let _ = writeln!(text, "    measured: {what}: {value}");
@@ -109,7 +119,7 @@ fn one(text: &mut String, finding: &FindingRecord, measured: &[Measured], folder
 }
 
 /// Duration of a campaign, for people: three digits below a minute, whole seconds above.
-fn elapsed(ms: u64) -> String {
+pub(crate) fn elapsed(ms: u64) -> String {
     match ms {
         0..60_000 => Nanos::from_millis(ms).to_string(),
         _ => humantime::format_duration(std::time::Duration::from_secs(ms / 1_000)).to_string(),

@@ -171,6 +171,11 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
             print(&report::text(campaign.settings(), campaign.folder(), &end, &status, &findings))
         }
     };
+    let folder = campaign.folder().to_owned();
+    // Its corpus is closed then, and can be read.
+    drop(campaign);
+    let reported =
+        if matches!(end, End::DiskFull { .. }) { Ok(()) } else { super::report::write_campaign(&folder) };
     Ok(match (printed, &end) {
         (Exit::Done, End::Interrupted) => {
             complain(&format!("{end}"));
@@ -181,6 +186,7 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
             Exit::Failed
         }
         (Exit::Done, _) if args.fail_on_finding && findings.iter().any(finding::is_reproduced) => Exit::Found,
+        (Exit::Done, _) => reported.err().unwrap_or(Exit::Done),
         (printed, _) => printed,
     })
 }

@@ -15,6 +15,7 @@ mod output;
 mod paper;
 mod progress;
 mod replay;
+mod report;
 mod run;
 mod targets;
 mod testbed;
@@ -73,6 +74,8 @@ enum Command {
     Replay(replay::Args),
     /// Minimise the test of a finding.
     Minimize(minimize::Args),
+    /// Write the report of a campaign or of a finding: HTML for a vendor, Markdown for an issue tracker.
+    Report(report::Args),
     /// Write the test of a finding, or any other, in the language of another tool.
     Export(export::Args),
     /// Judge captures or a result folder: integrity, retransmissions, anomalies.
@@ -113,6 +116,7 @@ pub fn run() -> ExitCode {
         Command::Campaign(args) => campaign::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Minimize(args) => minimize::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Analyze(args) => analyze::run(&args),
         Command::Analyzers(args) => analyzers::run(&args),

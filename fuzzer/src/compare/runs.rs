@@ -17,6 +17,7 @@ use super::{Plan, RUNS, Until};
 use crate::campaign::{Campaign, CampaignError, End, Event, Limits, Request, Stop, vocabulary};
 use crate::finding::{is_reproduced, sha256};
 use crate::strategy::Strategy;
+use crate::version::VERSION;
 
 /// Folder of the campaigns that run.
 const RUNNING: &str = "running";
@@ -160,7 +161,7 @@ fn bases(plan: &Plan) -> Result<BTreeMap<String, String>, CampaignError> {
     let basis = |nic: &String| {
         let text = Nic::load(nic, here).map_err(|error| error.0)?.text_on(plan.testbed);
         let limits = format!("{} {:?}", plan.executions, plan.until);
-        let all = [env!("CARGO_PKG_VERSION"), &target, &text, &format!("{:?}", plan.testbed), &limits];
+        let all = [VERSION, &target, &text, &format!("{:?}", plan.testbed), &limits];
         Ok((nic.clone(), sha256(&all.join("\n"))))
     };
     plan.nics.iter().map(basis).collect()

@@ -20,7 +20,7 @@ pub use read::{Kept, ReadError, find, folder_of, read};
 pub use replay::{Instead, ReplayError, Replayed, replay, replayed, stored};
 pub use work::{Answers, Reproduced, WorkError, describe, is_reproduced, minimise, reproduce};
 pub(crate) use write::is_full;
-pub use write::{Origin, WriteError, count, reached, restore, rewrite, write};
+pub use write::{Origin, WriteError, count, page_of, reached, restore, rewrite, write};
 
 /// Folder of the findings, in that of a campaign.
 pub const FINDINGS: &str = "findings";
@@ -32,8 +32,12 @@ pub const REPRODUCER: &str = "reproducer.toml";
 pub const TRACE: &str = "trace.pcapng";
 /// The result folder of the reproducer's run, where running it again is not the same run.
 pub const RESULT: &str = "result";
-/// One page for people.
+/// One page for people who look on: plain text.
 pub const REPORT: &str = "report.txt";
+/// The same and more, for those who get it sent: one file that needs nothing else.
+pub const PAGE: &str = "report.html";
+/// The same for issue trackers.
+pub const MARKDOWN: &str = "report.md";
 
 /// Digits of a finding's short name: 48 bits, so that no campaign sees two findings with one name.
 const ID_DIGITS: usize = 12;
@@ -72,6 +76,9 @@ pub struct Document {
     pub testbed: TestbedName,
     /// Version of the program.
     pub version: String,
+    /// Revision that it was built from, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<String>,
     /// The requester's NIC; its copy is beside this file.
     pub requester_nic: Copied,
     /// The responder's.

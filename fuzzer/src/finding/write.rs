@@ -1,5 +1,6 @@
 //! The folder of a finding.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,14 +11,18 @@ use dumper::capture::{self, CaptureFormat};
 use dumper::observation::folder::{WriteFolderError, write as write_result};
 use dumper::observation::write_whole;
 use executor::TestbedName;
+use scoring::Anomaly;
 
 use super::{
-    Copied, DOCUMENT, Document, FINDINGS, Instead, Kept, REPORT, REPRODUCER, RESULT, Reproduced, TRACE,
+    Copied, DOCUMENT, Document, FINDINGS, Instead, Kept, MARKDOWN, PAGE, REPORT, REPRODUCER, RESULT,
+    Reproduced, TRACE,
 };
 use crate::judge::Judged;
+use crate::page::{self, Page};
 use crate::policy::Policy;
 use crate::report::{self, Subject};
 use crate::strategy::Strategy;
+use crate::version::{revision, with_revision};
 
 /// A finding that could not be written out.
 #[derive(Debug, thiserror::Error)]
@@ -106,6 +111,7 @@ pub fn write(
         campaign_seed: seed,
         testbed,
         version,
+        revision: revision().map(str::to_owned),
         requester_nic,
         responder_nic,
         anomaly: serde_json::from_str(&finding.evidence).unwrap_or_default(),
@@ -164,13 +170,16 @@ pub fn restore(kept: &Kept, judged: &Judged) -> Result<Vec<&'static str>, WriteE
     let document = &kept.document;
     let mut restored = Vec::new();
     if policy_of(document).replays_exactly() && !kept.folder.join(TRACE).exists() {
-        put_trace(&kept.folder, &judged.observation)?;
+        put_trace(&kept.folder, &document.signature, judged)?;
         restored.push(TRACE);
     }
-    if !kept.folder.join(REPORT).exists() && judged.anomaly(&document.signature).is_some() {
+    let is_lost = |name: &&str| !kept.folder.join(name).exists();
+    let lost = [REPORT, PAGE, MARKDOWN].into_iter().filter(is_lost);
+    let lost: Vec<_> = lost.filter(|_| judged.anomaly(&document.signature).is_some()).collect();
+    if !lost.is_empty() {
         put_report(&kept.folder, document, &kept.record(), judged)?;
-        restored.push(REPORT);
     }
+    restored.extend(lost);
     Ok(restored)
 }
 
@@ -182,7 +191,7 @@ fn write_into(
 ) -> Result<(), WriteError> {
     let judged = &reproduced.judged;
     put(&folder.join(REPRODUCER), reproducer(document, &finding.reproducer).as_bytes())?;
-    put_trace(folder, &judged.observation)?;
+    put_trace(folder, &document.signature, judged)?;
     if !policy_of(document).replays_exactly() {
         put_result(folder, &judged.observation)?;
     }
@@ -195,31 +204,72 @@ fn policy_of(document: &Document) -> Policy {
     Policy::of(&document.testbed.capabilities())
 }
 
-fn put_trace(folder: &Path, observation: &Observation) -> Result<(), WriteError> {
+/// Writes the packets of a run, of which those of the finding's evidence say so.
+fn put_trace(folder: &Path, signature: &str, judged: &Judged) -> Result<(), WriteError> {
     let path = folder.join(TRACE);
+    let observation = &judged.observation;
     let mut frames = Vec::new();
-    capture::write(&observation.trace, &observation.connections, CaptureFormat::PcapNg, None, &mut frames)
+    let note = |anomaly: &Anomaly| format!("evidence of {signature}: {}", report::seen(anomaly));
+    let noted = judged.anomaly(signature).map(|anomaly| {
+        anomaly.evidence.packets.iter().map(|packet| (*packet, note(anomaly))).collect::<BTreeMap<_, _>>()
+    });
+    let (trace, connections) = (&observation.trace, &observation.connections);
+    let notes = noted.unwrap_or_default();
+    capture::write_with_notes(trace, connections, CaptureFormat::PcapNg, None, &notes, &mut frames)
         .map_err(|source| WriteError::Capture { path: path.clone(), source })?;
     put(&path, &frames)
 }
 
-/// Writes the report of a finding which a run shows.
+/// Writes the reports of a finding which a run shows.
 fn put_report(
     folder: &Path,
     document: &Document,
     finding: &FindingRecord,
     judged: &Judged,
 ) -> Result<(), WriteError> {
-    let Some(anomaly) = judged.anomaly(&finding.signature) else { return Ok(()) };
+    let Some(page) = page_of(document, finding, judged) else { return Ok(()) };
+    put(&folder.join(REPORT), report::text(&page.subject).as_bytes())?;
+    for (name, text) in [(PAGE, page::html(&page)), (MARKDOWN, page::markdown(&page))] {
+        let path = folder.join(name);
+        let text =
+            text.map_err(|error| WriteError::Io { path: path.clone(), source: io::Error::other(error) })?;
+        put(&path, text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The page on a finding; none if the run does not show it.
+pub fn page_of<'a>(
+    document: &'a Document,
+    finding: &'a FindingRecord,
+    judged: &'a Judged,
+) -> Option<Page<'a>> {
     let subject = Subject {
         finding,
-        anomaly,
+        anomaly: judged.anomaly(&finding.signature)?,
         judged,
         measured: &document.measured,
         nics: [&document.requester_nic.given, &document.responder_nic.given],
         policy: policy_of(document),
     };
-    put(&folder.join(REPORT), report::text(&subject).as_bytes())
+    Some(Page { subject, environment: environment(document) })
+}
+
+/// What a finding was found with.
+fn environment(document: &Document) -> Vec<(&'static str, String)> {
+    let Document { target, strategy, campaign_seed, testbed, version, first_seen_execution, .. } = document;
+    vec![
+        ("lumina-fuzz", with_revision(version, document.revision.as_deref())),
+        ("testbed", testbed.to_string()),
+        ("target", target.clone()),
+        ("search", format!("strategy {strategy}, seed {campaign_seed}")),
+        (
+            "seen",
+            format!(
+                "first by execution {first_seen_execution} of the campaign; finding.json has the number of sightings"
+            ),
+        ),
+    ]
 }
 
 /// Writes the result folder of a run in the place of an earlier one's, whose files must not seem to be of this run. The

@@ -26,6 +26,12 @@ pub(super) fn sections(config: &TestConfig) -> Vec<Section> {
     sections
 }
 
+/// The same as a file.
+pub(crate) fn toml(config: &TestConfig) -> String {
+    let section = |section: Section| format!("{}\n{}\n", section.header, section.lines.join("\n"));
+    sections(config).into_iter().map(section).collect::<Vec<_>>().join("\n")
+}
+
 /// The canonical text has one field a line and nothing else.
 fn parse(toml: &str) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();

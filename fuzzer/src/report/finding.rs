@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use corpus::{FindingRecord, Minimized, Role};
+use corpus::{FindingRecord, Minimized, Role, TestConfig};
 use scoring::{Anomaly, Evidence};
 
 use super::{brief, words};
@@ -36,6 +36,24 @@ pub struct Subject<'a> {
     pub policy: Policy,
 }
 
+impl Subject<'_> {
+    /// The smallest test, its NICs called as the user called them.
+    pub(crate) fn test(&self) -> TestConfig {
+        let mut config = self.finding.reproducer.clone();
+        for (role, nic) in Role::ALL.into_iter().zip(self.nics) {
+            nic.clone_into(&mut config.host_mut(role).nic);
+        }
+        config
+    }
+}
+
+/// The rule, with its source.
+pub(crate) fn expected(anomaly: &Anomaly) -> String {
+    // A report may be sent to readers who do not know the paper.
+    let source = anomaly.rule.source().replace("Lumina §", "Lumina, SIGCOMM'23, §");
+    format!("{} ({source}).", words::capitalised(anomaly.rule.expected()))
+}
+
 /// The report: the anomaly, the expected behaviour, the smallest test, its packets, and the way to see it
 /// again.
 #[must_use]
@@ -48,24 +66,20 @@ pub fn text(subject: &Subject<'_>) -> String {
     let _ = writeln!(text, "  NICs       {requester} (requester), {responder} (responder)");
 
     heading(&mut text, "Expected");
-    // A report may be sent to readers who do not know the paper.
-    let source = anomaly.rule.source().replace("Lumina §", "Lumina, SIGCOMM'23, §");
-    prose(&mut text, &format!("{} ({source}).", words::capitalised(anomaly.rule.expected())));
+    prose(&mut text, &expected(anomaly));
 
     heading(&mut text, "Seen");
     prose(&mut text, &seen(anomaly));
-    numbers(&mut text, &anomaly.evidence);
+    for (name, value) in numbers(&anomaly.evidence) {
+        let _ = writeln!(text, "    {name:<38} {value}");
+    }
 
     what_was_measured(&mut text, measured);
 
     heading(&mut text, "The test");
     prose(&mut text, &words::sentences(&finding.reproducer));
     prose(&mut text, &minimised(finding, policy));
-    let mut config = finding.reproducer.clone();
-    for (role, nic) in Role::ALL.into_iter().zip([requester, responder]) {
-        nic.clone_into(&mut config.host_mut(role).nic);
-    }
-    for section in brief::sections(&config) {
+    for section in brief::sections(&subject.test()) {
         let _ = writeln!(text, "\n    {}", section.header);
         for line in section.lines {
             let _ = writeln!(text, "    {line}");
@@ -105,7 +119,7 @@ fn prose(text: &mut String, prose: &str) {
 }
 
 /// Host and behaviour.
-fn seen(anomaly: &Anomaly) -> String {
+pub(crate) fn seen(anomaly: &Anomaly) -> String {
     let mut who = words::capitalised(&anomaly.who.role.to_string());
     if let Some(address) = anomaly.who.address {
         let _ = write!(who, " {address}");
@@ -116,30 +130,19 @@ fn seen(anomaly: &Anomaly) -> String {
     format!("{who}: {}.", anomaly.what)
 }
 
-/// Numbers of the evidence; its packets have a table of their own.
-fn numbers(text: &mut String, evidence: &Evidence) {
+/// Numbers of the evidence, each with its name; its packets have a table of their own.
+pub(crate) fn numbers(evidence: &Evidence) -> Vec<(String, String)> {
     let Evidence { packets: _, times_ns, numbers, counters, connections } = evidence;
-    for (name, time) in times_ns {
-        let _ = writeln!(
-            text,
-            "    {:<38} {time}",
-            words::of_evidence(name).replace("mct", "message completion time")
-        );
-    }
-    for (name, number) in numbers {
-        let _ = writeln!(text, "    {:<38} {number}", words::of_evidence(name));
-    }
-    for counter in counters {
-        let _ = writeln!(
-            text,
-            "    {:<38} increased by {}, expected {}",
-            counter.name, counter.moved, counter.expected
-        );
-    }
-    for (name, set) in connections {
-        let set = words::numbers(set.iter().copied());
-        let _ = writeln!(text, "    {:<38} {set}", words::of_evidence(name));
-    }
+    let times = times_ns.iter().map(|(name, time)| {
+        (words::of_evidence(name).replace("mct", "message completion time"), time.to_string())
+    });
+    let numbers = numbers.iter().map(|(name, number)| (words::of_evidence(name), number.to_string()));
+    let counters = counters.iter().map(|counter| {
+        (counter.name.clone(), format!("increased by {}, expected {}", counter.moved, counter.expected))
+    });
+    let connections =
+        connections.iter().map(|(name, set)| (words::of_evidence(name), words::numbers(set.iter().copied())));
+    times.chain(numbers).chain(counters).chain(connections).collect()
 }
 
 /// Measurements by further tests on the same NICs and parameters.
@@ -156,7 +159,7 @@ fn what_was_measured(text: &mut String, measured: &[Measured]) {
 
 /// Degree to which the test is minimised. Where runs of a test differ it is never certain that a smaller test does
 /// not show the finding.
-fn minimised(finding: &FindingRecord, policy: Policy) -> String {
+pub(crate) fn minimised(finding: &FindingRecord, policy: Policy) -> String {
     let after = format!("after {} executions of the minimiser", finding.minimizer_executions);
     match finding.minimized {
         Minimized::Flaky => "This test showed the finding. It is not minimised: the finding does not show often or clearly enough \
@@ -190,8 +193,8 @@ fn packets(text: &mut String, anomaly: &Anomaly, judged: &Judged) {
     text.push_str(&table(trace, &numbering, shown, CONTEXT));
 }
 
-/// Other anomalies in the same run; tells if this one explains them.
-fn others(text: &mut String, finding: &FindingRecord, judged: &Judged) {
+/// Other anomalies in the same run: those that this one explains, and those that it does not.
+pub(crate) fn beside<'a>(finding: &FindingRecord, judged: &'a Judged) -> [Vec<&'a Anomaly>; 2] {
     let (mut explained, mut separate) = (Vec::new(), Vec::new());
     for (anomaly, symptoms) in judged.assessment.findings_with_symptoms() {
         if anomaly.signature() == finding.signature {
@@ -200,9 +203,12 @@ fn others(text: &mut String, finding: &FindingRecord, judged: &Judged) {
             separate.push(anomaly);
         }
     }
-    for (title, others) in
-        [("Symptoms of it in the same run", explained), ("Other findings in the same run", separate)]
-    {
+    [explained, separate]
+}
+
+fn others(text: &mut String, finding: &FindingRecord, judged: &Judged) {
+    let titles = ["Symptoms of it in the same run", "Other findings in the same run"];
+    for (title, others) in titles.into_iter().zip(beside(finding, judged)) {
         if others.is_empty() {
             continue;
         }

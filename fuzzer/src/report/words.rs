@@ -26,7 +26,7 @@ const SAID: [&str; 10] = [
 ];
 
 /// A test in a few sentences: the traffic, the injected events, and other unusual settings.
-pub(super) fn sentences(config: &TestConfig) -> String {
+pub(crate) fn sentences(config: &TestConfig) -> String {
     let mut sentences = vec![traffic(&config.traffic)];
     sentences.extend(classes(config));
     sentences.extend(events(config));

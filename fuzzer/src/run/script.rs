@@ -19,6 +19,7 @@ use serde::Serialize;
 
 use super::{KeepError, Test};
 use crate::analyze::Report;
+use crate::judge::Judged;
 
 /// Extension of the names of scripts.
 const EXTENSION: &str = "rds";
@@ -196,11 +197,17 @@ pub fn recorded(test: &Test, observation: &Observation, report: &Report<'_>, fol
             config.host_mut(role).nic = path_from(folder, file);
         }
     }
-    let mut script = record(&config, observation);
+    let mut script = script_of(&config, observation, report.judged);
     let file = test.file.display().to_string();
     script.prose =
         vec![format!("{} on {}, seed {}.", file.escape_debug(), test.testbed, config.traffic.seed)];
-    if let Some(judged) = report.judged {
+    script
+}
+
+/// The observation of a test as a script, with the anomalies that were found in it.
+pub(crate) fn script_of(config: &TestConfig, observation: &Observation, judged: Option<&Judged>) -> Script {
+    let mut script = record(config, observation);
+    if let Some(judged) = judged {
         let found: BTreeSet<_> =
             judged.sightings().map(|anomaly| (anomaly.kind().name(), anomaly.rule.name())).collect();
         let some = found

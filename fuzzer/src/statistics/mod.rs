@@ -1,9 +1,11 @@
-//! Statistics of times to an event, some of which were not reached: how searches are compared.
+//! Statistics of searches: times to an event, some of which were not reached, and what is still to be found.
 
+mod discovery;
 mod effect;
 mod holm;
 mod survival;
 
+pub use discovery::Discovery;
 pub use effect::{Effect, vargha_delaney};
 pub use holm::holm;
 pub use survival::{LogRank, Time, curve, log_rank, quantile, restricted_mean};

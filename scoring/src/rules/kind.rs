@@ -38,7 +38,59 @@ pub enum Kind {
     Crash,
 }
 
+/// What an anomaly of a kind costs those who use the NIC. The worst first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub enum Severity {
+    /// Data or hosts are lost.
+    Critical,
+    /// Connections fail, stall or lose packets, or the peers disagree on the state of the transport.
+    Major,
+    /// Messages take longer, or counters and notifications mislead.
+    Minor,
+}
+
+impl Severity {
+    /// All of them, the worst first.
+    pub const ALL: [Self; 3] = [Self::Critical, Self::Major, Self::Minor];
+
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Critical => "critical",
+            Self::Major => "major",
+            Self::Minor => "minor",
+        }
+    }
+}
+
 impl Kind {
+    /// What anomalies of the kind cost.
+    #[must_use]
+    pub const fn severity(self) -> Severity {
+        match self {
+            Self::Crash | Self::DataCorruption => Severity::Critical,
+            Self::GbnViolation
+            | Self::ProtocolViolation
+            | Self::RetryCount
+            | Self::Stall
+            | Self::UnexplainedDiscard
+            | Self::NoisyNeighbor
+            | Self::InteropDiscard => Severity::Major,
+            Self::UnexpectedTimeout
+            | Self::CnpGeneration
+            | Self::CounterMismatch
+            | Self::SlowRetransmission
+            | Self::NonWorkConserving => Severity::Minor,
+        }
+    }
+
+    /// The kind of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// All of them.
     pub const ALL: [Self; 14] = [
         Self::GbnViolation,

@@ -8,7 +8,7 @@ mod rows;
 
 pub use clause::{CLAUSES, Clause, Document};
 pub(crate) use clause::{iba, remark};
-pub use kind::Kind;
+pub use kind::{Kind, Severity};
 use row::Excuse;
 pub use rows::{Consequence, Rule};
 

@@ -1,0 +1,77 @@
+//! A campaign as its folder has it, for reports: read without changing it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use corpus::FindingRecord;
+use corpus::store::{Archive, Progress};
+use mutators::{Covered, Levels};
+
+use super::error::CampaignError;
+use super::folder::read_settings;
+use super::settings::Settings;
+use super::starts::{self, Start};
+use crate::finding::{self, FINDINGS};
+use crate::measure::Measured;
+
+/// A campaign, whole or so far.
+#[derive(Debug)]
+pub struct Night {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// Its settings.
+    pub settings: Settings,
+    /// When it was started and resumed, by which commands.
+    pub starts: Vec<Start>,
+    /// Its counts.
+    pub progress: Progress,
+    /// Score of every kept test, by the number of its execution.
+    pub kept: BTreeMap<u64, f64>,
+    /// Findings, the first seen first, with the numbers that were measured behind each.
+    pub findings: Vec<(FindingRecord, Vec<Measured>)>,
+    /// Kept tests that each operator had a part in.
+    pub operators: BTreeMap<String, u64>,
+    /// Combinations of two and of three parameters' levels in kept tests.
+    pub combinations: [usize; 2],
+}
+
+impl Night {
+    /// Reads a campaign.
+    ///
+    /// # Errors
+    /// There is none, another process has it open, or it cannot be read.
+    pub fn read(folder: &Path) -> Result<Self, CampaignError> {
+        let settings = read_settings(folder)?;
+        let archive = Archive::read(folder)?;
+        let mut findings = archive.findings()?;
+        findings.sort_by(|a, b| {
+            (a.first_seen_execution, &a.signature).cmp(&(b.first_seen_execution, &b.signature))
+        });
+        let measured = |record: FindingRecord| {
+            // One whose folder is gone or damaged is listed without its numbers.
+            let kept = finding::read(&folder.join(FINDINGS).join(&record.id));
+            (record, kept.map(|kept| kept.document.measured).unwrap_or_default())
+        };
+        let (mut operators, mut covered) = (BTreeMap::new(), Covered::default());
+        for number in archive.kept().keys() {
+            let Some(evaluation) = archive.evaluation(*number)? else { continue };
+            covered.add(&Levels::of(&evaluation.config));
+            let mut names = evaluation.lineage.operators;
+            names.sort();
+            names.dedup();
+            for name in names {
+                *operators.entry(name).or_default() += 1;
+            }
+        }
+        Ok(Self {
+            folder: folder.to_owned(),
+            settings,
+            starts: starts::read(folder),
+            progress: archive.progress(),
+            kept: archive.kept().clone(),
+            findings: findings.into_iter().map(measured).collect(),
+            operators,
+            combinations: covered.tried(),
+        })
+    }
+}
