@@ -13,6 +13,7 @@ pub mod finding;
 pub mod judge;
 pub mod measure;
 pub mod minimize;
+pub mod night;
 pub mod page;
 pub mod paper;
 pub mod plot;

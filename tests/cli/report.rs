@@ -50,7 +50,7 @@ fn a_campaign_leaves_pages_on_itself_and_its_findings() {
         "<svg class=\"figure\" role=\"img\"",
         "<title>Message completion times</title>",
         "ib_write_bw -F",
-        "iter: 1",
+        "is no NIC type of Lumina",
         "lumina-fuzz replay FOLDER",
         "strategy adaptive, seed 1",
     ] {

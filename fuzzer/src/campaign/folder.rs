@@ -150,7 +150,10 @@ pub(super) fn begun(path: &Path) -> Result<(), CampaignError> {
 }
 
 /// Reads the settings of a campaign.
-pub(super) fn read_settings(path: &Path) -> Result<Settings, CampaignError> {
+///
+/// # Errors
+/// There is none in the folder, or they were changed.
+pub fn read_settings(path: &Path) -> Result<Settings, CampaignError> {
     let file = path.join(SETTINGS);
     let settings: Settings = read_toml(&file)?;
     settings.check().map_err(|what| {

@@ -75,7 +75,7 @@ pub(super) fn note(folder: &Path) -> Result<(), CampaignError> {
 }
 
 /// The starts of a campaign, as far as they are known: a line that a killed process left unfinished is none.
-pub(super) fn read(folder: &Path) -> Vec<Start> {
+pub fn read(folder: &Path) -> Vec<Start> {
     let path = folder.join(STARTS);
     let is_short = fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= MAX_BYTES);
     let text = if is_short { fs::read_to_string(&path).unwrap_or_default() } else { String::new() };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::campaign::{Campaign, CampaignError, End, Limits, Request, Stop, random_seed, report};
+use crate::campaign::{Campaign, End, Limits, Request, Stop, random_seed, report};
 use crate::finding::{self, FINDINGS};
 use crate::strategy::Strategy;
 use bytesize::ByteSize;
@@ -14,7 +14,7 @@ use corpus::FindingRecord;
 use executor::TestbedName;
 
 use super::nic_args::NicArgs;
-use super::output::{bad_file, bad_message, complain, print, print_json};
+use super::output::{complain, fail, print, print_json};
 use super::progress::CampaignProgress;
 use super::{Exit, Format};
 
@@ -212,16 +212,4 @@ pub(super) fn hear_ctrl_c(stop: &Arc<Stop>) -> Result<(), Exit> {
         complain(&format!("error: cannot listen to Ctrl-C: {error}"));
         Exit::Failed
     })
-}
-
-/// Says why a campaign cannot be started or cannot go on.
-pub(super) fn fail(error: CampaignError, format: Format) -> Exit {
-    match error {
-        CampaignError::Input(errors) => bad_file("bad input", errors, format),
-        CampaignError::Usage(_) => bad_message("bad request", &error, format),
-        error => {
-            complain(&format!("error: {error}"));
-            Exit::Failed
-        }
-    }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use executor::TestbedName;
 use serde::Serialize;
 
-use super::campaign::{default_jobs, fail, hear_ctrl_c};
-use super::output::{bad_message, complain, print, print_json};
+use super::campaign::{default_jobs, hear_ctrl_c};
+use super::output::{bad_message, complain, fail, print, print_json};
 use super::progress::CountBar;
 use super::{Exit, Format};
 use crate::campaign::Stop;

@@ -9,8 +9,7 @@ use std::path::PathBuf;
 use dumper::observation::write_whole;
 use executor::uml::{KernelCode, Uncovered};
 
-use super::campaign::fail;
-use super::output::{complain, print, print_json};
+use super::output::{complain, fail, print, print_json};
 use super::{Exit, Format};
 use crate::campaign::{Reached, report};
 

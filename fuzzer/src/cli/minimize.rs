@@ -6,9 +6,9 @@ use std::sync::Arc;
 use corpus::{FindingRecord, Minimized};
 use serde::Serialize;
 
-use super::campaign::{fail, hear_ctrl_c};
+use super::campaign::hear_ctrl_c;
 use super::nic_args::InsteadArgs;
-use super::output::{bad_message, complain, print, print_json};
+use super::output::{bad_message, complain, fail, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
 use crate::campaign::{self, Idle, Stop};

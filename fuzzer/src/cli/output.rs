@@ -7,6 +7,7 @@ use corpus::{ConfigErrors, Loaded};
 use serde::Serialize;
 
 use super::{Exit, Format};
+use crate::campaign::CampaignError;
 
 /// Prints text on stdout. A reader that has gone away (`| head`) is not an error.
 pub(super) fn print(text: &str) -> Exit {
@@ -69,6 +70,18 @@ pub(super) fn bad_file(error: &str, errors: ConfigErrors, format: Format) -> Exi
     let exit = bad_input(error, &errors, format);
     complain(&format!("{:?}", miette::Report::new(errors.into_diagnostic())));
     exit
+}
+
+/// Says why a campaign cannot be started or cannot go on.
+pub(super) fn fail(error: CampaignError, format: Format) -> Exit {
+    match error {
+        CampaignError::Input(errors) => bad_file("bad input", errors, format),
+        CampaignError::Usage(_) => bad_message("bad request", &error, format),
+        error => {
+            complain(&format!("error: {error}"));
+            Exit::Failed
+        }
+    }
 }
 
 fn bad_input(error: &str, details: impl Serialize, format: Format) -> Exit {

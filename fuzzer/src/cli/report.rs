@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 
 use dumper::observation::write_whole;
 
-use super::output::{bad_message, complain, print};
+use super::output::{bad_message, complain, fail, print};
 use super::progress::with_spinner;
 use super::{Exit, Format};
-use crate::campaign::Night;
 use crate::finding::{self, FINDINGS, Instead, MARKDOWN, PAGE, REPORT, Replayed};
-use crate::page;
+use crate::night::{self, Night};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -61,12 +60,12 @@ fn report(args: &Args) -> Result<Exit, Exit> {
 
 fn read(folder: &Path) -> Result<Night, Exit> {
     let night = with_spinner("reading the campaign", || Night::read(folder));
-    night.map_err(|error| super::campaign::fail(error, Format::Text))
+    night.map_err(|error| fail(error, Format::Text))
 }
 
 fn of_campaign(folder: &Path) -> Result<Exit, Exit> {
     let night = read(folder)?;
-    write(&night.folder, page::campaign(&night))?;
+    write(&night.folder, night::page(&night))?;
     let findings = night.findings.iter().map(|(record, _)| folder.join(FINDINGS).join(&record.id));
     let mut exit = Exit::Done;
     for finding in findings.filter(|finding| finding.is_dir() && !finding.join(PAGE).exists()) {
@@ -84,13 +83,13 @@ fn of_campaign(folder: &Path) -> Result<Exit, Exit> {
 fn of_two(folders: [&Path; 2], out: &Path) -> Result<Exit, Exit> {
     let [first, second] = [read(folders[0])?, read(folders[1])?];
     fs::create_dir_all(out).map_err(|error| failed(out, &error))?;
-    write(out, page::versus([&first, &second]))?;
+    write(out, night::versus([&first, &second]))?;
     Ok(print(&format!("{}\n", out.join(PAGE).display())))
 }
 
 /// Writes the report of a campaign that has ended into its folder.
 pub(super) fn write_campaign(folder: &Path) -> Result<(), Exit> {
-    write(folder, page::campaign(&read(folder)?))
+    write(folder, night::page(&read(folder)?))
 }
 
 /// Writes a page's HTML and Markdown into a folder.

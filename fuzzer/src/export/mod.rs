@@ -1,11 +1,13 @@
 //! A test, or that of a finding, in the languages of other tools.
 
 mod perftest;
+mod script;
 
 use corpus::lumina::{Lab, Refusals};
 use corpus::{Role, TestConfig};
 
 pub use perftest::commands as perftest;
+pub use script::script;
 
 /// A test to be exported.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ type Failed = DrawingAreaErrorKind<std::io::Error>;
 ///
 /// # Errors
 /// The drawing library's.
-pub(super) fn cumulative(title: &str, x: &str, curves: Vec<Curve>) -> Result<String, String> {
+pub(super) fn cumulative(title: &str, x: &str, curves: &[Curve]) -> Result<String, String> {
     let nanos = |time: &Nanos| time.0.max(1) as f64;
     let all = || curves.iter().flat_map(|curve| &curve.times).map(nanos);
     let (low, high) = (all().fold(f64::INFINITY, f64::min) / 1.3, all().fold(1.0, f64::max) * 1.3);
@@ -45,7 +45,7 @@ pub(super) fn cumulative(title: &str, x: &str, curves: Vec<Curve>) -> Result<Str
 }
 
 /// Points of a curve, under its name.
-pub(super) type Named = (&'static str, Vec<(f64, f64)>);
+pub(crate) type Named = (&'static str, Vec<(f64, f64)>);
 
 fn draw(text: &mut String, (low, high): (f64, f64), x: &str, series: Vec<Named>) -> Result<(), Failed> {
     let root = SVGBackend::with_string(text, SIZE).into_drawing_area();
@@ -77,7 +77,7 @@ fn draw(text: &mut String, (low, high): (f64, f64), x: &str, series: Vec<Named>)
 ///
 /// # Errors
 /// The drawing library's.
-pub(super) fn over_executions(
+pub(crate) fn over_executions(
     title: &str,
     y: &str,
     executions: u64,

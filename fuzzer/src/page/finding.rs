@@ -14,7 +14,6 @@ use crate::export;
 use crate::judge::Judged;
 use crate::measure;
 use crate::report::{self, Subject};
-use crate::run;
 
 /// Longest packet script that a page contains, in packets.
 const MAX_SCRIPT: usize = 400;
@@ -147,7 +146,7 @@ impl Page<'_> {
 /// The script of a run, or the reason why the page has none.
 fn script(config: &TestConfig, judged: &Judged) -> Result<String, String> {
     match judged.observation.trace.records().len() {
-        0..=MAX_SCRIPT => Ok(run::script_of(config, &judged.observation, Some(judged)).to_string()),
+        0..=MAX_SCRIPT => Ok(export::script(config, &judged.observation, Some(judged)).to_string()),
         packets => Err(format!(
             "Its run has {}; `lumina-fuzz export FOLDER --format script` writes them.",
             plural(packets as u64, "packet")

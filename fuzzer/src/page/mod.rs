@@ -1,25 +1,21 @@
-//! Reports as pages: one HTML file that needs nothing else, for vendors, and Markdown, for issue trackers.
+//! The report on a finding as a page: one HTML file that needs nothing else, for vendors, and Markdown, for issue trackers.
 
-mod campaign;
-mod figure;
+pub(crate) mod figure;
 mod finding;
 mod headers;
 mod ladder;
 mod times;
-mod versus;
 
-pub use campaign::campaign;
 pub use finding::{Page, html, markdown};
-pub use versus::versus;
 
 /// Text in Markdown, for templates.
 #[expect(unreachable_pub, reason = "so does the macro that makes filters")]
-mod filters {
+pub(crate) mod filters {
     use askama::Values;
 
     /// Text that Markdown would take as its own, escaped.
     #[askama::filter_fn]
-    pub(super) fn md<T: std::fmt::Display>(text: T, _: &dyn Values) -> askama::Result<String> {
+    pub(crate) fn md<T: std::fmt::Display>(text: T, _: &dyn Values) -> askama::Result<String> {
         let mut escaped = String::new();
         for letter in text.to_string().chars() {
             if matches!(letter, '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '#' | '&' | '~') {

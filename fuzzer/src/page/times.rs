@@ -24,5 +24,5 @@ pub(super) fn figure(config: &TestConfig, judged: &Judged) -> Option<Result<Stri
         Curve { name: "longest of each connection, test without events", times: longest },
     ];
     let curves: Vec<_> = curves.into_iter().filter(|curve| !curve.times.is_empty()).collect();
-    (!curves.is_empty()).then(|| cumulative("Message completion times", "completion time", curves))
+    (!curves.is_empty()).then(|| cumulative("Message completion times", "completion time", &curves))
 }

@@ -21,7 +21,6 @@ use crate::judge::{InMemory, JudgeError, Verdict, judge, judge_alone};
 
 pub use again::{Shown, again, expected};
 pub use keep::{CONFIG, KeepError, VERDICTS, keep, prepare, prepare_script, testbeds_of};
-pub(crate) use script::script_of;
 pub use script::{Checked, PacketScript, is_script, recorded, write_script};
 
 use script::ScriptDocument;

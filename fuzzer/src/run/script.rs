@@ -1,6 +1,5 @@
 //! Packet scripts as tests: reading one, holding a run to it, and writing a run as one.
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
@@ -11,15 +10,13 @@ use std::path::Path;
 use corpus::{ConfigErrors, Finding, Role, TestConfig};
 use dumper::Observation;
 use dumper::observation::write_whole;
-use dumper::script::{
-    Anomalies, At, Expectation, Expected, FoundAnomaly, MAX_BYTES, Script, ScriptErrors, parse,
-};
-use executor::script::{Mismatch, compare, record, to_config};
+use dumper::script::{At, FoundAnomaly, MAX_BYTES, Script, ScriptErrors, parse};
+use executor::script::{Mismatch, compare, to_config};
 use serde::Serialize;
 
 use super::{KeepError, Test};
 use crate::analyze::Report;
-use crate::judge::Judged;
+use crate::export::script;
 
 /// Extension of the names of scripts.
 const EXTENSION: &str = "rds";
@@ -197,28 +194,10 @@ pub fn recorded(test: &Test, observation: &Observation, report: &Report<'_>, fol
             config.host_mut(role).nic = path_from(folder, file);
         }
     }
-    let mut script = script_of(&config, observation, report.judged);
+    let mut script = script(&config, observation, report.judged);
     let file = test.file.display().to_string();
     script.prose =
         vec![format!("{} on {}, seed {}.", file.escape_debug(), test.testbed, config.traffic.seed)];
-    script
-}
-
-/// The observation of a test as a script, with the anomalies that were found in it.
-pub(crate) fn script_of(config: &TestConfig, observation: &Observation, judged: Option<&Judged>) -> Script {
-    let mut script = record(config, observation);
-    if let Some(judged) = judged {
-        let found: BTreeSet<_> =
-            judged.sightings().map(|anomaly| (anomaly.kind().name(), anomaly.rule.name())).collect();
-        let some = found
-            .iter()
-            .map(|(kind, rule)| Anomalies::Some { kind: (*kind).to_owned(), rule: Some((*rule).to_owned()) });
-        let none = found.is_empty().then_some(Anomalies::No);
-        let expected = none.into_iter().chain(some);
-        let expected =
-            expected.map(|expected| Expectation { at: At::default(), expected: Expected::Anomaly(expected) });
-        script.expectations.splice(0..0, expected.collect::<Vec<_>>());
-    }
     script
 }
 

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use askama::Template;
 use corpus::FindingRecord;
 
-use super::campaign::{facts, title};
-use super::filters;
-use crate::campaign::Night;
+use super::Night;
+use super::page::{facts, title};
 use crate::measure::{self, Measured};
+use crate::page::filters;
 
 /// The page, as the templates have it.
 struct Parts {

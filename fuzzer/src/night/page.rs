@@ -4,12 +4,12 @@ use askama::Template;
 use corpus::plural;
 use scoring::{Kind, Severity};
 
-use super::figure::{Named, over_executions};
-use super::filters;
-use crate::campaign::Night;
+use super::Night;
 use crate::campaign::report::{elapsed, meaning, minimised, rate};
 use crate::finding::{FINDINGS, PAGE, is_reproduced};
 use crate::measure;
+use crate::page::figure::{Named, over_executions};
+use crate::page::filters;
 use crate::statistics::Discovery;
 use crate::version::with_revision;
 
@@ -69,7 +69,7 @@ struct Markdown<'a> {
 ///
 /// # Errors
 /// The drawing or the template library's.
-pub fn campaign(night: &Night) -> Result<[String; 2], String> {
+pub fn page(night: &Night) -> Result<[String; 2], String> {
     let page = &parts(night)?;
     let failed = |error: askama::Error| error.to_string();
     Ok([Html { page }.render().map_err(failed)?, Markdown { page }.render().map_err(failed)?])
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn a_thousand_findings_are_listed_and_stay_small() {
-        let [html, markdown] = campaign(&night(1_000)).unwrap();
+        let [html, markdown] = page(&night(1_000)).unwrap();
         assert!(html.len() < 5 << 20, "{}", html.len());
         for number in 1..=1_000 {
             let link = format!("<a href=\"findings/{number:012x}/report.html\">");
@@ -297,7 +297,7 @@ mod tests {
 
     #[test]
     fn the_worst_come_first_and_nothing_is_taken_for_markup() {
-        let [html, markdown] = campaign(&night(4)).unwrap();
+        let [html, markdown] = page(&night(4)).unwrap();
         let place = |word: &str| html.find(word).unwrap_or_else(|| panic!("no `{word}` in {html}"));
         assert!(
             place("<h3>critical</h3>") < place("<h3>major</h3>")
@@ -314,7 +314,7 @@ mod tests {
     #[test]
     fn a_campaign_that_has_run_nothing_has_a_page() {
         let nothing = Night { progress: Default::default(), kept: Default::default(), ..night(0) };
-        let [html, markdown] = campaign(&nothing).unwrap();
+        let [html, markdown] = page(&nothing).unwrap();
         assert!(html.contains("No findings.") && markdown.contains("Nothing was run yet."));
     }
 }

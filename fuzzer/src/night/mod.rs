@@ -1,5 +1,8 @@
 //! A campaign as its folder has it, for reports: read without changing it.
 
+mod page;
+mod versus;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -7,12 +10,12 @@ use corpus::FindingRecord;
 use corpus::store::{Archive, Progress};
 use mutators::{Covered, Levels};
 
-use super::error::CampaignError;
-use super::folder::read_settings;
-use super::settings::Settings;
-use super::starts::{self, Start};
+use crate::campaign::{CampaignError, Settings, Start, read_settings, read_starts};
 use crate::finding::{self, FINDINGS};
 use crate::measure::Measured;
+
+pub use page::page;
+pub use versus::versus;
 
 /// A campaign, whole or so far.
 #[derive(Debug)]
@@ -66,7 +69,7 @@ impl Night {
         Ok(Self {
             folder: folder.to_owned(),
             settings,
-            starts: starts::read(folder),
+            starts: read_starts(folder),
             progress: archive.progress(),
             kept: archive.kept().clone(),
             findings: findings.into_iter().map(measured).collect(),
