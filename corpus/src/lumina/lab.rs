@@ -111,6 +111,33 @@ impl Lab {
         lab
     }
 
+    /// For one repetition whose results are in a folder.
+    #[must_use]
+    pub fn with_results_in(mut self, folder: &str) -> Self {
+        self.0.extend([("result-path", folder.to_owned()), ("num-repeats", "1".to_owned())]);
+        self
+    }
+
+    /// Name of the merged capture.
+    #[must_use]
+    pub fn capture_name(&self) -> &str {
+        self.get("aggregate-pcap-filename")
+    }
+
+    /// Switch ports of the dumpers.
+    #[must_use]
+    pub fn dumper_ports(&self) -> [u32; 2] {
+        // Numbers with bounds, as they were read; the placeholders are numbers too.
+        ["requester-mirror.nic.switch-port", "responder-mirror.nic.switch-port"]
+            .map(|path| self.get(path).parse().unwrap_or_default())
+    }
+
+    /// The value of a key, or the one that a file without it is written with.
+    fn get(&self, path: &str) -> &str {
+        let known = self.0.get(path).map(String::as_str);
+        known.or_else(|| KEYS.iter().find(|key| key.path == path).map(|key| key.placeholder)).unwrap_or_default()
+    }
+
     /// Writes the keys below a section, `""` for those of the whole file, in blocks indented by so many levels.
     pub(super) fn write(&self, out: &mut String, section: &str, level: usize) {
         let mut open = "";

@@ -1,6 +1,6 @@
 //! Counters of hosts and of the switch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,25 @@ pub struct SwitchCounters {
 }
 
 impl SwitchCounters {
+    /// The same on other ports: the requester's, the responder's, and those of the dumpers in order. `None` where there are
+    /// more of these than names.
+    #[must_use]
+    pub fn on_ports(&self, hosts: [u32; 2], dumpers: [u32; 2]) -> Option<Self> {
+        let others: BTreeSet<u32> = self.ingress.keys().chain(self.egress.keys()).copied().collect();
+        let others: Vec<u32> = others.into_iter().filter(|port| !self.host_ports.contains(port)).collect();
+        if self.host_ports.len() > hosts.len() || others.len() > dumpers.len() {
+            return None;
+        }
+        let names: BTreeMap<u32, u32> =
+            self.host_ports.iter().copied().zip(hosts).chain(others.into_iter().zip(dumpers)).collect();
+        let renamed = |counts: &BTreeMap<u32, u64>| counts.iter().map(|(port, n)| (names[port], *n)).collect();
+        Some(Self {
+            ingress: renamed(&self.ingress),
+            egress: renamed(&self.egress),
+            host_ports: self.host_ports.iter().map(|port| names[port]).collect(),
+        })
+    }
+
     /// RDMA packets that the injector received from the hosts.
     pub fn received(&self) -> u64 {
         self.ingress.iter().filter(|(port, _)| self.host_ports.contains(port)).map(|(_, n)| n).sum()

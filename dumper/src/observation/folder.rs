@@ -25,7 +25,7 @@ use rustc_hash::FxHashSet;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub use write::{WriteFolderError, write};
+pub use write::{WriteFolderError, write, write_with_capture};
 
 use super::{HostCounters, LogLine, Observation, SwitchCounters, log};
 use crate::Psn;

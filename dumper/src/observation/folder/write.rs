@@ -62,6 +62,19 @@ pub enum WriteFolderError {
 /// When a file cannot be written, a connection's QPN or initial PSN is not known, or the switch's counters do not name
 /// two host ports, the requester's and the responder's.
 pub fn write(observation: &Observation, snap_len: Option<u32>, path: &Path) -> Result<(), WriteFolderError> {
+    write_with_capture(observation, snap_len, ("trace.pcapng", CaptureFormat::PcapNg), path)
+}
+
+/// The same with a capture of another name and format: the published analyzer reads classic pcap alone.
+///
+/// # Errors
+/// As for [`write`].
+pub fn write_with_capture(
+    observation: &Observation,
+    snap_len: Option<u32>,
+    (name, format): (&str, CaptureFormat),
+    path: &Path,
+) -> Result<(), WriteFolderError> {
     let snapshots = snapshots_of(observation)?;
     for folder in [CAPTURES, "switch-result", "rdma-result"] {
         let folder = path.join(folder);
@@ -98,9 +111,9 @@ pub fn write(observation: &Observation, snap_len: Option<u32>, path: &Path) -> R
                 .map_err(|source| WriteFolderError::Io { path, source })?;
         }
     }
-    let path = path.join(CAPTURES).join("trace.pcapng");
+    let path = path.join(CAPTURES).join(name);
     let (trace, connections) = (&observation.trace, &observation.connections);
-    write_whole(&path, |out| capture::write(trace, connections, CaptureFormat::PcapNg, snap_len, out))
+    write_whole(&path, |out| capture::write(trace, connections, format, snap_len, out))
         .map_err(|source| WriteFolderError::Capture { path, source })
 }
 
