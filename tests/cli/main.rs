@@ -11,6 +11,7 @@ mod digests;
 mod docs;
 mod export;
 mod folders;
+mod inputs;
 mod nics;
 mod paper;
 mod plain_words;

@@ -14,6 +14,7 @@ use corpus::FindingRecord;
 use executor::TestbedName;
 
 use super::nic_args::NicArgs;
+use super::numbers::whole;
 use super::output::{bad_file, bad_message, complain, print, print_json};
 use super::progress::CampaignProgress;
 use super::{Exit, Format};
@@ -51,13 +52,13 @@ pub(super) struct Args {
     #[command(flatten)]
     nics: NicArgs,
     /// Seed of the search [default: random, and printed].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
+    #[arg(long, value_name = "N", value_parser = whole(0..=corpus::config::fields::SEED.max))]
     seed: Option<u64>,
     /// End after so many executions, those before --resume included.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX))]
     executions: Option<u64>,
     /// End after so long (`90s`, `30m`, `8h`, `1h 30m`), the time before --resume included.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_duration)]
     duration: Option<Duration>,
     /// End at the first finding; with --resume, `--stop-on-first=false` continues such a campaign.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
@@ -82,7 +83,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "SIGNATURE")]
     ignore: Vec<String>,
     /// End when the campaign's folder reaches this size (`500M`, `20G`).
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = parse_size)]
     max_disk: Option<ByteSize>,
     /// Exit with 3 if something was found.
     #[arg(long)]
@@ -93,11 +94,17 @@ pub(super) struct Args {
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
+    if text.starts_with('-') {
+        return Err("must be at least 1s".into());
+    }
     let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     if duration.as_secs() == 0 { Err("is shorter than a second".into()) } else { Ok(duration) }
 }
 
 fn parse_size(text: &str) -> Result<ByteSize, String> {
+    if text.starts_with('-') {
+        return Err("must be at least 0".into());
+    }
     text.parse().map_err(|error| format!("{error}; write it as in 500M or 20G"))
 }
 

@@ -66,7 +66,8 @@ enum Subject<'a> {
 impl<'a> Subject<'a> {
     fn of(path: &'a Path) -> Result<Self, ReadError> {
         if finding::folder_of(path).is_none() {
-            if path.is_file() {
+            // A named pipe too: reading it is refused as that of any test is.
+            if path.exists() && !path.is_dir() {
                 return Ok(Self::Test(path));
             }
             if path.join(CONFIG).is_file() {
