@@ -12,6 +12,7 @@ mod docs;
 mod export;
 mod folders;
 mod inputs;
+mod interrupts;
 mod nics;
 mod paper;
 mod plain_words;

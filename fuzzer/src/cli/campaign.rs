@@ -2,11 +2,14 @@
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::campaign::{Campaign, CampaignError, End, Limits, Request, Stop, random_seed, report};
+use crate::campaign::{
+    Campaign, CampaignError, End, Event, Limits, Request, Settings, Status, Stop, Summary, random_seed,
+    report,
+};
 use crate::finding::{self, FINDINGS};
 use crate::strategy::Strategy;
 use bytesize::ByteSize;
@@ -31,7 +34,7 @@ it if it scores above the median. Each anomaly is identified by its signature, m
 it, and written to findings/ in the campaign's folder, with a report, the packets and a test for `replay`.
 
 The same target, NICs, strategy and seed give the same findings, whatever --jobs is and however often the campaign is \
-interrupted. Ctrl-C saves and ends; a second Ctrl-C does not wait for running tests.
+interrupted. Ctrl-C saves and ends; a second Ctrl-C does not wait for running tests, and prints what is saved.
 
 Exit codes: 0 done, 1 failed (or the disk is full), 2 usage or bad input, 3 something was found (--fail-on-finding), \
 130 interrupted and saved.";
@@ -153,31 +156,41 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
     }
 
     let stop = Arc::new(Stop::new());
-    hear_ctrl_c(&stop)?;
+    let progress = CampaignProgress::new(campaign.settings().limits);
+    let so_far = Arc::new(Mutex::new(SoFar { status: None, findings: campaign.findings().map_err(fails)? }));
+    let seen = {
+        let (so_far, settings) = (Arc::clone(&so_far), campaign.settings().clone());
+        let (folder, format) = (campaign.folder().to_owned(), args.format);
+        move || {
+            let so_far = so_far.lock().unwrap_or_else(PoisonError::into_inner);
+            match &so_far.status {
+                Some(status) => {
+                    conclude(&settings, &folder, &End::Interrupted, status, &so_far.findings, format);
+                }
+                None => complain(&"no test was recorded yet"),
+            }
+        }
+    };
+    let say = progress.sayer();
+    let asked = move || {
+        say("stopping: running tests end and are saved; Ctrl-C again ends at once, with what is saved");
+    };
+    hear_ctrl_c(&stop, asked, seen)?;
     let jobs = args.jobs.map_or_else(|| default_jobs(campaign.settings().testbed), usize::from);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| {
         complain(&format!("error: cannot start the jobs: {error}"));
         Exit::Failed
     })?;
     complain(&report::header(campaign.settings(), campaign.folder()));
-    let progress = CampaignProgress::new(campaign.settings().limits);
-    let ran = pool.install(|| campaign.run(&stop, &|event| progress.show(&event)));
+    let watch = |event: Event<'_>| {
+        so_far.lock().unwrap_or_else(PoisonError::into_inner).note(&event);
+        progress.show(&event);
+    };
+    let ran = pool.install(|| campaign.run(&stop, &watch));
     progress.finish();
     let (end, status) = ran.map_err(fails)?;
     let findings = campaign.findings().map_err(fails)?;
-
-    let printed = match args.format {
-        Format::Json => print_json(&campaign.summary(&status, &findings)),
-        Format::Text => {
-            let measured = |record: &FindingRecord| {
-                let folder = campaign.folder().join(FINDINGS).join(&record.id);
-                // One whose folder is gone or damaged is listed without its numbers.
-                finding::read(&folder).map(|kept| kept.document.measured).unwrap_or_default()
-            };
-            let findings: Vec<_> = findings.iter().map(|record| (record.clone(), measured(record))).collect();
-            print(&report::text(campaign.settings(), campaign.folder(), &end, &status, &findings))
-        }
-    };
+    let printed = conclude(campaign.settings(), campaign.folder(), &end, &status, &findings, args.format);
     Ok(match (printed, &end) {
         (Exit::Done, End::Interrupted) => {
             complain(&format!("{end}"));
@@ -192,6 +205,51 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
     })
 }
 
+/// Status and findings of a campaign that runs.
+struct SoFar {
+    status: Option<Status>,
+    findings: Vec<FindingRecord>,
+}
+
+impl SoFar {
+    fn note(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Status(status) => self.status = Some((*status).clone()),
+            Event::Found(finding) | Event::Minimised(finding) | Event::Flaky(finding) => {
+                self.findings.retain(|known| known.id != finding.id);
+                self.findings.push((*finding).clone());
+            }
+            Event::Note(_) => {}
+        }
+    }
+}
+
+/// Prints the result of a campaign.
+fn conclude(
+    settings: &Settings,
+    folder: &Path,
+    end: &End,
+    status: &Status,
+    findings: &[FindingRecord],
+    format: Format,
+) -> Exit {
+    match format {
+        Format::Json => {
+            let Status { progress, corpus_size, code, .. } = status;
+            print_json(&Summary::new(settings, *progress, *corpus_size, findings, code.clone()))
+        }
+        Format::Text => {
+            let measured = |record: &FindingRecord| {
+                let folder = folder.join(FINDINGS).join(&record.id);
+                // One whose folder is gone or damaged is listed without its numbers.
+                finding::read(&folder).map(|kept| kept.document.measured).unwrap_or_default()
+            };
+            let findings: Vec<_> = findings.iter().map(|record| (record.clone(), measured(record))).collect();
+            print(&report::text(settings, folder, end, status, &findings))
+        }
+    }
+}
+
 /// As many tests at a time as the machine has cores for.
 pub(super) fn default_jobs(testbed: TestbedName) -> usize {
     // A machine that does not say how many cores it has has one.
@@ -199,15 +257,21 @@ pub(super) fn default_jobs(testbed: TestbedName) -> usize {
     (cores / testbed.cores_per_test()).max(1)
 }
 
-/// The first Ctrl-C (or a request to terminate) lets the running tests end; the second one ends the program.
-/// Recorded executions are safe either way.
-pub(super) fn hear_ctrl_c(stop: &Arc<Stop>) -> Result<(), Exit> {
+/// The first Ctrl-C (or a request to terminate) lets the running tests end; the second one ends the program. Either is
+/// answered at once. Recorded executions are safe either way.
+pub(super) fn hear_ctrl_c(
+    stop: &Arc<Stop>,
+    answer: impl Fn() + Send + 'static,
+    last: impl Fn() + Send + 'static,
+) -> Result<(), Exit> {
     let stop = Arc::clone(stop);
     ctrlc::set_handler(move || {
         if stop.is_asked() {
+            last();
             std::process::exit(i32::from(Exit::Interrupted as u8));
         }
         stop.ask();
+        answer();
     })
     .map_err(|error| {
         complain(&format!("error: cannot listen to Ctrl-C: {error}"));

@@ -131,7 +131,8 @@ fn compare(args: &Args) -> Result<Exit, Exit> {
     args.check()?;
     let plan = args.plan();
     let stop = Arc::new(Stop::new());
-    hear_ctrl_c(&stop)?;
+    let asked = || complain(&"stopping: running tests end; Ctrl-C again ends at once");
+    hear_ctrl_c(&stop, asked, || ())?;
     let bar = CountBar::new("runs");
     let ran = compare::run(&plan, &stop, &|done, all, _| bar.show(done, all));
     bar.finish();

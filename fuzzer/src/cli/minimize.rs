@@ -72,7 +72,9 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         complain(&format!("note: {note}"));
     }
     let stop = Arc::new(Stop::new());
-    hear_ctrl_c(&stop)?;
+    let asked =
+        || complain(&"stopping: the smallest test so far is saved; Ctrl-C again ends at once, without it");
+    hear_ctrl_c(&stop, asked, || ())?;
 
     let mut record = kept.record();
     let before = record.minimizer_executions;
