@@ -4,6 +4,7 @@
 
 mod analyzers;
 mod bad_input;
+mod bundles;
 mod captures;
 mod corpus;
 mod damage;

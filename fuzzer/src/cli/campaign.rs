@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use crate::bundle;
 use crate::campaign::{
     Campaign, CampaignError, End, Event, Limits, Request, Settings, Status, Stop, Summary, random_seed,
     report,
@@ -268,6 +269,7 @@ pub(super) fn hear_ctrl_c(
     ctrlc::set_handler(move || {
         if stop.is_asked() {
             last();
+            bundle::remove_unpacked();
             std::process::exit(i32::from(Exit::Interrupted as u8));
         }
         stop.ask();

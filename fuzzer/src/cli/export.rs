@@ -10,13 +10,15 @@ use dumper::capture::{self, CaptureFormat};
 use dumper::observation::write_whole;
 use executor::TestbedName;
 
+use super::opened::{not_opened, open_or_end};
 use super::output::{bad_file, bad_message, complain, print};
 use super::progress::with_spinner;
 use super::run::{load, load_with};
 use super::{Exit, Format};
 use crate::analyze::Report;
+use crate::bundle;
 use crate::export::{self, Subject};
-use crate::finding::{self, REPRODUCER, TRACE};
+use crate::finding::{self, Kept, REPORT, REPRODUCER, TRACE};
 use crate::run::{self, Overrides, Test};
 
 const AFTER_HELP: &str = "\
@@ -25,6 +27,7 @@ Examples:
   lumina-fuzz export night/findings/1f0c3d2a9b4e --format lumina --lab lab.yml --out test.yml
   lumina-fuzz export test.toml --format script --out test.rds
   lumina-fuzz export night/findings/1f0c3d2a9b4e --format pcapng --out trace.pcapng
+  lumina-fuzz export night/findings/1f0c3d2a9b4e --format bundle --out finding.tar.gz
 
 lumina     YAML of the published Lumina tool. What the test does not say of hosts, switch and dumpers comes from --lab, a test
            file of that tool, NIC types and addresses included; else it has placeholders, which you replace. Anything that the tool
@@ -33,8 +36,13 @@ toml       the test in the language of this program.
 script     the test as a packet script, with the packets and anomalies of a run (docs/packet-scripts.md).
 pcapng     the packets of a run, for Wireshark; of a finding those that it keeps.
 perftest   command lines of perftest for both hosts, and in words what the injector does between them.
+bundle     a finding's folder in one file (tar.gz), without paths of this machine; `replay`, `analyze`, `minimize` and `export`
+           take it in place of the folder.
 
 Exit codes: 0 done, 1 failed, 2 usage or bad input, or a test that the format cannot say.";
+
+/// Error of a document that cannot be exported.
+const CANNOT: &str = "cannot be exported";
 
 /// Languages of tests.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -44,13 +52,14 @@ enum To {
     Script,
     Pcapng,
     Perftest,
+    Bundle,
 }
 
 /// Arguments of `export`.
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// A finding (its folder or finding.json), or a test.
+    /// A finding (its folder, finding.json or bundle), or a test.
     #[arg(value_name = "FINDING|TEST")]
     path: PathBuf,
     /// Language of the result.
@@ -59,7 +68,7 @@ pub(super) struct Args {
     /// File of the published Lumina tool whose laboratory the exported test is for.
     #[arg(long, value_name = "FILE")]
     lab: Option<PathBuf>,
-    /// New file of the result [default: standard output, but for pcapng].
+    /// New file of the result [default: standard output, but for pcapng and bundle].
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -75,20 +84,33 @@ struct Named {
     test: Test,
     /// The packets that a finding keeps.
     trace: Option<PathBuf>,
+    /// The finding.
+    kept: Option<Kept>,
 }
 
 fn export(args: &Args) -> Result<Exit, Exit> {
     if args.lab.is_some() && args.format != To::Lumina {
         return Err(bad(&"--lab: a laboratory is part of the format lumina alone; leave it out"));
     }
-    if args.format == To::Pcapng && args.out.is_none() {
-        return Err(bad(&"--format pcapng: a capture is no text; name its file with --out"));
+    for (format, what) in [(To::Pcapng, "pcapng: a capture"), (To::Bundle, "bundle: an archive")] {
+        if args.format == format && args.out.is_none() {
+            return Err(bad(&format!("--format {what} is no text; name its file with --out")));
+        }
     }
     if let Some(out) = args.out.as_deref().filter(|out| out.exists()) {
         return Err(bad(&format!("{}: is there already; name another file", out.display())));
     }
-    let Named { subject, test, trace } = named(&args.path)?;
+    let opened = open_or_end(&args.path, CANNOT, Format::Text)?;
+    if opened.is_bundle() && args.format == To::Script {
+        // The copies that it would name are gone with the temporary folder.
+        let path = args.path.display();
+        return Err(bad(&format!(
+            "{path}: a packet script names the NIC profiles by path; unpack the bundle (tar -xzf), and name its folder"
+        )));
+    }
+    let Named { subject, test, trace, kept } = named(opened.path())?;
     match (args.format, trace) {
+        (To::Bundle, _) => bundled(args, kept.as_ref()),
         (To::Toml, _) => put(args, subject.toml().as_bytes()),
         (To::Perftest, _) => put(args, export::perftest(&subject.config).as_bytes()),
         (To::Lumina, _) => {
@@ -145,6 +167,7 @@ fn named(path: &Path) -> Result<Named, Exit> {
             subject: Subject { config: test.config.clone(), shows: None },
             test,
             trace: None,
+            kept: None,
         });
     };
     let kept = finding::read(folder).map_err(|error| bad(&error))?;
@@ -157,7 +180,19 @@ fn named(path: &Path) -> Result<Named, Exit> {
     let shows = Some([document.title.clone(), document.signature.clone()]);
     let trace = folder.join(TRACE);
     let trace = trace.is_file().then_some(trace);
-    Ok(Named { subject: Subject { config, shows }, test, trace })
+    Ok(Named { subject: Subject { config, shows }, test, trace, kept: Some(kept) })
+}
+
+/// Writes the bundle of a finding.
+fn bundled(args: &Args, kept: Option<&Kept>) -> Result<Exit, Exit> {
+    let (Some(kept), Some(out)) = (kept, &args.out) else {
+        return Err(bad(&format!("{}: is no finding; a bundle holds one", args.path.display())));
+    };
+    for name in [TRACE, REPORT].into_iter().filter(|name| !kept.folder.join(name).exists()) {
+        complain(&format!("note: the finding has lost its {name}; `replay` of its folder writes it again"));
+    }
+    bundle::write(kept, out).map_err(|error| not_opened(&error, CANNOT, Format::Text))?;
+    Ok(Exit::Done)
 }
 
 /// Writes the result into its file, or prints it.
@@ -172,7 +207,7 @@ fn put(args: &Args, bytes: &[u8]) -> Result<Exit, Exit> {
 }
 
 fn bad(message: &dyn std::fmt::Display) -> Exit {
-    bad_message("cannot be exported", message, Format::Text)
+    bad_message(CANNOT, message, Format::Text)
 }
 
 fn failed(path: &Path, error: &dyn std::fmt::Display) -> Exit {

@@ -12,6 +12,7 @@ mod minimize;
 mod nic_args;
 mod nics;
 mod numbers;
+mod opened;
 mod output;
 mod paper;
 mod progress;
