@@ -84,10 +84,8 @@ pub fn load_text(
 /// It is not there, of another kind, or cannot be opened.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     let metadata = std::fs::metadata(path)?;
-    if metadata.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    if !metadata.is_file() {
+    // Reading a folder is refused by the system, in words that users know.
+    if !metadata.is_file() && !metadata.is_dir() {
         return Err(io::Error::other("it is not a regular file"));
     }
     File::open(path)
@@ -100,11 +98,11 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 pub fn read_text(path: &Path) -> Result<String, ConfigErrors> {
     let file = &path.display().to_string();
     let cannot = |error: &io::Error| {
-        ConfigErrors::whole_file(
-            file,
-            format!("cannot be read: {error}"),
-            "check the name and its permissions",
-        )
+        let help = match error.kind() {
+            io::ErrorKind::Other => "named pipes, sockets and devices are not read",
+            _ => "check the name and its permissions",
+        };
+        ConfigErrors::whole_file(file, format!("cannot be read: {error}"), help)
     };
     let mut bytes = Vec::new();
     let opened = open_regular(path).map_err(|error| cannot(&error))?;
