@@ -314,8 +314,9 @@ mod tests {
                 "{line}"
             );
             // More than that is shown where there is room.
-            assert!(message(&status(10, 0), 1.0, None, columns).contains("corpus 10"));
+            assert!(message(&status(10, 0), 1.0, None, columns).contains("invalid 5"));
         }
+        assert!(message(&status(10, 0), 1.0, None, COLUMNS).contains("corpus 10"));
         assert_eq!(
             message(&status(160, 2), 31.0, night, 200),
             "160 executions, 31 tests/s, corpus 160, median 0.500, best -, findings 2 (minimising), invalid 80, 7h 59m left"
