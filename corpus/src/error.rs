@@ -2,8 +2,10 @@
 
 use std::{fmt, ops::Range};
 
-use miette::{Diagnostic, LabeledSpan, NamedSource, Severity, SourceCode};
+use miette::{Diagnostic, LabeledSpan, Severity, SourceCode};
 use serde::Serialize;
+
+use crate::excerpt::Excerpt;
 
 /// Upper bound on the problems that are reported for one file; the others are counted.
 pub const MAX_PROBLEMS: usize = 100;
@@ -75,6 +77,16 @@ pub struct Finding {
     pub help: String,
 }
 
+/// A text with its control characters escaped, but for some: a name from another user must not write on the terminal.
+#[must_use]
+pub fn without_controls(text: &str, kept: &[char]) -> String {
+    let escaped = |c: char| match c {
+        _ if c.is_control() && !kept.contains(&c) => c.escape_debug().to_string(),
+        _ => c.to_string(),
+    };
+    text.chars().map(escaped).collect()
+}
+
 /// Everything that is wrong with a file, ordered by position.
 ///
 /// `Display` is one line per problem, `file:line:column: field: error; allowed values`.
@@ -110,7 +122,16 @@ impl ConfigErrors {
                 Problem { location, field, message, help }
             })
             .collect();
-        Self { file: file.to_owned(), problems, omitted, text: source.to_owned() }
+        Self { file: without_controls(file, &[]), problems, omitted, text: source.to_owned() }
+    }
+
+    /// The first problem alone, with another remedy.
+    #[must_use]
+    pub(crate) fn with_only_first(mut self, help: &str) -> Self {
+        self.problems.truncate(1);
+        self.omitted = 0;
+        self.problems.iter_mut().for_each(|problem| help.clone_into(&mut problem.help));
+        self
     }
 
     /// A problem of the whole file.
@@ -152,7 +173,9 @@ impl ConfigErrors {
     /// of `Display` above the source, and there one line is enough.
     #[must_use]
     pub fn into_diagnostic(self) -> ConfigDiagnostic {
-        let source = NamedSource::new(&self.file, self.text.clone());
+        let offsets: Vec<usize> =
+            self.problems.iter().filter_map(|problem| problem.location.map(|at| at.offset)).collect();
+        let source = Excerpt::new(&self.file, &self.text, &offsets);
         ConfigDiagnostic { errors: self, source }
     }
 }
@@ -162,7 +185,7 @@ impl ConfigErrors {
 #[derive(Debug, Clone)]
 pub struct ConfigDiagnostic {
     errors: ConfigErrors,
-    source: NamedSource<String>,
+    source: Excerpt,
 }
 
 impl fmt::Display for ConfigDiagnostic {
@@ -192,7 +215,8 @@ impl Diagnostic for ConfigDiagnostic {
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
         Some(Box::new(self.errors.problems.iter().filter_map(|problem| {
             let at = problem.location?;
-            Some(LabeledSpan::new(Some(problem.message.clone()), at.offset, at.len))
+            let shown = self.source.shown(at.offset..at.offset + at.len);
+            Some(LabeledSpan::new(Some(problem.message.clone()), shown.start, shown.len()))
         })))
     }
 

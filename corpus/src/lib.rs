@@ -27,6 +27,7 @@ mod check;
 pub mod config;
 mod error;
 mod evaluation;
+mod excerpt;
 mod intake;
 mod load;
 pub mod lumina;
@@ -46,9 +47,9 @@ pub use config::{
     Verb,
 };
 pub use dumper::{ActionKind, Form};
-pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS, Problem};
+pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS, Problem, without_controls};
 pub use evaluation::{Evaluation, FindingRecord, Key, Lineage, Minimized, Outcome, Scores, Sighting};
-pub use load::{Loaded, load, load_text, read_text};
+pub use load::{Loaded, load, load_text, open_regular, read_text};
 pub use packets::{Place, Position, Shape};
 pub use source::{Format, MAX_FILE_BYTES, clip};
 pub use suggest::nearest;

@@ -1,13 +1,13 @@
 //! A file of either format, for the command line.
 
-use std::{fs::File, io::Read as _, path::Path};
+use std::{fs::File, io, io::Read as _, path::Path};
 
 use crate::{
     config::TestConfig,
     error::ConfigErrors,
     intake::too_large,
     lumina::{Dialect, ImportNote, Imported, Lab, from_yaml},
-    source::{Format, MAX_FILE_BYTES},
+    source::{Format, MAX_FILE_BYTES, Value},
     toml_form::from_toml,
 };
 
@@ -41,7 +41,19 @@ pub fn load(path: impl AsRef<Path>) -> Result<Loaded, ConfigErrors> {
         "yaml" | "yml" => Format::Yaml,
         _ => guess(&text),
     };
-    load_text(&file, &text, format, None)
+    load_text(&file, &text, format, None).map_err(|errors| hinted(errors, &text, format))
+}
+
+/// Says of a text that is in the other language than its name tells, and is reported for that, what to call it.
+fn hinted(errors: ConfigErrors, text: &str, format: Format) -> ConfigErrors {
+    let (other, help) = match format {
+        Format::Toml => (Format::Yaml, "the text is YAML: a file in Lumina's language ends in .yaml or .yml"),
+        Format::Yaml => (Format::Toml, "the text is TOML: the file's name should end in .toml"),
+    };
+    let is_other = format.parse(text).is_err() && guess(text) == other;
+    let is_other = is_other && other.parse(text).is_ok_and(|tree| matches!(tree.value, Value::Table(_)));
+    // Every line of it is wrong in the language of the name; one says it.
+    if is_other { errors.with_only_first(help) } else { errors }
 }
 
 /// Reads a text whose format is known; `dialect` overrules the keys of a Lumina file.
@@ -66,21 +78,34 @@ pub fn load_text(
     }
 }
 
-/// The text of a file, never more than [`MAX_FILE_BYTES`] even if it grows or is a device.
+/// Opens a file to read it, if it is a regular one: a named pipe would wait for its writer, a device may have no end.
 ///
 /// # Errors
-/// The file cannot be read, is larger or no UTF-8.
+/// It is not there, of another kind, or cannot be opened.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let metadata = std::fs::metadata(path)?;
+    // Reading a folder is refused by the system, in words that users know.
+    if !metadata.is_file() && !metadata.is_dir() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    File::open(path)
+}
+
+/// The text of a file, never more than [`MAX_FILE_BYTES`] even if it grows.
+///
+/// # Errors
+/// The file cannot be read, is not a regular one, is larger or no UTF-8.
 pub fn read_text(path: &Path) -> Result<String, ConfigErrors> {
     let file = &path.display().to_string();
-    let cannot = |error: &std::io::Error| {
-        ConfigErrors::whole_file(
-            file,
-            format!("cannot be read: {error}"),
-            "check the name and its permissions",
-        )
+    let cannot = |error: &io::Error| {
+        let help = match error.kind() {
+            io::ErrorKind::Other => "named pipes, sockets and devices are not read",
+            _ => "check the name and its permissions",
+        };
+        ConfigErrors::whole_file(file, format!("cannot be read: {error}"), help)
     };
     let mut bytes = Vec::new();
-    let opened = File::open(path).map_err(|error| cannot(&error))?;
+    let opened = open_regular(path).map_err(|error| cannot(&error))?;
     opened.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(|error| cannot(&error))?;
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(too_large(file));

@@ -1,9 +1,10 @@
 //! The command line `lumina-fuzz` ([`cli`]) and its commands: campaigns ([`campaign`]), the minimiser ([`minimize`]),
-//! findings ([`finding`], [`report`], [`measure`]), single tests ([`run`]), captures ([`analyze`]), the corpus
+//! findings ([`finding`], [`report`], [`measure`], [`bundle`]), single tests ([`run`]), captures ([`analyze`]), the corpus
 //! ([`entries`]) and the papers' experiments ([`paper`]). Every command judges a test by [`judge`]; [`policy`] says how often
 //! a test is run, and [`repeat`] runs it so often.
 
 pub mod analyze;
+pub mod bundle;
 pub mod campaign;
 pub mod cli;
 pub mod compare;

@@ -4,6 +4,7 @@
 
 mod analyzers;
 mod bad_input;
+mod bundles;
 mod captures;
 mod corpus;
 mod damage;
@@ -11,6 +12,8 @@ mod digests;
 mod docs;
 mod export;
 mod folders;
+mod inputs;
+mod interrupts;
 mod nics;
 mod paper;
 mod plain_words;

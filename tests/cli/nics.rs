@@ -83,7 +83,7 @@ fn a_profile_that_is_not_there() {
     for (action, nic, says) in [
         ("show", "refrence", "did you mean `reference`?"),
         ("check", "./nowhere.toml", "cannot be read"),
-        ("show", "/dev/zero", "too large"),
+        ("show", "/dev/zero", "not a regular file"),
         ("check", "/", "Is a directory"),
     ] {
         let ran = lumina_fuzz(["nics", action, nic]);

@@ -79,7 +79,7 @@ fn sh(folder: &Path, commands: &str) -> String {
 
 /// Output without the lines of progress, which only slow machines print.
 fn without_progress(output: &str) -> String {
-    let is_progress = |line: &&str| line.contains(" tests/s, corpus ");
+    let is_progress = |line: &&str| line.contains(" tests/s, ");
     output.lines().filter(|line| !is_progress(line)).map(|line| format!("{line}\n")).collect()
 }
 

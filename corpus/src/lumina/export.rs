@@ -116,6 +116,16 @@ const IB_DEVICE: &str = "mlx5_0";
 const IB_PORT: u8 = 1;
 const SWITCH_PORTS: [u16; 2] = [132, 140];
 
+/// Switch ports of the requester's and the responder's host in a file that is written.
+#[must_use]
+pub fn switch_ports(config: &TestConfig) -> [u32; 2] {
+    Role::ALL.map(|role| switch_port(config.host(role), role).into())
+}
+
+fn switch_port(host: &Host, role: Role) -> u16 {
+    host.physical.switch_port.unwrap_or(SWITCH_PORTS[role as usize])
+}
+
 fn write_host(out: &mut String, role: Role, host: &Host, lab: &Lab) -> fmt::Result {
     let physical = &host.physical;
     writeln!(out, "{}:", role.name())?;
@@ -139,7 +149,7 @@ fn write_host(out: &mut String, role: Role, host: &Host, lab: &Lab) -> fmt::Resu
         writeln!(out, "    {key}: {}", quote(text.as_deref().unwrap_or(placeholder)))?;
     }
     writeln!(out, "    ib-port: {}", physical.ib_port.unwrap_or(IB_PORT))?;
-    writeln!(out, "    switch-port: {}", physical.switch_port.unwrap_or(SWITCH_PORTS[role as usize]))?;
+    writeln!(out, "    switch-port: {}", switch_port(host, role))?;
     let addresses: Vec<String> = host.ip_list.iter().map(|cidr| quote(&cidr.to_string())).collect();
     writeln!(out, "    ip-list: [{}]", addresses.join(", "))?;
     let roce = &host.roce;

@@ -135,7 +135,9 @@ impl Lab {
     /// The value of a key, or the one that a file without it is written with.
     fn get(&self, path: &str) -> &str {
         let known = self.0.get(path).map(String::as_str);
-        known.or_else(|| KEYS.iter().find(|key| key.path == path).map(|key| key.placeholder)).unwrap_or_default()
+        known
+            .or_else(|| KEYS.iter().find(|key| key.path == path).map(|key| key.placeholder))
+            .unwrap_or_default()
     }
 
     /// Writes the keys below a section, `""` for those of the whole file, in blocks indented by so many levels.

@@ -21,6 +21,7 @@ mod nics;
 mod refusal;
 mod traffic;
 
+pub use export::switch_ports;
 pub use import::{Imported, from_yaml};
 pub use lab::Lab;
 pub use refusal::{Refusal, Refusals};

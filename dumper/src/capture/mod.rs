@@ -44,6 +44,14 @@ pub enum ReadError {
         /// The path.
         path: PathBuf,
     },
+    /// A capture with the packets of another.
+    #[error("{} and {}: are the same capture; name it once", first.display(), second.display())]
+    Twice {
+        /// The first of the two.
+        first: PathBuf,
+        /// The second.
+        second: PathBuf,
+    },
     /// The file's first bytes are of no capture format.
     #[error("{}: is not a capture: it starts with {start}, where pcap and pcapng files start with their magic number", path.display())]
     Format {
@@ -99,7 +107,7 @@ const PROGRESS_EVERY: u64 = 1 << 18;
 /// A file that is cut short or damaged is read up to there; [`Traced::damage`] says where.
 ///
 /// # Errors
-/// When a file cannot be opened, or is not an Ethernet capture.
+/// When a file cannot be opened, is not an Ethernet capture, or is there twice.
 pub fn read(
     paths: &[impl AsRef<Path>],
     options: ReadOptions,
@@ -111,6 +119,12 @@ pub fn read(
         .zip(&files)
         .map(|(path, file)| (path.as_ref(), file.as_deref().unwrap_or_default()))
         .collect();
+    // Its packets would be there twice, which looks as if the mirror had sent them twice.
+    for (at, (first, bytes)) in slices.iter().enumerate() {
+        if let Some((second, _)) = slices[at + 1..].iter().find(|(_, other)| other == bytes) {
+            return Err(ReadError::Twice { first: (*first).into(), second: (*second).into() });
+        }
+    }
     read_slices(&slices, options, progress)
 }
 

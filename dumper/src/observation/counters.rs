@@ -77,7 +77,8 @@ impl SwitchCounters {
         }
         let names: BTreeMap<u32, u32> =
             self.host_ports.iter().copied().zip(hosts).chain(others.into_iter().zip(dumpers)).collect();
-        let renamed = |counts: &BTreeMap<u32, u64>| counts.iter().map(|(port, n)| (names[port], *n)).collect();
+        let renamed =
+            |counts: &BTreeMap<u32, u64>| counts.iter().map(|(port, n)| (names[port], *n)).collect();
         Some(Self {
             ingress: renamed(&self.ingress),
             egress: renamed(&self.egress),

@@ -11,11 +11,13 @@ use dumper::wire::frame::UdpPorts;
 use dumper::{Clock, Observation};
 use executor::Testbeds;
 
+use super::opened::open_or_end;
 use super::output::{bad_file, bad_message, complain, complain_notes, print, print_json};
 use super::progress::ReadBar;
 use super::{Exit, Format};
 use crate::analyze::json::{self, FindingSubject, InputSubject};
 use crate::analyze::{Input, LoadError, Report, text};
+use crate::bundle::Opened;
 use crate::finding::{self, Instead, Kept};
 use crate::judge::{InMemory, JudgeError, ReferenceRuns, Verdict};
 use crate::policy::Policy;
@@ -27,6 +29,7 @@ Examples:
   lumina-fuzz analyze dumper-1.pcap dumper-2.pcap --config test.toml
   lumina-fuzz analyze result/0 --config test.yml --format json
   lumina-fuzz analyze night/findings/1f0c3d2a9b4e
+  lumina-fuzz analyze finding.tar.gz                             a bundle, as `export --format bundle` writes it
 
 A capture of the injector's mirror (mirror sequence numbers in the source MAC) is recognised \
 by its packets. A plain capture shows neither events nor missing packets, so fewer rules apply to it.
@@ -38,7 +41,8 @@ beside the packets, so the reference runs are made again. The output lists what 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// Capture files (pcap, pcapng; several are merged into one trace), one result folder, or one finding.
+    /// Capture files (pcap, pcapng; several are merged into one trace), one result folder, or one finding (its
+    /// folder or bundle).
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// The test that was run (TOML, or Lumina's YAML): gives timeout, MTU and CNP interval to judge by. Where it is
@@ -103,8 +107,14 @@ pub(super) fn run(args: &Args) -> Exit {
 }
 
 fn analyze(args: &Args) -> Result<Exit, Exit> {
-    let seen = match &args.paths[..] {
-        [path] if finding::folder_of(path).is_some() || is_of_findings(path) => of_finding(path, args)?,
+    let opened = match &args.paths[..] {
+        [path] => Some(open_or_end(path, "bad finding", args.format)?),
+        _ => None,
+    };
+    let seen = match &opened {
+        Some(opened) if finding::folder_of(opened.path()).is_some() || is_of_findings(opened.path()) => {
+            of_finding(opened, args)?
+        }
         _ => of_files(args)?,
     };
     let Seen { input, config_file, config, kept, verdict } = &seen;
@@ -199,12 +209,13 @@ fn of_files(args: &Args) -> Result<Seen, Exit> {
 }
 
 /// A finding: judged by its test.
-fn of_finding(path: &Path, args: &Args) -> Result<Seen, Exit> {
+fn of_finding(opened: &Opened, args: &Args) -> Result<Seen, Exit> {
+    let path = opened.path();
     let bad = |message: &dyn std::fmt::Display| bad_message("bad finding", message, args.format);
     if args.config.is_some() {
         return Err(bad(&format!(
             "{}: a finding is judged by its own test; leave --config out",
-            path.display()
+            opened.name_of(path).display()
         )));
     }
     let folders = finding::find(path).map_err(|error| bad(&error))?;
@@ -230,7 +241,7 @@ fn of_finding(path: &Path, args: &Args) -> Result<Seen, Exit> {
                 complain(&format!(
                     "warning: {}: its packets are not those of its test run again, so that their counters and completions \
                      are not known",
-                    folder.display()
+                    opened.name_of(folder).display()
                 ));
             }
             let input = input.as_mut().expect("what is not run again was read");
@@ -239,8 +250,10 @@ fn of_finding(path: &Path, args: &Args) -> Result<Seen, Exit> {
             })?
         }
     };
-    let input = input.unwrap_or_else(|| Input::lost(folder.join(finding::TRACE)));
-    Ok(Seen { input, config_file: Some(folder.join(finding::REPRODUCER)), config, kept: Some(kept), verdict })
+    let mut input = input.unwrap_or_else(|| Input::lost(folder.join(finding::TRACE)));
+    input.captures.iter_mut().chain(&mut input.missing).for_each(|file| *file = opened.name_of(file));
+    let config_file = Some(opened.name_of(&folder.join(finding::REPRODUCER)));
+    Ok(Seen { input, config_file, config, kept: Some(kept), verdict })
 }
 
 /// Returns true if a path is a campaign or a folder of findings, and no result folder.

@@ -2,11 +2,14 @@
 
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::campaign::{Campaign, End, Limits, Request, Stop, random_seed, report};
+use crate::bundle;
+use crate::campaign::{
+    Campaign, End, Event, Limits, Request, Settings, Status, Stop, Summary, random_seed, report,
+};
 use crate::finding::{self, FINDINGS};
 use crate::strategy::Strategy;
 use bytesize::ByteSize;
@@ -14,6 +17,7 @@ use corpus::FindingRecord;
 use executor::TestbedName;
 
 use super::nic_args::NicArgs;
+use super::numbers::whole;
 use super::output::{complain, fail, print, print_json};
 use super::progress::CampaignProgress;
 use super::{Exit, Format};
@@ -30,7 +34,7 @@ it if it scores above the median. Each anomaly is identified by its signature, m
 it, and written to findings/ in the campaign's folder, with a report, the packets and a test for `replay`.
 
 The same target, NICs, strategy and seed give the same findings, whatever --jobs is and however often the campaign is \
-interrupted. Ctrl-C saves and ends; a second Ctrl-C does not wait for running tests.
+interrupted. Ctrl-C saves and ends; a second Ctrl-C does not wait for running tests, and prints what is saved.
 
 Exit codes: 0 done, 1 failed (or the disk is full), 2 usage or bad input, 3 something was found (--fail-on-finding), \
 130 interrupted and saved.";
@@ -51,13 +55,13 @@ pub(super) struct Args {
     #[command(flatten)]
     nics: NicArgs,
     /// Seed of the search [default: random, and printed].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
+    #[arg(long, value_name = "N", value_parser = whole(0..=corpus::config::fields::SEED.max))]
     seed: Option<u64>,
     /// End after so many executions, those before --resume included.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX))]
     executions: Option<u64>,
     /// End after so long (`90s`, `30m`, `8h`, `1h 30m`), the time before --resume included.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_duration)]
     duration: Option<Duration>,
     /// End at the first finding; with --resume, `--stop-on-first=false` continues such a campaign.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
@@ -82,7 +86,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "SIGNATURE")]
     ignore: Vec<String>,
     /// End when the campaign's folder reaches this size (`500M`, `20G`).
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = parse_size)]
     max_disk: Option<ByteSize>,
     /// Exit with 3 if something was found.
     #[arg(long)]
@@ -93,11 +97,17 @@ pub(super) struct Args {
 }
 
 fn parse_duration(text: &str) -> Result<Duration, String> {
+    if text.starts_with('-') {
+        return Err("must be at least 1s".into());
+    }
     let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     if duration.as_secs() == 0 { Err("is shorter than a second".into()) } else { Ok(duration) }
 }
 
 fn parse_size(text: &str) -> Result<ByteSize, String> {
+    if text.starts_with('-') {
+        return Err("must be at least 0".into());
+    }
     text.parse().map_err(|error| format!("{error}; write it as in 500M or 20G"))
 }
 
@@ -146,31 +156,41 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
     }
 
     let stop = Arc::new(Stop::new());
-    hear_ctrl_c(&stop)?;
+    let progress = CampaignProgress::new(campaign.settings().limits);
+    let so_far = Arc::new(Mutex::new(SoFar { status: None, findings: campaign.findings().map_err(fails)? }));
+    let seen = {
+        let (so_far, settings) = (Arc::clone(&so_far), campaign.settings().clone());
+        let (folder, format) = (campaign.folder().to_owned(), args.format);
+        move || {
+            let so_far = so_far.lock().unwrap_or_else(PoisonError::into_inner);
+            match &so_far.status {
+                Some(status) => {
+                    conclude(&settings, &folder, &End::Interrupted, status, &so_far.findings, format);
+                }
+                None => complain(&"no test was recorded yet"),
+            }
+        }
+    };
+    let say = progress.sayer();
+    let asked = move || {
+        say("stopping: running tests end and are saved; Ctrl-C again ends at once, with what is saved");
+    };
+    hear_ctrl_c(&stop, asked, seen)?;
     let jobs = args.jobs.map_or_else(|| default_jobs(campaign.settings().testbed), usize::from);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| {
         complain(&format!("error: cannot start the jobs: {error}"));
         Exit::Failed
     })?;
     complain(&report::header(campaign.settings(), campaign.folder()));
-    let progress = CampaignProgress::new(campaign.settings().limits);
-    let ran = pool.install(|| campaign.run(&stop, &|event| progress.show(&event)));
+    let watch = |event: Event<'_>| {
+        so_far.lock().unwrap_or_else(PoisonError::into_inner).note(&event);
+        progress.show(&event);
+    };
+    let ran = pool.install(|| campaign.run(&stop, &watch));
     progress.finish();
     let (end, status) = ran.map_err(fails)?;
     let findings = campaign.findings().map_err(fails)?;
-
-    let printed = match args.format {
-        Format::Json => print_json(&campaign.summary(&status, &findings)),
-        Format::Text => {
-            let measured = |record: &FindingRecord| {
-                let folder = campaign.folder().join(FINDINGS).join(&record.id);
-                // One whose folder is gone or damaged is listed without its numbers.
-                finding::read(&folder).map(|kept| kept.document.measured).unwrap_or_default()
-            };
-            let findings: Vec<_> = findings.iter().map(|record| (record.clone(), measured(record))).collect();
-            print(&report::text(campaign.settings(), campaign.folder(), &end, &status, &findings))
-        }
-    };
+    let printed = conclude(campaign.settings(), campaign.folder(), &end, &status, &findings, args.format);
     let folder = campaign.folder().to_owned();
     // Its corpus is closed then, and can be read.
     drop(campaign);
@@ -191,6 +211,51 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
     })
 }
 
+/// Status and findings of a campaign that runs.
+struct SoFar {
+    status: Option<Status>,
+    findings: Vec<FindingRecord>,
+}
+
+impl SoFar {
+    fn note(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Status(status) => self.status = Some((*status).clone()),
+            Event::Found(finding) | Event::Minimised(finding) | Event::Flaky(finding) => {
+                self.findings.retain(|known| known.id != finding.id);
+                self.findings.push((*finding).clone());
+            }
+            Event::Note(_) => {}
+        }
+    }
+}
+
+/// Prints the result of a campaign.
+fn conclude(
+    settings: &Settings,
+    folder: &Path,
+    end: &End,
+    status: &Status,
+    findings: &[FindingRecord],
+    format: Format,
+) -> Exit {
+    match format {
+        Format::Json => {
+            let Status { progress, corpus_size, code, .. } = status;
+            print_json(&Summary::new(settings, *progress, *corpus_size, findings, code.clone()))
+        }
+        Format::Text => {
+            let measured = |record: &FindingRecord| {
+                let folder = folder.join(FINDINGS).join(&record.id);
+                // One whose folder is gone or damaged is listed without its numbers.
+                finding::read(&folder).map(|kept| kept.document.measured).unwrap_or_default()
+            };
+            let findings: Vec<_> = findings.iter().map(|record| (record.clone(), measured(record))).collect();
+            print(&report::text(settings, folder, end, status, &findings))
+        }
+    }
+}
+
 /// As many tests at a time as the machine has cores for.
 pub(super) fn default_jobs(testbed: TestbedName) -> usize {
     // A machine that does not say how many cores it has has one.
@@ -198,15 +263,22 @@ pub(super) fn default_jobs(testbed: TestbedName) -> usize {
     (cores / testbed.cores_per_test()).max(1)
 }
 
-/// The first Ctrl-C (or a request to terminate) lets the running tests end; the second one ends the program.
-/// Recorded executions are safe either way.
-pub(super) fn hear_ctrl_c(stop: &Arc<Stop>) -> Result<(), Exit> {
+/// The first Ctrl-C (or a request to terminate) lets the running tests end; the second one ends the program. Either is
+/// answered at once. Recorded executions are safe either way.
+pub(super) fn hear_ctrl_c(
+    stop: &Arc<Stop>,
+    answer: impl Fn() + Send + 'static,
+    last: impl Fn() + Send + 'static,
+) -> Result<(), Exit> {
     let stop = Arc::clone(stop);
     ctrlc::set_handler(move || {
         if stop.is_asked() {
+            last();
+            bundle::remove_unpacked();
             std::process::exit(i32::from(Exit::Interrupted as u8));
         }
         stop.ask();
+        answer();
     })
     .map_err(|error| {
         complain(&format!("error: cannot listen to Ctrl-C: {error}"));

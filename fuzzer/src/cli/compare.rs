@@ -7,6 +7,7 @@ use executor::TestbedName;
 use serde::Serialize;
 
 use super::campaign::{default_jobs, hear_ctrl_c};
+use super::numbers::whole;
 use super::output::{bad_message, complain, fail, print, print_json};
 use super::progress::CountBar;
 use super::{Exit, Format};
@@ -43,13 +44,13 @@ pub(super) struct Args {
     #[arg(long, value_name = "NIC", required = true)]
     nic: Vec<String>,
     /// Seeds of each strategy on each NIC.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole(1..=10_000))]
     seeds: u64,
     /// The first of these seeds.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..=u64::from(u32::MAX)))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole(0..=u64::from(u32::MAX)))]
     first_seed: u64,
     /// Most executions of a run.
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = whole(1..=u64::MAX))]
     executions: u64,
     /// Count this anomaly (the beginning of a signature), and end a run when all that are counted are found; may be given
     /// several times [default: any finding].
@@ -130,7 +131,8 @@ fn compare(args: &Args) -> Result<Exit, Exit> {
     args.check()?;
     let plan = args.plan();
     let stop = Arc::new(Stop::new());
-    hear_ctrl_c(&stop)?;
+    let asked = || complain(&"stopping: running tests end; Ctrl-C again ends at once");
+    hear_ctrl_c(&stop, asked, || ())?;
     let bar = CountBar::new("runs");
     let ran = compare::run(&plan, &stop, &|done, all, _| bar.show(done, all));
     bar.finish();

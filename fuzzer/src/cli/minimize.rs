@@ -8,9 +8,11 @@ use serde::Serialize;
 
 use super::campaign::hear_ctrl_c;
 use super::nic_args::InsteadArgs;
+use super::opened::not_opened;
 use super::output::{bad_message, complain, fail, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
+use crate::bundle::{self, BundleError};
 use crate::campaign::{self, Idle, Stop};
 use crate::finding::{self, Answers, Kept, REPORT, REPRODUCER, Reproduced, WorkError};
 use crate::policy::Policy;
@@ -18,9 +20,10 @@ use crate::policy::Policy;
 const AFTER_HELP: &str = "\
 Examples:
   lumina-fuzz minimize night/findings/1f0c3d2a9b4e
+  lumina-fuzz minimize finding.tar.gz                 a bundle, as `export --format bundle` writes it
 
 A campaign spends at most 2,000 executions on a finding; `minimize` continues from there, until nothing can be removed. \
-It writes the finding's files again, and records the smaller test in the corpus of its campaign.
+It writes the finding's files (or the bundle) again, and records the smaller test in the corpus of its campaign.
 
 Exit codes: 0 done, 1 failed or not reproduced, 2 usage or bad input, 130 interrupted, with the smallest test so far saved.";
 
@@ -28,7 +31,7 @@ Exit codes: 0 done, 1 failed or not reproduced, 2 usage or bad input, 130 interr
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// The folder of a finding.
+    /// The folder or the bundle of a finding.
     #[arg(value_name = "FINDING")]
     finding: PathBuf,
     #[command(flatten)]
@@ -59,7 +62,10 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         Exit::Failed
     };
     let instead = args.instead.load(args.format)?;
-    let kept = finding::read(&args.finding).map_err(bad)?.with(&instead);
+    // Ctrl-C saves the smallest test so far, in a bundle too.
+    let opened =
+        bundle::open(&args.finding).map_err(|error| not_opened(&error, "bad finding", args.format))?;
+    let kept = finding::read(opened.path()).map_err(bad)?.with(&instead);
     let mut testbed = kept.testbeds(&instead).map_err(bad)?.testbed();
     // The corpus is opened before the work: while a campaign runs on it, nothing is changed. On other NICs this is
     // another finding than the campaign's.
@@ -72,12 +78,14 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         complain(&format!("note: {note}"));
     }
     let stop = Arc::new(Stop::new());
-    hear_ctrl_c(&stop)?;
+    let asked =
+        || complain(&"stopping: the smallest test so far is saved; Ctrl-C again ends at once, without it");
+    hear_ctrl_c(&stop, asked, || ())?;
 
     let mut record = kept.record();
     let before = record.minimizer_executions;
     let Some(shown) = finding::reproduce(&record, &mut *testbed).map_err(|error| failed(&error))? else {
-        return Err(failed(&format!("{}: its test does not show it", kept.folder.display())));
+        return Err(failed(&format!("{}: its test does not show it", args.finding.display())));
     };
     let is_small = is_the_campaigns && record.minimized == Minimized::Full;
     let worked = if is_small {
@@ -127,14 +135,19 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         .map_err(|error| failed(&error))?;
     }
 
+    if opened.is_bundle() {
+        let written = finding::read(opened.path()).map_err(BundleError::from);
+        let bundled = written.and_then(|kept| bundle::write(&kept, &args.finding));
+        bundled.map_err(|error| not_opened(&error, "bad finding", args.format))?;
+    }
     let executions = record.minimizer_executions - before;
     let printed = match args.format {
         Format::Json => print_json(&Done {
-            path: kept.folder.display().to_string(),
+            path: opened.name_of(&kept.folder).display().to_string(),
             signature: &record.signature,
             minimized: record.minimized,
             executions,
-            reproducer: kept.folder.join(REPRODUCER).display().to_string(),
+            reproducer: opened.name_of(&kept.folder.join(REPRODUCER)).display().to_string(),
         }),
         Format::Text => print(&format!(
             "{}\n{executions} executions; {}\n{}\n",
@@ -145,7 +158,7 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
                 Minimized::Partial | Minimized::Pending | Minimized::Flaky =>
                     "interrupted: a smaller test may show the finding too",
             },
-            kept.folder.join(REPORT).display()
+            opened.name_of(&kept.folder.join(REPORT)).display()
         )),
     };
     Ok(if interrupted && printed == Exit::Done { Exit::Interrupted } else { printed })

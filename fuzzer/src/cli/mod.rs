@@ -11,6 +11,8 @@ mod export;
 mod minimize;
 mod nic_args;
 mod nics;
+mod numbers;
+mod opened;
 mod output;
 mod paper;
 mod progress;
@@ -20,9 +22,12 @@ mod run;
 mod targets;
 mod testbed;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+
+use numbers::with_negative_numbers;
 
 /// Exit codes; they do not change without reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,9 +115,23 @@ enum Format {
     Json,
 }
 
+/// The arguments. Wrong ones end the program.
+fn parsed() -> Cli {
+    let parse = |arguments: Vec<OsString>| {
+        let matches = with_negative_numbers(Cli::command()).try_get_matches_from(arguments);
+        matches.and_then(|matches| Cli::from_arg_matches(&matches))
+    };
+    parse(std::env::args_os().collect()).unwrap_or_else(|error| {
+        // The parser prints wrong arguments as they are: those without control characters are as wrong.
+        let escaped =
+            |argument: OsString| ::corpus::without_controls(&argument.to_string_lossy(), &[]).into();
+        parse(std::env::args_os().map(escaped).collect()).err().unwrap_or(error).exit()
+    })
+}
+
 /// Parses the arguments and runs the command.
 pub fn run() -> ExitCode {
-    match Cli::parse().command {
+    match parsed().command {
         Command::Campaign(args) => campaign::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Minimize(args) => minimize::run(&args),

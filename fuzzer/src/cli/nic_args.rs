@@ -5,6 +5,7 @@ use std::path::Path;
 use executor::guests::Kernel;
 use executor::{Nic, TestbedName};
 
+use super::numbers::whole;
 use super::output::bad_file;
 use super::{Exit, Format};
 use crate::finding::Instead;
@@ -60,7 +61,7 @@ pub(super) struct InsteadArgs {
     #[command(flatten)]
     nics: NicArgs,
     /// Seed of the test, in place of its own.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
+    #[arg(long, value_name = "N", value_parser = whole(0..=corpus::config::fields::SEED.max))]
     seed: Option<u64>,
 }
 

@@ -9,10 +9,20 @@ use serde::Serialize;
 use super::{Exit, Format};
 use crate::campaign::CampaignError;
 
+/// A text without the control characters of names and titles. A line break is escaped where an argument has it: any other is
+/// the text's own.
+fn without_controls(text: &str) -> String {
+    let broken = |argument: &String| argument.contains('\n') && text.contains(argument);
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let unbroken = |text: String, argument: String| text.replace(&argument, &argument.replace('\n', "\\n"));
+    let text = arguments.filter(broken).fold(text.to_owned(), unbroken);
+    corpus::without_controls(&text, &['\n', '\t'])
+}
+
 /// Prints text on stdout. A reader that has gone away (`| head`) is not an error.
 pub(super) fn print(text: &str) -> Exit {
     let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(without_controls(text).as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Exit::Done,
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
         Err(error) => {
@@ -38,7 +48,7 @@ pub(super) fn print_json(document: &impl Serialize) -> Exit {
 
 /// Prints a message on stderr. A closed stderr is ignored.
 pub(super) fn complain(message: &dyn Display) {
-    let _ = writeln!(io::stderr(), "{message}");
+    let _ = writeln!(io::stderr(), "{}", without_controls(&message.to_string()));
 }
 
 /// Message for a valid file: its name, and the number of differences from its base; the differences follow.
@@ -68,7 +78,8 @@ pub(super) fn bad_message(error: &str, message: &dyn Display, format: Format) ->
 /// Reports everything that is wrong with a file: in its text on stderr, and with JSON on stdout too.
 pub(super) fn bad_file(error: &str, errors: ConfigErrors, format: Format) -> Exit {
     let exit = bad_input(error, &errors, format);
-    complain(&format!("{:?}", miette::Report::new(errors.into_diagnostic())));
+    // Its own control characters are colours; those of the file and its name are escaped.
+    let _ = writeln!(io::stderr(), "{:?}", miette::Report::new(errors.into_diagnostic()));
     exit
 }
 

@@ -113,6 +113,11 @@ impl CountBar {
     }
 }
 
+/// Line of a campaign with a limit, and of one without. A message is cut to the terminal's width: a line that wraps is drawn
+/// again and again below itself.
+const BAR_TEMPLATE: &str = "{elapsed} {bar:10} {wide_msg}";
+const SPINNER_TEMPLATE: &str = "{spinner} {elapsed} {wide_msg}";
+
 /// Interval of progress lines if stderr is not a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
@@ -136,8 +141,8 @@ impl CampaignProgress {
     pub(super) fn new(limits: Limits) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let (bar, template) = match (limits.executions, limits.duration_s) {
-                (Some(goal), _) | (None, Some(goal)) => (ProgressBar::new(goal), "{elapsed} {bar:24} {msg}"),
-                (None, None) => (ProgressBar::new_spinner(), "{spinner} {elapsed} {msg}"),
+                (Some(goal), _) | (None, Some(goal)) => (ProgressBar::new(goal), BAR_TEMPLATE),
+                (None, None) => (ProgressBar::new_spinner(), SPINNER_TEMPLATE),
             };
             bar.set_style(
                 ProgressStyle::with_template(template).expect("the template is constant and tested by use"),
@@ -173,7 +178,8 @@ impl CampaignProgress {
         let seconds = self.started.elapsed().as_secs_f64();
         let rate = |at: usize| if seconds > 0.0 { (counts[at] - before[at]) as f64 / seconds } else { 0.0 };
         let left = self.time_left(status, rate(0));
-        let message = message(status, rate(1), left);
+        let columns = if shown.bar.is_some() { COLUMNS - BAR - BEFORE } else { COLUMNS };
+        let message = message(status, rate(1), left, columns);
         match &shown.bar {
             Some(bar) => {
                 let position = match (self.limits.executions, self.limits.duration_s) {
@@ -203,6 +209,12 @@ impl CampaignProgress {
         Duration::try_from_secs_f64(left.round()).ok()
     }
 
+    /// Prints lines above the bar, from any thread.
+    pub(super) fn sayer(&self) -> impl Fn(&str) + Send + 'static {
+        let bar = self.state.lock().unwrap_or_else(PoisonError::into_inner).bar.clone();
+        move |line| say(bar.as_ref(), line)
+    }
+
     /// Takes the bar away.
     pub(super) fn finish(self) {
         let shown = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -215,27 +227,108 @@ impl CampaignProgress {
 impl Shown {
     /// A line above the bar.
     fn say(&self, line: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| complain(&line)),
-            None => complain(&line),
-        }
+        say(self.bar.as_ref(), line);
     }
 }
 
-/// Progress of a campaign, in a line.
-fn message(status: &Status, rate: f64, left: Option<Duration>) -> String {
+/// Prints a line above the bar, if there is one.
+fn say(bar: Option<&ProgressBar>, line: &str) {
+    match bar {
+        Some(bar) => bar.suspend(|| complain(&line)),
+        None => complain(&line),
+    }
+}
+
+/// Columns of a terminal that is not wider than usual.
+const COLUMNS: usize = 80;
+/// Columns of a bar, and of the time before it with the spaces around both.
+const BAR: usize = 10;
+const BEFORE: usize = 8;
+
+/// Progress of a campaign, in a line of at most so many columns: what matters least is left out first.
+fn message(status: &Status, rate: f64, left: Option<Duration>, columns: usize) -> String {
     let progress = status.progress;
     let pending = if status.pending > 0 { " (minimising)" } else { "" };
-    let left = left.map(|left| format!(", {} left", humantime::format_duration(left))).unwrap_or_default();
-    let code: String = status.code.iter().map(|code| format!(", {}", report::share_run(code))).collect();
-    format!(
-        "{} executions, {} tests/s, corpus {}, median {}, best {}, findings {}{pending}, invalid {}{code}{left}",
-        progress.executions,
-        report::rate(rate),
-        status.corpus_size,
-        score(status.median),
-        score(status.best),
-        status.findings,
-        progress.invalid,
-    )
+    let code = status.code.iter().map(|code| (7, report::share_run(code)));
+    // In the order of the line, each with its rank.
+    let parts = [
+        (0, format!("{} executions", progress.executions)),
+        (2, format!("{} tests/s", report::rate(rate))),
+        (4, format!("corpus {}", status.corpus_size)),
+        (6, format!("median {}", score(status.median))),
+        (5, format!("best {}", score(status.best))),
+        (0, format!("findings {}{pending}", status.findings)),
+        (if progress.invalid > 0 { 3 } else { 8 }, format!("invalid {}", progress.invalid)),
+    ];
+    let left = left.map(|left| (1, format!("{} left", humantime::format_duration(rounded(left)))));
+    let mut parts: Vec<(u8, String)> = parts.into_iter().chain(code).chain(left).collect();
+    let line =
+        |parts: &[(u8, String)]| parts.iter().map(|(_, part)| part.as_str()).collect::<Vec<_>>().join(", ");
+    while line(&parts).chars().count() > columns {
+        match parts.iter().map(|(rank, _)| *rank).max() {
+            Some(last) if last > 0 => parts.retain(|(rank, _)| *rank < last),
+            _ => break,
+        }
+    }
+    line(&parts)
+}
+
+/// A time in at most two units.
+fn rounded(time: Duration) -> Duration {
+    let unit = match time.as_secs() {
+        0..3_600 => 1,
+        3_600..86_400 => 60,
+        _ => 3_600,
+    };
+    Duration::from_secs(time.as_secs() / unit * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use corpus::store::Progress;
+
+    use super::*;
+
+    fn status(executions: u64, findings: usize) -> Status {
+        let progress = Progress { executions, invalid: executions / 2, ..Progress::default() };
+        let code = Vec::new();
+        Status {
+            progress,
+            corpus_size: executions,
+            median: Some(0.5),
+            best: None,
+            findings,
+            pending: 1,
+            code,
+        }
+    }
+
+    #[test]
+    fn the_line_of_a_long_night_fits_the_terminal() {
+        let night = Some(Duration::from_secs(28_799));
+        for columns in [COLUMNS, COLUMNS - BAR - BEFORE] {
+            let line = message(&status(99_999_999, 9_999), 99_999.0, night, columns);
+            assert!(line.chars().count() <= columns, "{line}");
+            assert!(
+                line.contains("99999999 executions") && line.contains("findings 9999 (minimising)"),
+                "{line}"
+            );
+            // More than that is shown where there is room.
+            assert!(message(&status(10, 0), 1.0, None, columns).contains("invalid 5"));
+        }
+        assert!(message(&status(10, 0), 1.0, None, COLUMNS).contains("corpus 10"));
+        assert_eq!(
+            message(&status(160, 2), 31.0, night, 200),
+            "160 executions, 31 tests/s, corpus 160, median 0.500, best -, findings 2 (minimising), invalid 80, 7h 59m left"
+        );
+    }
+
+    #[test]
+    fn templates_leave_the_room_that_they_say() {
+        for (template, bar) in [(BAR_TEMPLATE, BAR), (SPINNER_TEMPLATE, 1)] {
+            let fixed = template.replace("{elapsed}", "59m").replace(" {wide_msg}", " ");
+            let fixed = fixed.replace("{bar:10}", &"#".repeat(bar)).replace("{spinner}", "-");
+            assert!(!fixed.contains('{') && fixed.len() <= BAR + BEFORE, "{fixed}");
+        }
+    }
 }

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use dumper::observation::write_whole;
 
+use super::opened::open_or_end;
 use super::output::{bad_message, complain, fail, print};
 use super::progress::with_spinner;
 use super::{Exit, Format};
+use crate::bundle;
 use crate::finding::{self, FINDINGS, Instead, MARKDOWN, PAGE, REPORT, Replayed};
 use crate::night::{self, Night};
 
@@ -16,6 +18,7 @@ const AFTER_HELP: &str = "\
 Examples:
   lumina-fuzz report night                                 the campaign, and every finding that has no page yet
   lumina-fuzz report night/findings/1f0c3d2a9b4e           one finding: its test runs again
+  lumina-fuzz report finding.tar.gz --out page             a finding that somebody sent
   lumina-fuzz report old-firmware new-firmware --out versus    new, gone and changed findings of two campaigns
 
 Each report is one HTML file that needs nothing else and opens in any browser, and the same as Markdown, for issue trackers:
@@ -27,10 +30,10 @@ Exit codes: 0 done, 1 failed, 2 usage or bad input, 4 a finding's test does not 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// A campaign, or a finding (its folder or finding.json); or two campaigns, to be compared.
+    /// A campaign, or a finding (its folder, finding.json or bundle); or two campaigns, to be compared.
     #[arg(value_name = "PATH", required = true, num_args = 1..=2)]
     paths: Vec<PathBuf>,
-    /// Folder of the report on two campaigns, new or not.
+    /// Folder of the report on two campaigns, or on a bundle, new or not.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -44,8 +47,9 @@ fn report(args: &Args) -> Result<Exit, Exit> {
     match (&args.paths[..], &args.out) {
         ([first, second], Some(out)) => of_two([first, second], out),
         ([_, _], None) => Err(bad("--out: name the folder of the report on two campaigns")),
-        ([_], Some(_)) => {
-            Err(bad("--out: the report on one campaign or finding is written into its folder; leave it out"))
+        ([path], Some(out)) => of_bundle(path, out),
+        ([path], None) if bundle::is_bundle(path) => {
+            Err(bad("--out: name the folder of the report on a bundle"))
         }
         ([path], None) => match finding::folder_of(path) {
             Some(folder) => {
@@ -78,6 +82,21 @@ fn of_campaign(folder: &Path) -> Result<Exit, Exit> {
         Exit::Done => Ok(exit),
         cannot => Ok(cannot),
     }
+}
+
+fn of_bundle(path: &Path, out: &Path) -> Result<Exit, Exit> {
+    let opened = open_or_end(path, "bad finding", Format::Text)?;
+    if !opened.is_bundle() {
+        let message = "--out: the report on a campaign or a finding is written into its folder; leave it out";
+        return Err(bad_message("bad request", &message, Format::Text));
+    }
+    of_finding(opened.path())?;
+    fs::create_dir_all(out).map_err(|error| failed(out, &error))?;
+    for name in [PAGE, MARKDOWN] {
+        fs::copy(opened.path().join(name), out.join(name))
+            .map_err(|error| failed(&out.join(name), &error))?;
+    }
+    Ok(print(&format!("{}\n", out.join(PAGE).display())))
 }
 
 fn of_two(folders: [&Path; 2], out: &Path) -> Result<Exit, Exit> {

@@ -9,6 +9,7 @@ use executor::profile::ProfileError;
 use executor::{TestbedError, TestbedName};
 
 use super::nic_args::NicArgs;
+use super::numbers::whole;
 use super::output::{bad_file, bad_message, complain, complain_notes, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
@@ -52,7 +53,7 @@ pub(super) struct Args {
     #[command(flatten)]
     nics: NicArgs,
     /// Seed of the test, in place of its own.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=corpus::config::fields::SEED.max))]
+    #[arg(long, value_name = "N", value_parser = whole(0..=corpus::config::fields::SEED.max))]
     seed: Option<u64>,
     /// Keep everything in a new folder: the test as it was run, the NIC profiles, the result folder, verdicts.json.
     #[arg(long, value_name = "DIR")]

@@ -170,7 +170,7 @@ fn bases(plan: &Plan) -> Result<BTreeMap<String, String>, CampaignError> {
 /// The runs that a folder has. A last line that was not written whole is none.
 fn read(plan: &Plan) -> Result<BTreeMap<Key, Ran>, CampaignError> {
     let path = plan.folder.join(RUNS);
-    let text = match fs::read_to_string(&path) {
+    let text = match corpus::open_regular(&path).and_then(std::io::read_to_string) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(io_error(&path, "cannot be read")(error)),

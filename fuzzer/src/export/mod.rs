@@ -1,11 +1,13 @@
 //! A test, or that of a finding, in the languages of other tools.
 
+mod lumina_result;
 mod perftest;
 mod script;
 
 use corpus::lumina::{Lab, Refusals};
 use corpus::{Role, TestConfig};
 
+pub use lumina_result::{LuminaResultError, lumina_result};
 pub use perftest::commands as perftest;
 pub use script::script;
 

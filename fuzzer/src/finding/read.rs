@@ -126,31 +126,20 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
 /// A file is not there, or is wrong.
 pub fn read(folder: &Path) -> Result<Kept, ReadError> {
     let path = folder.join(DOCUMENT);
-    is_regular(&path)?;
     let io = |source| ReadError::Io { path: path.clone(), source };
-    if fs::metadata(&path).map_err(io)?.len() > MAX_DOCUMENT_BYTES {
+    let file = corpus::open_regular(&path).map_err(io)?;
+    if file.metadata().map_err(io)?.len() > MAX_DOCUMENT_BYTES {
         let reason = format!("it is longer than {MAX_DOCUMENT_BYTES} bytes");
         return Err(ReadError::Document { path, reason });
     }
-    let text = fs::read_to_string(&path).map_err(io)?;
+    let text = io::read_to_string(file).map_err(io)?;
     let document: Document = serde_json::from_str(&text)
         .map_err(|error| ReadError::Document { path: path.clone(), reason: error.to_string() })?;
-    let test = folder.join(REPRODUCER);
-    is_regular(&test)?;
-    let reproducer = corpus::load(test)?.config;
+    let reproducer = corpus::load(folder.join(REPRODUCER))?.config;
     let mut kept = Kept { folder: folder.into(), document, reproducer };
     // The names are those of the copies, even if the test was edited.
     kept.document.call_nics(&mut kept.reproducer);
     Ok(kept)
-}
-
-/// Refuses a path that is not a file: reading a pipe might never end.
-fn is_regular(path: &Path) -> Result<(), ReadError> {
-    let io = |source| ReadError::Io { path: path.into(), source };
-    match fs::metadata(path).map_err(io)?.is_file() {
-        true => Ok(()),
-        false => Err(io(io::Error::other("it is no regular file"))),
-    }
 }
 
 /// The NIC in a copy, which must equal the copied one.
@@ -161,7 +150,6 @@ pub(super) fn nic_of(folder: &Path, copy: &Copied) -> Result<Nic, ReadError> {
         let reason = format!("`{}` is not the name of a file beside it", copy.file);
         return Err(ReadError::Document { path: folder.join(DOCUMENT), reason });
     }
-    is_regular(&path)?;
     let text = corpus::read_text(&path)?;
     if !copy.is(&text) {
         return Err(ReadError::Changed(path));

@@ -204,20 +204,26 @@ fn policy_of(document: &Document) -> Policy {
     Policy::of(&document.testbed.capabilities())
 }
 
-/// Writes the packets of a run, of which those of the finding's evidence say so.
+/// Bytes of frames that a capture holds whole; of more it has the headers.
+const MAX_WHOLE: u64 = 64 << 20;
+/// Bytes of a frame whose headers are kept, as the published tool's dumpers keep them.
+const HEADERS: u32 = 128;
+
+/// Writes the packets of a run, of which those of the finding's evidence say so. A run may have millions.
 fn put_trace(folder: &Path, signature: &str, judged: &Judged) -> Result<(), WriteError> {
     let path = folder.join(TRACE);
-    let observation = &judged.observation;
-    let mut frames = Vec::new();
+    let Observation { trace, connections, .. } = &judged.observation;
     let note = |anomaly: &Anomaly| format!("evidence of {signature}: {}", report::seen(anomaly));
     let noted = judged.anomaly(signature).map(|anomaly| {
         anomaly.evidence.packets.iter().map(|packet| (*packet, note(anomaly))).collect::<BTreeMap<_, _>>()
     });
-    let (trace, connections) = (&observation.trace, &observation.connections);
     let notes = noted.unwrap_or_default();
-    capture::write_with_notes(trace, connections, CaptureFormat::PcapNg, None, &notes, &mut frames)
-        .map_err(|source| WriteError::Capture { path: path.clone(), source })?;
-    put(&path, &frames)
+    let bytes: u64 = trace.records().iter().map(|record| u64::from(record.frame_len)).sum();
+    let snap_len = (bytes > MAX_WHOLE).then_some(HEADERS);
+    write_whole(&path, |out| {
+        capture::write_with_notes(trace, connections, CaptureFormat::PcapNg, snap_len, &notes, out)
+    })
+    .map_err(|source| WriteError::Capture { path, source })
 }
 
 /// Writes the reports of a finding which a run shows.

@@ -1,7 +1,7 @@
 //! A test without a finding, run again: a test of the user's, or the one that `run --out` kept with its findings.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::io;
 use std::path::Path;
 
 use corpus::TestConfig;
@@ -83,7 +83,7 @@ pub fn expected(folder: &Path) -> Result<Vec<(String, String)>, String> {
         return Ok(Vec::new());
     }
     let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-    let text = fs::read_to_string(&path).map_err(|error| wrong(&error))?;
+    let text = corpus::open_regular(&path).and_then(io::read_to_string).map_err(|error| wrong(&error))?;
     let verdicts: Verdicts = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
     let of = |Finding { signature, role, what }| (signature, report::capitalised(&format!("{role} {what}")));
     Ok(verdicts.findings.into_iter().map(of).collect())

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::ops::Range;
 use std::path::Path;
@@ -145,7 +144,7 @@ struct MismatchDocument<'a> {
 fn text_of(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     // One byte more, so that the parser says that it is too large.
-    File::open(path)?.take(MAX_BYTES as u64 + 1).read_to_string(&mut text)?;
+    corpus::open_regular(path)?.take(MAX_BYTES as u64 + 1).read_to_string(&mut text)?;
     Ok(text)
 }
 

@@ -10,8 +10,8 @@ use super::super::output::{complain, print, print_json};
 use super::super::progress::with_spinner;
 use super::super::testbed::{build_image, name_of};
 use super::super::{Exit, Format};
-use super::{Line, of_finding};
-use crate::finding::{self, Instead};
+use super::{Line, findings_at, of_finding};
+use crate::finding::Instead;
 
 /// Exit codes of `--bisect`, as `git bisect run` takes them.
 const GOOD: Exit = Exit::Done;
@@ -72,7 +72,7 @@ struct On {
 
 /// Runs findings on each kernel.
 pub(super) fn replay(paths: &[PathBuf], args: &KernelArgs, seed: Option<u64>, format: Format) -> Exit {
-    let folders: Result<Vec<_>, _> = paths.iter().map(|path| finding::find(path)).collect();
+    let folders: Result<Vec<_>, _> = paths.iter().map(|path| findings_at(path)).collect();
     let folders = match folders {
         Ok(folders) => folders.concat(),
         Err(error) => {

@@ -54,9 +54,9 @@ impl Line {
         Self { signature: Some(signature.to_owned()), title: Some(title.to_owned()), ..Self::of(path) }
     }
 
-    pub(super) fn of_finding(kept: &Kept) -> Self {
+    pub(super) fn of_finding(path: &Path, kept: &Kept) -> Self {
         let Document { id, signature, title, .. } = &kept.document;
-        Self { id: Some(id.clone()), ..Self::of_signature(&kept.folder, signature, title) }
+        Self { id: Some(id.clone()), ..Self::of_signature(path, signature, title) }
     }
 
     pub(super) fn reproduced(self, frequency: Frequency, restored: Vec<&'static str>) -> Self {

@@ -7,10 +7,12 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use super::nic_args::InsteadArgs;
+use super::opened::open;
 use super::output::{bad_file, bad_message, complain, complain_notes, print, print_json};
 use super::progress::with_spinner;
 use super::run::load;
 use super::{Exit, Format};
+use crate::bundle;
 use crate::finding::{self, Instead, Kept, ReadError, ReplayError, Replayed};
 use crate::judge::Judged;
 use crate::run::{self, CONFIG, Shown};
@@ -21,6 +23,7 @@ const AFTER_HELP: &str = "\
 Examples:
   lumina-fuzz replay night                                    every finding of a campaign
   lumina-fuzz replay night/findings/1f0c3d2a9b4e
+  lumina-fuzz replay finding.tar.gz                           a bundle, as `export --format bundle` writes it
   lumina-fuzz replay night --nic ./new-firmware.toml          does the firmware fix them?
   lumina-fuzz replay kept                                     the folder of `run --out kept`: the same findings again?
   lumina-fuzz replay test.toml                                what a test shows
@@ -28,7 +31,7 @@ Examples:
   git bisect run lumina-fuzz replay FINDING --tree . --bisect the commit that brought it
 
 A finding runs on its copies of the NIC profiles, unless --nic names others, and is judged as in its campaign. The output has \
-one line for each finding: reproduced or not. A lost report or trace is written again. Where runs of a test differ \
+one line for each finding: reproduced or not. A lost report or trace is written again, but not into a bundle. Where runs of a test differ \
 (--testbed vm), the test runs five times, and three runs must show the finding.
 
 The folder of `run --out` has a line for each finding in its verdicts.json, and one for each other anomaly that is seen. A \
@@ -41,7 +44,8 @@ also if some are not. With --bisect, 0 not reproduced, 1 reproduced, 125 cannot 
 #[derive(clap::Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct Args {
-    /// Findings (their folders or finding.json), folders of findings, campaigns, folders of `run --out`, or tests.
+    /// Findings (their folders, finding.json or bundles), folders of findings, campaigns, folders of `run --out`, or
+    /// tests.
     #[arg(value_name = "PATH", required = true)]
     paths: Vec<PathBuf>,
     #[command(flatten)]
@@ -55,7 +59,7 @@ pub(super) struct Args {
 
 /// A path, by its kind.
 enum Subject<'a> {
-    /// The folders of findings.
+    /// The folders of findings, or a bundle.
     Findings(Vec<PathBuf>),
     /// The folder of `run --out`.
     Kept(&'a Path),
@@ -65,16 +69,23 @@ enum Subject<'a> {
 
 impl<'a> Subject<'a> {
     fn of(path: &'a Path) -> Result<Self, ReadError> {
-        if finding::folder_of(path).is_none() {
-            if path.is_file() {
+        if finding::folder_of(path).is_none() && !bundle::is_bundle(path) {
+            // A named pipe too: reading it is refused as that of any test is.
+            if path.exists() && !path.is_dir() {
                 return Ok(Self::Test(path));
             }
             if path.join(CONFIG).is_file() {
                 return Ok(Self::Kept(path));
             }
         }
-        finding::find(path).map(Self::Findings)
+        findings_at(path).map(Self::Findings)
     }
+}
+
+/// The findings at a path: their folders, or the bundle.
+fn findings_at(path: &Path) -> Result<Vec<PathBuf>, ReadError> {
+    // Unpacked when it is its turn, so that many bundles take the room of one.
+    if bundle::is_bundle(path) { Ok(vec![path.into()]) } else { finding::find(path) }
 }
 
 pub(super) fn run(args: &Args) -> Exit {
@@ -141,24 +152,30 @@ impl Said {
     }
 }
 
-fn of_finding(folder: &Path, instead: &Instead) -> (Line, Exit) {
-    let kept = match finding::read(folder) {
-        Ok(kept) => kept,
-        Err(error) => return (not_run(folder, &error), Exit::Usage),
+/// A finding, by its folder or its bundle.
+fn of_finding(path: &Path, instead: &Instead) -> (Line, Exit) {
+    let opened = match open(path) {
+        Ok(opened) => opened,
+        Err(error) => return (not_run(path, &error), Exit::Usage),
     };
-    let line = Line::of_finding(&kept);
+    let kept = match finding::read(opened.path()) {
+        Ok(kept) => kept,
+        Err(error) => return (not_run(path, &error), Exit::Usage),
+    };
+    let line = Line::of_finding(path, &kept);
+    let may_restore = instead.is_nothing() && !opened.is_bundle();
     match finding::replay(&kept, instead) {
         Ok(Replayed::Reproduced { frequency, judged }) => {
-            let restored = if instead.is_nothing() { restore(&kept, &judged) } else { Vec::new() };
+            let restored = if may_restore { restore(&kept, &judged) } else { Vec::new() };
             (line.reproduced(frequency, restored), Exit::Done)
         }
         Ok(Replayed::NotReproduced { seen, frequency }) => {
             (line.not_reproduced(Some(frequency), seen), Exit::NotReproduced)
         }
         Ok(Replayed::Invalid { reason }) => (line.not_run(reason), Exit::NotReproduced),
-        Err(ReplayError::Read(error)) => (not_run(folder, &error), Exit::Usage),
+        Err(ReplayError::Read(error)) => (not_run(path, &error), Exit::Usage),
         Err(ReplayError::Judge(error)) => {
-            complain(&format!("error: {}: {error}", folder.display()));
+            complain(&format!("error: {}: {error}", path.display()));
             (line.not_run(error.to_string()), Exit::Failed)
         }
     }
