@@ -1,16 +1,16 @@
 //! A corpus as its files hold it: for reading it without changing it, and for repairing it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::Progress;
 use super::database::Database;
 use super::error::StoreError;
 use super::folder::{Folder, Lock};
-use super::record::{Framed, Record, RecordKey, State};
+use super::record::{Distilled, Framed, Record, RecordKey, State};
 use super::scan::{Found, read, scan};
 use super::seal::{Seal, digest, files};
-use crate::evaluation::{Evaluation, FindingRecord};
+use crate::evaluation::{Evaluation, FindingRecord, Minimized};
 
 /// Readable contents of a corpus, whole or damaged. Reading changes nothing.
 #[derive(Debug)]
@@ -116,6 +116,8 @@ impl Archive {
             lost: Lost::default(),
             lock: None,
         };
+        let mut pending = HashSet::new();
+        let mut distilled = None;
         for (file, path) in archive.files.iter().enumerate() {
             scan(path, &mut |found| {
                 if let Found::Frame { offset, len, framed } = found
@@ -130,14 +132,35 @@ impl Archive {
                             Record::Kept { number, score } => {
                                 archive.kept.insert(number, score);
                             }
+                            Record::Distilled(newest) => distilled = Some(newest.into_owned()),
+                            Record::Finding(finding) => {
+                                match finding.minimized {
+                                    Minimized::Pending => pending.insert(finding.signature.clone()),
+                                    _ => pending.remove(&finding.signature),
+                                };
+                            }
                             _ => {}
                         }
                     }
                 }
             })?;
         }
+        archive.leave_out(distilled.as_ref(), &pending);
         archive.settle(seal);
         Ok(archive)
+    }
+
+    /// Leaves out records that later ones have made invalid: the database has removed them, their bytes may be there.
+    fn leave_out(&mut self, distilled: Option<&Distilled>, pending: &HashSet<String>) {
+        let forgotten = self.places.get(&RecordKey::Forgotten).map_or(0, |place| place.step);
+        self.places.retain(|key, place| match key {
+            RecordKey::Reference(_) | RecordKey::Counted(_) => place.step > forgotten,
+            RecordKey::Answer(signature, _) => pending.contains(signature),
+            _ => true,
+        });
+        if let Some(distilled) = distilled {
+            self.kept.retain(|number, _| distilled.has(*number));
+        }
     }
 
     /// Leaves out records that are no longer wanted, and counts missing ones.
@@ -165,8 +188,11 @@ impl Archive {
         let findings = count(|key| matches!(key, RecordKey::Finding(_)));
         let references = count(|key| matches!(key, RecordKey::Reference(_)));
         let counted = count(|key| matches!(key, RecordKey::Counted(_)));
-        let state = State { progress: self.state.progress, kept, findings, references, counted };
+        let is_distilled = self.places.contains_key(&RecordKey::Distilled);
+        let progress = self.state.progress;
+        let state = State { progress, kept, findings, references, counted, is_distilled };
         let was = std::mem::replace(&mut self.state, state);
+        self.lost.state |= u64::from(was.is_distilled && !is_distilled);
         self.lost.kept = was.kept.saturating_sub(kept);
         self.lost.findings = was.findings.saturating_sub(findings);
         self.lost.references =
@@ -215,6 +241,17 @@ impl Archive {
     #[must_use]
     pub fn references(&self) -> u64 {
         self.state.references
+    }
+
+    /// The newest distillation of the kept tests.
+    ///
+    /// # Errors
+    /// The file cannot be read any more.
+    pub fn distilled(&self) -> Result<Option<Distilled>, StoreError> {
+        match self.record(&RecordKey::Distilled)? {
+            Some(Record::Distilled(distilled)) => Ok(Some(distilled.into_owned())),
+            _ => Ok(None),
+        }
     }
 
     /// An execution that was kept, or is recorded and not decided yet.
@@ -281,7 +318,9 @@ impl Archive {
 
     /// Every record, the state last.
     fn records(&self) -> impl Iterator<Item = Result<Record<'static>, StoreError>> + '_ {
-        let others = self.places.iter().filter(|(key, _)| **key != RecordKey::State);
+        // What is there is all that is valid.
+        let is_other = |key: &RecordKey| !matches!(key, RecordKey::State | RecordKey::Forgotten);
+        let others = self.places.iter().filter(move |(key, _)| is_other(key));
         let others = others.map(|(_, place)| {
             read(&self.files[place.file], place.offset, place.len).map(|framed| framed.record)
         });

@@ -16,6 +16,8 @@ use super::seal::{Seal, digest, files, sync_folder};
 const ROOM: u64 = 4 << 20;
 /// Records may wait in memory up to this many bytes, so that [`ROOM`] is enough for whatever they make sled write.
 const MAX_UNFLUSHED: usize = 256 << 10;
+/// Bytes that sled writes for a removal, besides the key.
+const REMOVAL: usize = 64;
 /// Bytes of pages that sled holds in memory.
 const CACHE: u64 = 32 << 20;
 /// Longest wait, at closing, for sled's threads to release the files. They do within milliseconds.
@@ -119,6 +121,7 @@ impl Database {
     }
 
     pub(super) fn remove(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        self.unflushed += key.len() + REMOVAL;
         self.tree().remove(key).map_err(|error| self.error(&error))?;
         Ok(())
     }

@@ -22,14 +22,18 @@ use serde::{Deserialize, Serialize};
 use self::archive::summary;
 use self::database::Database;
 use self::folder::{Folder, Lock};
-use self::record::{FINDING_PREFIX, Framed, KEPT_PREFIX, Record, RecordKey, State};
+use self::record::{
+    COUNTED_PREFIX, FINDING_PREFIX, Framed, KEPT_PREFIX, REFERENCE_PREFIX, Record, RecordKey, State,
+    answers_prefix,
+};
 use self::seal::{Seal, digest};
 use self::writer::Writer;
 
 pub use self::archive::{Archive, Condition, Lost};
 pub use self::database::free_space;
 pub use self::error::StoreError;
-use crate::evaluation::{Evaluation, FindingRecord, Key};
+pub use self::record::Distilled;
+use crate::evaluation::{Answer, Evaluation, FindingRecord, Key, Minimising, Minimized};
 
 /// Progress of a campaign. Written together with the records that it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -178,6 +182,60 @@ impl Store {
         Ok(())
     }
 
+    /// Distils the kept tests, in one atomic step: those that do not stay are gone.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn distil(&self, distilled: &Distilled) -> Result<(), StoreError> {
+        let mut writer = self.lock();
+        let number = |key: &[u8]| {
+            let number = key.get(KEPT_PREFIX.len()..)?.try_into().ok()?;
+            Some(u64::from_be_bytes(number))
+        };
+        let mut gone = Vec::new();
+        let mut kept = 0;
+        for key in writer.keys(KEPT_PREFIX)? {
+            match number(&key) {
+                Some(number) if !distilled.has(number) => {
+                    gone.push(RecordKey::Evaluation(number).bytes());
+                    gone.push(key);
+                }
+                _ => kept += 1,
+            }
+        }
+        let change = |state: &mut State| (state.kept, state.is_distilled) = (kept, true);
+        writer.replace(Record::Distilled(Cow::Borrowed(distilled)), change, &gone)
+    }
+
+    /// The newest distillation.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn distilled(&self) -> Result<Option<Distilled>, StoreError> {
+        match self.lock().get(&RecordKey::Distilled)? {
+            Some(Record::Distilled(distilled)) => Ok(Some(distilled.into_owned())),
+            _ => Ok(None),
+        }
+    }
+
+    /// References that decided executions needed, since they were forgotten.
+    #[must_use]
+    pub fn counted_references(&self) -> u64 {
+        self.lock().counted()
+    }
+
+    /// Forgets all references, in one atomic step: they are run, and counted, again where they are needed.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn forget_references(&self) -> Result<(), StoreError> {
+        let mut writer = self.lock();
+        let mut gone = writer.keys(COUNTED_PREFIX)?;
+        gone.extend(writer.keys(REFERENCE_PREFIX)?);
+        let none = |state: &mut State| (state.counted, state.references) = (0, 0);
+        writer.replace(Record::Forgotten, none, &gone)
+    }
+
     /// Progress of the campaign.
     ///
     /// # Errors
@@ -238,12 +296,76 @@ impl Store {
         })
     }
 
-    /// Writes a finding and the progress that goes with it (after minimising), in one atomic step.
+    /// Writes a finding and the progress that goes with it (after minimising), in one atomic step. The minimiser of a finding
+    /// that is not pending has ended.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn put_finding(&self, finding: &FindingRecord, progress: Progress) -> Result<(), StoreError> {
-        self.lock().write(&[Record::Finding(Cow::Borrowed(finding))], progress)
+        let mut writer = self.lock();
+        let signature = &*finding.signature;
+        let mut records = vec![Record::Finding(Cow::Borrowed(finding))];
+        let minimising = newest_minimising(&writer, signature)?;
+        let ended = minimising.filter(|(_, is_going_on)| {
+            is_going_on.is_some() && finding.minimized != Minimized::Pending
+        });
+        if let Some((number, _)) = ended {
+            let signature = Cow::Borrowed(signature);
+            records.push(Record::Minimising { signature, number, minimising: None });
+        }
+        writer.write(&records, progress)?;
+        if ended.is_some() {
+            for key in writer.keys(&answers_prefix(signature))? {
+                writer.remove_bytes(&key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The minimiser of a finding that has not ended, with its answers.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn minimising(&self, signature: &str) -> Result<Option<(Minimising, Vec<Answer>)>, StoreError> {
+        let writer = self.lock();
+        let Some((newest, Some(minimising))) = newest_minimising(&writer, signature)? else {
+            return Ok(None);
+        };
+        let prefix = answers_prefix(signature);
+        let mut answers = Vec::new();
+        let mut last = None;
+        while let Some((key, value)) = writer.database().next(&prefix, last.as_deref())? {
+            // Those of an earlier minimiser may be left.
+            if let Record::Answer { number, answer, .. } = writer.decode(&value)?
+                && number == newest
+            {
+                answers.push(answer.into_owned());
+            }
+            last = Some(key);
+        }
+        Ok(Some((minimising, answers)))
+    }
+
+    /// A minimiser of a finding begins. It has no answers.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin_minimising(&self, signature: &str, minimising: &Minimising) -> Result<(), StoreError> {
+        let mut writer = self.lock();
+        let number = newest_minimising(&writer, signature)?.map_or(1, |(number, _)| number + 1);
+        let minimising = Some(Cow::Borrowed(minimising));
+        writer.put(&[Record::Minimising { signature: Cow::Borrowed(signature), number, minimising }])
+    }
+
+    /// Keeps an answer of the newest minimiser of a finding.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn put_answer(&self, signature: &str, answer: &Answer) -> Result<(), StoreError> {
+        let mut writer = self.lock();
+        let number = newest_minimising(&writer, signature)?.map_or(0, |(number, _)| number);
+        let signature = Cow::Borrowed(signature);
+        writer.put(&[Record::Answer { signature, number, answer: Cow::Borrowed(answer) }])
     }
 
     /// Summary of a reference run, if it was run.
@@ -308,6 +430,19 @@ impl Drop for Store {
     /// again: nothing is lost that was flushed.
     fn drop(&mut self) {
         self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).close();
+    }
+}
+
+/// The newest minimiser of a finding: its number, and itself if it has not ended.
+fn newest_minimising(
+    writer: &Writer,
+    signature: &str,
+) -> Result<Option<(u64, Option<Minimising>)>, StoreError> {
+    match writer.get(&RecordKey::Minimising(signature.to_owned()))? {
+        Some(Record::Minimising { number, minimising, .. }) => {
+            Ok(Some((number, minimising.map(Cow::into_owned))))
+        }
+        _ => Ok(None),
     }
 }
 

@@ -80,7 +80,12 @@ impl Writer {
                 RecordKey::Finding(_) => state.findings += new,
                 RecordKey::Reference(_) => state.references += new,
                 RecordKey::Counted(_) => state.counted += new,
-                RecordKey::State | RecordKey::Evaluation(_) => {}
+                RecordKey::State
+                | RecordKey::Evaluation(_)
+                | RecordKey::Distilled
+                | RecordKey::Forgotten
+                | RecordKey::Minimising(_)
+                | RecordKey::Answer(..) => {}
             }
         }
         let mut all = records.to_vec();
@@ -114,10 +119,45 @@ impl Writer {
         if self.database().should_flush() { self.flush() } else { Ok(()) }
     }
 
+    /// Number of references that are counted.
+    pub(super) fn counted(&self) -> u64 {
+        self.state.counted
+    }
+
+    /// One step that makes records of earlier steps invalid, and their removal. If the removal fails, the files
+    /// are to be read again: that leaves out what is invalid.
+    pub(super) fn replace(
+        &mut self,
+        record: Record<'_>,
+        change: impl FnOnce(&mut State),
+        gone: &[Vec<u8>],
+    ) -> Result<(), StoreError> {
+        let mut state = self.state;
+        change(&mut state);
+        self.put(&[record, Record::State(state)])?;
+        self.state = state;
+        gone.iter().try_for_each(|key| self.remove_bytes(key))
+    }
+
     pub(super) fn remove(&mut self, key: &RecordKey) -> Result<(), StoreError> {
-        let removed = self.database_mut().remove(&key.bytes());
+        self.remove_bytes(&key.bytes())
+    }
+
+    pub(super) fn remove_bytes(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        let database = self.database_mut();
+        let removed = database.reserve().and_then(|()| database.remove(key));
         self.broken |= removed.is_err();
-        removed
+        removed?;
+        if self.database().should_flush() { self.flush() } else { Ok(()) }
+    }
+
+    /// Keys that begin alike, in order.
+    pub(super) fn keys(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>, StoreError> {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        while let Some((key, _)) = self.database().next(prefix, keys.last().map(Vec::as_slice))? {
+            keys.push(key.to_vec());
+        }
+        Ok(keys)
     }
 
     pub(super) fn flush(&mut self) -> Result<(), StoreError> {

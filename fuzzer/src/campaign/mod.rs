@@ -28,6 +28,6 @@ pub use idle::Idle;
 pub use reached::Reached;
 pub use request::Request;
 pub use schedule::BATCH;
-pub use settings::{KEEP_PROBABILITY, Limits, Settings};
+pub use settings::{KEEP_PROBABILITY, Lifted, Limits, MAX_CORPUS, Settings};
 pub use stop::{End, Stop};
 pub use summary::Summary;

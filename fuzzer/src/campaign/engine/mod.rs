@@ -3,6 +3,7 @@
 //! minimised.
 
 mod decider;
+mod distil;
 mod findings;
 mod outcome;
 mod planner;
@@ -23,6 +24,7 @@ use self::decider::Decider;
 use self::outcome::outcome_of;
 use self::planner::{Candidate, Planner};
 use self::runner::Runner;
+pub(super) use distil::Kept;
 use crate::campaign::baselines::Stored;
 use crate::campaign::error::CampaignError;
 use crate::campaign::folder::{self, SUMMARY};
@@ -149,24 +151,30 @@ impl<'a> Engine<'a> {
         let schedule = Schedule { initial, batch: setup.settings.batch };
         let capabilities = (setup.testbed)().capabilities();
         let policy = Policy::of(&capabilities);
+        let strategy = setup.settings.strategy;
+        let (mut kept, distilled) = distil::read(setup.store)?;
+        let learned = kept.search.take().and_then(|saved| Memory::restore(strategy, saved));
+        let memory = learned.or_else(|| Memory::of(strategy, setup.settings.batch));
         let decider = Decider::new(
             setup.settings,
             setup.target,
             setup.store,
             schedule,
             policy,
+            kept,
             !setup.codes.is_empty(),
         )?;
         Ok(Self {
             planner: Planner {
                 target: setup.target,
                 hosts: setup.hosts,
-                strategy: setup.settings.strategy,
+                strategy,
                 seed: setup.settings.seed,
                 schedule,
                 initial: setup.initial,
                 store: setup.store,
-                memory: Memory::of(setup.settings.strategy, setup.settings.batch),
+                memory,
+                distilled,
             },
             runner: Runner::new(setup.testbed, decider.progress.runs),
             started: now,
@@ -281,6 +289,7 @@ impl<'a> Engine<'a> {
     /// Runs the rest of a batch and decides about it.
     fn batch(&mut self) -> Result<Option<End>, CampaignError> {
         let next = self.decider.progress.executions + 1;
+        self.bound_corpus(next)?;
         let limit = self.setup.settings.limits.executions;
         let candidates = self.planner.draw_rest_of_batch(next, limit, &self.decider.pool)?;
         let asked = candidates.len();
