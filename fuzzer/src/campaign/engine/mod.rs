@@ -9,12 +9,12 @@ mod outcome;
 mod planner;
 mod runner;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use corpus::store::{Progress, Store};
+use corpus::store::{Progress, Store, StoreError};
 use corpus::{Evaluation, FindingRecord, Host, Outcome, TestConfig};
 use executor::uml::{Codes, KernelShares};
 use executor::{History, Testbed};
@@ -33,7 +33,7 @@ use crate::campaign::search::Memory;
 use crate::campaign::settings::Settings;
 use crate::campaign::stop::{End, Stop};
 use crate::campaign::summary::Summary;
-use crate::finding::{Answers, is_reproduced};
+use crate::finding::is_reproduced;
 use crate::judge::{judge, judge_after};
 use crate::policy::Policy;
 
@@ -123,8 +123,6 @@ pub struct Engine<'a> {
     lanes: Option<u8>,
     /// Time that minimising has taken since `started`.
     minimised_for: Duration,
-    /// Answers of interrupted minimisers, by signature.
-    answers: Mutex<HashMap<String, Answers>>,
 }
 
 /// Share of invalid tests, in percent, above which something is wrong with the testbed.
@@ -187,7 +185,6 @@ impl<'a> Engine<'a> {
             policy,
             lanes: capabilities.lanes,
             minimised_for: Duration::ZERO,
-            answers: Mutex::default(),
             setup,
         })
     }
@@ -198,6 +195,7 @@ impl<'a> Engine<'a> {
     /// # Errors
     /// The testbed fails, or an observation cannot be kept; a full disk is not an error but an end.
     pub fn run(mut self) -> Result<(End, Status), CampaignError> {
+        (self.setup.watch)(Event::Status(&self.status()));
         let end = match self.search_and_minimise() {
             // Whatever limit was reached too: findings wait to be minimised.
             Ok(_) if self.setup.stop.is_asked() && self.decider.pending().next().is_some() => {
@@ -382,7 +380,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Hands recorded executions to the system before too much work would be lost with this process.
-    fn flush_now_and_then(&self) -> Result<(), CampaignError> {
+    fn flush_now_and_then(&self) -> Result<(), StoreError> {
         let mut flushed = self.flushed.lock().unwrap_or_else(PoisonError::into_inner);
         if flushed.elapsed() >= FLUSH_EVERY {
             self.setup.store.flush()?;
