@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
+
 use super::Progress;
-use super::database::Database;
 use super::error::StoreError;
 use super::folder::{Folder, Lock};
 use super::record::{Distilled, Framed, Record, RecordKey, State};
 use super::scan::{Found, read, scan};
 use super::seal::{Seal, digest, files};
+use super::writer::write_all;
 use crate::evaluation::{Evaluation, FindingRecord, Minimized};
 
 /// Readable contents of a corpus, whole or damaged. Reading changes nothing.
@@ -22,6 +24,8 @@ pub struct Archive {
     condition: Condition,
     lost: Lost,
     lock: Option<Lock>,
+    /// The files, where they are a copy of those that another process has open.
+    copy: Option<TempDir>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +43,8 @@ pub enum Condition {
     Closed,
     /// Its process ended without closing it. All records that it had handed to the system are there.
     Interrupted,
+    /// Another process has it open. Records that it had handed to the system are there.
+    Running,
     /// Not as it was closed: something else has written to it, or the disk has not kept it.
     Changed,
 }
@@ -68,12 +74,27 @@ impl Archive {
     /// Reads a corpus: a campaign's folder, the corpus in it, or a damaged database that was set aside.
     ///
     /// # Errors
-    /// There is no corpus, another process has it open, it has another schema, or nothing of it can be read.
+    /// There is no corpus, it has another schema, or nothing of it can be read.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let folder = Folder::find(path)?;
-        let lock = folder.lock()?;
+        let lock = match folder.lock() {
+            Err(StoreError::Busy { .. }) => return Self::of_running(&folder),
+            lock => lock?,
+        };
         let mut archive = Self::scan(&folder.database())?;
         archive.lock = lock;
+        Ok(archive)
+    }
+
+    /// Reads a corpus that another process has open: a copy of its files at one moment, which are what a kill at that moment would
+    /// have left.
+    fn of_running(folder: &Folder) -> Result<Self, StoreError> {
+        let copy = folder.copy()?;
+        let mut archive = Self::scan(copy.path())?;
+        if archive.condition == Condition::Interrupted {
+            archive.condition = Condition::Running;
+        }
+        archive.copy = Some(copy);
         Ok(archive)
     }
 
@@ -115,6 +136,7 @@ impl Archive {
             condition,
             lost: Lost::default(),
             lock: None,
+            copy: None,
         };
         let mut pending = HashSet::new();
         let mut distilled = None;
@@ -293,20 +315,7 @@ impl Archive {
 
     /// Writes every record into a new database, and closes it.
     pub(super) fn write(&self, folder: &Path) -> Result<(), StoreError> {
-        let mut database = Database::open(folder)?;
-        let mut step = 0;
-        for record in self.records() {
-            let record = record?;
-            step += 1;
-            database.reserve()?;
-            // The database is used only if it is complete: every step counts.
-            let key = record.key().bytes();
-            database.put(&key, Framed { step, part: 0, parts: 1, flushed: step, record }.encode())?;
-            if database.should_flush() {
-                database.flush()?;
-            }
-        }
-        database.close(step)
+        write_all(folder, self.records(), self.state).map(drop)
     }
 
     fn record(&self, key: &RecordKey) -> Result<Option<Record<'static>>, StoreError> {
@@ -316,15 +325,14 @@ impl Archive {
             .transpose()
     }
 
-    /// Every record, the state last.
+    /// Every valid record but the state.
     fn records(&self) -> impl Iterator<Item = Result<Record<'static>, StoreError>> + '_ {
         // What is there is all that is valid.
         let is_other = |key: &RecordKey| !matches!(key, RecordKey::State | RecordKey::Forgotten);
         let others = self.places.iter().filter(move |(key, _)| is_other(key));
-        let others = others.map(|(_, place)| {
+        others.map(|(_, place)| {
             read(&self.files[place.file], place.offset, place.len).map(|framed| framed.record)
-        });
-        others.chain(std::iter::once(Ok(Record::State(self.state))))
+        })
     }
 }
 

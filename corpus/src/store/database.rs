@@ -2,6 +2,7 @@
 //! known to be complete.
 
 use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -63,9 +64,19 @@ impl Database {
         StoreError::database(&self.folder, error)
     }
 
+    /// The length of the log, which is still the file in the folder: what is written into a deleted one is lost with this process.
+    fn len(&self) -> Result<u64, StoreError> {
+        let own = self.log.metadata().context(&self.log_path, "cannot be read")?;
+        let place = |file: &fs::Metadata| (file.dev(), file.ino());
+        if !fs::metadata(&self.log_path).is_ok_and(|there| place(&there) == place(&own)) {
+            return Err(StoreError::Gone { path: self.folder.clone() });
+        }
+        Ok(own.len())
+    }
+
     /// Makes sure that sled will not meet a full disk.
     pub(super) fn reserve(&mut self) -> Result<(), StoreError> {
-        let len = self.log.metadata().context(&self.log_path, "cannot be read")?.len();
+        let len = self.len()?;
         if len >= self.len && len + ROOM / 2 <= self.room_to {
             return Ok(());
         }
@@ -133,6 +144,7 @@ impl Database {
 
     /// Hands everything to the system.
     pub(super) fn flush(&mut self) -> Result<(), StoreError> {
+        self.len()?;
         self.tree().flush().map_err(|error| self.error(&error))?;
         self.unflushed = 0;
         Ok(())
@@ -160,18 +172,32 @@ impl Database {
             .sum()
     }
 
+    /// Waits until sled's threads have released the files: they hold its lock as long as they have something to do. Returns false
+    /// if they do not.
+    fn is_released(&self) -> bool {
+        let since = Instant::now();
+        while self.log.try_lock().is_err() {
+            if since.elapsed() > CLOSING {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
+    }
+
+    /// Lets go of a database that another one replaces. It stays unsealed.
+    pub(super) fn discard(mut self) {
+        drop(self.tree.take());
+        self.is_released();
+    }
+
     /// Closes the database, and seals it if everything of it is on the disk.
     pub(super) fn close(mut self, step: u64) -> Result<(), StoreError> {
         self.flush()?;
         self.sync()?;
         drop(self.tree.take());
-        // sled's threads hold its lock as long as they have something to do.
-        let since = Instant::now();
-        while self.log.try_lock().is_err() {
-            if since.elapsed() > CLOSING {
-                return Err(self.damaged("the database is still being written".to_owned()));
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        if !self.is_released() {
+            return Err(self.damaged("the database is still being written".to_owned()));
         }
         // Space reserved beyond the end is released.
         self.log

@@ -13,7 +13,7 @@ mod seal;
 mod writer;
 
 use std::borrow::Cow;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use self::archive::summary;
 use self::database::Database;
-use self::folder::{Folder, Lock};
+use self::folder::{Folder, Lock, Unlock, wait_for_readers};
 use self::record::{
     COUNTED_PREFIX, FINDING_PREFIX, Framed, KEPT_PREFIX, REFERENCE_PREFIX, Record, RecordKey, State,
     answers_prefix,
@@ -85,8 +85,32 @@ pub struct Decision<'a> {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
+    folder: Folder,
+    /// Locked while the database's files change.
+    read: File,
     writer: Mutex<Writer>,
     _lock: Option<Lock>,
+}
+
+/// A writer whose files are not being copied.
+struct Changing<'a> {
+    /// Released first: another thread must not meet it.
+    _files: Unlock<'a>,
+    writer: MutexGuard<'a, Writer>,
+}
+
+impl std::ops::Deref for Changing<'_> {
+    type Target = Writer;
+
+    fn deref(&self) -> &Writer {
+        &self.writer
+    }
+}
+
+impl std::ops::DerefMut for Changing<'_> {
+    fn deref_mut(&mut self) -> &mut Writer {
+        &mut self.writer
+    }
 }
 
 impl Store {
@@ -97,8 +121,8 @@ impl Store {
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         let folder = Folder::create(path)?;
         let lock = folder.lock()?;
-        let store = Self::with(path, lock, Database::open(&folder.database())?, State::default(), 0);
-        store.lock().write(&[], Progress::default())?;
+        let store = Self::with(path, lock, Database::open(&folder.database())?, State::default(), 0)?;
+        store.change().write(&[], Progress::default())?;
         store.checkpoint()?;
         Ok(store)
     }
@@ -138,12 +162,26 @@ impl Store {
             Some(Ok((Framed { record: Record::State(state), .. }, _))) => state,
             _ => return Err(damaged("its state cannot be read")),
         };
-        Ok((Self::with(path, lock, opened, state, step), notes))
+        Ok((Self::with(path, lock, opened, state, step)?, notes))
     }
 
-    fn with(path: &Path, lock: Option<Lock>, database: Database, state: State, step: u64) -> Self {
-        let writer = Mutex::new(Writer::new(database, state, step));
-        Self { path: path.to_owned(), writer, _lock: lock }
+    fn with(
+        path: &Path,
+        lock: Option<Lock>,
+        database: Database,
+        state: State,
+        step: u64,
+    ) -> Result<Self, StoreError> {
+        let folder = Folder::new(path);
+        let writer = Mutex::new(Writer::new(database, folder.database(), state, step));
+        let read = folder.open_read()?;
+        Ok(Self { folder, read, path: path.to_owned(), writer, _lock: lock })
+    }
+
+    /// For a change: besides other callers, readers of the running campaign are waited for.
+    fn change(&self) -> Changing<'_> {
+        let writer = self.lock();
+        Changing { _files: wait_for_readers(&self.read), writer }
     }
 
     /// One caller at a time. A caller that panicked has left nothing half-done that `broken` does not tell.
@@ -156,7 +194,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn record(&self, evaluation: &Evaluation) -> Result<(), StoreError> {
-        self.lock().put(&[Record::Evaluation(Cow::Borrowed(evaluation))])
+        self.change().put(&[Record::Evaluation(Cow::Borrowed(evaluation))])
     }
 
     /// Decides an execution: kept or dropped, and everything that it changed, in one atomic step.
@@ -165,7 +203,7 @@ impl Store {
     /// It is to be kept and was not recorded, or the decision cannot be written.
     pub fn decide(&self, decision: &Decision<'_>) -> Result<(), StoreError> {
         let number = decision.number;
-        let mut writer = self.lock();
+        let mut writer = self.change();
         let mut records = Vec::with_capacity(2);
         if let Some(score) = decision.kept {
             if !writer.contains(&RecordKey::Evaluation(number))? {
@@ -187,7 +225,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn distil(&self, distilled: &Distilled) -> Result<(), StoreError> {
-        let mut writer = self.lock();
+        let mut writer = self.change();
         let number = |key: &[u8]| {
             let number = key.get(KEPT_PREFIX.len()..)?.try_into().ok()?;
             Some(u64::from_be_bytes(number))
@@ -204,7 +242,8 @@ impl Store {
             }
         }
         let change = |state: &mut State| (state.kept, state.is_distilled) = (kept, true);
-        writer.replace(Record::Distilled(Cow::Borrowed(distilled)), change, &gone)
+        writer.replace(Record::Distilled(Cow::Borrowed(distilled)), change, &gone)?;
+        writer.compact(&self.folder)
     }
 
     /// The newest distillation.
@@ -229,11 +268,12 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn forget_references(&self) -> Result<(), StoreError> {
-        let mut writer = self.lock();
+        let mut writer = self.change();
         let mut gone = writer.keys(COUNTED_PREFIX)?;
         gone.extend(writer.keys(REFERENCE_PREFIX)?);
         let none = |state: &mut State| (state.counted, state.references) = (0, 0);
-        writer.replace(Record::Forgotten, none, &gone)
+        writer.replace(Record::Forgotten, none, &gone)?;
+        writer.compact(&self.folder)
     }
 
     /// Progress of the campaign.
@@ -286,7 +326,8 @@ impl Store {
                 return None;
             }
             let writer = self.lock();
-            let next = writer.database().next(prefix, last.as_deref()).transpose()?;
+            let next = writer.database().and_then(|database| database.next(prefix, last.as_deref()));
+            let next = next.transpose()?;
             let record = next.and_then(|(key, value)| {
                 last = Some(key);
                 writer.decode(&value)
@@ -302,7 +343,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn put_finding(&self, finding: &FindingRecord, progress: Progress) -> Result<(), StoreError> {
-        let mut writer = self.lock();
+        let mut writer = self.change();
         let signature = &*finding.signature;
         let mut records = vec![Record::Finding(Cow::Borrowed(finding))];
         let minimising = newest_minimising(&writer, signature)?;
@@ -334,7 +375,7 @@ impl Store {
         let prefix = answers_prefix(signature);
         let mut answers = Vec::new();
         let mut last = None;
-        while let Some((key, value)) = writer.database().next(&prefix, last.as_deref())? {
+        while let Some((key, value)) = writer.database()?.next(&prefix, last.as_deref())? {
             // Those of an earlier minimiser may be left.
             if let Record::Answer { number, answer, .. } = writer.decode(&value)?
                 && number == newest
@@ -351,7 +392,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn begin_minimising(&self, signature: &str, minimising: &Minimising) -> Result<(), StoreError> {
-        let mut writer = self.lock();
+        let mut writer = self.change();
         let number = newest_minimising(&writer, signature)?.map_or(1, |(number, _)| number + 1);
         let minimising = Some(Cow::Borrowed(minimising));
         writer.put(&[Record::Minimising { signature: Cow::Borrowed(signature), number, minimising }])
@@ -362,7 +403,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn put_answer(&self, signature: &str, answer: &Answer) -> Result<(), StoreError> {
-        let mut writer = self.lock();
+        let mut writer = self.change();
         let number = newest_minimising(&writer, signature)?.map_or(0, |(number, _)| number);
         let signature = Cow::Borrowed(signature);
         writer.put(&[Record::Answer { signature, number, answer: Cow::Borrowed(answer) }])
@@ -384,7 +425,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn put_reference(&self, key: Key, summary: &[u8]) -> Result<(), StoreError> {
-        let mut writer = self.lock();
+        let mut writer = self.change();
         let progress = writer.progress();
         writer.write(&[Record::Reference { key, summary: Cow::Borrowed(summary) }], progress)
     }
@@ -402,7 +443,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn flush(&self) -> Result<(), StoreError> {
-        self.lock().flush()
+        self.change().flush()
     }
 
     /// [`Self::flush`], and fsync: it survives a power failure.
@@ -410,9 +451,9 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
-        let mut writer = self.lock();
+        let mut writer = self.change();
         writer.flush()?;
-        writer.database().sync()?;
+        writer.database()?.sync()?;
         seal::sync_folder(&self.path)
     }
 
@@ -421,7 +462,7 @@ impl Store {
     /// # Errors
     /// The folder cannot be read.
     pub fn size_on_disk(&self) -> Result<u64, StoreError> {
-        self.lock().database().size()
+        self.lock().database()?.size()
     }
 }
 
