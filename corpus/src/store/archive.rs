@@ -259,6 +259,12 @@ impl Archive {
         })
     }
 
+    /// Number of answers of minimisers that have not ended.
+    #[must_use]
+    pub fn answers(&self) -> u64 {
+        self.places.keys().filter(|key| matches!(key, RecordKey::Answer(..))).count() as u64
+    }
+
     /// Number of reference runs with a summary.
     #[must_use]
     pub fn references(&self) -> u64 {

@@ -347,9 +347,8 @@ impl Store {
         let signature = &*finding.signature;
         let mut records = vec![Record::Finding(Cow::Borrowed(finding))];
         let minimising = newest_minimising(&writer, signature)?;
-        let ended = minimising.filter(|(_, is_going_on)| {
-            is_going_on.is_some() && finding.minimized != Minimized::Pending
-        });
+        let ended = minimising
+            .filter(|(_, is_going_on)| is_going_on.is_some() && finding.minimized != Minimized::Pending);
         if let Some((number, _)) = ended {
             let signature = Cow::Borrowed(signature);
             records.push(Record::Minimising { signature, number, minimising: None });

@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use corpus::store::{Decision, Distilled, Store};
 use corpus::Minimized;
+use corpus::store::{Decision, Distilled, Store};
 use proptest::prelude::*;
 
 use crate::contents::Contents;
-use crate::samples::{
-    answer, copy, evaluation, finding, key, minimising, progress, score, signature,
-};
+use crate::samples::{answer, copy, evaluation, finding, key, minimising, progress, score, signature};
 
 /// Executions of a sequence of steps.
 const NUMBERS: u64 = 60;
@@ -94,6 +92,39 @@ fn is_pending(contents: &Contents, number: u64) -> bool {
     finding.is_some_and(|finding| finding.minimized == Minimized::Pending)
 }
 
+/// A step of a minimiser. Only the findings that there are, and are pending, are minimised.
+fn minimise(step: &Step, open: &Store, model: &mut Model) {
+    match step {
+        Step::Minimise(number, test) if is_pending(model.now(), *number) => {
+            let begun = minimising(*test);
+            open.begin_minimising(&signature(*number), &begun).unwrap();
+            model.push(|now| {
+                now.minimising.insert(signature(*number), (begun, Vec::new()));
+            });
+        }
+        Step::Answer(number, test) if model.now().minimising.contains_key(&signature(*number)) => {
+            let answer = answer(*test);
+            open.put_answer(&signature(*number), &answer).unwrap();
+            model.push(|now| {
+                let (_, answers) = now.minimising.get_mut(&signature(*number)).unwrap();
+                answers.retain(|other| other.test != answer.test);
+                answers.push(answer);
+                answers.sort_by_key(|answer| answer.test);
+            });
+        }
+        Step::Minimised(number) if is_pending(model.now(), *number) => {
+            let (mut finding, progress) = (finding(*number), model.now().progress);
+            finding.minimized = Minimized::Full;
+            open.put_finding(&finding, progress).unwrap();
+            model.push(|now| {
+                now.minimising.remove(&finding.signature);
+                now.findings.insert(finding.signature.clone(), finding);
+            });
+        }
+        _ => {}
+    }
+}
+
 fn apply(step: &Step, store: &mut Option<Store>, path: &Path, model: &mut Model) {
     let open = store.as_ref().unwrap();
     match step {
@@ -153,33 +184,7 @@ fn apply(step: &Step, store: &mut Option<Store>, path: &Path, model: &mut Model)
                 now.counted.clear();
             });
         }
-        // Only the findings that there are, and are pending, are minimised.
-        Step::Minimise(number, test) if is_pending(model.now(), *number) => {
-            let begun = minimising(*test);
-            open.begin_minimising(&signature(*number), &begun).unwrap();
-            model.push(|now| {
-                now.minimising.insert(signature(*number), (begun, Vec::new()));
-            });
-        }
-        Step::Answer(number, test) if model.now().minimising.contains_key(&signature(*number)) => {
-            let answer = answer(*test);
-            open.put_answer(&signature(*number), &answer).unwrap();
-            model.push(|now| {
-                let (_, answers) = now.minimising.get_mut(&signature(*number)).unwrap();
-                answers.retain(|other| other.test != answer.test);
-                answers.push(answer);
-                answers.sort_by_key(|answer| answer.test);
-            });
-        }
-        Step::Minimised(number) if is_pending(model.now(), *number) => {
-            let (mut finding, progress) = (finding(*number), model.now().progress);
-            finding.minimized = Minimized::Full;
-            open.put_finding(&finding, progress).unwrap();
-            model.push(|now| {
-                now.minimising.remove(&finding.signature);
-                now.findings.insert(finding.signature.clone(), finding);
-            });
-        }
+        Step::Minimise(..) | Step::Answer(..) | Step::Minimised(_) => minimise(step, open, model),
         Step::Flush => open.flush().unwrap(),
         Step::Checkpoint => open.checkpoint().unwrap(),
         Step::Reopen => {

@@ -194,12 +194,18 @@ fn a_running_corpus_is_read_as_it_is_at_a_moment() {
                     let mut before = 0;
                     for _ in 0..20 {
                         let archive = Archive::read(folder.path()).unwrap();
-                        assert_eq!((archive.condition(), archive.lost()), (Condition::Running, Lost::default()));
+                        assert_eq!(
+                            (archive.condition(), archive.lost()),
+                            (Condition::Running, Lost::default())
+                        );
                         let executions = archive.progress().executions;
                         assert!(executions >= before, "{executions} after {before}");
                         before = executions;
                         let kept: Vec<u64> = archive.kept().keys().copied().collect();
-                        assert_eq!(kept, (1..=executions).filter(|number| is_kept(*number)).collect::<Vec<_>>());
+                        assert_eq!(
+                            kept,
+                            (1..=executions).filter(|number| is_kept(*number)).collect::<Vec<_>>()
+                        );
                         for number in kept {
                             assert_eq!(archive.evaluation(number).unwrap(), Some(evaluation(number)));
                         }

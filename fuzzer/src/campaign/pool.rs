@@ -110,7 +110,8 @@ impl Pool {
 /// The part of the kept tests that stays when the corpus is distilled: so many, the `dear` ones before others, and of each the
 /// ones with the highest scores; of equal scores the later ones.
 pub(super) fn stay(kept: impl Iterator<Item = (u64, f64)>, dear: &BTreeSet<u64>, most: usize) -> Vec<u64> {
-    let mut kept: Vec<_> = kept.map(|(number, score)| (dear.contains(&number), Score(score), number)).collect();
+    let mut kept: Vec<_> =
+        kept.map(|(number, score)| (dear.contains(&number), Score(score), number)).collect();
     kept.sort_unstable_by(|one, other| other.cmp(one));
     kept.truncate(most);
     let mut stay: Vec<u64> = kept.into_iter().map(|(.., number)| number).collect();

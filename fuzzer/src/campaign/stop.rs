@@ -79,9 +79,9 @@ impl fmt::Display for End {
             Self::DiskFull { reason } => {
                 write!(f, "the disk is full ({reason}); make room, and --resume goes on")
             }
-            Self::MaxDisk => {
-                f.write_str("the campaign's folder has reached --max-disk; --resume with more, or `unlimited`, goes on")
-            }
+            Self::MaxDisk => f.write_str(
+                "the campaign's folder has reached --max-disk; --resume with more, or `unlimited`, goes on",
+            ),
         }
     }
 }

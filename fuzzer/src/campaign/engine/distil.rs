@@ -34,7 +34,9 @@ impl Kept {
     pub(in crate::campaign) fn of(distilled: Option<&Distilled>) -> Result<Self, CampaignError> {
         let Some(distilled) = distilled else { return Ok(Self::default()) };
         postcard::from_bytes(&distilled.memory).map_err(|error| {
-            CampaignError::Usage(format!("the corpus was distilled by another version of this program: {error}"))
+            CampaignError::Usage(format!(
+                "the corpus was distilled by another version of this program: {error}"
+            ))
         })
     }
 }

@@ -181,14 +181,8 @@ impl Engine<'_> {
         let mut answers = Answers::of(setup.store.minimising(&found.signature)?);
         let keep = |step: Step<'_>| self.keep_step(&found.signature, step);
         let course = Course { budget: Some(setup.settings.minimizer_budget), is_over, keep: &keep };
-        let is_done = match finding::minimise(
-            &mut finding,
-            often,
-            is_swapped,
-            testbed,
-            &course,
-            &mut answers,
-        ) {
+        let is_done = match finding::minimise(&mut finding, often, is_swapped, testbed, &course, &mut answers)
+        {
             // It goes on with the next start, and ends as if it had not been interrupted.
             Err(WorkError::Interrupted) if !self.policy.minimises_by_turns() || self.is_over() => {
                 return Ok(Worked { finding: found, seen: Vec::new() });

@@ -24,7 +24,6 @@ use self::decider::Decider;
 use self::outcome::outcome_of;
 use self::planner::{Candidate, Planner};
 use self::runner::Runner;
-pub(super) use distil::Kept;
 use crate::campaign::baselines::Stored;
 use crate::campaign::error::CampaignError;
 use crate::campaign::folder::{self, SUMMARY};
@@ -36,6 +35,7 @@ use crate::campaign::summary::Summary;
 use crate::finding::is_reproduced;
 use crate::judge::{judge, judge_after};
 use crate::policy::Policy;
+pub(super) use distil::Kept;
 
 /// Shortest time between two writes of `summary.json`.
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
