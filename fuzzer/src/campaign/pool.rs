@@ -1,6 +1,6 @@
 //! The pool of kept tests: numbers and scores only; the tests themselves stay in the store.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -107,11 +107,25 @@ impl Pool {
     }
 }
 
-/// The part of the kept tests that stays when the corpus is distilled: so many, the `dear` ones before others, and of each the
+/// Reasons for which a test stays before others when the corpus is distilled; the last one is the strongest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Dear {
+    /// It has a combination of parameters that no earlier kept test has.
+    Combination,
+    /// It ran code that no earlier kept test ran.
+    Code,
+    /// It showed a finding first.
+    Finding,
+}
+
+/// The part of the kept tests that stays when the corpus is distilled: so many, the `dear` ones before others, and of each kind the
 /// ones with the highest scores; of equal scores the later ones.
-pub(super) fn stay(kept: impl Iterator<Item = (u64, f64)>, dear: &BTreeSet<u64>, most: usize) -> Vec<u64> {
-    let mut kept: Vec<_> =
-        kept.map(|(number, score)| (dear.contains(&number), Score(score), number)).collect();
+pub(super) fn stay(
+    kept: impl Iterator<Item = (u64, f64)>,
+    dear: &BTreeMap<u64, Dear>,
+    most: usize,
+) -> Vec<u64> {
+    let mut kept: Vec<_> = kept.map(|(number, score)| (dear.get(&number), Score(score), number)).collect();
     kept.sort_unstable_by(|one, other| other.cmp(one));
     kept.truncate(most);
     let mut stay: Vec<u64> = kept.into_iter().map(|(.., number)| number).collect();
@@ -223,7 +237,7 @@ mod tests {
             for (number, score) in (1..).zip(&scores) {
                 pool.keep(number, *score);
             }
-            let stays = stay(pool.kept(), &BTreeSet::new(), most);
+            let stays = stay(pool.kept(), &BTreeMap::new(), most);
             pool.distil(&stays);
             prop_assert_eq!(pool.len(), scores.len().min(most));
             prop_assert_eq!(pool.best(), scores.iter().copied().max_by(f64::total_cmp));
@@ -249,9 +263,11 @@ mod tests {
     #[test]
     fn dear_tests_stay_and_then_the_best_and_then_the_latest() {
         let kept = || [(1, 0.1), (2, 0.9), (3, 0.5), (4, 0.5), (5, 0.2)].into_iter();
-        assert_eq!(stay(kept(), &BTreeSet::new(), 2), [2, 4]);
-        assert_eq!(stay(kept(), &[1].into(), 3), [1, 2, 4]);
-        assert_eq!(stay(kept(), &[1, 5].into(), 1), [5]);
-        assert_eq!(stay(kept(), &[1, 9].into(), 9), [1, 2, 3, 4, 5]);
+        assert_eq!(stay(kept(), &BTreeMap::new(), 2), [2, 4]);
+        let of = |number| (number, Dear::Combination);
+        assert_eq!(stay(kept(), &[of(1)].into(), 3), [1, 2, 4]);
+        assert_eq!(stay(kept(), &[of(1), of(5)].into(), 1), [5]);
+        assert_eq!(stay(kept(), &[(1, Dear::Finding), of(5), (3, Dear::Code)].into(), 2), [1, 3]);
+        assert_eq!(stay(kept(), &[of(1), of(9)].into(), 9), [1, 2, 3, 4, 5]);
     }
 }

@@ -312,6 +312,8 @@ pub fn describe(finding: &mut FindingRecord, Reproduced { judged, notes, .. }: &
 
 #[cfg(test)]
 mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::collections::BTreeMap;
     use std::path::Path;
 
     use corpus::Capabilities;
@@ -342,11 +344,10 @@ mod tests {
         }
     }
 
-    /// Result of a test whose reference is fast for so many runs.
-    fn reproduced(fast: u32) -> Reproduced {
+    /// A finding of NICs that discard packets of others.
+    fn noisy() -> FindingRecord {
         let noisy = corpus::from_toml("test.toml", NOISY).unwrap();
-        let mut testbed = Slower { noisy: noisy.clone(), fast };
-        let finding = FindingRecord {
+        FindingRecord {
             id: String::new(),
             kind: "noisy-neighbor".into(),
             signature: "noisy-neighbor/requester/innocent-suffers/lost".into(),
@@ -358,7 +359,75 @@ mod tests {
             minimized: Minimized::Pending,
             minimizer_executions: 0,
             evidence: String::new(),
-        };
+        }
+    }
+
+    /// Such NICs, on a testbed that does the same each time.
+    struct Same;
+
+    impl Testbed for Same {
+        fn capabilities(&self) -> Capabilities {
+            Capabilities::all()
+        }
+
+        fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
+            let nic = executor::profile::load("cx4-lx", Path::new("."))?;
+            executor::sim::run(config, [nic.clone(), nic])
+        }
+    }
+
+    /// Minimises the finding, killed whenever so many answers were kept.
+    fn minimised(budget: Option<u64>, answers_of_a_life: usize) -> (FindingRecord, u32) {
+        let begun = RefCell::new(None);
+        let kept = RefCell::new(BTreeMap::new());
+        for lives in 1.. {
+            let left = Cell::new(answers_of_a_life);
+            let is_over = || left.get() == 0;
+            let keep = |step: Step<'_>| {
+                match step {
+                    Step::Begun(minimising) => drop(begun.borrow_mut().replace(minimising.clone())),
+                    Step::Answered(answer) => {
+                        left.set(left.get() - 1);
+                        let before = kept.borrow_mut().insert(answer.test, answer.clone());
+                        assert_eq!(before, None, "no test runs twice");
+                    }
+                }
+                Ok(())
+            };
+            // All else is lost.
+            let mut finding = noisy();
+            let interrupted = begun.borrow().clone();
+            let answers = kept.borrow().values().cloned().collect();
+            let mut answers = Answers::of(interrupted.map(|begun| (begun, answers)));
+            let course = Course { budget, is_over: &is_over, keep: &keep };
+            let often = Frequency::always(Policy::OneRun);
+            match minimise(&mut finding, often, false, &mut Same, &course, &mut answers) {
+                Ok(()) => return (finding, lives),
+                Err(WorkError::Interrupted) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        unreachable!("it ends")
+    }
+
+    #[test]
+    fn a_killed_minimiser_goes_on_as_if_it_had_not_been() {
+        for budget in [None, Some(60)] {
+            let (whole, lives) = minimised(budget, usize::MAX);
+            assert_eq!(lives, 1);
+            assert!(whole.reproducer != whole.config && whole.minimizer_executions > 50, "{whole:?}");
+            let cut = if budget.is_some() { Minimized::Partial } else { Minimized::Full };
+            assert_eq!(whole.minimized, cut);
+            let (killed, lives) = minimised(budget, 7);
+            assert!(lives > 5, "{lives}");
+            assert_eq!(killed, whole);
+        }
+    }
+
+    /// Result of a test whose reference is fast for so many runs.
+    fn reproduced(fast: u32) -> Reproduced {
+        let finding = noisy();
+        let mut testbed = Slower { noisy: finding.config.clone(), fast };
         reproduce(&finding, &mut testbed).unwrap().unwrap()
     }
 

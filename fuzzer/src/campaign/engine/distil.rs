@@ -1,7 +1,7 @@
 //! Distillation of the corpus: when it has as many tests as it may have, half of them go. What they taught the search stays: their
 //! scores, the combinations of parameters that they had, the code that they ran.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use corpus::store::{Distilled, Store};
 use corpus::{Evaluation, Outcome};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Engine;
 use crate::campaign::error::CampaignError;
-use crate::campaign::pool::{Dropped, stay};
+use crate::campaign::pool::{Dear, Dropped, stay};
 use crate::campaign::retention::add;
 use crate::campaign::search::Saved;
 
@@ -72,18 +72,19 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Kept tests that go last: those that showed a finding first, and those that have a combination of parameters, or ran code,
-    /// that no earlier one of the kept tests has.
-    fn dear(&self) -> Result<BTreeSet<u64>, CampaignError> {
-        let mut dear: BTreeSet<u64> =
-            self.decider.findings.values().map(|finding| finding.first_seen_execution).collect();
+    /// Kept tests that go last.
+    fn dear(&self) -> Result<BTreeMap<u64, Dear>, CampaignError> {
+        let first = self.decider.findings.values().map(|finding| finding.first_seen_execution);
+        let mut dear: BTreeMap<u64, Dear> = first.map(|number| (number, Dear::Finding)).collect();
         let mut covered = Covered::default();
         let mut reached = Default::default();
         for (number, _) in self.decider.pool.kept() {
             let Some(evaluation) = self.setup.store.evaluation(number)? else { continue };
+            let has_new = covered.adds_new(&Levels::of(&evaluation.config));
             let ran_more = coverage_of(&evaluation).is_some_and(|ran| add(&mut reached, ran));
-            if covered.adds_new(&Levels::of(&evaluation.config)) | ran_more {
-                dear.insert(number);
+            let reason = if ran_more { Some(Dear::Code) } else { has_new.then_some(Dear::Combination) };
+            if let Some(reason) = reason {
+                dear.entry(number).or_insert(reason);
             }
         }
         Ok(dear)
