@@ -10,7 +10,7 @@ use super::folder::Folder;
 use super::record::{Framed, MAX_FRAME, Record, RecordKey, State};
 
 /// Bytes of a database below which it is not worth writing it anew.
-const WORTH_COMPACTING: u64 = 32 << 20;
+const WORTH_COMPACTING: u64 = 16 << 20;
 
 /// Writes a database of valid records, and closes it. Returns its last step.
 ///
