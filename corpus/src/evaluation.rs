@@ -114,6 +114,28 @@ pub struct FindingRecord {
     pub evidence: String,
 }
 
+/// An answer that a minimiser has: whether a test shows a finding, and the cost of knowing it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The test.
+    pub test: Key,
+    /// True if it shows the finding.
+    pub shows: bool,
+    /// Runs of the test.
+    pub runs: u64,
+    /// References that were run for it.
+    pub references: Vec<Key>,
+}
+
+/// A minimiser that has not ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Minimising {
+    /// The test that it began with.
+    pub start: TestConfig,
+    /// Executions that earlier minimisers of the finding took.
+    pub spent: u64,
+}
+
 /// Degree to which a finding's test has been minimised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -48,7 +48,9 @@ pub use config::{
 };
 pub use dumper::{ActionKind, Form};
 pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS, Problem, without_controls};
-pub use evaluation::{Evaluation, FindingRecord, Key, Lineage, Minimized, Outcome, Scores, Sighting};
+pub use evaluation::{
+    Answer, Evaluation, FindingRecord, Key, Lineage, Minimising, Minimized, Outcome, Scores, Sighting,
+};
 pub use load::{Loaded, load, load_text, open_regular, read_text};
 pub use packets::{Place, Position, Shape};
 pub use source::{Format, MAX_FILE_BYTES, clip};

@@ -133,6 +133,29 @@ impl Covered {
         );
     }
 
+    /// Adds a test; returns true if it has a combination that no test before it has.
+    pub fn adds_new(&mut self, levels: &Levels) -> bool {
+        let mut is_new = false;
+        // A new pair is in a new triple.
+        Self::visit(levels, |_| {}, |at| is_new |= self.triples[at] == 0);
+        self.add(levels);
+        is_new
+    }
+
+    /// How often each pair and each triple was tried, in an order that does not change.
+    #[must_use]
+    pub fn counts(&self) -> [&[u32]; 2] {
+        [&self.pairs, &self.triples]
+    }
+
+    /// From [`Self::counts`]; none where they are of another version of this program, which has other parameters.
+    #[must_use]
+    pub fn from_counts([pairs, triples]: [Vec<u32>; 2]) -> Option<Self> {
+        let new = Self::default();
+        let fits = pairs.len() == new.pairs.len() && triples.len() == new.triples.len();
+        fits.then_some(Self { pairs, triples })
+    }
+
     /// Takes back a test that was added and is not tried.
     pub fn remove(&mut self, levels: &Levels) {
         let Self { pairs, triples } = self;
@@ -187,6 +210,22 @@ mod tests {
             |at| assert!(other_triples.insert(at)),
         );
         assert!(pairs.is_disjoint(&others) && triples.is_disjoint(&other_triples));
+    }
+
+    #[test]
+    fn a_test_adds_what_no_other_has() {
+        let mut covered = Covered::default();
+        let (one, mut other) = (Levels([0; FACTORS]), Levels([0; FACTORS]));
+        assert!(covered.adds_new(&one) && !covered.adds_new(&one));
+        other.0[0] = 1;
+        assert!(covered.adds_new(&other));
+        other.0[1] = 1;
+        let mut third = other;
+        third.0[2] = 1;
+        assert!(covered.adds_new(&third) && covered.adds_new(&other) && !covered.adds_new(&other));
+        let counts = covered.counts().map(<[u32]>::to_vec);
+        assert_eq!(Covered::from_counts(counts.clone()).unwrap().worth(&third), covered.worth(&third));
+        assert!(Covered::from_counts([counts[1].clone(), counts[0].clone()]).is_none());
     }
 
     #[test]

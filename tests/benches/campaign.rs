@@ -14,7 +14,7 @@ use corpus::TestConfig;
 use dumper::observation::Counters;
 use dumper::{HostCounters, Observation};
 use executor::{Testbed, TestbedError};
-use fuzzer::campaign::{Campaign, Limits, Request, Stop};
+use fuzzer::campaign::{Campaign, Lifted, Limits, Request, Stop};
 use fuzzer::strategy::Strategy;
 
 /// Executions on simulated NICs.
@@ -67,6 +67,7 @@ fn request(target: &str, nic: &str, strategy: Strategy, executions: u64) -> Requ
         seed: Some(1),
         strategy: Some(strategy),
         limits: Limits { executions: Some(executions), ..Limits::default() },
+        lifted: Lifted { max_corpus: true, ..Lifted::default() },
         ..Request::default()
     }
 }

@@ -12,6 +12,10 @@ mod degenerate;
 mod effectiveness;
 #[cfg(feature = "tmpfs")]
 mod full_disk;
+#[path = "../given.rs"]
+#[allow(dead_code, reason = "these tests need some of it")]
+mod given;
+mod long_nights;
 mod nic_pairs;
 mod noisy;
 mod noisy_neighbor;

@@ -287,10 +287,30 @@ fn what_cannot_be_read_is_said() {
     assert_eq!((ran.code, &ran.stdout[..], &ran.stderr[..]), (1, "", said));
 
     let store = Store::open(&folder.path().join("c1/corpus")).unwrap();
-    let ran = corpus(&folder, &["check", "c1"]);
-    let said = "error: c1/corpus: another process has this corpus open; wait for it, or stop it\n";
-    assert_eq!((ran.code, &ran.stdout[..], &ran.stderr[..]), (1, "", said));
+    let ran = corpus(&folder, &["import", "c1/corpus", "--from", "killed"]);
+    let said = "error: c1/corpus: is not empty; name a new folder or an empty one\n";
+    assert_eq!((ran.code, &ran.stdout[..], &ran.stderr[..]), (2, "", said));
     drop(store);
+}
+
+/// The commands read a corpus that a campaign has open, as it is when they begin.
+#[test]
+fn a_running_campaign_can_be_looked_into() {
+    let folder = campaign(100);
+    let closed = |args: &[&str]| corpus(&folder, args).stdout;
+    let (list, show) = (closed(&["list", "c1"]), closed(&["show", "c1", "4"]));
+    let (store, _) = Store::open(&folder.path().join("c1/corpus")).unwrap();
+    let ran = corpus(&folder, &["check", "c1"]);
+    assert_eq!((ran.code, &ran.stderr[..]), (0, ""));
+    assert!(ran.stdout.starts_with("c1: whole; a campaign has it open\n"), "{}", ran.stdout);
+    assert_eq!(corpus(&folder, &["check", "c1", "--format", "json"]).json()["condition"], "running");
+    assert_eq!(corpus(&folder, &["list", "c1"]).stdout, list);
+    assert_eq!(corpus(&folder, &["show", "c1", "4"]).stdout, show);
+    // The campaign goes on.
+    store.record(&evaluation(102)).unwrap();
+    store.flush().unwrap();
+    let undecided = corpus(&folder, &["check", "c1", "--format", "json"]).json()["undecided"].clone();
+    assert_eq!(undecided, 2);
 }
 
 /// Wherever the files are cut or overwritten, the commands end by themselves, and not with a panic.

@@ -1,16 +1,18 @@
 //! A corpus as its files hold it: for reading it without changing it, and for repairing it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
+use tempfile::TempDir;
+
 use super::Progress;
-use super::database::Database;
 use super::error::StoreError;
 use super::folder::{Folder, Lock};
-use super::record::{Framed, Record, RecordKey, State};
+use super::record::{Distilled, Framed, Record, RecordKey, State};
 use super::scan::{Found, read, scan};
 use super::seal::{Seal, digest, files};
-use crate::evaluation::{Evaluation, FindingRecord};
+use super::writer::write_all;
+use crate::evaluation::{Evaluation, FindingRecord, Minimized};
 
 /// Readable contents of a corpus, whole or damaged. Reading changes nothing.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub struct Archive {
     condition: Condition,
     lost: Lost,
     lock: Option<Lock>,
+    /// The files, where they are a copy of those that another process has open.
+    copy: Option<TempDir>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +43,8 @@ pub enum Condition {
     Closed,
     /// Its process ended without closing it. All records that it had handed to the system are there.
     Interrupted,
+    /// Another process has it open. Records that it had handed to the system are there.
+    Running,
     /// Not as it was closed: something else has written to it, or the disk has not kept it.
     Changed,
 }
@@ -68,12 +74,27 @@ impl Archive {
     /// Reads a corpus: a campaign's folder, the corpus in it, or a damaged database that was set aside.
     ///
     /// # Errors
-    /// There is no corpus, another process has it open, it has another schema, or nothing of it can be read.
+    /// There is no corpus, it has another schema, or nothing of it can be read.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         let folder = Folder::find(path)?;
-        let lock = folder.lock()?;
+        let lock = match folder.lock() {
+            Err(StoreError::Busy { .. }) => return Self::of_running(&folder),
+            lock => lock?,
+        };
         let mut archive = Self::scan(&folder.database())?;
         archive.lock = lock;
+        Ok(archive)
+    }
+
+    /// Reads a corpus that another process has open: a copy of its files at one moment, which are what a kill at that moment would
+    /// have left.
+    fn of_running(folder: &Folder) -> Result<Self, StoreError> {
+        let copy = folder.copy()?;
+        let mut archive = Self::scan(copy.path())?;
+        if archive.condition == Condition::Interrupted {
+            archive.condition = Condition::Running;
+        }
+        archive.copy = Some(copy);
         Ok(archive)
     }
 
@@ -115,7 +136,10 @@ impl Archive {
             condition,
             lost: Lost::default(),
             lock: None,
+            copy: None,
         };
+        let mut pending = HashSet::new();
+        let mut distilled = None;
         for (file, path) in archive.files.iter().enumerate() {
             scan(path, &mut |found| {
                 if let Found::Frame { offset, len, framed } = found
@@ -130,14 +154,35 @@ impl Archive {
                             Record::Kept { number, score } => {
                                 archive.kept.insert(number, score);
                             }
+                            Record::Distilled(newest) => distilled = Some(newest.into_owned()),
+                            Record::Finding(finding) => {
+                                match finding.minimized {
+                                    Minimized::Pending => pending.insert(finding.signature.clone()),
+                                    _ => pending.remove(&finding.signature),
+                                };
+                            }
                             _ => {}
                         }
                     }
                 }
             })?;
         }
+        archive.leave_out(distilled.as_ref(), &pending);
         archive.settle(seal);
         Ok(archive)
+    }
+
+    /// Leaves out records that later ones have made invalid: the database has removed them, their bytes may be there.
+    fn leave_out(&mut self, distilled: Option<&Distilled>, pending: &HashSet<String>) {
+        let forgotten = self.places.get(&RecordKey::Forgotten).map_or(0, |place| place.step);
+        self.places.retain(|key, place| match key {
+            RecordKey::Reference(_) | RecordKey::Counted(_) => place.step > forgotten,
+            RecordKey::Answer(signature, _) => pending.contains(signature),
+            _ => true,
+        });
+        if let Some(distilled) = distilled {
+            self.kept.retain(|number, _| distilled.has(*number));
+        }
     }
 
     /// Leaves out records that are no longer wanted, and counts missing ones.
@@ -165,8 +210,11 @@ impl Archive {
         let findings = count(|key| matches!(key, RecordKey::Finding(_)));
         let references = count(|key| matches!(key, RecordKey::Reference(_)));
         let counted = count(|key| matches!(key, RecordKey::Counted(_)));
-        let state = State { progress: self.state.progress, kept, findings, references, counted };
+        let is_distilled = self.places.contains_key(&RecordKey::Distilled);
+        let progress = self.state.progress;
+        let state = State { progress, kept, findings, references, counted, is_distilled };
         let was = std::mem::replace(&mut self.state, state);
+        self.lost.state |= u64::from(was.is_distilled && !is_distilled);
         self.lost.kept = was.kept.saturating_sub(kept);
         self.lost.findings = was.findings.saturating_sub(findings);
         self.lost.references =
@@ -211,10 +259,27 @@ impl Archive {
         })
     }
 
+    /// Number of answers of minimisers that have not ended.
+    #[must_use]
+    pub fn answers(&self) -> u64 {
+        self.places.keys().filter(|key| matches!(key, RecordKey::Answer(..))).count() as u64
+    }
+
     /// Number of reference runs with a summary.
     #[must_use]
     pub fn references(&self) -> u64 {
         self.state.references
+    }
+
+    /// The newest distillation of the kept tests.
+    ///
+    /// # Errors
+    /// The file cannot be read any more.
+    pub fn distilled(&self) -> Result<Option<Distilled>, StoreError> {
+        match self.record(&RecordKey::Distilled)? {
+            Some(Record::Distilled(distilled)) => Ok(Some(distilled.into_owned())),
+            _ => Ok(None),
+        }
     }
 
     /// An execution that was kept, or is recorded and not decided yet.
@@ -256,20 +321,7 @@ impl Archive {
 
     /// Writes every record into a new database, and closes it.
     pub(super) fn write(&self, folder: &Path) -> Result<(), StoreError> {
-        let mut database = Database::open(folder)?;
-        let mut step = 0;
-        for record in self.records() {
-            let record = record?;
-            step += 1;
-            database.reserve()?;
-            // The database is used only if it is complete: every step counts.
-            let key = record.key().bytes();
-            database.put(&key, Framed { step, part: 0, parts: 1, flushed: step, record }.encode())?;
-            if database.should_flush() {
-                database.flush()?;
-            }
-        }
-        database.close(step)
+        write_all(folder, self.records(), self.state).map(drop)
     }
 
     fn record(&self, key: &RecordKey) -> Result<Option<Record<'static>>, StoreError> {
@@ -279,13 +331,14 @@ impl Archive {
             .transpose()
     }
 
-    /// Every record, the state last.
+    /// Every valid record but the state.
     fn records(&self) -> impl Iterator<Item = Result<Record<'static>, StoreError>> + '_ {
-        let others = self.places.iter().filter(|(key, _)| **key != RecordKey::State);
-        let others = others.map(|(_, place)| {
+        // What is there is all that is valid.
+        let is_other = |key: &RecordKey| !matches!(key, RecordKey::State | RecordKey::Forgotten);
+        let others = self.places.iter().filter(move |(key, _)| is_other(key));
+        others.map(|(_, place)| {
             read(&self.files[place.file], place.offset, place.len).map(|framed| framed.record)
-        });
-        others.chain(std::iter::once(Ok(Record::State(self.state))))
+        })
     }
 }
 

@@ -2,6 +2,7 @@
 //! known to be complete.
 
 use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -16,8 +17,10 @@ use super::seal::{Seal, digest, files, sync_folder};
 const ROOM: u64 = 4 << 20;
 /// Records may wait in memory up to this many bytes, so that [`ROOM`] is enough for whatever they make sled write.
 const MAX_UNFLUSHED: usize = 256 << 10;
+/// Bytes that sled writes for a removal, besides the key.
+const REMOVAL: usize = 64;
 /// Bytes of pages that sled holds in memory.
-const CACHE: u64 = 32 << 20;
+const CACHE: u64 = 8 << 20;
 /// Longest wait, at closing, for sled's threads to release the files. They do within milliseconds.
 const CLOSING: Duration = Duration::from_secs(30);
 
@@ -61,9 +64,19 @@ impl Database {
         StoreError::database(&self.folder, error)
     }
 
+    /// The length of the log, which is still the file in the folder: what is written into a deleted one is lost with this process.
+    fn len(&self) -> Result<u64, StoreError> {
+        let own = self.log.metadata().context(&self.log_path, "cannot be read")?;
+        let place = |file: &fs::Metadata| (file.dev(), file.ino());
+        if !fs::metadata(&self.log_path).is_ok_and(|there| place(&there) == place(&own)) {
+            return Err(StoreError::Gone { path: self.folder.clone() });
+        }
+        Ok(own.len())
+    }
+
     /// Makes sure that sled will not meet a full disk.
     pub(super) fn reserve(&mut self) -> Result<(), StoreError> {
-        let len = self.log.metadata().context(&self.log_path, "cannot be read")?.len();
+        let len = self.len()?;
         if len >= self.len && len + ROOM / 2 <= self.room_to {
             return Ok(());
         }
@@ -119,6 +132,7 @@ impl Database {
     }
 
     pub(super) fn remove(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        self.unflushed += key.len() + REMOVAL;
         self.tree().remove(key).map_err(|error| self.error(&error))?;
         Ok(())
     }
@@ -130,6 +144,7 @@ impl Database {
 
     /// Hands everything to the system.
     pub(super) fn flush(&mut self) -> Result<(), StoreError> {
+        self.len()?;
         self.tree().flush().map_err(|error| self.error(&error))?;
         self.unflushed = 0;
         Ok(())
@@ -157,18 +172,32 @@ impl Database {
             .sum()
     }
 
+    /// Waits until sled's threads have released the files: they hold its lock as long as they have something to do. Returns false
+    /// if they do not.
+    fn is_released(&self) -> bool {
+        let since = Instant::now();
+        while self.log.try_lock().is_err() {
+            if since.elapsed() > CLOSING {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        true
+    }
+
+    /// Lets go of a database that another one replaces. It stays unsealed.
+    pub(super) fn discard(mut self) {
+        drop(self.tree.take());
+        self.is_released();
+    }
+
     /// Closes the database, and seals it if everything of it is on the disk.
     pub(super) fn close(mut self, step: u64) -> Result<(), StoreError> {
         self.flush()?;
         self.sync()?;
         drop(self.tree.take());
-        // sled's threads hold its lock as long as they have something to do.
-        let since = Instant::now();
-        while self.log.try_lock().is_err() {
-            if since.elapsed() > CLOSING {
-                return Err(self.damaged("the database is still being written".to_owned()));
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        if !self.is_released() {
+            return Err(self.damaged("the database is still being written".to_owned()));
         }
         // Space reserved beyond the end is released.
         self.log

@@ -27,6 +27,16 @@ pub enum StoreError {
         /// The folder of the corpus.
         path: PathBuf,
     },
+    /// The database was deleted or replaced under the process that has it open.
+    #[error(
+        "{}: was deleted or replaced while it was in use; what was saved is there only if it was moved to another place: put it \
+         back and go on",
+        path.display()
+    )]
+    Gone {
+        /// The folder of the database.
+        path: PathBuf,
+    },
     /// There is no corpus.
     #[error("{}: there is no corpus; name a campaign's folder, or the corpus in it", path.display())]
     Missing {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! LOCK            locked while a process has the corpus open
+//! READ            locked for a moment while the database's files change, or are copied by another process
 //! db/             the database
 //! db.new/         one that is being made to take its place
 //! db.old/         the one whose place was taken, on its way out
@@ -10,9 +11,12 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use tempfile::TempDir;
 
 use super::error::{Context as _, StoreError};
-use super::seal::{Seal, sync_folder};
+use super::seal::{Seal, files, sync_folder};
 
 /// A corpus that no other process can open as long as this lives.
 #[derive(Debug)]
@@ -24,6 +28,60 @@ impl Drop for Lock {
         // A lock that cannot be released is released when the file is closed.
         let _ = self.0.unlock();
     }
+}
+
+/// Name of the file that is locked while the database's files change, or are copied.
+const READ: &str = "READ";
+/// Longest time that a change of the files waits for a copy of them.
+const LONGEST_COPY: Duration = Duration::from_secs(10);
+/// Locks the file [`READ`] for a change of the database's files. A reader that does not end its copy in time (it may be stopped) is
+/// passed over: it will see that the files have changed.
+pub(super) fn wait_for_readers(read: &File) -> Unlock<'_> {
+    let since = Instant::now();
+    while read.try_lock().is_err() && since.elapsed() < LONGEST_COPY {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Unlock(read)
+}
+
+/// A lock of a file that stays open.
+#[derive(Debug)]
+pub(super) struct Unlock<'a>(&'a File);
+
+impl Drop for Unlock<'_> {
+    fn drop(&mut self) {
+        // A lock that cannot be released is released when the file is closed.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Attempts to copy files that change meanwhile: sled's threads may still be writing.
+const COPIES: u32 = 100;
+
+/// Copies the files of a database; none if they have changed meanwhile.
+fn copy_files(database: &Path) -> Result<Option<TempDir>, StoreError> {
+    let copy = TempDir::new().context(&std::env::temp_dir(), "cannot be written")?;
+    let before = stamps(database)?;
+    for (path, ..) in &before {
+        let to = copy.path().join(path.strip_prefix(database).unwrap_or(path));
+        if let Some(folder) = to.parent() {
+            fs::create_dir_all(folder).context(folder, "cannot be made")?;
+        }
+        fs::copy(path, &to).context(path, "cannot be copied")?;
+    }
+    // Not one of the database's files.
+    Seal::copy(database, copy.path())?;
+    Ok((stamps(database)? == before).then_some(copy))
+}
+
+/// Path, length and time of the last change of each file of a database.
+fn stamps(database: &Path) -> Result<Vec<(PathBuf, u64, SystemTime)>, StoreError> {
+    let stamp = |path: PathBuf| {
+        let metadata = path.metadata().context(&path, "cannot be read")?;
+        let modified = metadata.modified().context(&path, "cannot be read")?;
+        Ok((path, metadata.len(), modified))
+    };
+    files(database)?.into_iter().map(stamp).collect()
 }
 
 /// Paths of a corpus.
@@ -90,6 +148,37 @@ impl Folder {
                 Err(StoreError::Io { path, what: "cannot be locked", source })
             }
         }
+    }
+
+    /// Copies the files of a database that another process has open, as they are at one moment.
+    ///
+    /// # Errors
+    /// They cannot be copied.
+    pub(super) fn copy(&self) -> Result<TempDir, StoreError> {
+        let read = self.open_read()?;
+        let path = self.path.join(READ);
+        let mut result = Err(StoreError::Busy { path: self.path.clone() });
+        for _ in 0..COPIES {
+            read.lock_shared().context(&path, "cannot be locked")?;
+            let lock = Unlock(&read);
+            // A database that takes the place of another is there a moment later.
+            result = copy_files(&self.database());
+            drop(lock);
+            if let Ok(Some(copy)) = result {
+                return Ok(copy);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        result?;
+        Err(StoreError::Busy { path: self.path.clone() })
+    }
+
+    /// The file that is locked while the files of the database change, or are copied.
+    pub(super) fn open_read(&self) -> Result<File, StoreError> {
+        let path = self.path.join(READ);
+        File::open(&path)
+            .or_else(|_| OpenOptions::new().write(true).create(true).truncate(false).open(&path))
+            .context(&path, "cannot be opened")
     }
 
     /// Finishes the repair that a process had begun when it died.

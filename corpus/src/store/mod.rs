@@ -13,7 +13,7 @@ mod seal;
 mod writer;
 
 use std::borrow::Cow;
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -21,15 +21,19 @@ use serde::{Deserialize, Serialize};
 
 use self::archive::summary;
 use self::database::Database;
-use self::folder::{Folder, Lock};
-use self::record::{FINDING_PREFIX, Framed, KEPT_PREFIX, Record, RecordKey, State};
+use self::folder::{Folder, Lock, Unlock, wait_for_readers};
+use self::record::{
+    COUNTED_PREFIX, FINDING_PREFIX, Framed, KEPT_PREFIX, REFERENCE_PREFIX, Record, RecordKey, State,
+    answers_prefix,
+};
 use self::seal::{Seal, digest};
 use self::writer::Writer;
 
 pub use self::archive::{Archive, Condition, Lost};
 pub use self::database::free_space;
 pub use self::error::StoreError;
-use crate::evaluation::{Evaluation, FindingRecord, Key};
+pub use self::record::Distilled;
+use crate::evaluation::{Answer, Evaluation, FindingRecord, Key, Minimising, Minimized};
 
 /// Progress of a campaign. Written together with the records that it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -81,8 +85,32 @@ pub struct Decision<'a> {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
+    folder: Folder,
+    /// Locked while the database's files change.
+    read: File,
     writer: Mutex<Writer>,
     _lock: Option<Lock>,
+}
+
+/// A writer whose files are not being copied.
+struct Changing<'a> {
+    /// Released first: another thread must not meet it.
+    _files: Unlock<'a>,
+    writer: MutexGuard<'a, Writer>,
+}
+
+impl std::ops::Deref for Changing<'_> {
+    type Target = Writer;
+
+    fn deref(&self) -> &Writer {
+        &self.writer
+    }
+}
+
+impl std::ops::DerefMut for Changing<'_> {
+    fn deref_mut(&mut self) -> &mut Writer {
+        &mut self.writer
+    }
 }
 
 impl Store {
@@ -93,8 +121,8 @@ impl Store {
     pub fn create(path: &Path) -> Result<Self, StoreError> {
         let folder = Folder::create(path)?;
         let lock = folder.lock()?;
-        let store = Self::with(path, lock, Database::open(&folder.database())?, State::default(), 0);
-        store.lock().write(&[], Progress::default())?;
+        let store = Self::with(path, lock, Database::open(&folder.database())?, State::default(), 0)?;
+        store.change().write(&[], Progress::default())?;
         store.checkpoint()?;
         Ok(store)
     }
@@ -134,12 +162,26 @@ impl Store {
             Some(Ok((Framed { record: Record::State(state), .. }, _))) => state,
             _ => return Err(damaged("its state cannot be read")),
         };
-        Ok((Self::with(path, lock, opened, state, step), notes))
+        Ok((Self::with(path, lock, opened, state, step)?, notes))
     }
 
-    fn with(path: &Path, lock: Option<Lock>, database: Database, state: State, step: u64) -> Self {
-        let writer = Mutex::new(Writer::new(database, state, step));
-        Self { path: path.to_owned(), writer, _lock: lock }
+    fn with(
+        path: &Path,
+        lock: Option<Lock>,
+        database: Database,
+        state: State,
+        step: u64,
+    ) -> Result<Self, StoreError> {
+        let folder = Folder::new(path);
+        let writer = Mutex::new(Writer::new(database, folder.database(), state, step));
+        let read = folder.open_read()?;
+        Ok(Self { folder, read, path: path.to_owned(), writer, _lock: lock })
+    }
+
+    /// For a change: besides other callers, readers of the running campaign are waited for.
+    fn change(&self) -> Changing<'_> {
+        let writer = self.lock();
+        Changing { _files: wait_for_readers(&self.read), writer }
     }
 
     /// One caller at a time. A caller that panicked has left nothing half-done that `broken` does not tell.
@@ -152,7 +194,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn record(&self, evaluation: &Evaluation) -> Result<(), StoreError> {
-        self.lock().put(&[Record::Evaluation(Cow::Borrowed(evaluation))])
+        self.change().put(&[Record::Evaluation(Cow::Borrowed(evaluation))])
     }
 
     /// Decides an execution: kept or dropped, and everything that it changed, in one atomic step.
@@ -161,7 +203,7 @@ impl Store {
     /// It is to be kept and was not recorded, or the decision cannot be written.
     pub fn decide(&self, decision: &Decision<'_>) -> Result<(), StoreError> {
         let number = decision.number;
-        let mut writer = self.lock();
+        let mut writer = self.change();
         let mut records = Vec::with_capacity(2);
         if let Some(score) = decision.kept {
             if !writer.contains(&RecordKey::Evaluation(number))? {
@@ -176,6 +218,62 @@ impl Store {
             writer.remove(&RecordKey::Evaluation(number))?;
         }
         Ok(())
+    }
+
+    /// Distils the kept tests, in one atomic step: those that do not stay are gone.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn distil(&self, distilled: &Distilled) -> Result<(), StoreError> {
+        let mut writer = self.change();
+        let number = |key: &[u8]| {
+            let number = key.get(KEPT_PREFIX.len()..)?.try_into().ok()?;
+            Some(u64::from_be_bytes(number))
+        };
+        let mut gone = Vec::new();
+        let mut kept = 0;
+        for key in writer.keys(KEPT_PREFIX)? {
+            match number(&key) {
+                Some(number) if !distilled.has(number) => {
+                    gone.push(RecordKey::Evaluation(number).bytes());
+                    gone.push(key);
+                }
+                _ => kept += 1,
+            }
+        }
+        let change = |state: &mut State| (state.kept, state.is_distilled) = (kept, true);
+        writer.replace(Record::Distilled(Cow::Borrowed(distilled)), change, &gone)?;
+        writer.compact(&self.folder)
+    }
+
+    /// The newest distillation.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn distilled(&self) -> Result<Option<Distilled>, StoreError> {
+        match self.lock().get(&RecordKey::Distilled)? {
+            Some(Record::Distilled(distilled)) => Ok(Some(distilled.into_owned())),
+            _ => Ok(None),
+        }
+    }
+
+    /// References that decided executions needed, since they were forgotten.
+    #[must_use]
+    pub fn counted_references(&self) -> u64 {
+        self.lock().counted()
+    }
+
+    /// Forgets all references, in one atomic step: they are run, and counted, again where they are needed.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn forget_references(&self) -> Result<(), StoreError> {
+        let mut writer = self.change();
+        let mut gone = writer.keys(COUNTED_PREFIX)?;
+        gone.extend(writer.keys(REFERENCE_PREFIX)?);
+        let none = |state: &mut State| (state.counted, state.references) = (0, 0);
+        writer.replace(Record::Forgotten, none, &gone)?;
+        writer.compact(&self.folder)
     }
 
     /// Progress of the campaign.
@@ -228,7 +326,8 @@ impl Store {
                 return None;
             }
             let writer = self.lock();
-            let next = writer.database().next(prefix, last.as_deref()).transpose()?;
+            let next = writer.database().and_then(|database| database.next(prefix, last.as_deref()));
+            let next = next.transpose()?;
             let record = next.and_then(|(key, value)| {
                 last = Some(key);
                 writer.decode(&value)
@@ -238,12 +337,75 @@ impl Store {
         })
     }
 
-    /// Writes a finding and the progress that goes with it (after minimising), in one atomic step.
+    /// Writes a finding and the progress that goes with it (after minimising), in one atomic step. The minimiser of a finding
+    /// that is not pending has ended.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn put_finding(&self, finding: &FindingRecord, progress: Progress) -> Result<(), StoreError> {
-        self.lock().write(&[Record::Finding(Cow::Borrowed(finding))], progress)
+        let mut writer = self.change();
+        let signature = &*finding.signature;
+        let mut records = vec![Record::Finding(Cow::Borrowed(finding))];
+        let minimising = newest_minimising(&writer, signature)?;
+        let ended = minimising
+            .filter(|(_, is_going_on)| is_going_on.is_some() && finding.minimized != Minimized::Pending);
+        if let Some((number, _)) = ended {
+            let signature = Cow::Borrowed(signature);
+            records.push(Record::Minimising { signature, number, minimising: None });
+        }
+        writer.write(&records, progress)?;
+        if ended.is_some() {
+            for key in writer.keys(&answers_prefix(signature))? {
+                writer.remove_bytes(&key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The minimiser of a finding that has not ended, with its answers.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub fn minimising(&self, signature: &str) -> Result<Option<(Minimising, Vec<Answer>)>, StoreError> {
+        let writer = self.lock();
+        let Some((newest, Some(minimising))) = newest_minimising(&writer, signature)? else {
+            return Ok(None);
+        };
+        let prefix = answers_prefix(signature);
+        let mut answers = Vec::new();
+        let mut last = None;
+        while let Some((key, value)) = writer.database()?.next(&prefix, last.as_deref())? {
+            // Those of an earlier minimiser may be left.
+            if let Record::Answer { number, answer, .. } = writer.decode(&value)?
+                && number == newest
+            {
+                answers.push(answer.into_owned());
+            }
+            last = Some(key);
+        }
+        Ok(Some((minimising, answers)))
+    }
+
+    /// A minimiser of a finding begins. It has no answers.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin_minimising(&self, signature: &str, minimising: &Minimising) -> Result<(), StoreError> {
+        let mut writer = self.change();
+        let number = newest_minimising(&writer, signature)?.map_or(1, |(number, _)| number + 1);
+        let minimising = Some(Cow::Borrowed(minimising));
+        writer.put(&[Record::Minimising { signature: Cow::Borrowed(signature), number, minimising }])
+    }
+
+    /// Keeps an answer of the newest minimiser of a finding.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn put_answer(&self, signature: &str, answer: &Answer) -> Result<(), StoreError> {
+        let mut writer = self.change();
+        let number = newest_minimising(&writer, signature)?.map_or(0, |(number, _)| number);
+        let signature = Cow::Borrowed(signature);
+        writer.put(&[Record::Answer { signature, number, answer: Cow::Borrowed(answer) }])
     }
 
     /// Summary of a reference run, if it was run.
@@ -262,7 +424,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn put_reference(&self, key: Key, summary: &[u8]) -> Result<(), StoreError> {
-        let mut writer = self.lock();
+        let mut writer = self.change();
         let progress = writer.progress();
         writer.write(&[Record::Reference { key, summary: Cow::Borrowed(summary) }], progress)
     }
@@ -280,7 +442,7 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn flush(&self) -> Result<(), StoreError> {
-        self.lock().flush()
+        self.change().flush()
     }
 
     /// [`Self::flush`], and fsync: it survives a power failure.
@@ -288,9 +450,9 @@ impl Store {
     /// # Errors
     /// It cannot be written.
     pub fn checkpoint(&self) -> Result<(), StoreError> {
-        let mut writer = self.lock();
+        let mut writer = self.change();
         writer.flush()?;
-        writer.database().sync()?;
+        writer.database()?.sync()?;
         seal::sync_folder(&self.path)
     }
 
@@ -299,7 +461,7 @@ impl Store {
     /// # Errors
     /// The folder cannot be read.
     pub fn size_on_disk(&self) -> Result<u64, StoreError> {
-        self.lock().database().size()
+        self.lock().database()?.size()
     }
 }
 
@@ -308,6 +470,19 @@ impl Drop for Store {
     /// again: nothing is lost that was flushed.
     fn drop(&mut self) {
         self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).close();
+    }
+}
+
+/// The newest minimiser of a finding: its number, and itself if it has not ended.
+fn newest_minimising(
+    writer: &Writer,
+    signature: &str,
+) -> Result<Option<(u64, Option<Minimising>)>, StoreError> {
+    match writer.get(&RecordKey::Minimising(signature.to_owned()))? {
+        Some(Record::Minimising { number, minimising, .. }) => {
+            Ok(Some((number, minimising.map(Cow::into_owned))))
+        }
+        _ => Ok(None),
     }
 }
 

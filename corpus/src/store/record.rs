@@ -9,11 +9,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::Progress;
-use crate::evaluation::{Evaluation, FindingRecord, Key};
+use crate::evaluation::{Answer, Evaluation, FindingRecord, Key, Minimising};
 
 /// Version of everything that is written. A change of any type in a record is a new one: postcard does not describe
 /// itself.
-pub(super) const SCHEMA: u8 = 5;
+pub(super) const SCHEMA: u8 = 6;
 /// Begins every frame.
 pub(super) const MAGIC: &[u8] = b"LuFzRec";
 /// Bytes before the checked payload: the magic, the schema, length and CRC-32 (little-endian).
@@ -38,6 +38,40 @@ pub(super) enum Record<'a> {
     },
     /// A decided execution needed this reference.
     Counted(Key),
+    /// Of the tests that were kept before an execution only these stay.
+    Distilled(Cow<'a, Distilled>),
+    /// References of earlier steps are gone: summaries, and that they were needed.
+    Forgotten,
+    /// The newest minimiser of a finding and its number, from 1; none once it has ended.
+    Minimising {
+        signature: Cow<'a, str>,
+        number: u64,
+        minimising: Option<Cow<'a, Minimising>>,
+    },
+    /// An answer of the minimiser of a finding with this number.
+    Answer {
+        signature: Cow<'a, str>,
+        number: u64,
+        answer: Cow<'a, Answer>,
+    },
+}
+
+/// A distillation of the kept tests, the newest one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distilled {
+    /// The first execution after it, which begins a batch.
+    pub before: u64,
+    /// The kept tests that stay, in order.
+    pub stay: Vec<u64>,
+    /// What the search keeps of the others, in a form that only the search reads.
+    pub memory: Vec<u8>,
+}
+
+impl Distilled {
+    /// Returns true if a test that was kept at some time is still there.
+    pub(super) fn has(&self, number: u64) -> bool {
+        number >= self.before || self.stay.binary_search(&number).is_ok()
+    }
 }
 
 /// Progress of the campaign, and the number of records of each kind that must exist.
@@ -48,6 +82,7 @@ pub(super) struct State {
     pub(super) findings: u64,
     pub(super) references: u64,
     pub(super) counted: u64,
+    pub(super) is_distilled: bool,
 }
 
 /// A record's key in the database: its kind, then its number (big-endian, so that they are in order) or name.
@@ -59,8 +94,14 @@ pub(super) enum RecordKey {
     Finding(String),
     Reference(Key),
     Counted(Key),
+    Distilled,
+    Forgotten,
+    Minimising(String),
+    Answer(String, Key),
 }
 
+pub(super) const COUNTED_PREFIX: &[u8] = b"c";
+pub(super) const REFERENCE_PREFIX: &[u8] = b"r";
 pub(super) const KEPT_PREFIX: &[u8] = b"k";
 pub(super) const FINDING_PREFIX: &[u8] = b"f";
 
@@ -71,10 +112,19 @@ impl RecordKey {
             Self::Evaluation(number) => [&b"e"[..], &number.to_be_bytes()].concat(),
             Self::Kept(number) => [KEPT_PREFIX, &number.to_be_bytes()].concat(),
             Self::Finding(signature) => [FINDING_PREFIX, signature.as_bytes()].concat(),
-            Self::Reference(key) => [&b"r"[..], &key.0].concat(),
-            Self::Counted(key) => [&b"c"[..], &key.0].concat(),
+            Self::Reference(key) => [REFERENCE_PREFIX, &key.0].concat(),
+            Self::Counted(key) => [COUNTED_PREFIX, &key.0].concat(),
+            Self::Distilled => b"d".to_vec(),
+            Self::Forgotten => b"g".to_vec(),
+            Self::Minimising(signature) => [&b"m"[..], signature.as_bytes()].concat(),
+            Self::Answer(signature, test) => [&*answers_prefix(signature), &test.0].concat(),
         }
     }
+}
+
+/// Beginning of the keys of a finding's answers. No signature has the byte that ends it.
+pub(super) fn answers_prefix(signature: &str) -> Vec<u8> {
+    [&b"a"[..], signature.as_bytes(), &[0]].concat()
 }
 
 impl Record<'_> {
@@ -86,6 +136,12 @@ impl Record<'_> {
             Self::Finding(finding) => RecordKey::Finding(finding.signature.clone()),
             Self::Reference { key, .. } => RecordKey::Reference(*key),
             Self::Counted(key) => RecordKey::Counted(*key),
+            Self::Distilled(_) => RecordKey::Distilled,
+            Self::Forgotten => RecordKey::Forgotten,
+            Self::Minimising { signature, .. } => RecordKey::Minimising(signature.clone().into_owned()),
+            Self::Answer { signature, answer, .. } => {
+                RecordKey::Answer(signature.clone().into_owned(), answer.test)
+            }
         }
     }
 }

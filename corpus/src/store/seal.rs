@@ -32,6 +32,14 @@ impl Seal {
         folder.join(NAME).is_file()
     }
 
+    /// Copies the seal of a folder, if it has one, to another folder.
+    pub(super) fn copy(folder: &Path, to: &Path) -> Result<(), StoreError> {
+        if Self::is_in(folder) {
+            fs::copy(folder.join(NAME), to.join(NAME)).context(folder, "cannot be copied")?;
+        }
+        Ok(())
+    }
+
     /// Writes the seal, to the disk.
     pub(super) fn write(self, folder: &Path) -> Result<(), StoreError> {
         let path = folder.join(NAME);

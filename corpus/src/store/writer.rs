@@ -1,16 +1,51 @@
 //! Writing and reading records, in steps that are whole or not there.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use super::Progress;
 use super::database::Database;
 use super::error::StoreError;
+use super::folder::Folder;
 use super::record::{Framed, MAX_FRAME, Record, RecordKey, State};
+
+/// Bytes of a database below which it is not worth writing it anew.
+const WORTH_COMPACTING: u64 = 16 << 20;
+
+/// Writes a database of valid records, and closes it. Returns its last step.
+///
+/// # Errors
+/// A record cannot be read, or the database cannot be written.
+pub(super) fn write_all(
+    folder: &Path,
+    records: impl Iterator<Item = Result<Record<'static>, StoreError>>,
+    state: State,
+) -> Result<u64, StoreError> {
+    let mut database = Database::open(folder)?;
+    let mut step = 0;
+    for record in records.chain(std::iter::once(Ok(Record::State(state)))) {
+        let record = record?;
+        step += 1;
+        database.reserve()?;
+        // The database is used only if it is complete: every step counts.
+        let key = record.key().bytes();
+        database.put(&key, Framed { step, part: 0, parts: 1, flushed: step, record }.encode())?;
+        if database.should_flush() {
+            database.flush()?;
+        }
+    }
+    database.close(step)?;
+    Ok(step)
+}
 
 /// An open database, and the records written to it.
 pub(super) struct Writer {
-    /// None once it is closed.
+    /// None once it is closed, or where another one could not take its place.
     database: Option<Database>,
+    /// Its folder.
+    path: PathBuf,
+    /// Bytes of the database when it was last written anew.
+    compact: u64,
     state: State,
     /// The last step that was written.
     step: u64,
@@ -28,8 +63,8 @@ impl std::fmt::Debug for Writer {
 
 impl Writer {
     /// A database that was closed after a step, or is new.
-    pub(super) fn new(database: Database, state: State, step: u64) -> Self {
-        Self { database: Some(database), state, step, flushed: step, broken: false }
+    pub(super) fn new(database: Database, path: PathBuf, state: State, step: u64) -> Self {
+        Self { database: Some(database), path, compact: 0, state, step, flushed: step, broken: false }
     }
 
     /// Progress of the campaign.
@@ -47,26 +82,37 @@ impl Writer {
         }
     }
 
-    pub(super) fn database(&self) -> &Database {
-        self.database.as_ref().expect("it is taken only when the store is dropped")
+    /// The database.
+    ///
+    /// # Errors
+    /// Another one was to take its place, and could not.
+    pub(super) fn database(&self) -> Result<&Database, StoreError> {
+        self.database.as_ref().ok_or_else(|| self.unusable())
     }
 
-    fn database_mut(&mut self) -> &mut Database {
-        self.database.as_mut().expect("it is taken only when the store is dropped")
+    fn database_mut(&mut self) -> Result<&mut Database, StoreError> {
+        let unusable = self.unusable();
+        self.database.as_mut().ok_or(unusable)
+    }
+
+    fn unusable(&self) -> StoreError {
+        let reason = "an earlier write has failed; open it again".to_owned();
+        StoreError::Damaged { path: self.path.clone(), reason }
     }
 
     pub(super) fn decode(&self, value: &[u8]) -> Result<Record<'static>, StoreError> {
-        Framed::decode(value)
-            .map(|(framed, _)| framed.record)
-            .map_err(|error| self.database().damaged(format!("a record is not what was written: {error}")))
+        Framed::decode(value).map(|(framed, _)| framed.record).map_err(|error| StoreError::Damaged {
+            path: self.path.clone(),
+            reason: format!("a record is not what was written: {error}"),
+        })
     }
 
     pub(super) fn get(&self, key: &RecordKey) -> Result<Option<Record<'static>>, StoreError> {
-        self.database().get(&key.bytes())?.map(|value| self.decode(&value)).transpose()
+        self.database()?.get(&key.bytes())?.map(|value| self.decode(&value)).transpose()
     }
 
     pub(super) fn contains(&self, key: &RecordKey) -> Result<bool, StoreError> {
-        self.database().contains(&key.bytes())
+        self.database()?.contains(&key.bytes())
     }
 
     /// One step: records, and the state that they lead to.
@@ -80,7 +126,12 @@ impl Writer {
                 RecordKey::Finding(_) => state.findings += new,
                 RecordKey::Reference(_) => state.references += new,
                 RecordKey::Counted(_) => state.counted += new,
-                RecordKey::State | RecordKey::Evaluation(_) => {}
+                RecordKey::State
+                | RecordKey::Evaluation(_)
+                | RecordKey::Distilled
+                | RecordKey::Forgotten
+                | RecordKey::Minimising(_)
+                | RecordKey::Answer(..) => {}
             }
         }
         let mut all = records.to_vec();
@@ -88,6 +139,53 @@ impl Writer {
         self.put(&all)?;
         self.state = state;
         Ok(())
+    }
+
+    /// Writes the database anew if it has grown a lot since the last time: sled does not give back all room of what was removed,
+    /// neither on the disk nor in memory. A kill leaves the old one or the new one.
+    pub(super) fn compact(&mut self, folder: &Folder) -> Result<(), StoreError> {
+        self.usable()?;
+        let size = self.database()?.size()?;
+        if size < WORTH_COMPACTING.max(self.compact.saturating_mul(2)) {
+            return Ok(());
+        }
+        self.flush()?;
+        let mut step = 0;
+        let compacted = folder.replace(false, |new| {
+            step = write_all(new, self.records(), self.state)?;
+            // Nothing is written into the old one from here on.
+            if let Some(old) = self.database.take() {
+                old.discard();
+            }
+            Ok(())
+        });
+        match compacted {
+            Ok(_) => {}
+            // There is no room for two. It is tried again after the next distillation.
+            Err(error) if error.is_full() && self.database.is_some() => return Ok(()),
+            Err(error) => {
+                self.broken = true;
+                return Err(error);
+            }
+        }
+        let database = Database::open(&self.path)?;
+        self.compact = database.size()?;
+        (self.database, self.step, self.flushed) = (Some(database), step, step);
+        Ok(())
+    }
+
+    /// Every record but the state.
+    fn records(&self) -> impl Iterator<Item = Result<Record<'static>, StoreError>> {
+        let mut last: Option<sled::IVec> = None;
+        std::iter::from_fn(move || {
+            let next = self.database().and_then(|database| database.next(&[], last.as_deref()));
+            let record = next.transpose()?.and_then(|(key, value)| {
+                last = Some(key);
+                self.decode(&value)
+            });
+            Some(record)
+        })
+        .filter(|record| !matches!(record, Ok(Record::State(_) | Record::Forgotten)))
     }
 
     /// One step: either all of it is written, or nothing, or nothing more will ever be.
@@ -102,27 +200,62 @@ impl Writer {
             Ok((record.key().bytes(), frame))
         });
         let frames = frames.collect::<Result<Vec<_>, _>>()?;
-        let database = self.database_mut();
+        let database = self.database_mut()?;
         database.reserve()?;
         for (key, frame) in frames {
-            if let Err(error) = self.database_mut().put(&key, frame) {
+            if let Err(error) = self.database_mut()?.put(&key, frame) {
                 self.broken = true;
                 return Err(error);
             }
         }
         self.step = step;
-        if self.database().should_flush() { self.flush() } else { Ok(()) }
+        if self.database()?.should_flush() { self.flush() } else { Ok(()) }
+    }
+
+    /// Number of references that are counted.
+    pub(super) fn counted(&self) -> u64 {
+        self.state.counted
+    }
+
+    /// One step that makes records of earlier steps invalid, and their removal. If the removal fails, the files
+    /// are to be read again: that leaves out what is invalid.
+    pub(super) fn replace(
+        &mut self,
+        record: Record<'_>,
+        change: impl FnOnce(&mut State),
+        gone: &[Vec<u8>],
+    ) -> Result<(), StoreError> {
+        let mut state = self.state;
+        change(&mut state);
+        self.put(&[record, Record::State(state)])?;
+        self.state = state;
+        gone.iter().try_for_each(|key| self.remove_bytes(key))
     }
 
     pub(super) fn remove(&mut self, key: &RecordKey) -> Result<(), StoreError> {
-        let removed = self.database_mut().remove(&key.bytes());
+        self.remove_bytes(&key.bytes())
+    }
+
+    pub(super) fn remove_bytes(&mut self, key: &[u8]) -> Result<(), StoreError> {
+        let database = self.database_mut()?;
+        let removed = database.reserve().and_then(|()| database.remove(key));
         self.broken |= removed.is_err();
-        removed
+        removed?;
+        if self.database()?.should_flush() { self.flush() } else { Ok(()) }
+    }
+
+    /// Keys that begin alike, in order.
+    pub(super) fn keys(&self, prefix: &[u8]) -> Result<Vec<Vec<u8>>, StoreError> {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        while let Some((key, _)) = self.database()?.next(prefix, keys.last().map(Vec::as_slice))? {
+            keys.push(key.to_vec());
+        }
+        Ok(keys)
     }
 
     pub(super) fn flush(&mut self) -> Result<(), StoreError> {
         self.usable()?;
-        if let Err(error) = self.database_mut().flush() {
+        if let Err(error) = self.database_mut()?.flush() {
             self.broken = true;
             return Err(error);
         }
@@ -132,7 +265,7 @@ impl Writer {
 
     fn usable(&self) -> Result<(), StoreError> {
         if self.broken {
-            return Err(self.database().damaged("an earlier write has failed; open it again".to_owned()));
+            return Err(self.unusable());
         }
         Ok(())
     }

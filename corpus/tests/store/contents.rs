@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use corpus::store::{Progress, Store};
-use corpus::{Evaluation, FindingRecord, Key};
+use corpus::store::{Distilled, Progress, Store};
+use corpus::{Answer, Evaluation, FindingRecord, Key, Minimising};
 
-use crate::samples::{fill, key};
+use crate::samples::{fill, key, signature};
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Contents {
@@ -15,6 +15,8 @@ pub(crate) struct Contents {
     pub(crate) findings: BTreeMap<String, FindingRecord>,
     pub(crate) references: BTreeMap<Key, Vec<u8>>,
     pub(crate) counted: Vec<Key>,
+    pub(crate) distilled: Option<Distilled>,
+    pub(crate) minimising: BTreeMap<String, (Minimising, Vec<Answer>)>,
 }
 
 impl Contents {
@@ -23,6 +25,7 @@ impl Contents {
         let mut contents = Self {
             progress: store.progress().unwrap(),
             kept: store.kept().map(Result::unwrap).collect(),
+            distilled: store.distilled().unwrap(),
             ..Self::default()
         };
         for number in 1..=numbers {
@@ -37,6 +40,12 @@ impl Contents {
             }
         }
         contents.counted.sort();
+        assert!(store.counted_references() >= contents.counted.len() as u64);
+        for signature in (0..6).map(signature) {
+            if let Some(minimising) = store.minimising(&signature).unwrap() {
+                contents.minimising.insert(signature, minimising);
+            }
+        }
         let findings = store.findings().unwrap().into_iter();
         contents.findings = findings.map(|finding| (finding.signature.clone(), finding)).collect();
         contents

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use corpus::store::{Decision, Store};
+use corpus::Minimized;
+use corpus::store::{Decision, Distilled, Store};
 use proptest::prelude::*;
 
 use crate::contents::Contents;
-use crate::samples::{copy, evaluation, finding, key, progress, score, signature};
+use crate::samples::{answer, copy, evaluation, finding, key, minimising, progress, score, signature};
 
 /// Executions of a sequence of steps.
 const NUMBERS: u64 = 60;
@@ -23,6 +24,14 @@ enum Step {
     },
     PutFinding(u64),
     PutReference(u64),
+    /// Of the kept tests those stay whose numbers the divisor divides.
+    Distil(u64),
+    ForgetReferences,
+    /// A minimiser of the finding of a number begins, with the test of another one.
+    Minimise(u64, u64),
+    Answer(u64, u64),
+    /// The finding of a number is minimised.
+    Minimised(u64),
     Flush,
     Checkpoint,
     Reopen,
@@ -38,6 +47,11 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         8 => decide.prop_map(|(keep, findings, references)| Step::Decide { keep, findings, references }),
         1 => (1..NUMBERS).prop_map(Step::PutFinding),
         2 => (1..NUMBERS).prop_map(Step::PutReference),
+        1 => (1..4_u64).prop_map(Step::Distil),
+        1 => Just(Step::ForgetReferences),
+        1 => (0..6_u64, 1..NUMBERS).prop_map(|(number, test)| Step::Minimise(number, test)),
+        2 => (0..6_u64, 1..NUMBERS).prop_map(|(number, test)| Step::Answer(number, test)),
+        1 => (0..6_u64).prop_map(Step::Minimised),
         1 => Just(Step::Flush),
         1 => Just(Step::Checkpoint),
         1 => Just(Step::Reopen),
@@ -70,6 +84,45 @@ fn count(contents: &mut Contents, references: &[u64]) {
     contents.counted.extend(references.iter().map(|number| key(*number)));
     contents.counted.sort();
     contents.counted.dedup();
+}
+
+/// Returns true if there is the finding of a number, and it is not minimised.
+fn is_pending(contents: &Contents, number: u64) -> bool {
+    let finding = contents.findings.get(&signature(number));
+    finding.is_some_and(|finding| finding.minimized == Minimized::Pending)
+}
+
+/// A step of a minimiser. Only the findings that there are, and are pending, are minimised.
+fn minimise(step: &Step, open: &Store, model: &mut Model) {
+    match step {
+        Step::Minimise(number, test) if is_pending(model.now(), *number) => {
+            let begun = minimising(*test);
+            open.begin_minimising(&signature(*number), &begun).unwrap();
+            model.push(|now| {
+                now.minimising.insert(signature(*number), (begun, Vec::new()));
+            });
+        }
+        Step::Answer(number, test) if model.now().minimising.contains_key(&signature(*number)) => {
+            let answer = answer(*test);
+            open.put_answer(&signature(*number), &answer).unwrap();
+            model.push(|now| {
+                let (_, answers) = now.minimising.get_mut(&signature(*number)).unwrap();
+                answers.retain(|other| other.test != answer.test);
+                answers.push(answer);
+                answers.sort_by_key(|answer| answer.test);
+            });
+        }
+        Step::Minimised(number) if is_pending(model.now(), *number) => {
+            let (mut finding, progress) = (finding(*number), model.now().progress);
+            finding.minimized = Minimized::Full;
+            open.put_finding(&finding, progress).unwrap();
+            model.push(|now| {
+                now.minimising.remove(&finding.signature);
+                now.findings.insert(finding.signature.clone(), finding);
+            });
+        }
+        _ => {}
+    }
 }
 
 fn apply(step: &Step, store: &mut Option<Store>, path: &Path, model: &mut Model) {
@@ -111,6 +164,27 @@ fn apply(step: &Step, store: &mut Option<Store>, path: &Path, model: &mut Model)
             open.put_reference(key(*number), &summary).unwrap();
             model.push(|now| drop(now.references.insert(key(*number), summary)));
         }
+        Step::Distil(divisor) => {
+            let before = model.now().progress.executions + 1;
+            let stays = |number: &u64| number.is_multiple_of(*divisor);
+            let stay: Vec<_> = model.now().kept.keys().copied().filter(stays).collect();
+            let distilled = Distilled { before, stay, memory: vec![*divisor as u8; 5_000] };
+            open.distil(&distilled).unwrap();
+            model.push(|now| {
+                now.kept.retain(|number, _| stays(number));
+                now.evaluations.retain(|number, _| *number >= before || stays(number));
+                now.distilled = Some(distilled);
+            });
+        }
+        Step::ForgetReferences => {
+            open.forget_references().unwrap();
+            assert_eq!(open.counted_references(), 0);
+            model.push(|now| {
+                now.references.clear();
+                now.counted.clear();
+            });
+        }
+        Step::Minimise(..) | Step::Answer(..) | Step::Minimised(_) => minimise(step, open, model),
         Step::Flush => open.flush().unwrap(),
         Step::Checkpoint => open.checkpoint().unwrap(),
         Step::Reopen => {

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use corpus::store::{Archive, Condition, Decision, Lost, Progress, Store, StoreError};
+use corpus::store::{Archive, Condition, Decision, Distilled, Lost, Progress, Store, StoreError};
 
 use crate::contents::Contents;
-use crate::samples::{copy, evaluation, fill, finding};
+use crate::samples::{copy, evaluation, fill, finding, is_kept};
 
 #[test]
 fn a_new_corpus_needs_a_new_folder() {
@@ -43,12 +43,10 @@ fn one_process_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("corpus");
     let store = Store::create(&path).unwrap();
-    for error in [Store::open(&path).unwrap_err(), Archive::read(folder.path()).unwrap_err()] {
-        assert_eq!(
-            error.to_string(),
-            format!("{}: another process has this corpus open; wait for it, or stop it", path.display())
-        );
-    }
+    assert_eq!(
+        Store::open(&path).unwrap_err().to_string(),
+        format!("{}: another process has this corpus open; wait for it, or stop it", path.display())
+    );
     drop(store);
     let archive = Archive::read(&path).unwrap();
     assert!(matches!(Store::open(&path), Err(StoreError::Busy { .. })));
@@ -171,6 +169,130 @@ fn another_schema_is_refused_and_left_alone() {
     let message = Store::open(&path).unwrap_err().to_string();
     assert!(message.contains(&format!("schema 7, this program reads schema {own}")), "{message}");
     assert_eq!(fs::read(path.join("db/db")).unwrap(), bytes);
+}
+
+/// A corpus is read while another process writes it, and its readers disturb neither it nor each other.
+#[test]
+fn a_running_corpus_is_read_as_it_is_at_a_moment() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("corpus");
+    let store = Store::create(&path).unwrap();
+    let read = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut executions = 0;
+            while !read.load(Ordering::Relaxed) && executions < 100_000 {
+                fill(&store, executions + 1..=executions + 16);
+                executions += 16;
+                store.flush().unwrap();
+            }
+            executions
+        });
+        let readers: Vec<_> = (0..2)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut before = 0;
+                    for _ in 0..20 {
+                        let archive = Archive::read(folder.path()).unwrap();
+                        assert_eq!(
+                            (archive.condition(), archive.lost()),
+                            (Condition::Running, Lost::default())
+                        );
+                        let executions = archive.progress().executions;
+                        assert!(executions >= before, "{executions} after {before}");
+                        before = executions;
+                        let kept: Vec<u64> = archive.kept().keys().copied().collect();
+                        assert_eq!(
+                            kept,
+                            (1..=executions).filter(|number| is_kept(*number)).collect::<Vec<_>>()
+                        );
+                        for number in kept {
+                            assert_eq!(archive.evaluation(number).unwrap(), Some(evaluation(number)));
+                        }
+                    }
+                    before
+                })
+            })
+            .collect();
+        let seen: Vec<u64> = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
+        read.store(true, Ordering::Relaxed);
+        let written = writer.join().unwrap();
+        assert!(seen.iter().all(|seen| (1..=written).contains(seen)), "{seen:?} of {written}");
+    });
+    drop(store);
+    assert_eq!(Archive::read(&path).unwrap().condition(), Condition::Closed);
+}
+
+/// What is written into a file without a name is lost.
+#[test]
+fn a_database_that_is_deleted_or_replaced_is_an_error_at_once() {
+    let ways: [fn(&Path); 3] = [
+        |database| fs::remove_dir_all(database).unwrap(),
+        |database| fs::remove_file(database.join("db")).unwrap(),
+        |database| {
+            let aside = database.with_extension("aside");
+            fs::rename(database, &aside).unwrap();
+            copy(&aside, database);
+        },
+    ];
+    for delete in ways {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("corpus");
+        let store = Store::create(&path).unwrap();
+        fill(&store, 1..=20);
+        store.flush().unwrap();
+        let database = path.join("db");
+        delete(&database);
+        let there = database.exists().then(|| fs::read_dir(&database).unwrap().count());
+        for error in [store.record(&evaluation(21)).unwrap_err(), store.flush().unwrap_err()] {
+            let message = error.to_string();
+            assert!(message.contains("was deleted or replaced while it was in use"), "{message}");
+        }
+        drop(store);
+        let left = database.exists().then(|| fs::read_dir(&database).unwrap().count());
+        assert_eq!(left, there, "nothing is made in its place");
+    }
+}
+
+/// Of tests that come and go the files keep no trace.
+#[test]
+fn a_corpus_that_is_distilled_does_not_grow() {
+    const EACH: u64 = 2_000;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("corpus");
+    let store = Store::create(&path).unwrap();
+    let large = |number: u64| {
+        let mut evaluation = evaluation(number);
+        evaluation.lineage.operators = vec!["x".repeat(8_000)];
+        evaluation
+    };
+    let mut sizes = Vec::new();
+    for round in 0..12 {
+        for number in round * EACH + 1..=(round + 1) * EACH {
+            store.record(&large(number)).unwrap();
+            let progress = Progress { executions: number, ..Progress::default() };
+            let decision = Decision { number, kept: Some(0.5), new_references: &[], findings: &[], progress };
+            store.decide(&decision).unwrap();
+        }
+        let before = (round + 1) * EACH + 1;
+        let stay: Vec<u64> = (1..before).rev().take(100).collect::<Vec<_>>().into_iter().rev().collect();
+        store.distil(&Distilled { before, stay: stay.clone(), memory: vec![round as u8; 100_000] }).unwrap();
+        assert_eq!(store.kept().map(|kept| kept.unwrap().0).collect::<Vec<_>>(), stay);
+        assert_eq!(store.evaluation(stay[0]).unwrap(), Some(large(stay[0])));
+        sizes.push(store.size_on_disk().unwrap());
+    }
+    // 16 MB come and go in each round.
+    assert!(sizes.iter().all(|size| *size < 80 << 20), "{sizes:?}");
+    store.flush().unwrap();
+    let killed = folder.path().join("killed");
+    copy(&path, &killed);
+    drop(store);
+    for path in [&path, &killed] {
+        let (store, _) = Store::open(path).unwrap();
+        assert_eq!(store.kept().count(), 100);
+        assert_eq!(store.distilled().unwrap().unwrap().memory[0], 11);
+        assert_eq!(store.progress().unwrap().executions, 12 * EACH);
+    }
 }
 
 /// The archive of a whole corpus has the same contents as the store; reading it changes nothing.

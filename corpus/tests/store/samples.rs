@@ -6,8 +6,8 @@ use std::{fs, io};
 
 use corpus::store::{Decision, Progress, Store, StoreError};
 use corpus::{
-    Action, ConnectionSet, Evaluation, Event, FindingRecord, Key, Lineage, Minimized, Outcome, Scores,
-    Sighting, Target, TestConfig,
+    Action, Answer, ConnectionSet, Evaluation, Event, FindingRecord, Key, Lineage, Minimising, Minimized,
+    Outcome, Scores, Sighting, Target, TestConfig,
 };
 use dumper::observation::Coverage;
 
@@ -77,6 +77,17 @@ pub(crate) fn finding(number: u64) -> FindingRecord {
         minimizer_executions: 0,
         evidence: "{\"packets\":[]}".repeat(number as usize % 40),
     }
+}
+
+#[allow(dead_code, reason = "not all tests minimise")]
+pub(crate) fn minimising(number: u64) -> Minimising {
+    Minimising { start: config(number), spent: number }
+}
+
+#[allow(dead_code, reason = "not all tests minimise")]
+pub(crate) fn answer(number: u64) -> Answer {
+    let references = (1..=number % 3).map(key).collect();
+    Answer { test: Key::of(&config(number)), shows: number.is_multiple_of(2), runs: number % 4, references }
 }
 
 pub(crate) fn progress(executions: u64) -> Progress {

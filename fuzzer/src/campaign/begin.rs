@@ -17,7 +17,7 @@ use super::error::CampaignError;
 use super::folder::{self, CORPUS, NICS, TARGET};
 use super::initial;
 use super::request::Request;
-use super::settings::Settings;
+use super::settings::{Limits, Settings};
 use super::starts;
 use super::stop::{End, Stop};
 use super::summary::Summary;
@@ -122,7 +122,7 @@ impl Campaign {
             keep_probability,
             minimizer_budget: request.minimizer_budget.unwrap_or(minimizer_budget),
             ignore: request.ignore.clone(),
-            limits: request.limits,
+            limits: request.limits.or(Limits::first()).without(request.lifted),
             target: target_copy,
             requester_nic,
             responder_nic,
@@ -208,7 +208,7 @@ impl Campaign {
         notes.extend(mended);
         let policy = Policy::of(&settings.testbed.capabilities());
         take_back_findings(path, &store, policy, &mut notes)?;
-        let limits = request.limits.or(settings.limits);
+        let limits = request.limits.or(settings.limits).without(request.lifted);
         if limits != settings.limits {
             settings.limits = limits;
             folder::write_settings(path, &settings)?;

@@ -104,13 +104,12 @@ pub(super) fn prepare(path: &Path, may_clear: bool) -> Result<(), CampaignError>
         }
     }
     let begins = path.join(BEGINNING);
-    let is_ours = |entry: &PathBuf| {
-        let name = entry.file_name().unwrap_or_default().to_string_lossy();
-        let ours = [BEGINNING, TARGET, NICS[0], NICS[1], INITIAL, CORPUS];
-        // Files being written have names that begin so.
-        ours.contains(&&*name) || name.starts_with(".tmp")
-    };
-    let is_attempt = begins.is_file() && left.iter().all(is_ours);
+    let name = |entry: &PathBuf| entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    // Files being written have names that begin so: one that was interrupted before it wrote its first file has left that.
+    let is_half = |entry: &PathBuf| name(entry).starts_with(".tmp");
+    let ours = [BEGINNING, TARGET, NICS[0], NICS[1], INITIAL, CORPUS];
+    let is_ours = |entry: &PathBuf| ours.contains(&&*name(entry)) || is_half(entry);
+    let is_attempt = (begins.is_file() && left.iter().all(is_ours)) || left.iter().all(is_half);
     match (left.is_empty(), is_attempt, may_clear) {
         (true, ..) => {}
         (false, true, true) => {

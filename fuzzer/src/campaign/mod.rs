@@ -29,7 +29,7 @@ pub use idle::Idle;
 pub use reached::Reached;
 pub use request::Request;
 pub use schedule::BATCH;
-pub use settings::{KEEP_PROBABILITY, Limits, Settings};
+pub use settings::{KEEP_PROBABILITY, Lifted, Limits, MAX_CORPUS, Settings};
 pub use starts::{Start, read as read_starts};
 pub use stop::{End, Stop};
 pub use summary::Summary;

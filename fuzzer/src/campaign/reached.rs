@@ -9,6 +9,7 @@ use executor::Nic;
 use executor::uml::Codes;
 
 use super::begin::{copied_nic, testbeds};
+use super::engine::Kept;
 use super::error::CampaignError;
 use super::folder::{self, CORPUS};
 use super::retention::add;
@@ -40,6 +41,10 @@ impl Reached {
                 return Err(CampaignError::Usage(why));
             }
             let archive = Archive::read(&path.join(CORPUS))?;
+            // The distilled tests together.
+            if let Some(distilled) = archive.distilled()? {
+                reached.tests.push(Kept::of(Some(&distilled))?.reached);
+            }
             for number in archive.kept().keys() {
                 if let Some(Evaluation { outcome: Outcome::Scored(scores), .. }) =
                     archive.evaluation(*number)?

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use executor::TestbedName;
 
-use super::settings::Limits;
+use super::settings::{Lifted, Limits};
 use crate::strategy::Strategy;
 
 /// Request of the user. An absent field has its default in a new campaign, and stays as it was in a resumed
@@ -23,6 +23,8 @@ pub struct Request {
     pub testbed: Option<TestbedName>,
     /// Limits of the campaign.
     pub limits: Limits,
+    /// Limits that are lifted.
+    pub lifted: Lifted,
     /// A folder of tests to start from.
     pub initial: Option<PathBuf>,
     /// Signatures that are known and no findings.

@@ -130,6 +130,27 @@ pub struct Limits {
     /// Size of the campaign's folder, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_disk_bytes: Option<u64>,
+    /// Kept tests at which the corpus is distilled to half of them; ends nothing. Of a campaign that begins without one,
+    /// [`MAX_CORPUS`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_corpus: Option<u64>,
+}
+
+/// Kept tests at which the corpus is distilled, unless a user says otherwise. The memory and the disk that a campaign takes stop
+/// growing there (docs/search.md).
+pub const MAX_CORPUS: u64 = 10_000;
+
+/// Limits that are lifted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Lifted {
+    /// That of executions.
+    pub executions: bool,
+    /// That of time.
+    pub duration: bool,
+    /// That of the folder's size.
+    pub max_disk: bool,
+    /// That of kept tests.
+    pub max_corpus: bool,
 }
 
 impl Limits {
@@ -140,6 +161,24 @@ impl Limits {
             duration_s: self.duration_s.or(before.duration_s),
             stop_on_first: self.stop_on_first.or(before.stop_on_first),
             max_disk_bytes: self.max_disk_bytes.or(before.max_disk_bytes),
+            max_corpus: self.max_corpus.or(before.max_corpus),
         }
+    }
+
+    /// These limits without those that are lifted.
+    pub(super) fn without(self, lifted: Lifted) -> Self {
+        let keep = |limit: Option<u64>, is_lifted: bool| limit.filter(|_| !is_lifted);
+        Self {
+            executions: keep(self.executions, lifted.executions),
+            duration_s: keep(self.duration_s, lifted.duration),
+            stop_on_first: self.stop_on_first,
+            max_disk_bytes: keep(self.max_disk_bytes, lifted.max_disk),
+            max_corpus: keep(self.max_corpus, lifted.max_corpus),
+        }
+    }
+
+    /// The limits of a campaign that begins without any.
+    pub(super) fn first() -> Self {
+        Self { max_corpus: Some(MAX_CORPUS), ..Self::default() }
     }
 }

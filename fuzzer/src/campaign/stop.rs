@@ -63,8 +63,8 @@ impl End {
 impl fmt::Display for End {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Executions => f.write_str("all executions are done"),
-            Self::Duration => f.write_str("the time is over"),
+            Self::Executions => f.write_str("all executions are done (--executions)"),
+            Self::Duration => f.write_str("the time is over (--duration)"),
             Self::Found => f.write_str("something was found (--stop-on-first)"),
             Self::Interrupted => f.write_str("interrupted and saved; --resume goes on"),
             Self::NothingToMutate => {
@@ -79,9 +79,9 @@ impl fmt::Display for End {
             Self::DiskFull { reason } => {
                 write!(f, "the disk is full ({reason}); make room, and --resume goes on")
             }
-            Self::MaxDisk => {
-                f.write_str("the campaign's folder has reached --max-disk; --resume with more goes on")
-            }
+            Self::MaxDisk => f.write_str(
+                "the campaign's folder has reached --max-disk; --resume with more, or `unlimited`, goes on",
+            ),
         }
     }
 }

@@ -4,18 +4,17 @@ use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use crate::bundle;
 use crate::campaign::{
-    Campaign, End, Event, Limits, Request, Settings, Status, Stop, Summary, random_seed, report,
+    Campaign, End, Event, Lifted, Limits, Request, Settings, Status, Stop, Summary, random_seed, report,
 };
 use crate::finding::{self, FINDINGS};
 use crate::strategy::Strategy;
-use bytesize::ByteSize;
 use corpus::FindingRecord;
 use executor::TestbedName;
 
+use super::limit::{self, Limit, is_lifted};
 use super::nic_args::NicArgs;
 use super::numbers::whole;
 use super::output::{complain, fail, print, print_json};
@@ -27,6 +26,7 @@ Examples:
   lumina-fuzz campaign general                                   until Ctrl-C
   lumina-fuzz campaign noisy-neighbor --nic cx4-lx --duration 8h --out night
   lumina-fuzz campaign noisy-neighbor --out night --resume --duration 16h
+  lumina-fuzz campaign --out night --resume --duration unlimited
   lumina-fuzz campaign ./my-target.toml --nic ./my-nic.toml --seed 7 --executions 2000 --fail-on-finding
 
 A campaign draws each test from the target's search space or mutates a kept test, runs, judges and scores it, and keeps \
@@ -34,7 +34,9 @@ it if it scores above the median. Each anomaly is identified by its signature, m
 it, and written to findings/ in the campaign's folder, with a report, the packets and a test for `replay`.
 
 The same target, NICs, strategy and seed give the same findings, whatever --jobs is and however often the campaign is \
-interrupted. Ctrl-C saves and ends; a second Ctrl-C does not wait for running tests, and prints what is saved.
+interrupted. --resume may raise each limit (--executions, --duration, --max-disk, --max-corpus), lower it, or lift it \
+with `unlimited`; a campaign says which limit ended it. Ctrl-C saves and ends; a second Ctrl-C does not wait for running tests, \
+and prints what is saved.
 
 Exit codes: 0 done, 1 failed (or the disk is full), 2 usage or bad input, 3 something was found (--fail-on-finding), \
 130 interrupted and saved.";
@@ -57,12 +59,12 @@ pub(super) struct Args {
     /// Seed of the search [default: random, and printed].
     #[arg(long, value_name = "N", value_parser = whole(0..=corpus::config::fields::SEED.max))]
     seed: Option<u64>,
-    /// End after so many executions, those before --resume included.
-    #[arg(long, value_name = "N", value_parser = whole(1..=u64::MAX))]
-    executions: Option<u64>,
-    /// End after so long (`90s`, `30m`, `8h`, `1h 30m`), the time before --resume included.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = parse_duration)]
-    duration: Option<Duration>,
+    /// End after so many executions, those before --resume included; `unlimited` lifts the limit of a resumed campaign.
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = limit::executions)]
+    executions: Option<Limit>,
+    /// End after so long (`90s`, `30m`, `8h`, `1h 30m`, `unlimited`), the time before --resume included.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, value_parser = limit::duration)]
+    duration: Option<Limit>,
     /// End at the first finding; with --resume, `--stop-on-first=false` continues such a campaign.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     stop_on_first: Option<bool>,
@@ -85,30 +87,19 @@ pub(super) struct Args {
     /// A known signature, not to be reported as a finding; may be given several times.
     #[arg(long, value_name = "SIGNATURE")]
     ignore: Vec<String>,
-    /// End when the campaign's folder reaches this size (`500M`, `20G`).
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = parse_size)]
-    max_disk: Option<ByteSize>,
+    /// End when the campaign's folder reaches this size (`500M`, `20G`, `unlimited`).
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, value_parser = limit::size)]
+    max_disk: Option<Limit>,
+    /// Drop half of the kept tests each time that there are so many (`unlimited`: never): those with low scores and
+    /// nothing of their own (docs/search.md) [default: 10000].
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = limit::max_corpus)]
+    max_corpus: Option<Limit>,
     /// Exit with 3 if something was found.
     #[arg(long)]
     fail_on_finding: bool,
     /// Format of the result.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-}
-
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    if text.starts_with('-') {
-        return Err("must be at least 1s".into());
-    }
-    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    if duration.as_secs() == 0 { Err("is shorter than a second".into()) } else { Ok(duration) }
-}
-
-fn parse_size(text: &str) -> Result<ByteSize, String> {
-    if text.starts_with('-') {
-        return Err("must be at least 0".into());
-    }
-    text.parse().map_err(|error| format!("{error}; write it as in 500M or 20G"))
 }
 
 impl Args {
@@ -120,10 +111,17 @@ impl Args {
             strategy: self.strategy,
             testbed: self.testbed,
             limits: Limits {
-                executions: self.executions,
-                duration_s: self.duration.map(|duration| duration.as_secs()),
+                executions: self.executions.and_then(Limit::value),
+                duration_s: self.duration.and_then(Limit::value),
                 stop_on_first: self.stop_on_first,
-                max_disk_bytes: self.max_disk.map(|size| size.as_u64()),
+                max_disk_bytes: self.max_disk.and_then(Limit::value),
+                max_corpus: self.max_corpus.and_then(Limit::value),
+            },
+            lifted: Lifted {
+                executions: is_lifted(self.executions),
+                duration: is_lifted(self.duration),
+                max_disk: is_lifted(self.max_disk),
+                max_corpus: is_lifted(self.max_corpus),
             },
             initial: self.initial.clone(),
             ignore: self.ignore.clone(),

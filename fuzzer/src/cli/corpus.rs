@@ -21,7 +21,7 @@ Examples:
   lumina-fuzz corpus import c2/corpus --from c1/corpus/db.damaged-1
 
 DIR is a campaign's folder, the corpus in it, or a damaged database that was set aside. The commands read whatever \
-is readable and change nothing. They refuse a corpus that a running campaign has open.";
+is readable and change nothing. Of a corpus that a running campaign has open they read a copy, as it is at one moment.";
 
 /// Arguments of `corpus`.
 #[derive(clap::Args)]
@@ -123,7 +123,7 @@ fn failed(error: &StoreError, format: Format) -> Exit {
 struct Checked {
     path: PathBuf,
     whole: bool,
-    /// Condition of its files when they were opened: `closed`, `interrupted` or `changed`.
+    /// Condition of its files when they were opened: `closed`, `interrupted`, `running` or `changed`.
     condition: &'static str,
     executions: u64,
     reference_executions: u64,
@@ -155,6 +155,7 @@ impl Checked {
             condition: match archive.condition() {
                 Condition::Closed => "closed",
                 Condition::Interrupted => "interrupted",
+                Condition::Running => "running",
                 Condition::Changed => "changed",
             },
             executions: progress.executions,
@@ -178,6 +179,7 @@ impl Checked {
         let path = self.path.display();
         let mut text = match (self.whole, self.condition) {
             (true, "interrupted") => format!("{path}: whole; its process ended without closing it\n"),
+            (true, "running") => format!("{path}: whole; a campaign has it open\n"),
             (true, _) => format!("{path}: whole\n"),
             (false, _) => format!("{path}: damaged\n"),
         };

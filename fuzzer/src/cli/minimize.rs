@@ -14,7 +14,7 @@ use super::progress::with_spinner;
 use super::{Exit, Format};
 use crate::bundle::{self, BundleError};
 use crate::campaign::{self, Idle, Stop};
-use crate::finding::{self, Answers, Kept, REPORT, REPRODUCER, Reproduced, WorkError};
+use crate::finding::{self, Answers, Course, Kept, REPORT, REPRODUCER, Reproduced, WorkError};
 use crate::policy::Policy;
 
 const AFTER_HELP: &str = "\
@@ -96,7 +96,9 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
             let is_over = || stop.is_asked();
             let mut answers = Answers::default();
             let often = shown.frequency;
-            finding::minimise(&mut record, often, false, &mut *testbed, None, &is_over, &mut answers)
+            // An interrupted one has made the finding's test smaller, and another one goes on from there.
+            let course = Course { budget: None, is_over: &is_over, keep: &|_| Ok(()) };
+            finding::minimise(&mut record, often, false, &mut *testbed, &course, &mut answers)
         })
     };
     let interrupted = match worked {

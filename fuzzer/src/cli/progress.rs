@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::output::complain;
 use crate::campaign::report::{self, score};
-use crate::campaign::{BATCH, Event, Limits, Status};
+use crate::campaign::{Event, Limits, Status};
 
 /// Bytes below which reading takes no time worth a bar.
 const WORTH_A_BAR: u64 = 256 << 20;
@@ -118,7 +118,7 @@ impl CountBar {
 const BAR_TEMPLATE: &str = "{elapsed} {bar:10} {wide_msg}";
 const SPINNER_TEMPLATE: &str = "{spinner} {elapsed} {wide_msg}";
 
-/// Interval of progress lines if stderr is not a terminal.
+/// Interval of progress lines if stderr is not a terminal. The first one comes at once, or after the first batch.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Progress of a campaign: a bar on a terminal, and else a line now and then.
@@ -132,7 +132,7 @@ pub(super) struct CampaignProgress {
 struct Shown {
     /// `None` if stderr is not a terminal.
     bar: Option<ProgressBar>,
-    line_written: Instant,
+    line_written: Option<Instant>,
     /// Executions, and tests in all, before this start: they say nothing of its rates.
     before: Option<[u64; 2]>,
 }
@@ -151,7 +151,7 @@ impl CampaignProgress {
             bar
         });
         let started = Instant::now();
-        let state = Mutex::new(Shown { bar, line_written: started, before: None });
+        let state = Mutex::new(Shown { bar, line_written: None, before: None });
         Self { limits, started, state }
     }
 
@@ -173,8 +173,8 @@ impl CampaignProgress {
     fn show_status(&self, status: &Status, shown: &mut Shown) {
         let executions = status.progress.executions;
         let counts = [executions, status.progress.runs];
-        // The first status comes after the first batch.
-        let before = *shown.before.get_or_insert(counts.map(|count| count.saturating_sub(BATCH)));
+        // The first status comes before anything has run.
+        let before = *shown.before.get_or_insert(counts);
         let seconds = self.started.elapsed().as_secs_f64();
         let rate = |at: usize| if seconds > 0.0 { (counts[at] - before[at]) as f64 / seconds } else { 0.0 };
         let left = self.time_left(status, rate(0));
@@ -189,9 +189,9 @@ impl CampaignProgress {
                 bar.set_position(position);
                 bar.set_message(message);
             }
-            None if shown.line_written.elapsed() >= LINE_EVERY => {
+            None if executions > 0 && shown.line_written.is_none_or(|at| at.elapsed() >= LINE_EVERY) => {
                 complain(&message);
-                shown.line_written = Instant::now();
+                shown.line_written = Some(Instant::now());
             }
             None => {}
         }

@@ -1,9 +1,10 @@
 //! Work on a finding: its test is minimised, and the reproducer's anomaly described.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 
-use corpus::{FindingRecord, Key, Minimized, TestConfig};
+use corpus::store::StoreError;
+use corpus::{Answer, FindingRecord, Key, Minimising, Minimized, TestConfig};
 use dumper::observation::CompletionStatus;
 use executor::Testbed;
 use mutators::swap_nics;
@@ -28,25 +29,62 @@ pub enum WorkError {
     Interrupted,
 }
 
-/// Answers that a minimiser has so far, so that an interrupted one can resume: with the same answers it asks
-/// the same questions, up to the first new one.
+/// A minimiser and its answers so far, so that an interrupted one can resume: with the same answers it asks the same questions,
+/// up to the first new one.
 #[derive(Debug, Default)]
 pub struct Answers {
-    /// The test that it began with.
-    start: Option<TestConfig>,
-    /// True for each test that shows the finding.
-    known: HashMap<Key, bool>,
+    begun: Option<Minimising>,
+    known: HashMap<Key, Answer>,
+}
+
+/// A step of a minimiser, to be kept.
+#[derive(Debug, Clone, Copy)]
+pub enum Step<'a> {
+    /// It begins.
+    Begun(&'a Minimising),
+    /// It has an answer, or another one than before.
+    Answered(&'a Answer),
 }
 
 impl Answers {
-    /// Takes back that a test shows the finding: when it was run more often, it did not do so often enough.
-    pub fn reject(&mut self, test: &TestConfig) {
-        self.known.insert(Key::of(test), false);
+    /// Those of a minimiser that was interrupted, if there is one.
+    #[must_use]
+    pub fn of(interrupted: Option<(Minimising, Vec<Answer>)>) -> Self {
+        let Some((begun, answers)) = interrupted else { return Self::default() };
+        let known = answers.into_iter().map(|answer| (answer.test, answer)).collect();
+        Self { begun: Some(begun), known }
+    }
+
+    /// Takes back that a test shows the finding: when it was run more often, it did not do so often enough. The answer, if
+    /// it has one.
+    pub fn reject(&mut self, test: &TestConfig) -> Option<&Answer> {
+        let answer = self.known.get_mut(&Key::of(test))?;
+        answer.shows = false;
+        Some(answer)
+    }
+
+    /// Executions that the answers took.
+    fn executions(&self) -> u64 {
+        self.known.values().map(|answer| answer.runs + answer.references.len() as u64).sum()
+    }
+
+    /// References that were run for the answers.
+    fn references(&self) -> BTreeSet<Key> {
+        self.known.values().flat_map(|answer| answer.references.iter().copied()).collect()
     }
 }
 
-/// Makes the reproducer of a finding smaller, which shows it so `often`, by at most `budget` runs, references included.
-/// Without a budget it goes on to the end, unless it `is_over` before. NICs that have changed places come
+/// Limits and steps of a minimiser.
+pub struct Course<'a> {
+    /// Most runs, references included; without a budget it goes on to the end.
+    pub budget: Option<u64>,
+    /// Returns true if it is to end before.
+    pub is_over: &'a dyn Fn() -> bool,
+    /// Keeps its steps.
+    pub keep: &'a dyn Fn(Step<'_>) -> Result<(), StoreError>,
+}
+
+/// Makes the reproducer of a finding smaller, which shows it so `often`. NICs that have changed places come
 /// back to those that the campaign gave them, if it shows there too.
 ///
 /// # Errors
@@ -56,31 +94,39 @@ pub fn minimise(
     often: Frequency,
     has_swapped_nics: bool,
     testbed: &mut dyn Testbed,
-    budget: Option<u64>,
-    is_over: &dyn Fn() -> bool,
+    Course { budget, is_over, keep }: &Course<'_>,
     answers: &mut Answers,
 ) -> Result<(), WorkError> {
-    let baselines = InMemory::on(testbed);
-    let spent = finding.minimizer_executions;
-    let mut runs = 0;
+    if answers.begun.is_none() {
+        let begun = Minimising { start: finding.reproducer.clone(), spent: finding.minimizer_executions };
+        keep(Step::Begun(&begun)).map_err(JudgeError::from)?;
+        answers.begun = Some(begun);
+    }
+    let baselines = InMemory::after(answers.references(), Policy::on(testbed));
+    let taken = answers.executions();
+    let Answers { begun: Some(Minimising { start, spent }), known } = answers else {
+        unreachable!("it has begun")
+    };
+    let mut executions = spent.saturating_add(taken);
     let mut is_cut = false;
     let mut smallest = None;
-    let Answers { start, known } = answers;
-    let start = &*start.get_or_insert_with(|| finding.reproducer.clone());
     let mut shows = |config: &TestConfig| {
         let key = Key::of(config);
         let shows = match known.get(&key) {
-            Some(shows) => *shows,
+            Some(answer) => answer.shows,
             None if is_over() => return Err(WorkError::Interrupted),
             // A test and its reference.
-            None if budget.is_some_and(|budget| spent + runs + baselines.runs() + 2 > budget) => {
+            None if budget.is_some_and(|budget| executions + 2 > budget) => {
                 is_cut = true;
                 return Ok(false);
             }
             None => {
-                let (shows, tried) = repeat::shows(testbed, config, &finding.signature, &baselines, often)?;
-                runs += tried;
-                known.insert(key, shows);
+                let ran = baselines.runs() as usize;
+                let (shows, runs) = repeat::shows(testbed, config, &finding.signature, &baselines, often)?;
+                let answer = Answer { test: key, shows, runs, references: baselines.runs_from(ran) };
+                executions += runs + answer.references.len() as u64;
+                keep(Step::Answered(&answer)).map_err(JudgeError::from)?;
+                known.insert(key, answer);
                 shows
             }
         };
@@ -96,8 +142,8 @@ pub fn minimise(
     } else {
         Ok(start.clone())
     }
-    .and_then(|start| minimize(&start, budget, &mut shows));
-    finding.minimizer_executions = spent.saturating_add(runs + baselines.runs());
+    .and_then(|start| minimize(&start, *budget, &mut shows));
+    finding.minimizer_executions = executions;
     match minimised {
         Ok(minimised) => {
             finding.reproducer = minimised.config;
@@ -266,6 +312,8 @@ pub fn describe(finding: &mut FindingRecord, Reproduced { judged, notes, .. }: &
 
 #[cfg(test)]
 mod tests {
+    use std::cell::{Cell, RefCell};
+    use std::collections::BTreeMap;
     use std::path::Path;
 
     use corpus::Capabilities;
@@ -296,11 +344,10 @@ mod tests {
         }
     }
 
-    /// Result of a test whose reference is fast for so many runs.
-    fn reproduced(fast: u32) -> Reproduced {
+    /// A finding of NICs that discard packets of others.
+    fn noisy() -> FindingRecord {
         let noisy = corpus::from_toml("test.toml", NOISY).unwrap();
-        let mut testbed = Slower { noisy: noisy.clone(), fast };
-        let finding = FindingRecord {
+        FindingRecord {
             id: String::new(),
             kind: "noisy-neighbor".into(),
             signature: "noisy-neighbor/requester/innocent-suffers/lost".into(),
@@ -312,7 +359,75 @@ mod tests {
             minimized: Minimized::Pending,
             minimizer_executions: 0,
             evidence: String::new(),
-        };
+        }
+    }
+
+    /// Such NICs, on a testbed that does the same each time.
+    struct Same;
+
+    impl Testbed for Same {
+        fn capabilities(&self) -> Capabilities {
+            Capabilities::all()
+        }
+
+        fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
+            let nic = executor::profile::load("cx4-lx", Path::new("."))?;
+            executor::sim::run(config, [nic.clone(), nic])
+        }
+    }
+
+    /// Minimises the finding, killed whenever so many answers were kept.
+    fn minimised(budget: Option<u64>, answers_of_a_life: usize) -> (FindingRecord, u32) {
+        let begun = RefCell::new(None);
+        let kept = RefCell::new(BTreeMap::new());
+        for lives in 1.. {
+            let left = Cell::new(answers_of_a_life);
+            let is_over = || left.get() == 0;
+            let keep = |step: Step<'_>| {
+                match step {
+                    Step::Begun(minimising) => drop(begun.borrow_mut().replace(minimising.clone())),
+                    Step::Answered(answer) => {
+                        left.set(left.get() - 1);
+                        let before = kept.borrow_mut().insert(answer.test, answer.clone());
+                        assert_eq!(before, None, "no test runs twice");
+                    }
+                }
+                Ok(())
+            };
+            // All else is lost.
+            let mut finding = noisy();
+            let interrupted = begun.borrow().clone();
+            let answers = kept.borrow().values().cloned().collect();
+            let mut answers = Answers::of(interrupted.map(|begun| (begun, answers)));
+            let course = Course { budget, is_over: &is_over, keep: &keep };
+            let often = Frequency::always(Policy::OneRun);
+            match minimise(&mut finding, often, false, &mut Same, &course, &mut answers) {
+                Ok(()) => return (finding, lives),
+                Err(WorkError::Interrupted) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        unreachable!("it ends")
+    }
+
+    #[test]
+    fn a_killed_minimiser_goes_on_as_if_it_had_not_been() {
+        for budget in [None, Some(60)] {
+            let (whole, lives) = minimised(budget, usize::MAX);
+            assert_eq!(lives, 1);
+            assert!(whole.reproducer != whole.config && whole.minimizer_executions > 50, "{whole:?}");
+            let cut = if budget.is_some() { Minimized::Partial } else { Minimized::Full };
+            assert_eq!(whole.minimized, cut);
+            let (killed, lives) = minimised(budget, 7);
+            assert!(lives > 5, "{lives}");
+            assert_eq!(killed, whole);
+        }
+    }
+
+    /// Result of a test whose reference is fast for so many runs.
+    fn reproduced(fast: u32) -> Reproduced {
+        let finding = noisy();
+        let mut testbed = Slower { noisy: finding.config.clone(), fast };
         reproduce(&finding, &mut testbed).unwrap().unwrap()
     }
 

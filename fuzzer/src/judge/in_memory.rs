@@ -1,8 +1,7 @@
 //! Summaries of reference runs, kept in memory: those of one test, or of the work on one finding.
 
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use corpus::Key;
 use executor::Testbed;
@@ -14,7 +13,10 @@ use crate::policy::Policy;
 /// Reference runs that are kept in memory.
 pub struct InMemory {
     known: Mutex<BTreeMap<Key, Option<Baseline>>>,
-    runs: AtomicU64,
+    /// Those that were run, once for each run.
+    ran: Mutex<Vec<Key>>,
+    /// References that were run, and counted, before.
+    counted: BTreeSet<Key>,
     /// Policy on the testbed of the references.
     policy: Policy,
 }
@@ -28,13 +30,28 @@ impl InMemory {
 
     /// For the tests of testbeds with this policy.
     #[must_use]
-    pub const fn new(policy: Policy) -> Self {
-        Self { known: Mutex::new(BTreeMap::new()), runs: AtomicU64::new(0), policy }
+    pub fn new(policy: Policy) -> Self {
+        Self::after(BTreeSet::new(), policy)
     }
 
-    /// References that were run.
+    /// The same, after references whose runs are counted already: run again, they do not count.
+    #[must_use]
+    pub const fn after(counted: BTreeSet<Key>, policy: Policy) -> Self {
+        Self { known: Mutex::new(BTreeMap::new()), ran: Mutex::new(Vec::new()), counted, policy }
+    }
+
+    /// References that were run and count.
     pub fn runs(&self) -> u64 {
-        self.runs.load(Ordering::Relaxed)
+        self.ran().len() as u64
+    }
+
+    /// The references that were run and count, from the first or from a later one on.
+    pub fn runs_from(&self, first: usize) -> Vec<Key> {
+        self.ran().get(first..).unwrap_or_default().to_vec()
+    }
+
+    fn ran(&self) -> MutexGuard<'_, Vec<Key>> {
+        self.ran.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -49,7 +66,9 @@ impl Baselines for InMemory {
             return Ok(baseline.clone());
         }
         let baseline = run()?;
-        self.runs.fetch_add(1, Ordering::Relaxed);
+        if !self.counted.contains(&key) {
+            self.ran().push(key);
+        }
         if self.policy.settles(&baseline) {
             lock().insert(key, baseline.clone());
         }
@@ -100,5 +119,13 @@ pub(crate) mod tests {
             assert_eq!(runs(&in_memory), expected);
             assert_eq!(in_memory.runs(), u64::from(expected));
         }
+    }
+
+    #[test]
+    fn references_that_are_counted_do_not_count_again() {
+        let counted = BTreeSet::from([Key::of(&TestConfig::default())]);
+        let in_memory = InMemory::after(counted, Policy::OneRun);
+        assert_eq!(runs(&in_memory), 1);
+        assert_eq!((in_memory.runs(), in_memory.runs_from(0)), (0, Vec::new()));
     }
 }

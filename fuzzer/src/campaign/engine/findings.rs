@@ -1,17 +1,16 @@
 //! Confirmation and minimising of the signatures that a campaign sees.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use corpus::store::StoreError;
 use corpus::{FindingRecord, Minimized, TestConfig};
 use executor::Testbed;
 
 use super::decider::Worked;
 use super::{Engine, Event};
 use crate::campaign::error::CampaignError;
-use crate::finding::{self, Answers, FINDINGS, Kept, Reproduced, WorkError};
+use crate::finding::{self, Answers, Course, FINDINGS, Kept, Reproduced, Step, WorkError};
 use crate::repeat::Frequency;
 
 /// Longest turn of minimising findings, where tests take their time. The progress of a turn is kept.
@@ -71,10 +70,14 @@ impl Engine<'_> {
             if new.is_empty() {
                 return Ok(());
             }
-            let confirmed = self.runner.each(new, |testbed, finding| self.confirm(testbed, finding))?;
-            self.clock();
-            for worked in confirmed {
-                self.put(worked)?;
+            // A few at a time, so that a kill loses no more.
+            for some in new.chunks(self.runner.jobs()) {
+                let confirm = |testbed: &mut dyn Testbed, finding| self.confirm(testbed, finding);
+                let confirmed = self.runner.each(some.to_vec(), confirm)?;
+                self.clock();
+                for worked in confirmed {
+                    self.put(worked)?;
+                }
             }
             // One that does the same each time shows it when the test is minimised, or else is at fault itself.
             if !self.policy.may_show_more() {
@@ -170,23 +173,17 @@ impl Engine<'_> {
     ) -> Result<Worked, CampaignError> {
         let setup = &self.setup;
         let is_swapped = setup.settings.is_swapped(&found.reproducer);
-        let budget = Some(setup.settings.minimizer_budget);
         let mut finding = found.clone();
         // A folder that was lost is written again in the end.
         let kept = finding::read(&self.folder_of(&found)).ok();
         let often = kept.as_ref().and_then(|kept| kept.document.frequency);
         let often = often.unwrap_or_else(|| Frequency::always(self.policy));
-        let mut answers = self.answers().remove(&found.signature).unwrap_or_default();
-        let is_done = match finding::minimise(
-            &mut finding,
-            often,
-            is_swapped,
-            testbed,
-            budget,
-            is_over,
-            &mut answers,
-        ) {
-            // It begins again with the next start, and ends as if it had not been interrupted.
+        let mut answers = Answers::of(setup.store.minimising(&found.signature)?);
+        let keep = |step: Step<'_>| self.keep_step(&found.signature, step);
+        let course = Course { budget: Some(setup.settings.minimizer_budget), is_over, keep: &keep };
+        let is_done = match finding::minimise(&mut finding, often, is_swapped, testbed, &course, &mut answers)
+        {
+            // It goes on with the next start, and ends as if it had not been interrupted.
             Err(WorkError::Interrupted) if !self.policy.minimises_by_turns() || self.is_over() => {
                 return Ok(Worked { finding: found, seen: Vec::new() });
             }
@@ -199,10 +196,17 @@ impl Engine<'_> {
         } else {
             Vec::new()
         };
-        if finding.minimized == Minimized::Pending {
-            self.answers().insert(found.signature, answers);
-        }
         Ok(Worked { finding, seen })
+    }
+
+    /// Keeps a step of the minimiser of a finding, so that a kill loses no more than it.
+    fn keep_step(&self, signature: &str, step: Step<'_>) -> Result<(), StoreError> {
+        let store = self.setup.store;
+        match step {
+            Step::Begun(minimising) => store.begin_minimising(signature, minimising)?,
+            Step::Answered(answer) => store.put_answer(signature, answer)?,
+        }
+        self.flush_now_and_then()
     }
 
     /// Writes a finding out with its smaller test, if that shows it as often as the one before; returns the
@@ -222,7 +226,9 @@ impl Engine<'_> {
         {
             return self.write(finding, &reproduced);
         }
-        answers.reject(&finding.reproducer);
+        if let Some(rejected) = answers.reject(&finding.reproducer) {
+            self.keep_step(&finding.signature, Step::Answered(rejected))?;
+        }
         finding.reproducer = before;
         if !self.policy.may_miss() {
             finding.minimized = Minimized::Flaky;
@@ -235,11 +241,6 @@ impl Engine<'_> {
             }
         }
         Ok(Vec::new())
-    }
-
-    /// Answers of interrupted minimisers, by signature.
-    fn answers(&self) -> MutexGuard<'_, HashMap<String, Answers>> {
-        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Updates the number of sightings in the folders of findings. A folder that was removed or damaged is

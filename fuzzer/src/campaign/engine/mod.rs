@@ -3,17 +3,18 @@
 //! minimised.
 
 mod decider;
+mod distil;
 mod findings;
 mod outcome;
 mod planner;
 mod runner;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use corpus::store::{Progress, Store};
+use corpus::store::{Progress, Store, StoreError};
 use corpus::{Evaluation, FindingRecord, Host, Outcome, TestConfig};
 use executor::uml::{Codes, KernelShares};
 use executor::{History, Testbed};
@@ -31,9 +32,10 @@ use crate::campaign::search::Memory;
 use crate::campaign::settings::Settings;
 use crate::campaign::stop::{End, Stop};
 use crate::campaign::summary::Summary;
-use crate::finding::{Answers, is_reproduced};
+use crate::finding::is_reproduced;
 use crate::judge::{judge, judge_after};
 use crate::policy::Policy;
+pub(super) use distil::Kept;
 
 /// Shortest time between two writes of `summary.json`.
 const SUMMARY_EVERY: Duration = Duration::from_secs(2);
@@ -121,8 +123,6 @@ pub struct Engine<'a> {
     lanes: Option<u8>,
     /// Time that minimising has taken since `started`.
     minimised_for: Duration,
-    /// Answers of interrupted minimisers, by signature.
-    answers: Mutex<HashMap<String, Answers>>,
 }
 
 /// Share of invalid tests, in percent, above which something is wrong with the testbed.
@@ -149,24 +149,30 @@ impl<'a> Engine<'a> {
         let schedule = Schedule { initial, batch: setup.settings.batch };
         let capabilities = (setup.testbed)().capabilities();
         let policy = Policy::of(&capabilities);
+        let strategy = setup.settings.strategy;
+        let (mut kept, distilled) = distil::read(setup.store)?;
+        let learned = kept.search.take().and_then(|saved| Memory::restore(strategy, saved));
+        let memory = learned.or_else(|| Memory::of(strategy, setup.settings.batch));
         let decider = Decider::new(
             setup.settings,
             setup.target,
             setup.store,
             schedule,
             policy,
+            kept,
             !setup.codes.is_empty(),
         )?;
         Ok(Self {
             planner: Planner {
                 target: setup.target,
                 hosts: setup.hosts,
-                strategy: setup.settings.strategy,
+                strategy,
                 seed: setup.settings.seed,
                 schedule,
                 initial: setup.initial,
                 store: setup.store,
-                memory: Memory::of(setup.settings.strategy, setup.settings.batch),
+                memory,
+                distilled,
             },
             runner: Runner::new(setup.testbed, decider.progress.runs),
             started: now,
@@ -179,7 +185,6 @@ impl<'a> Engine<'a> {
             policy,
             lanes: capabilities.lanes,
             minimised_for: Duration::ZERO,
-            answers: Mutex::default(),
             setup,
         })
     }
@@ -190,6 +195,7 @@ impl<'a> Engine<'a> {
     /// # Errors
     /// The testbed fails, or an observation cannot be kept; a full disk is not an error but an end.
     pub fn run(mut self) -> Result<(End, Status), CampaignError> {
+        (self.setup.watch)(Event::Status(&self.status()));
         let end = match self.search_and_minimise() {
             // Whatever limit was reached too: findings wait to be minimised.
             Ok(_) if self.setup.stop.is_asked() && self.decider.pending().next().is_some() => {
@@ -281,6 +287,7 @@ impl<'a> Engine<'a> {
     /// Runs the rest of a batch and decides about it.
     fn batch(&mut self) -> Result<Option<End>, CampaignError> {
         let next = self.decider.progress.executions + 1;
+        self.bound_corpus(next)?;
         let limit = self.setup.settings.limits.executions;
         let candidates = self.planner.draw_rest_of_batch(next, limit, &self.decider.pool)?;
         let asked = candidates.len();
@@ -373,7 +380,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Hands recorded executions to the system before too much work would be lost with this process.
-    fn flush_now_and_then(&self) -> Result<(), CampaignError> {
+    fn flush_now_and_then(&self) -> Result<(), StoreError> {
         let mut flushed = self.flushed.lock().unwrap_or_else(PoisonError::into_inner);
         if flushed.elapsed() >= FLUSH_EVERY {
             self.setup.store.flush()?;

@@ -35,6 +35,8 @@ pub(super) struct Planner<'a> {
     pub(super) store: &'a Store,
     /// What the strategy has learned, of one that learns.
     pub(super) memory: Option<Memory>,
+    /// The first execution after the newest distillation of the corpus; 0 if there was none.
+    pub(super) distilled: u64,
 }
 
 /// A test to run.
@@ -71,6 +73,15 @@ impl Planner<'_> {
     /// executions that were kept before the batch, and from no other.
     fn draw_batch(&mut self, last: u64, pool: &Pool) -> Result<Vec<(u64, Candidate)>, StoreError> {
         let first = *self.schedule.batch_of(last).start();
+        self.learn_before(first, pool)?;
+        (first..=last).map(|number| Ok((number, self.draw(number, pool)?))).collect()
+    }
+
+    /// Has a strategy that learns learn from all executions that were kept before one.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub(super) fn learn_before(&mut self, first: u64, pool: &Pool) -> Result<(), StoreError> {
         if let Some(memory) = &mut self.memory {
             let kept = pool.before(first);
             let learned = memory.begin_batch(kept);
@@ -85,7 +96,7 @@ impl Planner<'_> {
                 }
             }
         }
-        (first..=last).map(|number| Ok((number, self.draw(number, pool)?))).collect()
+        Ok(())
     }
 
     /// Returns true if the batch that ended with the execution `last` showed that there is nothing left to try: a campaign
@@ -98,7 +109,8 @@ impl Planner<'_> {
             return Ok(false);
         }
         let batch = self.schedule.batch_of(last);
-        if *batch.end() != last {
+        // The corpus is distilled when another batch begins: then there was something left.
+        if *batch.end() != last || self.distilled > *batch.start() {
             return Ok(false);
         }
         let drawn = self.draw_batch(last, pool)?;

@@ -27,6 +27,17 @@ impl Adaptive {
         Self { parts, covered: Covered::default(), drawn: Vec::new(), learned: 0 }
     }
 
+    /// As it was when its memory was saved.
+    pub(super) const fn with(parts: Parts, covered: Covered, learned: u64) -> Self {
+        Self { parts, covered, drawn: Vec::new(), learned }
+    }
+
+    /// Combinations of the kept tests that it has learned from, up to the last of them. No test may be drawn and not run.
+    pub(super) fn learned(&self) -> (&Covered, u64) {
+        debug_assert!(self.drawn.is_empty());
+        (&self.covered, self.learned)
+    }
+
     /// Of the tests that were drawn since the batch before began, those that are kept were tried; others are forgotten.
     pub(super) fn begin_batch(&mut self, kept: &[u64]) -> u64 {
         for (number, levels) in self.drawn.drain(..) {

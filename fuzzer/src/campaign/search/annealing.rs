@@ -9,6 +9,7 @@ use corpus::Evaluation;
 use mutators::Mutation;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 use super::{Choice, Room, is_anomalous};
 use corpus::TestConfig;
@@ -21,14 +22,14 @@ const START: f64 = 1.0;
 const COOLING: f64 = 0.99;
 
 /// Chains of tests.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(in crate::campaign) struct Annealing {
     chains: Vec<Chain>,
     /// The last execution that it has learned from.
     learned: u64,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct Chain {
     /// The test that the next one is made of, with its execution and score; none where the chain begins anew.
     last: Option<(u64, TestConfig, f64)>,

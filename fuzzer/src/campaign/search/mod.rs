@@ -5,8 +5,9 @@ mod adaptive;
 mod annealing;
 
 use corpus::{Evaluation, Host, Outcome, TestConfig};
-use mutators::Target;
+use mutators::{Covered, Target};
 use rand_chacha::ChaCha8Rng;
+use serde::{Deserialize, Serialize};
 
 pub(super) use adaptive::Adaptive;
 pub(super) use annealing::Annealing;
@@ -39,7 +40,37 @@ pub(super) enum Memory {
     Adaptive(Box<Adaptive>),
 }
 
+/// A memory as the store keeps it, when the tests that it was learned from are distilled.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Saved {
+    Annealing(Annealing),
+    Adaptive { covered: [Vec<u32>; 2], learned: u64 },
+}
+
 impl Memory {
+    /// The memory in the form that the store keeps. No test may be drawn and not run.
+    pub(super) fn save(&self) -> Saved {
+        match self {
+            Self::Annealing(annealing) => Saved::Annealing(annealing.clone()),
+            Self::Adaptive(adaptive) => {
+                let (covered, learned) = adaptive.learned();
+                Saved::Adaptive { covered: covered.counts().map(<[u32]>::to_vec), learned }
+            }
+        }
+    }
+
+    /// The memory of a strategy, as it was saved; none of another strategy or version.
+    pub(super) fn restore(strategy: Strategy, saved: Saved) -> Option<Self> {
+        match (strategy, saved) {
+            (Strategy::Annealing, Saved::Annealing(annealing)) => Some(Self::Annealing(annealing)),
+            (Strategy::Adaptive(parts), Saved::Adaptive { covered, learned }) => {
+                let covered = Covered::from_counts(covered)?;
+                Some(Self::Adaptive(Box::new(Adaptive::with(parts, covered, learned))))
+            }
+            _ => None,
+        }
+    }
+
     /// The memory of a strategy before its first test; none of one that only looks at the kept tests. `batch` is the
     /// number of tests that are drawn before the first of them is learned from.
     pub(super) fn of(strategy: Strategy, batch: u64) -> Option<Self> {

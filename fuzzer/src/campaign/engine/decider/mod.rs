@@ -11,6 +11,7 @@ use corpus::{Evaluation, FindingRecord, Key, Outcome, Scores, Sighting};
 use dumper::observation::Coverage;
 use mutators::Target;
 
+use super::distil::Kept;
 use crate::campaign::error::CampaignError;
 use crate::campaign::pool::Pool;
 use crate::campaign::retention::{add, keeps, score};
@@ -38,7 +39,7 @@ pub(super) struct Decider<'a> {
 }
 
 impl<'a> Decider<'a> {
-    /// The decisions so far are those in the store.
+    /// The decisions so far are those in the store, which has `kept` this of distilled tests.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -48,10 +49,11 @@ impl<'a> Decider<'a> {
         store: &'a Store,
         schedule: Schedule,
         policy: Policy,
+        kept: Kept,
         counts_code: bool,
     ) -> Result<Self, CampaignError> {
-        let mut pool = Pool::default();
-        let mut reached = Default::default();
+        let mut pool = Pool::after(kept.dropped);
+        let mut reached = kept.reached;
         for kept in store.kept() {
             let (number, score) = kept?;
             pool.keep(number, score);
