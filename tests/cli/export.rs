@@ -173,3 +173,35 @@ fn what_cannot_be_exported_is_said() {
     }
     assert_eq!(fs::read_to_string(folder.path().join("there.yml")).unwrap(), "");
 }
+
+#[test]
+fn a_result_has_the_ports_and_the_capture_of_the_laboratory() {
+    let test = "[requester]\nnic = \"cx5\"\n\n[responder]\nnic = \"cx5\"\n\n[traffic]\nnum-msgs-per-qp = 3\n\n[[event]]\nqpn = 1\npsn = 2\ntype = \"drop\"\n";
+    let folder = folder(&[("lab.yml", LAB), ("test.toml", test)]);
+    let path = folder.path();
+    let out = ["export", "test.toml", "--format", "lumina-result", "--lab", "lab.yml", "--out", "result"];
+    let ran = in_folder(path, &out);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let text = |name: &str| fs::read_to_string(path.join("result").join(name)).unwrap();
+    let config = text("lumina.yml");
+    let place = path.join("result").canonicalize().unwrap();
+    assert!(config.contains(&format!("result-path: \"{}\"\n", place.display())), "{config}");
+    assert!(config.contains("num-repeats: 1\n") && config.contains("switch-port: 133\n"), "{config}");
+    // The hosts' ports and the dumpers', and on these together every packet of the capture.
+    let counters = text("0/switch-result/switch_state_snapshot.yml");
+    let egress = counters.split("egress:").nth(1).unwrap();
+    let count = |port: u32| {
+        let line = egress.lines().find_map(|line| line.trim().strip_prefix(&format!("{port}: ")));
+        line.unwrap_or_else(|| panic!("no port {port} in {counters}")).parse::<u64>().unwrap()
+    };
+    assert!(count(133) > 0 && count(141) > 0, "{counters}");
+    let messages = text("0/switch-result/switch_message_snapshot.yml");
+    assert!(messages.contains("snd_sw_port: 133\n  rcv_sw_port: 141\n"), "{messages}");
+    let ran = in_folder(path, &["analyze", "result/0/pcap-result/all.pcap", "--format", "json"]);
+    let packets = ran.json()["input"]["packets"].as_u64().unwrap();
+    assert_eq!(count(149) + count(157), packets, "{counters}");
+    // The drop is in it, as the published tool marks it.
+    assert_eq!(ran.json()["event_count"], 1, "{}", ran.stdout);
+    let again = in_folder(path, &out);
+    assert_eq!(again.code, 2, "a folder that is there is not written into");
+}

@@ -1,6 +1,6 @@
 //! `lumina-fuzz minimize`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use corpus::{FindingRecord, Minimized};
@@ -138,9 +138,7 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
     }
 
     if opened.is_bundle() {
-        let written = finding::read(opened.path()).map_err(BundleError::from);
-        let bundled = written.and_then(|kept| bundle::write(&kept, &args.finding));
-        bundled.map_err(|error| not_opened(&error, "bad finding", args.format))?;
+        bundle_again(opened.path(), args)?;
     }
     let executions = record.minimizer_executions - before;
     let printed = match args.format {
@@ -164,6 +162,13 @@ fn minimize(args: &Args) -> Result<Exit, Exit> {
         )),
     };
     Ok(if interrupted && printed == Exit::Done { Exit::Interrupted } else { printed })
+}
+
+/// Writes the bundle of the finding again, from its unpacked folder.
+fn bundle_again(folder: &Path, args: &Args) -> Result<(), Exit> {
+    let written = finding::read(folder).map_err(BundleError::from);
+    let bundled = written.and_then(|kept| bundle::write(&kept, &args.finding));
+    bundled.map_err(|error| not_opened(&error, "bad finding", args.format))
 }
 
 /// Goes back to the test that was there, as the smaller one does not show it often enough.
