@@ -54,7 +54,9 @@ impl Matrix {
     fn read() -> Self {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/effectiveness.md");
         let page = fs::read_to_string(page).unwrap();
-        let mut lines = page.lines().filter(|line| line.starts_with('|'));
+        // The first table of the page.
+        let is_row = |line: &&str| line.starts_with('|');
+        let mut lines = page.lines().skip_while(|line| !is_row(line)).take_while(is_row);
         let nics = cells(lines.next().unwrap())[2..]
             .iter()
             .map(|nics| match nics.split_once(" → ") {

@@ -287,7 +287,7 @@ fn what_cannot_be_read_is_said() {
     assert_eq!((ran.code, &ran.stdout[..], &ran.stderr[..]), (1, "", said));
 
     let store = Store::open(&folder.path().join("c1/corpus")).unwrap();
-    let ran = corpus(&folder, &["import", "c1/corpus", "--from", "killed"]);
+    let ran = corpus(&folder, &["import", "c1/corpus", "--from", "c1"]);
     let said = "error: c1/corpus: is not empty; name a new folder or an empty one\n";
     assert_eq!((ran.code, &ran.stdout[..], &ran.stderr[..]), (2, "", said));
     drop(store);

@@ -160,7 +160,7 @@ fn what_cannot_be_exported_is_said() {
         (&["test.toml", "--format", "lumina"][..], "requester.nic: \"reference\" is no NIC type of Lumina"),
         (
             &["own.toml", "--format", "toml", "--lab", "bad.yml"],
-            "--lab: a laboratory is part of the format lumina alone",
+            "--lab: a laboratory is part of the formats lumina and lumina-result alone",
         ),
         (&["own.toml", "--format", "lumina", "--lab", "bad.yml"], "num-repeats"),
         (&["own.toml", "--format", "lumina", "--out", "there.yml"], "there.yml: is there already"),

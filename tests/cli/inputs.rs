@@ -168,7 +168,7 @@ fn negative_numbers_are_answered_with_the_least_value() {
             &["campaign", "general", "--executions", "99999999999999999999"],
             "must be at most 18446744073709551615",
         ),
-        (&["campaign", "general", "--executions", "many"], "is not a whole number"),
+        (&["campaign", "general", "--executions", "many"], "is neither a number nor `unlimited`"),
         (&["campaign", "general", "--jobs", "-2"], "-2 is not in 1..=1024"),
         (&["campaign", "general", "--duration", "-8h"], "'-8h' for '--duration <TIME>': must be at least 1s"),
         (&["campaign", "general", "--max-disk", "-1G"], "'-1G' for '--max-disk <SIZE>': must be at least 0"),

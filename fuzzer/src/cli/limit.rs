@@ -1,5 +1,7 @@
 //! A limit of a campaign as a user gives it: a value, or `unlimited`.
 
+use std::num::IntErrorKind;
+
 /// Lifts a limit.
 const UNLIMITED: &str = "unlimited";
 
@@ -37,9 +39,12 @@ fn is_negative(text: &str) -> bool {
 
 /// A number from `least` on.
 fn number(text: &str, least: u64) -> Result<u64, String> {
-    match text.parse() {
+    match text.parse::<u64>() {
         Ok(number) if number >= least => Ok(number),
         Ok(_) => Err(format!("must be at least {least}")),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => {
+            Err(format!("must be at most {}", u64::MAX))
+        }
         Err(_) if is_negative(text) => Err(format!("must be at least {least}")),
         Err(_) => Err(format!("is neither a number nor `{UNLIMITED}`")),
     }
