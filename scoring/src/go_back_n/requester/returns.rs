@@ -371,12 +371,8 @@ impl Requester {
                 Some(0) => Event::ResumeEarly,
                 Some(_) => Event::ResumeDiscarded,
             },
-            // What acknowledged the PSNs before it was on its way.
-            Past::Never
-                if self.window.oldest_before(psn, packet.time - longest_on_its_way(ledger)).is_some() =>
-            {
-                Event::ResumeLate
-            }
+            // The NAK of a PSN before it asked for that, and what acknowledged it was on its way.
+            Past::Never if overtaken_by(self.nak, packet, SLOWEST_NACK) => Event::ResumeLate,
             Past::Never => Event::ResumeEarly,
         }
     }
