@@ -68,7 +68,7 @@ pub fn write(observation: &Observation, snap_len: Option<u32>, path: &Path) -> R
 /// The same with a capture of another name and format: the published analyzer reads classic pcap alone.
 ///
 /// # Errors
-/// As for [`write`].
+/// As for [`write()`].
 pub fn write_with_capture(
     observation: &Observation,
     snap_len: Option<u32>,
