@@ -22,6 +22,15 @@ fn nacks_of_reads_take_83_ms() {
     );
 }
 
+/// The first response arrives after the second one, and closes the gap that this has shown; the third one shows another. The implied NAK of
+/// the first gap, after 83 ms, comes about T after the second, and is not the ACK timer's.
+#[test]
+fn the_slow_nack_of_a_gap_before_is_no_expiry() {
+    let delayed = "[traffic]\nrdma-verb = \"read\"\nnum-msgs-per-qp = 1\nmtu = 1024\nmessage-size = 2049\n\
+                   [[event]]\nqpn = 1\npsn = 1\nevery = 2\ntype = \"delay\"\ndelay-us = 10_000\n";
+    assert_eq!(signatures(&config("e810", delayed)), [""; 0]);
+}
+
 /// Every packet is marked, and no interval is configured: CNPs are 50 µs apart, and `cnpSent` does not know of them.
 #[test]
 fn cnps_have_a_hidden_interval_and_no_counter() {

@@ -18,6 +18,8 @@ pub(super) struct Cause {
     pub(super) psn: Psn,
     /// Time of the earliest delivery that may still be acted on.
     pub(super) time: Nanos,
+    /// The same, those for other PSNs included: a slow NIC may act on one from where it is then needed.
+    pub(super) oldest: Nanos,
     /// The first delivery since the requester last returned to this PSN, whatever made it; before any return, the first.
     pub(super) latest_round: Delivery,
     /// Time of the last delivery.
@@ -38,7 +40,7 @@ impl Cause {
         match cause {
             Some(known) if known.psn == psn => {
                 if known.pending == 0 {
-                    known.time = packet.time;
+                    (known.time, known.oldest) = (packet.time, packet.time);
                 }
                 if known.pending == 0 || std::mem::take(&mut known.returned) {
                     known.latest_round = delivery;
@@ -49,15 +51,15 @@ impl Cause {
             }
             _ => {
                 // A delivery for another PSN that was not acted on may be acted on still, from where it is then needed.
-                let overtaken =
-                    cause.filter(|old| packet.time - old.time <= SLOWEST_NACK).map_or(0, |old| old.pending);
+                let overtaken = cause.filter(|old| old.pending > 0 && packet.time - old.time <= SLOWEST_NACK);
                 *cause = Some(Self {
                     psn,
                     time: packet.time,
+                    oldest: overtaken.map_or(packet.time, |old| old.oldest),
                     latest_round: delivery,
                     last: packet.time,
                     returned: false,
-                    pending: overtaken.saturating_add(1),
+                    pending: overtaken.map_or(0, |old| old.pending).saturating_add(1),
                     acted: false,
                 });
                 true
@@ -77,7 +79,7 @@ impl Cause {
     /// Takes every delivery as acted upon, but for a further one that may still be on its way.
     pub(super) fn consume(&mut self, now: Nanos, in_flight: Nanos) {
         self.pending = u32::from(self.pending > 1 && now - self.last <= in_flight);
-        self.time = self.last;
+        (self.time, self.oldest) = (self.last, self.last);
         self.acted = self.pending > 0;
     }
 

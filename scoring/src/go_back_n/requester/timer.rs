@@ -112,14 +112,15 @@ impl Requester {
         let is_refused = self.rnr.is_some_and(|rnr| rnr.pending > 0);
         // One that has issued the Read from there before may take further responses beyond the gap for those of before.
         let once = self.window.was_sent_once(packet.psn);
-        // The implied NAK of an older gap may be a slow NIC's.
-        let (age, at_t) = (packet.time - gap.time, minimum.times(TIMER_AT_T_PERCENT));
+        // The implied NAK of an older gap, or of one before it, may be a slow NIC's.
+        let (age, oldest) = (packet.time - gap.time, packet.time - gap.oldest);
+        let at_t = minimum.times(TIMER_AT_T_PERCENT);
         !gap.acted
             && once
             && !is_refused
             && packet.psn == self.window.una()
             && waited >= minimum
-            && (age > slowest || [waited, age].iter().all(|time| time.times(100) <= at_t))
+            && (age > slowest || [waited, oldest].iter().all(|time| time.times(100) <= at_t))
     }
 
     /// Notes that the timer certainly started again at `when`. Of one too short to be seen nobody knows when it did.
