@@ -248,13 +248,6 @@ impl Window {
         }
     }
 
-    /// The oldest unacknowledged PSN that the requester knows, or knew until it received what was delivered after `arrived`:
-    /// the nearest before `psn`, where one of them is.
-    pub(super) fn oldest_before(&self, psn: Psn, arrived: Nanos) -> Option<Psn> {
-        let recent = self.past.iter().rev().take_while(|run| run.left > arrived).map(|run| run.last);
-        std::iter::once(self.una).chain(recent).find(|oldest| oldest.is_before(psn))
-    }
-
     /// Notes that the timer expired, or was stopped, and that it started again at `when`, which may be a little before now.
     pub(super) fn restart_timer(&mut self, when: Nanos) {
         self.restarted = self.restarted.max(when);

@@ -272,8 +272,9 @@ impl Requester {
     ) {
         let relative = ledger.relative(packet.psn);
         let rnr_wait = self.rnr_wait;
-        let skipped = self.window.oldest_before(packet.psn, packet.time - longest_on_its_way(ledger));
-        let oldest = ledger.relative(skipped.unwrap_or(una));
+        // What acknowledged the NAKed PSN was on its way when the requester left it out.
+        let left_out = self.nak.filter(|_| event == Event::ResumeLate && packet.psn.is_before(una));
+        let oldest = ledger.relative(left_out.map_or(una, |nak| nak.psn));
         let waited = self.window.waited_at_most(packet.time);
         self.step(event, packet, ledger, || match event {
             Event::ResumeUnheard => {
