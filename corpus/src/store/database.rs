@@ -2,6 +2,7 @@
 //! known to be complete.
 
 use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -164,12 +165,13 @@ impl Database {
         sync_folder(&self.folder)
     }
 
-    /// Bytes of all files.
+    /// Bytes of all files. sled's threads remove files of large records that are no longer there at any moment.
     pub(super) fn size(&self) -> Result<u64, StoreError> {
-        files(&self.folder)?
-            .iter()
-            .map(|path| Ok(path.metadata().context(path, "cannot be read")?.len()))
-            .sum()
+        let len = |path: &PathBuf| match path.metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+            metadata => Ok(metadata.context(path, "cannot be read")?.len()),
+        };
+        files(&self.folder)?.iter().map(len).sum()
     }
 
     /// Waits until sled's threads have released the files: they hold its lock as long as they have something to do. Returns false
