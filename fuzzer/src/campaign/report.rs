@@ -14,14 +14,20 @@ use super::stop::End;
 use crate::finding::{FINDINGS, PAGE, REPORT, is_reproduced};
 use crate::measure::{self, Measured};
 
+/// The target and the NICs of a campaign: `Campaign general on cx5`.
+#[must_use]
+pub fn title(settings: &Settings) -> String {
+    let (requester, responder) = (&settings.requester_nic.given, &settings.responder_nic.given);
+    let nics = if requester == responder { requester.clone() } else { format!("{requester} to {responder}") };
+    format!("Campaign {} on {nics}", settings.target.given)
+}
+
 /// Description of the campaign before it begins.
 #[must_use]
 pub fn header(settings: &Settings, folder: &Path) -> String {
-    let (requester, responder) = (&settings.requester_nic.given, &settings.responder_nic.given);
-    let nics = if requester == responder { requester.clone() } else { format!("{requester} to {responder}") };
     format!(
-        "Campaign {} on {nics}, {}, strategy {}, seed {}, in {}",
-        settings.target.given,
+        "{}, {}, strategy {}, seed {}, in {}",
+        title(settings),
         settings.testbed,
         settings.strategy,
         settings.seed,

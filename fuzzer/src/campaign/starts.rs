@@ -12,7 +12,7 @@ use super::folder::io_error;
 use crate::version::{VERSION, revision};
 
 /// File of the starts, in the campaign's folder: a JSON document a line.
-pub(super) const STARTS: &str = "starts.jsonl";
+const STARTS: &str = "starts.jsonl";
 
 /// Longest file that is read.
 const MAX_BYTES: u64 = 4 << 20;

@@ -11,7 +11,7 @@ use super::output::{bad_message, complain, fail, print};
 use super::progress::with_spinner;
 use super::{Exit, Format};
 use crate::bundle;
-use crate::finding::{self, FINDINGS, Instead, MARKDOWN, PAGE, REPORT, Replayed};
+use crate::finding::{self, FINDINGS, Instead, MARKDOWN, PAGE, Replayed};
 use crate::night::{self, Night};
 
 const AFTER_HELP: &str = "\
@@ -132,14 +132,7 @@ fn of_finding(folder: &Path) -> Result<(), Exit> {
         }
         Replayed::Invalid { reason } => return Err(failed(folder, &reason)),
     };
-    for name in [REPORT, PAGE, MARKDOWN] {
-        match fs::remove_file(folder.join(name)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(folder, &error)),
-            _ => {}
-        }
-    }
-    finding::restore(&kept, &judged).map_err(|error| failed(folder, &error))?;
-    Ok(())
+    finding::report_anew(&kept, &judged).map_err(|error| failed(folder, &error))
 }
 
 fn failed(path: &Path, error: &dyn std::fmt::Display) -> Exit {

@@ -1,6 +1,6 @@
 //! The result of a run as the published analyzer (`lumina-analyzer`) reads it.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use corpus::config::IterMode;
@@ -27,14 +27,6 @@ pub enum LuminaResultError {
     #[error("the switch has more ports than two hosts and two dumpers")]
     Ports,
     /// A file cannot be written.
-    #[error("{}: cannot be written: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: io::Error,
-    },
-    /// The result folder.
     #[error(transparent)]
     Folder(#[from] WriteFolderError),
 }
@@ -62,8 +54,7 @@ pub fn lumina_result(
     let capture = (lab.capture_name(), CaptureFormat::PcapMicros);
     write_with_capture(&observation, None, capture, &out.join(REPETITION))?;
     let path = out.join(CONFIG);
-    match write_whole(&path, |file| file.write_all(text.as_bytes())) {
-        Ok(()) => Ok(path),
-        Err(source) => Err(LuminaResultError::Io { path, source }),
-    }
+    write_whole(&path, |file| file.write_all(text.as_bytes()))
+        .map_err(|source| WriteFolderError::Io { path: path.clone(), source })?;
+    Ok(path)
 }

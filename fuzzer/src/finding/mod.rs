@@ -20,7 +20,7 @@ pub use read::{Kept, ReadError, find, folder_of, read};
 pub use replay::{Instead, ReplayError, Replayed, replay, replayed, stored};
 pub use work::{Answers, Course, Reproduced, Step, WorkError, describe, is_reproduced, minimise, reproduce};
 pub(crate) use write::is_full;
-pub use write::{Origin, WriteError, count, page_of, reached, restore, rewrite, write};
+pub use write::{Origin, WriteError, count, reached, report_anew, restore, rewrite, write};
 
 /// Folder of the findings, in that of a campaign.
 pub const FINDINGS: &str = "findings";

@@ -168,11 +168,7 @@ pub fn rewrite(
 /// A file cannot be written.
 pub fn restore(kept: &Kept, judged: &Judged) -> Result<Vec<&'static str>, WriteError> {
     let document = &kept.document;
-    let mut restored = Vec::new();
-    if policy_of(document).replays_exactly() && !kept.folder.join(TRACE).exists() {
-        put_trace(&kept.folder, &document.signature, judged)?;
-        restored.push(TRACE);
-    }
+    let mut restored = Vec::from_iter(restore_trace(kept, judged)?);
     let is_lost = |name: &&str| !kept.folder.join(name).exists();
     let lost = [REPORT, PAGE, MARKDOWN].into_iter().filter(is_lost);
     let lost: Vec<_> = lost.filter(|_| judged.anomaly(&document.signature).is_some()).collect();
@@ -181,6 +177,24 @@ pub fn restore(kept: &Kept, judged: &Judged) -> Result<Vec<&'static str>, WriteE
     }
     restored.extend(lost);
     Ok(restored)
+}
+
+/// Writes the trace of a finding if it is lost, where each run is the same. Its name, if it was written.
+fn restore_trace(kept: &Kept, judged: &Judged) -> Result<Option<&'static str>, WriteError> {
+    let is_lost = policy_of(&kept.document).replays_exactly() && !kept.folder.join(TRACE).exists();
+    if is_lost {
+        put_trace(&kept.folder, &kept.document.signature, judged)?;
+    }
+    Ok(is_lost.then_some(TRACE))
+}
+
+/// Writes the reports of a finding anew, in the place of those that are there, from a run of its test; and a lost trace.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn report_anew(kept: &Kept, judged: &Judged) -> Result<(), WriteError> {
+    restore_trace(kept, judged)?;
+    put_report(&kept.folder, &kept.document, &kept.record(), judged)
 }
 
 fn write_into(
@@ -235,21 +249,15 @@ fn put_report(
 ) -> Result<(), WriteError> {
     let Some(page) = page_of(document, finding, judged) else { return Ok(()) };
     put(&folder.join(REPORT), report::text(&page.subject).as_bytes())?;
-    for (name, text) in [(PAGE, page::html(&page)), (MARKDOWN, page::markdown(&page))] {
-        let path = folder.join(name);
-        let text =
-            text.map_err(|error| WriteError::Io { path: path.clone(), source: io::Error::other(error) })?;
-        put(&path, text.as_bytes())?;
+    let failed = |error| WriteError::Io { path: folder.join(PAGE), source: io::Error::other(error) };
+    for (name, text) in [PAGE, MARKDOWN].into_iter().zip(page::pages(&page).map_err(failed)?) {
+        put(&folder.join(name), text.as_bytes())?;
     }
     Ok(())
 }
 
 /// The page on a finding; none if the run does not show it.
-pub fn page_of<'a>(
-    document: &'a Document,
-    finding: &'a FindingRecord,
-    judged: &'a Judged,
-) -> Option<Page<'a>> {
+fn page_of<'a>(document: &'a Document, finding: &'a FindingRecord, judged: &'a Judged) -> Option<Page<'a>> {
     let subject = Subject {
         finding,
         anomaly: judged.anomaly(&finding.signature)?,

@@ -5,7 +5,7 @@ use corpus::plural;
 use scoring::{Kind, Severity};
 
 use super::Night;
-use crate::campaign::report::{elapsed, meaning, minimised, rate};
+use crate::campaign::report::{elapsed, meaning, minimised, rate, title};
 use crate::finding::{FINDINGS, PAGE, is_reproduced};
 use crate::measure;
 use crate::page::figure::{Named, over_executions};
@@ -78,7 +78,7 @@ pub fn page(night: &Night) -> Result<[String; 2], String> {
 fn parts(night: &Night) -> Result<Parts, String> {
     let settings = &night.settings;
     Ok(Parts {
-        title: title(night),
+        title: title(&night.settings),
         facts: facts(night),
         severities: severities(night),
         figures: figures(night)?,
@@ -91,14 +91,6 @@ fn parts(night: &Night) -> Result<Parts, String> {
         combinations: night.combinations,
         discovery: discovery(night, &settings.strategy.to_string()),
     })
-}
-
-/// The campaign in a line: `general on cx5`.
-pub(super) fn title(night: &Night) -> String {
-    let settings = &night.settings;
-    let (requester, responder) = (&settings.requester_nic.given, &settings.responder_nic.given);
-    let nics = if requester == responder { requester.clone() } else { format!("{requester} to {responder}") };
-    format!("Campaign {} on {nics}", settings.target.given)
 }
 
 /// What was run, and how far it came.

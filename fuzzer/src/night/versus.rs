@@ -6,7 +6,8 @@ use askama::Template;
 use corpus::FindingRecord;
 
 use super::Night;
-use super::page::{facts, title};
+use super::page::facts;
+use crate::campaign::report::title;
 use crate::measure::{self, Measured};
 use crate::page::filters;
 
@@ -79,7 +80,7 @@ fn parts(nights: [&Night; 2]) -> Parts {
         groups[group].lines.push(Line { signature: signature.to_owned(), seen });
     }
     Parts {
-        titles: nights.map(title),
+        titles: nights.map(|night| title(&night.settings)),
         folders: nights.map(|night| night.folder.display().to_string()),
         facts: first
             .into_iter()

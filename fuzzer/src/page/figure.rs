@@ -1,6 +1,7 @@
 //! Figures of a page: SVG that takes its colours from the page, with a title and axes that name their units.
 
 use dumper::Nanos;
+use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
 use crate::plot::COLOURS;
@@ -63,13 +64,8 @@ fn draw(text: &mut String, (low, high): (f64, f64), x: &str, series: Vec<Named>)
         .y_label_formatter(&|percent| format!("{percent:.0}"))
         .light_line_style(TRANSPARENT)
         .draw()?;
-    for ((name, points), colour) in series.into_iter().zip(COLOURS) {
-        chart
-            .draw_series(LineSeries::new(points, colour.stroke_width(2)))?
-            .label(name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
-    }
-    chart.configure_series_labels().position(SeriesLabelPosition::LowerRight).border_style(BLACK).draw()?;
+    add_curves(&mut chart, series)?;
+    add_legend(&mut chart, SeriesLabelPosition::LowerRight)?;
     root.present()
 }
 
@@ -106,20 +102,36 @@ fn draw_over(text: &mut String, (right, top): (f64, f64), y: &str, series: Vec<N
         .light_line_style(TRANSPARENT)
         .draw()?;
     let several = series.len() > 1;
+    add_curves(&mut chart, series)?;
+    if several {
+        add_legend(&mut chart, SeriesLabelPosition::MiddleRight)?;
+    }
+    root.present()
+}
+
+/// A chart whose axes both have numbers.
+type Chart<'a, 'b, X> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, RangedCoordf64>>;
+
+/// Draws the curves, each in a colour of its own.
+fn add_curves<X: Ranged<ValueType = f64>>(
+    chart: &mut Chart<'_, '_, X>,
+    series: Vec<Named>,
+) -> Result<(), Failed> {
     for ((name, points), colour) in series.into_iter().zip(COLOURS) {
         chart
             .draw_series(LineSeries::new(points, colour.stroke_width(2)))?
             .label(name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
     }
-    if several {
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::MiddleRight)
-            .border_style(BLACK)
-            .draw()?;
-    }
-    root.present()
+    Ok(())
+}
+
+/// Draws the names of the curves.
+fn add_legend<'a, 'b: 'a, X: Ranged<ValueType = f64>>(
+    chart: &mut Chart<'a, 'b, X>,
+    position: SeriesLabelPosition,
+) -> Result<(), Failed> {
+    chart.configure_series_labels().position(position).border_style(BLACK).draw()
 }
 
 /// A figure as part of a page: as wide as there is room, with a name for those who do not see it.

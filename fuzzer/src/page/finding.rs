@@ -88,20 +88,14 @@ struct Markdown<'a> {
     page: &'a Parts,
 }
 
-/// The page as HTML.
+/// The page as HTML and as Markdown.
 ///
 /// # Errors
 /// The drawing or the template library's.
-pub fn html(page: &Page<'_>) -> Result<String, String> {
-    Html { page: &page.parts()? }.render().map_err(|error| error.to_string())
-}
-
-/// The page as Markdown.
-///
-/// # Errors
-/// The drawing or the template library's.
-pub fn markdown(page: &Page<'_>) -> Result<String, String> {
-    Markdown { page: &page.parts()? }.render().map_err(|error| error.to_string())
+pub fn pages(page: &Page<'_>) -> Result<[String; 2], String> {
+    let page = &page.parts()?;
+    let failed = |error: askama::Error| error.to_string();
+    Ok([Html { page }.render().map_err(failed)?, Markdown { page }.render().map_err(failed)?])
 }
 
 impl Page<'_> {

@@ -136,18 +136,16 @@ fn chosen(
     for at in named.iter().take(MAX_NAMED) {
         show(*at, CONTEXT, &mut chosen);
     }
-    // Those who suffer beside others: the longest pause of one, and what one of the others recovers from.
-    let of = |name: &str| {
-        anomaly.evidence.connections.get(name).and_then(|set| set.first()).map(|one| *one as usize)
-    };
-    let [suffering, failing] = [of("suffering"), of("failing")];
+    // The longest pause of a connection that stalls beside others.
+    let suffering = anomaly.evidence.connections.get("suffering").and_then(|set| set.first());
+    let suffering = suffering.map(|connection| *connection as usize);
     if let Some((before, after)) =
         suffering.and_then(|connection| longest_pause(trace, numbering, connection))
     {
         show(before, 2, &mut chosen);
         show(after, 2, &mut chosen);
     }
-    let connection = failing.or(anomaly.who.connection);
+    let connection = anomaly.who.connection;
     let position = |packet: u32| trace.position(packet);
     let is_before = |at: &usize| named.first().is_none_or(|first| at <= first);
     let events: Vec<usize> = judged

@@ -6,7 +6,7 @@ mod headers;
 mod ladder;
 mod times;
 
-pub use finding::{Page, html, markdown};
+pub use finding::{Page, pages};
 
 /// A text as HTML and as Markdown have it in a page.
 pub(crate) fn escaped(text: &str) -> [String; 2] {
