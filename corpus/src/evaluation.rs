@@ -55,6 +55,19 @@ pub struct Scores {
     pub references: Vec<Key>,
     /// Code that it ran in the kernels of the requester's and the responder's host, where they count it.
     pub coverage: [Coverage; 2],
+    /// Situations that it went through, by numbers that only `scoring` reads, in order.
+    pub situations: Vec<u16>,
+}
+
+/// A situation that tests of the campaign have gone through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SituationSeen {
+    /// Its number, which only `scoring` reads.
+    pub situation: u16,
+    /// The first execution that went through it.
+    pub first: u64,
+    /// True if another one has as well.
+    pub again: bool,
 }
 
 /// A signature in a test.

@@ -50,6 +50,7 @@ pub use dumper::{ActionKind, Form};
 pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS, Problem, without_controls};
 pub use evaluation::{
     Answer, Evaluation, FindingRecord, Key, Lineage, Minimising, Minimized, Outcome, Scores, Sighting,
+    SituationSeen,
 };
 pub use load::{Loaded, load, load_text, open_regular, read_text};
 pub use packets::{Place, Position, Shape};

@@ -42,7 +42,7 @@ fn write(store: &Store, evaluation: &Evaluation) {
     let progress = Progress { executions: number, ..Progress::default() };
     let kept = number.is_multiple_of(2).then_some(0.5);
     store
-        .decide(&Decision { number, kept, new_references: &[], findings: &[], progress })
+        .decide(&Decision { number, kept, new_references: &[], findings: &[], situations: &[], progress })
         .expect("there is room");
 }
 

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use corpus::store::Archive;
+
 use crate::run::in_folder;
 
 /// Runs a campaign to its end; its summary, as printed.
@@ -68,6 +70,9 @@ pub(crate) fn same(folder: &Path, one: &str, other: &str) {
     let summary = |campaign: &str| timeless(&folder.join(campaign).join("summary.json"));
     assert_eq!(summary(one), summary(other));
     assert_eq!(corpus_of(folder, one), corpus_of(folder, other), "the corpus differs");
+    let situations = |campaign: &str| Archive::read(&folder.join(campaign)).unwrap().situations().unwrap();
+    assert_eq!(situations(one), situations(other), "they went through other situations");
+    assert!(!situations(one).is_empty());
     let (one, other) = (findings_on_disk(&folder.join(one)), findings_on_disk(&folder.join(other)));
     let names = |files: &[(String, Vec<u8>)]| files.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     assert_eq!(names(&one), names(&other));

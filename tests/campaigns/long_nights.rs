@@ -14,7 +14,7 @@ use crate::given::given;
 use crate::run::{Ran, command, folder, in_folder};
 
 /// A target whose tests take a millisecond.
-const SMALL: &str = "base = \"general\"\n[traffic]\nnum-connections = { min = 1, max = 4 }\n\
+pub(crate) const SMALL: &str = "base = \"general\"\n[traffic]\nnum-connections = { min = 1, max = 4 }\n\
                      num-msgs-per-qp = { min = 1, max = 4 }\nmessage-size = { min = 1, max = 4096 }\n";
 
 fn resume(folder: &Path, args: &[&str]) -> Ran {
@@ -60,6 +60,11 @@ fn limits_are_raised_and_lifted_and_said() {
         ["campaign", "./small.toml", "--seed", "1", "--executions", "32", "--max-disk", "1G", "--out", "c"];
     let ran = in_folder(folder.path(), &begin);
     assert!(ran.code == 0 && ran.stdout.contains("all executions are done (--executions)"), "{}", ran.stdout);
+    let ended = || {
+        let summary = fs::read(folder.path().join("c/summary.json")).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&summary).unwrap()["ended"].clone()
+    };
+    assert_eq!(ended(), "executions");
     let settings = || fs::read_to_string(folder.path().join("c/campaign.toml")).unwrap();
     assert!(settings().contains("max-corpus = 10000\n"), "{}", settings());
 
@@ -70,6 +75,9 @@ fn limits_are_raised_and_lifted_and_said() {
         ran.stdout
     );
     assert!(ran.code == 1 && ran.stdout.contains("32 executions"), "{}", ran.stdout);
+    assert_eq!(ended(), "max-disk");
+    let page = fs::read_to_string(folder.path().join("c/report.md")).unwrap();
+    assert!(page.contains("max-disk"), "{page}");
     assert!(!settings().contains("executions ="), "{}", settings());
 
     let limits = ["--max-disk", "unlimited", "--max-corpus", "unlimited", "--duration", "1s"];

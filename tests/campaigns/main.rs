@@ -9,6 +9,7 @@ mod compare;
 mod conforming;
 mod copies;
 mod degenerate;
+mod discovery;
 mod effectiveness;
 #[cfg(feature = "tmpfs")]
 mod full_disk;

@@ -76,6 +76,7 @@ fn fill(store: &Store, executions: u64) {
             kept: is_kept(number).then(|| score(number)),
             new_references: &[],
             findings: if number == 1 { &[finding()] } else { &[] },
+            situations: &[],
             progress: Progress { executions: number, invalid: number / 10, ..Progress::default() },
         };
         store.decide(&decision).unwrap();

@@ -12,7 +12,7 @@ use super::record::{Distilled, Framed, Record, RecordKey, State};
 use super::scan::{Found, read, scan};
 use super::seal::{Seal, digest, files};
 use super::writer::write_all;
-use crate::evaluation::{Evaluation, FindingRecord, Minimized};
+use crate::evaluation::{Evaluation, FindingRecord, Minimized, SituationSeen};
 
 /// Readable contents of a corpus, whole or damaged. Reading changes nothing.
 #[derive(Debug)]
@@ -303,6 +303,22 @@ impl Archive {
         records
             .filter_map(|record| match record {
                 Ok(Some(Record::Finding(finding))) => Some(Ok(finding.into_owned())),
+                Ok(_) => None,
+                Err(error) => Some(Err(error)),
+            })
+            .collect()
+    }
+
+    /// Situations that decided executions have gone through, by number.
+    ///
+    /// # Errors
+    /// The file cannot be read any more.
+    pub fn situations(&self) -> Result<Vec<SituationSeen>, StoreError> {
+        let keys = self.places.keys().filter(|key| matches!(key, RecordKey::Situation(_)));
+        let records = keys.map(|key| self.record(key));
+        records
+            .filter_map(|record| match record {
+                Ok(Some(Record::Situation(seen))) => Some(Ok(seen)),
                 Ok(_) => None,
                 Err(error) => Some(Err(error)),
             })

@@ -23,8 +23,8 @@ use self::archive::summary;
 use self::database::Database;
 use self::folder::{Folder, Lock, Unlock, wait_for_readers};
 use self::record::{
-    COUNTED_PREFIX, FINDING_PREFIX, Framed, KEPT_PREFIX, REFERENCE_PREFIX, Record, RecordKey, State,
-    answers_prefix,
+    COUNTED_PREFIX, FINDING_PREFIX, Framed, KEPT_PREFIX, REFERENCE_PREFIX, Record, RecordKey,
+    SITUATION_PREFIX, State, answers_prefix,
 };
 use self::seal::{Seal, digest};
 use self::writer::Writer;
@@ -33,7 +33,7 @@ pub use self::archive::{Archive, Condition, Lost};
 pub use self::database::free_space;
 pub use self::error::StoreError;
 pub use self::record::Distilled;
-use crate::evaluation::{Answer, Evaluation, FindingRecord, Key, Minimising, Minimized};
+use crate::evaluation::{Answer, Evaluation, FindingRecord, Key, Minimising, Minimized, SituationSeen};
 
 /// Progress of a campaign. Written together with the records that it counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -77,6 +77,8 @@ pub struct Decision<'a> {
     pub new_references: &'a [Key],
     /// Findings that are new or whose counts changed.
     pub findings: &'a [FindingRecord],
+    /// Situations that it is the first or the second one to go through.
+    pub situations: &'a [SituationSeen],
     /// Progress of the campaign with this decision.
     pub progress: Progress,
 }
@@ -213,6 +215,7 @@ impl Store {
         }
         records.extend(decision.new_references.iter().map(|key| Record::Counted(*key)));
         records.extend(decision.findings.iter().map(|finding| Record::Finding(Cow::Borrowed(finding))));
+        records.extend(decision.situations.iter().map(|seen| Record::Situation(*seen)));
         writer.write(&records, decision.progress)?;
         if decision.kept.is_none() {
             writer.remove(&RecordKey::Evaluation(number))?;
@@ -311,6 +314,19 @@ impl Store {
     pub fn findings(&self) -> Result<Vec<FindingRecord>, StoreError> {
         let records = self.records(FINDING_PREFIX).filter_map(|record| match record {
             Ok(Record::Finding(finding)) => Some(Ok(finding.into_owned())),
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        });
+        records.collect()
+    }
+
+    /// Situations that decided executions have gone through, by number.
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub fn situations(&self) -> Result<Vec<SituationSeen>, StoreError> {
+        let records = self.records(SITUATION_PREFIX).filter_map(|record| match record {
+            Ok(Record::Situation(seen)) => Some(Ok(seen)),
             Ok(_) => None,
             Err(error) => Some(Err(error)),
         });

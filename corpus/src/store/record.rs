@@ -9,11 +9,11 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::Progress;
-use crate::evaluation::{Answer, Evaluation, FindingRecord, Key, Minimising};
+use crate::evaluation::{Answer, Evaluation, FindingRecord, Key, Minimising, SituationSeen};
 
 /// Version of everything that is written. A change of any type in a record is a new one: postcard does not describe
 /// itself.
-pub(super) const SCHEMA: u8 = 6;
+pub(super) const SCHEMA: u8 = 7;
 /// Begins every frame.
 pub(super) const MAGIC: &[u8] = b"LuFzRec";
 /// Bytes before the checked payload: the magic, the schema, length and CRC-32 (little-endian).
@@ -54,6 +54,7 @@ pub(super) enum Record<'a> {
         number: u64,
         answer: Cow<'a, Answer>,
     },
+    Situation(SituationSeen),
 }
 
 /// A distillation of the kept tests, the newest one.
@@ -98,12 +99,14 @@ pub(super) enum RecordKey {
     Forgotten,
     Minimising(String),
     Answer(String, Key),
+    Situation(u16),
 }
 
 pub(super) const COUNTED_PREFIX: &[u8] = b"c";
 pub(super) const REFERENCE_PREFIX: &[u8] = b"r";
 pub(super) const KEPT_PREFIX: &[u8] = b"k";
 pub(super) const FINDING_PREFIX: &[u8] = b"f";
+pub(super) const SITUATION_PREFIX: &[u8] = b"t";
 
 impl RecordKey {
     pub(super) fn bytes(&self) -> Vec<u8> {
@@ -117,6 +120,7 @@ impl RecordKey {
             Self::Distilled => b"d".to_vec(),
             Self::Forgotten => b"g".to_vec(),
             Self::Minimising(signature) => [&b"m"[..], signature.as_bytes()].concat(),
+            Self::Situation(situation) => [SITUATION_PREFIX, &situation.to_be_bytes()].concat(),
             Self::Answer(signature, test) => [&*answers_prefix(signature), &test.0].concat(),
         }
     }
@@ -142,6 +146,7 @@ impl Record<'_> {
             Self::Answer { signature, answer, .. } => {
                 RecordKey::Answer(signature.clone().into_owned(), answer.test)
             }
+            Self::Situation(seen) => RecordKey::Situation(seen.situation),
         }
     }
 }

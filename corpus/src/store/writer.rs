@@ -131,7 +131,8 @@ impl Writer {
                 | RecordKey::Distilled
                 | RecordKey::Forgotten
                 | RecordKey::Minimising(_)
-                | RecordKey::Answer(..) => {}
+                | RecordKey::Answer(..)
+                | RecordKey::Situation(_) => {}
             }
         }
         let mut all = records.to_vec();

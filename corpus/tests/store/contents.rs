@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use corpus::store::{Distilled, Progress, Store};
-use corpus::{Answer, Evaluation, FindingRecord, Key, Minimising};
+use corpus::{Answer, Evaluation, FindingRecord, Key, Minimising, SituationSeen};
 
 use crate::samples::{fill, key, signature};
 
@@ -16,6 +16,7 @@ pub(crate) struct Contents {
     pub(crate) references: BTreeMap<Key, Vec<u8>>,
     pub(crate) counted: Vec<Key>,
     pub(crate) distilled: Option<Distilled>,
+    pub(crate) situations: Vec<SituationSeen>,
     pub(crate) minimising: BTreeMap<String, (Minimising, Vec<Answer>)>,
 }
 
@@ -26,6 +27,7 @@ impl Contents {
             progress: store.progress().unwrap(),
             kept: store.kept().map(Result::unwrap).collect(),
             distilled: store.distilled().unwrap(),
+            situations: store.situations().unwrap(),
             ..Self::default()
         };
         for number in 1..=numbers {

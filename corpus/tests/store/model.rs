@@ -8,7 +8,9 @@ use corpus::store::{Decision, Distilled, Store};
 use proptest::prelude::*;
 
 use crate::contents::Contents;
-use crate::samples::{answer, copy, evaluation, finding, key, minimising, progress, score, signature};
+use crate::samples::{
+    answer, copy, evaluation, finding, key, minimising, progress, score, signature, situation,
+};
 
 /// Executions of a sequence of steps.
 const NUMBERS: u64 = 60;
@@ -142,8 +144,15 @@ fn apply(step: &Step, store: &mut Option<Store>, path: &Path, model: &mut Model)
             let keys: Vec<_> = references.iter().map(|number| key(*number)).collect();
             let kept = keep.then(|| score(number));
             let progress = progress(number);
-            open.decide(&Decision { number, kept, new_references: &keys, findings: &findings, progress })
-                .unwrap();
+            open.decide(&Decision {
+                number,
+                kept,
+                new_references: &keys,
+                findings: &findings,
+                situations: &[situation(number)],
+                progress,
+            })
+            .unwrap();
             model.push(|now| {
                 now.progress = progress;
                 match kept {
@@ -152,6 +161,9 @@ fn apply(step: &Step, store: &mut Option<Store>, path: &Path, model: &mut Model)
                 }
                 now.findings.extend(by_signature);
                 count(now, references);
+                now.situations.retain(|seen| seen.situation != situation(number).situation);
+                now.situations.push(situation(number));
+                now.situations.sort_by_key(|seen| seen.situation);
             });
         }
         Step::PutFinding(number) => {

@@ -88,6 +88,7 @@ fn a_step_is_whole_before_it_is_refused() {
         kept: Some(0.5),
         new_references: &[],
         findings: &[finding(11)],
+        situations: &[],
         progress: Progress { executions: 11, ..Progress::default() },
     };
     let error = store.decide(&decision).unwrap_err();
@@ -163,11 +164,11 @@ fn another_schema_is_refused_and_left_alone() {
     let places = memchr::memmem::find_iter(&before, &magic).collect::<Vec<_>>();
     assert!(!places.is_empty());
     for place in places {
-        bytes[place + magic.len() - 1] = 7;
+        bytes[place + magic.len() - 1] = 99;
     }
     fs::write(path.join("db/db"), &bytes).unwrap();
     let message = Store::open(&path).unwrap_err().to_string();
-    assert!(message.contains(&format!("schema 7, this program reads schema {own}")), "{message}");
+    assert!(message.contains(&format!("schema 99, this program reads schema {own}")), "{message}");
     assert_eq!(fs::read(path.join("db/db")).unwrap(), bytes);
 }
 
@@ -271,7 +272,14 @@ fn a_corpus_that_is_distilled_does_not_grow() {
         for number in round * EACH + 1..=(round + 1) * EACH {
             store.record(&large(number)).unwrap();
             let progress = Progress { executions: number, ..Progress::default() };
-            let decision = Decision { number, kept: Some(0.5), new_references: &[], findings: &[], progress };
+            let decision = Decision {
+                number,
+                kept: Some(0.5),
+                new_references: &[],
+                findings: &[],
+                situations: &[],
+                progress,
+            };
             store.decide(&decision).unwrap();
         }
         let before = (round + 1) * EACH + 1;

@@ -7,7 +7,7 @@ use std::{fs, io};
 use corpus::store::{Decision, Progress, Store, StoreError};
 use corpus::{
     Action, Answer, ConnectionSet, Evaluation, Event, FindingRecord, Key, Lineage, Minimising, Minimized,
-    Outcome, Scores, Sighting, Target, TestConfig,
+    Outcome, Scores, Sighting, SituationSeen, Target, TestConfig,
 };
 use dumper::observation::Coverage;
 
@@ -35,6 +35,7 @@ pub(crate) fn evaluation(number: u64) -> Evaluation {
             sightings: vec![Sighting { signature: signature(number), objectives: vec!["stall".to_owned()] }],
             references: vec![key(number)],
             coverage: [Coverage::from_iter([number as usize]), Coverage::default()],
+            situations: vec![1, number as u16],
         })
     };
     let lineage = Lineage {
@@ -114,8 +115,15 @@ pub(crate) fn write(store: &Store, number: u64) -> Result<(), StoreError> {
         kept: is_kept(number).then(|| score(number)),
         new_references: if first { &references } else { &[] },
         findings: if number.is_multiple_of(3) { &findings } else { &[] },
+        situations: &[situation(number)],
         progress: progress(number),
     })
+}
+
+/// The executions go through 32 situations, one after the other.
+pub(crate) fn situation(number: u64) -> SituationSeen {
+    let first = (number - 1) % 32 + 1;
+    SituationSeen { situation: first as u16, first, again: number > first }
 }
 
 pub(crate) fn fill(store: &Store, numbers: std::ops::RangeInclusive<u64>) {

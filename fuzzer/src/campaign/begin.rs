@@ -20,7 +20,6 @@ use super::request::Request;
 use super::settings::{Limits, Settings};
 use super::starts;
 use super::stop::{End, Stop};
-use super::summary::Summary;
 use crate::finding::Copied;
 use crate::policy::Policy;
 use crate::version::VERSION;
@@ -299,11 +298,6 @@ impl Campaign {
     /// The corpus cannot be read.
     pub fn findings(&self) -> Result<Vec<FindingRecord>, CampaignError> {
         Ok(self.store.findings()?)
-    }
-
-    /// The summary, as `summary.json` has it.
-    pub fn summary<'a>(&'a self, status: &Status, findings: &'a [FindingRecord]) -> Summary<'a> {
-        Summary::new(&self.settings, status.progress, status.corpus_size, findings, status.code.clone())
     }
 }
 

@@ -9,7 +9,7 @@ use corpus::store::Store;
 use super::error::CampaignError;
 use super::folder::{self, CORPUS};
 use super::settings::Settings;
-use super::summary::{self, Summary};
+use super::summary::{Rest, Summary};
 
 /// A campaign that does not run, for work on its findings. Nobody else can run it meanwhile.
 #[derive(Debug)]
@@ -51,9 +51,9 @@ impl Idle {
             FindingRecord { config: known.config.clone(), sightings: known.sightings, ..finding.clone() };
         self.store.put_finding(known, progress)?;
         self.store.checkpoint()?;
-        let coverage = summary::coverage_in(&self.folder.join(folder::SUMMARY));
+        let rest = Rest::read(&self.folder);
         let corpus_size = self.store.kept().count() as u64;
-        let summary = Summary::new(&self.settings, progress, corpus_size, &findings, coverage);
+        let summary = Summary::new(&self.settings, progress, corpus_size, &findings, rest);
         folder::write_json(&self.folder.join(folder::SUMMARY), &summary)
     }
 }

@@ -32,4 +32,4 @@ pub use schedule::BATCH;
 pub use settings::{KEEP_PROBABILITY, Lifted, Limits, MAX_CORPUS, Settings};
 pub use starts::{Start, read as read_starts};
 pub use stop::{End, Stop};
-pub use summary::Summary;
+pub use summary::{Rest, Summary};

@@ -53,6 +53,21 @@ pub enum End {
 }
 
 impl End {
+    /// Name of the reason, for scripts: the option that set the limit, where there is one.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Executions => "executions",
+            Self::Duration => "duration",
+            Self::Found => "stop-on-first",
+            Self::Interrupted => "interrupted",
+            Self::NothingToMutate => "nothing-left-to-try",
+            Self::NothingValid { .. } => "no-valid-test",
+            Self::DiskFull { .. } => "disk-full",
+            Self::MaxDisk => "max-disk",
+        }
+    }
+
     /// Returns true if the campaign reached its limit, a finding that ends it, or the end of its space.
     #[must_use]
     pub const fn is_done(&self) -> bool {

@@ -9,6 +9,7 @@ use executor::TestbedName;
 use executor::uml::KernelShares;
 use serde::{Deserialize, Serialize};
 
+use super::folder::SUMMARY;
 use super::settings::Settings;
 use crate::finding::{FINDINGS, is_reproduced};
 use crate::strategy::Strategy;
@@ -30,6 +31,9 @@ pub struct Summary<'a> {
     elapsed_s: f64,
     executions_per_s: f64,
     tests_per_s: f64,
+    /// Reason for its end, by [`End::name`](super::End::name); none of one that runs, or was killed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended: Option<String>,
     /// How much of the hosts' kernels the tests have run, where they count it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     coverage: Vec<KernelShares>,
@@ -57,7 +61,7 @@ impl<'a> Summary<'a> {
         progress: Progress,
         corpus_size: u64,
         findings: impl IntoIterator<Item = &'a FindingRecord>,
-        coverage: Vec<KernelShares>,
+        Rest { ended, coverage }: Rest,
     ) -> Self {
         let mut findings: Vec<_> = findings.into_iter().collect();
         findings.sort_by_key(|finding| (finding.first_seen_execution, &finding.signature));
@@ -76,21 +80,29 @@ impl<'a> Summary<'a> {
             elapsed_s: progress.elapsed_s(),
             executions_per_s: progress.per_second(progress.executions),
             tests_per_s: progress.per_second(progress.runs),
+            ended,
             coverage,
             findings: findings.into_iter().map(FindingSummary::of).collect(),
         }
     }
 }
 
-/// The shares of code in a summary that was written; none if it has none or cannot be read: the campaign writes them again.
-pub(super) fn coverage_in(summary: &Path) -> Vec<KernelShares> {
-    #[derive(Deserialize)]
-    struct Written {
-        #[serde(default)]
-        coverage: Vec<KernelShares>,
+/// What a summary has that is neither in the settings nor in the store.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct Rest {
+    /// Reason for the end of the campaign, by [`End::name`](super::End::name).
+    pub ended: Option<String>,
+    /// How much of the hosts' kernels the tests have run.
+    pub coverage: Vec<KernelShares>,
+}
+
+impl Rest {
+    /// That of the summary in a campaign's folder; none if there is none that can be read: the campaign writes it again.
+    pub fn read(folder: &Path) -> Self {
+        let text = fs::read(folder.join(SUMMARY)).ok();
+        text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }
-    let written = fs::read(summary).ok().and_then(|text| serde_json::from_slice::<Written>(&text).ok());
-    written.map(|written| written.coverage).unwrap_or_default()
 }
 
 impl<'a> FindingSummary<'a> {

@@ -7,7 +7,7 @@ use std::thread;
 
 use crate::bundle;
 use crate::campaign::{
-    Campaign, End, Event, Lifted, Limits, Request, Settings, Status, Stop, Summary, random_seed, report,
+    Campaign, End, Event, Lifted, Limits, Request, Rest, Settings, Status, Stop, Summary, random_seed, report,
 };
 use crate::finding::{self, FINDINGS};
 use crate::strategy::Strategy;
@@ -240,7 +240,8 @@ fn conclude(
     match format {
         Format::Json => {
             let Status { progress, corpus_size, code, .. } = status;
-            print_json(&Summary::new(settings, *progress, *corpus_size, findings, code.clone()))
+            let rest = Rest { ended: Some(end.name().into()), coverage: code.clone() };
+            print_json(&Summary::new(settings, *progress, *corpus_size, findings, rest))
         }
         Format::Text => {
             let measured = |record: &FindingRecord| {

@@ -6,13 +6,14 @@ mod versus;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use corpus::FindingRecord;
 use corpus::store::{Archive, Progress};
+use corpus::{FindingRecord, SituationSeen};
 use mutators::{Covered, Levels};
 
-use crate::campaign::{CampaignError, Settings, Start, read_settings, read_starts};
+use crate::campaign::{CampaignError, Rest, Settings, Start, read_settings, read_starts};
 use crate::finding::{self, FINDINGS};
 use crate::measure::Measured;
+use crate::statistics::discoveries_again;
 
 pub use page::page;
 pub use versus::versus;
@@ -26,6 +27,8 @@ pub struct Night {
     pub settings: Settings,
     /// When it was started and resumed, by which commands.
     pub starts: Vec<Start>,
+    /// Reason for its last end, where its summary has one.
+    pub ended: Option<String>,
     /// Its counts.
     pub progress: Progress,
     /// Score of every kept test, by the number of its execution.
@@ -34,6 +37,8 @@ pub struct Night {
     pub findings: Vec<(FindingRecord, Vec<Measured>)>,
     /// Kept tests that each operator had a part in.
     pub operators: BTreeMap<String, u64>,
+    /// Situations that executions went through.
+    pub situations: Vec<SituationSeen>,
     /// Combinations of two and of three parameters' levels in kept tests.
     pub combinations: [usize; 2],
 }
@@ -70,11 +75,19 @@ impl Night {
             folder: folder.to_owned(),
             settings,
             starts: read_starts(folder),
+            ended: Rest::read(folder).ended,
             progress: archive.progress(),
             kept: archive.kept().clone(),
             findings: findings.into_iter().map(measured).collect(),
             operators,
+            situations: archive.situations()?,
             combinations: covered.tried(),
         })
+    }
+
+    /// How many of as many executions of the same search again are expected to go through a situation that none has gone through.
+    #[must_use]
+    pub fn discoveries_again(&self) -> f64 {
+        discoveries_again(self.situations.iter().filter(|seen| !seen.again).map(|seen| seen.first))
     }
 }

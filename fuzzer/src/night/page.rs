@@ -1,7 +1,10 @@
 //! The page on a campaign.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
 use corpus::plural;
+use scoring::go_back_n::{Machine, Situation, Transition, transitions};
 use scoring::{Kind, Severity};
 
 use super::Night;
@@ -10,7 +13,6 @@ use crate::finding::{FINDINGS, PAGE, is_reproduced};
 use crate::measure;
 use crate::page::figure::{Named, over_executions};
 use crate::page::filters;
-use crate::statistics::Discovery;
 use crate::version::with_revision;
 
 /// Points of a curve over the executions.
@@ -25,7 +27,20 @@ struct Parts {
     operators: Vec<(String, u64)>,
     kept: usize,
     combinations: [usize; 2],
+    machines: Vec<Exercised>,
     discovery: String,
+}
+
+/// The transitions of a machine of go-back-N that tests have made.
+struct Exercised {
+    machine: &'static str,
+    /// Of those that a NIC that conforms makes: how many were made, and of how many.
+    made: usize,
+    of: usize,
+    /// Those of them that no test has made.
+    never: Vec<String>,
+    /// Those that were made and break a rule.
+    broken: Vec<String>,
 }
 
 /// Findings of a severity.
@@ -89,6 +104,7 @@ fn parts(night: &Night) -> Result<Parts, String> {
         },
         kept: night.kept.len(),
         combinations: night.combinations,
+        machines: exercised(night),
         discovery: discovery(night, &settings.strategy.to_string()),
     })
 }
@@ -125,6 +141,7 @@ pub(super) fn facts(night: &Night) -> Vec<(&'static str, String)> {
             ),
         ),
     ];
+    facts.extend(night.ended.clone().map(|ended| ("ended by", ended)));
     facts.extend(start.map(|start| ("machine", start.machine.clone())));
     facts.extend(start.map(|start| {
         let again = match night.starts.len() {
@@ -207,21 +224,44 @@ fn discovery(night: &Night, strategy: &str) -> String {
     if executions == 0 {
         return "Nothing was run yet.".into();
     }
-    let estimate = Discovery::of(executions, night.findings.iter().map(|(finding, _)| finding.sightings));
     let once = night.findings.iter().filter(|(finding, _)| finding.sightings == 1).count();
+    let of_once = night.situations.iter().filter(|seen| !seen.again).count();
+    let again = night.discoveries_again();
     format!(
-        "{} of {} was seen by a single execution. As many executions again of {strategy} are estimated to find {:.1} new \
-         signatures: {:.0} % that they find any.",
-        once,
+        "{once} of {} was seen by a single execution. Executions went through {}, {of_once} of which a single one went through. \
+         Of as many executions of {strategy} again {again:.1} are expected to go through a new one; the probability that any does \
+         is {:.0} %.",
         plural(night.findings.len() as u64, "signature"),
-        estimate.again,
-        estimate.probability_again() * 100.0
+        plural(night.situations.len() as u64, "situation"),
+        -(-again).exp_m1() * 100.0
     )
+}
+
+/// The transitions of each machine that executions made.
+fn exercised(night: &Night) -> Vec<Exercised> {
+    let made: BTreeSet<u16> =
+        night.situations.iter().map(|seen| Situation::transition_of(seen.situation)).collect();
+    let all = transitions();
+    let of = |machine: Machine| {
+        let (breaking, conforming): (Vec<_>, Vec<_>) =
+            all.iter().filter(|one| one.machine == machine).partition(|one| one.breaks_rule);
+        let is_made = |one: &&&Transition| made.contains(&one.number);
+        let name = |one: &&Transition| one.name.clone();
+        let never: Vec<String> = conforming.iter().filter(|one| !is_made(one)).map(name).collect();
+        Exercised {
+            machine: machine.name(),
+            made: conforming.len() - never.len(),
+            of: conforming.len(),
+            never,
+            broken: breaking.iter().filter(is_made).map(name).collect(),
+        }
+    };
+    Machine::ALL.map(of).into()
 }
 
 #[cfg(test)]
 mod tests {
-    use corpus::{Minimized, TestConfig};
+    use corpus::{Minimized, SituationSeen, TestConfig};
 
     use executor::TestbedName;
 
@@ -268,10 +308,14 @@ mod tests {
             folder: "night".into(),
             settings: settings(),
             starts: Vec::new(),
+            ended: Some("max-disk".into()),
             progress: corpus::store::Progress { executions: 5_000, ..Default::default() },
             kept: (1..=2_000).map(|number| (number, number as f64 / 2_000.0)).collect(),
             findings: (1..=findings).map(|number| (finding(number), Vec::new())).collect(),
             operators: [("broad".to_owned(), 1_984), ("<random>".to_owned(), 16)].into(),
+            situations: [(0, true), (1, true), (40, false)]
+                .map(|(situation, again)| SituationSeen { situation, first: 7, again })
+                .into(),
             combinations: [1_200, 30_000],
         }
     }
@@ -301,6 +345,12 @@ mod tests {
         assert!(!html.contains("<random>"));
         // Two of the four were seen by three executions, or by two, and one by a single one.
         assert!(html.contains("1 of 4 signatures was seen by a single execution."), "{html}");
+        // Three situations of two transitions, one of which a single execution went through.
+        let expected = "Of as many executions of adaptive again 0.7 are expected to go through a new one; the probability that \
+                        any does is 50 %.";
+        assert!(html.contains(expected) && markdown.contains(expected), "{html}");
+        let made = markdown.lines().find(|line| line.starts_with("- requester:")).unwrap();
+        assert!(made.starts_with("- requester: 2 of ") && made.contains("flowing: SendNext"), "{made}");
     }
 
     #[test]

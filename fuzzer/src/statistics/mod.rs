@@ -5,7 +5,7 @@ mod effect;
 mod holm;
 mod survival;
 
-pub use discovery::Discovery;
+pub use discovery::discoveries_again;
 pub use effect::{Effect, vargha_delaney};
 pub use holm::holm;
 pub use survival::{LogRank, Time, curve, log_rank, quantile, restricted_mean};

@@ -12,7 +12,7 @@ use super::{Analysis, Seen, summaries};
 use crate::anomaly::Anomalies;
 use crate::cnp::{CnpAnalyzer, CnpLimiter, Outcome};
 use crate::counters::CounterReport;
-use crate::go_back_n::{Beliefs, ConnectionTracker, Findings, SharedPath, Stuck};
+use crate::go_back_n::{Beliefs, ConnectionTracker, Findings, SharedPath, Stuck, Transitions};
 use crate::known::{Host, Known};
 use crate::messages;
 use crate::rewritten;
@@ -78,6 +78,7 @@ impl<'a> Judging<'a> {
             anomalies,
             undecided: Vec::new(),
             retransmissions: Vec::new(),
+            transitions: Transitions::default(),
             known,
             shared_path: SharedPath::default(),
         };
@@ -138,7 +139,7 @@ impl<'a> Judging<'a> {
 
     /// The analysis, when every analyzer has ended.
     pub(super) fn conclude(self) -> Analysis {
-        let Findings { mut anomalies, retransmissions, known, .. } = self.findings;
+        let Findings { mut anomalies, retransmissions, transitions, known, .. } = self.findings;
         anomalies.sort();
         let (counts, completions) = (self.cnp.counts(), self.observation.completions());
         Analysis {
@@ -152,6 +153,7 @@ impl<'a> Judging<'a> {
             expiries: self.stuck.into_times(),
             half_rtt: self.half_rtt,
             retransmissions,
+            transitions,
             counters: self.counters,
             messages: messages::per_qp(self.observation.completions.as_deref(), self.config),
             message_times: messages::per_message(completions),

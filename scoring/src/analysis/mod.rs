@@ -18,7 +18,7 @@ use crate::analyzers::Analyzer;
 use crate::anomaly::Anomalies;
 use crate::cnp::CnpLimiter;
 use crate::counters::CounterReport;
-use crate::go_back_n::{Beliefs, ConnectionTracker, Expiries};
+use crate::go_back_n::{Beliefs, ConnectionTracker, Expiries, Transitions};
 use crate::known::{AckTimer, Known};
 use crate::messages::{MessageTime, QpMessages};
 use crate::retransmission::{Retransmission, Trigger};
@@ -74,6 +74,8 @@ pub struct Analysis {
     pub event_count: u64,
     /// Retransmissions, in order.
     pub retransmissions: Vec<Retransmission>,
+    /// Transitions that the machines of go-back-N made.
+    pub transitions: Transitions,
     /// ECN-marked packets delivered.
     pub marked: u64,
     /// CNPs sent.

@@ -5,6 +5,7 @@ use dumper::Psn;
 use super::shared_path::SharedPath;
 use super::start::Start;
 use super::table::Next;
+use super::transitions::Transitions;
 use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::known::Known;
 use crate::retransmission::Retransmission;
@@ -44,6 +45,7 @@ pub(super) struct Ledger<'a> {
     pub(super) undecided: &'a mut Vec<Anomaly>,
     pub(super) retransmissions: &'a mut Vec<Retransmission>,
     pub(super) counts: &'a mut TrackerCounts,
+    pub(super) transitions: &'a mut Transitions,
     pub(super) known: &'a Known,
     /// Packets that the responder's host discarded, as far as it counts them and the trace does not show why.
     pub(super) responder_discards: Option<u64>,

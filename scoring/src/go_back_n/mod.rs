@@ -18,6 +18,7 @@ mod start;
 pub mod table;
 pub mod tables;
 mod tracker;
+mod transitions;
 mod window;
 
 use crate::rules::Clause;
@@ -26,6 +27,7 @@ pub use expiries::{Expiries, Stuck};
 pub use ledger::TrackerCounts;
 pub use shared_path::SharedPath;
 pub use tracker::{Beliefs, ConnectionTracker, Findings};
+pub use transitions::{Machine, Situation, Transition, Transitions, transitions};
 
 /// The go-back-N tables, each with its title, as text and as a Mermaid state diagram.
 pub fn describe_tables() -> [(&'static str, String, String); 3] {

@@ -112,6 +112,17 @@ macro_rules! machine {
                 const { [const { std::cell::Cell::new(0) }; $state::ALL.len()] };
         }
 
+        /// Transitions of the machine, those included that cannot happen.
+        pub const TRANSITIONS: usize = $state::ALL.len() * $event::ALL.len();
+
+        impl $state {
+            /// Number of the transition on an event.
+            #[inline]
+            pub(in crate::go_back_n) const fn transition(self, event: $event) -> usize {
+                self as usize * $event::ALL.len() + event as usize
+            }
+        }
+
         impl $event {
             /// Every event.
             pub const ALL: &'static [Self] = &[$(Self::$ename),*];

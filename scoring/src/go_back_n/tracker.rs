@@ -16,6 +16,7 @@ use super::requester::Requester;
 use super::responder::Responder;
 use super::shared_path::SharedPath;
 use super::start::{Place, Start};
+use super::transitions::Transitions;
 use super::window::ReadOf;
 use crate::anomaly::{Anomalies, Anomaly};
 use crate::known::{Host, Known};
@@ -83,6 +84,8 @@ pub struct Findings {
     pub undecided: Vec<Anomaly>,
     /// Retransmissions in the order of their first repeated request.
     pub retransmissions: Vec<Retransmission>,
+    /// Transitions of the machines.
+    pub transitions: Transitions,
     /// Knowledge of the test besides the trace.
     pub known: Known,
     /// Path that all connections share.
@@ -97,6 +100,7 @@ macro_rules! ledger {
             undecided: &mut $findings.undecided,
             retransmissions: &mut $findings.retransmissions,
             counts: &mut $tracker.counts,
+            transitions: &mut $findings.transitions,
             known: &$findings.known,
             responder_discards: $tracker.responder_discards,
             responder_proven: $tracker.responder_proven,

@@ -44,7 +44,7 @@ impl Engine<'_> {
     pub(super) fn minimise_the_rest(&mut self) -> Result<(), CampaignError> {
         while !self.is_over() && self.decider.pending().next().is_some() {
             self.minimise_some(Instant::now())?;
-            self.write_summary()?;
+            self.write_summary(None)?;
         }
         Ok(())
     }

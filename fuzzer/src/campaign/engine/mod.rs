@@ -31,7 +31,7 @@ use crate::campaign::schedule::Schedule;
 use crate::campaign::search::Memory;
 use crate::campaign::settings::Settings;
 use crate::campaign::stop::{End, Stop};
-use crate::campaign::summary::Summary;
+use crate::campaign::summary::{Rest, Summary};
 use crate::finding::is_reproduced;
 use crate::judge::{judge, judge_after};
 use crate::policy::Policy;
@@ -204,12 +204,13 @@ impl<'a> Engine<'a> {
             Ok(end) => end,
             Err(error) if error.is_disk_full() => {
                 // The summary of the last batch that was whole may not fit either.
-                let _ = self.write_summary();
-                return Ok((End::DiskFull { reason: error.to_string() }, self.status()));
+                let end = End::DiskFull { reason: error.to_string() };
+                let _ = self.write_summary(Some(&end));
+                return Ok((end, self.status()));
             }
             Err(error) => return Err(error),
         };
-        match self.finish() {
+        match self.finish(&end) {
             Ok(()) => Ok((end, self.status())),
             Err(error) if error.is_disk_full() => {
                 Ok((End::DiskFull { reason: error.to_string() }, self.status()))
@@ -229,7 +230,7 @@ impl<'a> Engine<'a> {
 
     fn search(&mut self) -> Result<End, CampaignError> {
         self.work_on_findings()?;
-        self.write_summary()?;
+        self.write_summary(None)?;
         if self.planner.is_exhausted(self.decider.progress.executions, &self.decider.pool)? {
             return Ok(End::NothingToMutate);
         }
@@ -406,7 +407,7 @@ impl<'a> Engine<'a> {
     /// Saves the changes of the last batch, as often as it is worth it.
     fn save(&mut self) -> Result<(), CampaignError> {
         if self.summary_written.elapsed() >= SUMMARY_EVERY {
-            self.write_summary()?;
+            self.write_summary(None)?;
         }
         if self.checkpoint_made.elapsed() >= CHECKPOINT_EVERY {
             self.setup.store.checkpoint()?;
@@ -416,20 +417,23 @@ impl<'a> Engine<'a> {
     }
 
     /// Saves everything.
-    fn finish(&mut self) -> Result<(), CampaignError> {
+    fn finish(&mut self, end: &End) -> Result<(), CampaignError> {
         self.setup.store.checkpoint()?;
         self.count_sightings()?;
-        self.write_summary()
+        self.write_summary(Some(end))
     }
 
-    fn write_summary(&mut self) -> Result<(), CampaignError> {
+    fn write_summary(&mut self, end: Option<&End>) -> Result<(), CampaignError> {
         let corpus_size = self.decider.pool.len() as u64;
         let summary = Summary::new(
             self.setup.settings,
             self.decider.progress,
             corpus_size,
             self.decider.findings.values(),
-            self.setup.codes.shares(&self.decider.reached),
+            Rest {
+                ended: end.map(|end| end.name().into()),
+                coverage: self.setup.codes.shares(&self.decider.reached),
+            },
         );
         folder::write_json(&self.setup.folder.join(SUMMARY), &summary)?;
         self.summary_written = Instant::now();

@@ -1,6 +1,7 @@
 //! Outcome of a test, in the form that the corpus keeps.
 
 use corpus::{Outcome, Scores, Sighting};
+use scoring::go_back_n::Situation;
 use scoring::score::Objective;
 
 use crate::judge::{Judged, Verdict};
@@ -29,5 +30,6 @@ fn scores_of(judged: &Judged) -> Scores {
             .collect(),
         references: judged.reference_keys.clone(),
         coverage: judged.observation.coverage.clone(),
+        situations: judged.analysis.transitions.situations().map(Situation::number).collect(),
     }
 }

@@ -22,6 +22,7 @@ use super::belief::Belief;
 use super::ledger::{Ledger, Lost};
 use super::packet::{Answer, Packet};
 use super::tables::requester::{Event, State};
+use super::transitions::Machine;
 use super::window::{Sent, Window};
 use crate::anomaly::Role;
 use crate::known::{Known, Timeout};
@@ -522,6 +523,7 @@ impl Requester {
         ledger: &mut Ledger<'_>,
         what: impl FnOnce() -> String,
     ) {
+        ledger.transitions.count(Machine::Requester, self.state.transition(event));
         let next = self.state.step(event);
         let nak = self.nak.into_iter().filter(|nak| nak.pending > 0).map(|nak| nak.latest_round.sequence);
         let packets = [packet.sequence].into_iter().chain(nak);

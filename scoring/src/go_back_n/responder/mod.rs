@@ -20,6 +20,7 @@ use super::packet::{Answer, Packet};
 use super::requester::NakCause;
 use super::shared_path::Moment;
 use super::tables::responder::{Event, State};
+use super::transitions::Machine;
 use crate::anomaly::{Evidence, Role};
 use crate::rules::Rule;
 
@@ -352,7 +353,7 @@ impl Responder {
         if let Some(end) =
             self.disowned.filter(|end| psn.is_before(*end) && !psn.is_before(self.expects.most()))
         {
-            self.catch_up_to(end);
+            self.catch_up_to(end, ledger);
         }
         let event = if !self.expects.may_exceed(psn) {
             Event::AckBeyond
@@ -385,7 +386,7 @@ impl Responder {
         });
         if event == Event::AckBeyond && psn.is_before(self.highest) {
             // One fault, one remark: from here on it is taken to have all that was delivered.
-            self.catch_up_to(self.highest);
+            self.catch_up_to(self.highest, ledger);
         }
     }
 
@@ -395,12 +396,13 @@ impl Responder {
     }
 
     /// The responder has everything before `end`, whatever was thought of it.
-    fn catch_up_to(&mut self, end: Psn) {
+    fn catch_up_to(&mut self, end: Psn, ledger: &mut Ledger<'_>) {
         self.expects.may_reach(end);
         self.gap = None;
         self.disowned = None;
         self.lengths.forget();
         self.messages.learn_anew(end);
+        ledger.transitions.count(Machine::Responder, self.state.transition(Event::HasAll));
         self.state = self.state.step(Event::HasAll).state(self.state);
     }
 
@@ -544,6 +546,7 @@ impl Responder {
         ledger: &mut Ledger<'_>,
         what: impl FnOnce() -> String,
     ) {
+        ledger.transitions.count(Machine::Responder, self.state.transition(event));
         let next = self.state.step(event);
         let packets = [packet.sequence].into_iter().chain(earlier);
         ledger.judge(Role::Responder, next, self.state.name(), packets, what);

@@ -54,7 +54,7 @@ impl Responder {
         let had = self.disowned.filter(|end| psn.is_after(self.expects.most()) && !psn.is_after(*end));
         if let Some(end) = had {
             self.settle_by(psn.sub(1), ledger);
-            self.catch_up_to(end);
+            self.catch_up_to(end, ledger);
         }
         // Packets beyond that were delivered before the first NAK.
         let is_missing = had == Some(psn) && psn.is_before(self.highest);

@@ -5,9 +5,10 @@ mod sightings;
 mod steady;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use corpus::store::{Decision, Progress, Store};
-use corpus::{Evaluation, FindingRecord, Key, Outcome, Scores, Sighting};
+use corpus::{Evaluation, FindingRecord, Key, Outcome, Scores, Sighting, SituationSeen};
 use dumper::observation::Coverage;
 use mutators::Target;
 
@@ -36,6 +37,8 @@ pub(super) struct Decider<'a> {
     pub(super) progress: Progress,
     /// Code that the tests so far have run in the kernels of both hosts, where they count it. Each test that runs more is kept.
     pub(super) reached: [Coverage; 2],
+    /// Situations that the tests so far have gone through.
+    situations: BTreeMap<u16, SituationSeen>,
 }
 
 impl<'a> Decider<'a> {
@@ -65,8 +68,9 @@ impl<'a> Decider<'a> {
         }
         let findings = store.findings()?;
         let findings = findings.into_iter().map(|finding| (finding.signature.clone(), finding)).collect();
+        let situations = store.situations()?.into_iter().map(|seen| (seen.situation, seen)).collect();
         let progress = store.progress()?;
-        Ok(Self { settings, target, store, schedule, policy, pool, findings, progress, reached })
+        Ok(Self { settings, target, store, schedule, policy, pool, findings, progress, reached, situations })
     }
 
     /// Decides about an execution, the next one in order, of a batch that began with a median score; the
@@ -79,7 +83,7 @@ impl<'a> Decider<'a> {
         let Evaluation { number, outcome, .. } = evaluation;
         let settings = self.settings;
         let (mut kept, mut changed, mut new_references) = (None, Vec::new(), Vec::new());
-        let mut new = Vec::new();
+        let (mut new, mut situations) = (Vec::new(), Vec::new());
         match outcome {
             Outcome::Invalid { .. } => self.progress.invalid += 1,
             Outcome::Scored(scores) => {
@@ -93,6 +97,7 @@ impl<'a> Decider<'a> {
                     || keeps(score, &self.pool, least, settings.keep_probability, settings.seed, *number);
                 kept = keeps.then_some(score);
                 new_references = self.new_references(scores)?;
+                situations = self.go_through(*number, &scores.situations);
                 for Sighting { signature, .. } in &scores.sightings {
                     if self.sight(evaluation, signature, &mut changed) {
                         new.push(signature.clone());
@@ -109,12 +114,30 @@ impl<'a> Decider<'a> {
             kept,
             new_references: &new_references,
             findings: &findings,
+            situations: &situations,
             progress: self.progress,
         })?;
         if let Some(score) = kept {
             self.pool.keep(*number, score);
         }
         Ok(new)
+    }
+
+    /// Notes the situations that an execution goes through; returns those that it is the first or the second one to do.
+    fn go_through(&mut self, number: u64, situations: &[u16]) -> Vec<SituationSeen> {
+        let mut changed = Vec::new();
+        for situation in situations {
+            let first = SituationSeen { situation: *situation, first: number, again: false };
+            match self.situations.entry(*situation) {
+                Entry::Vacant(place) => changed.push(*place.insert(first)),
+                Entry::Occupied(mut place) if !place.get().again => {
+                    place.get_mut().again = true;
+                    changed.push(*place.get());
+                }
+                Entry::Occupied(_) => {}
+            }
+        }
+        changed
     }
 
     /// Value of scores to the search, which knows the findings so far.
