@@ -61,12 +61,44 @@ impl Queue {
 
     /// The first `earlier` packets were overtaken by one that left. Those that waited for nothing else leave, the
     /// oldest first, and each has then overtaken the packets before it.
-    fn overtaken(&mut self, earlier: usize, leave: &mut impl FnMut(Held)) {
+    ///
+    /// Only those before a packet that left can have come to their turn: a queue of millions, each of which is held for its
+    /// whole time as no packet passes, is not searched for each.
+    fn overtaken(&mut self, mut earlier: usize, leave: &mut impl FnMut(Held)) {
         let overtake = |held: &mut Held| held.waits_for = held.waits_for.saturating_sub(1);
         self.0.iter_mut().take(earlier).for_each(overtake);
-        while let Some(at) = self.0.iter().position(|held| held.waits_for == 0) {
+        while let Some(at) = self.0.iter().take(earlier).position(|held| held.waits_for == 0) {
             self.0.iter_mut().take(at).for_each(overtake);
             self.0.remove(at).into_iter().for_each(&mut *leave);
+            earlier -= 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many that a search of the rest for each would take hours.
+    #[test]
+    fn a_million_packets_expire_one_after_the_other() {
+        const MANY: u64 = 1_000_000;
+        let mut queue = Queue::default();
+        for number in 0..MANY {
+            queue.push(Held { number, waits_for: 3, leaving: 1, to: Role::Responder });
+        }
+        for number in 0..MANY - 2 {
+            let expired = queue.expire(number, |_| panic!("it was overtaken by none"));
+            assert_eq!(expired.map(|held| held.number), Some(number));
+        }
+        // A packet that leaves has overtaken those before it, not those behind.
+        let mut left = Vec::new();
+        for _ in 0..2 {
+            queue.passed(|held| left.push(held.number));
+        }
+        assert!(left.is_empty());
+        queue.passed(|held| left.push(held.number));
+        assert_eq!(left, [MANY - 2, MANY - 1]);
+        assert!(queue.is_empty());
     }
 }
