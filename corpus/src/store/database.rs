@@ -77,8 +77,18 @@ impl Database {
 
     /// Makes sure that sled will not meet a full disk.
     pub(super) fn reserve(&mut self) -> Result<(), StoreError> {
+        self.reserve_at_least(ROOM / 2)
+    }
+
+    /// The same for a removal, which ends a step whose records have been written: what was reserved for them is enough for it, so
+    /// that a disk does not get full between the two.
+    pub(super) fn reserve_for_removal(&mut self) -> Result<(), StoreError> {
+        self.reserve_at_least(ROOM / 4)
+    }
+
+    fn reserve_at_least(&mut self, room: u64) -> Result<(), StoreError> {
         let len = self.len()?;
-        if len >= self.len && len + ROOM / 2 <= self.room_to {
+        if len >= self.len && len + room <= self.room_to {
             return Ok(());
         }
         match fallocate(&self.log, FallocateFlags::KEEP_SIZE, len, ROOM) {

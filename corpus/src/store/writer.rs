@@ -239,7 +239,7 @@ impl Writer {
 
     pub(super) fn remove_bytes(&mut self, key: &[u8]) -> Result<(), StoreError> {
         let database = self.database_mut()?;
-        let removed = database.reserve().and_then(|()| database.remove(key));
+        let removed = database.reserve_for_removal().and_then(|()| database.remove(key));
         self.broken |= removed.is_err();
         removed?;
         if self.database()?.should_flush() { self.flush() } else { Ok(()) }

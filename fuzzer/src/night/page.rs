@@ -350,7 +350,10 @@ mod tests {
                         any does is 50 %.";
         assert!(html.contains(expected) && markdown.contains(expected), "{html}");
         let made = markdown.lines().find(|line| line.starts_with("- requester:")).unwrap();
-        assert!(made.starts_with("- requester: 2 of ") && made.contains("flowing: SendNext"), "{made}");
+        assert!(
+            made.starts_with("- requester: 2 of ") && made.contains("never made: flowing: SkipAcknowledged"),
+            "{made}"
+        );
     }
 
     #[test]
