@@ -298,15 +298,13 @@ impl Archive {
     /// # Errors
     /// The file cannot be read any more.
     pub fn findings(&self) -> Result<Vec<FindingRecord>, StoreError> {
-        let keys = self.places.keys().filter(|key| matches!(key, RecordKey::Finding(_)));
-        let records = keys.map(|key| self.record(key));
-        records
-            .filter_map(|record| match record {
-                Ok(Some(Record::Finding(finding))) => Some(Ok(finding.into_owned())),
-                Ok(_) => None,
-                Err(error) => Some(Err(error)),
-            })
-            .collect()
+        self.all(
+            |record| match record {
+                Record::Finding(finding) => Some(finding.into_owned()),
+                _ => None,
+            },
+            |key| matches!(key, RecordKey::Finding(_)),
+        )
     }
 
     /// Situations that decided executions have gone through, by number.
@@ -314,15 +312,23 @@ impl Archive {
     /// # Errors
     /// The file cannot be read any more.
     pub fn situations(&self) -> Result<Vec<SituationSeen>, StoreError> {
-        let keys = self.places.keys().filter(|key| matches!(key, RecordKey::Situation(_)));
-        let records = keys.map(|key| self.record(key));
-        records
-            .filter_map(|record| match record {
-                Ok(Some(Record::Situation(seen))) => Some(Ok(seen)),
-                Ok(_) => None,
-                Err(error) => Some(Err(error)),
-            })
-            .collect()
+        self.all(
+            |record| match record {
+                Record::Situation(seen) => Some(seen),
+                _ => None,
+            },
+            |key| matches!(key, RecordKey::Situation(_)),
+        )
+    }
+
+    /// What `of` takes from the records whose keys are these, in the order of the keys.
+    fn all<T>(
+        &self,
+        of: fn(Record<'static>) -> Option<T>,
+        is: fn(&RecordKey) -> bool,
+    ) -> Result<Vec<T>, StoreError> {
+        let records = self.places.keys().filter(|key| is(key)).map(|key| self.record(key));
+        records.filter_map(|record| record.map(|record| record.and_then(of)).transpose()).collect()
     }
 
     /// Makes a new corpus of all that can be read, in a folder that does not exist or is empty.

@@ -300,10 +300,9 @@ impl Store {
 
     /// Number and retained score of every kept execution, in order, without their tests.
     pub fn kept(&self) -> impl Iterator<Item = Result<(u64, f64), StoreError>> {
-        self.records(KEPT_PREFIX).filter_map(|record| match record {
-            Ok(Record::Kept { number, score }) => Some(Ok((number, score))),
-            Ok(_) => None,
-            Err(error) => Some(Err(error)),
+        self.each(KEPT_PREFIX, |record| match record {
+            Record::Kept { number, score } => Some((number, score)),
+            _ => None,
         })
     }
 
@@ -312,12 +311,11 @@ impl Store {
     /// # Errors
     /// One cannot be read.
     pub fn findings(&self) -> Result<Vec<FindingRecord>, StoreError> {
-        let records = self.records(FINDING_PREFIX).filter_map(|record| match record {
-            Ok(Record::Finding(finding)) => Some(Ok(finding.into_owned())),
-            Ok(_) => None,
-            Err(error) => Some(Err(error)),
+        let findings = self.each(FINDING_PREFIX, |record| match record {
+            Record::Finding(finding) => Some(finding.into_owned()),
+            _ => None,
         });
-        records.collect()
+        findings.collect()
     }
 
     /// Situations that decided executions have gone through, by number.
@@ -325,12 +323,20 @@ impl Store {
     /// # Errors
     /// One cannot be read.
     pub fn situations(&self) -> Result<Vec<SituationSeen>, StoreError> {
-        let records = self.records(SITUATION_PREFIX).filter_map(|record| match record {
-            Ok(Record::Situation(seen)) => Some(Ok(seen)),
-            Ok(_) => None,
-            Err(error) => Some(Err(error)),
+        let situations = self.each(SITUATION_PREFIX, |record| match record {
+            Record::Situation(seen) => Some(seen),
+            _ => None,
         });
-        records.collect()
+        situations.collect()
+    }
+
+    /// What `of` takes from the records whose keys begin alike, in their order, up to the first that cannot be read.
+    fn each<T>(
+        &self,
+        prefix: &'static [u8],
+        of: fn(Record<'static>) -> Option<T>,
+    ) -> impl Iterator<Item = Result<T, StoreError>> {
+        self.records(prefix).filter_map(move |record| record.map(of).transpose())
     }
 
     /// The records whose keys begin alike, in their order, up to the first that cannot be read.
