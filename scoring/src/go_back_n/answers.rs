@@ -8,7 +8,6 @@ use dumper::wire::{Class, Position};
 use super::ledger::Ledger;
 use super::packet::Packet;
 use super::tables::answers::{Event, State};
-use super::transitions::Machine;
 use crate::anomaly::Role;
 
 /// A Read or atomic that was delivered and is not answered.
@@ -103,8 +102,7 @@ impl Answers {
             if placed {
                 // The usual packet: no words needed.
                 let event = if last { Event::Finish } else { Event::Continue };
-                ledger.transitions.count(Machine::Answers, self.state.transition(event));
-                self.state = self.state.step(event).state(self.state);
+                self.state = self.state.step(event, ledger.transitions).state(self.state);
             } else {
                 self.misplaced(packet, ledger);
                 self.state = if last { State::Idle } else { State::Answering };
@@ -219,8 +217,7 @@ impl Answers {
         ledger: &mut Ledger<'_>,
         what: impl FnOnce() -> String,
     ) {
-        ledger.transitions.count(Machine::Answers, self.state.transition(event));
-        let next = self.state.step(event);
+        let next = self.state.step(event, ledger.transitions);
         ledger.judge(Role::Responder, next, self.state.name(), [packet.sequence], what);
         self.state = next.state(self.state);
     }

@@ -55,6 +55,7 @@ pub struct Row<S: 'static, E> {
 /// not compile, and the lines are kept for the snapshot and the diagram.
 macro_rules! machine {
     (
+        machine $machine:ident;
         $(#[$state_doc:meta])* states $state:ident { $($(#[$sdoc:meta])* $sname:ident = $stext:literal,)* }
         $(#[$event_doc:meta])* events $event:ident { $($(#[$edoc:meta])* $ename:ident,)* }
         $( [$($from:ident)|+] $on:ident => $next:expr, $clause:expr; )*
@@ -86,10 +87,15 @@ macro_rules! machine {
         }
 
         impl $state {
-            /// The same as [`Self::on`] for the tracker, recorded in debug builds for the test that every
-            /// transition happens in some trace.
+            /// The same as [`Self::on`] for the tracker, which counts the transition. It is also recorded in debug builds for the
+            /// test that every transition happens in some trace, be its analysis dropped for another one or not.
             #[inline]
-            pub(in crate::go_back_n) fn step(self, event: $event) -> $crate::go_back_n::table::Next<$state> {
+            pub(in crate::go_back_n) fn step(
+                self,
+                event: $event,
+                transitions: &mut $crate::go_back_n::Transitions,
+            ) -> $crate::go_back_n::table::Next<$state> {
+                transitions.count($crate::go_back_n::Machine::$machine, self.transition(event));
                 #[cfg(debug_assertions)]
                 STEPPED.with(|stepped| {
                     let (state, bit) = (self as usize, 1u64 << event as u32);

@@ -15,6 +15,7 @@ pub mod requester {
     use State::{Failed, Flowing, GapHeard, NakHeard, Repeating, RnrHeard};
 
     machine! {
+        machine Requester;
         /// State of the requester: NAKs and gaps that it has received, as far as the switch can tell.
         states State {
             /// Nothing to repeat.
@@ -148,6 +149,7 @@ pub mod responder {
     use State::{Failed, GapNaked, GapOpen, InOrder, NotReady};
 
     machine! {
+        machine Responder;
         /// State of the responder, if everything that left the switch has arrived.
         states State {
             /// Everything so far came in order.
@@ -262,6 +264,7 @@ pub mod answers {
     use State::{Answering, Idle};
 
     machine! {
+        machine Answers;
         /// State of the response stream.
         states State {
             /// No response is under way.

@@ -22,7 +22,6 @@ use super::belief::Belief;
 use super::ledger::{Ledger, Lost};
 use super::packet::{Answer, Packet};
 use super::tables::requester::{Event, State};
-use super::transitions::Machine;
 use super::window::{Sent, Window};
 use crate::anomaly::Role;
 use crate::known::{Known, Timeout};
@@ -523,8 +522,7 @@ impl Requester {
         ledger: &mut Ledger<'_>,
         what: impl FnOnce() -> String,
     ) {
-        ledger.transitions.count(Machine::Requester, self.state.transition(event));
-        let next = self.state.step(event);
+        let next = self.state.step(event, ledger.transitions);
         let nak = self.nak.into_iter().filter(|nak| nak.pending > 0).map(|nak| nak.latest_round.sequence);
         let packets = [packet.sequence].into_iter().chain(nak);
         ledger.judge(Role::Requester, next, self.state.name(), packets, what);

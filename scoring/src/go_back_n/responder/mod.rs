@@ -20,7 +20,6 @@ use super::packet::{Answer, Packet};
 use super::requester::NakCause;
 use super::shared_path::Moment;
 use super::tables::responder::{Event, State};
-use super::transitions::Machine;
 use crate::anomaly::{Evidence, Role};
 use crate::rules::Rule;
 
@@ -402,8 +401,7 @@ impl Responder {
         self.disowned = None;
         self.lengths.forget();
         self.messages.learn_anew(end);
-        ledger.transitions.count(Machine::Responder, self.state.transition(Event::HasAll));
-        self.state = self.state.step(Event::HasAll).state(self.state);
+        self.state = self.state.step(Event::HasAll, ledger.transitions).state(self.state);
     }
 
     /// Of the duplicates that are not settled it is unknown if the responder counted them.
@@ -546,8 +544,7 @@ impl Responder {
         ledger: &mut Ledger<'_>,
         what: impl FnOnce() -> String,
     ) {
-        ledger.transitions.count(Machine::Responder, self.state.transition(event));
-        let next = self.state.step(event);
+        let next = self.state.step(event, ledger.transitions);
         let packets = [packet.sequence].into_iter().chain(earlier);
         ledger.judge(Role::Responder, next, self.state.name(), packets, what);
         self.state = next.state(self.state);
