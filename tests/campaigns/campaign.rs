@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::Value;
-
 use corpus::store::Archive;
+use serde_json::Value;
 
 use crate::run::in_folder;
 
