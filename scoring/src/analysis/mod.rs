@@ -52,6 +52,10 @@ pub struct ConnectionSummary {
     /// True if the connection was judged: not where its other direction is ambiguous, or where the trace does
     /// not show how a packet left the switch.
     pub judged: bool,
+    /// True if responses to Reads and atomics were judged to the end: not where more of these were unanswered at once than the
+    /// judge remembers.
+    #[serde(skip_serializing_if = "Clone::clone")]
+    pub responses_judged: bool,
     /// Packets in both directions.
     pub packets: u64,
     /// Retransmissions that a NACK made.
@@ -211,6 +215,7 @@ fn summaries(
             certainty: pair.certainty,
             candidates: (pair.certainty == Certainty::Ambiguous).then_some(pair.candidates),
             judged: tracker_of[at].is_some_and(|tracker| !tracker.gave_up()),
+            responses_judged: tracker_of[at].is_none_or(ConnectionTracker::judged_responses),
             packets: packets(pair.requests) + pair.answers.map_or(0, packets),
             fast_retransmissions: fast[at],
             timeout_retransmissions: timeouts[at],

@@ -23,8 +23,9 @@ struct Request {
 }
 
 /// Unanswered requests that are remembered. A QP has at most 255 Reads and atomics outstanding (8 bits of
-/// `max_rd_atomic`); the rest are repetitions that were not answered.
-const REMEMBERED_REQUESTS: usize = 4096;
+/// `max_rd_atomic`); the rest are repetitions that were not answered. With more of them it is unknown which one a response
+/// belongs to, as a requester that issues a Read again from a later PSN leaves two of the same first PSN and of other lengths.
+pub(crate) const REMEMBERED_REQUESTS: usize = 4096;
 
 /// The response under way.
 #[derive(Clone, Copy, Debug)]
@@ -41,23 +42,34 @@ pub(super) struct Answers {
     state: State,
     asked: VecDeque<Request>,
     now: Option<UnderWay>,
+    /// More requests were unanswered at once than are remembered: responses are no longer judged.
+    gave_up: bool,
 }
 
 impl Answers {
     pub(super) const fn none() -> Self {
-        Self { state: State::Idle, asked: VecDeque::new(), now: None }
+        Self { state: State::Idle, asked: VecDeque::new(), now: None, gave_up: false }
+    }
+
+    /// Returns true if more requests were unanswered at once than are remembered.
+    pub(super) const fn gave_up(&self) -> bool {
+        self.gave_up
     }
 
     /// A Read or atomic is delivered; `new` tells whether the responder takes it for the first time.
     pub(super) fn asked(&mut self, packet: &Packet, new: bool) {
+        if self.gave_up {
+            return;
+        }
+        if self.asked.len() == REMEMBERED_REQUESTS {
+            *self = Self { gave_up: true, ..Self::none() };
+            return;
+        }
         if !new {
             // The requester repeats whatever follows, too, so the responder may push it aside and wait for that.
             for request in self.asked.iter_mut().filter(|request| request.end.is_after(packet.psn)) {
                 request.repeated = true;
             }
-        }
-        if self.asked.len() == REMEMBERED_REQUESTS {
-            self.asked.pop_front();
         }
         let bytes = (packet.opcode.class() == Class::ReadRequest).then_some(packet.read.length);
         self.asked.push_back(Request { first: packet.psn, end: packet.end(), bytes, repeated: !new });
@@ -73,7 +85,7 @@ impl Answers {
     /// Returns true if a response at or before `psn`, repeated or not, is still to come: an ACK of `psn`
     /// waits for it.
     pub(super) fn holds_back(&self, psn: Psn) -> bool {
-        self.now.is_some() || self.asked.iter().any(|request| !request.first.is_after(psn))
+        self.gave_up || self.now.is_some() || self.asked.iter().any(|request| !request.first.is_after(psn))
     }
 
     /// The responder expects `psn`, as its answer shows: it has not taken the packets delivered from there
@@ -85,6 +97,9 @@ impl Answers {
     /// A Read response or an atomic acknowledgement enters the switch.
     #[inline]
     pub(super) fn responds(&mut self, packet: &Packet, ledger: &mut Ledger<'_>) {
+        if self.gave_up {
+            return;
+        }
         let psn = packet.psn;
         if let Some(now) = &mut self.now
             && now.next == psn

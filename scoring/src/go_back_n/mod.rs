@@ -22,6 +22,7 @@ mod transitions;
 mod window;
 
 use crate::rules::Clause;
+pub(crate) use answers::REMEMBERED_REQUESTS;
 pub use belief::{Belief, Ordered};
 pub use expiries::{Expiries, Stuck};
 pub use ledger::TrackerCounts;

@@ -190,6 +190,11 @@ impl ConnectionTracker {
         self.muted
     }
 
+    /// Returns true if responses were judged to the end: not where more requests were unanswered at once than are remembered.
+    pub fn judged_responses(&self) -> bool {
+        self.ends.as_ref().is_none_or(|ends| !ends.answers.gave_up())
+    }
+
     /// Packets that were lost at the switch and that nothing made up for.
     pub fn unrecovered(&self) -> impl Iterator<Item = u32> + '_ {
         let una = self.ends.as_ref().map(|ends| ends.requester.una());

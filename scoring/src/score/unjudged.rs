@@ -7,6 +7,7 @@ use dumper::Observation;
 use dumper::trace::Origin;
 use serde::Serialize;
 
+use crate::go_back_n::REMEMBERED_REQUESTS;
 use crate::messages::may_wait_for_ever;
 use crate::oracles::interoperability::Discards;
 use crate::oracles::noisy_neighbor::Neighbours;
@@ -167,6 +168,17 @@ fn connections(list: &mut List, connections: &[ConnectionSummary]) {
     }
     for (reason, numbers) in by_reason {
         list.add(connections_named(&numbers, connections.len()), reason);
+    }
+    let unfollowed: Vec<usize> =
+        connections.iter().filter(|one| !one.responses_judged).map(|one| one.connection).collect();
+    if !unfollowed.is_empty() {
+        list.add(
+            format!(
+                "responses to Reads and atomics of {}",
+                connections_named(&unfollowed, connections.len())
+            ),
+            format!("more than {REMEMBERED_REQUESTS} of the requests were unanswered at once"),
+        );
     }
 }
 

@@ -324,6 +324,26 @@ fn read_responses() {
     broke(&misplaced, "response-position", Role::Responder, packets[2]);
 }
 
+/// A requester issues a Read of four packets again so often, and in between one of its first two packets, that the judge cannot
+/// remember all of them: it does not take the response to one for the response to another. Up to then it judges.
+#[test]
+fn more_unanswered_reads_than_the_judge_remembers() {
+    let issued = |times: u64| {
+        let mut hand = Hand::new();
+        let (there, back) = hand.connection();
+        for at in 0..times {
+            hand.read(1_000 + at, there, 10, if at < 8 { 4 } else { 2 });
+        }
+        for (time, psn, opcode) in [(10_000, 10, ReadResponseFirst), (10_001, 11, ReadResponseLast)] {
+            hand.with(time, back, opcode, psn, |record| record.aeth = 0x1f00_0001);
+        }
+        let analysis = hand.analyze();
+        (rules(&analysis).contains(&"response-position"), analysis.connections[0].responses_judged)
+    };
+    assert_eq!(issued(4_096), (true, true));
+    assert_eq!(issued(4_097), (false, false));
+}
+
 /// A NAK for a packet that left the switch intact: lost behind it, or a wrong NAK; no counter says which.
 #[test]
 fn a_delivered_packet_is_naked() {

@@ -8,7 +8,7 @@ use super::{Choice, Room};
 
 /// Tests that are drawn at random before the first broad one: an anomaly that nearly every test shows is in them, and in a smaller
 /// test.
-const FIRST: u64 = 16;
+const FIRST: u64 = 4;
 
 /// Memory of the adaptive search.
 #[derive(Debug)]
