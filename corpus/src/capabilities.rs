@@ -24,6 +24,8 @@ pub struct Capabilities {
     pub control_packets: BTreeSet<ControlPacket>,
     /// Longest that its injector holds a packet, in ns.
     pub max_delay_ns: u64,
+    /// True if its injector loses packets at random (`[network]`).
+    pub loss: bool,
     /// Path MTUs.
     pub mtus: BTreeSet<Mtu>,
     /// Most connections of a test.
@@ -147,6 +149,7 @@ impl Capabilities {
             header_fields: HeaderField::NAMES.iter().map(|(_, field)| *field).collect(),
             control_packets: ControlPacket::NAMES.iter().map(|(_, packet)| *packet).collect(),
             max_delay_ns: fields::DELAY_NS.max,
+            loss: true,
             mtus: Mtu::ALL.into(),
             max_connections: fields::NUM_CONNECTIONS.max as u32,
             max_bytes: u64::MAX,
@@ -174,6 +177,10 @@ impl Capabilities {
         self.traffic(config, &mut check);
         for role in Role::ALL {
             self.host(config.host(role), role, &mut check);
+        }
+        if !self.loss && config.network.loses() {
+            let allowed = "none: remove [network]";
+            beyond(&mut check, "network.loss-ppb", "losses at random", allowed);
         }
         for (number, event) in (1..).zip(&config.events) {
             self.event(event.target, event.action, &format!("event[{number}]"), &mut check);
@@ -310,6 +317,7 @@ mod tests {
             header_fields: [HeaderField::Opcode].into(),
             control_packets: [ControlPacket::Ack].into(),
             max_delay_ns: 1_000_000,
+            loss: false,
             mtus: [Mtu::B1024].into(),
             max_connections: 4,
             max_bytes: 1 << 20,
@@ -358,6 +366,8 @@ mod tests {
             mtu = 4096
             min-retransmit-timeout = 8
             initial-psn = 7
+            [network]
+            loss-ppb = 1000
             "#,
         );
         let mut config = config.unwrap_or_else(|errors| panic!("{errors}"));

@@ -5,8 +5,8 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use crate::config::{
     Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, Files, Form, HeaderField, Host, IterMode, Load,
-    Mtu, Physical, Progression, RoceParameters, SetField, Target, TestConfig, Traffic, TrafficClass,
-    TrafficField, Verb,
+    LossDirection, LossEffect, LossModel, Mtu, Network, PacketKinds, Physical, Progression, RoceParameters,
+    SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField, Verb,
     fields::{self, IntField},
 };
 
@@ -21,7 +21,7 @@ pub fn configs() -> impl Strategy<Value = TestConfig> {
             (Just(traffic), hosts, events)
         })
         .prop_map(|(traffic, (requester, responder), events)| {
-            settle(TestConfig { requester, responder, traffic, events })
+            settle(TestConfig { requester, responder, traffic, events, ..TestConfig::default() })
         })
 }
 
@@ -30,7 +30,15 @@ pub fn complete_configs() -> impl Strategy<Value = TestConfig> {
     let is_drawn = |field: &TrafficField| DRAWN.iter().any(|drawn| drawn.key == field.key);
     let later: Vec<_> = TrafficField::ALL.iter().filter(|field| !is_drawn(field)).collect();
     let values: Vec<_> = later.iter().copied().map(value).collect();
-    (configs(), values).prop_map(move |(mut config, values)| {
+    let networked = configs().prop_flat_map(|config| {
+        let network = network(config.traffic.load.connections());
+        (Just(config), network)
+    });
+    (networked, values).prop_map(move |((mut config, network), values)| {
+        config.network = network;
+        if !config.is_valid() {
+            config.network = Network::default();
+        }
         for (field, value) in later.iter().zip(values) {
             (field.set)(&mut config.traffic, value);
             if !config.is_valid() {
@@ -185,16 +193,54 @@ fn classes(connections: u32) -> impl Strategy<Value = (Option<TrafficClass>, Opt
     })
 }
 
-fn event(traffic: &Traffic) -> impl Strategy<Value = Event> + use<> {
-    let packets = u32::try_from(traffic.shape().packets()).unwrap_or(u32::MAX);
-    let connections = traffic.load.connections();
-    let set = prop_oneof![
+/// Any set of so many connections.
+fn connection_set(connections: u32) -> impl Strategy<Value = ConnectionSet> + use<> {
+    prop_oneof![
         (1..=connections).prop_map(ConnectionSet::One),
         (1..=connections).prop_map(ConnectionSet::First),
         Just(ConnectionSet::All),
         proptest::sample::subsequence((1..=connections).collect::<Vec<_>>(), 1..=connections as usize)
             .prop_map(ConnectionSet::List),
-    ];
+    ]
+}
+
+/// Any network that loses packets, for so many connections; some have no packet that it can lose.
+fn network(connections: u32) -> impl Strategy<Value = Network> + use<> {
+    let numbers = (
+        1..=fields::LOSS_PPB.max,
+        option::of(within(&fields::LOSS_BYTES)),
+        1..=fields::LINKS.max,
+        1..=fields::CORRUPTED_LINKS_PERCENT.max,
+        option::of(within(&fields::SEED)),
+    );
+    let kinds = (1..=PacketKinds::ALL.bits())
+        .prop_map(|bits| PacketKinds::from_bits(bits).unwrap_or(PacketKinds::ALL));
+    let words = (select(LossModel::NAMES), select(LossDirection::NAMES), select(LossEffect::NAMES));
+    (numbers, kinds, words, connection_set(connections)).prop_map(
+        |(
+            (loss_ppb, loss_bytes, links, percent, seed),
+            loss_packets,
+            (model, direction, effect),
+            loss_qpn,
+        )| Network {
+            loss_ppb: loss_ppb as u32,
+            loss_model: model.1,
+            loss_bytes: loss_bytes.filter(|_| model.1 == LossModel::PerBit).map(|bytes| bytes as u32),
+            links: links as u8,
+            corrupted_links_percent: percent as u8,
+            loss_packets,
+            loss_direction: direction.1,
+            loss_qpn,
+            loss_effect: effect.1,
+            seed,
+        },
+    )
+}
+
+fn event(traffic: &Traffic) -> impl Strategy<Value = Event> + use<> {
+    let packets = u32::try_from(traffic.shape().packets()).unwrap_or(u32::MAX);
+    let connections = traffic.load.connections();
+    let set = connection_set(connections);
     let target = prop_oneof![
         3 => (1..=packets, prop_oneof![3 => Just(1u32), 1 => 1..4u32])
             .prop_map(|(psn, iter)| Target::Data { psn, iter }),

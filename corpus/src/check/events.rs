@@ -9,7 +9,7 @@ use crate::config::{
 /// Fields that decide how many packets a connection has.
 const SHAPE: [&str; 3] = ["traffic.mtu", "traffic.message-size", "traffic.num-msgs-per-qp"];
 /// Fields that decide the connections and their traffic.
-const LOAD: [&str; 2] = ["traffic.num-connections", "traffic.rdma-verb"];
+pub(super) const LOAD: [&str; 2] = ["traffic.num-connections", "traffic.rdma-verb"];
 
 pub(super) fn check(config: &TestConfig, check: &mut Check) {
     if config.events.len() > fields::MAX_EVENTS {
@@ -24,7 +24,8 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
     }
     for (index, event) in config.events.iter().enumerate() {
         let path = format!("event[{}]", index + 1);
-        if !connections(&event.connections, config.traffic.load.connections(), &path, check) {
+        let connections = config.traffic.load.connections();
+        if !members_exist(&event.connections, connections, &format!("{path}.qpn"), check) {
             continue;
         }
         operands(event, &path, check);
@@ -36,9 +37,8 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
     overlap::check(config, check);
 }
 
-/// Returns true if all members of the set exist.
-fn connections(set: &ConnectionSet, connections: u32, path: &str, check: &mut Check) -> bool {
-    let path = format!("{path}.qpn");
+/// Returns true if all members of the set at a path exist.
+pub(super) fn members_exist(set: &ConnectionSet, connections: u32, path: &str, check: &mut Check) -> bool {
     let mut exists = |qpn: u32, path: &str| {
         let known = (1..=connections).contains(&qpn);
         if !known {
@@ -53,7 +53,7 @@ fn connections(set: &ConnectionSet, connections: u32, path: &str, check: &mut Ch
     };
     match set {
         ConnectionSet::All => true,
-        ConnectionSet::One(qpn) => exists(*qpn, &path),
+        ConnectionSet::One(qpn) => exists(*qpn, path),
         ConnectionSet::First(n) => exists(*n, &format!("{path}.first")),
         ConnectionSet::List(list) => {
             let known = list
@@ -209,6 +209,20 @@ fn control(
     }
 }
 
+/// Returns true if a host can send CNPs on some of these connections.
+pub(super) fn cnps_exist(config: &TestConfig, connections: &ConnectionSet, point: Role) -> bool {
+    let (load, messages) = (config.traffic.load, config.traffic.num_msgs_per_qp);
+    config.host(point).roce.dcqcn_np_enable
+        && notifies(config, point)
+        && connections.members(load.connections()).any(|qpn| load.sends_data(qpn, messages, point.peer()))
+}
+
+/// Returns true if the notification point of a host has something to answer: packets marked with ECN or, with slow restart,
+/// packets out of order.
+fn notifies(config: &TestConfig, point: Role) -> bool {
+    config.host(point).roce.slow_restart || config.events.iter().any(|event| event.action == Action::Ecn)
+}
+
 /// Returns true if any CNP can be on the wire of these connections.
 fn cnp(event: &Event, config: &TestConfig, path: &str, check: &mut Check) -> bool {
     let traffic = &config.traffic;
@@ -236,10 +250,7 @@ fn cnp(event: &Event, config: &TestConfig, path: &str, check: &mut Check) -> boo
         check.fail(path, message, "enable the notification point, or remove the event", &rests_on);
         return false;
     }
-    // A notification point with slow restart also answers out-of-order arrival.
-    let marks = config.events.iter().any(|event| event.action == Action::Ecn);
-    let slow_restart = points.iter().any(|role| config.host(*role).roce.slow_restart);
-    if !marks && !slow_restart {
+    if !points.iter().any(|point| notifies(config, *point)) {
         let message = "there are no CNPs: no event marks a packet with ECN";
         check.fail(path, message, "add an event of type \"ecn\", or remove this one", &["events"]);
         return false;

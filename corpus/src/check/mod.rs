@@ -3,6 +3,7 @@
 
 mod events;
 mod hosts;
+mod network;
 mod overlap;
 mod traffic;
 
@@ -30,6 +31,7 @@ impl TestConfig {
         let mut check = Check::default();
         hosts::check(self, &mut check);
         traffic::check(self, &mut check);
+        network::check(self, &mut check);
         events::check(self, &mut check);
         check.violations
     }

@@ -99,6 +99,14 @@ int_fields! {
         "10 s is beyond every retransmission timeout that a test waits for";
     /// Receives that the responder posts at once, when so many have completed.
     RECV_BATCH = "recv-batch", 1, 32_768, 1, "requests", "the largest receive queue of common NICs";
+    /// Packets of the reference size that a link loses at random, of 10^9; 0 loses none.
+    LOSS_PPB = "loss-ppb", 0, 500_000_000, 0, "packets in 10^9", "with more than half of the packets lost no QP makes progress";
+    /// Size that the losses are of, with frame check sequence; absent means that of a full MIDDLE packet.
+    LOSS_BYTES = "loss-bytes", 64, 4_240, 1_086, "bytes", "the shortest Ethernet frame, and the longest of an MTU of 4096";
+    /// Links of each direction, one behind the other, each of which loses packets.
+    LINKS = "links", 0, 16, 1, "links", "no path through a data centre has more";
+    /// Probability, in percent, that a link loses packets at all: it does or does not for the whole test.
+    CORRUPTED_LINKS_PERCENT = "corrupted-links-percent", 0, 100, 100, "%", "a probability";
     /// Shortest time between two CNPs of a notification point. Lumina, Listing 1.
     MIN_TIME_BETWEEN_CNPS = "min-time-between-cnps", 0, 1_000_000, 4, "µs",
         "4 µs is the default of NVIDIA NICs; beyond a second no test would see a second CNP";

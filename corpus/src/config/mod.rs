@@ -4,6 +4,7 @@ mod event;
 pub mod fields;
 mod host;
 mod net;
+mod network;
 mod set_field;
 mod traffic;
 
@@ -12,6 +13,7 @@ pub use event::{
 };
 pub use host::{Ets, Host, Physical, RoceParameters, TrafficClass};
 pub use net::{Cidr, CidrError};
+pub use network::{LossDirection, LossEffect, LossModel, Network, NetworkField, PacketKinds};
 pub use set_field::{HeaderField, SetField};
 pub use traffic::{Files, Form, IterMode, Load, Mtu, Traffic, TrafficField, Verb};
 
@@ -30,6 +32,8 @@ pub struct TestConfig {
     pub responder: Host,
     /// Traffic between them.
     pub traffic: Traffic,
+    /// The network between them.
+    pub network: Network,
     /// Events that the injector causes.
     pub events: Vec<Event>,
 }
@@ -40,6 +44,7 @@ impl Default for TestConfig {
             requester: Host::new(Host::DEFAULT_NIC, default_address(Role::Requester)),
             responder: Host::new(Host::DEFAULT_NIC, default_address(Role::Responder)),
             traffic: Traffic::default(),
+            network: Network::default(),
             events: Vec::new(),
         }
     }
@@ -55,13 +60,13 @@ impl TestConfig {
         }
     }
 
-    /// Returns true if some event names a connection (relative QPN).
+    /// Returns true if some event names a connection (relative QPN), or the network can lose its packets.
     #[must_use]
     pub fn has_events_on(&self, qpn: u32) -> bool {
-        self.events.iter().any(|event| event.connections.contains(qpn))
+        self.network.touches(qpn) || self.events.iter().any(|event| event.connections.contains(qpn))
     }
 
-    /// Number of connections that some event names.
+    /// Number of connections that [have events](Self::has_events_on).
     #[must_use]
     pub fn connections_with_events(&self) -> usize {
         (1..=self.traffic.load.connections()).filter(|qpn| self.has_events_on(*qpn)).count()

@@ -33,6 +33,10 @@ impl TestConfig {
             refuse_host(role.name(), self.host(role), &mut refusals);
         }
         refuse_traffic(&self.traffic, &mut refusals);
+        if self.network.loses() {
+            let reason = "Lumina loses no packets at random; name each of them in an event";
+            refusals.push(Refusal { field: "network.loss-ppb".into(), reason: reason.into() });
+        }
         refuse_iter_mode(self, &mut refusals);
         if self.requester.traffic_class != self.responder.traffic_class {
             let reason = "Lumina has one dscp-list for both hosts, and they differ";

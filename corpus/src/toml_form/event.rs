@@ -37,7 +37,10 @@ pub(crate) const fn placeholder() -> Event {
 /// The event; none if something is wrong with it, which has been reported.
 pub(super) fn read(mut section: Section<'_>, r: &mut Reader<'_>) -> Option<Event> {
     let problems = r.problem_count();
-    let connections = connections(&mut section, r);
+    let connections = connections(&mut section, "qpn", r);
+    if connections.is_none() && !section.has("qpn") {
+        missing(&section, "qpn", CONNECTION_SETS, r);
+    }
     let target = target(&mut section, r);
     let progression = progression(&mut section, r);
     let action = action(&mut section, r);
@@ -59,13 +62,17 @@ fn missing(section: &Section<'_>, key: &str, help: &str, r: &mut Reader<'_>) {
     r.refuse(section.header(), &section.path_of(key), "is missing", help);
 }
 
-fn connections(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<ConnectionSet> {
-    const FORMS: &str = "write a number, a list of numbers, \"all\" or { first = 8 }";
-    let path = section.path_of("qpn");
-    let Some(node) = section.node(r, "qpn") else {
-        missing(section, "qpn", FORMS, r);
-        return None;
-    };
+/// Forms of a set of connections.
+const CONNECTION_SETS: &str = "write a number, a list of numbers, \"all\" or { first = 8 }";
+
+/// A set of connections; none if the key is absent, or its value refused.
+pub(super) fn connections(
+    section: &mut Section<'_>,
+    key: &'static str,
+    r: &mut Reader<'_>,
+) -> Option<ConnectionSet> {
+    let path = section.path_of(key);
+    let node = section.node(r, key)?;
     match &node.value {
         Value::Int(_) => r.int(node, &path, &fields::QPN).map(ConnectionSet::One),
         Value::Text(text) if text == "all" => Some(ConnectionSet::All),
@@ -80,7 +87,7 @@ fn connections(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Connecti
         Value::Table(_) => first(node, &path, r),
         _ => {
             let message = format!("expected a set of connections, found {}", r.describe(node));
-            r.refuse(&node.span, &path, message, FORMS);
+            r.refuse(&node.span, &path, message, CONNECTION_SETS);
             None
         }
     }

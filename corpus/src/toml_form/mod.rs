@@ -2,6 +2,7 @@
 
 mod event;
 mod host;
+mod network;
 mod read;
 mod traffic;
 mod write;
@@ -20,8 +21,26 @@ pub(crate) use {
 /// Keys and the section that they belong in, for keys that are found in another.
 static HOMES: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     let traffic = TrafficField::ALL.iter().map(|field| (field.key, "[traffic]"));
-    OTHER_HOMES.iter().copied().chain(traffic).collect()
+    OTHER_HOMES
+        .iter()
+        .copied()
+        .chain(traffic)
+        .chain(NETWORK_KEYS.iter().map(|key| (*key, "[network]")))
+        .collect()
 });
+
+/// Keys of the network but its seed, which the traffic has too.
+const NETWORK_KEYS: &[&str] = &[
+    "loss-ppb",
+    "loss-model",
+    "loss-bytes",
+    "links",
+    "corrupted-links-percent",
+    "loss-packets",
+    "loss-direction",
+    "loss-qpn",
+    "loss-effect",
+];
 
 /// Those of keys that are in no table of fields.
 const OTHER_HOMES: &[(&str, &str)] = &[

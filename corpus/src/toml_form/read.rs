@@ -1,6 +1,6 @@
 //! The whole file.
 
-use super::{HOMES, event, host, traffic};
+use super::{HOMES, event, host, network, traffic};
 use crate::{
     config::{Event, Role, TestConfig, fields},
     error::ConfigErrors,
@@ -29,6 +29,9 @@ fn read(mut root: Section<'_>, r: &mut Reader<'_>) -> TestConfig {
     }
     if let Some(section) = root.opt_section(r, "traffic") {
         config.traffic = traffic::read(section, r);
+    }
+    if let Some(section) = root.opt_section(r, "network") {
+        config.network = network::read(section, r);
     }
     if let Some(node) = root.node(r, "event") {
         config.events = events(node, r);

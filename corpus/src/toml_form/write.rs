@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Write as _};
 
 use crate::config::{
-    Action, ConnectionSet, Event, Files, Form, Host, IterMode, Load, Role, SetField, Target, TestConfig,
-    Traffic, TrafficClass, TrafficField,
+    Action, ConnectionSet, Event, Files, Form, Host, IterMode, Load, Network, Role, SetField, Target,
+    TestConfig, Traffic, TrafficClass, TrafficField,
 };
 
 impl TestConfig {
@@ -18,6 +18,10 @@ impl TestConfig {
             host(&mut out, role.name(), self.host(role));
         }
         traffic(&mut out, &self.traffic);
+        // Texts and identities from before there was a network stay as they are.
+        if self.network != Network::default() {
+            network(&mut out, &self.network);
+        }
         for one in &self.events {
             event(&mut out, one);
         }
@@ -132,14 +136,32 @@ fn traffic(out: &mut Out, traffic: &Traffic) {
     }
 }
 
+fn network(out: &mut Out, network: &Network) {
+    out.header("[network]");
+    for number in Network::NUMBERS {
+        if let Some(value) = (number.get)(network) {
+            out.field(number.field.key, value);
+        }
+    }
+    out.text("loss-model", network.loss_model.name());
+    out.field("loss-packets", list(network.loss_packets.named().map(|(name, _)| quote(name))));
+    out.text("loss-direction", network.loss_direction.name());
+    connections(out, "loss-qpn", &network.loss_qpn);
+    out.text("loss-effect", network.loss_effect.name());
+}
+
+fn connections(out: &mut Out, key: &str, set: &ConnectionSet) {
+    match set {
+        ConnectionSet::One(qpn) => out.field(key, qpn),
+        ConnectionSet::List(qpns) => out.field(key, list(qpns)),
+        ConnectionSet::First(n) => out.field(key, format!("{{ first = {n} }}")),
+        ConnectionSet::All => out.text(key, "all"),
+    }
+}
+
 fn event(out: &mut Out, event: &Event) {
     out.header("[[event]]");
-    match &event.connections {
-        ConnectionSet::One(qpn) => out.field("qpn", qpn),
-        ConnectionSet::List(qpns) => out.field("qpn", list(qpns)),
-        ConnectionSet::First(n) => out.field("qpn", format!("{{ first = {n} }}")),
-        ConnectionSet::All => out.text("qpn", "all"),
-    }
+    connections(out, "qpn", &event.connections);
     match event.target {
         Target::Data { psn, iter } => {
             out.field("psn", psn);

@@ -1,0 +1,126 @@
+//! Rules on the network: losses that can happen, and no setting without them.
+
+use super::events::{LOAD, cnps_exist, members_exist};
+use super::{Check, plural};
+use crate::config::{
+    ConnectionSet, ControlPacket, LossModel, Network, Role, TestConfig, Verb,
+    fields::{self, CORRUPTED_LINKS_PERCENT, LINKS, LOSS_PPB},
+};
+
+pub(super) fn check(config: &TestConfig, check: &mut Check) {
+    let network = &config.network;
+    for number in Network::NUMBERS {
+        if let Some(value) = (number.get)(network) {
+            check.bounds(&path(number.field.key), value, number.field);
+        }
+    }
+    // A number out of bounds has been reported; going through its connections could take for ever.
+    let count = config.traffic.load.connections();
+    if !fields::NUM_CONNECTIONS.allows(count.into()) {
+        return;
+    }
+    let exist = members_exist(&network.loss_qpn, count, &path("loss-qpn"), check);
+    if !network.loses() {
+        return nothing_is_lost(network, check);
+    }
+    for (field, value) in
+        [(&LINKS, network.links), (&CORRUPTED_LINKS_PERCENT, network.corrupted_links_percent)]
+    {
+        if value == 0 {
+            let message =
+                format!("nothing can be lost where {} is 0, and loss-ppb is {}", field.key, network.loss_ppb);
+            check.fail(path(field.key), message, "raise it, or set loss-ppb to 0", &[&path(LOSS_PPB.key)]);
+        }
+    }
+    if network.loss_model == LossModel::PerPacket && network.loss_bytes.is_some() {
+        let message = "means nothing with loss-model \"per-packet\", which loses packets of any size alike";
+        let help = "remove it, or set loss-model to \"per-bit\"";
+        check.fail(path(fields::LOSS_BYTES.key), message, help, &[&path("loss-model")]);
+    }
+    if exist {
+        kinds(config, check);
+    }
+}
+
+fn path(key: &str) -> String {
+    format!("network.{key}")
+}
+
+/// Without losses their settings mean nothing.
+fn nothing_is_lost(network: &Network, check: &mut Check) {
+    let Network {
+        loss_ppb: _,
+        loss_model,
+        loss_bytes,
+        links,
+        corrupted_links_percent,
+        loss_packets,
+        loss_direction,
+        loss_qpn,
+        loss_effect,
+        seed,
+    } = network;
+    let default = Network::default();
+    let given = [
+        ("loss-model", *loss_model != default.loss_model),
+        (fields::LOSS_BYTES.key, loss_bytes.is_some()),
+        (LINKS.key, *links != default.links),
+        (CORRUPTED_LINKS_PERCENT.key, *corrupted_links_percent != default.corrupted_links_percent),
+        ("loss-packets", *loss_packets != default.loss_packets),
+        ("loss-direction", *loss_direction != default.loss_direction),
+        ("loss-qpn", *loss_qpn != default.loss_qpn),
+        ("loss-effect", *loss_effect != default.loss_effect),
+        (fields::SEED.key, seed.is_some()),
+    ];
+    for (key, _) in given.into_iter().filter(|(_, given)| *given) {
+        let message = "means nothing where nothing is lost: loss-ppb is 0";
+        check.fail(path(key), message, "set loss-ppb, or remove it", &[&path(LOSS_PPB.key)]);
+    }
+}
+
+/// The test must have packets of some kind that can be lost.
+fn kinds(config: &TestConfig, check: &mut Check) {
+    let (network, load) = (&config.network, config.traffic.load);
+    let messages = config.traffic.num_msgs_per_qp;
+    let some = |may: &dyn Fn(u32) -> bool| network.loss_qpn.members(load.connections()).any(may);
+    let carries = |verbs: &[Verb]| some(&|qpn| verbs.iter().any(|verb| load.carries(qpn, messages, *verb)));
+    let travels = |kind: Option<ControlPacket>, towards: Role| match (kind, towards) {
+        (None, towards) => some(&|qpn| load.sends_data(qpn, messages, towards.peer())),
+        (Some(ControlPacket::Ack), Role::Requester) => carries(&[Verb::Write, Verb::Send]),
+        (Some(ControlPacket::Nak), Role::Requester) => true,
+        (Some(ControlPacket::ReadRequest), Role::Responder) => carries(&[Verb::Read]),
+        // A notification point sends CNPs to the source of the data.
+        (Some(ControlPacket::Cnp), towards) => cnps_exist(config, &network.loss_qpn, towards.peer()),
+        (Some(ControlPacket::Ack | ControlPacket::Nak), Role::Responder)
+        | (Some(ControlPacket::ReadRequest), Role::Requester) => false,
+    };
+    let exists = network.loss_packets.named().any(|(_, kind)| {
+        Role::ALL.into_iter().any(|towards| network.loss_direction.has(towards) && travels(kind, towards))
+    });
+    if !exists {
+        let names: Vec<&str> = network.loss_packets.named().map(|(name, _)| name).collect();
+        let message = match names[..] {
+            [] => "names no kind of packet".to_owned(),
+            _ => format!(
+                "packets that never exist: {} with loss-direction \"{}\" on {}",
+                names.join(", "),
+                network.loss_direction.name(),
+                connections_named(&network.loss_qpn, load.connections()),
+            ),
+        };
+        let help = "add a kind that the test has, as \"data\", or change loss-direction or loss-qpn";
+        let rests_on = [path("loss-direction"), path("loss-qpn")];
+        let mut rests_on: Vec<&str> = rests_on.iter().map(String::as_str).collect();
+        rests_on.extend(LOAD);
+        check.fail(path("loss-packets"), message, help, &rests_on);
+    }
+}
+
+fn connections_named(set: &ConnectionSet, all: u32) -> String {
+    match set {
+        ConnectionSet::All => plural(all.into(), "connection"),
+        ConnectionSet::One(qpn) => format!("connection {qpn}"),
+        ConnectionSet::First(n) => format!("the first {}", plural((*n).into(), "connection")),
+        ConnectionSet::List(list) => format!("{} of {}", list.len(), plural(all.into(), "connection")),
+    }
+}

@@ -1,0 +1,225 @@
+//! The network between the hosts: losses at random, besides the events.
+
+use serde::{Deserialize, Serialize};
+
+use super::fields::{self, IntField};
+use super::{ConnectionSet, ControlPacket, Role};
+
+/// `[network]`: packets that links lose at random. If a packet is lost is a function of the seed and of the packet alone, so that
+/// a change to one connection moves no loss of another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Network {
+    /// Losses; see [`fields::LOSS_PPB`].
+    pub loss_ppb: u32,
+    /// How the probability depends on the size of a packet.
+    pub loss_model: LossModel,
+    /// Size that `loss_ppb` is of; see [`fields::LOSS_BYTES`] and [`Network::reference_bytes`].
+    pub loss_bytes: Option<u32>,
+    /// Links of each direction, one behind the other; see [`fields::LINKS`].
+    pub links: u8,
+    /// Probability that a link loses packets at all; see [`fields::CORRUPTED_LINKS_PERCENT`].
+    pub corrupted_links_percent: u8,
+    /// Kinds of packets that can be lost.
+    pub loss_packets: PacketKinds,
+    /// Direction of the packets that can be lost.
+    pub loss_direction: LossDirection,
+    /// Connections whose packets can be lost.
+    pub loss_qpn: ConnectionSet,
+    /// What becomes of a lost packet.
+    pub loss_effect: LossEffect,
+    /// Seed of the losses; that of the traffic if absent.
+    pub seed: Option<u64>,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self {
+            loss_ppb: fields::LOSS_PPB.default as u32,
+            loss_model: LossModel::PerBit,
+            loss_bytes: None,
+            links: fields::LINKS.default as u8,
+            corrupted_links_percent: fields::CORRUPTED_LINKS_PERCENT.default as u8,
+            loss_packets: PacketKinds::ALL,
+            loss_direction: LossDirection::Both,
+            loss_qpn: ConnectionSet::All,
+            loss_effect: LossEffect::Drop,
+            seed: None,
+        }
+    }
+}
+
+/// A number of [`Network`], for whatever goes through all of them.
+#[derive(Debug, Clone, Copy)]
+pub struct NetworkField {
+    /// Key and bounds.
+    pub field: &'static IntField,
+    /// Reads it; none if it is absent.
+    pub get: fn(&Network) -> Option<u64>,
+}
+
+impl Network {
+    /// Its numbers, in the order of the canonical text, the seed last.
+    pub const NUMBERS: &[NetworkField] = &[
+        NetworkField { field: &fields::LOSS_PPB, get: |network| Some(network.loss_ppb.into()) },
+        NetworkField { field: &fields::LOSS_BYTES, get: |network| network.loss_bytes.map(u64::from) },
+        NetworkField { field: &fields::LINKS, get: |network| Some(network.links.into()) },
+        NetworkField {
+            field: &fields::CORRUPTED_LINKS_PERCENT,
+            get: |network| Some(network.corrupted_links_percent.into()),
+        },
+        NetworkField { field: &fields::SEED, get: |network| network.seed },
+    ];
+
+    /// Bytes of a packet, with frame check sequence, that `loss-ppb` is of: a full MIDDLE packet unless the test says
+    /// otherwise (14 Ethernet, 20 IPv4, 8 UDP, 12 BTH, 4 ICRC, 4 FCS, and the MTU).
+    #[must_use]
+    pub fn reference_bytes(&self, mtu: u32) -> u32 {
+        self.loss_bytes.unwrap_or(62 + mtu)
+    }
+
+    /// Returns true if packets are lost at random.
+    #[must_use]
+    pub const fn loses(&self) -> bool {
+        self.loss_ppb > 0
+    }
+
+    /// Returns true if any packet of a connection (relative QPN) can be lost.
+    #[must_use]
+    pub fn touches(&self, qpn: u32) -> bool {
+        self.loses() && self.loss_qpn.contains(qpn)
+    }
+}
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $type:ident: $($(#[$word_doc:meta])* $variant:ident $name:literal),*;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+            pub enum $type {
+                $($(#[$word_doc])* $variant,)*
+            }
+
+            impl $type {
+                /// Names in files.
+                pub const NAMES: &[(&str, Self)] = &[$(($name, Self::$variant)),*];
+
+                /// Name in files.
+                #[must_use]
+                pub const fn name(self) -> &'static str {
+                    match self {
+                        $(Self::$variant => $name,)*
+                    }
+                }
+            }
+        )*
+    };
+}
+
+words! {
+    /// How the probability of a loss depends on the size of a packet.
+    LossModel:
+        /// Each bit is damaged for itself: a packet of S bytes is lost with probability 1 - (1 - beta)^(S / S0), where
+        /// beta is that of a packet of S0 bytes.
+        PerBit "per-bit",
+        /// Every packet is lost with the same probability.
+        PerPacket "per-packet";
+    /// Direction of the packets that can be lost.
+    LossDirection:
+        /// Both.
+        Both "both",
+        /// From the requester to the responder.
+        ToResponder "to-responder",
+        /// From the responder to the requester.
+        ToRequester "to-requester";
+    /// What becomes of a lost packet.
+    LossEffect:
+        /// It does not arrive.
+        Drop "drop",
+        /// It arrives with a wrong ICRC.
+        Corrupt "corrupt";
+}
+
+impl LossDirection {
+    /// Returns true if packets towards a host can be lost.
+    #[must_use]
+    pub const fn has(self, towards: Role) -> bool {
+        match self {
+            Self::Both => true,
+            Self::ToResponder => matches!(towards, Role::Responder),
+            Self::ToRequester => matches!(towards, Role::Requester),
+        }
+    }
+}
+
+/// A set of kinds of packets, as events tell them apart: none stands for data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PacketKinds(u8);
+
+impl PacketKinds {
+    /// Kinds with their names in files.
+    pub const NAMES: &[(&str, Option<ControlPacket>)] = &[
+        ("data", None),
+        ("ack", Some(ControlPacket::Ack)),
+        ("nak", Some(ControlPacket::Nak)),
+        ("cnp", Some(ControlPacket::Cnp)),
+        ("read-request", Some(ControlPacket::ReadRequest)),
+    ];
+    /// All kinds.
+    pub const ALL: Self = Self((1 << Self::NAMES.len()) - 1);
+    /// None.
+    pub const NONE: Self = Self(0);
+
+    /// Place of a kind in [`NAMES`](Self::NAMES).
+    #[inline]
+    #[must_use]
+    pub const fn place(kind: Option<ControlPacket>) -> usize {
+        match kind {
+            None => 0,
+            Some(packet) => 1 + packet as usize,
+        }
+    }
+
+    /// The same with one more kind.
+    #[must_use]
+    pub const fn with(self, kind: Option<ControlPacket>) -> Self {
+        Self(self.0 | 1 << Self::place(kind))
+    }
+
+    /// Returns true if the set has a kind.
+    #[inline]
+    #[must_use]
+    pub const fn contains(self, kind: Option<ControlPacket>) -> bool {
+        self.0 >> Self::place(kind) & 1 == 1
+    }
+
+    /// Its kinds with their names, in the order of [`NAMES`](Self::NAMES).
+    pub fn named(self) -> impl Iterator<Item = (&'static str, Option<ControlPacket>)> {
+        Self::NAMES.iter().copied().filter(move |(_, kind)| self.contains(*kind))
+    }
+
+    /// A bit for each kind, in the order of [`NAMES`](Self::NAMES).
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// The set with these bits; none if there are more than kinds.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Option<Self> {
+        if bits > Self::ALL.0 { None } else { Some(Self(bits)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_at_their_places() {
+        for (at, (_, kind)) in PacketKinds::NAMES.iter().enumerate() {
+            assert_eq!(PacketKinds::place(*kind), at);
+            assert!(PacketKinds::ALL.contains(*kind) && !PacketKinds::NONE.contains(*kind));
+        }
+        assert_eq!(ControlPacket::NAMES.len() + 1, PacketKinds::NAMES.len());
+    }
+}
