@@ -91,6 +91,18 @@ impl Actions {
         if self.drop { 0 } else { 1 + self.extra_copies }
     }
 
+    /// The same where so many of the packets that would leave are lost, or leave with a wrong ICRC. A trace has one state for all
+    /// that leave, so that damaged ones among others count as lost.
+    pub(crate) fn without(self, lost: u8, corrupts: bool) -> Self {
+        match self.leaving().saturating_sub(lost) {
+            // No receiver looks into it, so that a field of it need not be rewritten, which would make the ICRC right.
+            0 if corrupts => Self { corrupt: true, set_field: None, ..self },
+            // It neither leaves later nor in another form.
+            0 => Self { drop: true, ..Self::default() },
+            left => Self { extra_copies: left - 1, ..self },
+        }
+    }
+
     /// Event code of the mirrored packet for these actions.
     #[must_use]
     pub fn event(&self) -> Event {

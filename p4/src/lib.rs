@@ -25,7 +25,7 @@
 //! let ports = Ports::new(1, 2, &[Dumper { port: 3, weight: 1 }])?;
 //! let mut injector = Pipeline::new(tables, ports);
 //! let flow = injector.flow([10, 0, 0, 2].into(), 0xea);
-//! let packet = Packet::new(Opcode::WriteMiddle, None, Psn::new(1004));
+//! let packet = Packet::new(Opcode::WriteMiddle, None, Psn::new(1004), 1082);
 //! let verdict = injector.process(Role::Requester, flow, packet, Nanos(500));
 //! assert_eq!((verdict.mirror.event, verdict.actions.leaving()), (Event::Action(ActionKind::Drop), 0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -42,6 +42,7 @@ pub mod client;
 pub mod entries;
 mod flow;
 mod hold;
+pub mod network;
 mod packet;
 mod pipeline;
 mod ports;

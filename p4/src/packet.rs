@@ -11,6 +11,8 @@ pub struct Packet {
     pub kind: Kind,
     /// Its PSN.
     pub psn: Psn,
+    /// Bytes of the frame, without frame check sequence.
+    pub frame_bytes: u32,
 }
 
 /// Kinds of packets, as events tell them apart.
@@ -28,10 +30,10 @@ pub enum Kind {
 }
 
 impl Packet {
-    /// From the BTH and, on an acknowledgement, the AETH.
+    /// From the BTH and, on an acknowledgement, the AETH, and the length of the frame.
     #[inline]
     #[must_use]
-    pub fn new(opcode: Opcode, syndrome: Option<Syndrome>, psn: Psn) -> Self {
+    pub fn new(opcode: Opcode, syndrome: Option<Syndrome>, psn: Psn, frame_bytes: u32) -> Self {
         let kind = match opcode.class() {
             Class::Request(_, position) | Class::ReadResponse(position) => {
                 Kind::Data { starts: position.starts() }
@@ -45,6 +47,6 @@ impl Packet {
             },
             Class::AtomicRequest | Class::AtomicAcknowledge | Class::Datagram | Class::Unknown => Kind::Other,
         };
-        Self { kind, psn }
+        Self { kind, psn, frame_bytes }
     }
 }

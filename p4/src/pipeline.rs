@@ -9,6 +9,7 @@ use dumper::{Event, Nanos, SwitchCounters};
 use crate::MAX_ITER;
 use crate::flow::Registers;
 use crate::hold::{Held, Queue, Ticket};
+use crate::network::Loss;
 use crate::{Actions, FlowIndex, Kind, Packet, Ports, Tables, Timing};
 
 /// The event injector of one test: tables, registers and counters.
@@ -21,6 +22,8 @@ pub struct Pipeline {
     held_until: Vec<Option<Nanos>>,
     /// A packet was held with its flow.
     holds: bool,
+    /// Losses of the network behind the events.
+    loss: Loss,
     /// Of the next ticket.
     number: u64,
     /// Mirror sequence number of the last packet; 0 before the first.
@@ -53,6 +56,7 @@ impl Pipeline {
     #[must_use]
     pub fn new(mut tables: Tables, ports: Ports) -> Self {
         let registers = tables.take_registers();
+        let loss = Loss::new(tables.losses(), &registers);
         let held = vec![Queue::default(); registers.len()];
         let held_until = vec![None; registers.len()];
         Self {
@@ -61,6 +65,7 @@ impl Pipeline {
             held,
             held_until,
             holds: false,
+            loss,
             number: 0,
             sequence: 0,
             ports,
@@ -83,7 +88,10 @@ impl Pipeline {
         let to = from.peer();
         self.ports.received(from);
         self.sequence = sequence_after(self.sequence);
-        let hit = flow.and_then(|flow| self.match_packet(flow, packet));
+        let mut hit = flow.and_then(|flow| self.match_packet(flow, packet));
+        if let Some(flow) = flow.filter(|_| self.loss.is_on()) {
+            hit = self.loss.pass(flow, packet, hit);
+        }
         let (actions, delay) = match (hit, flow) {
             (None, _) if !self.holds => (Actions::default(), None),
             (hit, Some(flow)) => self.timed(flow, hit.unwrap_or_default(), now),

@@ -8,6 +8,7 @@ use dumper::Psn;
 use rustc_hash::FxHashMap;
 
 use crate::flow::Registers;
+use crate::network::LossRule;
 use crate::{Actions, Rounds};
 
 /// Most entries of one test: as many as it may have data packets. Keeps the tables below some 300 MB.
@@ -46,13 +47,19 @@ impl FlowIndex {
         self.0 as usize
     }
 
+    /// The flow of its connection that counts CNPs.
+    #[must_use]
+    pub const fn of_cnps(self) -> Self {
+        Self(self.0 & !1)
+    }
+
     /// The flow whose registers count a kind of control packets. ACKs, NAKs and Read requests are counted on the
     /// flow that carries them. CNPs are counted over the connection, in the registers of its first flow: with
     /// Sends and Reads on one connection they travel both ways, and events name the n-th on the connection.
     #[inline]
     pub(crate) const fn counts_at(self, packet: ControlPacket) -> Self {
         match packet {
-            ControlPacket::Cnp => Self(self.0 & !1),
+            ControlPacket::Cnp => self.of_cnps(),
             ControlPacket::Ack | ControlPacket::Nak | ControlPacket::ReadRequest => self,
         }
     }
@@ -99,6 +106,8 @@ pub struct Tables {
     data: FxHashMap<u64, Actions>,
     control: FxHashMap<(FlowIndex, ControlPacket), Vec<(Points, Actions)>>,
     control_entries: usize,
+    /// Losses by flow; none behind the last flow that has any.
+    losses: Vec<Option<LossRule>>,
 }
 
 /// Key of a data packet: flow, PSN and ITER side by side.
@@ -133,6 +142,19 @@ impl Tables {
         self.control.entry((home, packet)).or_default().push((nth, actions));
         self.control_entries += 1;
         self.registers[home.index()].wait_for(packet, nth.first);
+    }
+
+    /// Loses packets of a flow at random.
+    pub(crate) fn set_loss(&mut self, flow: FlowIndex, rule: LossRule) {
+        if self.losses.len() <= flow.index() {
+            self.losses.resize(flow.index() + 1, None);
+        }
+        self.losses[flow.index()] = Some(rule);
+    }
+
+    /// Losses by flow; there may be less of them than flows.
+    pub(crate) fn losses(&self) -> &[Option<LossRule>] {
+        &self.losses
     }
 
     /// Number of entries.

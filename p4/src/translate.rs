@@ -9,6 +9,7 @@ use dumper::{Connection, Psn};
 
 use crate::Rounds;
 use crate::flow::Registers;
+use crate::network::LossRule;
 use crate::tables::{FlowIndex, MAX_ENTRIES, Tables};
 
 /// Reasons why a test cannot be translated.
@@ -76,6 +77,13 @@ pub fn translate(config: &TestConfig, connections: &[Connection]) -> Result<Tabl
     let mut initial_psns = Vec::with_capacity(connections.len());
     for (number, connection) in (1..).zip(connections) {
         initial_psns.push(flows(&mut tables, &config.traffic, number, connection)?);
+    }
+    for qpn in config.network.loss_qpn.members(expected) {
+        for flow in Role::ALL.map(|towards| FlowIndex::new(qpn, towards)) {
+            if let Some(rule) = LossRule::of(config, flow) {
+                tables.set_loss(flow, rule);
+            }
+        }
     }
     for (index, event) in config.events.iter().enumerate() {
         for qpn in event.connections.members(expected) {

@@ -3,12 +3,13 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 use corpus::config::{HeaderField, LAST_OCCURRENCE, Points, SetField, fields};
-use corpus::{Action, ControlPacket, IterMode};
+use corpus::{Action, ControlPacket, IterMode, PacketKinds};
 use dumper::Psn;
 use tonic::Code;
 
 use super::row::{self, Numbers, Refusal};
-use super::schema::{CONTROL_EVENTS, DATA_EVENTS, FLOWS, Table};
+use super::schema::{CONTROL_EVENTS, DATA_EVENTS, FLOWS, LOSSES, Table};
+use crate::network::LossRule;
 use crate::proto::runtime::{Entity, TableEntry, Update, entity, update::Type};
 use crate::{Actions, FlowIndex, Key, Rounds, Tables, Timing};
 
@@ -21,6 +22,8 @@ pub(crate) enum ItemKey {
     Data(FlowIndex, u32, u8),
     /// Flow and kind of control packets, and the number of the rule.
     Control(FlowIndex, ControlPacket, u32),
+    /// Flow whose packets are lost.
+    Loss(FlowIndex),
 }
 
 /// Value of an entry.
@@ -32,6 +35,8 @@ pub(crate) enum ItemValue {
     Data(Actions),
     /// Control packets that are matched, and the actions on them.
     Control(Points, Actions),
+    /// Losses of the flow.
+    Loss(LossRule),
 }
 
 /// An entry.
@@ -63,7 +68,10 @@ fn of_tables(tables: &Tables) -> Vec<Item> {
             (ItemKey::Control(flow, packet, rule.1), ItemValue::Control(nth, entry.actions))
         }
     });
-    flows.chain(entries).collect()
+    let losses = tables.losses().iter().enumerate().filter_map(|(flow, rule)| {
+        Some((ItemKey::Loss(FlowIndex::at(flow as u32)), ItemValue::Loss((*rule)?)))
+    });
+    flows.chain(entries).chain(losses).collect()
 }
 
 /// Reads the key of an entry, and its table.
@@ -75,8 +83,10 @@ pub(crate) fn decode_key(entry: &TableEntry) -> Result<(&'static Table, ItemKey)
         ItemKey::Flow(Ipv6Addr::from_bits(key[0]).to_canonical(), key[1] as u32)
     } else if table.id == DATA_EVENTS.id {
         ItemKey::Data(flow(), key[1] as u32, checked("iter", &fields::ITER, key[2])? as u8)
-    } else {
+    } else if table.id == CONTROL_EVENTS.id {
         ItemKey::Control(flow(), coded("kind", ControlPacket::NAMES, key[1])?, key[2] as u32)
+    } else {
+        ItemKey::Loss(flow())
     };
     Ok((table, key))
 }
@@ -93,6 +103,7 @@ pub(crate) fn decode(entry: &TableEntry) -> Result<Item, Refusal> {
         }
         ItemKey::Data(..) => ItemValue::Data(decode_actions(&params)?),
         ItemKey::Control(..) => ItemValue::Control(decode_points(&params[8..])?, decode_actions(&params)?),
+        ItemKey::Loss(..) => ItemValue::Loss(decode_loss(&params)?),
     };
     Ok((key, value))
 }
@@ -103,6 +114,7 @@ pub(crate) fn encode((key, value): &Item) -> TableEntry {
         ItemKey::Flow(..) => &FLOWS,
         ItemKey::Data(..) => &DATA_EVENTS,
         ItemKey::Control(..) => &CONTROL_EVENTS,
+        ItemKey::Loss(..) => &LOSSES,
     };
     let number = |flow: &FlowIndex| flow.index() as u128;
     let key = match key {
@@ -112,6 +124,7 @@ pub(crate) fn encode((key, value): &Item) -> TableEntry {
         ItemKey::Flow(IpAddr::V6(destination), qpn) => vec![destination.to_bits(), u128::from(*qpn)],
         ItemKey::Data(flow, psn, iter) => vec![number(flow), u128::from(*psn), u128::from(*iter)],
         ItemKey::Control(flow, packet, rule) => vec![number(flow), *packet as u128, u128::from(*rule)],
+        ItemKey::Loss(flow) => vec![number(flow)],
     };
     let params = match value {
         ItemValue::Flow(flow, rounds) => {
@@ -124,8 +137,59 @@ pub(crate) fn encode((key, value): &Item) -> TableEntry {
             params.extend([nth.first, nth.step, nth.last].map(u128::from));
             params
         }
+        ItemValue::Loss(rule) => encode_loss(rule),
     };
     row::entry(table, &key, Some(&params))
+}
+
+fn encode_loss(rule: &LossRule) -> Numbers {
+    let LossRule {
+        seed,
+        ppb,
+        reference,
+        links,
+        corrupted_percent,
+        kinds,
+        corrupts,
+        packets,
+        packets_per_message,
+    } = *rule;
+    let numbers = [
+        seed,
+        ppb.into(),
+        reference.into(),
+        links.into(),
+        corrupted_percent.into(),
+        kinds.bits().into(),
+        corrupts.into(),
+        packets.into(),
+        packets_per_message.into(),
+    ];
+    numbers.map(u128::from).to_vec()
+}
+
+/// Decodes the losses of a flow: each number inside the bounds of a test.
+fn decode_loss(params: &[u128]) -> Result<LossRule, Refusal> {
+    let &[seed, ppb, reference, links, percent, kinds, corrupts, packets, per_message] = params else {
+        unreachable!("a row has all parameters of its action");
+    };
+    let kinds = u8::try_from(kinds).ok().and_then(PacketKinds::from_bits).ok_or_else(|| {
+        out_of_range(format!("kinds is {kinds}; allowed: 0 to {}", PacketKinds::ALL.bits()))
+    })?;
+    Ok(LossRule {
+        seed: checked("seed", &fields::SEED, seed)?,
+        ppb: checked("ppb", &fields::LOSS_PPB, ppb)? as u32,
+        reference: match reference {
+            0 => 0,
+            reference => checked("reference", &fields::LOSS_BYTES, reference)? as u16,
+        },
+        links: checked("links", &fields::LINKS, links)? as u8,
+        corrupted_percent: checked("corrupted_percent", &fields::CORRUPTED_LINKS_PERCENT, percent)? as u8,
+        kinds,
+        corrupts: corrupts != 0,
+        packets: checked("packets", &fields::PSN, packets)? as u32,
+        packets_per_message: checked("packets_per_message", &fields::PSN, per_message)? as u32,
+    })
 }
 
 fn encode_actions(actions: &Actions) -> Numbers {

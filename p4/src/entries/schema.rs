@@ -130,6 +130,34 @@ const INJECT_NTH_PARAMS: [Field; 11] = {
     ]
 };
 
+/// Loses packets of a flow at random.
+pub static LOSE: Action = Action {
+    id: 0x0100_0004,
+    name: "ingress.lose",
+    params: &[
+        field(1, "seed", 64, "seed of the draws"),
+        field(2, "ppb", 32, "packets of the reference size that a link loses, of 10^9"),
+        field(
+            3,
+            "reference",
+            16,
+            "reference size in bytes, with frame check sequence; 0 loses packets of any size alike",
+        ),
+        field(4, "links", 8, "links, one behind the other"),
+        field(5, "corrupted_percent", 8, "probability that a link loses packets at all"),
+        field(
+            6,
+            "kinds",
+            8,
+            "kinds that can be lost, a bit for each: 1 data, 2 ACK, 4 NAK, 8 CNP, 16 Read request",
+        ),
+        field(7, "corrupts", 1, "a lost packet leaves with a wrong ICRC"),
+        field(8, "packets", 32, "data packets of the connection without retransmissions"),
+        field(9, "packets_per_message", 32, "those of one message"),
+    ],
+    doc: "packets are lost by draws that depend on the seed and the packet alone",
+};
+
 /// The flows of a test.
 pub static FLOWS: Table = Table {
     id: 0x0200_0001,
@@ -174,8 +202,18 @@ pub static CONTROL_EVENTS: Table = Table {
     doc: "control packets that events name by their number",
 };
 
+/// Flows that lose packets at random.
+pub static LOSSES: Table = Table {
+    id: 0x0200_0004,
+    name: "ingress.losses",
+    keys: &[FLOW],
+    action: &LOSE,
+    size: FLOWS.size,
+    doc: "flows whose packets are lost at random, behind the events",
+};
+
 /// All tables.
-pub static TABLES: [&Table; 3] = [&FLOWS, &DATA_EVENTS, &CONTROL_EVENTS];
+pub static TABLES: [&Table; 4] = [&FLOWS, &DATA_EVENTS, &CONTROL_EVENTS, &LOSSES];
 
 /// RDMA packets that ports received.
 pub static PORT_INGRESS: Counter =

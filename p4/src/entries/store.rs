@@ -141,7 +141,7 @@ impl Store {
         }
         let known = |flow: FlowIndex| {
             let missing =
-                || format!("an event is of flow {}, and there are {} flows", flow.index(), flows.len());
+                || format!("an entry is of flow {}, and there are {} flows", flow.index(), flows.len());
             (flow.index() < flows.len())
                 .then_some(())
                 .ok_or_else(|| Refusal::new(Code::FailedPrecondition, missing()))
@@ -155,6 +155,10 @@ impl Store {
                 (ItemKey::Control(flow, packet, _), ItemValue::Control(nth, actions)) => {
                     known(flow)?;
                     tables.add_control(flow, packet, nth, actions);
+                }
+                (ItemKey::Loss(flow), ItemValue::Loss(rule)) => {
+                    known(flow)?;
+                    tables.set_loss(flow, rule);
                 }
                 _ => {}
             }
@@ -174,5 +178,6 @@ const fn place(key: &ItemKey) -> usize {
         ItemKey::Flow(..) => 0,
         ItemKey::Data(..) => 1,
         ItemKey::Control(..) => 2,
+        ItemKey::Loss(..) => 3,
     }
 }

@@ -93,7 +93,7 @@ impl Injector {
             Opcode::Acknowledge => packet.extensions.aeth.map(|aeth| aeth.syndrome),
             _ => None,
         };
-        let headers = Packet::new(packet.bth.opcode, syndrome, packet.bth.psn);
+        let headers = Packet::new(packet.bth.opcode, syndrome, packet.bth.psn, frame.len() as u32);
         let now = self.behind_the_last(now);
         let since = now - self.began;
         let verdict = self.pipeline.process(from, flow, headers, since);

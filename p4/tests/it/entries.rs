@@ -216,7 +216,7 @@ fn packets() -> impl Strategy<Value = Vec<(u32, bool, Kind, u32)>> {
 
 proptest! {
     #[test]
-    fn tables_come_back_as_they_went(config in testing::configs(), initial in any::<u32>(), packets in packets()) {
+    fn tables_come_back_as_they_went(config in testing::complete_configs(), initial in any::<u32>(), packets in packets()) {
         let initial = Psn::new(initial);
         let connections = connections(config.traffic.load.connections(), initial);
         let original = translate(&config, &connections).unwrap();
@@ -236,7 +236,7 @@ proptest! {
                 true => (Role::Requester, connection.responder),
                 false => (Role::Responder, connection.requester),
             };
-            let packet = Packet { kind, psn: Psn::from_relative(psn, initial) };
+            let packet = Packet { kind, psn: Psn::from_relative(psn, initial), frame_bytes: 78 };
             let [a, b] = pipelines.each_mut().map(|pipeline| {
                 let flow = pipeline.flow(to.ip, to.qpn.unwrap());
                 let verdict = pipeline.process(from, flow, packet, Nanos(number as u64));
@@ -266,7 +266,7 @@ proptest! {
             let mut pipeline = Pipeline::new(tables, ports());
             let flow = pipeline.flow("10.0.0.1".parse().unwrap(), 0x101);
             for nth in 0..20 {
-                let packet = Packet { kind: Kind::Control(ControlPacket::Ack), psn: Psn::new(nth) };
+                let packet = Packet { kind: Kind::Control(ControlPacket::Ack), psn: Psn::new(nth), frame_bytes: 62 };
                 pipeline.process(Role::Responder, flow, packet, Nanos::ZERO);
             }
         }

@@ -10,6 +10,7 @@ mod frames;
 #[cfg(feature = "interfaces")]
 mod interfaces;
 mod limits;
+mod losses;
 mod mirroring;
 mod model;
 mod packets;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::support::{Requester, Responder, Switch};
 
-const UNKNOWN: Packet = Packet { kind: Kind::Data { starts: true }, psn: Psn::MAX };
+const UNKNOWN: Packet = Packet { kind: Kind::Data { starts: true }, psn: Psn::MAX, frame_bytes: 78 };
 
 #[test]
 fn every_packet_is_mirrored_in_one_series() {

@@ -292,7 +292,7 @@ proptest! {
                         pipeline.flow(to.ip, to.qpn.unwrap())
                     });
                     prop_assert_eq!(flow.is_some(), seen.connection.is_some());
-                    let packet = Packet { kind: seen.kind, psn: Psn::from_relative(seen.psn, initial) };
+                    let packet = Packet { kind: seen.kind, psn: Psn::from_relative(seen.psn, initial), frame_bytes: 78 };
                     let verdict = pipeline.process(seen.from, flow, packet, Nanos(this as u64));
 
                     let mut actual = said(verdict.actions);

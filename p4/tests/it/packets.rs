@@ -15,16 +15,16 @@ fn acknowledgements_are_told_apart_by_their_syndrome() {
         };
         (byte, kind)
     }) {
-        let packet = Packet::new(Opcode::Acknowledge, Some(Syndrome::from(byte)), Psn::new(5));
-        assert_eq!(packet, Packet { kind, psn: Psn::new(5) }, "{byte:#04x}");
+        let packet = Packet::new(Opcode::Acknowledge, Some(Syndrome::from(byte)), Psn::new(5), 62);
+        assert_eq!(packet, Packet { kind, psn: Psn::new(5), frame_bytes: 62 }, "{byte:#04x}");
     }
-    assert_eq!(Packet::new(Opcode::Acknowledge, None, Psn::new(5)).kind, Kind::Other);
+    assert_eq!(Packet::new(Opcode::Acknowledge, None, Psn::new(5), 62).kind, Kind::Other);
 }
 
 #[test]
 fn opcodes() {
     let nak = Some(Syndrome::Nak(NakCode::PsnSequenceError));
-    let kind = |opcode| Packet::new(opcode, nak, Psn::new(1)).kind;
+    let kind = |opcode| Packet::new(opcode, nak, Psn::new(1), 62).kind;
     for opcode in Opcode::KNOWN {
         let name = opcode.to_string();
         let expected = match *opcode {

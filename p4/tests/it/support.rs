@@ -59,7 +59,7 @@ impl Switch {
         let flow = self.pipeline.flow(to.ip, to.qpn.unwrap());
         assert_eq!(flow.map(|flow| (flow.connection(), flow.towards())), Some((connection, from.peer())));
         self.now += Nanos(100);
-        let packet = Packet { kind, psn: Psn::from_relative(psn, self.initial) };
+        let packet = Packet { kind, psn: Psn::from_relative(psn, self.initial), frame_bytes: 78 };
         self.pipeline.process(from, flow, packet, self.now)
     }
 

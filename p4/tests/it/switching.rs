@@ -171,7 +171,12 @@ fn real_frames_give_the_verdicts_of_the_pipeline() {
             let flow = pipeline.flow(v4(frame, 30), packet.bth.dest_qpn);
             assert!(flow.is_some());
             let syndrome = packet.extensions.aeth.filter(|_| packet.bth.opcode == Opcode::Acknowledge);
-            let headers = Packet::new(packet.bth.opcode, syndrome.map(|aeth| aeth.syndrome), packet.bth.psn);
+            let headers = Packet::new(
+                packet.bth.opcode,
+                syndrome.map(|aeth| aeth.syndrome),
+                packet.bth.psn,
+                frame.len() as u32,
+            );
             let verdict = pipeline.process(from, flow, headers, Nanos::ZERO);
             expected.push((verdict.mirror.sequence, verdict.mirror.event, packet.bth.psn));
             if !verdict.actions.drop {

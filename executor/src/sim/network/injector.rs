@@ -72,7 +72,7 @@ impl Injector {
     #[inline]
     pub(super) fn enter(&mut self, packet: Packet, route: &mut Route, now: Nanos, links: &mut [Link]) {
         let syndrome = (packet.opcode == Opcode::Acknowledge).then_some(packet.aeth.syndrome);
-        let headers = p4::Packet::new(packet.opcode, syndrome, packet.psn);
+        let headers = p4::Packet::new(packet.opcode, syndrome, packet.psn, packet.frame_len);
         let verdict = self.pipeline.process(route.sender, route.flow, headers, now);
         let event = verdict.mirror.event;
         let record = self.mirror.see(&packet, route, now, verdict.mirror.sequence, event);

@@ -1,0 +1,30 @@
+//! Draws that depend on nothing but a seed and a key: whatever else is drawn, and in whatever order, a packet's draw stays the
+//! same.
+
+/// A stage that draws, so that no two stages have the same draws.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Which links lose packets.
+    Links = 1,
+    /// Which packets a link loses.
+    Loss = 2,
+}
+
+/// A number of 64 bits, uniform over keys.
+#[inline]
+#[must_use]
+pub fn draw(seed: u64, stage: Stage, key: [u64; 2]) -> u64 {
+    let seeded = mix(seed.wrapping_add(GOLDEN.wrapping_mul(stage as u64)));
+    key.into_iter().fold(seeded, |state, word| mix(state.wrapping_add(GOLDEN) ^ word))
+}
+
+/// 2^64 divided by the golden ratio: the increment of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The finaliser of SplitMix64: each bit of the argument turns over half of the result's.
+#[inline]
+const fn mix(mut bits: u64) -> u64 {
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}

@@ -1,0 +1,229 @@
+//! Losses at random, over the links of a direction (docs/network.md).
+
+use corpus::{ControlPacket, LossEffect, LossModel, Network, PacketKinds, Role, TestConfig};
+use dumper::Psn;
+
+use super::keyed::{Stage, draw};
+use crate::flow::Registers;
+use crate::tables::FlowIndex;
+use crate::{Actions, Kind, Packet};
+
+/// Losses of one flow, as a test has them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LossRule {
+    /// Seed of the draws.
+    pub seed: u64,
+    /// Packets of the reference size that a link loses, of 10^9.
+    pub ppb: u32,
+    /// Reference size in bytes, with frame check sequence; 0 where packets of any size are lost alike.
+    pub reference: u16,
+    /// Links, one behind the other.
+    pub links: u8,
+    /// Probability, in percent, that a link loses packets at all.
+    pub corrupted_percent: u8,
+    /// Kinds that can be lost.
+    pub kinds: PacketKinds,
+    /// A lost packet leaves with a wrong ICRC, instead of not at all.
+    pub corrupts: bool,
+    /// Data packets of the flow's connection without retransmissions. Packets beyond are not the test's and are not lost.
+    pub packets: u32,
+    /// Those of one message.
+    pub packets_per_message: u32,
+}
+
+impl LossRule {
+    /// The losses of a flow of a test; none if its packets are not lost.
+    #[must_use]
+    pub fn of(config: &TestConfig, flow: FlowIndex) -> Option<Self> {
+        let network = &config.network;
+        if !network.touches(flow.connection()) || !network.loss_direction.has(flow.towards()) {
+            return None;
+        }
+        let Network {
+            loss_ppb,
+            loss_model,
+            links,
+            corrupted_links_percent,
+            loss_packets,
+            loss_effect,
+            seed,
+            ..
+        } = network;
+        let shape = config.traffic.shape();
+        Some(Self {
+            seed: seed.unwrap_or(config.traffic.seed),
+            ppb: *loss_ppb,
+            reference: match loss_model {
+                // The field's bounds are within 16 bits.
+                LossModel::PerBit => network.reference_bytes(config.traffic.mtu.bytes()) as u16,
+                LossModel::PerPacket => 0,
+            },
+            links: *links,
+            corrupted_percent: *corrupted_links_percent,
+            kinds: *loss_packets,
+            corrupts: *loss_effect == LossEffect::Corrupt,
+            // A valid test has at most 2^22 packets.
+            packets: shape.packets() as u32,
+            packets_per_message: shape.packets_per_message(),
+        })
+    }
+
+    /// Probability that one link which loses packets loses one of so many bytes, without frame check sequence.
+    #[must_use]
+    pub fn probability(&self, frame_bytes: u32) -> f64 {
+        let beta = f64::from(self.ppb) / 1e9;
+        match self.reference {
+            0 => beta,
+            reference => {
+                let bytes = (frame_bytes + FCS).max(SHORTEST_FRAME);
+                -(f64::from(bytes) / f64::from(reference) * (-beta).ln_1p()).exp_m1()
+            }
+        }
+    }
+}
+
+/// Bytes of the frame check sequence.
+const FCS: u32 = 4;
+/// Bytes of the shortest Ethernet frame, with frame check sequence (IEEE 802.3, 4A.4.2).
+const SHORTEST_FRAME: u32 = 64;
+
+/// A flow's losses, and what they depend on.
+#[derive(Clone, Debug)]
+struct FlowLoss {
+    rule: LossRule,
+    /// PSN of the connection's first packet.
+    initial: Psn,
+    /// A bit for each link that loses packets.
+    corrupted: u16,
+    /// Draws below are losses, for each size that was seen.
+    thresholds: Vec<(u32, u64)>,
+    /// By kind: how often each packet was seen, by its place in the connection.
+    seen: [Vec<u32>; PacketKinds::NAMES.len()],
+}
+
+/// The stage, with the state of every flow.
+#[derive(Clone, Debug, Default)]
+pub struct Loss {
+    /// By flow; empty where nothing is lost.
+    flows: Vec<Option<FlowLoss>>,
+}
+
+impl Loss {
+    /// The stage before the first packet, of rules and registers by flow.
+    pub(crate) fn new(rules: &[Option<LossRule>], registers: &[Registers]) -> Self {
+        if rules.iter().all(Option::is_none) {
+            return Self::default();
+        }
+        let flow = |(index, (rule, registers)): (usize, (&Option<LossRule>, &Registers))| {
+            let rule = (*rule)?;
+            let (initial, ..) = registers.rounds.started();
+            let towards = FlowIndex::at(index as u32).towards();
+            Some(FlowLoss {
+                rule,
+                initial,
+                corrupted: corrupted_links(&rule, towards),
+                thresholds: Vec::new(),
+                seen: Default::default(),
+            })
+        };
+        Self { flows: rules.iter().zip(registers).enumerate().map(flow).collect() }
+    }
+
+    /// Returns true if some flow loses packets.
+    #[inline]
+    pub(crate) const fn is_on(&self) -> bool {
+        !self.flows.is_empty()
+    }
+
+    /// Takes a packet of a flow, and loses it or some of its copies: the actions on it, if there are any then.
+    #[inline]
+    pub(crate) fn pass(&mut self, flow: FlowIndex, packet: Packet, hit: Option<Actions>) -> Option<Actions> {
+        let Some(Some(loss)) = self.flows.get_mut(flow.index()) else { return hit };
+        let Some(key) = loss.key(flow, packet) else { return hit };
+        let actions = hit.unwrap_or_default();
+        let copies = actions.leaving();
+        let lost = (0..copies).filter(|copy| loss.loses(key, *copy, packet.frame_bytes)).count() as u8;
+        if lost == 0 {
+            return hit;
+        }
+        Some(actions.without(lost, loss.rule.corrupts))
+    }
+}
+
+impl FlowLoss {
+    /// Key of the draws of a packet, without copy and link; none for packets that are not lost.
+    #[inline]
+    fn key(&mut self, flow: FlowIndex, packet: Packet) -> Option<[u64; 2]> {
+        let kind = match packet.kind {
+            Kind::Data { .. } => None,
+            Kind::Control(packet) => Some(packet),
+            Kind::Other => return None,
+        };
+        if !self.rule.kinds.contains(kind) {
+            return None;
+        }
+        let place = match kind {
+            // A CNP has no PSN of its own.
+            Some(ControlPacket::Cnp) => 0,
+            _ => packet.psn.relative_to(self.initial) - 1,
+        };
+        if place >= self.rule.packets {
+            return None;
+        }
+        let kind = PacketKinds::place(kind);
+        let seen = &mut self.seen[kind];
+        if seen.len() <= place as usize {
+            seen.resize(place as usize + 1, 0);
+        }
+        let times = &mut seen[place as usize];
+        *times = times.saturating_add(1);
+        // Messages are numbered, not PSNs, as other packets may take PSNs between them.
+        let per_message = self.rule.packets_per_message.max(1);
+        let number = u64::from(place / per_message) << 32 | u64::from(place % per_message);
+        let flow = u64::from(flow.connection()) << 1 | flow.towards() as u64;
+        Some([number, flow << 48 | (kind as u64) << 45 | u64::from(*times)])
+    }
+
+    /// True if a copy of a packet (the original is 0) is lost on one of the links.
+    #[inline]
+    fn loses(&mut self, [number, rest]: [u64; 2], copy: u8, frame_bytes: u32) -> bool {
+        let threshold = self.threshold(frame_bytes);
+        let mut links = self.corrupted;
+        while links != 0 {
+            let link = links.trailing_zeros();
+            links &= links - 1;
+            let key = [number, rest ^ u64::from(copy) << 40 ^ u64::from(link) << 36];
+            if draw(self.rule.seed, Stage::Loss, key) < threshold {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Draws below are losses of a packet of this size.
+    #[inline]
+    fn threshold(&mut self, frame_bytes: u32) -> u64 {
+        if let Some((_, threshold)) = self.thresholds.iter().find(|(size, _)| *size == frame_bytes) {
+            return *threshold;
+        }
+        // 2^64 times a probability below 1 is within 64 bits.
+        let threshold = (self.rule.probability(frame_bytes) * 2f64.powi(64)) as u64;
+        if self.thresholds.len() < SIZES {
+            self.thresholds.push((frame_bytes, threshold));
+        }
+        threshold
+    }
+}
+
+/// Sizes of packets whose probabilities are kept for a flow: a test has fewer.
+const SIZES: usize = 16;
+
+/// A bit for each link of a direction that loses packets in this test.
+fn corrupted_links(rule: &LossRule, towards: Role) -> u16 {
+    let loses = |link: &u8| {
+        let drawn = draw(rule.seed, Stage::Links, [towards as u64, u64::from(*link)]);
+        // Of a hundred parts, which 128 bits hold.
+        u128::from(drawn) * 100 < u128::from(rule.corrupted_percent) << 64
+    };
+    (0..rule.links.min(16)).filter(loses).fold(0, |bits, link| bits | 1 << link)
+}
