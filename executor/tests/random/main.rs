@@ -54,6 +54,7 @@ impl Case {
         if seed >= digests::TESTS {
             stress::change_actions(&mut config, &mut profiles::stream(seed, "actions"));
             stress::change_traffic(&mut config, &mut profiles::stream(seed, "traffic"));
+            stress::change_network(&mut config, &mut profiles::stream(seed, "network"));
         }
         Self { config, profiles }
     }

@@ -1,7 +1,10 @@
 //! Edits that make often what a random test has rarely: little room, close races, wraps, and many faults at once.
 
 use corpus::config::Files;
-use corpus::{Action, ActionKind, ConnectionSet, ControlPacket, Event, Target, TestConfig, TrafficField};
+use corpus::{
+    Action, ActionKind, ConnectionSet, ControlPacket, Event, LossDirection, LossEffect, LossModel, Network,
+    PacketKinds, Target, TestConfig, TrafficField,
+};
 use dumper::Psn;
 use executor::NicProfile;
 use executor::profile::{PerVerb, Span};
@@ -104,6 +107,30 @@ pub(crate) fn change_traffic(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
                 config.traffic = before;
             }
         }
+    }
+}
+
+/// Has the network lose packets of one test in four, where the test has such packets: up to one in ten, any order of magnitude alike.
+pub(crate) fn change_network(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
+    if !rng.random_bool(0.25) {
+        return;
+    }
+    let pick = |from: usize, rng: &mut ChaCha8Rng| rng.random_range(0..from);
+    let before = std::mem::take(&mut config.network);
+    config.network = Network {
+        loss_ppb: 10f64.powf(rng.random_range(5.0..8.0)) as u32,
+        loss_model: LossModel::NAMES[pick(LossModel::NAMES.len(), rng)].1,
+        links: rng.random_range(1..=3),
+        corrupted_links_percent: [100, 50][pick(2, rng)],
+        loss_packets: PacketKinds::from_bits(rng.random_range(1..=PacketKinds::ALL.bits()))
+            .unwrap_or(PacketKinds::ALL),
+        loss_direction: LossDirection::NAMES[pick(LossDirection::NAMES.len(), rng)].1,
+        loss_qpn: [ConnectionSet::All, ConnectionSet::One(1)][pick(2, rng)].clone(),
+        loss_effect: LossEffect::NAMES[pick(LossEffect::NAMES.len(), rng)].1,
+        ..before.clone()
+    };
+    if !config.is_valid() {
+        config.network = before;
     }
 }
 

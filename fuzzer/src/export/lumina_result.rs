@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use corpus::config::IterMode;
+use corpus::config::{IterMode, Network};
 use corpus::lumina::{Lab, Refusals, switch_ports};
 use dumper::Observation;
 use dumper::capture::CaptureFormat;
@@ -43,6 +43,7 @@ pub fn lumina_result(
     out: &Path,
 ) -> Result<PathBuf, LuminaResultError> {
     subject.config.events.clear();
+    subject.config.network = Network::default();
     subject.config.traffic.iter_mode = IterMode::PerMessage;
     let lab = lab.clone().with_results_in(&out.display().to_string());
     let text = subject.lumina(&lab)?;

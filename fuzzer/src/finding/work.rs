@@ -6,14 +6,14 @@ use std::fmt;
 use corpus::store::StoreError;
 use corpus::{Answer, FindingRecord, Key, Minimising, Minimized, TestConfig};
 use dumper::observation::CompletionStatus;
-use executor::Testbed;
+use executor::{Testbed, TestbedError};
 use mutators::swap_nics;
 use scoring::Kind;
 use scoring::score::Reference;
 
 use crate::judge::{InMemory, JudgeError, Judged, Verdict, judge};
 use crate::measure::{Measurements, measure};
-use crate::minimize::minimize;
+use crate::minimize::{derandomise, minimize};
 use crate::policy::Policy;
 use crate::repeat::{self, Frequency};
 use crate::report;
@@ -107,6 +107,7 @@ pub fn minimise(
     let Answers { begun: Some(Minimising { start, spent }), known } = answers else {
         unreachable!("it has begun")
     };
+    let explicit = explicit(start, testbed)?;
     let mut executions = spent.saturating_add(taken);
     let mut is_cut = false;
     let mut smallest = None;
@@ -142,6 +143,13 @@ pub fn minimise(
     } else {
         Ok(start.clone())
     }
+    .and_then(|begun| {
+        let Some(mut explicit) = explicit else { return Ok(begun) };
+        if begun != *start {
+            swap_nics(&mut explicit);
+        }
+        shows(&explicit).map(|shows| if shows { explicit } else { begun })
+    })
     .and_then(|start| minimize(&start, *budget, &mut shows));
     finding.minimizer_executions = executions;
     match minimised {
@@ -156,6 +164,25 @@ pub fn minimise(
             finding.reproducer = smallest.unwrap_or_else(|| finding.reproducer.clone());
             Err(error)
         }
+    }
+}
+
+/// The test with an event for each packet that its network loses at random, where events can say them.
+fn explicit(config: &TestConfig, testbed: &mut dyn Testbed) -> Result<Option<TestConfig>, WorkError> {
+    if !config.network.loses() {
+        return Ok(None);
+    }
+    match testbed.run(config) {
+        Ok(observation) => Ok(derandomise(config, &observation)),
+        Err(error @ (TestbedError::Profile(_) | TestbedError::Broken(_))) => {
+            Err(JudgeError::from(error).into())
+        }
+        Err(
+            TestbedError::Config(_)
+            | TestbedError::Target(_)
+            | TestbedError::TimedOut { .. }
+            | TestbedError::TooManyPackets { .. },
+        ) => Ok(None),
     }
 }
 

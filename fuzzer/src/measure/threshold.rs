@@ -1,6 +1,6 @@
 //! Thresholds: the fewest connections that bring a finding about, by bisection.
 
-use corpus::{ConnectionSet, Load, TestConfig, Verb};
+use corpus::{ConnectionSet, Load, Network, TestConfig, Verb};
 use scoring::Kind;
 
 use super::probe::Probe;
@@ -77,9 +77,13 @@ fn with_events_on(config: &TestConfig, guilty: u32) -> TestConfig {
     let named: Vec<u32> =
         (1..=connections).filter(|qpn| config.has_events_on(*qpn)).take(guilty as usize).collect();
     let mut test = config.clone();
-    for event in &mut test.events {
-        let members = event.connections.members(connections).filter(|qpn| named.binary_search(qpn).is_ok());
-        event.connections = ConnectionSet::List(members.collect());
+    let sets = test.events.iter_mut().map(|event| &mut event.connections);
+    for set in sets.chain([&mut test.network.loss_qpn]) {
+        let members = set.members(connections).filter(|qpn| named.binary_search(qpn).is_ok());
+        *set = ConnectionSet::List(members.collect());
+    }
+    if test.network.loss_qpn.members(connections).next().is_none() || !test.network.loses() {
+        test.network = Network::default();
     }
     test.events.retain(|event| event.connections.members(connections).next().is_some());
     test
@@ -89,7 +93,7 @@ fn with_events_on(config: &TestConfig, guilty: u32) -> TestConfig {
 fn of_connections(config: &TestConfig, verb: Verb, connections: u32) -> TestConfig {
     let mut test = config.clone();
     test.traffic.load = Load::Same { verb, connections };
-    test.events = Vec::new();
+    (test.events, test.network) = (Vec::new(), Network::default());
     test
 }
 

@@ -1,7 +1,7 @@
 //! The axes along which a test can be made smaller.
 
 use corpus::config::fields;
-use corpus::{TestConfig, Traffic};
+use corpus::{Network, TestConfig, Traffic};
 
 use super::connections::{self, Classes};
 use super::events::{self, Detail};
@@ -21,6 +21,8 @@ pub(super) enum Axis {
     Bytes,
     /// An event.
     Event(usize),
+    /// Losses at random.
+    Losses,
     /// The second event, whose connections the first takes over.
     Merge(usize, usize),
     /// Connections of a class in an event.
@@ -51,7 +53,12 @@ pub(super) enum Growth {
 /// Axes that are swept together, in this order: deletions first, and then by the order of
 /// [`super::size::Size`].
 pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
-    |config| (0..config.events.len()).map(Axis::Event).collect(),
+    |config| {
+        (0..config.events.len())
+            .map(Axis::Event)
+            .chain(config.network.loses().then_some(Axis::Losses))
+            .collect()
+    },
     // Parameters that differ between connections, before these are removed class by class.
     |config| above_bottom(config, class_parameters().map(Axis::Parameter)),
     |config| of_eventful_classes(config, Growth::Nothing),
@@ -116,6 +123,7 @@ impl Axis {
             Self::Messages(_) => u64::from(config.traffic.num_msgs_per_qp).saturating_sub(1),
             Self::Bytes => config.traffic.message_size.into(),
             Self::Event(event) => u64::from(event < config.events.len()),
+            Self::Losses => config.network.loses().into(),
             Self::Merge(kept, gone) => u64::from(kept < gone && gone < config.events.len()),
             Self::Members(event, class) => connections::members_in(config, event, class),
             Self::Parameter(parameter) => parameter.height(config),
@@ -151,6 +159,7 @@ impl Axis {
             }
             Self::Bytes => fit::reshape(config, |traffic| traffic.message_size = to as u32),
             Self::Event(event) => drop(config.events.remove(event)),
+            Self::Losses => config.network = Network::default(),
             Self::Merge(kept, gone) => events::merge(config, kept, gone),
             Self::Members(event, class) => connections::reduce_members(config, event, class, to),
             Self::Parameter(parameter) => parameter.lower(config, to),

@@ -22,6 +22,7 @@ impl Classes {
         for event in &config.events {
             classes.split(membership(&event.connections, connections).into_iter());
         }
+        classes.split((1..=connections).map(|qpn| config.network.touches(qpn)));
         for role in Role::ALL {
             if let Some(TrafficClass::PerConnection(list)) = &config.host(role).traffic_class {
                 for class in 0..=fields::TRAFFIC_CLASS.max {
@@ -66,9 +67,9 @@ impl Classes {
         (1..).zip(&self.class_of).filter(move |(_, one)| **one == class).map(|(qpn, _)| qpn)
     }
 
-    /// Returns true if any event names a class.
+    /// Returns true if any event names a class, or the network loses its packets.
     pub(super) fn are_eventful(&self, class: usize, config: &TestConfig) -> bool {
-        config.events.iter().any(|event| self.are_in(class, event))
+        self.members(class).next().is_some_and(|first| config.has_events_on(first))
     }
 
     /// Returns true if an event names a class: as a whole, or else not at all.
@@ -135,21 +136,25 @@ pub(super) fn members_in(config: &TestConfig, event: usize, class: usize) -> u64
 pub(super) fn reduce_members(config: &mut TestConfig, event: usize, class: usize, to: u64) {
     let gone: Vec<u32> = Classes::of(config).members(class).skip(to as usize).collect();
     let connections = config.traffic.load.connections();
-    take_out(&mut config.events[event], &gone, connections);
+    take_out(&mut config.events[event].connections, &gone, connections);
 }
 
-/// Leaves only the first `to` connections of a class in any event.
+/// Sets of connections in events and in the network.
+fn sets(config: &mut TestConfig) -> impl Iterator<Item = &mut ConnectionSet> {
+    config.events.iter_mut().map(|event| &mut event.connections).chain([&mut config.network.loss_qpn])
+}
+
+/// Leaves only the first `to` connections of a class in any event, or losing packets.
 pub(super) fn leave_in_peace(config: &mut TestConfig, class: usize, to: u64) {
     let gone: Vec<u32> = Classes::of(config).members(class).skip(to as usize).collect();
     let connections = config.traffic.load.connections();
-    for event in &mut config.events {
-        take_out(event, &gone, connections);
+    for set in sets(config) {
+        take_out(set, &gone, connections);
     }
 }
 
-/// Takes connections, ascending, out of an event.
-fn take_out(event: &mut Event, gone: &[u32], connections: u32) {
-    let set = &mut event.connections;
+/// Takes connections, ascending, out of a set.
+fn take_out(set: &mut ConnectionSet, gone: &[u32], connections: u32) {
     *set = ConnectionSet::List(
         set.members(connections).filter(|qpn| gone.binary_search(qpn).is_err()).collect(),
     );
@@ -159,10 +164,10 @@ fn take_out(event: &mut Event, gone: &[u32], connections: u32) {
 /// first.
 pub(super) fn renumber(config: &mut TestConfig, old: &[u32]) {
     let before = config.traffic.load.connections();
-    for event in &mut config.events {
-        let inside = membership(&event.connections, before);
+    for set in sets(config) {
+        let inside = membership(set, before);
         let new = (1..).zip(old).filter(|(_, old)| inside[**old as usize - 1]).map(|(new, _)| new).collect();
-        event.connections = ConnectionSet::List(new);
+        *set = ConnectionSet::List(new);
     }
     for role in Role::ALL {
         if let Some(TrafficClass::PerConnection(classes)) = &mut config.host_mut(role).traffic_class {

@@ -9,6 +9,7 @@
 
 mod axes;
 mod connections;
+mod derandomise;
 mod draw;
 mod events;
 mod fit;
@@ -25,6 +26,7 @@ use rand::SeedableRng as _;
 use rand_chacha::ChaCha8Rng;
 
 use axes::Axis;
+pub use derandomise::derandomise;
 use size::Size;
 
 /// Result of minimising.

@@ -50,7 +50,7 @@ impl Size {
             connections,
             eventful: config.connections_with_events(),
             messages: traffic.num_msgs_per_qp,
-            events: config.events.len(),
+            events: config.events.len() + usize::from(config.network.loses()),
             members: config
                 .events
                 .iter()

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use corpus::config::fields;
 use corpus::{
-    Action, ControlPacket, Ets, Event, HeaderField, Host, Load, Progression, SetField, Target, TestConfig,
-    Traffic, TrafficClass, Verb, plural,
+    Action, ControlPacket, Ets, Event, HeaderField, Host, Load, LossDirection, LossEffect, LossModel,
+    Network, PacketKinds, Progression, SetField, Target, TestConfig, Traffic, TrafficClass, Verb, plural,
 };
 use dumper::Nanos;
 
@@ -154,13 +154,50 @@ fn in_classes(classes: &TrafficClass, ets: Option<&Ets>, connections: u32) -> St
 /// One for each number of traffic classes.
 const NUMBERS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
 
-/// The injected events, a sentence each.
+/// The injected events, and the losses of the network, a sentence each.
 #[must_use]
 pub fn events(config: &TestConfig) -> Vec<String> {
+    let connections = config.traffic.load.connections();
+    let losses = losses(&config.network, connections);
     match &config.events[..] {
-        [] => vec!["No packet has an event.".into()],
-        events => events.iter().map(|one| event(one, config.traffic.load.connections())).collect(),
+        [] if losses.is_none() => vec!["No packet has an event.".into()],
+        events => events.iter().map(|one| event(one, connections)).chain(losses).collect(),
     }
+}
+
+/// `Of the packets of connection 1 one in 100 is lost at random, by their size (1086 bytes), on each of 4 links`
+fn losses(network: &Network, connections: u32) -> Option<String> {
+    if !network.loses() {
+        return None;
+    }
+    let which = match network.loss_packets {
+        PacketKinds::ALL => "packets".to_owned(),
+        kinds => format!("{} packets", kinds.named().map(|(name, _)| name).collect::<Vec<_>>().join(", ")),
+    };
+    let way = match network.loss_direction {
+        LossDirection::Both => "",
+        LossDirection::ToResponder => " to the responder",
+        LossDirection::ToRequester => " to the requester",
+    };
+    let done = match network.loss_effect {
+        LossEffect::Drop => "lost",
+        LossEffect::Corrupt => "corrupted",
+    };
+    let share = f64::from(network.loss_ppb) / 1e7;
+    let size = match (network.loss_model, network.loss_bytes) {
+        (LossModel::PerPacket, _) => String::new(),
+        (LossModel::PerBit, None) => " if they are full, fewer of smaller ones".into(),
+        (LossModel::PerBit, Some(bytes)) => format!(" if they have {bytes} bytes, fewer of smaller ones"),
+    };
+    let links = match (network.links, network.corrupted_links_percent) {
+        (1, 100) => String::new(),
+        (links, 100) => format!(", on each of {links} links"),
+        (links, percent) => {
+            format!(", on {} that {percent} % of the draws make bad", plural(links.into(), "link"))
+        }
+    };
+    let set = numbers(network.loss_qpn.members(connections));
+    Some(format!("At random, {share} % of the {which}{way} of {set} are {done}{size}{links}."))
 }
 
 fn event(event: &Event, connections: u32) -> String {

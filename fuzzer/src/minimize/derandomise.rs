@@ -1,0 +1,312 @@
+//! Losses at random as explicit events: the first step of the minimiser, so that a reproducer says which packets are lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use corpus::config::{LAST_OCCURRENCE, Points, fields};
+use corpus::{
+    Action, ConnectionSet, ControlPacket, Event, Network, Progression, Target, TestConfig, Traffic,
+};
+use dumper::wire::Opcode;
+use dumper::{Connection, Nanos, Observation, Record, Trace};
+use p4::{Actions, Dumper, FlowIndex, Kind, MAX_ITER, Packet, Pipeline, Ports, Rounds, translate};
+
+/// The packets that an event names, but for their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Which {
+    /// Data packets of a round of transmission.
+    Data(u32),
+    /// Control packets.
+    Control(ControlPacket),
+}
+
+/// A lost packet: its connection, and which it is there. With it, what became of it.
+type Lost = BTreeMap<(u32, Which, u32), Action>;
+
+/// The same test with an event for each packet that the network of an observed run lost, and without losses at random; none if
+/// events cannot say them, or if they are too many.
+#[must_use]
+pub fn derandomise(config: &TestConfig, observation: &Observation) -> Option<TestConfig> {
+    if !config.network.loses() {
+        return None;
+    }
+    let lost = lost(config, observation)?;
+    let mut explicit = config.clone();
+    explicit.network = Network::default();
+    explicit.events = config.events.iter().flat_map(|event| without(config, event, &lost)).collect();
+    explicit.events.extend(events(&lost));
+    // Where rounds begin again with each message, an event may name a second packet.
+    let is_said = explicit.events.len() <= fields::MAX_EVENTS && explicit.is_valid();
+    (is_said && does_the_same(&explicit, config, observation)).then_some(explicit)
+}
+
+/// A pipeline that sees the packets of a trace again, in the order in which they entered.
+struct Again<'a> {
+    pipeline: Pipeline,
+    trace: &'a Trace,
+}
+
+impl<'a> Again<'a> {
+    fn new(config: &TestConfig, observation: &'a Observation) -> Option<Self> {
+        let ports = Ports::new(1, 2, &[Dumper { port: 3, weight: 1 }]).ok()?;
+        let tables = translate(config, &observation.connections).ok()?;
+        Some(Self { pipeline: Pipeline::new(tables, ports), trace: &observation.trace })
+    }
+
+    /// A packet of a connection, with the actions on it.
+    fn take(&mut self, record: &Record) -> Option<(FlowIndex, Packet, Actions)> {
+        let to = self.trace.flow(record);
+        let flow = self.pipeline.flow(to.destination, to.dest_qpn)?;
+        let syndrome = (record.opcode() == Opcode::Acknowledge).then(|| record.aeth().syndrome);
+        let packet = Packet::new(record.opcode(), syndrome, record.psn, record.frame_len);
+        // When packets leave does not matter for the actions on others.
+        let verdict = self.pipeline.process(flow.towards().peer(), Some(flow), packet, Nanos::ZERO);
+        drop(self.pipeline.take_released());
+        Some((flow, packet, verdict.actions))
+    }
+}
+
+/// Returns true if the events of one test do to each packet of an observed run what events and losses of another one did.
+fn does_the_same(explicit: &TestConfig, config: &TestConfig, observation: &Observation) -> bool {
+    let [Some(mut explicit), Some(mut losing)] = [explicit, config].map(|test| Again::new(test, observation))
+    else {
+        return false;
+    };
+    observation.trace.records().iter().all(|record| explicit.take(record) == losing.take(record))
+}
+
+/// The packets that the network lost; none if one of them has no name, or the test cannot be followed.
+fn lost(config: &TestConfig, observation: &Observation) -> Option<Lost> {
+    let mut losing = Again::new(config, observation)?;
+    let mut lossless =
+        Again::new(&TestConfig { network: Network::default(), ..config.clone() }, observation)?;
+    let mut names = Names::of(config, observation);
+    let mut lost = Lost::new();
+    for record in observation.trace.records() {
+        let (Some((flow, packet, with)), Some((.., without))) = (losing.take(record), lossless.take(record))
+        else {
+            continue;
+        };
+        let name = names.of_next(flow, packet);
+        let action = match (with.leaving(), without.leaving()) {
+            (0, 1..) => Action::Drop,
+            // No event loses some of the copies that another one makes.
+            (some, all) if some < all => return None,
+            _ if with.corrupt && !without.corrupt => Action::Corrupt,
+            _ => continue,
+        };
+        let (which, number) = name?;
+        lost.insert((flow.connection(), which, number), action);
+        if lost.len() > fields::MAX_EVENTS {
+            return None;
+        }
+    }
+    Some(lost)
+}
+
+/// Names of packets as events give them, by what has passed before.
+struct Names<'a> {
+    traffic: &'a Traffic,
+    connections: &'a [Connection],
+    rounds: BTreeMap<FlowIndex, Rounds>,
+    seen: BTreeMap<(FlowIndex, ControlPacket), u32>,
+}
+
+impl<'a> Names<'a> {
+    fn of(config: &'a TestConfig, observation: &'a Observation) -> Self {
+        let connections = &observation.connections;
+        Self { traffic: &config.traffic, connections, rounds: BTreeMap::new(), seen: BTreeMap::new() }
+    }
+
+    /// Name of the next packet, if it has one.
+    fn of_next(&mut self, flow: FlowIndex, packet: Packet) -> Option<(Which, u32)> {
+        match packet.kind {
+            Kind::Data { starts } => {
+                let connection = self.connections.get(flow.connection() as usize - 1)?;
+                let initial = connection.requester.initial_psn?;
+                let first = || Rounds::new(self.traffic, flow.connection(), initial);
+                let iter = self.rounds.entry(flow).or_insert_with(first).take(packet.psn, starts);
+                let name = (Which::Data(iter.into()), packet.psn.relative_to(initial));
+                Some(name).filter(|_| iter <= MAX_ITER)
+            }
+            Kind::Control(kind) => {
+                let home = if kind == ControlPacket::Cnp { flow.of_cnps() } else { flow };
+                let nth = self.seen.entry((home, kind)).or_default();
+                *nth += 1;
+                Some((Which::Control(kind), *nth))
+            }
+            Kind::Other => None,
+        }
+    }
+}
+
+/// Events that lose these packets, as few as progressions make.
+fn events(lost: &Lost) -> Vec<Event> {
+    let mut groups: BTreeMap<(u32, Which, bool), Vec<u32>> = BTreeMap::new();
+    for ((connection, which, number), action) in lost {
+        groups.entry((*connection, *which, *action == Action::Drop)).or_default().push(*number);
+    }
+    let events = groups.into_iter().flat_map(|((connection, which, drops), numbers)| {
+        let action = if drops { Action::Drop } else { Action::Corrupt };
+        progressions(&numbers).into_iter().map(move |points| {
+            event(ConnectionSet::One(connection), which, points, Some(points.count()), action)
+        })
+    });
+    events.collect()
+}
+
+/// Ascending numbers as progressions, the longest from each first number on.
+fn progressions(numbers: &[u32]) -> Vec<Points> {
+    let mut left: BTreeSet<u32> = numbers.iter().copied().collect();
+    let mut all = Vec::new();
+    while let Some(first) = left.pop_first() {
+        let run = |step: u32| (1..).take_while(|n| left.contains(&(first + n * step))).count() as u32;
+        let longest =
+            left.iter().take(NEXT).map(|next| next - first).max_by_key(|step| (run(*step), u32::MAX - step));
+        let points = match longest.map(|step| (step, run(step))) {
+            // Two packets are no pattern.
+            Some((step, more)) if more > 1 => Points { first, step, last: first + more * step },
+            _ => Points { first, step: 1, last: first },
+        };
+        left.retain(|number| *number > points.last || (number - first) % points.step != 0);
+        all.push(points);
+    }
+    all
+}
+
+/// Distances that are tried, from one packet to those after it.
+const NEXT: usize = 8;
+
+/// An event of the test without the lost packets on which it cannot be done as well.
+fn without(config: &TestConfig, event: &Event, lost: &Lost) -> Vec<Event> {
+    let traffic = &config.traffic;
+    let connections = traffic.load.connections();
+    let (which, end) = match event.target {
+        Target::Data { iter, .. } => (Which::Data(iter), traffic.shape().packets() as u32),
+        Target::Control { packet, .. } => (Which::Control(packet), LAST_OCCURRENCE),
+    };
+    let Some(points) = event.points(end) else { return vec![event.clone()] };
+    let gone_on = |connection: u32| -> Vec<u32> {
+        let on = (connection, which, points.first)..=(connection, which, points.last);
+        let named = |number: &u32| (number - points.first).is_multiple_of(points.step);
+        let contradicted = |lost: &Action| lost.conflict(event.action).is_some();
+        let lost = lost.range(on).filter(|(_, action)| contradicted(action));
+        lost.map(|((.., number), _)| *number).filter(named).collect()
+    };
+    let mut spared = Vec::new();
+    let mut cut = Vec::new();
+    for connection in event.connections.members(connections) {
+        let gone = gone_on(connection);
+        if gone.is_empty() {
+            spared.push(connection);
+            continue;
+        }
+        let has_end = event.progression.is_none_or(|progression| progression.count.is_some());
+        for part in parts(points, &gone) {
+            let count = Some(part.count()).filter(|_| has_end || part.last != points.last);
+            let part = event_with(event, ConnectionSet::One(connection), part, count);
+            cut.push(part);
+        }
+    }
+    let whole = (!spared.is_empty()).then(|| {
+        let all = cut.is_empty() && spared.len() == event.connections.members(connections).count();
+        let connections = if all { event.connections.clone() } else { ConnectionSet::List(spared) };
+        Event { connections, ..event.clone() }
+    });
+    whole.into_iter().chain(cut).collect()
+}
+
+/// A progression without some of its numbers, ascending: the parts between them.
+fn parts(points: Points, gone: &[u32]) -> Vec<Points> {
+    let Points { step, last: end, .. } = points;
+    let mut first = points.first;
+    let mut parts = Vec::new();
+    for number in gone {
+        if *number > first {
+            parts.push(Points { first, step, last: number - step });
+        }
+        first = number + step;
+    }
+    if first <= end {
+        parts.push(Points { first, step, last: end });
+    }
+    parts
+}
+
+fn event_with(event: &Event, connections: ConnectionSet, points: Points, count: Option<u32>) -> Event {
+    let which = match event.target {
+        Target::Data { iter, .. } => Which::Data(iter),
+        Target::Control { packet, .. } => Which::Control(packet),
+    };
+    self::event(connections, which, points, count, event.action)
+}
+
+fn event(
+    connections: ConnectionSet,
+    which: Which,
+    points: Points,
+    count: Option<u32>,
+    action: Action,
+) -> Event {
+    let target = match which {
+        Which::Data(iter) => Target::Data { psn: points.first, iter },
+        Which::Control(packet) => Target::Control { packet, nth: points.first },
+    };
+    let progression = (count != Some(1)).then_some(Progression { every: points.step, count });
+    Event { connections, target, progression, action }
+}
+
+#[cfg(test)]
+mod tests {
+    use corpus::testing::complete_configs;
+    use executor::profile::NicProfile;
+    use executor::sim;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// On a testbed where the same test gives the same packets, the explicit test gives those of the random one.
+        #[test]
+        fn the_explicit_test_loses_the_same_packets(config in complete_configs(), ppb in 1_000_000..100_000_000u32) {
+            prop_assume!(config.network.loses());
+            let config = TestConfig { network: Network { loss_ppb: ppb, ..config.network.clone() }, ..config };
+            let run = |config: &TestConfig| sim::run(config, [NicProfile::default(), NicProfile::default()]);
+            let Ok(random) = run(&config) else { return Ok(()) };
+            let Some(explicit) = derandomise(&config, &random) else {
+                let lost = lost(&config, &random);
+                let has_copies = config.events.iter().any(|event| matches!(event.action, Action::Duplicate { .. }));
+                let unsaid = lost.is_none_or(|lost| lost.len() > 500) || has_copies;
+                prop_assert!(unsaid || config.traffic.iter_mode == corpus::IterMode::PerMessage, "{config}");
+                return Ok(());
+            };
+            prop_assert!(!explicit.network.loses());
+            let explicit = run(&explicit).unwrap();
+            prop_assert_eq!(explicit.trace.digest(), random.trace.digest());
+        }
+    }
+
+    fn named(points: &[Points]) -> Vec<u32> {
+        let mut all: Vec<u32> = points.iter().flat_map(|points| points.iter()).collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn progressions_name_the_same_numbers() {
+        let numbers = [1, 3, 5, 7, 8, 20, 30, 40, 41, 99];
+        let all = progressions(&numbers);
+        assert_eq!(named(&all), numbers);
+        assert_eq!(all.len(), 5, "{all:?}");
+    }
+
+    #[test]
+    fn parts_leave_out_what_is_gone() {
+        let all = Points { first: 2, step: 3, last: 20 };
+        let expected = |gone: &[u32]| all.iter().filter(|number| !gone.contains(number)).collect::<Vec<_>>();
+        for gone in [&[2][..], &[20], &[2, 5, 20], &[8, 14], &[2, 5, 8, 11, 14, 17, 20], &[]] {
+            assert_eq!(named(&parts(all, gone)), expected(gone), "{gone:?}");
+        }
+    }
+}
