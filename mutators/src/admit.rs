@@ -4,7 +4,7 @@ use corpus::{Role, TestConfig};
 
 use crate::axis::{AXES, Axis, Of};
 use crate::classes;
-use crate::settle::{fit_event, least_connections, spare};
+use crate::settle::{fit_event, least_connections, network, spare};
 use crate::show::{allowed, word};
 use crate::space::Space;
 
@@ -19,6 +19,7 @@ pub(crate) fn admit(space: &Space, test: &TestConfig) -> Result<(), String> {
             Err(format!("{path}: {value} is outside of the space; allowed: {allowed}"))
         };
         match entry.of {
+            Of::Test(..) if entry.is_of_losses() && !test.network.loses() => {}
             Of::Test(get, _) if !space[entry.axis].contains(get(test)) => {
                 return outside(entry.path, get(test));
             }
@@ -85,7 +86,11 @@ fn events(space: &Space, test: &TestConfig) -> Result<(), String> {
         };
         return Err(format!("event[{number}]: {part} is outside of the space"));
     }
-    if space.innocent() && spare(&test.events, test.traffic.load.connections()).is_none() {
+    let connections = test.traffic.load.connections();
+    if network::fitted_set(space, test) != test.network.loss_qpn {
+        return Err("network.loss-qpn: it is outside of the space".into());
+    }
+    if space.innocent() && spare(&test.events, connections).is_none() {
         return Err("no connection stays without events, as one has to here (events.innocent)".into());
     }
     Ok(())

@@ -6,7 +6,10 @@ use std::sync::LazyLock;
 
 use corpus::config::Files;
 use corpus::config::fields::{self, IntField};
-use corpus::{Action, ActionKind, HeaderField, Host, Load, TestConfig, TrafficField};
+use corpus::{
+    Action, ActionKind, HeaderField, Host, Load, LossDirection, LossEffect, LossModel, TestConfig,
+    TrafficField,
+};
 
 use crate::words;
 
@@ -179,6 +182,34 @@ axes! {
         "Pause of a connection between the completion of a message and the posting of the next.";
     RecvBatch "traffic.recv-batch" number!(RECV_BATCH), fields::RECV_BATCH.default, of_traffic!(RECV_BATCH),
         "Receives that the responder posts at once, when so many have completed.";
+    LossPpb "network.loss-ppb" number!(LOSS_PPB), fields::LOSS_PPB.default,
+        Of::Test(|test| test.network.loss_ppb.into(), |test, value| test.network.loss_ppb = value as u32),
+        "Packets that a link loses at random, of 10^9; the other keys count where it is not 0. With `innocent` the last connection without events loses none.";
+    LossModel "network.loss-model" Kind::Words(words::LOSS_MODELS), 0,
+        Of::Test(|test| test.network.loss_model as u64, |test, word| {
+            test.network.loss_model = words::named(LossModel::NAMES, word);
+        }), "How losses depend on the size of a packet.";
+    Links "network.links" number!(LINKS), fields::LINKS.default,
+        Of::Test(|test| test.network.links.into(), |test, value| test.network.links = value as u8),
+        "Links of each direction, each of which loses packets.";
+    CorruptedLinks "network.corrupted-links-percent" number!(CORRUPTED_LINKS_PERCENT),
+        fields::CORRUPTED_LINKS_PERCENT.default,
+        Of::Test(
+            |test| test.network.corrupted_links_percent.into(),
+            |test, value| test.network.corrupted_links_percent = value as u8,
+        ), "Probability that a link loses packets at all.";
+    LossPackets "network.loss-packets" Kind::Words(words::LOST), words::ANY_KIND,
+        Of::Test(|test| words::of_lost(test.network.loss_packets), |test, word| {
+            test.network.loss_packets = words::lost(word);
+        }), "Kinds of packets that are lost: all, or one.";
+    LossDirection "network.loss-direction" Kind::Words(words::LOSS_DIRECTIONS), 0,
+        Of::Test(|test| test.network.loss_direction as u64, |test, word| {
+            test.network.loss_direction = words::named(LossDirection::NAMES, word);
+        }), "Direction of the packets that are lost.";
+    LossEffect "network.loss-effect" Kind::Words(words::LOSS_EFFECTS), 0,
+        Of::Test(|test| test.network.loss_effect as u64, |test, word| {
+            test.network.loss_effect = words::named(LossEffect::NAMES, word);
+        }), "What becomes of a lost packet.";
     Addresses "hosts.addresses" Kind::Number(&ADDRESSES), ADDRESSES.default, Of::Part,
         "Addresses of each host where `multi-gid` is true; those that a host does not have follow its first one.";
     NotificationPoint "hosts.dcqcn-np-enable" Kind::Flags, 1, flag_of_host!(dcqcn_np_enable),
@@ -252,10 +283,18 @@ impl Axis {
 }
 
 impl Entry {
-    /// Returns true for a field of the traffic that tests have not had from the first.
+    /// Returns true for a field that tests have not had from the first.
     pub(crate) fn is_later(&self) -> bool {
-        let ("traffic", key) = self.section_and_key() else { return false };
-        TrafficField::ALL.iter().any(|field| field.files == Files::Later && field.key == key)
+        let later = |field: &TrafficField, key| field.files == Files::Later && field.key == key;
+        match self.section_and_key() {
+            ("traffic", key) => TrafficField::ALL.iter().any(|field| later(field, key)),
+            (section, _) => section == "network",
+        }
+    }
+
+    /// Returns true for a setting of losses, which counts only where there are some.
+    pub(crate) fn is_of_losses(&self) -> bool {
+        self.section_and_key().0 == "network" && self.axis != Axis::LossPpb
     }
 
     /// Section and key.

@@ -88,6 +88,7 @@ fn limit(axis: Axis, can: &Capabilities) -> Option<Limit> {
         Axis::MaxRdAtomic => at_most(can.max_rd_atomic.into(), &fields::MAX_RD_ATOMIC),
         Axis::Timeout => Some(Limit::Between((*can.timeouts.start()).into(), (*can.timeouts.end()).into())),
         Axis::InitialPsn => (!can.initial_psn).then_some(Limit::Fixed(fields::INITIAL_PSN.max + 1)),
+        Axis::LossPpb => without(can.loss),
         Axis::MultiGid => without(can.max_addresses > 1),
         Axis::Addresses => {
             let most = can.max_addresses as u64;

@@ -1,7 +1,8 @@
 //! Words that a space lists, and the numbers that stand for them: their places in these lists.
 
 use corpus::{
-    Action, ActionKind, ConnectionSet, ControlPacket, HeaderField, IterMode, Load, Progression, Target, Verb,
+    Action, ActionKind, ConnectionSet, ControlPacket, HeaderField, IterMode, Load, LossDirection, LossEffect,
+    LossModel, PacketKinds, Progression, Target, Verb,
 };
 
 macro_rules! words {
@@ -28,6 +29,8 @@ words! {
     SETS { ONE = "one", LIST = "list", FIRST = "first", ALL = "all" }
     /// Kinds of [`Target`].
     PACKETS { DATA = "data", ACK = "ack", NAK = "nak", CNP = "cnp", READ_REQUEST = "read-request" }
+    /// Kinds of packets that are lost: all, or one.
+    LOST { ANY_KIND = "all", LOST_DATA = "data", LOST_ACK = "ack", LOST_NAK = "nak", LOST_CNP = "cnp", LOST_READ_REQUEST = "read-request" }
     /// Forms of [`Progression`].
     PROGRESSIONS { SINGLE = "none", COUNTED = "count", TO_THE_END = "to-the-end" }
 }
@@ -53,8 +56,31 @@ pub(crate) const FIELDS: &[&str] = names!(HeaderField::NAMES);
 pub(crate) const ITER_MODES: &[&str] = names!(IterMode::NAMES);
 /// [`ActionKind`], in its order.
 pub(crate) const ACTIONS: &[&str] = names!(ActionKind::NAMES);
+/// [`LossModel`], in its order.
+pub(crate) const LOSS_MODELS: &[&str] = names!(LossModel::NAMES);
+/// [`LossDirection`], in its order.
+pub(crate) const LOSS_DIRECTIONS: &[&str] = names!(LossDirection::NAMES);
+/// [`LossEffect`], in its order.
+pub(crate) const LOSS_EFFECTS: &[&str] = names!(LossEffect::NAMES);
 /// The action that every testbed has.
 pub(crate) const DROP: u64 = ActionKind::Drop as u64;
+
+/// The kinds of a word of [`LOST`].
+pub(crate) fn lost(word: u64) -> PacketKinds {
+    let kind = PacketKinds::NAMES.get((word as usize).wrapping_sub(1));
+    kind.map_or(PacketKinds::ALL, |(_, kind)| PacketKinds::NONE.with(*kind))
+}
+
+/// The word for some kinds; of those that no word says, one that none of the list has.
+pub(crate) fn of_lost(kinds: PacketKinds) -> u64 {
+    let words = 0..LOST.len() as u64;
+    words.clone().find(|word| lost(*word) == kinds).unwrap_or(words.end)
+}
+
+/// The value at a place in a list of names; the first one beyond its end.
+pub(crate) fn named<T: Copy>(names: &[(&str, T)], place: u64) -> T {
+    names.get(place as usize).unwrap_or(&names[0]).1
+}
 
 pub(crate) const fn of_load(load: Load) -> u64 {
     match load {

@@ -115,6 +115,14 @@ const SMALL: &str = r#"
     initial-psn = ["random", 0, 0xff_ffff]
     iter-mode = ["paper", "per-message"]
     seed = { min = 1, max = 4 }
+    [network]
+    loss-ppb = [0, 1_000_000, 100_000_000]
+    loss-model = ["per-bit", "per-packet"]
+    links = { min = 1, max = 3 }
+    corrupted-links-percent = [50, 100]
+    loss-packets = ["all", "data", "ack", "nak", "cnp", "read-request"]
+    loss-direction = ["both", "to-responder", "to-requester"]
+    loss-effect = ["drop", "corrupt"]
     [hosts]
     addresses = { min = 1, max = 3 }
     dcqcn-np-enable = [false, true]
@@ -166,6 +174,10 @@ fn seen(test: &TestConfig) -> Vec<(String, String)> {
                 ("qpn", toml::Value::Table(_)) => "first".to_owned(),
                 ("num-connections", toml::Value::Table(_)) => "pair".to_owned(),
                 (key, toml::Value::Integer(us)) if key.ends_with("-us") => (us * 1_000).to_string(),
+                ("loss-packets", toml::Value::Array(kinds)) => match &kinds[..] {
+                    [only] => only.as_str().unwrap().to_owned(),
+                    _ => "all".to_owned(),
+                },
                 (_, toml::Value::String(word)) => word.clone(),
                 (_, value) => value.to_string(),
             };
@@ -173,6 +185,8 @@ fn seen(test: &TestConfig) -> Vec<(String, String)> {
         }
     };
     section("traffic", value["traffic"].as_table().unwrap());
+    let without_losses = toml::Table::from_iter([("loss-ppb".to_owned(), toml::Value::Integer(0))]);
+    section("network", value.get("network").and_then(toml::Value::as_table).unwrap_or(&without_losses));
     for role in Role::ALL {
         section("hosts", value[role.name()]["roce-parameters"].as_table().unwrap());
         section("hosts", &classes(test.host(role)));
@@ -406,6 +420,8 @@ fn spaces() -> impl Strategy<Value = String> {
 
 fn axis(entry: &'static mutators::Entry) -> BoxedStrategy<String> {
     let numbers = |min: u64, max: u64| {
+        // Without links, or where none loses packets, losses contradict themselves.
+        let min = if matches!(entry.axis, Axis::Links | Axis::CorruptedLinks) { 1 } else { min };
         // Small ones, and ends.
         let most = match entry.axis {
             Axis::Connections | Axis::Messages => 40,
@@ -424,7 +440,17 @@ fn axis(entry: &'static mutators::Entry) -> BoxedStrategy<String> {
     };
     let words = |words: Vec<String>| {
         let count = words.len();
-        subsequence(words, 1..=count).prop_map(|some| format!("[{}]", some.join(", "))).boxed()
+        let first = words[0].clone();
+        subsequence(words, 1..=count)
+            .prop_map(move |mut some| {
+                // Not every test has what the others stand for.
+                let is_needed = matches!(entry.axis, Axis::LossPackets | Axis::LossDirection);
+                if is_needed && !some.contains(&first) {
+                    some.insert(0, first.clone());
+                }
+                format!("[{}]", some.join(", "))
+            })
+            .boxed()
     };
     let values = match entry.kind {
         Kind::Number(field) | Kind::NumberOrRandom(field) => numbers(field.min, field.max),

@@ -118,7 +118,7 @@ impl Race {
         // A parent from elsewhere is brought inside first.
         let mut child = parent.clone();
         fit(space, &mut child);
-        if child != *parent && !drop_faulty(&mut child) {
+        if child != *parent && !drop_faulty(space, &mut child) {
             return Mutation::NotApplicable;
         }
         let mut wanted = 1;

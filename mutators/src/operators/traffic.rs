@@ -49,6 +49,13 @@ operators! {
     "gap" 0.5 "Another pause between messages." |on| on.other(Axis::Gap);
     "iter-mode" 0.25 "The injector counts rounds in the other way." |on| on.other(Axis::IterMode);
     "seed" 0.25 "Another seed." |on| on.other(Axis::Seed);
+    "loss" 1.0 "More or fewer packets lost at random." |on| on.other(Axis::LossPpb);
+    "loss-model" 0.25 "Losses depend on the size of packets, or no more." |on| on.other(Axis::LossModel);
+    "links" 0.25 "More or fewer links that lose packets." |on| on.other(Axis::Links);
+    "corrupted-links" 0.25 "Another share of the links loses packets." |on| on.other(Axis::CorruptedLinks);
+    "loss-packets" 0.5 "Other kinds of packets are lost." |on| on.other(Axis::LossPackets);
+    "loss-direction" 0.5 "Packets of another direction are lost." |on| on.other(Axis::LossDirection);
+    "loss-effect" 0.25 "Lost packets are dropped, or corrupted." |on| on.other(Axis::LossEffect);
     "multi-gid" 0.5 "Connections over all addresses, or no more." |on| on.other(Axis::MultiGid);
     "addresses" 0.5 "More or fewer addresses of a host, where connections are spread over them." |on| on.addresses();
     "notification-point" 0.5 "DCQCN notification point of a host on or off." |on| on.other(Axis::NotificationPoint);

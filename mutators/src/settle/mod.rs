@@ -5,6 +5,7 @@
 
 mod addresses;
 mod events;
+pub(crate) mod network;
 mod traffic;
 
 use corpus::TestConfig;
@@ -12,18 +13,36 @@ use corpus::TestConfig;
 use crate::space::Space;
 
 pub(crate) use addresses::give as give_addresses;
-pub(crate) use events::{drop_faulty, fit_event, operands, spare};
+pub(crate) use events::{fit_event, operands, spare};
 pub(crate) use traffic::least_connections;
 
 /// Repairs a test; returns true if it is valid now. It always is, if its hosts differ and the space has a
 /// valid test.
 pub(crate) fn settle(space: &Space, test: &mut TestConfig) -> bool {
     fit(space, test);
-    drop_faulty(test)
+    drop_faulty(space, test)
+}
+
+/// Takes out the events that contradict others or that name packets which never exist, and losses of such packets; whether the
+/// test is valid then.
+pub(crate) fn drop_faulty(space: &Space, test: &mut TestConfig) -> bool {
+    loop {
+        let violations = test.violations();
+        if violations.is_empty() {
+            return true;
+        }
+        let paths = || violations.iter().map(|violation| violation.field.as_str());
+        if !events::drop_faulty(test, paths())
+            && !(paths().all(network::is_of) && network::repair(space, test))
+        {
+            return false;
+        }
+    }
 }
 
 /// Brings a test inside of the space; its events may contradict each other then.
 pub(crate) fn fit(space: &Space, test: &mut TestConfig) {
     traffic::fit(space, test);
     events::fit(space, test);
+    network::fit(space, test);
 }

@@ -30,6 +30,7 @@ const TOP: &[&str] = &[
     OBJECTIVES,
     OPERATORS,
     "traffic",
+    "network",
     "hosts",
     "events",
 ];
@@ -147,7 +148,7 @@ impl Reader<'_, '_> {
                     let known: Vec<&str> = all().map(|operator| operator.name).collect();
                     self.weights(OPERATORS, value, &known, |target| &mut target.operators);
                 }
-                section @ ("traffic" | "hosts" | "events") => self.section(section, value),
+                section @ ("traffic" | "network" | "hosts" | "events") => self.section(section, value),
                 unknown => self.unknown_key(&key.span(), unknown, unknown, TOP),
             }
         }
