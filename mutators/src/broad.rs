@@ -21,9 +21,6 @@ use crate::words;
 /// Draws of the traffic, of which the one with the rarest combinations is taken.
 const CANDIDATES: usize = 4;
 
-/// The smallest budget of packets is the cap of the space divided by two so often.
-const SMALLEST: u32 = 4;
-
 /// Draws of an event that contradicts the others, before it is left out.
 const EVENT_DRAWS: u32 = 4;
 
@@ -130,9 +127,8 @@ fn level(values: &Values, rng: &mut ChaCha8Rng) -> u64 {
     }
 }
 
-/// Messages of one packet, of two, a few or many, the last of them full or not. The packets of the test are at most a part of
-/// those that the space allows, mostly, as large tests take long: what is too many is taken from the size of the messages, or from
-/// their number.
+/// Messages of one packet, of two, a few or many, the last of them full or not. What is more than the space allows is taken from
+/// the size of the messages, from their number, or from that of connections.
 fn sizes(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
     let (Of::Test(_, set_size), Of::Test(_, set_messages)) =
         (Axis::MessageSize.entry().of, Axis::Messages.entry().of)
@@ -157,8 +153,7 @@ fn sizes(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng) {
         _ => 1,
     };
     let mut load = [traffic.load.connections().max(1).into(), traffic.num_msgs_per_qp.max(1).into(), packets];
-    let budget =
-        u64::from(space.packet_cap) >> (0..3).map(|_| rng.random_range(0..=SMALLEST)).min().unwrap_or(0);
+    let budget = u64::from(space.packet_cap);
     let mut order = [0, 1, 2];
     order.shuffle(rng);
     for at in order {

@@ -29,8 +29,6 @@ words! {
     SETS { ONE = "one", LIST = "list", FIRST = "first", ALL = "all" }
     /// Kinds of [`Target`].
     PACKETS { DATA = "data", ACK = "ack", NAK = "nak", CNP = "cnp", READ_REQUEST = "read-request" }
-    /// Kinds of packets that are lost: all, or one.
-    LOST { ANY_KIND = "all", LOST_DATA = "data", LOST_ACK = "ack", LOST_NAK = "nak", LOST_CNP = "cnp", LOST_READ_REQUEST = "read-request" }
     /// Forms of [`Progression`].
     PROGRESSIONS { SINGLE = "none", COUNTED = "count", TO_THE_END = "to-the-end" }
 }
@@ -56,6 +54,12 @@ pub(crate) const FIELDS: &[&str] = names!(HeaderField::NAMES);
 pub(crate) const ITER_MODES: &[&str] = names!(IterMode::NAMES);
 /// [`ActionKind`], in its order.
 pub(crate) const ACTIONS: &[&str] = names!(ActionKind::NAMES);
+/// Kinds of packets that are lost: all, or one.
+pub(crate) const LOST: &[&str] = &["all", "data", "ack", "nak", "cnp", "read-request"];
+/// All kinds.
+pub(crate) const ANY_KIND: u64 = 0;
+/// Data packets alone.
+pub(crate) const LOST_DATA: u64 = 1;
 /// [`LossModel`], in its order.
 pub(crate) const LOSS_MODELS: &[&str] = names!(LossModel::NAMES);
 /// [`LossDirection`], in its order.
@@ -172,6 +176,12 @@ mod tests {
     fn words_are_those_of_tests() {
         for (word, kind) in ActionKind::ALL.iter().enumerate() {
             assert_eq!((ACTIONS[word], action(word as u64)), (kind.name(), *kind));
+        }
+        assert_eq!(lost(ANY_KIND), PacketKinds::ALL);
+        for (place, (name, kind)) in PacketKinds::NAMES.iter().enumerate() {
+            let word = 1 + place as u64;
+            assert_eq!((LOST[1 + place], lost(word)), (*name, PacketKinds::NONE.with(*kind)));
+            assert_eq!(of_lost(lost(word)), word);
         }
         for (name, packet) in ControlPacket::NAMES {
             let word = of_target(Target::Control { packet: *packet, nth: 1 });

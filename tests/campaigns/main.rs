@@ -17,6 +17,7 @@ mod full_disk;
 #[allow(dead_code, reason = "these tests need some of it")]
 mod given;
 mod long_nights;
+mod losses;
 mod nic_pairs;
 mod noisy;
 mod noisy_neighbor;

@@ -13,7 +13,7 @@ use scoring::score::Reference;
 
 use crate::judge::{InMemory, JudgeError, Judged, Verdict, judge};
 use crate::measure::{Measurements, measure};
-use crate::minimize::{derandomise, minimize};
+use crate::minimize::{Minimised, derandomise, minimize};
 use crate::policy::Policy;
 use crate::repeat::{self, Frequency};
 use crate::report;
@@ -94,12 +94,12 @@ pub fn minimise(
     often: Frequency,
     has_swapped_nics: bool,
     testbed: &mut dyn Testbed,
-    Course { budget, is_over, keep }: &Course<'_>,
+    course: &Course<'_>,
     answers: &mut Answers,
 ) -> Result<(), WorkError> {
     if answers.begun.is_none() {
         let begun = Minimising { start: finding.reproducer.clone(), spent: finding.minimizer_executions };
-        keep(Step::Begun(&begun)).map_err(JudgeError::from)?;
+        (course.keep)(Step::Begun(&begun)).map_err(JudgeError::from)?;
         answers.begun = Some(begun);
     }
     let baselines = InMemory::after(answers.references(), Policy::on(testbed));
@@ -107,50 +107,19 @@ pub fn minimise(
     let Answers { begun: Some(Minimising { start, spent }), known } = answers else {
         unreachable!("it has begun")
     };
-    let explicit = explicit(start, testbed)?;
-    let mut executions = spent.saturating_add(taken);
-    let mut is_cut = false;
-    let mut smallest = None;
-    let mut shows = |config: &TestConfig| {
-        let key = Key::of(config);
-        let shows = match known.get(&key) {
-            Some(answer) => answer.shows,
-            None if is_over() => return Err(WorkError::Interrupted),
-            // A test and its reference.
-            None if budget.is_some_and(|budget| executions + 2 > budget) => {
-                is_cut = true;
-                return Ok(false);
-            }
-            None => {
-                let ran = baselines.runs() as usize;
-                let (shows, runs) = repeat::shows(testbed, config, &finding.signature, &baselines, often)?;
-                let answer = Answer { test: key, shows, runs, references: baselines.runs_from(ran) };
-                executions += runs + answer.references.len() as u64;
-                keep(Step::Answered(&answer)).map_err(JudgeError::from)?;
-                known.insert(key, answer);
-                shows
-            }
-        };
-        if shows {
-            smallest = Some(config.clone());
-        }
-        Ok(shows)
+    let mut questions = Questions {
+        testbed,
+        signature: &finding.signature,
+        often,
+        baselines,
+        course,
+        known,
+        executions: spent.saturating_add(taken),
+        is_cut: false,
+        smallest: None,
     };
-    let minimised = if has_swapped_nics {
-        let mut as_given = start.clone();
-        swap_nics(&mut as_given);
-        shows(&as_given).map(|shows| if shows { as_given } else { start.clone() })
-    } else {
-        Ok(start.clone())
-    }
-    .and_then(|begun| {
-        let Some(mut explicit) = explicit else { return Ok(begun) };
-        if begun != *start {
-            swap_nics(&mut explicit);
-        }
-        shows(&explicit).map(|shows| if shows { explicit } else { begun })
-    })
-    .and_then(|start| minimize(&start, *budget, &mut shows));
+    let minimised = questions.minimise(start, has_swapped_nics);
+    let Questions { executions, is_cut, smallest, .. } = questions;
     finding.minimizer_executions = executions;
     match minimised {
         Ok(minimised) => {
@@ -167,22 +136,91 @@ pub fn minimise(
     }
 }
 
-/// The test with an event for each packet that its network loses at random, where events can say them.
-fn explicit(config: &TestConfig, testbed: &mut dyn Testbed) -> Result<Option<TestConfig>, WorkError> {
-    if !config.network.loses() {
-        return Ok(None);
-    }
-    match testbed.run(config) {
-        Ok(observation) => Ok(derandomise(config, &observation)),
-        Err(error @ (TestbedError::Profile(_) | TestbedError::Broken(_))) => {
-            Err(JudgeError::from(error).into())
+/// The questions of a minimiser: does a test show the finding?
+struct Questions<'a, 'b> {
+    testbed: &'a mut dyn Testbed,
+    signature: &'a str,
+    often: Frequency,
+    baselines: InMemory,
+    course: &'a Course<'b>,
+    known: &'a mut HashMap<Key, Answer>,
+    /// Runs so far, references included.
+    executions: u64,
+    /// The budget did not suffice for a question.
+    is_cut: bool,
+    /// The last test that shows it.
+    smallest: Option<TestConfig>,
+}
+
+impl Questions<'_, '_> {
+    fn minimise(&mut self, start: &TestConfig, has_swapped_nics: bool) -> Result<Minimised, WorkError> {
+        let mut from = start.clone();
+        if has_swapped_nics {
+            swap_nics(&mut from);
+            if !self.shows(&from)? {
+                from.clone_from(start);
+            }
         }
-        Err(
-            TestbedError::Config(_)
-            | TestbedError::Target(_)
-            | TestbedError::TimedOut { .. }
-            | TestbedError::TooManyPackets { .. },
-        ) => Ok(None),
+        from = self.explicit(&from)?.unwrap_or(from);
+        loop {
+            let minimised = minimize(&from, self.course.budget, &mut |config| self.shows(config))?;
+            // A smaller test may lose no more packets than events can say.
+            match self.explicit(&minimised.config)? {
+                Some(explicit) => from = explicit,
+                None => return Ok(minimised),
+            }
+        }
+    }
+
+    fn shows(&mut self, config: &TestConfig) -> Result<bool, WorkError> {
+        let Course { budget, is_over, keep } = self.course;
+        let key = Key::of(config);
+        let shows = match self.known.get(&key) {
+            Some(answer) => answer.shows,
+            None if is_over() => return Err(WorkError::Interrupted),
+            // A test and its reference.
+            None if budget.is_some_and(|budget| self.executions + 2 > budget) => {
+                self.is_cut = true;
+                return Ok(false);
+            }
+            None => {
+                let ran = self.baselines.runs() as usize;
+                let (shows, runs) =
+                    repeat::shows(self.testbed, config, self.signature, &self.baselines, self.often)?;
+                let answer = Answer { test: key, shows, runs, references: self.baselines.runs_from(ran) };
+                self.executions += runs + answer.references.len() as u64;
+                keep(Step::Answered(&answer)).map_err(JudgeError::from)?;
+                self.known.insert(key, answer);
+                shows
+            }
+        };
+        if shows {
+            self.smallest = Some(config.clone());
+        }
+        Ok(shows)
+    }
+
+    /// The test with an event for each packet that its network loses at random, if events can say them and it shows the finding.
+    fn explicit(&mut self, config: &TestConfig) -> Result<Option<TestConfig>, WorkError> {
+        if !config.network.loses() {
+            return Ok(None);
+        }
+        let explicit = match self.testbed.run(config) {
+            Ok(observation) => derandomise(config, &observation),
+            Err(error @ (TestbedError::Profile(_) | TestbedError::Broken(_))) => {
+                return Err(JudgeError::from(error).into());
+            }
+            Err(
+                TestbedError::Config(_)
+                | TestbedError::Target(_)
+                | TestbedError::TimedOut { .. }
+                | TestbedError::TooManyPackets { .. },
+            ) => None,
+        };
+        match explicit {
+            Some(explicit) if self.shows(&explicit)? => Ok(Some(explicit)),
+            _ => Ok(None),
+        }
     }
 }
 
