@@ -142,19 +142,20 @@ fn captures_have_packets_in_the_order_in_which_they_leave() {
 fn real_frames_give_the_verdicts_of_the_pipeline() {
     let rig = Rig::start();
     let mut client = rig.client();
-    for (name, events) in [
-        ("rxe_write_last_full.pcap", r#"[{ qpn = 1, psn = 20, type = "drop" }]"#),
+    for (name, changes) in [
+        ("rxe_write_last_full.pcap", r#"event = [{ qpn = 1, psn = 20, type = "drop" }]"#),
         (
             "rxe_write_rep2.pcap",
-            r#"[{ qpn = 1, psn = 16, type = "drop" }, { qpn = 1, psn = 16, iter = 2, type = "drop" }]"#,
+            r#"event = [{ qpn = 1, psn = 16, type = "drop" }, { qpn = 1, psn = 16, iter = 2, type = "drop" }]"#,
         ),
         (
             "rxe_read_reqdrop_mid.pcap",
-            r#"[{ qpn = 1, packet = "read-request", nth = 5, type = "drop" }, { qpn = 1, packet = "nak", nth = 1, type = "ecn" }]"#,
+            r#"event = [{ qpn = 1, packet = "read-request", nth = 5, type = "drop" }, { qpn = 1, packet = "nak", nth = 1, type = "ecn" }]"#,
         ),
+        ("rxe_write_last_full.pcap", "network = { loss-ppb = 200_000_000, links = 2 }"),
     ] {
         let verb = if name.contains("read") { "read" } else { "write" };
-        let text = format!("traffic = {{ rdma-verb = \"{verb}\", mtu = 1024 }}\nevent = {events}");
+        let text = format!("traffic = {{ rdma-verb = \"{verb}\", mtu = 1024 }}\n{changes}");
         let frames = captured(name);
         let qpn = parse(&frames[0]).bth.dest_qpn;
         let end = |ip| endpoint_of(ip, qpn, 1000);
