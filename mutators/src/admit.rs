@@ -88,7 +88,10 @@ fn events(space: &Space, test: &TestConfig) -> Result<(), String> {
     }
     let connections = test.traffic.load.connections();
     if network::fitted_set(space, test) != test.network.loss_qpn {
-        return Err("network.loss-qpn: it is outside of the space".into());
+        return Err("network.loss-qpn: it is outside of the space; allowed: \"all\"".into());
+    }
+    if test.network.loss_bytes.is_some() || test.network.seed.is_some() {
+        return Err("network: `loss-bytes` and `seed` are outside of every space; remove them".into());
     }
     if space.innocent() && spare(&test.events, connections).is_none() {
         return Err("no connection stays without events, as one has to here (events.innocent)".into());

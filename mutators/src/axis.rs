@@ -188,7 +188,7 @@ axes! {
     LossModel "network.loss-model" Kind::Words(words::LOSS_MODELS), 0,
         Of::Test(|test| test.network.loss_model as u64, |test, word| {
             test.network.loss_model = words::named(LossModel::NAMES, word);
-        }), "How losses depend on the size of a packet.";
+        }), "Dependence of the losses on the size of a packet.";
     Links "network.links" number!(LINKS), fields::LINKS.default,
         Of::Test(|test| test.network.links.into(), |test, value| test.network.links = value as u8),
         "Links of each direction, each of which loses packets.";
@@ -209,7 +209,7 @@ axes! {
     LossEffect "network.loss-effect" Kind::Words(words::LOSS_EFFECTS), 0,
         Of::Test(|test| test.network.loss_effect as u64, |test, word| {
             test.network.loss_effect = words::named(LossEffect::NAMES, word);
-        }), "What becomes of a lost packet.";
+        }), "Effect of a loss.";
     Addresses "hosts.addresses" Kind::Number(&ADDRESSES), ADDRESSES.default, Of::Part,
         "Addresses of each host where `multi-gid` is true; those that a host does not have follow its first one.";
     NotificationPoint "hosts.dcqcn-np-enable" Kind::Flags, 1, flag_of_host!(dcqcn_np_enable),

@@ -11,7 +11,7 @@ use super::{ConnectionSet, ControlPacket, Role};
 pub struct Network {
     /// Losses; see [`fields::LOSS_PPB`].
     pub loss_ppb: u32,
-    /// How the probability depends on the size of a packet.
+    /// Dependence of the probability on the size of a packet.
     pub loss_model: LossModel,
     /// Size that `loss_ppb` is of; see [`fields::LOSS_BYTES`] and [`Network::reference_bytes`].
     pub loss_bytes: Option<u32>,
@@ -25,7 +25,7 @@ pub struct Network {
     pub loss_direction: LossDirection,
     /// Connections whose packets can be lost.
     pub loss_qpn: ConnectionSet,
-    /// What becomes of a lost packet.
+    /// Effect of a loss.
     pub loss_effect: LossEffect,
     /// Seed of the losses; that of the traffic if absent.
     pub seed: Option<u64>,
@@ -48,7 +48,7 @@ impl Default for Network {
     }
 }
 
-/// A number of [`Network`], for whatever goes through all of them.
+/// A number of [`Network`], for code that goes through all of them.
 #[derive(Debug, Clone, Copy)]
 pub struct NetworkField {
     /// Key and bounds.
@@ -116,7 +116,7 @@ macro_rules! words {
 }
 
 words! {
-    /// How the probability of a loss depends on the size of a packet.
+    /// Dependence of the probability of a loss on the size of a packet.
     LossModel:
         /// Each bit is damaged for itself: a packet of S bytes is lost with probability 1 - (1 - beta)^(S / S0), where
         /// beta is that of a packet of S0 bytes.
@@ -131,7 +131,7 @@ words! {
         ToResponder "to-responder",
         /// From the responder to the requester.
         ToRequester "to-requester";
-    /// What becomes of a lost packet.
+    /// Effect of a loss.
     LossEffect:
         /// It does not arrive.
         Drop "drop",

@@ -66,6 +66,9 @@ fn not_ready(traffic: &Traffic) -> Duration {
 /// Packets of one connection, of the one with most, that the injector does more to than to mark them. Timers
 /// of different connections run side by side.
 fn losses(tables: &Tables) -> u64 {
+    if tables.lose_at_random() {
+        return MAX_TIMEOUTS;
+    }
     let mut losses: BTreeMap<u32, u64> = BTreeMap::new();
     for Entry { key, actions } in tables.entries() {
         if actions == (Actions { ecn: actions.ecn, ..Actions::default() }) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corpus::{ConnectionSet, Event, SetField, TestConfig};
+use corpus::{ConnectionSet, Event, Network, SetField, TestConfig};
 use dumper::script::{
     Action, Connections, ControlKind, Delivered, Expectation, Expected, Field, Host, Injection, MAX_PACKETS,
     Messages, Operand, Packet, Placed, Post, PostVerb, Scope, Script, Setting, Span, Step, Target, Unit,
@@ -200,9 +200,9 @@ fn settings(config: &TestConfig) -> Vec<Setting> {
     settings
 }
 
-/// The keys of a configuration's canonical text, without events.
+/// The keys of a configuration's canonical text, without events and losses at random, which scripts do not have.
 fn lines(config: &TestConfig) -> impl Iterator<Item = (Scope, String, String)> {
-    let text = TestConfig { events: Vec::new(), ..config.clone() }.to_toml();
+    let text = TestConfig { events: Vec::new(), network: Network::default(), ..config.clone() }.to_toml();
     let mut scope = Scope::Traffic;
     let mut lines = Vec::new();
     for line in text.lines() {

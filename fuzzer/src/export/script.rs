@@ -8,11 +8,14 @@ use dumper::script::{Anomalies, At, Expectation, Expected, Script};
 use executor::script::record;
 
 use crate::judge::Judged;
+use crate::minimize::derandomise;
 
-/// The observation of a test as a script, with the anomalies that were found in it.
+/// The observation of a test as a script, with the anomalies that were found in it. Losses at random become events where these
+/// can express them; scripts have no others.
 #[must_use]
 pub fn script(config: &TestConfig, observation: &Observation, judged: Option<&Judged>) -> Script {
-    let mut script = record(config, observation);
+    let explicit = derandomise(config, observation);
+    let mut script = record(explicit.as_ref().unwrap_or(config), observation);
     if let Some(judged) = judged {
         let found: BTreeSet<_> =
             judged.sightings().map(|anomaly| (anomaly.kind().name(), anomaly.rule.name())).collect();

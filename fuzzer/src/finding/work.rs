@@ -129,7 +129,7 @@ pub fn minimise(
             Ok(())
         }
         Err(error) => {
-            // Each test that shows it is smaller than the one before.
+            // Each test that shows it is smaller than the one before, or has events in place of losses at random.
             finding.reproducer = smallest.unwrap_or_else(|| finding.reproducer.clone());
             Err(error)
         }
@@ -200,11 +200,21 @@ impl Questions<'_, '_> {
         Ok(shows)
     }
 
-    /// The test with an event for each packet that its network loses at random, if events can say them and it shows the finding.
+    /// The test with an event for each packet that its network loses at random, if events can express them and it shows the finding.
     fn explicit(&mut self, config: &TestConfig) -> Result<Option<TestConfig>, WorkError> {
+        let Course { budget, is_over, .. } = self.course;
         if !config.network.loses() {
             return Ok(None);
         }
+        if is_over() {
+            return Err(WorkError::Interrupted);
+        }
+        // Its own run, and the question.
+        if budget.is_some_and(|budget| self.executions + 3 > budget) {
+            self.is_cut = true;
+            return Ok(None);
+        }
+        self.executions += 1;
         let explicit = match self.testbed.run(config) {
             Ok(observation) => derandomise(config, &observation),
             Err(error @ (TestbedError::Profile(_) | TestbedError::Broken(_))) => {

@@ -5,7 +5,10 @@
 use std::sync::LazyLock;
 
 use corpus::config::fields;
-use corpus::{Load, Mtu, RoceParameters, TestConfig, Traffic, TrafficField, Verb};
+use corpus::{
+    Load, LossDirection, LossEffect, LossModel, Mtu, PacketKinds, RoceParameters, TestConfig, Traffic,
+    TrafficField, Verb,
+};
 
 use super::{fit, shares};
 
@@ -158,6 +161,17 @@ static TRAFFIC: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
     let random = [&TrafficField::INITIAL_PSN, &TrafficField::SEED].map(Parameter::Random);
     fields.chain(random).collect()
 });
+/// Losses at random are at their defaults where there are none.
+static NETWORK: [Parameter; 8] = [
+    number!(network.links: u8, LINKS),
+    number!(network.corrupted_links_percent: u8, CORRUPTED_LINKS_PERCENT),
+    switch!(network.loss_model, LossModel::PerBit),
+    switch!(network.loss_bytes, None),
+    switch!(network.loss_packets, PacketKinds::ALL),
+    switch!(network.loss_direction, LossDirection::Both),
+    switch!(network.loss_effect, LossEffect::Drop),
+    switch!(network.seed, None),
+];
 static REQUESTER: [Parameter; 6] = host!(requester);
 static RESPONDER: [Parameter; 6] = host!(responder);
 
@@ -168,7 +182,8 @@ pub(super) fn class_parameters() -> impl Iterator<Item = &'static Parameter> {
 
 /// Every parameter.
 pub(super) fn parameters() -> impl Iterator<Item = &'static Parameter> {
-    class_parameters().chain([LOAD.as_slice(), &TRAFFIC, &REQUESTER, &RESPONDER].into_iter().flatten())
+    class_parameters()
+        .chain([LOAD.as_slice(), &TRAFFIC, &NETWORK, &REQUESTER, &RESPONDER].into_iter().flatten())
 }
 
 fn mtu_index(mtu: Mtu) -> usize {

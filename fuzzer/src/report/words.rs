@@ -165,7 +165,7 @@ pub fn events(config: &TestConfig) -> Vec<String> {
     }
 }
 
-/// `Of the packets of connection 1 one in 100 is lost at random, by their size (1086 bytes), on each of 4 links`
+/// `At random, 1 % of the packets of connection 1 are lost if they are full, fewer of smaller ones, on each of 4 links.`
 fn losses(network: &Network, connections: u32) -> Option<String> {
     if !network.loses() {
         return None;
@@ -193,7 +193,7 @@ fn losses(network: &Network, connections: u32) -> Option<String> {
         (1, 100) => String::new(),
         (links, 100) => format!(", on each of {links} links"),
         (links, percent) => {
-            format!(", on {} that {percent} % of the draws make bad", plural(links.into(), "link"))
+            format!(", on {}, each with a probability of {percent} %", plural(links.into(), "link"))
         }
     };
     let set = numbers(network.loss_qpn.members(connections));

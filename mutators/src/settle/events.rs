@@ -137,7 +137,7 @@ fn leave_out(set: &mut ConnectionSet, last: u32) -> bool {
     set.members(last - 1).next().is_some()
 }
 
-/// Takes out the events of paths that are faulty; whether there are any.
+/// Takes out the events of paths that are faulty. Returns true if there are any.
 pub(super) fn drop_faulty<'a>(test: &mut TestConfig, paths: impl Iterator<Item = &'a str>) -> bool {
     let faulty: BTreeSet<usize> = paths.filter_map(index_of).collect();
     let mut number = 0;

@@ -23,8 +23,8 @@ pub(crate) fn settle(space: &Space, test: &mut TestConfig) -> bool {
     drop_faulty(space, test)
 }
 
-/// Takes out the events that contradict others or that name packets which never exist, and losses of such packets; whether the
-/// test is valid then.
+/// Takes out the events that contradict others or that name packets which never exist, and losses of such packets. Returns true
+/// if the test is valid then.
 pub(crate) fn drop_faulty(space: &Space, test: &mut TestConfig) -> bool {
     loop {
         let violations = test.violations();
@@ -32,9 +32,9 @@ pub(crate) fn drop_faulty(space: &Space, test: &mut TestConfig) -> bool {
             return true;
         }
         let paths = || violations.iter().map(|violation| violation.field.as_str());
-        if !events::drop_faulty(test, paths())
-            && !(paths().all(network::is_of) && network::repair(space, test))
-        {
+        let mended =
+            events::drop_faulty(test, paths()) || paths().all(network::is_of) && network::repair(space, test);
+        if !mended {
             return false;
         }
     }

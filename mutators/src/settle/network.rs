@@ -41,7 +41,7 @@ pub(super) fn is_of(path: &str) -> bool {
     path.starts_with("network.")
 }
 
-/// Has the network lose packets that every test has, as far as the space allows it; whether that changes anything.
+/// Has the network lose packets that every test has, as far as the space allows it. Returns true if that changes anything.
 pub(super) fn repair(space: &Space, test: &mut TestConfig) -> bool {
     let before = test.network.clone();
     let network = &mut test.network;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use corpus::config::fields::MAX_TOTAL_PACKETS;
 use tonic::Code;
 
 use super::item::{self, ItemKey, ItemValue};
@@ -146,6 +147,7 @@ impl Store {
                 .then_some(())
                 .ok_or_else(|| Refusal::new(Code::FailedPrecondition, missing()))
         };
+        let mut places = 0;
         for (key, value) in &self.items {
             match (*key, *value) {
                 (ItemKey::Data(flow, psn, iter), ItemValue::Data(actions)) => {
@@ -158,6 +160,15 @@ impl Store {
                 }
                 (ItemKey::Loss(flow), ItemValue::Loss(rule)) => {
                     known(flow)?;
+                    // Each packet of a flow has counters; a test has two flows for each of its packets.
+                    places += u64::from(rule.packets);
+                    if places > 2 * MAX_TOTAL_PACKETS {
+                        let message = format!(
+                            "flows with losses have more than {} packets in all",
+                            2 * MAX_TOTAL_PACKETS
+                        );
+                        return Err(Refusal::new(Code::FailedPrecondition, message));
+                    }
                     tables.set_loss(flow, rule);
                 }
                 _ => {}

@@ -4,9 +4,9 @@
 /// A stage that draws, so that no two stages have the same draws.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// Which links lose packets.
+    /// Choice of the links that lose packets.
     Links = 1,
-    /// Which packets a link loses.
+    /// Choice of the packets that a link loses.
     Loss = 2,
 }
 

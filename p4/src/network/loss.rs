@@ -206,7 +206,7 @@ impl FlowLoss {
         if let Some((_, threshold)) = self.thresholds.iter().find(|(size, _)| *size == frame_bytes) {
             return *threshold;
         }
-        // 2^64 times a probability below 1 is within 64 bits.
+        // The cast saturates where the probability rounds to 1.
         let threshold = (self.rule.probability(frame_bytes) * 2f64.powi(64)) as u64;
         if self.thresholds.len() < SIZES {
             self.thresholds.push((frame_bytes, threshold));
