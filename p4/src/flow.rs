@@ -1,12 +1,63 @@
-//! The registers of one flow: ITER, control packets seen.
+//! Flows, and the registers of one: ITER, control packets seen.
 
-use corpus::ControlPacket;
+use corpus::{ControlPacket, Role};
 
 use crate::Rounds;
 
 /// Occurrence that never comes: events name none beyond [`corpus::config::LAST_OCCURRENCE`], and the counters stop
 /// one below it.
 const NEVER: u32 = u32::MAX;
+
+/// One direction of one connection.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FlowIndex(u32);
+
+impl FlowIndex {
+    /// The flow towards one end of a connection (from 1).
+    pub(crate) const fn new(connection: u32, towards: Role) -> Self {
+        Self((connection - 1) * 2 + towards as u32)
+    }
+
+    /// Number of its connection, from 1.
+    #[must_use]
+    pub const fn connection(self) -> u32 {
+        self.0 / 2 + 1
+    }
+
+    /// The end that its packets go to.
+    #[must_use]
+    pub const fn towards(self) -> Role {
+        if self.0.is_multiple_of(2) { Role::Requester } else { Role::Responder }
+    }
+
+    /// The flow with this index, which [`index`](Self::index) gives back.
+    pub(crate) const fn at(index: u32) -> Self {
+        Self(index)
+    }
+
+    /// As an index into registers.
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The flow of its connection that counts CNPs.
+    #[must_use]
+    pub const fn of_cnps(self) -> Self {
+        Self(self.0 & !1)
+    }
+
+    /// The flow whose registers count a kind of control packets. ACKs, NAKs and Read requests are counted on the
+    /// flow that carries them. CNPs are counted over the connection, in the registers of its first flow: with
+    /// Sends and Reads on one connection they travel both ways, and events name the n-th on the connection.
+    #[inline]
+    pub(crate) const fn counts_at(self, packet: ControlPacket) -> Self {
+        match packet {
+            ControlPacket::Cnp => self.of_cnps(),
+            ControlPacket::Ack | ControlPacket::Nak | ControlPacket::ReadRequest => self,
+        }
+    }
+}
 
 /// State of one direction of one connection.
 #[derive(Clone, Debug)]

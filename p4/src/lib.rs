@@ -58,10 +58,11 @@ mod translate;
 
 pub use action::{Actions, Timing};
 pub use address::{Address, AddressError};
+pub use flow::FlowIndex;
 pub use hold::{MAX_HOLD, Ticket};
 pub use packet::{Kind, Packet};
 pub use pipeline::{Pipeline, Verdict};
 pub use ports::{Dumper, PortError, Ports};
 pub use rounds::{MAX_ITER, Rounds};
-pub use tables::{Entry, FlowIndex, Key, MAX_ENTRIES, Tables};
+pub use tables::{Entry, Key, MAX_ENTRIES, Tables};
 pub use translate::{TranslateError, translate};

@@ -2,68 +2,17 @@
 
 use std::net::IpAddr;
 
+use corpus::ControlPacket;
 use corpus::config::{Points, fields};
-use corpus::{ControlPacket, Role};
 use dumper::Psn;
 use rustc_hash::FxHashMap;
 
-use crate::flow::Registers;
+use crate::flow::{FlowIndex, Registers};
 use crate::network::LossRule;
 use crate::{Actions, Rounds};
 
 /// Most entries of one test: as many as it may have data packets. Keeps the tables below some 300 MB.
 pub const MAX_ENTRIES: usize = fields::MAX_TOTAL_PACKETS as usize;
-
-/// One direction of one connection.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct FlowIndex(u32);
-
-impl FlowIndex {
-    /// The flow towards one end of a connection (from 1).
-    pub(crate) const fn new(connection: u32, towards: Role) -> Self {
-        Self((connection - 1) * 2 + towards as u32)
-    }
-
-    /// Number of its connection, from 1.
-    #[must_use]
-    pub const fn connection(self) -> u32 {
-        self.0 / 2 + 1
-    }
-
-    /// The end that its packets go to.
-    #[must_use]
-    pub const fn towards(self) -> Role {
-        if self.0.is_multiple_of(2) { Role::Requester } else { Role::Responder }
-    }
-
-    /// The flow with this index, which [`index`](Self::index) gives back.
-    pub(crate) const fn at(index: u32) -> Self {
-        Self(index)
-    }
-
-    /// As an index into registers.
-    #[inline]
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-
-    /// The flow of its connection that counts CNPs.
-    #[must_use]
-    pub const fn of_cnps(self) -> Self {
-        Self(self.0 & !1)
-    }
-
-    /// The flow whose registers count a kind of control packets. ACKs, NAKs and Read requests are counted on the
-    /// flow that carries them. CNPs are counted over the connection, in the registers of its first flow: with
-    /// Sends and Reads on one connection they travel both ways, and events name the n-th on the connection.
-    #[inline]
-    pub(crate) const fn counts_at(self, packet: ControlPacket) -> Self {
-        match packet {
-            ControlPacket::Cnp => self.of_cnps(),
-            ControlPacket::Ack | ControlPacket::Nak | ControlPacket::ReadRequest => self,
-        }
-    }
-}
 
 /// Match key of an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,13 +62,13 @@ pub struct Tables {
 /// Key of a data packet: flow, PSN and ITER side by side.
 #[inline]
 fn data_key(flow: FlowIndex, psn: Psn, iter: u8) -> u64 {
-    u64::from(flow.0) << 32 | u64::from(psn.value()) << 8 | u64::from(iter)
+    (flow.index() as u64) << 32 | u64::from(psn.value()) << 8 | u64::from(iter)
 }
 
 impl Tables {
     /// Adds the next flow with its registers; flows come in the order of their indices. Whether it was new.
     pub(crate) fn add_flow(&mut self, destination: IpAddr, qpn: u32, registers: Registers) -> bool {
-        let index = FlowIndex(self.registers.len() as u32);
+        let index = FlowIndex::at(self.registers.len() as u32);
         self.registers.push(registers);
         self.flows.insert((destination, qpn), index).is_none()
     }
@@ -188,7 +137,7 @@ impl Tables {
         let mut data: Vec<_> = self.data.iter().map(|(key, actions)| (*key, *actions)).collect();
         data.sort_unstable_by_key(|(key, _)| *key);
         let data = data.into_iter().map(|(key, actions)| {
-            let (flow, psn) = (FlowIndex((key >> 32) as u32), Psn::new((key >> 8) as u32));
+            let (flow, psn) = (FlowIndex::at((key >> 32) as u32), Psn::new((key >> 8) as u32));
             Entry { key: Key::Data { flow, psn, iter: key as u8 }, actions }
         });
         let mut kinds: Vec<_> = self.control.iter().collect();

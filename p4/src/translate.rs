@@ -8,9 +8,9 @@ use corpus::{ControlPacket, Event, Role, Target, TestConfig, Traffic, Violation}
 use dumper::{Connection, Psn};
 
 use crate::Rounds;
-use crate::flow::Registers;
+use crate::flow::{FlowIndex, Registers};
 use crate::network::LossRule;
-use crate::tables::{FlowIndex, MAX_ENTRIES, Tables};
+use crate::tables::{MAX_ENTRIES, Tables};
 
 /// Reasons why a test cannot be translated.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

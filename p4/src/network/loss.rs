@@ -4,8 +4,7 @@ use corpus::{ControlPacket, LossEffect, LossModel, Network, PacketKinds, Role, T
 use dumper::Psn;
 
 use super::keyed::{Stage, draw};
-use crate::flow::Registers;
-use crate::tables::FlowIndex;
+use crate::flow::{FlowIndex, Registers};
 use crate::{Actions, Kind, Packet};
 
 /// Losses of one flow, as a test has them.
