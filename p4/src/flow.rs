@@ -41,19 +41,14 @@ impl FlowIndex {
         self.0 as usize
     }
 
-    /// The flow of its connection that counts CNPs.
-    #[must_use]
-    pub const fn of_cnps(self) -> Self {
-        Self(self.0 & !1)
-    }
-
     /// The flow whose registers count a kind of control packets. ACKs, NAKs and Read requests are counted on the
     /// flow that carries them. CNPs are counted over the connection, in the registers of its first flow: with
     /// Sends and Reads on one connection they travel both ways, and events name the n-th on the connection.
     #[inline]
-    pub(crate) const fn counts_at(self, packet: ControlPacket) -> Self {
+    #[must_use]
+    pub const fn counts_at(self, packet: ControlPacket) -> Self {
         match packet {
-            ControlPacket::Cnp => self.of_cnps(),
+            ControlPacket::Cnp => Self(self.0 & !1),
             ControlPacket::Ack | ControlPacket::Nak | ControlPacket::ReadRequest => self,
         }
     }

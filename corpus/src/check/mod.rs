@@ -7,6 +7,8 @@ mod network;
 mod overlap;
 mod traffic;
 
+use std::collections::BTreeSet;
+
 use crate::config::{TestConfig, fields::IntField};
 
 /// A rule that a configuration breaks.
@@ -23,6 +25,13 @@ pub struct Violation {
     pub rests_on: Vec<String>,
 }
 
+impl Violation {
+    /// Number, from 1, of the event in a path such as `event[2].psn`.
+    fn event(&self) -> Option<usize> {
+        self.field.strip_prefix("event[")?.split_once(']')?.0.parse().ok()
+    }
+}
+
 impl TestConfig {
     /// Every rule that the configuration breaks: bounds, contradictions, events on packets that
     /// never exist. Empty for everything that was read from a file.
@@ -34,6 +43,17 @@ impl TestConfig {
         network::check(self, &mut check);
         events::check(self, &mut check);
         check.violations
+    }
+
+    /// Removes the events that violations of this configuration are about. Returns true if there are any.
+    pub fn drop_events(&mut self, violations: &[Violation]) -> bool {
+        let faulty: BTreeSet<usize> = violations.iter().filter_map(Violation::event).collect();
+        let mut number = 0;
+        self.events.retain(|_| {
+            number += 1;
+            !faulty.contains(&number)
+        });
+        !faulty.is_empty()
     }
 
     /// Returns true if there are no [`violations`](Self::violations).

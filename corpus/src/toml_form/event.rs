@@ -5,10 +5,10 @@ use dumper::ActionKind;
 use super::HOMES;
 use crate::{
     config::{
-        Action, ConnectionSet, ControlPacket, Event, HeaderField, Operand, Progression, SetField, Target,
+        Action, ConnectionSet, Event, HeaderField, Operand, PacketKinds, Progression, SetField, Target,
         fields,
     },
-    source::{Names, Node, Reader, Section, Value},
+    source::{Node, Reader, Section, Value},
 };
 
 /// Every key of an event but the operands of its action.
@@ -108,15 +108,8 @@ fn first(node: &Node, path: &str, r: &mut Reader<'_>) -> Option<ConnectionSet> {
 }
 
 fn target(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Target> {
-    const PACKETS: &Names<Option<ControlPacket>> = &[
-        ("data", None),
-        ("ack", Some(ControlPacket::Ack)),
-        ("nak", Some(ControlPacket::Nak)),
-        ("cnp", Some(ControlPacket::Cnp)),
-        ("read-request", Some(ControlPacket::ReadRequest)),
-    ];
     let given = section.has("packet");
-    let packet = match section.opt_choice(r, "packet", PACKETS) {
+    let packet = match section.opt_choice(r, "packet", PacketKinds::NAMES) {
         Some(packet) => packet,
         None if given => {
             // Which of the keys below belong to it is not known.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use corpus::config::{LAST_OCCURRENCE, Points, fields};
 use corpus::{
-    Action, ConnectionSet, ControlPacket, Event, Network, Progression, Target, TestConfig, Traffic, Violation,
+    Action, ConnectionSet, ControlPacket, Event, Network, Progression, Target, TestConfig, Traffic,
 };
 use dumper::wire::Opcode;
 use dumper::{Connection, Nanos, Observation, Record, Trace};
@@ -35,7 +35,8 @@ pub fn derandomise(config: &TestConfig, observation: &Observation) -> Option<Tes
     if explicit.events.len() > fields::MAX_EVENTS {
         return None;
     }
-    drop_impossible(&mut explicit);
+    // Events on packets that the test can never have.
+    explicit.drop_events(&explicit.violations());
     explicit.is_valid().then_some(explicit)
 }
 
@@ -44,19 +45,6 @@ fn with_events(config: &TestConfig, lost: &Lost) -> TestConfig {
     let own = config.events.iter().flat_map(|event| without(config, event, lost));
     let events = own.chain(events(lost)).collect();
     TestConfig { network: Network::default(), events, ..config.clone() }
-}
-
-/// Takes out events on packets that the test can never have.
-fn drop_impossible(config: &mut TestConfig) {
-    let number = |violation: &Violation| -> Option<usize> {
-        violation.field.strip_prefix("event[")?.split_once(']')?.0.parse().ok()
-    };
-    let impossible: BTreeSet<usize> = config.violations().iter().filter_map(number).collect();
-    let mut at = 0;
-    config.events.retain(|_| {
-        at += 1;
-        !impossible.contains(&at)
-    });
 }
 
 /// A pipeline that sees the packets of a trace again, in the order in which they entered.
@@ -140,8 +128,7 @@ impl<'a> Names<'a> {
                 Some(name).filter(|_| iter <= MAX_ITER)
             }
             Kind::Control(kind) => {
-                let home = if kind == ControlPacket::Cnp { flow.of_cnps() } else { flow };
-                let nth = self.seen.entry((home, kind)).or_default();
+                let nth = self.seen.entry((flow.counts_at(kind), kind)).or_default();
                 *nth += 1;
                 Some((Which::Control(kind), *nth))
             }
@@ -214,8 +201,7 @@ fn without(config: &TestConfig, event: &Event, lost: &Lost) -> Vec<Event> {
         let has_end = event.progression.is_none_or(|progression| progression.count.is_some());
         for part in parts(points, &gone) {
             let count = Some(part.count()).filter(|_| has_end || part.last != points.last);
-            let part = event_with(event, ConnectionSet::One(connection), part, count);
-            cut.push(part);
+            cut.push(self::event(ConnectionSet::One(connection), which, part, count, event.action));
         }
     }
     let whole = (!spared.is_empty()).then(|| {
@@ -241,14 +227,6 @@ fn parts(points: Points, gone: &[u32]) -> Vec<Points> {
         parts.push(Points { first, step, last: end });
     }
     parts
-}
-
-fn event_with(event: &Event, connections: ConnectionSet, points: Points, count: Option<u32>) -> Event {
-    let which = match event.target {
-        Target::Data { iter, .. } => Which::Data(iter),
-        Target::Control { packet, .. } => Which::Control(packet),
-    };
-    self::event(connections, which, points, count, event.action)
 }
 
 fn event(

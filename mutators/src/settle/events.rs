@@ -1,7 +1,5 @@
 //! Events.
 
-use std::collections::BTreeSet;
-
 use corpus::config::fields;
 use corpus::{Action, ConnectionSet, Event, HeaderField, Progression, SetField, Target, TestConfig};
 
@@ -135,20 +133,4 @@ fn leave_out(set: &mut ConnectionSet, last: u32) -> bool {
         ConnectionSet::One(_) | ConnectionSet::All => {}
     }
     set.members(last - 1).next().is_some()
-}
-
-/// Takes out the events of paths that are faulty. Returns true if there are any.
-pub(super) fn drop_faulty<'a>(test: &mut TestConfig, paths: impl Iterator<Item = &'a str>) -> bool {
-    let faulty: BTreeSet<usize> = paths.filter_map(index_of).collect();
-    let mut number = 0;
-    test.events.retain(|_| {
-        number += 1;
-        !faulty.contains(&number)
-    });
-    !faulty.is_empty()
-}
-
-/// The number, from 1, of the event in a path such as `event[2].psn`.
-fn index_of(path: &str) -> Option<usize> {
-    path.strip_prefix("event[")?.split_once(']')?.0.parse().ok()
 }

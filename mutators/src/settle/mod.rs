@@ -31,9 +31,8 @@ pub(crate) fn drop_faulty(space: &Space, test: &mut TestConfig) -> bool {
         if violations.is_empty() {
             return true;
         }
-        let paths = || violations.iter().map(|violation| violation.field.as_str());
-        let mended =
-            events::drop_faulty(test, paths()) || paths().all(network::is_of) && network::repair(space, test);
+        let mended = test.drop_events(&violations)
+            || violations.iter().all(|one| network::is_of(&one.field)) && network::repair(space, test);
         if !mended {
             return false;
         }
