@@ -26,6 +26,8 @@ pub struct Capabilities {
     pub max_delay_ns: u64,
     /// True if its injector loses packets at random (`[network]`).
     pub loss: bool,
+    /// True if its injector copies packets whose loss costs a time-out (`[network.repeat]`).
+    pub repeat: bool,
     /// Path MTUs.
     pub mtus: BTreeSet<Mtu>,
     /// Most connections of a test.
@@ -150,6 +152,7 @@ impl Capabilities {
             control_packets: ControlPacket::NAMES.iter().map(|(_, packet)| *packet).collect(),
             max_delay_ns: fields::DELAY_NS.max,
             loss: true,
+            repeat: true,
             mtus: Mtu::ALL.into(),
             max_connections: fields::NUM_CONNECTIONS.max as u32,
             max_bytes: u64::MAX,
@@ -181,6 +184,10 @@ impl Capabilities {
         if !self.loss && config.network.loses() {
             let allowed = "none: remove [network]";
             beyond(&mut check, "network.loss-ppb", "losses at random", allowed);
+        }
+        if !self.repeat && config.network.repeat.is_on() {
+            let allowed = "none: remove [network.repeat]";
+            beyond(&mut check, "network.repeat", "copies of packets", allowed);
         }
         for (number, event) in (1..).zip(&config.events) {
             self.event(event.target, event.action, &format!("event[{number}]"), &mut check);
@@ -318,6 +325,7 @@ mod tests {
             control_packets: [ControlPacket::Ack].into(),
             max_delay_ns: 1_000_000,
             loss: false,
+            repeat: false,
             mtus: [Mtu::B1024].into(),
             max_connections: 4,
             max_bytes: 1 << 20,

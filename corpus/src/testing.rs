@@ -5,8 +5,8 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use crate::config::{
     Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, Files, Form, HeaderField, Host, IterMode, Load,
-    LossDirection, LossEffect, LossModel, Mtu, Network, PacketKinds, Physical, Progression, RoceParameters,
-    SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField, Verb,
+    LossDirection, LossEffect, LossModel, Mtu, Network, PacketKinds, Physical, Progression, Repeat,
+    RepeatMatch, RoceParameters, SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField, Verb,
     fields::{self, IntField},
 };
 
@@ -216,12 +216,13 @@ fn network(connections: u32) -> impl Strategy<Value = Network> + use<> {
     let kinds = (1..=PacketKinds::ALL.bits())
         .prop_map(|bits| PacketKinds::from_bits(bits).unwrap_or(PacketKinds::ALL));
     let words = (select(LossModel::NAMES), select(LossDirection::NAMES), select(LossEffect::NAMES));
-    (numbers, kinds, words, connection_set(connections)).prop_map(
+    (numbers, kinds, words, connection_set(connections), repeat()).prop_map(
         |(
             (loss_ppb, loss_bytes, links, percent, seed),
             loss_packets,
             (model, direction, effect),
             loss_qpn,
+            repeat,
         )| Network {
             loss_ppb: loss_ppb as u32,
             loss_model: model.1,
@@ -233,8 +234,21 @@ fn network(connections: u32) -> impl Strategy<Value = Network> + use<> {
             loss_qpn,
             loss_effect: effect.1,
             seed,
+            repeat,
         },
     )
+}
+
+/// Any copies; none in one of two.
+fn repeat() -> impl Strategy<Value = Repeat> {
+    let numbers = (within(&fields::NAKS), within(&fields::RETRANSMISSIONS), within(&fields::TAILS));
+    let repeat =
+        (numbers, select(RepeatMatch::NAMES)).prop_map(|((naks, retransmissions, tails), matching)| {
+            let [naks, retransmissions, tails] = [naks, retransmissions, tails].map(|packets| packets as u8);
+            let matching = if retransmissions > 1 { matching.1 } else { Repeat::default().matching };
+            Repeat { naks, retransmissions, tails, matching }
+        });
+    prop_oneof![Just(Repeat::default()), repeat]
 }
 
 fn event(traffic: &Traffic) -> impl Strategy<Value = Event> + use<> {
@@ -256,7 +270,7 @@ fn event(traffic: &Traffic) -> impl Strategy<Value = Event> + use<> {
 
 fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
-        Just(Action::Drop),
+        Just(Action::DROP),
         Just(Action::Ecn),
         Just(Action::Corrupt),
         within(&fields::DELAY_NS).prop_map(|ns| Action::Delay { ns }),
@@ -327,7 +341,7 @@ fn lumina_event(
     let per_message = traffic.shape().packets_per_message();
     // With more requests outstanding Lumina only marks.
     let action =
-        if traffic.tx_depth > 1 { Action::Ecn } else { [Action::Drop, Action::Ecn, Action::Corrupt][action] };
+        if traffic.tx_depth > 1 { Action::Ecn } else { [Action::DROP, Action::Ecn, Action::Corrupt][action] };
     let (psn, every) = match every_packet && per_message > 1 {
         true => (1, Some(1)),
         false => {

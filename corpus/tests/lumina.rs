@@ -55,7 +55,7 @@ fn listing_2_is_read_in_full() {
     assert_eq!((traffic.multi_gid, traffic.barrier_sync, traffic.tx_depth), (true, true, 1));
     assert_eq!((traffic.min_retransmit_timeout, traffic.max_retransmit_retry), (14, 7));
     assert_eq!(traffic.iter_mode, IterMode::Paper);
-    let expected = [one(1, 4, 1, Action::Ecn), one(2, 5, 1, Action::Drop), one(2, 5, 2, Action::Drop)];
+    let expected = [one(1, 4, 1, Action::Ecn), one(2, 5, 1, Action::DROP), one(2, 5, 2, Action::DROP)];
     assert_eq!(loaded.config.events, expected);
 }
 
@@ -76,7 +76,7 @@ fn every_key_of_the_published_tool_is_used_or_noted() {
     assert_eq!(config.requester.traffic_class, Some(TrafficClass::PerConnection(vec![0, 1, 3])));
     let every = |every| Some(Progression { every, count: None });
     let expected = [
-        Event { progression: every(3), ..one(1, 3, 2, Action::Drop) },
+        Event { progression: every(3), ..one(1, 3, 2, Action::DROP) },
         Event { progression: every(1), ..one(3, 1, 1, Action::Corrupt) },
     ];
     assert_eq!(config.events, expected);
@@ -119,7 +119,7 @@ fn a_wrong_laboratory_is_refused_where_it_is_wrong() {
 fn the_caller_can_choose_the_dialect() {
     let text = "traffic:\n  num-qps: 1\n  data-pkt-events: [{qpn: 1, psn: 100, type: drop}]\n";
     let config = from_yaml("f.yaml", text, Some(Dialect::Paper)).unwrap().config;
-    assert_eq!(config.events, [one(1, 100, 1, Action::Drop)]);
+    assert_eq!(config.events, [one(1, 100, 1, Action::DROP)]);
     let errors = from_yaml("f.yaml", text, None).unwrap_err();
     assert_eq!(errors.problems.len(), 2, "{errors}");
 }

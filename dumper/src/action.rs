@@ -6,6 +6,8 @@
 pub enum Form {
     /// None.
     Alone,
+    /// None, or the copies of the packet that it is of: `all`, `copy 2`.
+    Copies,
     /// A time: `20us`.
     Time,
     /// A number from 1 up to this one.
@@ -53,7 +55,7 @@ macro_rules! actions {
 
 // Codes 1 to 3 are the published switch's; 0 is none, and 8 is more than one.
 actions! {
-    Drop = 1 "drop" "drop" Form::Alone, Lost, "is lost";
+    Drop = 1 "drop" "drop" Form::Copies, Lost, "is lost";
     Ecn = 2 "ecn" "ecn" Form::Alone, Marked, "is marked Congestion Experienced";
     Corrupt = 3 "corrupt" "corrupt" Form::Alone, Lost,
         "leaves with inverted bits, so that its ICRC is wrong (Lumina's `bit-error`)";

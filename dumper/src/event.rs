@@ -107,6 +107,8 @@ pub struct Exit {
     pub time: Nanos,
     /// Copies that left: 0 for a dropped packet, 2 and more for a duplicated one.
     pub copies: u8,
+    /// Those of them that left as the packet entered, whatever was done to it: copies of the network, which leave last.
+    pub plain: u8,
     /// True if the packet left with a wrong ICRC.
     pub corrupt: bool,
     /// True if the packet left marked Congestion Experienced.

@@ -20,6 +20,7 @@ pub(crate) fn admit(space: &Space, test: &TestConfig) -> Result<(), String> {
         };
         match entry.of {
             Of::Test(..) if entry.is_of_losses() && !test.network.loses() => {}
+            Of::Test(..) if entry.axis == Axis::RepeatMatch && test.network.repeat.retransmissions <= 1 => {}
             Of::Test(get, _) if !space[entry.axis].contains(get(test)) => {
                 return outside(entry.path, get(test));
             }

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use corpus::config::Files;
 use corpus::config::fields::{self, IntField};
 use corpus::{
-    Action, ActionKind, HeaderField, Host, Load, LossDirection, LossEffect, LossModel, TestConfig,
-    TrafficField,
+    Action, ActionKind, HeaderField, Host, Load, LossDirection, LossEffect, LossModel, RepeatMatch,
+    TestConfig, TrafficField,
 };
 
 use crate::words;
@@ -210,6 +210,25 @@ axes! {
         Of::Test(|test| test.network.loss_effect as u64, |test, word| {
             test.network.loss_effect = words::named(LossEffect::NAMES, word);
         }), "Effect of a loss.";
+    RepeatNaks "network.repeat-naks" number!(NAKS), fields::NAKS.default,
+        Of::Test(
+            |test| test.network.repeat.naks.into(),
+            |test, value| test.network.repeat.naks = value as u8,
+        ), "NAKs of sequence errors that the network sends for one (`[network.repeat]` of a test).";
+    RepeatRetransmissions "network.repeat-retransmissions" number!(RETRANSMISSIONS), fields::RETRANSMISSIONS.default,
+        Of::Test(
+            |test| test.network.repeat.retransmissions.into(),
+            |test, value| test.network.repeat.retransmissions = value as u8,
+        ), "Packets that it sends for the one that such a NAK asks for.";
+    RepeatTails "network.repeat-tails" number!(TAILS), fields::TAILS.default,
+        Of::Test(
+            |test| test.network.repeat.tails.into(),
+            |test, value| test.network.repeat.tails = value as u8,
+        ), "Packets that it sends for the last one of a message or response.";
+    RepeatMatch "network.repeat-match" Kind::Words(words::REPEAT_MATCHES), 0,
+        Of::Test(|test| test.network.repeat.matching as u64, |test, word| {
+            test.network.repeat.matching = words::named(RepeatMatch::NAMES, word);
+        }), "How the packet that a NAK asks for is known; counts where retransmissions are copied.";
     Addresses "hosts.addresses" Kind::Number(&ADDRESSES), ADDRESSES.default, Of::Part,
         "Addresses of each host where `multi-gid` is true; those that a host does not have follow its first one.";
     NotificationPoint "hosts.dcqcn-np-enable" Kind::Flags, 1, flag_of_host!(dcqcn_np_enable),
@@ -294,7 +313,7 @@ impl Entry {
 
     /// Returns true for a setting of losses, which counts only where there are some.
     pub(crate) fn is_of_losses(&self) -> bool {
-        self.section_and_key().0 == "network" && self.axis != Axis::LossPpb
+        (Axis::LossModel..=Axis::LossEffect).contains(&self.axis)
     }
 
     /// Section and key.

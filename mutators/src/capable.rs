@@ -89,6 +89,9 @@ fn limit(axis: Axis, can: &Capabilities) -> Option<Limit> {
         Axis::Timeout => Some(Limit::Between((*can.timeouts.start()).into(), (*can.timeouts.end()).into())),
         Axis::InitialPsn => (!can.initial_psn).then_some(Limit::Fixed(fields::INITIAL_PSN.max + 1)),
         Axis::LossPpb => without(can.loss),
+        Axis::RepeatNaks | Axis::RepeatRetransmissions | Axis::RepeatTails => {
+            (!can.repeat).then_some(Limit::Fixed(1))
+        }
         Axis::MultiGid => without(can.max_addresses > 1),
         Axis::Addresses => {
             let most = can.max_addresses as u64;

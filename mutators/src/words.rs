@@ -2,7 +2,7 @@
 
 use corpus::{
     Action, ActionKind, ConnectionSet, ControlPacket, HeaderField, IterMode, Load, LossDirection, LossEffect,
-    LossModel, PacketKinds, Progression, Target, Verb,
+    LossModel, PacketKinds, Progression, RepeatMatch, Target, Verb,
 };
 
 macro_rules! words {
@@ -66,6 +66,8 @@ pub(crate) const LOSS_MODELS: &[&str] = names!(LossModel::NAMES);
 pub(crate) const LOSS_DIRECTIONS: &[&str] = names!(LossDirection::NAMES);
 /// [`LossEffect`], in its order.
 pub(crate) const LOSS_EFFECTS: &[&str] = names!(LossEffect::NAMES);
+/// [`RepeatMatch`], in its order.
+pub(crate) const REPEAT_MATCHES: &[&str] = names!(RepeatMatch::NAMES);
 /// The action that every testbed has.
 pub(crate) const DROP: u64 = ActionKind::Drop as u64;
 

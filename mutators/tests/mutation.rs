@@ -123,6 +123,10 @@ const SMALL: &str = r#"
     loss-packets = ["all", "data", "ack", "nak", "cnp", "read-request"]
     loss-direction = ["both", "to-responder", "to-requester"]
     loss-effect = ["drop", "corrupt"]
+    repeat-naks = { min = 1, max = 3 }
+    repeat-retransmissions = { min = 1, max = 3 }
+    repeat-tails = { min = 1, max = 3 }
+    repeat-match = ["psn", "connection"]
     [hosts]
     addresses = { min = 1, max = 3 }
     dcqcn-np-enable = [false, true]
@@ -186,7 +190,16 @@ fn seen(test: &TestConfig) -> Vec<(String, String)> {
     };
     section("traffic", value["traffic"].as_table().unwrap());
     let without_losses = toml::Table::from_iter([("loss-ppb".to_owned(), toml::Value::Integer(0))]);
-    section("network", value.get("network").and_then(toml::Value::as_table).unwrap_or(&without_losses));
+    let mut network = value.get("network").and_then(toml::Value::as_table).unwrap_or(&without_losses).clone();
+    let copies = match network.remove("repeat") {
+        Some(toml::Value::Table(copies)) => copies,
+        _ => ["naks", "retransmissions", "tails"]
+            .map(|key| (key.to_owned(), toml::Value::Integer(1)))
+            .into_iter()
+            .collect(),
+    };
+    network.extend(copies.into_iter().map(|(key, value)| (format!("repeat-{key}"), value)));
+    section("network", &network);
     for role in Role::ALL {
         section("hosts", value[role.name()]["roce-parameters"].as_table().unwrap());
         section("hosts", &classes(test.host(role)));

@@ -1,7 +1,8 @@
 //! Actions on one packet: those of all events that match it, combined.
 
-use corpus::{Action, SetField};
-use dumper::{ActionKind, Event, Nanos};
+use corpus::config::fields;
+use corpus::{Action, Copies, SetField};
+use dumper::{ActionKind, Nanos};
 
 /// The actions on one packet. `Default` forwards it as it came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -18,7 +19,12 @@ pub struct Actions {
     pub extra_copies: u8,
     /// Time of its exit.
     pub timing: Timing,
+    /// Copies of the network that do not leave, a bit for each.
+    pub drop_copies: u8,
 }
+
+/// A bit for each copy that the network can make of a packet.
+pub(crate) const ALL_COPIES: u8 = (1 << fields::COPY.max) - 1;
 
 /// Time of a packet's exit from the injector.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -57,7 +63,11 @@ impl From<Action> for Actions {
     fn from(action: Action) -> Self {
         let mut actions = Self::default();
         match action {
-            Action::Drop => actions.drop = true,
+            Action::Drop(Copies::Original) => actions.drop = true,
+            Action::Drop(Copies::All) => (actions.drop, actions.drop_copies) = (true, ALL_COPIES),
+            Action::Drop(Copies::One(copy)) => {
+                actions.drop_copies = copy.checked_sub(1).map_or(0, |bit| 1 << bit)
+            }
             Action::Ecn => actions.ecn = true,
             Action::Corrupt => actions.corrupt = true,
             Action::Delay { ns } => actions.timing = Timing::Delay(Nanos(ns)),
@@ -83,37 +93,6 @@ impl Actions {
         if more.timing != Timing::AtOnce {
             self.timing = more.timing;
         }
-    }
-
-    /// Number of packets that leave: 0 for a dropped one, else the packet and its copies.
-    #[must_use]
-    pub const fn leaving(&self) -> u8 {
-        if self.drop { 0 } else { 1 + self.extra_copies }
-    }
-
-    /// The same where so many of the packets that would leave are lost, or leave with a wrong ICRC. A trace has one state for all
-    /// that leave, so that damaged ones among others count as lost.
-    pub(crate) fn without(self, lost: u8, corrupts: bool) -> Self {
-        match self.leaving().saturating_sub(lost) {
-            // No receiver looks into it, so that a field of it need not be rewritten, which would make the ICRC right.
-            0 if corrupts => Self { corrupt: true, set_field: None, ..self },
-            // It neither leaves later nor in another form.
-            0 => Self { drop: true, ..Self::default() },
-            left => Self { extra_copies: left - 1, ..self },
-        }
-    }
-
-    /// Event code of the mirrored packet for these actions.
-    #[must_use]
-    pub fn event(&self) -> Event {
-        let present = [
-            self.drop.then_some(ActionKind::Drop),
-            self.ecn.then_some(ActionKind::Ecn),
-            self.corrupt.then_some(ActionKind::Corrupt),
-            self.timing.action().map(Action::kind),
-            (self.extra_copies > 0).then_some(ActionKind::Duplicate),
-            self.set_field.map(|_| ActionKind::SetField),
-        ];
-        Event::of(present.into_iter().flatten())
+        self.drop_copies |= more.drop_copies;
     }
 }

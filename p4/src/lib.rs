@@ -27,7 +27,7 @@
 //! let flow = injector.flow([10, 0, 0, 2].into(), 0xea);
 //! let packet = Packet::new(Opcode::WriteMiddle, None, Psn::new(1004), 1082);
 //! let verdict = injector.process(Role::Requester, flow, packet, Nanos(500));
-//! assert_eq!((verdict.mirror.event, verdict.actions.leaving()), (Event::Action(ActionKind::Drop), 0));
+//! assert_eq!((verdict.mirror.event, verdict.sent.leaving()), (Event::Action(ActionKind::Drop), 0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -50,6 +50,7 @@ pub mod process;
 pub mod proto;
 pub mod rewrite;
 mod rounds;
+mod sent;
 pub mod serve;
 pub mod server;
 pub mod switch;
@@ -64,5 +65,6 @@ pub use packet::{Kind, Packet};
 pub use pipeline::{Pipeline, Verdict};
 pub use ports::{Dumper, PortError, Ports};
 pub use rounds::{MAX_ITER, Rounds};
+pub use sent::{Lost, Sent};
 pub use tables::{Entry, Key, MAX_ENTRIES, Tables};
 pub use translate::{TranslateError, translate};

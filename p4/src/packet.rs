@@ -2,7 +2,7 @@
 
 use corpus::ControlPacket;
 use dumper::Psn;
-use dumper::wire::{Class, Opcode, Syndrome};
+use dumper::wire::{Class, NakCode, Opcode, Syndrome};
 
 /// The headers of a packet, as far as the pipeline matches on them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +13,8 @@ pub struct Packet {
     pub psn: Psn,
     /// Bytes of the frame, without frame check sequence.
     pub frame_bytes: u32,
+    /// True for a NAK that asks for a PSN again (PSN sequence error).
+    pub asks_again: bool,
 }
 
 /// Kinds of packets, as events tell them apart.
@@ -22,6 +24,8 @@ pub enum Kind {
     Data {
         /// True if a message or response starts with it (FIRST, ONLY).
         starts: bool,
+        /// True if a message or response ends with it (LAST, ONLY).
+        ends: bool,
     },
     /// Matched by its n-th occurrence.
     Control(ControlPacket),
@@ -36,7 +40,7 @@ impl Packet {
     pub fn new(opcode: Opcode, syndrome: Option<Syndrome>, psn: Psn, frame_bytes: u32) -> Self {
         let kind = match opcode.class() {
             Class::Request(_, position) | Class::ReadResponse(position) => {
-                Kind::Data { starts: position.starts() }
+                Kind::Data { starts: position.starts(), ends: position.ends() }
             }
             Class::ReadRequest => Kind::Control(ControlPacket::ReadRequest),
             Class::Cnp => Kind::Control(ControlPacket::Cnp),
@@ -47,6 +51,8 @@ impl Packet {
             },
             Class::AtomicRequest | Class::AtomicAcknowledge | Class::Datagram | Class::Unknown => Kind::Other,
         };
-        Self { kind, psn, frame_bytes }
+        let asks_again = kind == Kind::Control(ControlPacket::Nak)
+            && matches!(syndrome, Some(Syndrome::Nak(NakCode::PsnSequenceError)));
+        Self { kind, psn, frame_bytes, asks_again }
     }
 }

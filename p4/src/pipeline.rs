@@ -9,8 +9,8 @@ use dumper::{Event, Nanos, SwitchCounters};
 use crate::MAX_ITER;
 use crate::flow::Registers;
 use crate::hold::{Held, Queue, Ticket};
-use crate::network::Loss;
-use crate::{Actions, FlowIndex, Kind, Packet, Ports, Tables, Timing};
+use crate::network::{Loss, Repeats};
+use crate::{Actions, FlowIndex, Kind, Lost, Packet, Ports, Sent, Tables, Timing};
 
 /// The event injector of one test: tables, registers and counters.
 #[derive(Clone, Debug)]
@@ -22,7 +22,9 @@ pub struct Pipeline {
     held_until: Vec<Option<Nanos>>,
     /// A packet was held with its flow.
     holds: bool,
-    /// Losses of the network behind the events.
+    /// Copies that the network makes, behind the events.
+    repeats: Repeats,
+    /// Losses of the network, behind the copies.
     loss: Loss,
     /// Of the next ticket.
     number: u64,
@@ -41,8 +43,10 @@ pub struct Verdict {
     pub dumper: u32,
     /// The port that the packet itself goes to, unless it is dropped.
     pub egress: u32,
-    /// Actions on it before it leaves.
-    pub actions: Actions,
+    /// The packets that leave for it.
+    pub sent: Sent,
+    /// Those that the network lost.
+    pub lost: Lost,
     /// Given if it leaves so much later, behind packets that leave at the same time and entered before it.
     pub delay: Option<Nanos>,
     /// Given if it is held: it leaves when the ticket is handed out by [`Pipeline::take_released`] or expires.
@@ -57,6 +61,7 @@ impl Pipeline {
     pub fn new(mut tables: Tables, ports: Ports) -> Self {
         let registers = tables.take_registers();
         let loss = Loss::new(tables.losses(), &registers);
+        let repeats = Repeats::new(tables.repeat());
         let held = vec![Queue::default(); registers.len()];
         let held_until = vec![None; registers.len()];
         Self {
@@ -65,6 +70,7 @@ impl Pipeline {
             held,
             held_until,
             holds: false,
+            repeats,
             loss,
             number: 0,
             sequence: 0,
@@ -88,12 +94,13 @@ impl Pipeline {
         let to = from.peer();
         self.ports.received(from);
         self.sequence = sequence_after(self.sequence);
-        let mut hit = flow.and_then(|flow| self.match_packet(flow, packet));
-        if let Some(flow) = flow.filter(|_| self.loss.is_on()) {
-            hit = self.loss.pass(flow, packet, hit);
+        let mut hit = flow.and_then(|flow| self.match_packet(flow, packet)).map(Sent::from);
+        let mut lost = Lost::default();
+        if let Some(flow) = flow.filter(|_| self.loss.is_on() || self.repeats.are_on()) {
+            (hit, lost) = self.network(flow, packet, hit);
         }
-        let (actions, delay) = match (hit, flow) {
-            (None, _) if !self.holds => (Actions::default(), None),
+        let (sent, delay) = match (hit, flow) {
+            (None, _) if !self.holds => (Sent::default(), None),
             (hit, Some(flow)) => self.timed(flow, hit.unwrap_or_default(), now),
             (hit, None) => (hit.unwrap_or_default(), None),
         };
@@ -101,20 +108,22 @@ impl Pipeline {
             mirror: MirrorMeta {
                 sequence: self.sequence,
                 time: Nanos(now.0 % TIME_SPAN),
-                event: if hit.is_none() && delay.is_none() { Event::None } else { actions.event() },
+                event: if hit.is_none() && delay.is_none() { Event::None } else { sent.event() },
             },
             dumper: self.ports.next_dumper(),
             egress: self.ports.of(to),
-            actions,
+            sent,
+            lost,
             delay,
             hold: None,
             releases: false,
         };
-        match (actions.timing, flow) {
-            (Timing::Reorder(by), Some(flow)) => verdict.hold = Some(self.hold(flow, by, actions, to)),
+        let leaving = sent.leaving();
+        match (sent.actions.timing, flow) {
+            (Timing::Reorder(by), Some(flow)) => verdict.hold = Some(self.hold(flow, by, leaving, to)),
             (_, flow) => {
-                self.ports.sent(to, actions.leaving());
-                if let (None, false, Some(flow)) = (delay, actions.drop, flow) {
+                self.ports.sent(to, leaving);
+                if let (None, 1.., Some(flow)) = (delay, leaving, flow) {
                     verdict.releases = self.passed(flow);
                 }
             }
@@ -152,7 +161,7 @@ impl Pipeline {
     #[inline]
     fn match_packet(&mut self, flow: FlowIndex, packet: Packet) -> Option<Actions> {
         match packet.kind {
-            Kind::Data { starts } => {
+            Kind::Data { starts, .. } => {
                 let registers = &mut self.registers[flow.index()];
                 let round = registers.rounds.take(packet.psn, starts);
                 if !registers.armed || round > MAX_ITER {
@@ -174,12 +183,22 @@ impl Pipeline {
         }
     }
 
-    /// The actions on a packet of a flow, and its delay: it stays behind the packets that are held with the flow, unless it
+    /// The network behind the events: copies, and losses of each. The packets that leave, if others do than entered.
+    fn network(&mut self, flow: FlowIndex, packet: Packet, hit: Option<Sent>) -> (Option<Sent>, Lost) {
+        let entered = hit.unwrap_or_default();
+        let copied = self.repeats.copy(flow, packet, entered);
+        let (sent, lost) = self.loss.pass(flow, packet, copied);
+        self.repeats.left(flow, packet, sent);
+        (hit.map(|_| sent).or((sent != entered).then_some(sent)), lost)
+    }
+
+    /// What leaves for a packet of a flow, and its delay: it stays behind the packets that are held with the flow, unless it
     /// is one that others overtake.
-    fn timed(&mut self, flow: FlowIndex, mut actions: Actions, now: Nanos) -> (Actions, Option<Nanos>) {
-        if actions.drop {
-            return (actions, None);
+    fn timed(&mut self, flow: FlowIndex, mut sent: Sent, now: Nanos) -> (Sent, Option<Nanos>) {
+        if sent.leaving() == 0 {
+            return (sent, None);
         }
+        let actions = &mut sent.actions;
         let until = &mut self.held_until[flow.index()];
         // Each leaves a nanosecond after the one before: their order is to be seen in the trace.
         let behind = until.filter(|until| now <= *until).map(|until| until + Nanos(1) - now);
@@ -198,13 +217,12 @@ impl Pipeline {
                 actions.timing = Timing::Delay(delay);
             }
         }
-        (actions, delay)
+        (sent, delay)
     }
 
-    fn hold(&mut self, flow: FlowIndex, by: u16, actions: Actions, to: Role) -> Ticket {
+    fn hold(&mut self, flow: FlowIndex, by: u16, leaving: u8, to: Role) -> Ticket {
         let number = self.number;
         self.number += 1;
-        let leaving = actions.leaving();
         self.held[flow.index()].push(Held { number, waits_for: by, leaving, to });
         Ticket { flow, number }
     }

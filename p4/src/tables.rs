@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use corpus::ControlPacket;
 use corpus::config::{Points, fields};
+use corpus::{ControlPacket, Repeat};
 use dumper::Psn;
 use rustc_hash::FxHashMap;
 
@@ -57,6 +57,7 @@ pub struct Tables {
     control_entries: usize,
     /// Losses by flow; none behind the last flow that has any.
     losses: Vec<Option<LossRule>>,
+    repeat: Repeat,
 }
 
 /// Key of a data packet: flow, PSN and ITER side by side.
@@ -110,6 +111,16 @@ impl Tables {
     /// Losses by flow; there may be fewer of them than flows.
     pub(crate) fn losses(&self) -> &[Option<LossRule>] {
         &self.losses
+    }
+
+    /// Copies packets whose loss costs a time-out.
+    pub(crate) fn set_repeat(&mut self, repeat: Repeat) {
+        self.repeat = repeat;
+    }
+
+    /// Copies of packets whose loss costs a time-out.
+    pub(crate) const fn repeat(&self) -> Repeat {
+        self.repeat
     }
 
     /// Number of entries.

@@ -78,6 +78,7 @@ pub fn translate(config: &TestConfig, connections: &[Connection]) -> Result<Tabl
     for (number, connection) in (1..).zip(connections) {
         initial_psns.push(flows(&mut tables, &config.traffic, number, connection)?);
     }
+    tables.set_repeat(config.network.repeat);
     for qpn in config.network.loss_qpn.members(expected) {
         for flow in Role::ALL.map(|towards| FlowIndex::new(qpn, towards)) {
             if let Some(rule) = LossRule::of(config, flow) {

@@ -22,7 +22,7 @@ fn paper() -> TestConfig {
         connections: ConnectionSet::First(12),
         target: Target::Data { psn: 5, iter: 1 },
         progression: None,
-        action: Action::Drop,
+        action: Action::DROP,
     }];
     test
 }

@@ -22,7 +22,7 @@ fn evaluation(number: u64) -> Evaluation {
         connections: ConnectionSet::One(1),
         target: Target::Data { psn, iter: 1 },
         progression: None,
-        action: Action::Drop,
+        action: Action::DROP,
     };
     let config = TestConfig { events: (1..=number as u32 % 8).map(event).collect(), ..TestConfig::default() };
     let objectives = OBJECTIVES.map(|name| (name.to_owned(), number as f64 / 1e9));

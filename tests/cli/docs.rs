@@ -207,6 +207,7 @@ fn actions() -> String {
             .collect();
         let keys = match kind.form() {
             Form::Field => "`field`, `value`".to_owned(),
+            Form::Copies => "`copies`, or none".to_owned(),
             _ => fields.iter().map(|field| format!("`{}`", field.key)).collect::<Vec<_>>().join(" or "),
         };
         let _ = writeln!(text, "| `{}` | {keys} | {} |", kind.name(), kind.what());
@@ -222,7 +223,7 @@ fn events() -> String {
     let mut text = String::from("| event | the packet |\n|---|---|\n");
     for kind in ActionKind::ALL {
         let operand = match kind.form() {
-            Form::Alone => "",
+            Form::Alone | Form::Copies => "",
             Form::Time => " 20us",
             Form::Number(_) => " 3",
             Form::Field => " mig-req 0",

@@ -44,9 +44,11 @@ fn garbage(seed: u64, packets: usize, wild: bool) -> Observation {
             continue;
         }
         record.set_event(Event::from_code(dice.within(0..=10) as u8));
+        let copies = dice.pick(&[0, 1, 2, 255]);
         let exit = dice.chance(80).then(|| Exit {
             time: Nanos(dice.pick(&[0, now, now + 5_000, u64::MAX])),
-            copies: dice.pick(&[0, 1, 2, 255]),
+            copies,
+            plain: if copies > 0 && dice.chance(20) { dice.pick(&[1, copies]) } else { 0 },
             corrupt: dice.chance(20),
             ce: dice.chance(20),
             mig_req: None,

@@ -1,9 +1,9 @@
-//! Rules on the network: losses that can happen, and no setting without them.
+//! Rules on the network: losses and copies that can happen, and no setting without them.
 
 use super::events::{LOAD, cnps_exist, members_exist};
 use super::{Check, plural};
 use crate::config::{
-    ConnectionSet, ControlPacket, LossModel, Network, Role, TestConfig, Verb,
+    Action, ConnectionSet, ControlPacket, Copies, LossModel, Network, Repeat, Role, Target, TestConfig, Verb,
     fields::{self, CORRUPTED_LINKS_PERCENT, LINKS, LOSS_PPB},
 };
 
@@ -14,6 +14,7 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
             check.bounds(&path(number.field.key), value, number.field);
         }
     }
+    repeat(config, check);
     // A number out of bounds has been reported; going through its connections could take for ever.
     let count = config.traffic.load.connections();
     if !fields::NUM_CONNECTIONS.allows(count.into()) {
@@ -46,6 +47,55 @@ fn path(key: &str) -> String {
     format!("network.{key}")
 }
 
+/// Copies, and events that name them.
+fn repeat(config: &TestConfig, check: &mut Check) {
+    let repeat = &config.network.repeat;
+    for number in Repeat::NUMBERS {
+        check.bounds(&repeat_path(number.field.key), (number.get)(repeat), number.field);
+    }
+    if repeat.matching != Repeat::default().matching && repeat.retransmissions <= 1 {
+        let message = "means nothing where no retransmission is copied: retransmissions is 1";
+        let rests_on = repeat_path(fields::RETRANSMISSIONS.key);
+        check.fail(repeat_path("match"), message, "raise retransmissions, or remove it", &[&rests_on]);
+    }
+    for (number, event) in (1..).zip(&config.events) {
+        let Action::Drop(copies @ (Copies::All | Copies::One(_))) = event.action else { continue };
+        let path = format!("event[{number}].{}", Copies::KEY);
+        let kind = match event.target {
+            Target::Data { .. } => None,
+            Target::Control { packet, .. } => Some(packet),
+        };
+        let most = repeat.copies_of(kind);
+        let named = match copies {
+            Copies::One(copy) if !check.bounds(&path, copy, &fields::COPY) => continue,
+            Copies::One(copy) => copy,
+            Copies::All | Copies::Original => 1,
+        };
+        if named > most {
+            let name = kind.map_or("data", ControlPacket::name);
+            let message = match most {
+                0 => format!("the network makes no copy of {name} packets"),
+                most => {
+                    format!("there is no copy {named}: the network makes {most} of a packet of kind {name}")
+                }
+            };
+            let help = match kind {
+                None => "raise retransmissions or tails of [network.repeat], or remove it",
+                Some(ControlPacket::Nak) => "raise naks of [network.repeat], or remove it",
+                Some(_) => "remove it; only sequence NAKs and data packets have copies",
+            };
+            let rests_on = Repeat::NUMBERS.iter().map(|number| repeat_path(number.field.key));
+            let rests_on: Vec<String> = rests_on.collect();
+            let rests_on: Vec<&str> = rests_on.iter().map(String::as_str).collect();
+            check.fail(path, message, help, &rests_on);
+        }
+    }
+}
+
+fn repeat_path(key: &str) -> String {
+    format!("network.repeat.{key}")
+}
+
 /// Without losses their settings mean nothing.
 fn nothing_is_lost(network: &Network, check: &mut Check) {
     let Network {
@@ -59,6 +109,7 @@ fn nothing_is_lost(network: &Network, check: &mut Check) {
         loss_qpn,
         loss_effect,
         seed,
+        repeat: _,
     } = network;
     let default = Network::default();
     let given = [

@@ -128,7 +128,7 @@ pub struct Progression {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)] // Those of `ActionKind` say what they mean.
 pub enum Action {
-    Drop,
+    Drop(Copies),
     Ecn,
     Corrupt,
     Delay {
@@ -148,6 +148,31 @@ pub enum Action {
         /// Nanoseconds.
         ns: u64,
     },
+}
+
+/// The packets that a drop is of, where `[network.repeat]` makes copies: a copy is lost or not for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub enum Copies {
+    /// The packet itself, not its copies.
+    #[default]
+    Original,
+    /// The packet and its copies.
+    All,
+    /// One of its copies, from 1; see [`fields::COPY`].
+    One(u8),
+}
+
+impl Copies {
+    /// Key in files.
+    pub const KEY: &str = "copies";
+    /// Names in files; one copy is its number.
+    pub const NAMES: &[(&str, Self)] = &[("original", Self::Original), ("all", Self::All)];
+
+    /// Returns true if both have a packet in common.
+    #[must_use]
+    pub fn meets(self, other: Self) -> bool {
+        self == other || self == Self::All || other == Self::All
+    }
 }
 
 /// The number that an action has for an operand.
@@ -183,11 +208,14 @@ const COPIES: Operand = Operand {
 };
 
 impl Action {
+    /// A drop of a packet, not of its copies.
+    pub const DROP: Self = Self::Drop(Copies::Original);
+
     /// It without its operand.
     #[must_use]
     pub const fn kind(self) -> ActionKind {
         match self {
-            Self::Drop => ActionKind::Drop,
+            Self::Drop(_) => ActionKind::Drop,
             Self::Ecn => ActionKind::Ecn,
             Self::Corrupt => ActionKind::Corrupt,
             Self::Delay { .. } => ActionKind::Delay,
@@ -217,7 +245,7 @@ impl Action {
             Self::Delay { ns } | Self::Hold { ns } => ns,
             Self::Reorder { by } => by.into(),
             Self::Duplicate { copies } => copies.into(),
-            Self::Drop | Self::Ecn | Self::Corrupt | Self::SetField(_) => return None,
+            Self::Drop(_) | Self::Ecn | Self::Corrupt | Self::SetField(_) => return None,
         };
         Some((Self::operand_of(self.kind())?, number))
     }
@@ -227,7 +255,7 @@ impl Action {
     #[must_use]
     pub const fn with_operand(kind: ActionKind, number: u64) -> Option<Self> {
         Some(match kind {
-            ActionKind::Drop => Self::Drop,
+            ActionKind::Drop => Self::DROP,
             ActionKind::Ecn => Self::Ecn,
             ActionKind::Corrupt => Self::Corrupt,
             ActionKind::Delay => Self::Delay { ns: number },
@@ -256,7 +284,9 @@ impl Action {
         use Action::{Corrupt, Delay, Drop, Hold, Reorder, SetField};
         match (self, other) {
             (a, b) if a == b => Some("once is enough"),
-            (Drop, _) | (_, Drop) => Some("a dropped packet cannot be changed or sent as well"),
+            (Drop(copies), Drop(others)) => copies.meets(others).then_some("once is enough"),
+            (Drop(Copies::One(_)), _) | (_, Drop(Copies::One(_))) => None,
+            (Drop(_), _) | (_, Drop(_)) => Some("a dropped packet cannot be changed or sent as well"),
             (Delay { .. } | Reorder { .. } | Hold { .. }, Delay { .. } | Reorder { .. } | Hold { .. })
                 if self.kind() != other.kind() =>
             {

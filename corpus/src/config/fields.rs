@@ -107,6 +107,14 @@ int_fields! {
     LINKS = "links", 0, 16, 1, "links", "no path through a data centre has more";
     /// Probability, in percent, that a link loses packets at all: it does or does not for the whole test.
     CORRUPTED_LINKS_PERCENT = "corrupted-links-percent", 0, 100, 100, "%", "a probability";
+    /// Copies of a sequence NAK that reach the requester, itself included ("Repeat" of corruption papers counts the extra ones).
+    NAKS = "naks", 1, 8, 1, "packets", "an injector makes up to seven copies; 1 is the NAK alone";
+    /// Transmissions of the packet that a NAK asks for, its retransmission included.
+    RETRANSMISSIONS = "retransmissions", 1, 8, 1, "packets", "an injector makes up to seven copies; 1 is the packet alone";
+    /// Copies of the last packet of a message, itself included.
+    TAILS = "tails", 1, 8, 1, "packets", "an injector makes up to seven copies; 1 is the packet alone";
+    /// Number of one copy, the original not included.
+    COPY = "copies", 1, 7, 1, "", "an injector makes up to seven copies";
     /// Shortest time between two CNPs of a notification point. Lumina, Listing 1.
     MIN_TIME_BETWEEN_CNPS = "min-time-between-cnps", 0, 1_000_000, 4, "µs",
         "4 µs is the default of NVIDIA NICs; beyond a second no test would see a second CNP";

@@ -5,15 +5,19 @@ pub mod fields;
 mod host;
 mod net;
 mod network;
+mod repeat;
 mod set_field;
 mod traffic;
+mod words;
 
 pub use event::{
-    Action, ConnectionSet, ControlPacket, Event, LAST_OCCURRENCE, Operand, Points, Progression, Target,
+    Action, ConnectionSet, ControlPacket, Copies, Event, LAST_OCCURRENCE, Operand, Points, Progression,
+    Target,
 };
 pub use host::{Ets, Host, Physical, RoceParameters, TrafficClass};
 pub use net::{Cidr, CidrError};
 pub use network::{LossDirection, LossEffect, LossModel, Network, NetworkField, PacketKinds};
+pub use repeat::{Repeat, RepeatField, RepeatMatch};
 pub use set_field::{HeaderField, SetField};
 pub use traffic::{Files, Form, IterMode, Load, Mtu, Traffic, TrafficField, Verb};
 

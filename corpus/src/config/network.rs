@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::fields::{self, IntField};
-use super::{ConnectionSet, ControlPacket, Role};
+use super::words::words;
+use super::{ConnectionSet, ControlPacket, Repeat, Role};
 
-/// `[network]`: packets that links lose at random. If a packet is lost is a function of the seed and of the packet alone, so that
-/// a change to one connection moves no loss of another.
+/// `[network]`: packets that links lose at random, and copies of packets. If a packet is lost is a function of the seed and of the packet
+/// alone, so that a change to one connection moves no loss of another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
     /// Losses; see [`fields::LOSS_PPB`].
@@ -29,6 +30,8 @@ pub struct Network {
     pub loss_effect: LossEffect,
     /// Seed of the losses; that of the traffic if absent.
     pub seed: Option<u64>,
+    /// Copies, before the losses.
+    pub repeat: Repeat,
 }
 
 impl Default for Network {
@@ -44,6 +47,7 @@ impl Default for Network {
             loss_qpn: ConnectionSet::All,
             loss_effect: LossEffect::Drop,
             seed: None,
+            repeat: Repeat::default(),
         }
     }
 }
@@ -77,6 +81,12 @@ impl Network {
         self.loss_bytes.unwrap_or(62 + mtu)
     }
 
+    /// The same without losses.
+    #[must_use]
+    pub fn lossless(&self) -> Self {
+        Self { repeat: self.repeat, ..Self::default() }
+    }
+
     /// Returns true if packets are lost at random.
     #[must_use]
     pub const fn loses(&self) -> bool {
@@ -88,31 +98,6 @@ impl Network {
     pub fn touches(&self, qpn: u32) -> bool {
         self.loses() && self.loss_qpn.contains(qpn)
     }
-}
-
-macro_rules! words {
-    ($($(#[$doc:meta])* $type:ident: $($(#[$word_doc:meta])* $variant:ident $name:literal),*;)*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-            pub enum $type {
-                $($(#[$word_doc])* $variant,)*
-            }
-
-            impl $type {
-                /// Names in files.
-                pub const NAMES: &[(&str, Self)] = &[$(($name, Self::$variant)),*];
-
-                /// Name in files.
-                #[must_use]
-                pub const fn name(self) -> &'static str {
-                    match self {
-                        $(Self::$variant => $name,)*
-                    }
-                }
-            }
-        )*
-    };
 }
 
 words! {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 const ACTIONS: &Names<Action> = &[
-    ("drop", Action::Drop),
+    ("drop", Action::DROP),
     ("ecn", Action::Ecn),
     ("bit-error", Action::Corrupt),
     ("corrupt", Action::Corrupt),

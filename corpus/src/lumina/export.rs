@@ -37,6 +37,10 @@ impl TestConfig {
             let reason = "Lumina loses no packets at random; name each of them in an event";
             refusals.push(Refusal { field: "network.loss-ppb".into(), reason: reason.into() });
         }
+        if self.network.repeat.is_on() {
+            let reason = "Lumina copies no packets but those that an event names";
+            refusals.push(Refusal { field: "network.repeat".into(), reason: reason.into() });
+        }
         refuse_iter_mode(self, &mut refusals);
         if self.requester.traffic_class != self.responder.traffic_class {
             let reason = "Lumina has one dscp-list for both hosts, and they differ";

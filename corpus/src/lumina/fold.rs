@@ -88,7 +88,7 @@ fn sayable(
         }
     };
     let kind = match event.action {
-        Action::Drop => Some("drop"),
+        Action::DROP => Some("drop"),
         Action::Ecn => Some("ecn"),
         Action::Corrupt => Some("bit-error"),
         other => {
@@ -96,7 +96,7 @@ fn sayable(
             None
         }
     };
-    if config.traffic.tx_depth > 1 && matches!(event.action, Action::Drop | Action::Corrupt) {
+    if config.traffic.tx_depth > 1 && matches!(event.action, Action::DROP | Action::Corrupt) {
         let reason =
             format!("Lumina allows only ecn with tx-depth above 1, and it is {}", config.traffic.tx_depth);
         refuse("type", reason);

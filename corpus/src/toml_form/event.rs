@@ -5,8 +5,8 @@ use dumper::ActionKind;
 use super::HOMES;
 use crate::{
     config::{
-        Action, ConnectionSet, Event, HeaderField, Operand, PacketKinds, Progression, SetField, Target,
-        fields,
+        Action, ConnectionSet, Copies, Event, HeaderField, Operand, PacketKinds, Progression, SetField,
+        Target, fields,
     },
     source::{Node, Reader, Section, Value},
 };
@@ -194,6 +194,7 @@ fn action(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Action> {
         if let Some(entry) = section.entry(r, operand)
             && let Some(key) = key
             && key != owner
+            && (key, operand) != (ActionKind::Drop, Copies::KEY)
         {
             let message = format!("does not go with type {}", r.written(node));
             let help = format!("it belongs to type \"{}\"; remove it or change the type", owner.name());
@@ -203,7 +204,17 @@ fn action(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Action> {
     let kind = key?;
     match Action::operand_of(kind) {
         Some(operand) => Action::with_operand(kind, number(section, operand, r)?),
+        None if kind == ActionKind::Drop => copies(section, r).map(Action::Drop),
         None => Action::with_operand(kind, 0).or_else(|| set_field(section, r)),
+    }
+}
+
+/// The packets that a drop is of.
+fn copies(section: &mut Section<'_>, r: &mut Reader<'_>) -> Option<Copies> {
+    match section.node(r, Copies::KEY).map(|node| &node.value) {
+        None => Some(Copies::default()),
+        Some(Value::Int(_)) => section.opt_int(r, &fields::COPY).map(Copies::One),
+        Some(_) => section.opt_choice(r, Copies::KEY, Copies::NAMES),
     }
 }
 

@@ -26,6 +26,7 @@ static HOMES: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
         .copied()
         .chain(traffic)
         .chain(NETWORK_KEYS.iter().map(|key| (*key, "[network]")))
+        .chain(REPEAT_KEYS.iter().map(|key| (*key, "[network.repeat]")))
         .collect()
 });
 
@@ -41,6 +42,9 @@ const NETWORK_KEYS: &[&str] = &[
     "loss-qpn",
     "loss-effect",
 ];
+
+/// Keys of the copies that the network makes.
+const REPEAT_KEYS: &[&str] = &["naks", "retransmissions", "tails", "match"];
 
 /// Those of keys that are in no table of fields.
 const OTHER_HOMES: &[(&str, &str)] = &[

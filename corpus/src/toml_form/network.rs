@@ -2,7 +2,7 @@
 
 use super::{HOMES, event};
 use crate::{
-    config::{LossDirection, LossEffect, LossModel, Network, PacketKinds, fields},
+    config::{LossDirection, LossEffect, LossModel, Network, PacketKinds, Repeat, RepeatMatch, fields},
     source::{Reader, Section},
 };
 
@@ -21,9 +21,21 @@ pub(super) fn read(mut section: Section<'_>, r: &mut Reader<'_>) -> Network {
         loss_qpn: event::connections(&mut section, "loss-qpn", r).unwrap_or(default.loss_qpn),
         loss_effect: section.opt_choice(r, "loss-effect", LossEffect::NAMES).unwrap_or(default.loss_effect),
         seed: section.opt_int(r, &fields::SEED),
+        repeat: section.opt_section(r, "repeat").map(|section| repeat(section, r)).unwrap_or_default(),
     };
     section.finish(r, &HOMES);
     network
+}
+
+fn repeat(mut section: Section<'_>, r: &mut Reader<'_>) -> Repeat {
+    let repeat = Repeat {
+        naks: section.int(r, &fields::NAKS),
+        retransmissions: section.int(r, &fields::RETRANSMISSIONS),
+        tails: section.int(r, &fields::TAILS),
+        matching: section.opt_choice(r, "match", RepeatMatch::NAMES).unwrap_or(Repeat::default().matching),
+    };
+    section.finish(r, &HOMES);
+    repeat
 }
 
 /// The list of kinds of packets, each once.

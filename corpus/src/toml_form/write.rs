@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Write as _};
 
 use crate::config::{
-    Action, ConnectionSet, Event, Files, Form, Host, IterMode, Load, Network, Role, SetField, Target,
-    TestConfig, Traffic, TrafficClass, TrafficField,
+    Action, ConnectionSet, Copies, Event, Files, Form, Host, IterMode, Load, Network, Repeat, Role, SetField,
+    Target, TestConfig, Traffic, TrafficClass, TrafficField,
 };
 
 impl TestConfig {
@@ -148,6 +148,14 @@ fn network(out: &mut Out, network: &Network) {
     out.text("loss-direction", network.loss_direction.name());
     connections(out, "loss-qpn", &network.loss_qpn);
     out.text("loss-effect", network.loss_effect.name());
+    // Texts with losses from before there were copies stay as they are.
+    if network.repeat != Repeat::default() {
+        out.header("[network.repeat]");
+        for number in Repeat::NUMBERS {
+            out.field(number.field.key, (number.get)(&network.repeat));
+        }
+        out.text("match", network.repeat.matching.name());
+    }
 }
 
 fn connections(out: &mut Out, key: &str, set: &ConnectionSet) {
@@ -185,8 +193,13 @@ fn event(out: &mut Out, event: &Event) {
             _ => out.field(operand.field.key, number),
         }
     }
-    if let Action::SetField(SetField { field, value }) = event.action {
-        out.text("field", field.name());
-        out.field("value", value);
+    match event.action {
+        Action::SetField(SetField { field, value }) => {
+            out.text("field", field.name());
+            out.field("value", value);
+        }
+        Action::Drop(Copies::All) => out.text(Copies::KEY, "all"),
+        Action::Drop(Copies::One(copy)) => out.field(Copies::KEY, copy),
+        _ => {}
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn config(number: u64) -> TestConfig {
             connections: ConnectionSet::One(1),
             target: Target::Data { psn: n as u32 + 1, iter: 1 },
             progression: None,
-            action: Action::Drop,
+            action: Action::DROP,
         })
         .collect();
     config

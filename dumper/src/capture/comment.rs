@@ -30,6 +30,9 @@ pub(super) fn of_packet(event: Event, vantage: Vantage, exit: Option<Exit>) -> O
     }
     if let Some(exit) = exit {
         let _ = write!(text, " left={} copies={}", exit.time.0, exit.copies);
+        if exit.plain > 0 {
+            let _ = write!(text, " plain={}", exit.plain);
+        }
         for (set, word) in
             [(exit.corrupt, " corrupt=1"), (exit.ce, " ce=1"), (exit.rewritten, " rewritten=1")]
         {
@@ -55,13 +58,14 @@ pub(super) fn of_people(note: &str) -> String {
 pub(super) fn parse_packet(text: &str) -> Option<(Vantage, Option<Exit>)> {
     let mut words = text.split_ascii_whitespace();
     Event::from_name(words.next()?.strip_prefix("event=")?)?;
-    let (mut vantage, mut time, mut copies) = (Vantage::FIRST, None, None);
+    let (mut vantage, mut time, mut copies, mut plain) = (Vantage::FIRST, None, None, 0);
     let (mut corrupt, mut ce, mut rewritten, mut mig_req) = (false, false, false, None);
     for word in words {
         match word.split_once('=')? {
             ("vantage", value) => vantage = Vantage::new(value.parse().ok()?)?,
             ("left", value) => time = Some(Nanos(value.parse().ok()?)),
             ("copies", value) => copies = Some(value.parse().ok()?),
+            ("plain", value) => plain = value.parse().ok()?,
             ("corrupt", value) => corrupt = value == "1",
             ("ce", value) => ce = value == "1",
             ("rewritten", value) => rewritten = value == "1",
@@ -69,8 +73,10 @@ pub(super) fn parse_packet(text: &str) -> Option<(Vantage, Option<Exit>)> {
             _ => return None,
         }
     }
-    let exit = time.zip(copies).map(|(time, copies)| Exit { time, copies, corrupt, ce, mig_req, rewritten });
-    Some((vantage, exit))
+    let exit = |(time, copies)| Exit { time, copies, plain, corrupt, ce, mig_req, rewritten };
+    let exit = time.zip(copies).map(exit);
+    // No packet has more plain copies than copies.
+    exit.is_none_or(|exit| exit.plain <= exit.copies).then_some((vantage, exit))
 }
 
 /// Comments that name connections, one a line: as many a comment as its length field allows, since the programs
@@ -141,14 +147,16 @@ mod tests {
         let exit = Exit {
             time: Nanos(77),
             copies: 2,
+            plain: 1,
             corrupt: false,
             ce: true,
             mig_req: Some(false),
             rewritten: true,
         };
         let text = of_packet(Event::Several, Vantage::FIRST, Some(exit)).unwrap();
-        assert_eq!(text, "event=several left=77 copies=2 ce=1 rewritten=1 mig-req=0");
+        assert_eq!(text, "event=several left=77 copies=2 plain=1 ce=1 rewritten=1 mig-req=0");
         assert_eq!(parse_packet(&text), Some((Vantage::FIRST, Some(exit))));
+        assert_eq!(parse_packet(&text.replace("plain=1", "plain=3")), None);
         let other = Vantage::new(2).unwrap();
         let text = of_packet(Event::None, other, None).unwrap();
         assert_eq!(text, "event=none vantage=2");

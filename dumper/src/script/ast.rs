@@ -56,6 +56,8 @@ pub enum Scope {
     Responder,
     /// The traffic.
     Traffic,
+    /// The network between the hosts.
+    Network,
 }
 
 /// The messages of the test: all are alike, and on every connection.
@@ -174,6 +176,10 @@ pub struct Action {
 pub enum Operand {
     /// None.
     Alone,
+    /// The packet and its copies.
+    AllCopies,
+    /// One of its copies, from 1.
+    Copy(u8),
     /// A time.
     Time(Span),
     /// A number.

@@ -53,6 +53,7 @@ impl Display for Setting {
             Scope::Requester => "requester ",
             Scope::Responder => "responder ",
             Scope::Traffic => "traffic ",
+            Scope::Network => "network ",
         })?;
         write!(f, "{} {}", self.key.value, self.value.value)
     }
@@ -103,6 +104,8 @@ impl Display for Action {
         f.write_str(self.kind.word())?;
         match self.operand {
             Operand::Alone => Ok(()),
+            Operand::AllCopies => f.write_str(" all"),
+            Operand::Copy(copy) => write!(f, " copy {copy}"),
             Operand::Time(span) => write!(f, " {span}"),
             Operand::Number(number) => write!(f, " {number}"),
             Operand::Field { field, value } => write!(f, " {field} {value}"),

@@ -126,13 +126,17 @@ impl Hasher {
     fn extra(&mut self, extra: &Extra) {
         let Extra { exit, atomic, atomic_ack, deth } = *extra;
         self.option(exit, |hasher, exit| {
-            let Exit { time, copies, corrupt, ce, mig_req, rewritten } = exit;
+            let Exit { time, copies, plain, corrupt, ce, mig_req, rewritten } = exit;
             hasher.bytes(time.0.to_be_bytes());
             hasher.bytes([copies]);
             hasher.flag(corrupt);
             hasher.flag(ce);
             hasher.option(mig_req, Self::flag);
             hasher.flag(rewritten);
+            // Digests from before the network made copies stay as they are.
+            if plain > 0 {
+                hasher.bytes([plain]);
+            }
         });
         self.option(atomic, |hasher, atomic| {
             let AtomicEthRepr { virtual_address, remote_key, swap_or_add, compare } = atomic;

@@ -106,11 +106,12 @@ impl Trace {
             return unchanged;
         }
         if let Some(exit) = self.exit(record) {
-            return match exit.copies {
-                0 => Fate::Lost,
-                _ if exit.corrupt => Fate::Lost,
+            return match (exit.copies, exit.plain) {
+                (0, _) => Fate::Lost,
+                (_, 0) if exit.corrupt => Fate::Lost,
+                (_, plain) if exit.corrupt => Fate::Delivered { left: exit.time, copies: plain },
                 _ if exit.rewritten => Fate::Unknown,
-                copies => Fate::Delivered { left: exit.time, copies },
+                (copies, _) => Fate::Delivered { left: exit.time, copies },
             };
         }
         match record.event().leaves() {
@@ -120,9 +121,12 @@ impl Trace {
         }
     }
 
-    /// Returns true if the packet carried Congestion Experienced when it left the switch.
-    pub fn marked(&self, record: &Record) -> bool {
+    /// Returns true if the packet carried Congestion Experienced when it left the switch; of several that were delivered, the one with
+    /// this number, from 0 in the order in which they left.
+    pub fn marked(&self, record: &Record, copy: u8) -> bool {
+        let is_plain = |exit: &Exit| exit.corrupt || copy >= exit.copies.saturating_sub(exit.plain);
         match self.exit(record) {
+            Some(exit) if exit.plain > 0 && is_plain(&exit) => record.ecn() == Ecn::Ce,
             Some(exit) => exit.ce,
             None => record.event() == Event::Action(ActionKind::Ecn) || record.ecn() == Ecn::Ce,
         }

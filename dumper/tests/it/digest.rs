@@ -41,8 +41,15 @@ fn two(change: impl FnOnce(&mut [Flow; 2], &mut [Record; 2], &mut Extra)) -> Tra
         Record::new(Nanos(u64::from(sequence) * 100), sequence, FlowId(flow), opcode, Psn::new(7))
     };
     let mut records = [record(1, 0, Opcode::WriteOnly), record(2, 1, Opcode::Acknowledge)];
-    let exit =
-        Exit { time: Nanos(900), copies: 1, corrupt: false, ce: false, mig_req: None, rewritten: false };
+    let exit = Exit {
+        time: Nanos(900),
+        copies: 1,
+        plain: 0,
+        corrupt: false,
+        ce: false,
+        mig_req: None,
+        rewritten: false,
+    };
     let mut extra = Extra { exit: Some(exit), ..Extra::default() };
     change(&mut flows, &mut records, &mut extra);
     let mut trace = Trace::new(Origin::Mirror);
@@ -78,7 +85,7 @@ type Change = fn(&mut [Flow; 2], &mut [Record; 2], &mut Extra);
 
 #[test]
 fn every_field_counts() {
-    let changes: [Change; 30] = [
+    let changes: [Change; 31] = [
         |flows, _, _| flows[0].source = "10.0.0.3".parse().unwrap(),
         |flows, _, _| flows[0].destination = "fd00::2".parse().unwrap(),
         |flows, _, _| flows[1].dest_qpn += 1,
@@ -103,6 +110,7 @@ fn every_field_counts() {
         |_, records, _| records[0].flags = 1,
         |_, _, extra| extra.exit.as_mut().unwrap().time.0 += 1,
         |_, _, extra| extra.exit.as_mut().unwrap().copies = 0,
+        |_, _, extra| extra.exit.as_mut().unwrap().plain = 1,
         |_, _, extra| extra.exit.as_mut().unwrap().corrupt = true,
         |_, _, extra| extra.exit.as_mut().unwrap().ce = true,
         |_, _, extra| extra.exit.as_mut().unwrap().mig_req = Some(false),

@@ -87,6 +87,10 @@ fn span() -> impl Strategy<Value = Span> {
 fn action() -> impl Strategy<Value = Placed<Action>> {
     let operand = |kind: ActionKind| match kind.form() {
         Form::Alone => Just(Operand::Alone).boxed(),
+        Form::Copies => {
+            let copy = (1..=u8::MAX).prop_map(Operand::Copy);
+            prop_oneof![Just(Operand::Alone), Just(Operand::AllCopies), copy].boxed()
+        }
         Form::Time => {
             span().prop_filter("a time is no 0", |span| *span != Span::ZERO).prop_map(Operand::Time).boxed()
         }

@@ -190,6 +190,7 @@ pub(crate) fn push(trace: &mut Trace, flow: FlowId, sequence: u32, opcode: Opcod
     let exit = (event.code() >= 4).then(|| Exit {
         time: time + Nanos(5_000_000_000),
         copies: event.code() - 3,
+        plain: event.code() % 2,
         corrupt: sequence.is_multiple_of(2),
         ce: sequence.is_multiple_of(3),
         mig_req: (event == Event::Action(ActionKind::SetField)).then_some(sequence.is_multiple_of(2)),

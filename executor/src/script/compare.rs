@@ -1,7 +1,9 @@
 //! The lines of a script against the packets of an observation, in order.
 
 use corpus::TestConfig;
-use dumper::script::{Action, At, Direction, Field, FoundAnomaly, Packet, Placed, Script, Span, Step, Unit};
+use dumper::script::{
+    Action, At, Direction, Field, FoundAnomaly, Operand, Packet, Placed, Scope, Script, Span, Step, Unit,
+};
 use dumper::trace::Origin;
 use dumper::{Event, Nanos, Observation};
 
@@ -206,10 +208,11 @@ impl Matcher<'_> {
     }
 
     /// The injector's actions must be those of the line; a line without events leaves them open. An `inject`
-    /// line may have added to it.
+    /// line or the network may have added to it.
     fn check_event(&mut self, line: &Packet, at: usize) {
         let (expected, seen) = (event_of(&line.actions), self.seen.event(at));
-        let added = seen == Event::Several && !self.script.injections.is_empty();
+        let networked = self.script.settings.iter().any(|setting| setting.scope == Scope::Network);
+        let added = seen == Event::Several && (networked || !self.script.injections.is_empty());
         if self.shows_events && expected != Event::None && expected != seen && !added {
             self.note(line.at, format!("event: expected {expected}, seen {seen}"), Some(line), Some(at));
         }
@@ -218,7 +221,9 @@ impl Matcher<'_> {
 
 /// The event that the injector records for its actions on a packet.
 pub(super) fn event_of(actions: &[Placed<Action>]) -> Event {
-    Event::of(actions.iter().map(|action| action.value.kind))
+    // A copy that is lost leaves no trace but in the number of packets that leave.
+    let shown = |action: &&Placed<Action>| !matches!(action.value.operand, Operand::Copy(_));
+    Event::of(actions.iter().filter(shown).map(|action| action.value.kind))
 }
 
 /// Returns true if the packet is the line's, whatever its other fields.

@@ -17,6 +17,9 @@ pub(super) const POSTED: [&str; 4] = ["rdma-verb", "message-size", "mtu", "num-m
 const ROCE: [&str; 5] =
     ["dcqcn-rp-enable", "dcqcn-np-enable", "min-time-between-cnps", "adaptive-retrans", "slow-restart"];
 
+/// Keys of the table `repeat` of the network.
+const REPEAT: [&str; 4] = ["naks", "retransmissions", "tails", "match"];
+
 /// The test that a script describes.
 ///
 /// # Errors
@@ -150,6 +153,12 @@ impl Toml {
         }
         toml.section("traffic", traffic.into_iter(), &mut problems);
         toml.post(script);
+        let network = || script.settings.iter().filter(|setting| setting.scope == Scope::Network);
+        let is_of_repeat = |setting: &&Setting| nearest(&setting.key.value, REPEAT).is_some();
+        if network().next().is_some() {
+            toml.section("network", network().filter(|setting| !is_of_repeat(setting)), &mut problems);
+            toml.section("network.repeat", network().filter(is_of_repeat), &mut problems);
+        }
         if problems.is_empty() { Ok(toml) } else { Err(problems) }
     }
 

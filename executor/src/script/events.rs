@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use corpus::{ConnectionSet, ControlPacket, Event, HeaderField, Progression, SetField, Traffic};
+use corpus::{ConnectionSet, ControlPacket, Copies, Event, HeaderField, Progression, SetField, Traffic};
 use dumper::script::{
     Action, At, Connections, ControlKind, Direction, Field, Injection, Operand, Packet, Problem, Script,
     Step, Target,
@@ -71,6 +71,8 @@ fn injected(injection: &Injection, timeout: Nanos) -> impl Iterator<Item = (At, 
 fn to_action(action: Action, timeout: Nanos) -> corpus::Action {
     let number = match action.operand {
         Operand::Alone => 0,
+        Operand::AllCopies => return corpus::Action::Drop(Copies::All),
+        Operand::Copy(copy) => return corpus::Action::Drop(Copies::One(copy)),
         Operand::Time(span) => span.nanos(timeout).0,
         Operand::Number(number) => number.into(),
         Operand::Field { field, value } => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corpus::{ConnectionSet, Event, Network, SetField, TestConfig};
+use corpus::{ConnectionSet, Copies, Event, SetField, TestConfig};
 use dumper::script::{
     Action, Connections, ControlKind, Delivered, Expectation, Expected, Field, Host, Injection, MAX_PACKETS,
     Messages, Operand, Packet, Placed, Post, PostVerb, Scope, Script, Setting, Span, Step, Target, Unit,
@@ -143,6 +143,8 @@ fn connections(set: &ConnectionSet) -> Connections {
 fn action(action: corpus::Action) -> Action {
     let operand = match action {
         corpus::Action::SetField(SetField { field, value }) => Operand::Field { field: field.name(), value },
+        corpus::Action::Drop(Copies::All) => Operand::AllCopies,
+        corpus::Action::Drop(Copies::One(copy)) => Operand::Copy(copy),
         action => match (action.kind().form(), action.operand()) {
             (_, None) => Operand::Alone,
             (Form::Time, Some((_, ns))) if ns % 1000 == 0 => Operand::Time(Span::whole(ns / 1000, Unit::Us)),
@@ -200,9 +202,9 @@ fn settings(config: &TestConfig) -> Vec<Setting> {
     settings
 }
 
-/// The keys of a configuration's canonical text, without events and losses at random, which scripts do not have.
+/// The keys of a configuration's canonical text, without events.
 fn lines(config: &TestConfig) -> impl Iterator<Item = (Scope, String, String)> {
-    let text = TestConfig { events: Vec::new(), network: Network::default(), ..config.clone() }.to_toml();
+    let text = TestConfig { events: Vec::new(), ..config.clone() }.to_toml();
     let mut scope = Scope::Traffic;
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -214,6 +216,8 @@ fn lines(config: &TestConfig) -> impl Iterator<Item = (Scope, String, String)> {
             scope = Scope::Responder;
         } else if line.starts_with("[traffic") {
             scope = Scope::Traffic;
+        } else if line.starts_with("[network") {
+            scope = Scope::Network;
         }
     }
     lines.into_iter()

@@ -3,7 +3,7 @@
 use corpus::config::Files;
 use corpus::{
     Action, ActionKind, ConnectionSet, ControlPacket, Event, LossDirection, LossEffect, LossModel, Network,
-    PacketKinds, Target, TestConfig, TrafficField,
+    PacketKinds, Repeat, RepeatMatch, Target, TestConfig, TrafficField,
 };
 use dumper::Psn;
 use executor::NicProfile;
@@ -68,7 +68,7 @@ fn near(rng: &mut ChaCha8Rng) -> u64 {
 fn control_event(rng: &mut ChaCha8Rng) -> Event {
     let (_, packet) = ControlPacket::NAMES[rng.random_range(0..ControlPacket::NAMES.len())];
     let action = match rng.random_range(0..5) {
-        0 => Action::Drop,
+        0 => Action::DROP,
         1 => Action::Corrupt,
         2 => Action::Duplicate { copies: rng.random_range(1..=3) },
         3 => Action::Reorder { by: rng.random_range(1..=3) },
@@ -111,10 +111,21 @@ pub(crate) fn change_traffic(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
 }
 
 /// Has the network lose packets of one test in four, where the test has such packets: up to one in ten, any order of magnitude alike.
+/// In one of four it makes copies.
 pub(crate) fn change_network(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
-    if !rng.random_bool(0.25) {
-        return;
+    if rng.random_bool(0.25) {
+        lose(config, rng);
     }
+    if rng.random_bool(0.25) {
+        let mut packets = || if rng.random_bool(0.5) { 1 } else { rng.random_range(2..=8) };
+        let [naks, retransmissions, tails] = [packets(), packets(), packets()];
+        let by_connection = retransmissions > 1 && rng.random_bool(0.5);
+        let matching = if by_connection { RepeatMatch::Connection } else { RepeatMatch::Psn };
+        config.network.repeat = Repeat { naks, retransmissions, tails, matching };
+    }
+}
+
+fn lose(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
     let pick = |from: usize, rng: &mut ChaCha8Rng| rng.random_range(0..from);
     let before = std::mem::take(&mut config.network);
     config.network = Network {

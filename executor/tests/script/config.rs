@@ -83,8 +83,8 @@ traffic iter-mode per-message
 +0 > WRITE_FIRST psn 3 drop
 ";
     insta::assert_snapshot!(events(text), @"
-    One(1) Data { psn: 1, iter: 2 } Drop
-    One(1) Data { psn: 2, iter: 2 } Drop
-    One(1) Data { psn: 3, iter: 1 } Drop
+    One(1) Data { psn: 1, iter: 2 } Drop(Original)
+    One(1) Data { psn: 2, iter: 2 } Drop(Original)
+    One(1) Data { psn: 3, iter: 1 } Drop(Original)
     ");
 }

@@ -50,6 +50,6 @@ fn event(config: &TestConfig, rng: &mut ChaCha8Rng) -> Event {
         connections: if rng.random_bool(0.5) { ConnectionSet::All } else { ConnectionSet::One(one) },
         target: Target::Data { psn: rng.random_range(1..=packets), iter: 1 },
         progression: rng.random_bool(0.5).then_some(Progression { every, count: None }),
-        action: if rng.random_bool(0.7) { Action::Drop } else { Action::Ecn },
+        action: if rng.random_bool(0.7) { Action::DROP } else { Action::Ecn },
     }
 }

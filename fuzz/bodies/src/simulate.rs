@@ -117,7 +117,7 @@ impl Choices<'_> {
                 let field = field[self.below(4) as usize];
                 Action::SetField(SetField { field, value: self.byte().into() })
             }
-            _ => Action::Drop,
+            _ => Action::DROP,
         };
         Event { connections, target, progression, action }
     }

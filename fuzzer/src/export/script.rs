@@ -11,7 +11,7 @@ use crate::judge::Judged;
 use crate::minimize::derandomise;
 
 /// The observation of a test as a script, with the anomalies that were found in it. Losses at random become events where these
-/// can express them; scripts have no others.
+/// can express them.
 #[must_use]
 pub fn script(config: &TestConfig, observation: &Observation, judged: Option<&Judged>) -> Script {
     let explicit = derandomise(config, observation);

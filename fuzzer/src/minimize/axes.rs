@@ -1,7 +1,7 @@
 //! The axes along which a test can be made smaller.
 
 use corpus::config::fields;
-use corpus::{Network, TestConfig, Traffic};
+use corpus::{Action, Copies, Repeat, TestConfig, Traffic};
 
 use super::connections::{self, Classes};
 use super::events::{self, Detail};
@@ -23,6 +23,8 @@ pub(super) enum Axis {
     Event(usize),
     /// Losses at random.
     Losses,
+    /// Copies of the network.
+    Copies,
     /// The second event, whose connections the first takes over.
     Merge(usize, usize),
     /// Connections of a class in an event.
@@ -57,6 +59,7 @@ pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
         (0..config.events.len())
             .map(Axis::Event)
             .chain(config.network.loses().then_some(Axis::Losses))
+            .chain(config.network.repeat.is_on().then_some(Axis::Copies))
             .collect()
     },
     // Parameters that differ between connections, before these are removed class by class.
@@ -124,6 +127,7 @@ impl Axis {
             Self::Bytes => config.traffic.message_size.into(),
             Self::Event(event) => u64::from(event < config.events.len()),
             Self::Losses => config.network.loses().into(),
+            Self::Copies => config.network.repeat.is_on().into(),
             Self::Merge(kept, gone) => u64::from(kept < gone && gone < config.events.len()),
             Self::Members(event, class) => connections::members_in(config, event, class),
             Self::Parameter(parameter) => parameter.height(config),
@@ -159,7 +163,8 @@ impl Axis {
             }
             Self::Bytes => fit::reshape(config, |traffic| traffic.message_size = to as u32),
             Self::Event(event) => drop(config.events.remove(event)),
-            Self::Losses => config.network = Network::default(),
+            Self::Losses => config.network = config.network.lossless(),
+            Self::Copies => copy_nothing(config),
             Self::Merge(kept, gone) => events::merge(config, kept, gone),
             Self::Members(event, class) => connections::reduce_members(config, event, class, to),
             Self::Parameter(parameter) => parameter.lower(config, to),
@@ -167,6 +172,19 @@ impl Axis {
             Self::Order => connections::order(config),
         }
     }
+}
+
+/// No copies of the network, and no events on them.
+fn copy_nothing(config: &mut TestConfig) {
+    config.network.repeat = Repeat::default();
+    config.events.retain_mut(|event| match &mut event.action {
+        Action::Drop(Copies::One(_)) => false,
+        Action::Drop(copies) => {
+            *copies = Copies::Original;
+            true
+        }
+        _ => true,
+    });
 }
 
 /// Every parameter at its default, every event at its simplest.

@@ -1,17 +1,17 @@
 //! Losses at random as explicit events: the first step of the minimiser, so that a reproducer says which packets are lost.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use corpus::config::{LAST_OCCURRENCE, Points, fields};
 use corpus::{
-    Action, ConnectionSet, ControlPacket, Event, Network, Progression, Target, TestConfig, Traffic,
+    Action, ConnectionSet, ControlPacket, Copies, Event, LossEffect, Progression, Target, TestConfig, Traffic,
 };
 use dumper::wire::Opcode;
 use dumper::{Connection, Nanos, Observation, Record, Trace};
-use p4::{Actions, Dumper, FlowIndex, Kind, MAX_ITER, Packet, Pipeline, Ports, Rounds, translate};
+use p4::{Dumper, FlowIndex, Kind, MAX_ITER, Packet, Pipeline, Ports, Rounds, Verdict, translate};
 
 /// The packets that an event names, but for their numbers.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 enum Which {
     /// Data packets of a round of transmission.
     Data(u32),
@@ -19,8 +19,8 @@ enum Which {
     Control(ControlPacket),
 }
 
-/// A lost packet: its connection, and which it is there. With it, what became of it.
-type Lost = BTreeMap<(u32, Which, u32), Action>;
+/// Packets of which something is lost: the connection, and which it is there. With each, the events that lose the same.
+type Lost = BTreeMap<(u32, Which, u32), Vec<Action>>;
 
 /// The same test with an event for each packet that the network of an observed run lost, and without losses at random; none if
 /// events cannot name them, or if they are too many. Losses of packets that the test's retries should not send are left out,
@@ -44,7 +44,7 @@ pub fn derandomise(config: &TestConfig, observation: &Observation) -> Option<Tes
 fn with_events(config: &TestConfig, lost: &Lost) -> TestConfig {
     let own = config.events.iter().flat_map(|event| without(config, event, lost));
     let events = own.chain(events(lost)).collect();
-    TestConfig { network: Network::default(), events, ..config.clone() }
+    TestConfig { network: config.network.lossless(), events, ..config.clone() }
 }
 
 /// A pipeline that sees the packets of a trace again, in the order in which they entered.
@@ -60,8 +60,8 @@ impl<'a> Again<'a> {
         Some(Self { pipeline: Pipeline::new(tables, ports), trace: &observation.trace })
     }
 
-    /// A packet of a connection, with the actions on it.
-    fn take(&mut self, record: &Record) -> Option<(FlowIndex, Packet, Actions)> {
+    /// A packet of a connection, with the verdict on it.
+    fn take(&mut self, record: &Record) -> Option<(FlowIndex, Packet, Verdict)> {
         let to = self.trace.flow(record);
         let flow = self.pipeline.flow(to.destination, to.dest_qpn)?;
         let syndrome = (record.opcode() == Opcode::Acknowledge).then(|| record.aeth().syndrome);
@@ -69,37 +69,43 @@ impl<'a> Again<'a> {
         // When packets leave does not matter for the actions on others.
         let verdict = self.pipeline.process(flow.towards().peer(), Some(flow), packet, Nanos::ZERO);
         drop(self.pipeline.take_released());
-        Some((flow, packet, verdict.actions))
+        Some((flow, packet, verdict))
     }
 }
 
 /// The packets that the network lost; none if one of them has no name, or the test cannot be followed.
 fn lost(config: &TestConfig, observation: &Observation) -> Option<Lost> {
-    let mut losing = Again::new(config, observation)?;
-    let mut lossless =
-        Again::new(&TestConfig { network: Network::default(), ..config.clone() }, observation)?;
+    let mut again = Again::new(config, observation)?;
     let mut names = Names::of(config, observation);
     let mut lost = Lost::new();
     for record in observation.trace.records() {
-        let (Some((flow, packet, with)), Some((.., without))) = (losing.take(record), lossless.take(record))
-        else {
-            continue;
-        };
+        let Some((flow, packet, verdict)) = again.take(record) else { continue };
         let name = names.of_next(flow, packet);
-        let action = match (with.leaving(), without.leaving()) {
-            (0, 1..) => Action::Drop,
-            // No event loses some of the copies that another one makes.
-            (some, all) if some < all => return None,
-            _ if with.corrupt && !without.corrupt => Action::Corrupt,
-            _ => continue,
-        };
+        let actions = as_events(config, &verdict)?;
+        if actions.is_empty() {
+            continue;
+        }
         let (which, number) = name?;
-        lost.insert((flow.connection(), which, number), action);
+        lost.insert((flow.connection(), which, number), actions);
         if lost.len() > fields::MAX_EVENTS {
             return None;
         }
     }
     Some(lost)
+}
+
+/// Events that lose of a packet what the network lost; none if no event does.
+fn as_events(config: &TestConfig, verdict: &Verdict) -> Option<Vec<Action>> {
+    let lost = verdict.lost;
+    let original = match (lost.originals, config.network.loss_effect) {
+        (0, _) => None,
+        // No event loses some of the duplicates that another one makes.
+        _ if !lost.all_originals => return None,
+        (_, LossEffect::Corrupt) if verdict.sent.originals() > 0 => Some(Action::Corrupt),
+        _ => Some(Action::DROP),
+    };
+    let copies = (0..u8::BITS as u8).filter(|bit| lost.copies >> bit & 1 == 1);
+    Some(original.into_iter().chain(copies.map(|bit| Action::Drop(Copies::One(bit + 1)))).collect())
 }
 
 /// Names of packets as events give them, by what has passed before.
@@ -119,7 +125,7 @@ impl<'a> Names<'a> {
     /// Name of the next packet, if it has one.
     fn of_next(&mut self, flow: FlowIndex, packet: Packet) -> Option<(Which, u32)> {
         match packet.kind {
-            Kind::Data { starts } => {
+            Kind::Data { starts, .. } => {
                 let connection = self.connections.get(flow.connection() as usize - 1)?;
                 let initial = connection.requester.initial_psn?;
                 let first = || Rounds::new(self.traffic, flow.connection(), initial);
@@ -139,12 +145,19 @@ impl<'a> Names<'a> {
 
 /// Events that lose these packets, as few as progressions make.
 fn events(lost: &Lost) -> Vec<Event> {
-    let mut groups: BTreeMap<(u32, Which, bool), Vec<u32>> = BTreeMap::new();
-    for ((connection, which, number), action) in lost {
-        groups.entry((*connection, *which, *action == Action::Drop)).or_default().push(*number);
+    let mut groups: Vec<((u32, Which, Action), Vec<u32>)> = Vec::new();
+    let mut places = HashMap::new();
+    for ((connection, which, number), actions) in lost {
+        for action in actions {
+            let group = (*connection, *which, *action);
+            let place = *places.entry(group).or_insert_with(|| {
+                groups.push((group, Vec::new()));
+                groups.len() - 1
+            });
+            groups[place].1.push(*number);
+        }
     }
-    let events = groups.into_iter().flat_map(|((connection, which, drops), numbers)| {
-        let action = if drops { Action::Drop } else { Action::Corrupt };
+    let events = groups.into_iter().flat_map(|((connection, which, action), numbers)| {
         progressions(&numbers).into_iter().map(move |points| {
             event(ConnectionSet::One(connection), which, points, Some(points.count()), action)
         })
@@ -186,8 +199,8 @@ fn without(config: &TestConfig, event: &Event, lost: &Lost) -> Vec<Event> {
     let gone_on = |connection: u32| -> Vec<u32> {
         let on = (connection, which, points.first)..=(connection, which, points.last);
         let named = |number: &u32| (number - points.first).is_multiple_of(points.step);
-        let contradicted = |lost: &Action| lost.conflict(event.action).is_some();
-        let lost = lost.range(on).filter(|(_, action)| contradicted(action));
+        let contradicted = |lost: &[Action]| lost.iter().any(|lost| lost.conflict(event.action).is_some());
+        let lost = lost.range(on).filter(|(_, actions)| contradicted(actions));
         lost.map(|((.., number), _)| *number).filter(named).collect()
     };
     let mut spared = Vec::new();
@@ -246,6 +259,7 @@ fn event(
 
 #[cfg(test)]
 mod tests {
+    use corpus::Network;
     use corpus::testing::complete_configs;
     use executor::profile::NicProfile;
     use executor::sim;
@@ -290,7 +304,9 @@ mod tests {
         else {
             return false;
         };
-        observation.trace.records().iter().all(|record| explicit.take(record) == losing.take(record))
+        let sent = |(.., verdict): (FlowIndex, Packet, Verdict)| verdict.sent;
+        let records = observation.trace.records();
+        records.iter().all(|record| explicit.take(record).map(sent) == losing.take(record).map(sent))
     }
 
     fn named(points: &[Points]) -> Vec<u32> {

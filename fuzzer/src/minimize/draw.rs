@@ -168,6 +168,6 @@ fn simpler(event: &mut Event, every: u32, rng: &mut ChaCha8Rng) {
         _ => {}
     }
     if rng.random_ratio(1, 2) {
-        event.action = Action::Drop;
+        event.action = Action::DROP;
     }
 }

@@ -30,7 +30,7 @@ impl Detail {
         match (self, event.target, event.action) {
             (Self::Progression, ..) => further_packets(event, traffic),
             (Self::Every, ..) => event.progression.map_or(0, |progression| above_one(progression.every)),
-            (Self::Action, _, action) => u64::from(action != Action::Drop),
+            (Self::Action, _, action) => u64::from(action != Action::DROP),
             (Self::Operand, _, action) => match (action.kind().form(), action.operand()) {
                 (_, None) => 0,
                 (Form::Time, Some((_, ns))) => rung(ns),
@@ -59,7 +59,7 @@ impl Detail {
                     progression.every = to as u32 + 1;
                 }
             }
-            (Self::Action, _, action) => *action = Action::Drop,
+            (Self::Action, _, action) => *action = Action::DROP,
             (Self::Operand, _, action) => match action.kind().form() {
                 Form::Time => *action = round_delays().nth(to as usize).map_or(*action, |ns| action.with(ns)),
                 _ => *action = action.with(to + 1),

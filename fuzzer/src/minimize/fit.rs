@@ -1,7 +1,9 @@
 //! Repair: parts that a smaller test cannot have are removed, and the rest gets its simplest form.
 
 use corpus::config::Points;
-use corpus::{ConnectionSet, Event, Network, Progression, Role, Target, TestConfig, Traffic, TrafficClass};
+use corpus::{
+    ConnectionSet, Event, Network, Progression, Repeat, Role, Target, TestConfig, Traffic, TrafficClass,
+};
 
 /// Removes the parts of a test that it has become too small for, and writes the rest in the simplest way.
 /// Events that contradict each other remain: such a test is not valid.
@@ -30,7 +32,10 @@ pub(super) fn fit(config: &mut TestConfig) {
     let lossy = simplest_set(&config.network.loss_qpn, connections);
     let loses = config.network.loses() && lossy != ConnectionSet::List(Vec::new());
     config.network =
-        if loses { Network { loss_qpn: lossy, ..config.network.clone() } } else { Network::default() };
+        if loses { Network { loss_qpn: lossy, ..config.network.clone() } } else { config.network.lossless() };
+    if !config.network.repeat.is_on() {
+        config.network.repeat = Repeat::default();
+    }
     let mut before = Vec::with_capacity(config.events.len());
     config.events.retain(|event| {
         let is_new = !before.contains(event);

@@ -50,7 +50,9 @@ impl Size {
             connections,
             eventful: config.connections_with_events(),
             messages: traffic.num_msgs_per_qp,
-            events: config.events.len() + usize::from(config.network.loses()),
+            events: config.events.len()
+                + usize::from(config.network.loses())
+                + usize::from(config.network.repeat.is_on()),
             members: config
                 .events
                 .iter()

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use corpus::config::fields;
 use corpus::{
-    Action, ControlPacket, Ets, Event, HeaderField, Host, Load, LossDirection, LossEffect, LossModel,
-    Network, PacketKinds, Progression, SetField, Target, TestConfig, Traffic, TrafficClass, Verb, plural,
+    Action, ControlPacket, Copies, Ets, Event, HeaderField, Host, Load, LossDirection, LossEffect, LossModel,
+    Network, PacketKinds, Progression, Repeat, RepeatMatch, SetField, Target, TestConfig, Traffic,
+    TrafficClass, Verb, plural,
 };
 use dumper::Nanos;
 
@@ -154,15 +155,38 @@ fn in_classes(classes: &TrafficClass, ets: Option<&Ets>, connections: u32) -> St
 /// One for each number of traffic classes.
 const NUMBERS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
 
-/// The injected events, and the losses of the network, a sentence each.
+/// The injected events, and the losses and copies of the network, a sentence each.
 #[must_use]
 pub fn events(config: &TestConfig) -> Vec<String> {
     let connections = config.traffic.load.connections();
     let losses = losses(&config.network, connections);
-    match &config.events[..] {
+    let copies = copies(&config.network.repeat);
+    let mut said: Vec<String> = match &config.events[..] {
         [] if losses.is_none() => vec!["No packet has an event.".into()],
         events => events.iter().map(|one| event(one, connections)).chain(losses).collect(),
-    }
+    };
+    said.extend(copies);
+    said
+}
+
+/// `The network sends NAKs twice, and the packets that they ask for 3 times (known by their PSN alone).`
+fn copies(repeat: &Repeat) -> Option<String> {
+    let again = match repeat.matching {
+        RepeatMatch::Psn => "the packets that NAKs ask for (known by their PSN alone)",
+        RepeatMatch::Connection => "the packets that NAKs ask for",
+    };
+    let kinds = [
+        ("NAKs of sequence errors", repeat.naks),
+        (again, repeat.retransmissions),
+        ("packets that end a message", repeat.tails),
+    ];
+    let copied = kinds.into_iter().filter(|(_, packets)| *packets > 1);
+    let copied: Vec<String> = copied.map(|(kind, packets)| format!("{kind} {}", times(packets))).collect();
+    (!copied.is_empty()).then(|| format!("The network sends {}.", copied.join(", ")))
+}
+
+fn times(packets: u8) -> String {
+    if packets == 2 { "twice".into() } else { format!("{packets} times") }
 }
 
 /// `At random, 1 % of the packets of connection 1 are lost if they are full, fewer of smaller ones, on each of 4 links.`
@@ -233,7 +257,9 @@ const fn control(packet: ControlPacket) -> &'static str {
 
 fn done(action: Action) -> String {
     match action {
-        Action::Drop => "dropped".into(),
+        Action::Drop(Copies::Original) => "dropped".into(),
+        Action::Drop(Copies::All) => "dropped with its copies".into(),
+        Action::Drop(Copies::One(copy)) => format!("deprived of its copy {copy}"),
         Action::Ecn => "marked with ECN".into(),
         Action::Corrupt => "corrupted, so that the ICRC is wrong".into(),
         Action::Delay { ns } => format!("delayed by {}", Nanos(ns)),
@@ -241,10 +267,7 @@ fn done(action: Action) -> String {
         Action::Reorder { by } => {
             format!("held back until overtaken by {}", plural(by.into(), "later packet"))
         }
-        Action::Duplicate { copies } => match copies {
-            1 => "sent twice".into(),
-            copies => format!("sent {} times", u16::from(copies) + 1),
-        },
+        Action::Duplicate { copies } => format!("sent {}", times(copies.saturating_add(1))),
         Action::SetField(SetField { field: HeaderField::Payload, value }) => {
             format!("cut to {} of payload", plural(value, "byte"))
         }
@@ -300,7 +323,7 @@ fn unusual(config: &TestConfig) -> Vec<String> {
             section.header.trim_matches(['[', ']']).split('.').next().filter(|name| *name != "traffic");
         for line in &section.lines {
             // Of losses the sentence says all but the seed.
-            if section.header == "[network]" && !line.starts_with("seed =") {
+            if section.header.starts_with("[network") && !line.starts_with("seed =") {
                 continue;
             }
             if !SAID.iter().any(|key| line.strip_prefix(key).is_some_and(|rest| rest.starts_with(" ="))) {

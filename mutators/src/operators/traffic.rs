@@ -56,6 +56,14 @@ operators! {
     "loss-packets" 0.5 "Other kinds of packets are lost." |on| on.other(Axis::LossPackets);
     "loss-direction" 0.5 "Packets of another direction are lost." |on| on.other(Axis::LossDirection);
     "loss-effect" 0.25 "Lost packets are dropped, or corrupted." |on| on.other(Axis::LossEffect);
+    "repeat-naks" 0.5 "The network sends more or fewer NAKs for one." |on| on.other(Axis::RepeatNaks);
+    "repeat-retransmissions" 0.5 "The network sends more or fewer packets for one that a NAK asks for." |on| {
+        on.other(Axis::RepeatRetransmissions)
+    };
+    "repeat-tails" 0.5 "The network sends more or fewer packets for the last of a message." |on| {
+        on.other(Axis::RepeatTails)
+    };
+    "repeat-match" 0.25 "Retransmissions that are copied are known in another way." |on| on.other(Axis::RepeatMatch);
     "multi-gid" 0.5 "Connections over all addresses, or no more." |on| on.other(Axis::MultiGid);
     "addresses" 0.5 "More or fewer addresses of a host, where connections are spread over them." |on| on.addresses();
     "notification-point" 0.5 "DCQCN notification point of a host on or off." |on| on.other(Axis::NotificationPoint);

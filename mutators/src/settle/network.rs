@@ -1,20 +1,24 @@
-//! Losses at random.
+//! Losses at random, and copies.
 
-use corpus::{ConnectionSet, LossDirection, Network, PacketKinds, TestConfig};
+use corpus::{ConnectionSet, LossDirection, PacketKinds, Repeat, TestConfig};
 
 use crate::axis::Axis;
 use crate::settle::spare;
 use crate::space::Space;
 use crate::words;
 
-/// Brings the network inside of the space, where it is not at its default: without losses.
+/// Brings the network inside of the space, where it is not at its default: settings of losses without losses, and of copies
+/// without copies.
 pub(super) fn fit(space: &Space, test: &mut TestConfig) {
     if test.network.loses() {
         test.network.loss_bytes = None;
         test.network.seed = None;
         test.network.loss_qpn = fitted_set(space, test);
     } else {
-        test.network = Network::default();
+        test.network = test.network.lossless();
+    }
+    if test.network.repeat.retransmissions <= 1 {
+        test.network.repeat.matching = Repeat::default().matching;
     }
 }
 

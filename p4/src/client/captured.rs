@@ -147,10 +147,20 @@ impl Collector {
 fn exit_of(packet: &Packet, exit: &ExitMessage) -> Result<Exit, Why> {
     let copies = exit.copies.try_into();
     let copies = copies.map_err(|_| Why::Protocol(format!("{} copies of a packet left", exit.copies)))?;
+    let plain = u8::try_from(exit.plain).ok().filter(|plain| *plain <= copies).ok_or_else(|| {
+        Why::Protocol(format!("{} of {copies} copies of a packet left as it entered", exit.plain))
+    })?;
     let entered = &packet.frame;
     let left = exit.frame.as_ref().unwrap_or(entered);
-    let unknown =
-        Exit { time: Nanos(exit.time_ns), copies, corrupt: false, ce: false, mig_req: None, rewritten: true };
+    let unknown = Exit {
+        time: Nanos(exit.time_ns),
+        copies,
+        plain,
+        corrupt: false,
+        ce: false,
+        mig_req: None,
+        rewritten: true,
+    };
     // A field that was rewritten may have made it unreadable: then it left as something else than it entered.
     let (Ok(Parsed::Roce(before)), Ok(Parsed::Roce(after))) =
         (Frame::parse(entered, UdpPorts::Roce), Frame::parse(left, UdpPorts::Roce))

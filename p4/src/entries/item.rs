@@ -2,13 +2,15 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
+use corpus::config::RepeatField;
 use corpus::config::{HeaderField, LAST_OCCURRENCE, Points, SetField, fields};
-use corpus::{Action, ControlPacket, IterMode, PacketKinds};
+use corpus::{Action, ControlPacket, IterMode, PacketKinds, Repeat, RepeatMatch};
 use dumper::Psn;
 use tonic::Code;
 
 use super::row::{self, Numbers, Refusal};
-use super::schema::{CONTROL_EVENTS, DATA_EVENTS, FLOWS, LOSSES, Table};
+use super::schema::{CONTROL_EVENTS, DATA_EVENTS, FLOWS, LOSSES, REPEATS, Table};
+use crate::action::ALL_COPIES;
 use crate::network::LossRule;
 use crate::proto::runtime::{Entity, TableEntry, Update, entity, update::Type};
 use crate::{Actions, FlowIndex, Key, Rounds, Tables, Timing};
@@ -24,6 +26,8 @@ pub(crate) enum ItemKey {
     Control(FlowIndex, ControlPacket, u32),
     /// Flow whose packets are lost.
     Loss(FlowIndex),
+    /// Kind of packets that leave more than once, by its place in [`Repeat::NUMBERS`].
+    Repeat(u8),
 }
 
 /// Value of an entry.
@@ -37,6 +41,8 @@ pub(crate) enum ItemValue {
     Control(Points, Actions),
     /// Losses of the flow.
     Loss(LossRule),
+    /// Packets that leave for one, and how a retransmission is known.
+    Repeat(u8, RepeatMatch),
 }
 
 /// An entry.
@@ -71,7 +77,12 @@ fn of_tables(tables: &Tables) -> Vec<Item> {
     let losses = tables.losses().iter().enumerate().filter_map(|(flow, rule)| {
         Some((ItemKey::Loss(FlowIndex::at(flow as u32)), ItemValue::Loss((*rule)?)))
     });
-    flows.chain(entries).chain(losses).collect()
+    let repeat = tables.repeat();
+    let repeats = (0..).zip(Repeat::NUMBERS).map(|(kind, number)| (kind, (number.get)(&repeat)));
+    let repeats = repeats
+        .filter(|(_, packets)| *packets > 1)
+        .map(|(kind, packets)| (ItemKey::Repeat(kind), ItemValue::Repeat(packets, repeat.matching)));
+    flows.chain(entries).chain(losses).chain(repeats).collect()
 }
 
 /// Reads the key of an entry, and its table.
@@ -85,8 +96,10 @@ pub(crate) fn decode_key(entry: &TableEntry) -> Result<(&'static Table, ItemKey)
         ItemKey::Data(flow(), key[1] as u32, checked("iter", &fields::ITER, key[2])? as u8)
     } else if table.id == CONTROL_EVENTS.id {
         ItemKey::Control(flow(), coded("kind", ControlPacket::NAMES, key[1])?, key[2] as u32)
-    } else {
+    } else if table.id == LOSSES.id {
         ItemKey::Loss(flow())
+    } else {
+        ItemKey::Repeat(repeated(key[0])?.0)
     };
     Ok((table, key))
 }
@@ -102,8 +115,13 @@ pub(crate) fn decode(entry: &TableEntry) -> Result<Item, Refusal> {
             ItemValue::Flow(FlowIndex::at(params[0] as u32), rounds)
         }
         ItemKey::Data(..) => ItemValue::Data(decode_actions(&params)?),
-        ItemKey::Control(..) => ItemValue::Control(decode_points(&params[8..])?, decode_actions(&params)?),
+        ItemKey::Control(..) => ItemValue::Control(decode_points(&params[9..])?, decode_actions(&params)?),
         ItemKey::Loss(..) => ItemValue::Loss(decode_loss(&params)?),
+        ItemKey::Repeat(kind) => {
+            let (_, number) = repeated(kind.into())?;
+            let matching = coded("by_connection", RepeatMatch::NAMES, params[1])?;
+            ItemValue::Repeat(checked("packets", number.field, params[0])? as u8, matching)
+        }
     };
     Ok((key, value))
 }
@@ -115,6 +133,7 @@ pub(crate) fn encode((key, value): &Item) -> TableEntry {
         ItemKey::Data(..) => &DATA_EVENTS,
         ItemKey::Control(..) => &CONTROL_EVENTS,
         ItemKey::Loss(..) => &LOSSES,
+        ItemKey::Repeat(..) => &REPEATS,
     };
     let number = |flow: &FlowIndex| flow.index() as u128;
     let key = match key {
@@ -125,6 +144,7 @@ pub(crate) fn encode((key, value): &Item) -> TableEntry {
         ItemKey::Data(flow, psn, iter) => vec![number(flow), u128::from(*psn), u128::from(*iter)],
         ItemKey::Control(flow, packet, rule) => vec![number(flow), *packet as u128, u128::from(*rule)],
         ItemKey::Loss(flow) => vec![number(flow)],
+        ItemKey::Repeat(kind) => vec![u128::from(*kind)],
     };
     let params = match value {
         ItemValue::Flow(flow, rounds) => {
@@ -138,8 +158,17 @@ pub(crate) fn encode((key, value): &Item) -> TableEntry {
             params
         }
         ItemValue::Loss(rule) => encode_loss(rule),
+        ItemValue::Repeat(packets, matching) => vec![u128::from(*packets), *matching as u128],
     };
     row::entry(table, &key, Some(&params))
+}
+
+/// Kind of packets that leave more than once, and how many its field allows.
+fn repeated(kind: u128) -> Result<(u8, &'static RepeatField), Refusal> {
+    let number = usize::try_from(kind).ok().and_then(|kind| Repeat::NUMBERS.get(kind));
+    number
+        .map(|number| (kind as u8, number))
+        .ok_or_else(|| out_of_range(format!("kind is {kind}; allowed: 0 to {}", Repeat::NUMBERS.len() - 1)))
 }
 
 fn encode_loss(rule: &LossRule) -> Numbers {
@@ -197,7 +226,8 @@ fn encode_actions(actions: &Actions) -> Numbers {
     let (field, value) =
         actions.set_field.map_or((0, 0), |set| (1 + set.field as u128, u128::from(set.value)));
     let flags = [actions.drop, actions.ecn, actions.corrupt].map(u128::from);
-    [&flags[..], &[u128::from(actions.extra_copies), timing, amount, field, value]].concat()
+    let drop_copies = actions.drop_copies.into();
+    [&flags[..], &[u128::from(actions.extra_copies), timing, amount, field, value, drop_copies]].concat()
 }
 
 /// Code and amount of an action that says when a packet leaves.
@@ -225,7 +255,7 @@ fn decode_timing(timing: u128, amount: u128) -> Result<Option<Action>, Refusal> 
 
 /// Decodes the actions on a packet: each action inside its bounds, and none contradicting another.
 fn decode_actions(params: &[u128]) -> Result<Actions, Refusal> {
-    let &[drop, ecn, corrupt, copies, timing, amount, field, value, ..] = params else {
+    let &[drop, ecn, corrupt, copies, timing, amount, field, value, drop_copies, ..] = params else {
         unreachable!("every action of events begins with these parameters, and a row has all of them");
     };
     let timing = decode_timing(timing, amount)?;
@@ -243,7 +273,7 @@ fn decode_actions(params: &[u128]) -> Result<Actions, Refusal> {
     };
     let flag = |set: u128, action| (set != 0).then_some(action);
     let actions = [
-        flag(drop, Action::Drop),
+        flag(drop, Action::DROP),
         flag(ecn, Action::Ecn),
         flag(corrupt, Action::Corrupt),
         timing,
@@ -251,6 +281,8 @@ fn decode_actions(params: &[u128]) -> Result<Actions, Refusal> {
         set_field,
     ];
     let mut all = Actions::default();
+    // Bits of copies that are never made mean nothing.
+    all.drop_copies = drop_copies as u8 & ALL_COPIES;
     for (at, action) in actions.iter().enumerate() {
         let Some(action) = action else { continue };
         if let Some((other, why)) =

@@ -1,6 +1,8 @@
 //! The tables of the injector's pipeline, their fields and actions, and its counters. P4 programs are held to it.
 //! [`p4info`](super::p4info()) and the file `p4info/lumina.p4info.txt` are made from it.
 
+use corpus::Repeat;
+
 use crate::Timing;
 
 /// A match field of a table or a parameter of an action: a number.
@@ -97,7 +99,7 @@ pub static INJECT_NTH: Action = Action {
     doc: "what is done to the packet if its number is first, first + every, ... up to last",
 };
 
-const INJECT_PARAMS: [Field; 8] = [
+const INJECT_PARAMS: [Field; 9] = [
     field(1, "drop", 1, "it does not leave"),
     field(2, "ecn", 1, "it leaves with ECN at Congestion Experienced"),
     field(3, "corrupt", 1, "it leaves with a covered bit inverted and the ICRC as it was"),
@@ -111,10 +113,11 @@ const INJECT_PARAMS: [Field; 8] = [
         "0 none, else the header field that is rewritten, by its place in the list of docs",
     ),
     field(8, "value", 64, "what it is set to, or what is added to it; 0 for none"),
+    field(9, "drop_copies", 8, "copies of the network that do not leave, a bit for each"),
 ];
 
-const INJECT_NTH_PARAMS: [Field; 11] = {
-    let [a, b, c, d, e, f, g, h] = INJECT_PARAMS;
+const INJECT_NTH_PARAMS: [Field; 12] = {
+    let [a, b, c, d, e, f, g, h, i] = INJECT_PARAMS;
     [
         a,
         b,
@@ -124,9 +127,10 @@ const INJECT_NTH_PARAMS: [Field; 11] = {
         f,
         g,
         h,
-        field(9, "first", 32, "first number, from 1"),
-        field(10, "every", 32, "distance to the next"),
-        field(11, "last", 32, "last number"),
+        i,
+        field(10, "first", 32, "first number, from 1"),
+        field(11, "every", 32, "distance to the next"),
+        field(12, "last", 32, "last number"),
     ]
 };
 
@@ -156,6 +160,17 @@ pub static LOSE: Action = Action {
         field(9, "packets_per_message", 32, "those of one message"),
     ],
     doc: "packets are lost by draws that depend on the seed and the packet alone",
+};
+
+/// Sends packets of a kind more than once.
+pub static REPEAT: Action = Action {
+    id: 0x0100_0005,
+    name: "ingress.repeat",
+    params: &[
+        field(1, "packets", 8, "packets that leave for one, itself included"),
+        field(2, "by_connection", 1, "a retransmission is known by connection and PSN, not by its PSN alone"),
+    ],
+    doc: "the packet leaves more than once",
 };
 
 /// The flows of a test.
@@ -212,8 +227,23 @@ pub static LOSSES: Table = Table {
     doc: "flows whose packets are lost at random, behind the events",
 };
 
+/// Kinds of packets that leave more than once.
+pub static REPEATS: Table = Table {
+    id: 0x0200_0005,
+    name: "ingress.repeats",
+    keys: &[field(
+        1,
+        "kind",
+        8,
+        "0 NAKs of a sequence error, 1 the packet that one asks for, 2 the last packet of a message or response",
+    )],
+    action: &REPEAT,
+    size: Repeat::NUMBERS.len(),
+    doc: "kinds of packets that leave more than once, behind the events",
+};
+
 /// All tables.
-pub static TABLES: [&Table; 4] = [&FLOWS, &DATA_EVENTS, &CONTROL_EVENTS, &LOSSES];
+pub static TABLES: [&Table; 5] = [&FLOWS, &DATA_EVENTS, &CONTROL_EVENTS, &LOSSES, &REPEATS];
 
 /// RDMA packets that ports received.
 pub static PORT_INGRESS: Counter =

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
+use corpus::Repeat;
 use corpus::config::fields::MAX_TOTAL_PACKETS;
 use tonic::Code;
 
@@ -171,6 +172,14 @@ impl Store {
                     }
                     tables.set_loss(flow, rule);
                 }
+                (ItemKey::Repeat(kind), ItemValue::Repeat(packets, matching)) => {
+                    let mut repeat = tables.repeat();
+                    (Repeat::NUMBERS[usize::from(kind)].set)(&mut repeat, packets);
+                    if repeat.retransmissions > 1 {
+                        repeat.matching = matching;
+                    }
+                    tables.set_repeat(repeat);
+                }
                 _ => {}
             }
         }
@@ -190,5 +199,6 @@ const fn place(key: &ItemKey) -> usize {
         ItemKey::Data(..) => 1,
         ItemKey::Control(..) => 2,
         ItemKey::Loss(..) => 3,
+        ItemKey::Repeat(..) => 4,
     }
 }

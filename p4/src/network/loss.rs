@@ -5,7 +5,8 @@ use dumper::Psn;
 
 use super::keyed::{Stage, draw};
 use crate::flow::{FlowIndex, Registers};
-use crate::{Actions, Kind, Packet};
+use crate::sent::{Lost, Sent};
+use crate::{Kind, Packet};
 
 /// Losses of one flow, as a test has them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -100,9 +101,12 @@ struct FlowLoss {
     seen: [Vec<u32>; PacketKinds::NAMES.len()],
 }
 
+/// Number of the first copy that the network makes, in the keys of draws: a packet has fewer duplicates.
+const FIRST_COPY: u8 = 16;
+
 /// The stage, with the state of every flow.
 #[derive(Clone, Debug, Default)]
-pub struct Loss {
+pub(crate) struct Loss {
     /// By flow; empty where nothing is lost.
     flows: Vec<Option<FlowLoss>>,
 }
@@ -134,18 +138,27 @@ impl Loss {
         !self.flows.is_empty()
     }
 
-    /// Takes a packet of a flow, and loses it or some of its copies: the actions on it, if there are any then.
+    /// The packets that would leave for one of a flow, each for itself: those that do, and those that are lost.
     #[inline]
-    pub(crate) fn pass(&mut self, flow: FlowIndex, packet: Packet, hit: Option<Actions>) -> Option<Actions> {
-        let Some(Some(loss)) = self.flows.get_mut(flow.index()) else { return hit };
-        let Some(key) = loss.key(flow, packet) else { return hit };
-        let actions = hit.unwrap_or_default();
-        let copies = actions.leaving();
-        let lost = (0..copies).filter(|copy| loss.loses(key, *copy, packet.frame_bytes)).count() as u8;
-        if lost == 0 {
-            return hit;
+    pub(crate) fn pass(&mut self, flow: FlowIndex, packet: Packet, sent: Sent) -> (Sent, Lost) {
+        let nothing = (sent, Lost::default());
+        let Some(Some(loss)) = self.flows.get_mut(flow.index()) else { return nothing };
+        let Some(key) = loss.key(flow, packet) else { return nothing };
+        let mut loses = |copy: u8| loss.loses(key, copy, packet.frame_bytes);
+        let originals = (0..sent.originals()).filter(|number| loses(*number)).count() as u8;
+        let mut copies = 0;
+        let mut left = sent.copies;
+        while left != 0 {
+            let copy = left.trailing_zeros() as u8;
+            left &= left - 1;
+            copies |= u8::from(loses(FIRST_COPY + copy)) << copy;
         }
-        Some(actions.without(lost, loss.rule.corrupts))
+        let all_originals = originals > 0 && originals == sent.originals();
+        let lost = Lost { originals, all_originals, copies };
+        if lost == Lost::default() {
+            return nothing;
+        }
+        (sent.without(lost, loss.rule.corrupts), lost)
     }
 }
 
@@ -183,7 +196,8 @@ impl FlowLoss {
         Some([number, flow << 48 | (kind as u64) << 45 | u64::from(*times)])
     }
 
-    /// True if a copy of a packet (the original is 0) is lost on one of the links.
+    /// True if one of the packets that leave for another is lost on one of the links: the packet itself is 0, its duplicates follow, and
+    /// the network's copies from [`FIRST_COPY`] on.
     #[inline]
     fn loses(&mut self, [number, rest]: [u64; 2], copy: u8, frame_bytes: u32) -> bool {
         let threshold = self.threshold(frame_bytes);

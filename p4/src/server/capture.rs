@@ -77,6 +77,7 @@ pub(crate) fn packet(captured: &Captured) -> Packet {
     let exit = captured.left.as_ref().map(|left| Exit {
         time_ns: left.time.0,
         copies: left.copies.into(),
+        plain: left.plain.into(),
         frame: left.frame.clone(),
     });
     Packet {

@@ -39,6 +39,8 @@ pub struct Left {
     pub time: Nanos,
     /// Number of copies.
     pub copies: u8,
+    /// Those that left as the packet entered, whatever was done to it.
+    pub plain: u8,
     /// The frame as it left, where it differs from the frame that entered.
     pub frame: Option<Frame>,
 }

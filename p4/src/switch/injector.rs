@@ -19,10 +19,11 @@ const MAX_HELD: usize = 1 << 16;
 #[derive(Debug)]
 struct Held {
     to: Role,
-    /// As it leaves.
+    /// As it leaves, and how often.
     frame: Frame,
-    /// True if the packet leaves otherwise than it entered.
-    changed: bool,
+    originals: u8,
+    /// Given if the packet leaves otherwise than it entered: as it entered, in which form the network's copies leave.
+    entered: Option<Frame>,
     copies: u8,
     /// Its place in the capture, if its way out is to be noted there.
     place: Option<usize>,
@@ -99,23 +100,27 @@ impl Injector {
         let verdict = self.pipeline.process(from, flow, headers, since);
         let place = self.capture.push(self.limits, verdict.mirror, frame);
         let to = port.peer();
-        let actions = verdict.actions;
+        let sent = verdict.sent;
         let mut lost = 0;
         if verdict.mirror.event == Event::None {
             out.push(Departure { to, frame: frame.clone() });
-        } else if !actions.drop {
-            let rewritten = rewrite::rewrite(frame, &actions).map(Frame::from);
+        } else if sent.leaving() > 0 {
+            let rewritten = match sent.originals() {
+                0 => None,
+                _ => rewrite::rewrite(frame, &sent.actions).map(Frame::from),
+            };
             let held = Held {
                 to,
-                changed: rewritten.is_some(),
+                entered: rewritten.is_some().then(|| frame.clone()),
                 frame: rewritten.unwrap_or_else(|| frame.clone()),
-                copies: actions.leaving(),
+                originals: sent.originals(),
+                copies: sent.leaving() - sent.originals(),
                 place: place.filter(|_| verdict.mirror.event.has_exit()),
             };
             let room = self.held.len() + self.later.len() < MAX_HELD;
             match (verdict.hold, verdict.delay) {
                 (None, None) => self.release(held, now, out),
-                _ if !room => lost = u64::from(held.copies),
+                _ if !room => lost = u64::from(sent.leaving()),
                 (Some(ticket), _) => {
                     self.held.insert(ticket, held);
                     self.note(now + MAX_HOLD, Later::Expire(ticket));
@@ -171,14 +176,18 @@ impl Injector {
         now.max(self.left + Nanos(1))
     }
 
-    /// A packet leaves, with its copies.
+    /// A packet leaves, with its duplicates and copies.
     fn release(&mut self, held: Held, now: Nanos, out: &mut Vec<Departure>) {
-        let Held { to, frame, changed, copies, place } = held;
+        let Held { to, frame, originals, entered, copies, place } = held;
         let now = self.behind_the_last(now);
         self.left = now;
-        out.extend((0..copies).map(|_| Departure { to, frame: frame.clone() }));
+        let copy = entered.as_ref().unwrap_or(&frame);
+        let frames = (0..originals).map(|_| &frame).chain((0..copies).map(|_| copy));
+        out.extend(frames.map(|frame| Departure { to, frame: frame.clone() }));
         if let Some(place) = place {
-            let left = Left { time: now - self.began, copies, frame: changed.then_some(frame) };
+            let (copies, plain) = (originals + copies, copies);
+            let left =
+                Left { time: now - self.began, copies, plain, frame: entered.is_some().then_some(frame) };
             self.capture.note(place, left);
         }
     }

@@ -17,16 +17,16 @@ fn third(events: &[&str]) -> (Actions, Event) {
     let verdicts = [1, 2, 3, 4].map(|psn| switch.data(psn));
     for other in [0, 1, 3] {
         assert_eq!(
-            (verdicts[other].actions, verdicts[other].mirror.event),
+            (verdicts[other].sent.actions, verdicts[other].mirror.event),
             (Actions::default(), Event::None)
         );
         assert!(verdicts[other].hold.is_none());
     }
-    assert_eq!(verdicts[2].hold.is_some(), matches!(verdicts[2].actions.timing, Timing::Reorder(_)));
-    let left = 3 + u64::from(verdicts[2].actions.leaving());
+    assert_eq!(verdicts[2].hold.is_some(), matches!(verdicts[2].sent.actions.timing, Timing::Reorder(_)));
+    let left = 3 + u64::from(verdicts[2].sent.leaving());
     // A packet that waits for one more has left after the fourth.
     assert_eq!(egress(&switch.pipeline.counters()), [0, left]);
-    (verdicts[2].actions, verdicts[2].mirror.event)
+    (verdicts[2].sent.actions, verdicts[2].mirror.event)
 }
 
 #[test]
@@ -83,7 +83,8 @@ fn actions_combine() {
             corrupt: false,
             set_field: Some(mig_req(0)),
             extra_copies: 2,
-            timing: Timing::Reorder(1)
+            timing: Timing::Reorder(1),
+            drop_copies: 0,
         }
     );
     let (actions, event) = third(&[r#"type = "corrupt""#, r#"type = "delay", delay-ns = 7"#]);

@@ -73,7 +73,7 @@ fn acknowledgements_count_towards_the_requester_and_read_requests_away_from_it()
         (Requester, ReadRequest, true),
     ];
     for (from, packet, dropped) in packets {
-        assert_eq!(switch.control(from, packet).actions.drop, dropped, "{packet:?} from {from:?}");
+        assert_eq!(switch.control(from, packet).sent.actions.drop, dropped, "{packet:?} from {from:?}");
     }
 }
 
@@ -89,6 +89,6 @@ fn cnps_count_over_both_directions() {
         ]"#,
     );
     let drops = [Responder, Requester, Requester, Responder, Requester]
-        .map(|from| switch.control(from, Cnp).actions.drop);
+        .map(|from| switch.control(from, Cnp).sent.actions.drop);
     assert_eq!(drops, [false, false, true, true, false]);
 }

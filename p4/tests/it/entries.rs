@@ -35,7 +35,8 @@ fn small() -> Vec<TableEntry> {
             { qpn = 1, packet = "ack", nth = 2, every = 3, type = "delay", delay-ns = 9 },
             { qpn = 1, packet = "ack", nth = 1, every = 1, type = "ecn" },
             { qpn = 1, packet = "nak", nth = 1, type = "drop" },
-        ]"#,
+        ]
+        network.repeat.naks = 2"#,
     ))
 }
 
@@ -80,6 +81,7 @@ fn set_params(entry: &mut TableEntry, values: &[(u32, u8)]) {
 const FLOW: usize = 0;
 const DATA: usize = 2;
 const ACK: usize = 3;
+const NAKS: usize = 6;
 
 #[test]
 fn bad_entries_are_refused() {
@@ -133,8 +135,10 @@ fn bad_entries_are_refused() {
         (refused(DATA, |entry| set_params(entry, &[(8, 1)])), InvalidArgument, "set_field is 0, none"),
         (refused(DATA, |entry| set_params(entry, &[(1, 0), (7, 1), (8, 2)])), OutOfRange, "value is 2"),
         (refused(ACK, |entry| set_match(entry, 1, &[4])), OutOfRange, "kind is 4"),
-        (refused(ACK, |entry| set_params(entry, &[(10, 0)])), OutOfRange, "every is 0"),
-        (refused(ACK, |entry| set_params(entry, &[(11, 1)])), OutOfRange, "last is 1"),
+        (refused(ACK, |entry| set_params(entry, &[(11, 0)])), OutOfRange, "every is 0"),
+        (refused(ACK, |entry| set_params(entry, &[(12, 1)])), OutOfRange, "last is 1"),
+        (refused(NAKS, |entry| set_match(entry, 0, &[3])), OutOfRange, "kind is 3; allowed: 0 to 2"),
+        (refused(NAKS, |entry| set_params(entry, &[(1, 9)])), OutOfRange, "packets is 9; allowed: 1 to 8"),
     ];
     for ((code, message), expected, words) in cases {
         assert_eq!(code, expected, "{message}");
@@ -208,7 +212,7 @@ fn a_full_table_refuses_more() {
 fn packets() -> impl Strategy<Value = Vec<(u32, bool, Kind, u32)>> {
     let control = proptest::sample::select(ControlPacket::NAMES.to_vec());
     let kind = prop_oneof![
-        2 => any::<bool>().prop_map(|starts| Kind::Data { starts }),
+        2 => any::<bool>().prop_map(|starts| Kind::Data { starts, ends: false }),
         1 => control.prop_map(|(_, packet)| Kind::Control(packet)),
     ];
     proptest::collection::vec((1..9u32, any::<bool>(), kind, 1..40u32), 0..200)
@@ -236,7 +240,7 @@ proptest! {
                 true => (Role::Requester, connection.responder),
                 false => (Role::Responder, connection.requester),
             };
-            let packet = Packet { kind, psn: Psn::from_relative(psn, initial), frame_bytes: 78 };
+            let packet = Packet { kind, psn: Psn::from_relative(psn, initial), frame_bytes: 78, asks_again: false };
             let [a, b] = pipelines.each_mut().map(|pipeline| {
                 let flow = pipeline.flow(to.ip, to.qpn.unwrap());
                 let verdict = pipeline.process(from, flow, packet, Nanos(number as u64));
@@ -266,7 +270,7 @@ proptest! {
             let mut pipeline = Pipeline::new(tables, ports());
             let flow = pipeline.flow("10.0.0.1".parse().unwrap(), 0x101);
             for nth in 0..20 {
-                let packet = Packet { kind: Kind::Control(ControlPacket::Ack), psn: Psn::new(nth), frame_bytes: 62 };
+                let packet = Packet { kind: Kind::Control(ControlPacket::Ack), psn: Psn::new(nth), frame_bytes: 62, asks_again: false };
                 pipeline.process(Role::Responder, flow, packet, Nanos::ZERO);
             }
         }

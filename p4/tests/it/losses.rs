@@ -11,7 +11,7 @@ use statrs::distribution::{ChiSquared, ContinuousCDF as _};
 
 use crate::support::{Requester, Responder, config, connections, ports};
 
-const DATA: Kind = Kind::Data { starts: false };
+const DATA: Kind = Kind::Data { starts: false, ends: false };
 /// Chances in a million that a fair generator fails a test of chance; the draws are the same in each run.
 const UNLIKELY: f64 = 1e-6;
 
@@ -26,9 +26,9 @@ fn lost(config: &TestConfig, packets: impl IntoIterator<Item = (u32, Role, Kind,
         let ends = connections[connection as usize - 1];
         let to = if from == Requester { ends.responder } else { ends.requester };
         let flow = pipeline.flow(to.ip, to.qpn.unwrap());
-        let packet = Packet { kind, psn: Psn::from_relative(psn, initial), frame_bytes };
+        let packet = Packet { kind, psn: Psn::from_relative(psn, initial), frame_bytes, asks_again: false };
         let verdict = pipeline.process(from, flow, packet, Nanos(at as u64));
-        if verdict.actions.drop || verdict.actions.corrupt {
+        if verdict.sent.actions.drop || verdict.sent.actions.corrupt {
             assert_ne!(verdict.mirror.event, Event::None);
             lost.push(at);
         }
@@ -144,10 +144,15 @@ fn each_copy_is_lost_for_itself() {
     let flow = pipeline.flow("10.0.0.2".parse().unwrap(), 0x201);
     let mut leaving = [0_u32; 5];
     for psn in 1..=10_000 {
-        let packet = Packet { kind: DATA, psn: Psn::from_relative(psn, initial), frame_bytes: 1000 };
+        let packet = Packet {
+            kind: DATA,
+            psn: Psn::from_relative(psn, initial),
+            frame_bytes: 1000,
+            asks_again: false,
+        };
         let verdict = pipeline.process(Requester, flow, packet, Nanos(psn.into()));
-        leaving[usize::from(verdict.actions.leaving())] += 1;
-        assert_eq!(verdict.actions.drop, verdict.actions.leaving() == 0);
+        leaving[usize::from(verdict.sent.leaving())] += 1;
+        assert_eq!(verdict.sent.actions.drop, verdict.sent.leaving() == 0);
     }
     // Binomial with four trials of one half.
     let expected = [625.0, 2_500.0, 3_750.0, 2_500.0, 625.0];

@@ -17,6 +17,7 @@ mod packets;
 mod process;
 mod program;
 mod reorder;
+mod repeats;
 mod rewriting;
 mod rounds;
 mod runtime;

@@ -7,12 +7,17 @@ use proptest::prelude::*;
 
 use crate::support::{Requester, Responder, Switch};
 
-const UNKNOWN: Packet = Packet { kind: Kind::Data { starts: true }, psn: Psn::MAX, frame_bytes: 78 };
+const UNKNOWN: Packet = Packet {
+    kind: Kind::Data { starts: true, ends: false },
+    psn: Psn::MAX,
+    frame_bytes: 78,
+    asks_again: false,
+};
 
 #[test]
 fn every_packet_is_mirrored_in_one_series() {
     let mut switch = Switch::new(r#"event = [{ qpn = 1, psn = 2, type = "drop" }]"#);
-    let data = Kind::Data { starts: false };
+    let data = Kind::Data { starts: false, ends: false };
     let verdicts = [(Requester, 1), (Responder, 1), (Requester, 2), (Requester, 3)]
         .map(|(from, psn)| switch.packet(1, from, data, psn));
     let mirrored =
@@ -42,7 +47,7 @@ fn packets_of_unknown_flows_are_mirrored_and_forwarded() {
     let flow = switch.pipeline.flow("10.0.0.2".parse().unwrap(), 0x999);
     assert_eq!(flow, None);
     let verdict = switch.pipeline.process(Responder, flow, UNKNOWN, Nanos(TIME_SPAN + 5));
-    assert_eq!((verdict.actions, verdict.egress, verdict.hold), (Actions::default(), 10, None));
+    assert_eq!((verdict.sent.actions, verdict.egress, verdict.hold), (Actions::default(), 10, None));
     assert_eq!((verdict.mirror.sequence, verdict.mirror.event), (1, Event::None));
     assert_eq!(verdict.mirror.time, Nanos(5), "switch time has 48 bits");
     assert_eq!(switch.pipeline.counters().egress, [(10, 1), (20, 0), (30, 1)].into());

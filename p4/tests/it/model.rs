@@ -56,7 +56,7 @@ impl Model<'_> {
         (0..=of)
             .filter(|at| self.same_flow(*at, of))
             .filter_map(|at| match self.entered[at].kind {
-                Kind::Data { starts } => Some((self.entered[at].psn, starts)),
+                Kind::Data { starts, ends: false } => Some((self.entered[at].psn, starts)),
                 _ => None,
             })
             .collect()
@@ -141,7 +141,7 @@ impl Model<'_> {
             Some(by) => {
                 self.held.insert((this, by));
             }
-            None if actions.iter().any(|action| matches!(action, Action::Drop | Action::Delay { .. })) => {}
+            None if actions.iter().any(|action| matches!(*action, Action::DROP | Action::Delay { .. })) => {}
             None => self.left.push(this),
         }
         actions
@@ -174,7 +174,7 @@ impl Model<'_> {
 /// The verdict's actions as events say them.
 fn said(actions: Actions) -> Vec<Action> {
     let mut said = Vec::new();
-    said.extend(actions.drop.then_some(Action::Drop));
+    said.extend(actions.drop.then_some(Action::DROP));
     said.extend(actions.ecn.then_some(Action::Ecn));
     said.extend(actions.corrupt.then_some(Action::Corrupt));
     said.extend(actions.set_field.map(Action::SetField));
@@ -185,7 +185,7 @@ fn said(actions: Actions) -> Vec<Action> {
 
 fn action() -> impl Strategy<Value = Action> {
     prop_oneof![
-        1 => Just(Action::Drop),
+        1 => Just(Action::DROP),
         1 => Just(Action::Ecn),
         1 => Just(Action::Corrupt),
         1 => (1..9u64).prop_map(|ns| Action::Delay { ns }),
@@ -240,7 +240,7 @@ fn test() -> impl Strategy<Value = TestConfig> {
 /// Mostly data that goes on from where it was, with steps back.
 fn step() -> impl Strategy<Value = Step> {
     let kind = prop_oneof![
-        4 => any::<bool>().prop_map(|starts| Kind::Data { starts }),
+        4 => any::<bool>().prop_map(|starts| Kind::Data { starts, ends: false }),
         2 => select(CONTROL.to_vec()).prop_map(Kind::Control),
         1 => Just(Kind::Other),
     ];
@@ -259,7 +259,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         (1..3u32, select(Role::ALL.to_vec()), 1..=PACKETS, 1..8u32).prop_map(|(connection, from, psn, n)| {
             (psn..=(psn + n).min(PACKETS))
                 .map(|psn| {
-                    let kind = Kind::Data { starts: psn % 4 == 1 };
+                    let kind = Kind::Data { starts: psn % 4 == 1, ends: false };
                     Step::Enter(Seen { connection: Some(connection), from, kind, psn })
                 })
                 .collect::<Vec<_>>()
@@ -292,10 +292,10 @@ proptest! {
                         pipeline.flow(to.ip, to.qpn.unwrap())
                     });
                     prop_assert_eq!(flow.is_some(), seen.connection.is_some());
-                    let packet = Packet { kind: seen.kind, psn: Psn::from_relative(seen.psn, initial), frame_bytes: 78 };
+                    let packet = Packet { kind: seen.kind, psn: Psn::from_relative(seen.psn, initial), frame_bytes: 78, asks_again: false };
                     let verdict = pipeline.process(seen.from, flow, packet, Nanos(this as u64));
 
-                    let mut actual = said(verdict.actions);
+                    let mut actual = said(verdict.sent.actions);
                     prop_assert_eq!(actual.len(), wanted.len(), "{:?} {:?}", actual, wanted);
                     actual.retain(|action| !wanted.contains(action));
                     prop_assert_eq!(actual, vec![]);
@@ -340,9 +340,9 @@ proptest! {
 
 /// Packets that leave in the end, where so much was done to one that entered.
 fn leaving(actions: &[Action]) -> u64 {
-    actions.iter().fold(1, |packets, action| match action {
-        Action::Drop => 0,
-        Action::Duplicate { copies } => packets + u64::from(*copies),
+    actions.iter().fold(1, |packets, action| match *action {
+        Action::DROP => 0,
+        Action::Duplicate { copies } => packets + u64::from(copies),
         _ => packets,
     })
 }

@@ -16,7 +16,8 @@ fn acknowledgements_are_told_apart_by_their_syndrome() {
         (byte, kind)
     }) {
         let packet = Packet::new(Opcode::Acknowledge, Some(Syndrome::from(byte)), Psn::new(5), 62);
-        assert_eq!(packet, Packet { kind, psn: Psn::new(5), frame_bytes: 62 }, "{byte:#04x}");
+        let asks_again = byte == 0b011_00000;
+        assert_eq!(packet, Packet { kind, psn: Psn::new(5), frame_bytes: 62, asks_again }, "{byte:#04x}");
     }
     assert_eq!(Packet::new(Opcode::Acknowledge, None, Psn::new(5), 62).kind, Kind::Other);
 }
@@ -33,7 +34,10 @@ fn opcodes() {
             Opcode::Acknowledge => Kind::Control(ControlPacket::Nak),
             Opcode::AtomicAcknowledge | Opcode::CompareSwap | Opcode::FetchAdd => Kind::Other,
             Opcode::UdSendOnly | Opcode::UdSendOnlyImm => Kind::Other,
-            _ => Kind::Data { starts: name.contains("FIRST") || name.contains("ONLY") },
+            _ => {
+                let is = |words: [&str; 2]| words.iter().any(|word| name.contains(word));
+                Kind::Data { starts: is(["FIRST", "ONLY"]), ends: is(["LAST", "ONLY"]) }
+            }
         };
         assert_eq!(kind(*opcode), expected, "{name}");
     }

@@ -60,9 +60,9 @@ const SECOND: &str = r#"
 fn what_does_not_overtake() {
     let mut switch = Switch::new(SECOND);
     let ticket = switch.data(2).hold.unwrap();
-    assert!(switch.data(3).actions.drop);
+    assert!(switch.data(3).sent.actions.drop);
     assert!(!switch.data(4).releases);
-    assert!(!switch.packet(2, Requester, Kind::Data { starts: false }, 3).releases);
+    assert!(!switch.packet(2, Requester, Kind::Data { starts: false, ends: false }, 3).releases);
     assert!(!switch.control(Responder, Ack).releases);
     assert_eq!(egress(&switch.pipeline.counters()), [1, 2]);
     assert!(switch.data(5).releases);

@@ -20,6 +20,7 @@ const NONE: Actions = Actions {
     set_field: None,
     extra_copies: 0,
     timing: p4::Timing::AtOnce,
+    drop_copies: 0,
 };
 
 fn set(field: HeaderField, value: u64) -> Actions {

@@ -21,8 +21,8 @@ fn figure_3() {
         .into_iter()
         .map(|psn| {
             let verdict = switch.data(psn);
-            assert_eq!(verdict.mirror.event == Event::Action(ActionKind::Drop), verdict.actions.drop);
-            format!("{psn}{}", if verdict.actions.drop { "x" } else { "" })
+            assert_eq!(verdict.mirror.event == Event::Action(ActionKind::Drop), verdict.sent.actions.drop);
+            format!("{psn}{}", if verdict.sent.actions.drop { "x" } else { "" })
         })
         .collect();
     assert_eq!(wire.join(" "), "1 2x 3 4 2 3x 4 3 4");
@@ -34,7 +34,7 @@ fn figure_3_across_the_wrap() {
     for steps in 0..5 {
         let mut switch = Switch::of(&config(FIGURE_3), Psn::new(0).sub(steps));
         let drops: Vec<bool> =
-            [1, 2, 3, 4, 2, 3, 4, 3, 4].into_iter().map(|psn| switch.data(psn).actions.drop).collect();
+            [1, 2, 3, 4, 2, 3, 4, 3, 4].into_iter().map(|psn| switch.data(psn).sent.actions.drop).collect();
         assert_eq!(
             drops,
             [false, true, false, false, false, true, false, false, false],
@@ -57,7 +57,12 @@ fn modes_differ_after_a_message_starts() {
     let psns = [1, 2, 3, 4, 5, 6, 2, 3, 4, 5, 6];
     let marked = |mut switch: Switch| -> Vec<Event> {
         psns.iter()
-            .map(|psn| switch.packet(1, Requester, Kind::Data { starts: psn % 3 == 1 }, *psn).mirror.event)
+            .map(|psn| {
+                switch
+                    .packet(1, Requester, Kind::Data { starts: psn % 3 == 1, ends: false }, *psn)
+                    .mirror
+                    .event
+            })
             .filter(|event| *event != Event::None)
             .collect()
     };
@@ -81,7 +86,7 @@ fn modes_differ_at_a_gap() {
     // At a message that starts after a gap as well, unless the PSNs between are the other direction's.
     let mut published = Switch::of(&per_message(MARKS), Psn::new(7));
     assert_eq!(
-        published.packet(1, Requester, Kind::Data { starts: true }, 5).mirror.event,
+        published.packet(1, Requester, Kind::Data { starts: true, ends: false }, 5).mirror.event,
         Event::Action(ActionKind::Delay)
     );
 }
@@ -102,7 +107,7 @@ fn directions_count_apart() {
             .into_iter()
             .map(|psn| {
                 let from = if matches!(psn, 1 | 2 | 5 | 6) { Requester } else { Responder };
-                switch.packet(1, from, Kind::Data { starts: psn % 2 == 1 }, psn).mirror.event
+                switch.packet(1, from, Kind::Data { starts: psn % 2 == 1, ends: false }, psn).mirror.event
             })
             .filter(|event| *event != Event::None)
             .collect();
@@ -134,10 +139,10 @@ fn connections_count_apart() {
         traffic = { num-connections = 2 }
         event = [{ qpn = 2, psn = 5, type = "drop" }]"#;
     let mut switch = Switch::new(text);
-    let data = Kind::Data { starts: false };
+    let data = Kind::Data { starts: false, ends: false };
     let drops: Vec<bool> = [(1, 5), (1, 5), (2, 5), (2, 5)]
         .into_iter()
-        .map(|(connection, psn)| switch.packet(connection, Requester, data, psn).actions.drop)
+        .map(|(connection, psn)| switch.packet(connection, Requester, data, psn).sent.actions.drop)
         .collect();
     assert_eq!(drops, [false, false, true, false]);
 }
@@ -150,7 +155,7 @@ fn rounds_end_at_255() {
         event = [{ qpn = 1, psn = 1, iter = 255, type = "drop" }]"#;
     for config in [config(text), per_message(text)] {
         let mut switch = Switch::of(&config, Psn::new(9));
-        let dropped: Vec<u32> = (1..=70_000).filter(|_| switch.data(1).actions.drop).collect();
+        let dropped: Vec<u32> = (1..=70_000).filter(|_| switch.data(1).sent.actions.drop).collect();
         assert_eq!(dropped, [255]);
     }
 }

@@ -59,13 +59,14 @@ impl Switch {
         let flow = self.pipeline.flow(to.ip, to.qpn.unwrap());
         assert_eq!(flow.map(|flow| (flow.connection(), flow.towards())), Some((connection, from.peer())));
         self.now += Nanos(100);
-        let packet = Packet { kind, psn: Psn::from_relative(psn, self.initial), frame_bytes: 78 };
+        let packet =
+            Packet { kind, psn: Psn::from_relative(psn, self.initial), frame_bytes: 78, asks_again: false };
         self.pipeline.process(from, flow, packet, self.now)
     }
 
     /// A data packet of connection 1's requester, in the middle of a message.
     pub(crate) fn data(&mut self, psn: u32) -> Verdict {
-        self.packet(1, Requester, Kind::Data { starts: false }, psn)
+        self.packet(1, Requester, Kind::Data { starts: false, ends: false }, psn)
     }
 
     pub(crate) fn control(&mut self, from: Role, packet: ControlPacket) -> Verdict {

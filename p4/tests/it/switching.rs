@@ -180,9 +180,9 @@ fn real_frames_give_the_verdicts_of_the_pipeline() {
             );
             let verdict = pipeline.process(from, flow, headers, Nanos::ZERO);
             expected.push((verdict.mirror.sequence, verdict.mirror.event, packet.bth.psn));
-            if !verdict.actions.drop {
+            if !verdict.sent.actions.drop {
                 let arrived = rig.receive(from.peer() as usize);
-                if verdict.actions == Actions::default() {
+                if verdict.sent.actions == Actions::default() {
                     assert_eq!(arrived, *frame);
                 }
             }

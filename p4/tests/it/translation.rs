@@ -146,7 +146,7 @@ proptest! {
                 let key = (flow.connection(), flow.towards() == Role::Responder, psn.value(), u32::from(iter));
                 let events = data.remove(&key);
                 prop_assert!(events.is_some(), "no event names {:?}", entry);
-                prop_assert_eq!(entry.actions.event() == dumper::Event::Several, events > Some(1));
+                prop_assert_eq!(p4::Sent::from(entry.actions).event() == dumper::Event::Several, events > Some(1));
             }
         }
         prop_assert_eq!(data, BTreeMap::new());

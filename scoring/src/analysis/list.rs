@@ -27,8 +27,8 @@ use crate::see::sides::Side;
 /// A packet, by its place in the trace, enters the switch.
 type Enters = for<'a, 'b> fn(&'b mut Judging<'a>, usize, &Record, Fate);
 
-/// A packet leaves the switch at a time.
-type Leaves = for<'a, 'b> fn(&'b mut Judging<'a>, &Record, Nanos);
+/// A packet leaves the switch at a time: of those that are delivered for it the one with this number, from 0.
+type Leaves = for<'a, 'b> fn(&'b mut Judging<'a>, &Record, Nanos, u8);
 
 /// An analyzer, and the moments at which it runs.
 pub(super) struct Entry {
@@ -52,7 +52,7 @@ pub(super) const ANALYZERS: &[Entry] = &[
         enters: Some(|judging, _, record, fate| {
             judging.cnp.enters(record, fate, &mut judging.findings.anomalies);
         }),
-        leaves: Some(|judging, record, left| judging.cnp.leaves(record, left)),
+        leaves: Some(|judging, record, left, copy| judging.cnp.leaves(record, left, copy)),
         ends: cnp_ends,
     },
     Entry { analyzer: Analyzer::Retransmission, enters: None, leaves: None, ends: retransmission_ends },
@@ -85,7 +85,7 @@ fn go_back_n_enters(judging: &mut Judging<'_>, at: usize, record: &Record, fate:
     }
 }
 
-fn go_back_n_leaves(judging: &mut Judging<'_>, record: &Record, left: Nanos) {
+fn go_back_n_leaves(judging: &mut Judging<'_>, record: &Record, left: Nanos, _: u8) {
     if let Some(tracker) = judging.routes.tracker(record, &mut judging.trackers) {
         tracker.leaves(record, left, &mut judging.findings);
     }

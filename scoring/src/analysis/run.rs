@@ -41,29 +41,29 @@ pub(super) fn run(mut judging: Judging<'_>) -> Analysis {
     let enters: Vec<_> = ANALYZERS.iter().filter_map(|entry| entry.enters).collect();
     let leaves: Vec<_> = ANALYZERS.iter().filter_map(|entry| entry.leaves).collect();
     let trace = &judging.observation.trace;
-    let leave = |judging: &mut Judging<'_>, at: usize, left: Nanos| {
+    let leave = |judging: &mut Judging<'_>, at: usize, left: Nanos, copy: u8| {
         for leaves in &leaves {
-            leaves(judging, &trace.records()[at], left);
+            leaves(judging, &trace.records()[at], left, copy);
         }
     };
-    // Packets that left later than they entered: departure time, and index among the records.
-    let mut held: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
+    // Packets that left later than they entered: departure time, index among the records, and which of its copies.
+    let mut held: BinaryHeap<Reverse<(Nanos, usize, u8)>> = BinaryHeap::new();
     let mut moments = vec![Moment::default(); trace.flows().len()];
     for (at, record) in trace.records().iter().enumerate() {
         let fate = trace.fate(record);
-        while let Some(Reverse((left, held_at))) =
-            held.peek().copied().filter(|Reverse((left, _))| *left < record.time)
+        while let Some(Reverse((left, held_at, copy))) =
+            held.peek().copied().filter(|Reverse((left, ..))| *left < record.time)
         {
             held.pop();
-            leave(&mut judging, held_at, left);
+            leave(&mut judging, held_at, left, copy);
         }
-        let leaves_now = |Reverse((left, held_at)): &Reverse<(Nanos, usize)>| {
+        let leaves_now = |Reverse((left, held_at, _)): &Reverse<(Nanos, usize, u8)>| {
             let held = &trace.records()[*held_at];
             *left == record.time && held.flow == record.flow && overtakes(held.event())
         };
         // The first one that is held is the first to leave.
         let leaves = || {
-            held.peek().is_some_and(|Reverse((left, _))| *left == record.time) && held.iter().any(leaves_now)
+            held.peek().is_some_and(|Reverse((left, ..))| *left == record.time) && held.iter().any(leaves_now)
         };
         if moments[record.flow.index()].enters(record, fate, leaves) {
             judging.give_up(record);
@@ -77,21 +77,21 @@ pub(super) fn run(mut judging: Judging<'_>) -> Analysis {
         }
         match fate {
             Fate::Delivered { left, copies } => {
-                for _ in 0..copies {
+                for copy in 0..copies {
                     if left <= record.time {
-                        leave(&mut judging, at, left);
+                        leave(&mut judging, at, left, copy);
                     } else {
-                        held.push(Reverse((left, at)));
+                        held.push(Reverse((left, at, copy)));
                     }
                 }
             }
             // It left at an unknown time; its connection is not judged any more.
-            Fate::Unknown => leave(&mut judging, at, record.time),
+            Fate::Unknown => leave(&mut judging, at, record.time, 0),
             Fate::Lost => {}
         }
     }
-    while let Some(Reverse((left, at))) = held.pop() {
-        leave(&mut judging, at, left);
+    while let Some(Reverse((left, at, copy))) = held.pop() {
+        leave(&mut judging, at, left, copy);
     }
     for entry in ANALYZERS {
         (entry.ends)(&mut judging);

@@ -206,13 +206,13 @@ impl<'a> CnpAnalyzer<'a> {
         }
     }
 
-    /// A packet has left the switch.
+    /// A packet has left the switch, the first of those that were delivered or a further copy of it.
     #[inline]
-    pub(crate) fn leaves(&mut self, record: &Record, left: Nanos) {
+    pub(crate) fn leaves(&mut self, record: &Record, left: Nanos, copy: u8) {
         if record.class() == Class::Cnp {
             return;
         }
-        let marked = self.trace.marked(record);
+        let marked = self.trace.marked(record, copy);
         if let [_, Some(receiver)] = self.hosts[record.flow.index()] {
             self.log.leaves(record, left, marked, receiver);
         }

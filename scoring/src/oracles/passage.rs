@@ -86,7 +86,11 @@ pub(crate) fn departures(trace: &Trace, sides: &Sides, to: Side) -> Vec<Departur
             continue;
         }
         match trace.fate(record) {
-            Fate::Delivered { left, copies } => departures.push(Departure { left, record: at, copies }),
+            Fate::Delivered { left, copies } => {
+                // Those with a wrong ICRC take time as well.
+                let copies = trace.exit(record).map_or(copies, |exit| exit.copies);
+                departures.push(Departure { left, record: at, copies });
+            }
             Fate::Lost if record.event() == Event::Action(ActionKind::Drop) => {}
             // Several events at once may be a drop: the exit tells.
             Fate::Lost | Fate::Unknown => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corpus::{Network, TestConfig};
+use corpus::TestConfig;
 
 use super::baseline::Baseline;
 
@@ -25,7 +25,9 @@ impl Reference {
     pub fn of(self, config: &TestConfig) -> TestConfig {
         let mut test = config.clone();
         match self {
-            Self::WithoutEvents => (test.events, test.network) = (Vec::new(), Network::default()),
+            Self::WithoutEvents => {
+                (test.events, test.network) = (Vec::new(), config.network.lossless());
+            }
             Self::WithoutEts => (test.requester.ets, test.responder.ets) = (None, None),
             Self::RequesterWithItself => test.responder.nic.clone_from(&config.requester.nic),
             Self::ResponderWithItself => test.requester.nic.clone_from(&config.responder.nic),

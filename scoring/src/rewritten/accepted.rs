@@ -92,8 +92,10 @@ impl Watched {
             Fate::Delivered { .. } => self.open.retain(|open| open.psn != record.psn),
             Fate::Lost => {}
             Fate::Unknown => {
-                let Some(exit) = trace.exit(record).filter(|exit| exit.rewritten && exit.copies > 0) else {
-                    // Nobody knows how it left.
+                let Some(exit) =
+                    trace.exit(record).filter(|exit| exit.rewritten && exit.copies > 0 && exit.plain == 0)
+                else {
+                    // Nobody knows how it left, or it left as it should be as well.
                     self.open.clear();
                     return;
                 };

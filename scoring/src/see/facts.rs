@@ -81,6 +81,10 @@ pub(crate) fn packets(trace: &Trace, sides: &Sides) -> [HostFacts; 2] {
         match trace.fate(record) {
             Fate::Delivered { copies, .. } => {
                 facts[receiver].packets_delivered += u64::from(copies);
+                // Besides copies of it the packet itself may have left with a wrong ICRC.
+                if let Some(exit) = trace.exit(record).filter(|exit| exit.corrupt) {
+                    facts[receiver].corrupt_received += u64::from(exit.copies.saturating_sub(copies));
+                }
                 if record.class() == Class::Cnp {
                     facts[receiver].cnps_delivered += u64::from(copies);
                 }

@@ -82,8 +82,15 @@ impl Hand {
             change(record);
             record.set_event(Event::Action(ActionKind::Reorder));
         });
-        let exit =
-            Exit { time: Nanos(left), copies: 1, corrupt: false, ce: false, mig_req: None, rewritten: false };
+        let exit = Exit {
+            time: Nanos(left),
+            copies: 1,
+            plain: 0,
+            corrupt: false,
+            ce: false,
+            mig_req: None,
+            rewritten: false,
+        };
         self.trace.set_exit(sequence as usize - 1, exit);
     }
 

@@ -115,7 +115,8 @@ impl Tape {
         }
         let mut aeth = AethRepr { syndrome, msn: 0 };
         let mut extra = Extra::default();
-        let exit = Exit { time, copies: 1, corrupt: false, ce: false, mig_req: None, rewritten: false };
+        let exit =
+            Exit { time, copies: 1, plain: 0, corrupt: false, ce: false, mig_req: None, rewritten: false };
         for word in words {
             let (key, value) = word.split_once('=').unwrap_or((word, "0"));
             let value: u64 = value.parse().ok()?;

@@ -251,6 +251,7 @@ impl Runner<'_> {
         let unchanged = Exit {
             time: Nanos(self.now),
             copies: 1,
+            plain: 0,
             corrupt: false,
             ce: false,
             mig_req: None,

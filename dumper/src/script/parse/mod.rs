@@ -77,6 +77,7 @@ impl Parser {
         let result = match first.value {
             "nic" => self.setting(Scope::Hosts, first.at, &mut words),
             "traffic" => self.setting(Scope::Traffic, first.at, &mut words),
+            "network" => self.setting(Scope::Network, first.at, &mut words),
             "requester" => self.setting(Scope::Requester, first.at, &mut words),
             "responder" => self.setting(Scope::Responder, first.at, &mut words),
             "inject" => inject::line(&mut words).map(|injection| self.injections.push(injection)),

@@ -142,6 +142,17 @@ pub(super) fn action(words: &mut Words<'_>) -> Result<Placed<Action>, Problem> {
     };
     let operand = match kind.form() {
         Form::Alone => Operand::Alone,
+        Form::Copies => match words.peek().map(|word| word.value) {
+            Some("all") => {
+                words.next();
+                Operand::AllCopies
+            }
+            Some(word @ "copy") => {
+                words.next();
+                Operand::Copy(words.number(word, 1, u8::MAX.into())?.value as u8)
+            }
+            _ => Operand::Alone,
+        },
         Form::Time => Operand::Time(time(word, words)?),
         Form::Number(most) => Operand::Number(words.number(kind.word(), 1, most.into())?.value as u16),
         Form::Field => {

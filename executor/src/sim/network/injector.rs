@@ -22,9 +22,12 @@ const SWITCH_LATENCY: Nanos = Nanos(300);
 /// A packet in the switch that leaves later.
 struct Held {
     to: HostId,
+    /// As it leaves, and how often: itself, and its duplicates.
     packet: Packet,
     rewritten: bool,
-    /// Packets that leave: itself, and its copies.
+    originals: u8,
+    /// As it entered, and how many copies of the network leave so.
+    entered: Packet,
     copies: u8,
     /// Its place in the trace.
     record: usize,
@@ -76,12 +79,24 @@ impl Injector {
         let verdict = self.pipeline.process(route.sender, route.flow, headers, now);
         let event = verdict.mirror.event;
         let record = self.mirror.see(&packet, route, now, verdict.mirror.sequence, event);
-        let actions = verdict.actions;
+        let sent = verdict.sent;
         if event == Event::None {
             depart(links, route.to, packet, now);
-        } else if !actions.drop {
-            let (packet, rewritten) = changed(packet, &actions, route.source.is_ipv6());
-            let held = Held { to: route.to, packet, rewritten, copies: actions.leaving(), record };
+        } else if sent.leaving() > 0 {
+            let originals = sent.originals();
+            let (left, rewritten) = match originals {
+                0 => (packet, false),
+                _ => changed(packet, &sent.actions, route.source.is_ipv6()),
+            };
+            let held = Held {
+                to: route.to,
+                packet: left,
+                rewritten,
+                originals,
+                entered: packet,
+                copies: sent.leaving() - originals,
+                record,
+            };
             match (verdict.hold, verdict.delay) {
                 (Some(ticket), _) => {
                     let mut timer = Timer::default();
@@ -136,7 +151,7 @@ impl Injector {
         }
     }
 
-    /// A packet that an event hit leaves, with its copies.
+    /// A packet that an event hit, or that has copies, leaves, with its duplicates and copies.
     fn release(&mut self, held: &Held, now: Nanos, links: &mut [Link]) {
         let entered = *self.mirror.record(held.record);
         if entered.event().has_exit() {
@@ -144,7 +159,8 @@ impl Injector {
             let was = entered.flags & flags::MIG_REQ != 0;
             let exit = Exit {
                 time: now,
-                copies: held.copies,
+                copies: held.originals + held.copies,
+                plain: held.copies,
                 corrupt: held.packet.corrupt,
                 ce: Ecn::of(held.packet.traffic_class) == Ecn::Ce,
                 mig_req: (mig_req != was).then_some(mig_req),
@@ -152,8 +168,11 @@ impl Injector {
             };
             self.mirror.left(held.record, exit);
         }
-        for _ in 0..held.copies {
+        for _ in 0..held.originals {
             depart(links, held.to, held.packet, now);
+        }
+        for _ in 0..held.copies {
+            depart(links, held.to, held.entered, now);
         }
     }
 

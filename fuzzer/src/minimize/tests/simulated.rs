@@ -62,9 +62,9 @@ fn found(verb: Verb) -> TestConfig {
             event(&marked, 9, Some(Progression { every: 12, count: None }), Action::Ecn),
             Event {
                 connections: ConnectionSet::First(24),
-                ..event(&[], 4, Some(Progression { every: 24, count: Some(3) }), Action::Drop)
+                ..event(&[], 4, Some(Progression { every: 24, count: Some(3) }), Action::DROP)
             },
-            event(&[57, 3, 8, 20, 27, 30, 31, 40, 50], 5, None, Action::Drop),
+            event(&[57, 3, 8, 20, 27, 30, 31, 40, 50], 5, None, Action::DROP),
             event(&[13], 7, None, Action::Delay { ns: 123_456 }),
         ],
         ..TestConfig::default()
@@ -97,7 +97,7 @@ fn the_threshold_of_a_nic_comes_out() {
                     connections: ConnectionSet::First(contexts + 1),
                     target: Target::Data { psn: 1, iter: 1 },
                     progression: None,
-                    action: Action::Drop,
+                    action: Action::DROP,
                 }],
                 ..TestConfig::default()
             };

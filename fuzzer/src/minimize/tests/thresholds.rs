@@ -33,10 +33,10 @@ fn start() -> TestConfig {
         },
         events: vec![
             every(event(ConnectionSet::All, 2, Action::Ecn), 16, None),
-            every(event(ConnectionSet::First(19), 7, Action::Drop), 16, Some(4)),
-            event(ConnectionSet::List((15..40).rev().collect()), 9, Action::Drop),
+            every(event(ConnectionSet::First(19), 7, Action::DROP), 16, Some(4)),
+            event(ConnectionSet::List((15..40).rev().collect()), 9, Action::DROP),
             event(ConnectionSet::List(vec![2, 57, 31]), 40, Action::Duplicate { copies: 7 }),
-            every(event(ConnectionSet::One(55), 100, Action::Drop), 1, Some(2)),
+            every(event(ConnectionSet::One(55), 100, Action::DROP), 1, Some(2)),
         ],
         ..TestConfig::default()
     }
@@ -45,7 +45,7 @@ fn start() -> TestConfig {
 /// Connections that lose a packet.
 fn losers(config: &TestConfig) -> u32 {
     let connections = config.traffic.load.connections();
-    let dropping = config.events.iter().filter(|event| event.action == Action::Drop);
+    let dropping = config.events.iter().filter(|event| event.action == Action::DROP);
     dropping.flat_map(|event| event.connections.members(connections)).collect::<BTreeSet<_>>().len() as u32
 }
 
@@ -81,7 +81,7 @@ fn connections_that_lose_packets_beside_innocents() {
                 message_size: bytes.div_ceil(connections.into()) as u32,
                 ..Traffic::default()
             },
-            events: vec![event(set, 1, Action::Drop)],
+            events: vec![event(set, 1, Action::DROP)],
             ..TestConfig::default()
         };
         assert_eq!(minimised.config, expected);

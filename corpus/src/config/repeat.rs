@@ -1,0 +1,85 @@
+//! Copies that the network makes of packets whose loss costs a time-out.
+
+use serde::{Deserialize, Serialize};
+
+use super::ControlPacket;
+use super::fields::{self, IntField};
+use super::words::words;
+
+/// `[network.repeat]`: the event injector sends packets more than once, so that the loss of one copy has no effect. Numbers count the
+/// packet itself: 1 copies nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Repeat {
+    /// Sequence NAKs; see [`fields::NAKS`].
+    pub naks: u8,
+    /// The packet that such a NAK asks for, when it comes; see [`fields::RETRANSMISSIONS`].
+    pub retransmissions: u8,
+    /// Packets that end a message or a Read response; see [`fields::TAILS`].
+    pub tails: u8,
+    /// How the packet that a NAK asks for is known (`match`).
+    pub matching: RepeatMatch,
+}
+
+impl Default for Repeat {
+    fn default() -> Self {
+        Self { naks: 1, retransmissions: 1, tails: 1, matching: RepeatMatch::Psn }
+    }
+}
+
+/// A number of [`Repeat`], for code that goes through all of them.
+#[derive(Debug, Clone, Copy)]
+pub struct RepeatField {
+    /// Key and bounds.
+    pub field: &'static IntField,
+    /// Reads it.
+    pub get: fn(&Repeat) -> u8,
+    /// Sets it.
+    pub set: fn(&mut Repeat, u8),
+}
+
+impl Repeat {
+    /// Its numbers, in the order of the canonical text.
+    pub const NUMBERS: &[RepeatField] = &[
+        RepeatField {
+            field: &fields::NAKS,
+            get: |repeat| repeat.naks,
+            set: |repeat, packets| repeat.naks = packets,
+        },
+        RepeatField {
+            field: &fields::RETRANSMISSIONS,
+            get: |repeat| repeat.retransmissions,
+            set: |repeat, packets| repeat.retransmissions = packets,
+        },
+        RepeatField {
+            field: &fields::TAILS,
+            get: |repeat| repeat.tails,
+            set: |repeat, packets| repeat.tails = packets,
+        },
+    ];
+
+    /// Returns true if packets are copied.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        Self::NUMBERS.iter().any(|number| (number.get)(self) > 1)
+    }
+
+    /// Most copies of a packet of a kind (none stands for data), the original not included.
+    #[must_use]
+    pub fn copies_of(&self, kind: Option<ControlPacket>) -> u8 {
+        let packets = match kind {
+            None => self.retransmissions.max(self.tails),
+            Some(ControlPacket::Nak) => self.naks,
+            Some(ControlPacket::Ack | ControlPacket::Cnp | ControlPacket::ReadRequest) => 1,
+        };
+        packets.saturating_sub(1)
+    }
+}
+
+words! {
+    /// How the packet that a NAK asks for is known.
+    RepeatMatch:
+        /// By its PSN alone, as the published switch program does: the packet of another connection may have it too.
+        Psn "psn",
+        /// By its connection and its PSN.
+        Connection "connection";
+}

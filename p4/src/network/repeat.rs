@@ -1,0 +1,93 @@
+//! Copies of packets whose loss costs a time-out: sequence NAKs, the packets that they ask for, ends of messages (docs/network.md).
+
+use corpus::{ControlPacket, Repeat, RepeatMatch, Role};
+use dumper::Psn;
+
+use crate::action::ALL_COPIES;
+use crate::flow::FlowIndex;
+use crate::{Kind, Packet, Sent};
+
+/// PSNs that the stage remembers, each at its low bits: a register array of that many cells.
+const REMEMBERED: usize = 1 << 12;
+
+/// A PSN that a NAK has asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Asked {
+    psn: Psn,
+    /// The flow of its packet, where that counts.
+    flow: Option<FlowIndex>,
+}
+
+/// The stage, with the PSNs that NAKs have asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Repeats {
+    repeat: Repeat,
+    is_on: bool,
+    /// By the low bits of the PSN; empty where retransmissions are not copied. The newest wins.
+    asked: Vec<Option<Asked>>,
+}
+
+impl Repeats {
+    /// The stage before the first packet.
+    pub(crate) fn new(repeat: Repeat) -> Self {
+        let cells = if repeat.retransmissions > 1 { REMEMBERED } else { 0 };
+        Self { repeat, is_on: repeat.is_on(), asked: vec![None; cells] }
+    }
+
+    /// Returns true if packets are copied.
+    #[inline]
+    pub(crate) const fn are_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// Adds the copies of a packet that entered to what leaves for it after the events.
+    #[inline]
+    pub(crate) fn copy(&mut self, flow: FlowIndex, packet: Packet, mut sent: Sent) -> Sent {
+        if !self.is_on {
+            return sent;
+        }
+        let Repeat { naks, tails, retransmissions, .. } = self.repeat;
+        let packets = match packet.kind {
+            Kind::Control(ControlPacket::Nak) if packet.asks_again => naks,
+            Kind::Data { ends, .. } => {
+                let again = if self.take_asked(flow, packet.psn) { retransmissions } else { 1 };
+                if ends { again.max(tails) } else { again }
+            }
+            Kind::Control(_) | Kind::Other => 1,
+        };
+        let made = ALL_COPIES & ((1 << (packets.max(1) - 1)) - 1);
+        sent.copies = made & !sent.actions.drop_copies;
+        // What is left to say of them is in `copies`.
+        sent.actions.drop_copies = 0;
+        sent
+    }
+
+    /// Takes note of a NAK that leaves, itself or a copy of it.
+    #[inline]
+    pub(crate) fn left(&mut self, flow: FlowIndex, packet: Packet, sent: Sent) {
+        let arrives = sent.copies > 0 || sent.leaving() > 0 && !sent.actions.corrupt;
+        if packet.asks_again && arrives && flow.towards() == Role::Requester && !self.asked.is_empty() {
+            let asked = self.asked_for(FlowIndex::new(flow.connection(), Role::Responder), packet.psn);
+            self.asked[cell(packet.psn)] = Some(asked);
+        }
+    }
+
+    /// Returns true if a NAK has asked for a packet, once.
+    #[inline]
+    fn take_asked(&mut self, flow: FlowIndex, psn: Psn) -> bool {
+        if flow.towards() == Role::Requester || self.asked.is_empty() {
+            return false;
+        }
+        let asked = self.asked_for(flow, psn);
+        self.asked[cell(psn)].take_if(|known| *known == asked).is_some()
+    }
+
+    fn asked_for(&self, flow: FlowIndex, psn: Psn) -> Asked {
+        Asked { psn, flow: (self.repeat.matching == RepeatMatch::Connection).then_some(flow) }
+    }
+}
+
+/// Cell of a PSN.
+const fn cell(psn: Psn) -> usize {
+    psn.value() as usize % REMEMBERED
+}

@@ -1,0 +1,81 @@
+//! The packets that leave for one that entered, and those that are lost of them.
+
+use corpus::Action;
+use dumper::{ActionKind, Event};
+
+use crate::Actions;
+
+/// The packets that leave for one that entered. `Default` is the packet as it came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sent {
+    /// Actions on the packet itself, and on the duplicates of it that events ask for.
+    pub actions: Actions,
+    /// Copies of the network, as the packet entered: a bit for each. They leave right after it, and when it leaves.
+    pub copies: u8,
+}
+
+impl From<Actions> for Sent {
+    fn from(actions: Actions) -> Self {
+        Self { actions, copies: 0 }
+    }
+}
+
+impl Sent {
+    /// Number of packets that leave with the actions: 0 for a dropped one, else the packet and its duplicates.
+    #[inline]
+    #[must_use]
+    pub const fn originals(&self) -> u8 {
+        if self.actions.drop { 0 } else { 1 + self.actions.extra_copies }
+    }
+
+    /// Number of all packets that leave.
+    #[inline]
+    #[must_use]
+    pub const fn leaving(&self) -> u8 {
+        self.originals() + self.copies.count_ones() as u8
+    }
+
+    /// The same without what is lost. A packet that is lost with all its duplicates may leave with a wrong ICRC instead. Some of them,
+    /// and copies of the network, do not leave: a trace has one state for the packet and its duplicates, and one for the copies.
+    pub(crate) fn without(self, lost: Lost, corrupts: bool) -> Self {
+        let Self { actions, copies } = self;
+        let copies = copies & !lost.copies;
+        let actions = match self.originals().saturating_sub(lost.originals) {
+            // An event has dropped it, or none of it is lost.
+            _ if actions.drop || lost.originals == 0 => actions,
+            // No receiver looks into it, so that a field of it need not be rewritten, which would make the ICRC right.
+            0 if corrupts => Actions { corrupt: true, set_field: None, ..actions },
+            // It does not leave in another form; its copies leave when it would have left.
+            0 if copies > 0 => Actions { drop: true, timing: actions.timing, ..Actions::default() },
+            0 => Actions { drop: true, ..Actions::default() },
+            left => Actions { extra_copies: left - 1, ..actions },
+        };
+        Self { actions, copies }
+    }
+
+    /// Event code of the mirrored packet.
+    #[must_use]
+    pub fn event(&self) -> Event {
+        let Self { actions, copies } = self;
+        let present = [
+            actions.drop.then_some(ActionKind::Drop),
+            actions.ecn.then_some(ActionKind::Ecn),
+            actions.corrupt.then_some(ActionKind::Corrupt),
+            actions.timing.action().map(Action::kind),
+            (actions.extra_copies > 0 || *copies > 0).then_some(ActionKind::Duplicate),
+            actions.set_field.map(|_| ActionKind::SetField),
+        ];
+        Event::of(present.into_iter().flatten())
+    }
+}
+
+/// The packets that are lost of those that would leave for one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Lost {
+    /// How many of the packet and its duplicates.
+    pub originals: u8,
+    /// True if these are all of them.
+    pub all_originals: bool,
+    /// Which of the network's copies, a bit for each.
+    pub copies: u8,
+}
