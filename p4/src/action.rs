@@ -66,7 +66,8 @@ impl From<Action> for Actions {
             Action::Drop(Copies::Original) => actions.drop = true,
             Action::Drop(Copies::All) => (actions.drop, actions.drop_copies) = (true, ALL_COPIES),
             Action::Drop(Copies::One(copy)) => {
-                actions.drop_copies = copy.checked_sub(1).map_or(0, |bit| 1 << bit)
+                let bit = copy.checked_sub(1).and_then(|bit| 1u8.checked_shl(bit.into()));
+                actions.drop_copies = bit.unwrap_or(0);
             }
             Action::Ecn => actions.ecn = true,
             Action::Corrupt => actions.corrupt = true,

@@ -280,9 +280,8 @@ fn decode_actions(params: &[u128]) -> Result<Actions, Refusal> {
         copies,
         set_field,
     ];
-    let mut all = Actions::default();
     // Bits of copies that are never made mean nothing.
-    all.drop_copies = drop_copies as u8 & ALL_COPIES;
+    let mut all = Actions { drop_copies: drop_copies as u8 & ALL_COPIES, ..Actions::default() };
     for (at, action) in actions.iter().enumerate() {
         let Some(action) = action else { continue };
         if let Some((other, why)) =
