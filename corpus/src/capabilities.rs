@@ -28,6 +28,8 @@ pub struct Capabilities {
     pub loss: bool,
     /// True if its injector copies packets whose loss costs a time-out (`[network.repeat]`).
     pub repeat: bool,
+    /// True if it has several paths between the hosts, and paths that delay packets (`[[network.path]]`).
+    pub paths: bool,
     /// Path MTUs.
     pub mtus: BTreeSet<Mtu>,
     /// Most connections of a test.
@@ -153,6 +155,7 @@ impl Capabilities {
             max_delay_ns: fields::DELAY_NS.max,
             loss: true,
             repeat: true,
+            paths: true,
             mtus: Mtu::ALL.into(),
             max_connections: fields::NUM_CONNECTIONS.max as u32,
             max_bytes: u64::MAX,
@@ -188,6 +191,17 @@ impl Capabilities {
         if !self.repeat && config.network.repeat.is_on() {
             let allowed = "none: remove [network.repeat]";
             beyond(&mut check, "network.repeat", "copies of packets", allowed);
+        }
+        if !self.paths && !config.network.paths.is_empty() {
+            beyond(&mut check, "network.path", "paths", "none: remove [[network.path]]");
+        }
+        for (number, path) in (1..).zip(&config.network.paths) {
+            at_most(
+                &mut check,
+                &format!("network.path[{number}].delay-ns"),
+                path.delay_ns,
+                self.max_delay_ns,
+            );
         }
         for (number, event) in (1..).zip(&config.events) {
             self.event(event.target, event.action, &format!("event[{number}]"), &mut check);
@@ -326,6 +340,7 @@ mod tests {
             max_delay_ns: 1_000_000,
             loss: false,
             repeat: false,
+            paths: false,
             mtus: [Mtu::B1024].into(),
             max_connections: 4,
             max_bytes: 1 << 20,

@@ -43,9 +43,9 @@ pub use capabilities::{Capabilities, Quick, RoceSetting};
 pub use check::{Violation, plural};
 pub use config::{
     Action, Cidr, ConnectionSet, ControlPacket, Copies, Ets, Event, HeaderField, Host, IterMode, Load,
-    LossDirection, LossEffect, LossModel, Mtu, Network, PacketKinds, Physical, Progression, Repeat,
-    RepeatMatch, RoceParameters, Role, SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField,
-    Verb,
+    LossDirection, LossEffect, LossModel, Mtu, Network, PacketKinds, Path, Physical, Progression, Repeat,
+    RepeatMatch, RoceParameters, Role, SetField, Spray, SprayPackets, Target, TestConfig, Traffic,
+    TrafficClass, TrafficField, Verb,
 };
 pub use dumper::{ActionKind, Form};
 pub use error::{ConfigDiagnostic, ConfigErrors, Finding, Location, MAX_PROBLEMS, Problem, without_controls};

@@ -5,8 +5,9 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use crate::config::{
     Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, Files, Form, HeaderField, Host, IterMode, Load,
-    LossDirection, LossEffect, LossModel, Mtu, Network, PacketKinds, Physical, Progression, Repeat,
-    RepeatMatch, RoceParameters, SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField, Verb,
+    LossDirection, LossEffect, LossModel, Mtu, Network, PacketKinds, Path, Physical, Progression, Repeat,
+    RepeatMatch, RoceParameters, SetField, Spray, SprayPackets, Target, TestConfig, Traffic, TrafficClass,
+    TrafficField, Verb,
     fields::{self, IntField},
 };
 
@@ -216,13 +217,14 @@ fn network(connections: u32) -> impl Strategy<Value = Network> + use<> {
     let kinds = (1..=PacketKinds::ALL.bits())
         .prop_map(|bits| PacketKinds::from_bits(bits).unwrap_or(PacketKinds::ALL));
     let words = (select(LossModel::NAMES), select(LossDirection::NAMES), select(LossEffect::NAMES));
-    (numbers, kinds, words, connection_set(connections), repeat()).prop_map(
+    (numbers, kinds, words, connection_set(connections), repeat(), paths()).prop_map(
         |(
             (loss_ppb, loss_bytes, links, percent, seed),
             loss_packets,
             (model, direction, effect),
             loss_qpn,
             repeat,
+            (paths, spray, flowlet_gap_ns, spray_packets),
         )| Network {
             loss_ppb: loss_ppb as u32,
             loss_model: model.1,
@@ -235,8 +237,32 @@ fn network(connections: u32) -> impl Strategy<Value = Network> + use<> {
             loss_effect: effect.1,
             seed,
             repeat,
+            paths,
+            spray,
+            flowlet_gap_ns,
+            spray_packets,
         },
     )
+}
+
+/// Up to three paths, and how packets are spread over them.
+fn paths() -> impl Strategy<Value = (Vec<Path>, Spray, u64, SprayPackets)> {
+    let path = || {
+        let numbers = (0..1_000_000u64, 0..=100u16, within(&fields::WEIGHT), within(&fields::QUEUE_PACKETS));
+        numbers.prop_map(|(delay_ns, rate_gbps, weight, queue)| {
+            let queue_packets = if rate_gbps == 0 { Path::default().queue_packets } else { queue as u32 };
+            Path { delay_ns, rate_gbps, weight: weight as u8, queue_packets }
+        })
+    };
+    let gap = within(&fields::FLOWLET_GAP_NS);
+    let words = (select(Spray::NAMES), select(SprayPackets::NAMES));
+    (vec(path(), 0..=3), gap, words).prop_map(|(paths, gap, (spray, packets))| match paths.len() {
+        0 | 1 => (paths, Spray::Flow, fields::FLOWLET_GAP_NS.default, SprayPackets::All),
+        _ => {
+            let gap = if spray.1 == Spray::Flowlet { gap } else { fields::FLOWLET_GAP_NS.default };
+            (paths, spray.1, gap, packets.1)
+        }
+    })
 }
 
 /// Any copies; none in one of two.

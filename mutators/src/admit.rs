@@ -1,9 +1,10 @@
 //! Reasons why a test is outside of a space.
 
-use corpus::{Role, TestConfig};
+use corpus::{Role, Spray, TestConfig};
 
 use crate::axis::{AXES, Axis, Of};
 use crate::classes;
+use crate::paths;
 use crate::settle::{fit_event, least_connections, network, spare};
 use crate::show::{allowed, word};
 use crate::space::Space;
@@ -20,7 +21,7 @@ pub(crate) fn admit(space: &Space, test: &TestConfig) -> Result<(), String> {
         };
         match entry.of {
             Of::Test(..) if entry.is_of_losses() && !test.network.loses() => {}
-            Of::Test(..) if entry.axis == Axis::RepeatMatch && test.network.repeat.retransmissions <= 1 => {}
+            Of::Test(..) if !counts(entry.axis, test) => {}
             Of::Test(get, _) if !space[entry.axis].contains(get(test)) => {
                 return outside(entry.path, get(test));
             }
@@ -59,6 +60,18 @@ fn addresses(space: &Space, test: &TestConfig, role: Role) -> Result<(), String>
     Ok(())
 }
 
+/// Returns true if a setting of the network means something in a test.
+fn counts(axis: Axis, test: &TestConfig) -> bool {
+    let network = &test.network;
+    match axis {
+        Axis::RepeatMatch => network.repeat.retransmissions > 1,
+        Axis::PathDelay | Axis::PathRate => !network.paths.is_empty(),
+        Axis::Spray | Axis::SprayPackets => paths::are_spread(network),
+        Axis::FlowletGap => network.spray == Spray::Flowlet,
+        _ => true,
+    }
+}
+
 fn events(space: &Space, test: &TestConfig) -> Result<(), String> {
     let (count, most) = (test.events.len(), space.max_entries());
     if count > most {
@@ -90,6 +103,12 @@ fn events(space: &Space, test: &TestConfig) -> Result<(), String> {
     let connections = test.traffic.load.connections();
     if network::fitted_set(space, test) != test.network.loss_qpn {
         return Err("network.loss-qpn: it is outside of the space; allowed: \"all\"".into());
+    }
+    let mut fitted = test.network.clone();
+    paths::fit(&mut fitted);
+    if fitted.paths != test.network.paths {
+        let message = "network.path: delays in even steps, one rate, weight 1 and queue-packets 1024 are what targets vary";
+        return Err(message.into());
     }
     if test.network.loss_bytes.is_some() || test.network.seed.is_some() {
         return Err("network: `loss-bytes` and `seed` are outside of every space; remove them".into());

@@ -7,11 +7,11 @@ use std::sync::LazyLock;
 use corpus::config::Files;
 use corpus::config::fields::{self, IntField};
 use corpus::{
-    Action, ActionKind, HeaderField, Host, Load, LossDirection, LossEffect, LossModel, RepeatMatch,
-    TestConfig, TrafficField,
+    Action, ActionKind, HeaderField, Host, Load, LossDirection, LossEffect, LossModel, RepeatMatch, Spray,
+    SprayPackets, TestConfig, TrafficField,
 };
 
-use crate::words;
+use crate::{paths, words};
 
 /// Form of the values of an axis in a file, and the numbers ([`crate::Values`]) that stand for them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,6 +80,14 @@ const ADDRESSES: IntField = IntField {
     default: 1,
     unit: "addresses",
     why: "NIC GID tables hold 256 entries at most",
+};
+const PATHS: IntField = IntField {
+    key: "paths",
+    min: 0,
+    max: corpus::Path::MOST as u64,
+    default: 0,
+    unit: "paths",
+    why: "a test has no more",
 };
 const CLASSES: IntField = IntField {
     key: "classes",
@@ -229,6 +237,29 @@ axes! {
         Of::Test(|test| test.network.repeat.matching as u64, |test, word| {
             test.network.repeat.matching = words::named(RepeatMatch::NAMES, word);
         }), "How the packet that a NAK asks for is known; counts where retransmissions are copied.";
+    Paths "network.paths" Kind::Number(&PATHS), 0,
+        Of::Test(|test| test.network.paths.len() as u64, |test, number| {
+            paths::set_number(&mut test.network, number);
+        }), "Paths between the hosts (`[[network.path]]` of a test); 0 stands for one without delay.";
+    PathDelay "network.path-delay-ns" number!(PATH_DELAY_NS), fields::PATH_DELAY_NS.default,
+        Of::Test(|test| paths::delay(&test.network), |test, ns| paths::set_delay(&mut test.network, ns)),
+        "Delay of the last path; of several, the first one has none, and the others go up in even steps.";
+    PathRate "network.path-rate-gbps" number!(RATE_GBPS), fields::RATE_GBPS.default,
+        Of::Test(|test| paths::rate(&test.network), |test, gbps| paths::set_rate(&mut test.network, gbps)),
+        "Rate of every path; 0 is no limit.";
+    Spray "network.spray" Kind::Words(words::SPRAYS), 0,
+        Of::Test(|test| test.network.spray as u64, |test, word| {
+            test.network.spray = words::named(Spray::NAMES, word);
+        }), "How packets are spread over several paths.";
+    FlowletGap "network.flowlet-gap-ns" number!(FLOWLET_GAP_NS), fields::FLOWLET_GAP_NS.default,
+        Of::Test(
+            |test| test.network.flowlet_gap_ns,
+            |test, ns| test.network.flowlet_gap_ns = ns,
+        ), "Pause that begins another flowlet; counts with `flowlet`.";
+    SprayPackets "network.spray-packets" Kind::Words(words::SPRAYED), 0,
+        Of::Test(|test| test.network.spray_packets as u64, |test, word| {
+            test.network.spray_packets = words::named(SprayPackets::NAMES, word);
+        }), "Packets that are spread over several paths; the others take the first.";
     Addresses "hosts.addresses" Kind::Number(&ADDRESSES), ADDRESSES.default, Of::Part,
         "Addresses of each host where `multi-gid` is true; those that a host does not have follow its first one.";
     NotificationPoint "hosts.dcqcn-np-enable" Kind::Flags, 1, flag_of_host!(dcqcn_np_enable),
@@ -364,6 +395,7 @@ mod tests {
     fn what_is_set_is_read_back() {
         let mut test = TestConfig::default();
         test.traffic.load = Load::Same { verb: Verb::Read, connections: 7 };
+        paths::set_number(&mut test.network, 3);
         for entry in AXES {
             let values: Vec<u64> = match entry.kind {
                 Kind::Number(field) | Kind::Limit(field) => vec![field.min, field.max],

@@ -11,6 +11,7 @@ mod covering;
 mod draw;
 mod operators;
 mod parts;
+mod paths;
 mod settle;
 mod show;
 mod space;

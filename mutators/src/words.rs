@@ -2,7 +2,7 @@
 
 use corpus::{
     Action, ActionKind, ConnectionSet, ControlPacket, HeaderField, IterMode, Load, LossDirection, LossEffect,
-    LossModel, PacketKinds, Progression, RepeatMatch, Target, Verb,
+    LossModel, PacketKinds, Progression, RepeatMatch, Spray, SprayPackets, Target, Verb,
 };
 
 macro_rules! words {
@@ -68,6 +68,10 @@ pub(crate) const LOSS_DIRECTIONS: &[&str] = names!(LossDirection::NAMES);
 pub(crate) const LOSS_EFFECTS: &[&str] = names!(LossEffect::NAMES);
 /// [`RepeatMatch`], in its order.
 pub(crate) const REPEAT_MATCHES: &[&str] = names!(RepeatMatch::NAMES);
+/// [`Spray`], in its order.
+pub(crate) const SPRAYS: &[&str] = names!(Spray::NAMES);
+/// [`SprayPackets`], in its order.
+pub(crate) const SPRAYED: &[&str] = names!(SprayPackets::NAMES);
 /// The action that every testbed has.
 pub(crate) const DROP: u64 = ActionKind::Drop as u64;
 

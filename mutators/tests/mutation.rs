@@ -127,6 +127,12 @@ const SMALL: &str = r#"
     repeat-retransmissions = { min = 1, max = 3 }
     repeat-tails = { min = 1, max = 3 }
     repeat-match = ["psn", "connection"]
+    paths = { min = 0, max = 3 }
+    path-delay-ns = [0, 6_000]
+    path-rate-gbps = [0, 40]
+    spray = ["flow", "flowlet", "packet", "round-robin"]
+    flowlet-gap-ns = [1_000, 50_000]
+    spray-packets = ["all", "data"]
     [hosts]
     addresses = { min = 1, max = 3 }
     dcqcn-np-enable = [false, true]
@@ -198,6 +204,16 @@ fn seen(test: &TestConfig) -> Vec<(String, String)> {
             .into_iter()
             .collect(),
     };
+    let paths = match network.remove("path") {
+        Some(toml::Value::Array(paths)) => paths,
+        _ => Vec::new(),
+    };
+    network.insert("paths".into(), toml::Value::Integer(paths.len() as i64));
+    for (key, axis) in [("delay-ns", "path-delay-ns"), ("rate-gbps", "path-rate-gbps")] {
+        if let Some(path) = paths.last() {
+            network.insert(axis.into(), path[key].clone());
+        }
+    }
     network.extend(copies.into_iter().map(|(key, value)| (format!("repeat-{key}"), value)));
     section("network", &network);
     for role in Role::ALL {

@@ -9,7 +9,7 @@ use dumper::{Event, Nanos, SwitchCounters};
 use crate::MAX_ITER;
 use crate::flow::Registers;
 use crate::hold::{Held, Queue, Ticket};
-use crate::network::{Loss, Repeats};
+use crate::network::{Loss, Passage, Paths, Repeats};
 use crate::{Actions, FlowIndex, Kind, Lost, Packet, Ports, Sent, Tables, Timing};
 
 /// The event injector of one test: tables, registers and counters.
@@ -26,6 +26,8 @@ pub struct Pipeline {
     repeats: Repeats,
     /// Losses of the network, behind the copies.
     loss: Loss,
+    /// Paths between the hosts, behind the losses.
+    paths: Paths,
     /// Of the next ticket.
     number: u64,
     /// Mirror sequence number of the last packet; 0 before the first.
@@ -47,8 +49,11 @@ pub struct Verdict {
     pub sent: Sent,
     /// Those that the network lost.
     pub lost: Lost,
-    /// Given if it leaves so much later, behind packets that leave at the same time and entered before it.
+    /// Given if it leaves so much later, behind packets that leave at the same time and entered before it. If it is held, so much
+    /// later than it is released.
     pub delay: Option<Nanos>,
+    /// What the path that it takes adds to that.
+    pub on_path: Nanos,
     /// Given if it is held: it leaves when the ticket is handed out by [`Pipeline::take_released`] or expires.
     pub hold: Option<Ticket>,
     /// True if held packets leave right after it: [`Pipeline::take_released`] names them.
@@ -62,6 +67,7 @@ impl Pipeline {
         let registers = tables.take_registers();
         let loss = Loss::new(tables.losses(), &registers);
         let repeats = Repeats::new(tables.repeat());
+        let paths = Paths::new(tables.paths(), registers.len());
         let held = vec![Queue::default(); registers.len()];
         let held_until = vec![None; registers.len()];
         Self {
@@ -72,6 +78,7 @@ impl Pipeline {
             holds: false,
             repeats,
             loss,
+            paths,
             number: 0,
             sequence: 0,
             ports,
@@ -99,11 +106,32 @@ impl Pipeline {
         if let Some(flow) = flow.filter(|_| self.loss.is_on() || self.repeats.are_on()) {
             (hit, lost) = self.network(flow, packet, hit);
         }
-        let (sent, delay) = match (hit, flow) {
+        let (mut sent, mut delay) = match (hit, flow) {
             (None, _) if !self.holds => (Sent::default(), None),
             (hit, Some(flow)) => self.timed(flow, hit.unwrap_or_default(), now),
             (hit, None) => (hit.unwrap_or_default(), None),
         };
+        let mut on_path = Nanos::ZERO;
+        if let Some(flow) = flow.filter(|_| self.paths.are_on() && sent.leaving() > 0) {
+            match self.paths.pass(flow, packet, sent.leaving(), now + delay.unwrap_or_default()) {
+                Passage::Later(later) => on_path = later,
+                Passage::Full => {
+                    lost = lost.and(Lost::all(sent));
+                    (sent, delay) = (sent.without(Lost::all(sent), false), None);
+                    hit = Some(sent);
+                }
+            }
+            if on_path > Nanos::ZERO {
+                let all = delay.unwrap_or_default() + on_path;
+                delay = Some(all);
+                match sent.actions.timing {
+                    Timing::AtOnce | Timing::Delay(_) => sent.actions.timing = Timing::Delay(all),
+                    // Behind the packet that releases it, whose path may be the same: their order is to be seen in the trace.
+                    Timing::Reorder(_) => delay = Some(all + Nanos(1)),
+                    Timing::Hold(_) => {}
+                }
+            }
+        }
         let mut verdict = Verdict {
             mirror: MirrorMeta {
                 sequence: self.sequence,
@@ -115,6 +143,7 @@ impl Pipeline {
             sent,
             lost,
             delay,
+            on_path,
             hold: None,
             releases: false,
         };
@@ -123,7 +152,8 @@ impl Pipeline {
             (Timing::Reorder(by), Some(flow)) => verdict.hold = Some(self.hold(flow, by, leaving, to)),
             (_, flow) => {
                 self.ports.sent(to, leaving);
-                if let (None, 1.., Some(flow)) = (delay, leaving, flow) {
+                let passes = delay.unwrap_or_default() == on_path;
+                if let (true, 1.., Some(flow)) = (passes, leaving, flow) {
                     verdict.releases = self.passed(flow);
                 }
             }

@@ -79,3 +79,19 @@ pub struct Lost {
     /// Which of the network's copies, a bit for each.
     pub copies: u8,
 }
+
+impl Lost {
+    /// All that would leave.
+    pub(crate) fn all(sent: Sent) -> Self {
+        Self { originals: sent.originals(), all_originals: sent.originals() > 0, copies: sent.copies }
+    }
+
+    /// Both.
+    pub(crate) fn and(self, more: Self) -> Self {
+        Self {
+            originals: self.originals + more.originals,
+            all_originals: self.all_originals || more.all_originals,
+            copies: self.copies | more.copies,
+        }
+    }
+}

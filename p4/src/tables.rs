@@ -8,7 +8,7 @@ use dumper::Psn;
 use rustc_hash::FxHashMap;
 
 use crate::flow::{FlowIndex, Registers};
-use crate::network::LossRule;
+use crate::network::{LossRule, PathRule};
 use crate::{Actions, Rounds};
 
 /// Most entries of one test: as many as it may have data packets. Keeps the tables below some 300 MB.
@@ -58,6 +58,7 @@ pub struct Tables {
     /// Losses by flow; none behind the last flow that has any.
     losses: Vec<Option<LossRule>>,
     repeat: Repeat,
+    paths: PathRule,
 }
 
 /// Key of a data packet: flow, PSN and ITER side by side.
@@ -121,6 +122,16 @@ impl Tables {
     /// Copies of packets whose loss costs a time-out.
     pub(crate) const fn repeat(&self) -> Repeat {
         self.repeat
+    }
+
+    /// Has packets take paths between the hosts.
+    pub(crate) fn set_paths(&mut self, paths: PathRule) {
+        self.paths = paths;
+    }
+
+    /// Paths between the hosts.
+    pub(crate) const fn paths(&self) -> &PathRule {
+        &self.paths
     }
 
     /// Number of entries.

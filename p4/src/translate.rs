@@ -9,7 +9,7 @@ use dumper::{Connection, Psn};
 
 use crate::Rounds;
 use crate::flow::{FlowIndex, Registers};
-use crate::network::LossRule;
+use crate::network::{LossRule, PathRule};
 use crate::tables::{MAX_ENTRIES, Tables};
 
 /// Reasons why a test cannot be translated.
@@ -79,6 +79,7 @@ pub fn translate(config: &TestConfig, connections: &[Connection]) -> Result<Tabl
         initial_psns.push(flows(&mut tables, &config.traffic, number, connection)?);
     }
     tables.set_repeat(config.network.repeat);
+    tables.set_paths(PathRule::of(config));
     for qpn in config.network.loss_qpn.members(expected) {
         for flow in Role::ALL.map(|towards| FlowIndex::new(qpn, towards)) {
             if let Some(rule) = LossRule::of(config, flow) {

@@ -3,7 +3,8 @@
 use super::events::{LOAD, cnps_exist, members_exist};
 use super::{Check, plural};
 use crate::config::{
-    Action, ConnectionSet, ControlPacket, Copies, LossModel, Network, Repeat, Role, Target, TestConfig, Verb,
+    Action, ConnectionSet, ControlPacket, Copies, LossModel, Network, Path, Repeat, Role, Spray, Target,
+    TestConfig, Verb,
     fields::{self, CORRUPTED_LINKS_PERCENT, LINKS, LOSS_PPB},
 };
 
@@ -15,6 +16,7 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
         }
     }
     repeat(config, check);
+    paths(network, check);
     // A number out of bounds has been reported; going through its connections could take for ever.
     let count = config.traffic.load.connections();
     if !fields::NUM_CONNECTIONS.allows(count.into()) {
@@ -45,6 +47,40 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
 
 fn path(key: &str) -> String {
     format!("network.{key}")
+}
+
+/// Paths, and settings that need them.
+fn paths(network: &Network, check: &mut Check) {
+    let default = Network::default();
+    if network.paths.len() > Path::MOST {
+        let message = format!("there are {} paths", network.paths.len());
+        return check.fail(path("path"), message, format!("at most {} are allowed", Path::MOST), &[]);
+    }
+    for (number, one) in (1..).zip(&network.paths) {
+        let field = |key: &str| path(&format!("path[{number}].{key}"));
+        for number in Path::NUMBERS {
+            check.bounds(&field(number.field.key), (number.get)(one), number.field);
+        }
+        if one.rate_gbps == 0 && one.queue_packets != Path::default().queue_packets {
+            let message = "means nothing on a path without a rate, at which nothing waits";
+            let rate = field(fields::RATE_GBPS.key);
+            check.fail(field(fields::QUEUE_PACKETS.key), message, "set rate-gbps, or remove it", &[&rate]);
+        }
+    }
+    let given = [
+        ("spray", network.spray != default.spray, network.spray.name()),
+        ("spray-packets", network.spray_packets != default.spray_packets, network.spray_packets.name()),
+    ];
+    for (key, _, name) in given.into_iter().filter(|(_, given, _)| *given && network.paths.len() < 2) {
+        let message = format!("\"{name}\" needs two paths, and there are {}", network.paths.len());
+        check.fail(path(key), message, "add [[network.path]], or remove it", &[&path("path")]);
+    }
+    check.bounds(&path(fields::FLOWLET_GAP_NS.key), network.flowlet_gap_ns, &fields::FLOWLET_GAP_NS);
+    if network.flowlet_gap_ns != default.flowlet_gap_ns && network.spray != Spray::Flowlet {
+        let message = format!("means nothing with spray \"{}\"", network.spray.name());
+        let help = "set spray to \"flowlet\", or remove it";
+        check.fail(path(fields::FLOWLET_GAP_NS.key), message, help, &[&path("spray")]);
+    }
 }
 
 /// Copies, and events that name them.
@@ -110,6 +146,10 @@ fn nothing_is_lost(network: &Network, check: &mut Check) {
         loss_effect,
         seed,
         repeat: _,
+        paths: _,
+        spray: _,
+        flowlet_gap_ns: _,
+        spray_packets: _,
     } = network;
     let default = Network::default();
     let given = [
@@ -121,7 +161,8 @@ fn nothing_is_lost(network: &Network, check: &mut Check) {
         ("loss-direction", *loss_direction != default.loss_direction),
         ("loss-qpn", *loss_qpn != default.loss_qpn),
         ("loss-effect", *loss_effect != default.loss_effect),
-        (fields::SEED.key, seed.is_some()),
+        // Paths may be drawn.
+        (fields::SEED.key, seed.is_some() && !network.sprays()),
     ];
     for (key, _) in given.into_iter().filter(|(_, given)| *given) {
         let message = "means nothing where nothing is lost: loss-ppb is 0";

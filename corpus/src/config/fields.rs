@@ -113,6 +113,16 @@ int_fields! {
     RETRANSMISSIONS = "retransmissions", 1, 8, 1, "packets", "an injector makes up to seven copies; 1 is the packet alone";
     /// Copies of the last packet of a message, itself included.
     TAILS = "tails", 1, 8, 1, "packets", "an injector makes up to seven copies; 1 is the packet alone";
+    /// Delay of a path between the hosts.
+    PATH_DELAY_NS = "delay-ns", 0, 10_000_000_000, 0, "ns", "10 s is beyond every retransmission timeout that a test waits for";
+    /// Rate of a path; 0 is no limit.
+    RATE_GBPS = "rate-gbps", 0, 800, 0, "Gbps", "the fastest Ethernet; 0 is no limit";
+    /// Share of the packets that take a path, of the sum over all paths.
+    WEIGHT = "weight", 1, 100, 1, "", "shares are percentages";
+    /// Packets that wait at a path with a rate.
+    QUEUE_PACKETS = "queue-packets", 1, 1_000_000, 1_024, "packets", "a switch has megabytes of buffer";
+    /// Pause after which the packets of a flow may take another path.
+    FLOWLET_GAP_NS = "flowlet-gap-ns", 1, 10_000_000_000, 50_000, "ns", "10 s is beyond every retransmission timeout that a test waits for";
     /// Number of one copy, the original not included.
     COPY = "copies", 1, 7, 1, "", "an injector makes up to seven copies";
     /// Shortest time between two CNPs of a notification point. Lumina, Listing 1.

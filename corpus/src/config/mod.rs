@@ -5,6 +5,7 @@ pub mod fields;
 mod host;
 mod net;
 mod network;
+mod path;
 mod repeat;
 mod set_field;
 mod traffic;
@@ -17,6 +18,7 @@ pub use event::{
 pub use host::{Ets, Host, Physical, RoceParameters, TrafficClass};
 pub use net::{Cidr, CidrError};
 pub use network::{LossDirection, LossEffect, LossModel, Network, NetworkField, PacketKinds};
+pub use path::{Path, PathField, Spray, SprayPackets};
 pub use repeat::{Repeat, RepeatField, RepeatMatch};
 pub use set_field::{HeaderField, SetField};
 pub use traffic::{Files, Form, IterMode, Load, Mtu, Traffic, TrafficField, Verb};

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::fields::{self, IntField};
 use super::words::words;
-use super::{ConnectionSet, ControlPacket, Repeat, Role};
+use super::{ConnectionSet, ControlPacket, Path, Repeat, Role, Spray, SprayPackets};
 
-/// `[network]`: packets that links lose at random, and copies of packets. If a packet is lost is a function of the seed and of the packet
+/// `[network]`: packets that links lose at random, copies of packets, and paths. If a packet is lost is a function of the seed and of the packet
 /// alone, so that a change to one connection moves no loss of another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
@@ -32,6 +32,14 @@ pub struct Network {
     pub seed: Option<u64>,
     /// Copies, before the losses.
     pub repeat: Repeat,
+    /// Paths, behind the losses; none stands for one without delay. At most [`Path::MOST`].
+    pub paths: Vec<Path>,
+    /// How packets are spread over them.
+    pub spray: Spray,
+    /// Pause of a flow that begins another flowlet; see [`fields::FLOWLET_GAP_NS`].
+    pub flowlet_gap_ns: u64,
+    /// Packets that are spread.
+    pub spray_packets: SprayPackets,
 }
 
 impl Default for Network {
@@ -48,6 +56,10 @@ impl Default for Network {
             loss_effect: LossEffect::Drop,
             seed: None,
             repeat: Repeat::default(),
+            paths: Vec::new(),
+            spray: Spray::Flow,
+            flowlet_gap_ns: fields::FLOWLET_GAP_NS.default,
+            spray_packets: SprayPackets::All,
         }
     }
 }
@@ -83,8 +95,36 @@ impl Network {
 
     /// The same without losses.
     #[must_use]
-    pub fn lossless(&self) -> Self {
+    pub fn without_losses(&self) -> Self {
+        let Self { repeat, spray, flowlet_gap_ns, spray_packets, .. } = *self;
+        let (paths, seed) = (self.paths.clone(), self.seed.filter(|_| self.sprays()));
+        Self { repeat, paths, spray, flowlet_gap_ns, spray_packets, seed, ..Self::default() }
+    }
+
+    /// The same without losses and paths: what is left leaves nothing to chance.
+    #[must_use]
+    pub fn without_chance(&self) -> Self {
         Self { repeat: self.repeat, ..Self::default() }
+    }
+
+    /// The same without paths.
+    #[must_use]
+    pub fn without_paths(&self) -> Self {
+        let Self { spray, flowlet_gap_ns, spray_packets, .. } = Self::default();
+        let seed = self.seed.filter(|_| self.loses());
+        Self { paths: Vec::new(), spray, flowlet_gap_ns, spray_packets, seed, ..self.clone() }
+    }
+
+    /// Returns true if a choice of paths is drawn.
+    #[must_use]
+    pub const fn sprays(&self) -> bool {
+        self.paths.len() > 1 && !matches!(self.spray, Spray::RoundRobin)
+    }
+
+    /// Returns true if packets are lost at random or take paths that delay them.
+    #[must_use]
+    pub fn moves_packets(&self) -> bool {
+        self.loses() || self.paths.iter().any(Path::delays)
     }
 
     /// Returns true if packets are lost at random.
@@ -95,8 +135,14 @@ impl Network {
 
     /// Returns true if any packet of a connection (relative QPN) can be lost.
     #[must_use]
-    pub fn touches(&self, qpn: u32) -> bool {
+    pub fn loses_on(&self, qpn: u32) -> bool {
         self.loses() && self.loss_qpn.contains(qpn)
+    }
+
+    /// Returns true if any packet of a connection (relative QPN) can be lost, or leave later.
+    #[must_use]
+    pub fn touches(&self, qpn: u32) -> bool {
+        self.loses_on(qpn) || self.paths.iter().any(Path::delays)
     }
 }
 

@@ -41,6 +41,10 @@ impl TestConfig {
             let reason = "Lumina copies no packets but those that an event names";
             refusals.push(Refusal { field: "network.repeat".into(), reason: reason.into() });
         }
+        if !self.network.paths.is_empty() {
+            let reason = "Lumina has one path between the hosts, and delays no packets";
+            refusals.push(Refusal { field: "network.path".into(), reason: reason.into() });
+        }
         refuse_iter_mode(self, &mut refusals);
         if self.requester.traffic_class != self.responder.traffic_class {
             let reason = "Lumina has one dscp-list for both hosts, and they differ";

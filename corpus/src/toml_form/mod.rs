@@ -41,6 +41,9 @@ const NETWORK_KEYS: &[&str] = &[
     "loss-direction",
     "loss-qpn",
     "loss-effect",
+    "spray",
+    "flowlet-gap-ns",
+    "spray-packets",
 ];
 
 /// Keys of the copies that the network makes.

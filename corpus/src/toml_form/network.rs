@@ -2,8 +2,11 @@
 
 use super::{HOMES, event};
 use crate::{
-    config::{LossDirection, LossEffect, LossModel, Network, PacketKinds, Repeat, RepeatMatch, fields},
-    source::{Reader, Section},
+    config::{
+        LossDirection, LossEffect, LossModel, Network, PacketKinds, Path, Repeat, RepeatMatch, Spray,
+        SprayPackets, fields,
+    },
+    source::{Reader, Section, Value},
 };
 
 pub(super) fn read(mut section: Section<'_>, r: &mut Reader<'_>) -> Network {
@@ -22,6 +25,12 @@ pub(super) fn read(mut section: Section<'_>, r: &mut Reader<'_>) -> Network {
         loss_effect: section.opt_choice(r, "loss-effect", LossEffect::NAMES).unwrap_or(default.loss_effect),
         seed: section.opt_int(r, &fields::SEED),
         repeat: section.opt_section(r, "repeat").map(|section| repeat(section, r)).unwrap_or_default(),
+        paths: paths(&mut section, r),
+        spray: section.opt_choice(r, "spray", Spray::NAMES).unwrap_or(default.spray),
+        flowlet_gap_ns: section.int(r, &fields::FLOWLET_GAP_NS),
+        spray_packets: section
+            .opt_choice(r, "spray-packets", SprayPackets::NAMES)
+            .unwrap_or(default.spray_packets),
     };
     section.finish(r, &HOMES);
     network
@@ -36,6 +45,34 @@ fn repeat(mut section: Section<'_>, r: &mut Reader<'_>) -> Repeat {
     };
     section.finish(r, &HOMES);
     repeat
+}
+
+fn paths(section: &mut Section<'_>, r: &mut Reader<'_>) -> Vec<Path> {
+    const KEY: &str = "path";
+    let list = section.path_of(KEY);
+    let Some(node) = section.node(r, KEY) else { return Vec::new() };
+    let Value::List(items) = &node.value else {
+        let message = format!("expected a list of tables, found {}", r.describe(node));
+        r.refuse(&node.span, &list, message, "write [[network.path]], with two brackets, for each path");
+        return Vec::new();
+    };
+    if let Some(beyond) = items.get(Path::MOST) {
+        let help = format!("at most {} are allowed", Path::MOST);
+        r.refuse(&beyond.span, &list, format!("there are {} paths", items.len()), help);
+        return Vec::new();
+    }
+    let mut paths = Vec::new();
+    for (item, path) in r.items(items, &list) {
+        let mut read = Path::default();
+        if let Some(mut section) = r.section(item, &path, &item.span) {
+            for number in Path::NUMBERS {
+                (number.set)(&mut read, section.int(r, number.field));
+            }
+            section.finish(r, &HOMES);
+        }
+        paths.push(read);
+    }
+    paths
 }
 
 /// The list of kinds of packets, each once.

@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Write as _};
 
 use crate::config::{
-    Action, ConnectionSet, Copies, Event, Files, Form, Host, IterMode, Load, Network, Repeat, Role, SetField,
-    Target, TestConfig, Traffic, TrafficClass, TrafficField,
+    Action, ConnectionSet, Copies, Event, Files, Form, Host, IterMode, Load, Network, Path, Repeat, Role,
+    SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField, fields,
 };
 
 impl TestConfig {
@@ -148,13 +148,24 @@ fn network(out: &mut Out, network: &Network) {
     out.text("loss-direction", network.loss_direction.name());
     connections(out, "loss-qpn", &network.loss_qpn);
     out.text("loss-effect", network.loss_effect.name());
-    // Texts with losses from before there were copies stay as they are.
+    // Texts with losses from before there were copies and paths stay as they are.
+    if !network.paths.is_empty() {
+        out.text("spray", network.spray.name());
+        out.field(fields::FLOWLET_GAP_NS.key, network.flowlet_gap_ns);
+        out.text("spray-packets", network.spray_packets.name());
+    }
     if network.repeat != Repeat::default() {
         out.header("[network.repeat]");
         for number in Repeat::NUMBERS {
             out.field(number.field.key, (number.get)(&network.repeat));
         }
         out.text("match", network.repeat.matching.name());
+    }
+    for path in &network.paths {
+        out.header("[[network.path]]");
+        for number in Path::NUMBERS {
+            out.field(number.field.key, (number.get)(path));
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use corpus::config::Files;
 use corpus::{
     Action, ActionKind, ConnectionSet, ControlPacket, Event, LossDirection, LossEffect, LossModel, Network,
-    PacketKinds, Repeat, RepeatMatch, Target, TestConfig, TrafficField,
+    PacketKinds, Path, Repeat, RepeatMatch, Spray, SprayPackets, Target, TestConfig, TrafficField,
 };
 use dumper::Psn;
 use executor::NicProfile;
@@ -111,7 +111,7 @@ pub(crate) fn change_traffic(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
 }
 
 /// Has the network lose packets of one test in four, where the test has such packets: up to one in ten, any order of magnitude alike.
-/// In one of four it makes copies.
+/// In one of four it makes copies, and in one of ten there are several paths, or a slow one.
 pub(crate) fn change_network(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
     if rng.random_bool(0.25) {
         lose(config, rng);
@@ -123,6 +123,35 @@ pub(crate) fn change_network(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
         let matching = if by_connection { RepeatMatch::Connection } else { RepeatMatch::Psn };
         config.network.repeat = Repeat { naks, retransmissions, tails, matching };
     }
+    // NICs that take no reordering send a test many times over.
+    if rng.random_bool(0.1) {
+        spread(config, rng);
+    }
+}
+
+/// Up to four paths of any delay and rate, up to a tenth of a millisecond.
+fn spread(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
+    let path = |rng: &mut ChaCha8Rng| Path {
+        delay_ns: if rng.random_bool(0.3) { 0 } else { 10f64.powf(rng.random_range(1.0..5.0)) as u64 },
+        rate_gbps: if rng.random_bool(0.6) { 0 } else { rng.random_range(1..=100) },
+        weight: rng.random_range(1..=4),
+        ..Path::default()
+    };
+    let mut paths: Vec<Path> = (0..rng.random_range(1..=4)).map(|_| path(rng)).collect();
+    for path in paths.iter_mut().filter(|path| path.rate_gbps > 0) {
+        if rng.random_bool(0.5) {
+            path.queue_packets = rng.random_range(1..64);
+        }
+    }
+    let network = &mut config.network;
+    if paths.len() > 1 {
+        network.spray = Spray::NAMES[rng.random_range(0..Spray::NAMES.len())].1;
+        network.spray_packets = SprayPackets::NAMES[rng.random_range(0..SprayPackets::NAMES.len())].1;
+        if network.spray == Spray::Flowlet {
+            network.flowlet_gap_ns = 10f64.powf(rng.random_range(1.0..6.0)) as u64;
+        }
+    }
+    network.paths = paths;
 }
 
 fn lose(config: &mut TestConfig, rng: &mut ChaCha8Rng) {

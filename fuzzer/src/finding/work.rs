@@ -203,7 +203,7 @@ impl Questions<'_, '_> {
     /// The test with an event for each packet that its network loses at random, if events can express them and it shows the finding.
     fn explicit(&mut self, config: &TestConfig) -> Result<Option<TestConfig>, WorkError> {
         let Course { budget, is_over, .. } = self.course;
-        if !config.network.loses() {
+        if !config.network.moves_packets() {
             return Ok(None);
         }
         if is_over() {

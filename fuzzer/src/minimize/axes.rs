@@ -25,6 +25,8 @@ pub(super) enum Axis {
     Losses,
     /// Copies of the network.
     Copies,
+    /// Paths of the network.
+    Paths,
     /// The second event, whose connections the first takes over.
     Merge(usize, usize),
     /// Connections of a class in an event.
@@ -60,6 +62,7 @@ pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
             .map(Axis::Event)
             .chain(config.network.loses().then_some(Axis::Losses))
             .chain(config.network.repeat.is_on().then_some(Axis::Copies))
+            .chain((!config.network.paths.is_empty()).then_some(Axis::Paths))
             .collect()
     },
     // Parameters that differ between connections, before these are removed class by class.
@@ -128,6 +131,7 @@ impl Axis {
             Self::Event(event) => u64::from(event < config.events.len()),
             Self::Losses => config.network.loses().into(),
             Self::Copies => config.network.repeat.is_on().into(),
+            Self::Paths => (!config.network.paths.is_empty()).into(),
             Self::Merge(kept, gone) => u64::from(kept < gone && gone < config.events.len()),
             Self::Members(event, class) => connections::members_in(config, event, class),
             Self::Parameter(parameter) => parameter.height(config),
@@ -163,7 +167,8 @@ impl Axis {
             }
             Self::Bytes => fit::reshape(config, |traffic| traffic.message_size = to as u32),
             Self::Event(event) => drop(config.events.remove(event)),
-            Self::Losses => config.network = config.network.lossless(),
+            Self::Losses => config.network = config.network.without_losses(),
+            Self::Paths => config.network = config.network.without_paths(),
             Self::Copies => copy_nothing(config),
             Self::Merge(kept, gone) => events::merge(config, kept, gone),
             Self::Members(event, class) => connections::reduce_members(config, event, class, to),

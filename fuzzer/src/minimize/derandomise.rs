@@ -27,7 +27,7 @@ type Lost = BTreeMap<(u32, Which, u32), Vec<Action>>;
 /// and where rounds begin again with each message an event may name a second packet: the caller runs the test.
 #[must_use]
 pub fn derandomise(config: &TestConfig, observation: &Observation) -> Option<TestConfig> {
-    if !config.network.loses() {
+    if !config.network.moves_packets() {
         return None;
     }
     let lost = lost(config, observation)?;
@@ -44,7 +44,7 @@ pub fn derandomise(config: &TestConfig, observation: &Observation) -> Option<Tes
 fn with_events(config: &TestConfig, lost: &Lost) -> TestConfig {
     let own = config.events.iter().flat_map(|event| without(config, event, lost));
     let events = own.chain(events(lost)).collect();
-    TestConfig { network: config.network.lossless(), events, ..config.clone() }
+    TestConfig { network: config.network.without_chance(), events, ..config.clone() }
 }
 
 /// A pipeline that sees the packets of a trace again, in the order in which they entered.
@@ -66,8 +66,7 @@ impl<'a> Again<'a> {
         let flow = self.pipeline.flow(to.destination, to.dest_qpn)?;
         let syndrome = (record.opcode() == Opcode::Acknowledge).then(|| record.aeth().syndrome);
         let packet = Packet::new(record.opcode(), syndrome, record.psn, record.frame_len);
-        // When packets leave does not matter for the actions on others.
-        let verdict = self.pipeline.process(flow.towards().peer(), Some(flow), packet, Nanos::ZERO);
+        let verdict = self.pipeline.process(flow.towards().peer(), Some(flow), packet, record.time);
         drop(self.pipeline.take_released());
         Some((flow, packet, verdict))
     }
@@ -104,8 +103,15 @@ fn as_events(config: &TestConfig, verdict: &Verdict) -> Option<Vec<Action>> {
         (_, LossEffect::Corrupt) if verdict.sent.originals() > 0 => Some(Action::Corrupt),
         _ => Some(Action::DROP),
     };
+    let delay = match verdict.delay {
+        _ if verdict.on_path == Nanos::ZERO => None,
+        // No event holds a packet back until others have left, and longer; none delays copies of a packet that another one drops.
+        _ if verdict.hold.is_some() || verdict.sent.originals() == 0 => return None,
+        delay => Some(Action::Delay { ns: delay?.0 }),
+    };
     let copies = (0..u8::BITS as u8).filter(|bit| lost.copies >> bit & 1 == 1);
-    Some(original.into_iter().chain(copies.map(|bit| Action::Drop(Copies::One(bit + 1)))).collect())
+    let copies = copies.map(|bit| Action::Drop(Copies::One(bit + 1)));
+    Some(original.into_iter().chain(delay).chain(copies).collect())
 }
 
 /// Names of packets as events give them, by what has passed before.

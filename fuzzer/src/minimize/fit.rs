@@ -31,8 +31,11 @@ pub(super) fn fit(config: &mut TestConfig) {
     config.events.retain(|event| event.connections != ConnectionSet::List(Vec::new()));
     let lossy = simplest_set(&config.network.loss_qpn, connections);
     let loses = config.network.loses() && lossy != ConnectionSet::List(Vec::new());
-    config.network =
-        if loses { Network { loss_qpn: lossy, ..config.network.clone() } } else { config.network.lossless() };
+    config.network = if loses {
+        Network { loss_qpn: lossy, ..config.network.clone() }
+    } else {
+        config.network.without_losses()
+    };
     if !config.network.repeat.is_on() {
         config.network.repeat = Repeat::default();
     }

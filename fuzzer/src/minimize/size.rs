@@ -52,7 +52,8 @@ impl Size {
             messages: traffic.num_msgs_per_qp,
             events: config.events.len()
                 + usize::from(config.network.loses())
-                + usize::from(config.network.repeat.is_on()),
+                + usize::from(config.network.repeat.is_on())
+                + config.network.paths.len(),
             members: config
                 .events
                 .iter()

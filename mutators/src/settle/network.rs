@@ -1,8 +1,9 @@
-//! Losses at random, and copies.
+//! Losses at random, copies, paths.
 
 use corpus::{ConnectionSet, LossDirection, PacketKinds, Repeat, TestConfig};
 
 use crate::axis::Axis;
+use crate::paths;
 use crate::settle::spare;
 use crate::space::Space;
 use crate::words;
@@ -15,8 +16,9 @@ pub(super) fn fit(space: &Space, test: &mut TestConfig) {
         test.network.seed = None;
         test.network.loss_qpn = fitted_set(space, test);
     } else {
-        test.network = test.network.lossless();
+        test.network = test.network.without_losses();
     }
+    paths::fit(&mut test.network);
     if test.network.repeat.retransmissions <= 1 {
         test.network.repeat.matching = Repeat::default().matching;
     }

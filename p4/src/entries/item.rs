@@ -4,14 +4,14 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use corpus::config::RepeatField;
 use corpus::config::{HeaderField, LAST_OCCURRENCE, Points, SetField, fields};
-use corpus::{Action, ControlPacket, IterMode, PacketKinds, Repeat, RepeatMatch};
-use dumper::Psn;
+use corpus::{Action, ControlPacket, IterMode, PacketKinds, Path, Repeat, RepeatMatch, Spray, SprayPackets};
+use dumper::{Nanos, Psn};
 use tonic::Code;
 
 use super::row::{self, Numbers, Refusal};
-use super::schema::{CONTROL_EVENTS, DATA_EVENTS, FLOWS, LOSSES, REPEATS, Table};
+use super::schema::{CONTROL_EVENTS, DATA_EVENTS, FLOWS, LOSSES, PATHS, REPEATS, SPREAD, Table};
 use crate::action::ALL_COPIES;
-use crate::network::LossRule;
+use crate::network::{LossRule, Spread};
 use crate::proto::runtime::{Entity, TableEntry, Update, entity, update::Type};
 use crate::{Actions, FlowIndex, Key, Rounds, Tables, Timing};
 
@@ -28,6 +28,10 @@ pub(crate) enum ItemKey {
     Loss(FlowIndex),
     /// Kind of packets that leave more than once, by its place in [`Repeat::NUMBERS`].
     Repeat(u8),
+    /// Number of a path, from 0.
+    Path(u8),
+    /// Packets that are spread over the paths, by their place in [`SprayPackets::NAMES`].
+    Spread(u8),
 }
 
 /// Value of an entry.
@@ -43,6 +47,10 @@ pub(crate) enum ItemValue {
     Loss(LossRule),
     /// Packets that leave for one, and how a retransmission is known.
     Repeat(u8, RepeatMatch),
+    /// The path.
+    Path(Path),
+    /// How packets are spread.
+    Spread(Spread),
 }
 
 /// An entry.
@@ -82,7 +90,11 @@ fn of_tables(tables: &Tables) -> Vec<Item> {
     let repeats = repeats
         .filter(|(_, packets)| *packets > 1)
         .map(|(kind, packets)| (ItemKey::Repeat(kind), ItemValue::Repeat(packets, repeat.matching)));
-    flows.chain(entries).chain(losses).chain(repeats).collect()
+    let rule = tables.paths();
+    let paths = (0..).zip(&rule.paths).map(|(number, path)| (ItemKey::Path(number), ItemValue::Path(*path)));
+    let spread =
+        rule.spread.iter().map(|spread| (ItemKey::Spread(spread.packets as u8), ItemValue::Spread(*spread)));
+    flows.chain(entries).chain(losses).chain(repeats).chain(paths).chain(spread).collect()
 }
 
 /// Reads the key of an entry, and its table.
@@ -98,8 +110,16 @@ pub(crate) fn decode_key(entry: &TableEntry) -> Result<(&'static Table, ItemKey)
         ItemKey::Control(flow(), coded("kind", ControlPacket::NAMES, key[1])?, key[2] as u32)
     } else if table.id == LOSSES.id {
         ItemKey::Loss(flow())
-    } else {
+    } else if table.id == REPEATS.id {
         ItemKey::Repeat(repeated(key[0])?.0)
+    } else if table.id == PATHS.id {
+        let most = Path::MOST as u128;
+        if key[0] >= most {
+            return Err(out_of_range(format!("path is {}; allowed: 0 to {}", key[0], most - 1)));
+        }
+        ItemKey::Path(key[0] as u8)
+    } else {
+        ItemKey::Spread(coded("packets", SprayPackets::NAMES, key[0])? as u8)
     };
     Ok((table, key))
 }
@@ -117,6 +137,13 @@ pub(crate) fn decode(entry: &TableEntry) -> Result<Item, Refusal> {
         ItemKey::Data(..) => ItemValue::Data(decode_actions(&params)?),
         ItemKey::Control(..) => ItemValue::Control(decode_points(&params[9..])?, decode_actions(&params)?),
         ItemKey::Loss(..) => ItemValue::Loss(decode_loss(&params)?),
+        ItemKey::Path(_) => ItemValue::Path(decode_path(&params)?),
+        ItemKey::Spread(packets) => ItemValue::Spread(Spread {
+            spray: coded("way", Spray::NAMES, params[0])?,
+            gap: Nanos(checked("gap", &fields::FLOWLET_GAP_NS, params[1])?),
+            packets: coded("packets", SprayPackets::NAMES, packets.into())?,
+            seed: checked("seed", &fields::SEED, params[2])?,
+        }),
         ItemKey::Repeat(kind) => {
             let (_, number) = repeated(kind.into())?;
             let matching = coded("by_connection", RepeatMatch::NAMES, params[1])?;
@@ -134,6 +161,8 @@ pub(crate) fn encode((key, value): &Item) -> TableEntry {
         ItemKey::Control(..) => &CONTROL_EVENTS,
         ItemKey::Loss(..) => &LOSSES,
         ItemKey::Repeat(..) => &REPEATS,
+        ItemKey::Path(..) => &PATHS,
+        ItemKey::Spread(..) => &SPREAD,
     };
     let number = |flow: &FlowIndex| flow.index() as u128;
     let key = match key {
@@ -144,7 +173,9 @@ pub(crate) fn encode((key, value): &Item) -> TableEntry {
         ItemKey::Data(flow, psn, iter) => vec![number(flow), u128::from(*psn), u128::from(*iter)],
         ItemKey::Control(flow, packet, rule) => vec![number(flow), *packet as u128, u128::from(*rule)],
         ItemKey::Loss(flow) => vec![number(flow)],
-        ItemKey::Repeat(kind) => vec![u128::from(*kind)],
+        ItemKey::Repeat(number) | ItemKey::Path(number) | ItemKey::Spread(number) => {
+            vec![u128::from(*number)]
+        }
     };
     let params = match value {
         ItemValue::Flow(flow, rounds) => {
@@ -159,6 +190,10 @@ pub(crate) fn encode((key, value): &Item) -> TableEntry {
         }
         ItemValue::Loss(rule) => encode_loss(rule),
         ItemValue::Repeat(packets, matching) => vec![u128::from(*packets), *matching as u128],
+        ItemValue::Path(path) => Path::NUMBERS.iter().map(|number| (number.get)(path).into()).collect(),
+        ItemValue::Spread(spread) => {
+            vec![spread.spray as u128, spread.gap.0.into(), spread.seed.into()]
+        }
     };
     row::entry(table, &key, Some(&params))
 }
@@ -169,6 +204,15 @@ fn repeated(kind: u128) -> Result<(u8, &'static RepeatField), Refusal> {
     number
         .map(|number| (kind as u8, number))
         .ok_or_else(|| out_of_range(format!("kind is {kind}; allowed: 0 to {}", Repeat::NUMBERS.len() - 1)))
+}
+
+/// Decodes a path: each number inside the bounds of a test.
+fn decode_path(params: &[u128]) -> Result<Path, Refusal> {
+    let mut path = Path::default();
+    for (number, value) in Path::NUMBERS.iter().zip(params) {
+        (number.set)(&mut path, checked(number.field.key, number.field, *value)?);
+    }
+    Ok(path)
 }
 
 fn encode_loss(rule: &LossRule) -> Numbers {

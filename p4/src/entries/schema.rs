@@ -1,7 +1,7 @@
 //! The tables of the injector's pipeline, their fields and actions, and its counters. P4 programs are held to it.
 //! [`p4info`](super::p4info()) and the file `p4info/lumina.p4info.txt` are made from it.
 
-use corpus::Repeat;
+use corpus::{Path, Repeat};
 
 use crate::Timing;
 
@@ -173,6 +173,31 @@ pub static REPEAT: Action = Action {
     doc: "the packet leaves more than once",
 };
 
+/// Has packets take a path.
+pub static TAKE_PATH: Action = Action {
+    id: 0x0100_0006,
+    name: "ingress.take_path",
+    params: &[
+        field(1, "delay", 64, "ns from the end of its queue, or from its beginning where there is none"),
+        field(2, "rate_gbps", 16, "rate at which packets leave the queue; 0 has no queue"),
+        field(3, "weight", 8, "share of the packets, of the sum over all paths"),
+        field(4, "queue_packets", 32, "packets that wait at most; those that find no room are dropped"),
+    ],
+    doc: "packets keep their order on a path, not between paths",
+};
+
+/// Spreads packets over the paths.
+pub static SPRAY: Action = Action {
+    id: 0x0100_0007,
+    name: "ingress.spray",
+    params: &[
+        field(1, "way", 8, "0 flow, 1 flowlet, 2 packet, 3 round robin"),
+        field(2, "gap", 64, "ns without a packet that begin another flowlet"),
+        field(3, "seed", 64, "seed of the draws"),
+    ],
+    doc: "a packet takes a path by a draw that depends on the seed, its flow and its number there",
+};
+
 /// The flows of a test.
 pub static FLOWS: Table = Table {
     id: 0x0200_0001,
@@ -242,8 +267,28 @@ pub static REPEATS: Table = Table {
     doc: "kinds of packets that leave more than once, behind the events",
 };
 
+/// Paths between the hosts.
+pub static PATHS: Table = Table {
+    id: 0x0200_0006,
+    name: "ingress.paths",
+    keys: &[field(1, "path", 8, "number of the path, from 0, without gaps")],
+    action: &TAKE_PATH,
+    size: Path::MOST,
+    doc: "paths between the hosts, behind the losses; without an entry there is one without delay",
+};
+
+/// How packets are spread over the paths.
+pub static SPREAD: Table = Table {
+    id: 0x0200_0007,
+    name: "ingress.spread",
+    keys: &[field(1, "packets", 8, "those that are spread: 0 all, 1 data; the others take path 0")],
+    action: &SPRAY,
+    size: 1,
+    doc: "how packets are spread over the paths; without an entry all take path 0",
+};
+
 /// All tables.
-pub static TABLES: [&Table; 5] = [&FLOWS, &DATA_EVENTS, &CONTROL_EVENTS, &LOSSES, &REPEATS];
+pub static TABLES: [&Table; 7] = [&FLOWS, &DATA_EVENTS, &CONTROL_EVENTS, &LOSSES, &REPEATS, &PATHS, &SPREAD];
 
 /// RDMA packets that ports received.
 pub static PORT_INGRESS: Counter =

@@ -11,6 +11,7 @@ use super::item::{self, ItemKey, ItemValue};
 use super::row::Refusal;
 use super::schema::TABLES;
 use crate::flow::Registers;
+use crate::network::PathRule;
 use crate::proto::runtime::{Entity, TableEntry, Update, entity, update::Type};
 use crate::{FlowIndex, Tables};
 
@@ -149,6 +150,7 @@ impl Store {
                 .ok_or_else(|| Refusal::new(Code::FailedPrecondition, missing()))
         };
         let mut places = 0;
+        let mut paths = PathRule::default();
         for (key, value) in &self.items {
             match (*key, *value) {
                 (ItemKey::Data(flow, psn, iter), ItemValue::Data(actions)) => {
@@ -172,6 +174,16 @@ impl Store {
                     }
                     tables.set_loss(flow, rule);
                 }
+                (ItemKey::Path(number), ItemValue::Path(path)) => {
+                    let at = paths.paths.len();
+                    if usize::from(number) != at {
+                        let message =
+                            format!("paths are numbered from 0 without gaps: number {at} is missing");
+                        return Err(Refusal::new(Code::FailedPrecondition, message));
+                    }
+                    paths.paths.push(path);
+                }
+                (ItemKey::Spread(_), ItemValue::Spread(spread)) => paths.spread = Some(spread),
                 (ItemKey::Repeat(kind), ItemValue::Repeat(packets, matching)) => {
                     let mut repeat = tables.repeat();
                     (Repeat::NUMBERS[usize::from(kind)].set)(&mut repeat, packets);
@@ -183,6 +195,7 @@ impl Store {
                 _ => {}
             }
         }
+        tables.set_paths(paths);
         Ok(tables)
     }
 }
@@ -200,5 +213,7 @@ const fn place(key: &ItemKey) -> usize {
         ItemKey::Control(..) => 2,
         ItemKey::Loss(..) => 3,
         ItemKey::Repeat(..) => 4,
+        ItemKey::Path(..) => 5,
+        ItemKey::Spread(..) => 6,
     }
 }

@@ -8,6 +8,8 @@ pub enum Stage {
     Links = 1,
     /// Choice of the packets that a link loses.
     Loss = 2,
+    /// Choice of the path that a packet takes.
+    Paths = 3,
 }
 
 /// A number of 64 bits, uniform over keys.

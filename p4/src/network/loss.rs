@@ -36,7 +36,7 @@ impl LossRule {
     #[must_use]
     pub fn of(config: &TestConfig, flow: FlowIndex) -> Option<Self> {
         let network = &config.network;
-        if !network.touches(flow.connection()) || !network.loss_direction.has(flow.towards()) {
+        if !network.loses_on(flow.connection()) || !network.loss_direction.has(flow.towards()) {
             return None;
         }
         let Network {

@@ -25,6 +25,8 @@ struct Held {
     /// Given if the packet leaves otherwise than it entered: as it entered, in which form the network's copies leave.
     entered: Option<Frame>,
     copies: u8,
+    /// Time from its release until it leaves.
+    delay: Nanos,
     /// Its place in the capture, if its way out is to be noted there.
     place: Option<usize>,
 }
@@ -115,6 +117,7 @@ impl Injector {
                 frame: rewritten.unwrap_or_else(|| frame.clone()),
                 originals: sent.originals(),
                 copies: sent.leaving() - sent.originals(),
+                delay: verdict.delay.filter(|_| verdict.hold.is_some()).unwrap_or_default(),
                 place: place.filter(|_| verdict.mirror.event.has_exit()),
             };
             let room = self.held.len() + self.later.len() < MAX_HELD;
@@ -145,9 +148,7 @@ impl Injector {
             match entry.remove() {
                 Later::Depart(held) => self.release(held, now, out),
                 Later::Expire(ticket) if self.pipeline.expire(ticket) => {
-                    if let Some(held) = self.held.remove(&ticket) {
-                        self.release(held, now, out);
-                    }
+                    self.let_go(ticket, now, out);
                     self.release_overtaken(now, out);
                 }
                 Later::Expire(_) => {}
@@ -164,9 +165,17 @@ impl Injector {
     fn release_overtaken(&mut self, now: Nanos, out: &mut Vec<Departure>) {
         let tickets: Vec<Ticket> = self.pipeline.take_released().collect();
         for ticket in tickets {
-            if let Some(held) = self.held.remove(&ticket) {
-                self.release(held, now, out);
-            }
+            self.let_go(ticket, now, out);
+        }
+    }
+
+    /// A held packet no longer waits: it leaves, or takes its path.
+    fn let_go(&mut self, ticket: Ticket, now: Nanos, out: &mut Vec<Departure>) {
+        let Some(held) = self.held.remove(&ticket) else { return };
+        if held.delay > Nanos::ZERO {
+            self.note(now + held.delay, Later::Depart(held));
+        } else {
+            self.release(held, now, out);
         }
     }
 
@@ -178,7 +187,7 @@ impl Injector {
 
     /// A packet leaves, with its duplicates and copies.
     fn release(&mut self, held: Held, now: Nanos, out: &mut Vec<Departure>) {
-        let Held { to, frame, originals, entered, copies, place } = held;
+        let Held { to, frame, originals, entered, copies, place, .. } = held;
         let now = self.behind_the_last(now);
         self.left = now;
         let copy = entered.as_ref().unwrap_or(&frame);

@@ -14,6 +14,7 @@ mod losses;
 mod mirroring;
 mod model;
 mod packets;
+mod paths;
 mod process;
 mod program;
 mod reorder;

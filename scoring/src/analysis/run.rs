@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dumper::Fate;
-use dumper::{ActionKind, Event, Nanos, Record};
+use dumper::{ActionKind, Event, Nanos, Record, Trace};
 
 use super::Analysis;
 use super::judging::Judging;
@@ -13,6 +13,24 @@ use super::list::ANALYZERS;
 /// Returns true if the injector lets a packet with this event go right behind a packet that enters.
 const fn overtakes(event: Event) -> bool {
     matches!(event, Event::Action(ActionKind::Reorder) | Event::Several)
+}
+
+/// A packet that left later than it entered: departure time, index among the records, and which of its copies.
+type Leaving = Reverse<(Nanos, usize, u8)>;
+type Held = BinaryHeap<Leaving>;
+
+/// Returns true if another held packet of the flow leaves in the same moment as this one, and an event has brought one of them
+/// there out of order, so that the trace does not show which was first.
+fn ties(trace: &Trace, held: &Held, (left, at): (Nanos, usize)) -> bool {
+    if held.peek().is_none_or(|Reverse((next, ..))| *next != left) {
+        return false;
+    }
+    let record = &trace.records()[at];
+    held.iter().filter(|Reverse((other, ..))| *other == left).any(|Reverse((_, other, _))| {
+        let other = &trace.records()[*other];
+        let is_other = other.sequence != record.sequence && other.flow == record.flow;
+        is_other && (overtakes(record.event()) || overtakes(other.event()))
+    })
 }
 
 /// The last moment in which packets of a flow entered.
@@ -46,8 +64,7 @@ pub(super) fn run(mut judging: Judging<'_>) -> Analysis {
             leaves(judging, &trace.records()[at], left, copy);
         }
     };
-    // Packets that left later than they entered: departure time, index among the records, and which of its copies.
-    let mut held: BinaryHeap<Reverse<(Nanos, usize, u8)>> = BinaryHeap::new();
+    let mut held = Held::new();
     let mut moments = vec![Moment::default(); trace.flows().len()];
     for (at, record) in trace.records().iter().enumerate() {
         let fate = trace.fate(record);
@@ -55,9 +72,12 @@ pub(super) fn run(mut judging: Judging<'_>) -> Analysis {
             held.peek().copied().filter(|Reverse((left, ..))| *left < record.time)
         {
             held.pop();
+            if ties(trace, &held, (left, held_at)) {
+                judging.give_up(&trace.records()[held_at]);
+            }
             leave(&mut judging, held_at, left, copy);
         }
-        let leaves_now = |Reverse((left, held_at, _)): &Reverse<(Nanos, usize, u8)>| {
+        let leaves_now = |Reverse((left, held_at, _)): &Leaving| {
             let held = &trace.records()[*held_at];
             *left == record.time && held.flow == record.flow && overtakes(held.event())
         };
@@ -91,6 +111,9 @@ pub(super) fn run(mut judging: Judging<'_>) -> Analysis {
         }
     }
     while let Some(Reverse((left, at, copy))) = held.pop() {
+        if ties(trace, &held, (left, at)) {
+            judging.give_up(&trace.records()[at]);
+        }
         leave(&mut judging, at, left, copy);
     }
     for entry in ANALYZERS {

@@ -1,6 +1,6 @@
 //! What the machines of a connection share, and the place where they note their results.
 
-use dumper::Psn;
+use dumper::{Nanos, Psn};
 
 use super::shared_path::SharedPath;
 use super::start::Start;
@@ -67,6 +67,12 @@ impl Ledger<'_> {
     /// Relative PSN, as users write it.
     pub(super) fn relative(&self, psn: Psn) -> u32 {
         psn.relative_to(self.pair.initial_psn)
+    }
+
+    /// Longest time of an acknowledgement from the switch to the requester, behind the answers that wait for its link.
+    #[inline]
+    pub(super) fn ack_in_flight(&self) -> Nanos {
+        self.known.times.ack_in_flight + self.shared_path.answers_queued()
     }
 
     /// Path MTU in bytes, where the test and its packets agree on it.

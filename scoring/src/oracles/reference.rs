@@ -26,7 +26,7 @@ impl Reference {
         let mut test = config.clone();
         match self {
             Self::WithoutEvents => {
-                (test.events, test.network) = (Vec::new(), config.network.lossless());
+                (test.events, test.network) = (Vec::new(), config.network.without_losses());
             }
             Self::WithoutEts => (test.requester.ets, test.responder.ets) = (None, None),
             Self::RequesterWithItself => test.responder.nic.clone_from(&config.requester.nic),

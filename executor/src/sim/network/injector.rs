@@ -29,6 +29,8 @@ struct Held {
     /// As it entered, and how many copies of the network leave so.
     entered: Packet,
     copies: u8,
+    /// Time from its release until it leaves, if it is held.
+    delay: Nanos,
     /// Its place in the trace.
     record: usize,
 }
@@ -95,6 +97,7 @@ impl Injector {
                 originals,
                 entered: packet,
                 copies: sent.leaving() - originals,
+                delay: verdict.delay.filter(|_| verdict.hold.is_some()).unwrap_or_default(),
                 record,
             };
             match (verdict.hold, verdict.delay) {
@@ -119,7 +122,7 @@ impl Injector {
             Some(Later::Expire(ticket)) => {
                 self.pipeline.expire(ticket);
                 if let Some(held) = self.take_held(ticket) {
-                    self.release(&held, now, links);
+                    self.let_go(held, now, now, links);
                 }
                 self.release_overtaken(now, links);
             }
@@ -143,11 +146,17 @@ impl Injector {
             let overtaken = &mut self.overtaken[held.to.index()];
             let at = now.max(*overtaken + Nanos(1));
             *overtaken = at;
-            if at == now {
-                self.release(&held, now, links);
-            } else {
-                self.later.note(at, Later::Depart(held));
-            }
+            self.let_go(held, at, now, links);
+        }
+    }
+
+    /// A packet no longer waits from a time on: it leaves then, or takes its path.
+    fn let_go(&mut self, held: Held, at: Nanos, now: Nanos, links: &mut [Link]) {
+        let at = at + held.delay;
+        if at == now {
+            self.release(&held, now, links);
+        } else {
+            self.later.note(at, Later::Depart(held));
         }
     }
 

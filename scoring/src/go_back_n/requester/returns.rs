@@ -300,14 +300,13 @@ impl Requester {
     /// Event of a retransmission from an earlier PSN.
     fn classify_return(&self, packet: &Packet, ledger: &Ledger<'_>) -> Event {
         let psn = packet.psn;
-        let crossing =
-            self.failed.is_some_and(|failed| packet.time - failed <= ledger.known.times.ack_in_flight);
+        let crossing = self.failed.is_some_and(|failed| packet.time - failed <= ledger.ack_in_flight());
         let is = |cause: Option<Cause>| {
             cause.is_some_and(|cause| {
                 cause.psn == psn
                     && cause.pending > 0
                     // Acknowledged since; but the acknowledgement may be behind it on the way.
-                    && (!psn.is_before(self.window.una()) || packet.time - cause.time <= ledger.known.times.ack_in_flight)
+                    && (!psn.is_before(self.window.una()) || packet.time - cause.time <= ledger.ack_in_flight())
                     && !(cause.acted && self.timer_is_likelier(&cause, packet.time, ledger))
             })
         };
@@ -360,7 +359,7 @@ impl Requester {
         }
         match self.window.past(psn) {
             // The acknowledgement may still be on its way.
-            Past::Until(when) if packet.time - when <= ledger.known.times.ack_in_flight => {
+            Past::Until(when) if packet.time - when <= ledger.ack_in_flight() => {
                 if crossing {
                     Event::ResumeCrossing
                 } else {
