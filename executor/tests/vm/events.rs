@@ -1,7 +1,7 @@
 //! Actions of the injector on packets, and the recovery of `rdma_rxe`.
 
 use dumper::observation::CompletionStatus;
-use dumper::{ActionKind, Event};
+use dumper::{ActionKind, Event, Nanos};
 
 use super::pair::{PAIRS, Ran, alone, run, test};
 
@@ -85,4 +85,25 @@ fn a_nak_that_acknowledges_more_does_not_refill_the_retries() {
     config.traffic.min_retransmit_timeout = 18;
     let _alone = alone();
     Ran::of(&PAIRS, config).whole().breaks(&["retries-below-budget"]);
+}
+
+/// A lost NAK and a lost retransmission cost a time-out, and none where the network sends a copy: the trace has a silence as long as the
+/// ACK timer, or has not.
+#[test]
+fn a_copy_saves_the_time_out() {
+    const NAK: &str =
+        "psn = 2\ntype = \"drop\"\n[[event]]\nqpn = 1\npacket = \"nak\"\nnth = 1\ntype = \"drop\"";
+    const AGAIN: &str = "psn = 2\ntype = \"drop\"\n[[event]]\nqpn = 1\npsn = 2\niter = 2\ntype = \"drop\"";
+    let _alone = alone();
+    for (lost, copies) in [(NAK, "naks = 2"), (AGAIN, "retransmissions = 2")] {
+        let times_out = |network: &str| {
+            let config = test(WRITES, &format!("{network}\n[[event]]\nqpn = 1\n{lost}"));
+            let ran = Ran::of(&PAIRS, config).whole().completes();
+            let times: Vec<_> = ran.observation.trace.records().iter().map(|record| record.time).collect();
+            // The ACK timer is 0.54 s, longer than any delay of a guest.
+            times.windows(2).any(|pair| pair[1] - pair[0] > Nanos::from_millis(400))
+        };
+        assert!(times_out(""), "{copies}: without copies");
+        assert!(!times_out(&format!("[network.repeat]\n{copies}")), "{copies}");
+    }
 }
