@@ -196,12 +196,7 @@ impl Capabilities {
             beyond(&mut check, "network.path", "paths", "none: remove [[network.path]]");
         }
         for (number, path) in (1..).zip(&config.network.paths) {
-            at_most(
-                &mut check,
-                &format!("network.path[{number}].delay-ns"),
-                path.delay_ns,
-                self.max_delay_ns,
-            );
+            at_most(&mut check, format!("network.path[{number}].delay-ns"), path.delay_ns, self.max_delay_ns);
         }
         for (number, event) in (1..).zip(&config.events) {
             self.event(event.target, event.action, &format!("event[{number}]"), &mut check);

@@ -143,7 +143,7 @@ impl Paths {
         let drawn = |number: u64| {
             let of = u64::from(flow.connection()) << 1 | (flow.towards() == Role::Responder) as u64;
             let drawn = draw(spread.seed, Stage::Paths, [of, number]);
-            (u128::from(drawn) * u128::from(total) >> 64) as u64
+            ((u128::from(drawn) * u128::from(total)) >> 64) as u64
         };
         let place = match spread.spray {
             Spray::Flow => drawn(0),

@@ -122,8 +122,8 @@ fn flows_stay_on_their_path_and_packets_do_not() {
 
     let mut packets = Network::new(&format!("network = {{ spray = \"packet\", {THREE} }}"));
     let taken: Vec<u64> = (0..8_000).map(|_| packets.data(1, 0).unwrap()).collect();
-    for (delay, weight) in [(10, 1.), (20, 2.), (30, 5.)] {
-        let (share, p) = (shares(taken.clone())[&delay] as f64, f64::from(weight) / 8.);
+    for (delay, weight) in [(10, 1f64), (20, 2.), (30, 5.)] {
+        let (share, p) = (shares(taken.clone())[&delay] as f64, weight / 8.);
         let sigma = (8_000. * p * (1. - p)).sqrt();
         assert!((share - 8_000. * p).abs() < 4. * sigma, "{delay}: {share}");
     }

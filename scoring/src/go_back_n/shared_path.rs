@@ -4,10 +4,8 @@ use std::collections::VecDeque;
 
 use dumper::{Fate, Nanos, Record};
 
-use crate::see::slowest::takes;
-use crate::thresholds::{
-    FASTEST_LINK_NS_PER_KB, LARGEST_PIPELINE, LONGEST_QUEUE, SLOWEST_LINK_NS_PER_KB, TIMER_SLACK,
-};
+use crate::see::slowest::{link_time, takes};
+use crate::thresholds::{FASTEST_LINK_NS_PER_KB, LARGEST_PIPELINE, LONGEST_QUEUE, TIMER_SLACK};
 
 /// Progress of the packets of all connections so far.
 #[derive(Clone, Debug, Default)]
@@ -149,7 +147,7 @@ impl Queue {
             Fate::Lost | Fate::Unknown => (record.time, 1),
         };
         let bytes = u64::from(record.frame_len) * u64::from(copies);
-        let on_the_link = Nanos(bytes * SLOWEST_LINK_NS_PER_KB / 1_000);
+        let on_the_link = link_time(copies.into(), bytes);
         self.ends = (self.ends.max(record.time) + on_the_link).min(record.time + LONGEST_QUEUE);
         self.longest = self.longest.max(self.ends - record.time);
         if left > record.time {
