@@ -7,6 +7,11 @@ use scoring::thresholds::{
 
 use crate::judge::Judge;
 
+/// Time on the slowest link of a packet of these tests, which has no bytes but the 24 between frames: 19.2 ns.
+const ON_THE_LINK: u64 = 20;
+/// Patience with an answer, behind one such packet.
+const PATIENCE: u64 = ANSWER_PATIENCE.0 + ON_THE_LINK;
+
 /// T of the configured exponent 14.
 const T: u64 = 4_096 << 14;
 
@@ -103,9 +108,8 @@ fn patience_with_a_nak() {
     };
     // That it resumes there without a NAK is the requester's fault, and another remark.
     let late = "gbn-violation/requester/resume-late/flowing c1 @4";
-    Judge::new().gives(&repaired(ANSWER_PATIENCE.0 - 1), &[late]);
-    Judge::new()
-        .gives(&repaired(ANSWER_PATIENCE.0), &["gbn-violation/responder/nak-missing/in-order c1 @3", late]);
+    Judge::new().gives(&repaired(PATIENCE - 1), &[late]);
+    Judge::new().gives(&repaired(PATIENCE), &["gbn-violation/responder/nak-missing/in-order c1 @3", late]);
 }
 
 #[test]
@@ -118,8 +122,8 @@ fn patience_with_a_repeated_ack() {
              +{patience} c2 > WRITE_ONLY 1"
         )
     };
-    Judge::new().gives(&ends(ANSWER_PATIENCE.0 - 1), &[]);
-    Judge::new().gives(&ends(ANSWER_PATIENCE.0), &["gbn-violation/responder/reack-missing/in-order c1 @3"]);
+    Judge::new().gives(&ends(PATIENCE - 1), &[]);
+    Judge::new().gives(&ends(PATIENCE), &["gbn-violation/responder/reack-missing/in-order c1 @3"]);
 }
 
 #[test]
@@ -133,8 +137,8 @@ fn patience_with_the_first_ack() {
              +5000 < ACK 1 msn=1"
         )
     };
-    judge.gives(&repeated(ANSWER_PATIENCE.0 - 1), &[]);
-    judge.gives(&repeated(ANSWER_PATIENCE.0), &["gbn-violation/responder/ack-missing/in-order c1 @1"]);
+    judge.gives(&repeated(PATIENCE - 1), &[]);
+    judge.gives(&repeated(PATIENCE), &["gbn-violation/responder/ack-missing/in-order c1 @1"]);
 }
 
 /// A request is lost, and the requester says and does nothing more.

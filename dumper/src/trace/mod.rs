@@ -121,6 +121,12 @@ impl Trace {
         }
     }
 
+    /// Time at which the packet left, and how many left for it, those with a wrong ICRC as well: where the trace does not say so, one
+    /// at once.
+    pub fn departure(&self, record: &Record) -> (crate::Nanos, u8) {
+        self.exit(record).map_or((record.time, 1), |exit| (exit.time, exit.copies))
+    }
+
     /// Returns true if the packet carried Congestion Experienced when it left the switch; of several that were delivered, the one with
     /// this number, from 0 in the order in which they left.
     pub fn marked(&self, record: &Record, copy: u8) -> bool {

@@ -72,9 +72,10 @@ pub(super) const ANALYZERS: &[Entry] = &[
 
 fn go_back_n_enters(judging: &mut Judging<'_>, at: usize, record: &Record, fate: Fate) {
     let findings = &mut judging.findings;
+    let departure = judging.observation.trace.departure(record);
     match judging.routes.sender(record) {
-        Sender::Requester => findings.shared_path.request(record, fate),
-        Sender::Responder => findings.shared_path.answer(record, fate),
+        Sender::Requester => findings.shared_path.request(record, departure),
+        Sender::Responder => findings.shared_path.answer(record, departure),
         Sender::Unknown => return,
     }
     if let Some(tracker) = judging.routes.tracker(record, &mut judging.trackers) {

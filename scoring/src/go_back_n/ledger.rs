@@ -11,6 +11,7 @@ use crate::known::Known;
 use crate::retransmission::Retransmission;
 use crate::rules::Rule;
 use crate::see::connections::Pair;
+use crate::thresholds::Times;
 
 /// Counts of the tracker, for the summary and the counters analyzer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -69,10 +70,11 @@ impl Ledger<'_> {
         psn.relative_to(self.pair.initial_psn)
     }
 
-    /// Longest time of an acknowledgement from the switch to the requester, behind the answers that wait for its link.
+    /// Longest time of an acknowledgement from the switch to the requester: more where the answers that wait for its link take longer.
     #[inline]
     pub(super) fn ack_in_flight(&self) -> Nanos {
-        self.known.times.ack_in_flight + self.shared_path.answers_queued()
+        let Times { ack_in_flight, timer_slack, .. } = self.known.times;
+        ack_in_flight.max(self.shared_path.answers_queued() + timer_slack)
     }
 
     /// Path MTU in bytes, where the test and its packets agree on it.

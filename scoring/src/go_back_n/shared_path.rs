@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dumper::{Fate, Nanos, Record};
+use dumper::{Nanos, Record};
 
 use crate::see::slowest::{link_time, takes};
 use crate::thresholds::{FASTEST_LINK_NS_PER_KB, LARGEST_PIPELINE, LONGEST_QUEUE, TIMER_SLACK};
@@ -40,16 +40,16 @@ impl Moment {
 }
 
 impl SharedPath {
-    /// A packet of a requester enters the switch.
+    /// A packet of a requester enters the switch; when it leaves, and how often.
     #[inline]
-    pub fn request(&mut self, record: &Record, fate: Fate) {
+    pub fn request(&mut self, record: &Record, departure: (Nanos, u8)) {
         self.request_before = self.last_request;
         self.last_request = record.time;
         if record.time - self.request_before > TIMER_SLACK {
             self.requests_flow_since = record.time;
         }
         self.pipeline.take(record);
-        self.requests.take(record, fate);
+        self.requests.take(record, departure);
     }
 
     /// Earliest time at which the NIC can have scheduled the request that enters now.
@@ -58,10 +58,10 @@ impl SharedPath {
         self.pipeline.packets.front().map_or(self.last_request, |(time, _)| *time)
     }
 
-    /// A packet of a responder enters the switch.
+    /// A packet of a responder enters the switch; when it leaves, and how often.
     #[inline]
-    pub fn answer(&mut self, record: &Record, fate: Fate) {
-        self.answers.take(record, fate);
+    pub fn answer(&mut self, record: &Record, departure: (Nanos, u8)) {
+        self.answers.take(record, departure);
         self.idle = self.at(record.time).idle;
         self.last_answer = record.time;
     }
@@ -141,11 +141,7 @@ struct Held {
 
 impl Queue {
     #[inline]
-    fn take(&mut self, record: &Record, fate: Fate) {
-        let (left, copies) = match fate {
-            Fate::Delivered { left, copies } => (left, copies),
-            Fate::Lost | Fate::Unknown => (record.time, 1),
-        };
+    fn take(&mut self, record: &Record, (left, copies): (Nanos, u8)) {
         let bytes = u64::from(record.frame_len) * u64::from(copies);
         let on_the_link = link_time(copies.into(), bytes);
         self.ends = (self.ends.max(record.time) + on_the_link).min(record.time + LONGEST_QUEUE);

@@ -136,7 +136,7 @@ impl Requester {
     /// Its oldest unacknowledged PSN when it sent the packet that enters now, and the transport and RNR retries that it had
     /// spent by then.
     pub(super) fn beliefs(&self, now: Nanos, ledger: &Ledger<'_>) -> (Belief<Psn>, [Belief<u32>; 2]) {
-        let on_its_way = ledger.ack_in_flight();
+        let on_its_way = ledger.known.times.ack_in_flight + ledger.shared_path.answers_queued();
         let hears_all = ledger.requester_discards == Some(0);
         let [mut transport, rnr] = self.budget.spent(self.last_sent);
         if !hears_all {
