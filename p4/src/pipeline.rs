@@ -132,6 +132,9 @@ impl Pipeline {
                 }
             }
         }
+        if let Some(flow) = flow.filter(|_| self.repeats.are_on()) {
+            self.repeats.left(flow, packet, sent);
+        }
         let mut verdict = Verdict {
             mirror: MirrorMeta {
                 sequence: self.sequence,
@@ -218,7 +221,6 @@ impl Pipeline {
         let entered = hit.unwrap_or_default();
         let copied = self.repeats.copy(flow, packet, entered);
         let (sent, lost) = self.loss.pass(flow, packet, copied);
-        self.repeats.left(flow, packet, sent);
         (hit.map(|_| sent).or((sent != entered).then_some(sent)), lost)
     }
 

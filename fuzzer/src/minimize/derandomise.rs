@@ -8,7 +8,7 @@ use corpus::{
 };
 use dumper::wire::Opcode;
 use dumper::{Connection, Nanos, Observation, Record, Trace};
-use p4::{Dumper, FlowIndex, Kind, MAX_ITER, Packet, Pipeline, Ports, Rounds, Verdict, translate};
+use p4::{Dumper, FlowIndex, Kind, MAX_ITER, Packet, Pipeline, Ports, Rounds, Timing, Verdict, translate};
 
 /// The packets that an event names, but for their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -95,18 +95,22 @@ fn lost(config: &TestConfig, observation: &Observation) -> Option<Lost> {
 
 /// Events that lose of a packet what the network lost; none if no event does.
 fn as_events(config: &TestConfig, verdict: &Verdict) -> Option<Vec<Action>> {
-    let lost = verdict.lost;
+    let (lost, sent) = (verdict.lost, verdict.sent);
+    if lost.all_originals && sent.copies > 0 && sent.actions.timing != Timing::AtOnce {
+        // No event loses a packet and has its copies leave later.
+        return None;
+    }
     let original = match (lost.originals, config.network.loss_effect) {
         (0, _) => None,
         // No event loses some of the duplicates that another one makes.
         _ if !lost.all_originals => return None,
-        (_, LossEffect::Corrupt) if verdict.sent.originals() > 0 => Some(Action::Corrupt),
+        (_, LossEffect::Corrupt) if sent.originals() > 0 => Some(Action::Corrupt),
         _ => Some(Action::DROP),
     };
     let delay = match verdict.delay {
         _ if verdict.on_path == Nanos::ZERO => None,
         // No event holds a packet back until others have left, and longer; none delays copies of a packet that another one drops.
-        _ if verdict.hold.is_some() || verdict.sent.originals() == 0 => return None,
+        _ if verdict.hold.is_some() || sent.originals() == 0 => return None,
         delay => Some(Action::Delay { ns: delay?.0 }),
     };
     let copies = (0..u8::BITS as u8).filter(|bit| lost.copies >> bit & 1 == 1);
@@ -274,12 +278,14 @@ mod tests {
     use super::*;
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 300, max_global_rejects: 100_000, failure_persistence: None, ..ProptestConfig::default() })]
 
         /// On a testbed where the same test gives the same packets, the explicit test gives those of the random one.
         #[test]
         fn the_explicit_test_loses_the_same_packets(config in complete_configs(), ppb in 1_000_000..100_000_000u32) {
             prop_assume!(config.network.loses());
+            // Of what finds no room in a queue not everything has an event.
+            prop_assume!(config.network.paths.iter().all(|path| path.rate_gbps == 0));
             let config = TestConfig { network: Network { loss_ppb: ppb, ..config.network.clone() }, ..config };
             let run = |config: &TestConfig| sim::run(config, [NicProfile::default(), NicProfile::default()]);
             let Ok(random) = run(&config) else { return Ok(()) };

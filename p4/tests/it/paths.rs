@@ -154,6 +154,26 @@ fn a_pause_begins_another_flowlet() {
     assert!(paths.windows(2).any(|pair| pair[0] != pair[1]));
 }
 
+/// A NAK for which there is no room asks for nothing.
+#[test]
+fn a_nak_that_finds_no_room_is_not_remembered() {
+    let path = "path = [{ rate-gbps = 1, queue-packets = 2 }]";
+    let mut network = Network::new(&format!("network = {{ repeat = {{ retransmissions = 2 }}, {path} }}"));
+    let mut leaving = |from, kind, asks_again, at| {
+        let ends = connections(50, Psn::new(1))[0];
+        let to = if from == Requester { ends.responder } else { ends.requester };
+        let flow = network.pipeline.flow(to.ip, to.qpn.unwrap());
+        let packet = Packet { kind, psn: Psn::new(1), frame_bytes: 1_000, asks_again };
+        network.pipeline.process(from, flow, packet, Nanos(at)).sent.leaving()
+    };
+    let nak = Kind::Control(ControlPacket::Nak);
+    assert_eq!([0, 1].map(|at| leaving(Responder, DATA, false, at)), [1, 1]);
+    assert_eq!(leaving(Responder, nak, true, 2), 0);
+    assert_eq!(leaving(Requester, DATA, false, 3), 1);
+    assert_eq!(leaving(Responder, nak, true, 1_000_000), 1);
+    assert_eq!(leaving(Requester, DATA, false, 1_000_001), 2);
+}
+
 /// An event acts before the path: a delayed packet takes its path afterwards, and a held one when it is released.
 #[test]
 fn events_come_before_the_path() {
