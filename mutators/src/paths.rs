@@ -37,7 +37,7 @@ pub(crate) fn set_number(network: &mut Network, paths: u64) {
 pub(crate) fn fit(network: &mut Network) {
     set_number(network, network.paths.len() as u64);
     let default = Network::default();
-    if network.paths.len() < 2 {
+    if !are_spread(network) {
         network.spray = default.spray;
         network.spray_packets = default.spray_packets;
     }

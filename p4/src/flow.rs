@@ -30,6 +30,12 @@ impl FlowIndex {
         if self.0.is_multiple_of(2) { Role::Requester } else { Role::Responder }
     }
 
+    /// It as part of the key of a draw.
+    #[inline]
+    pub(crate) fn key(self) -> u64 {
+        u64::from(self.connection()) << 1 | self.towards() as u64
+    }
+
     /// The flow with this index, which [`index`](Self::index) gives back.
     pub(crate) const fn at(index: u32) -> Self {
         Self(index)

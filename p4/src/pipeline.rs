@@ -116,8 +116,9 @@ impl Pipeline {
             match self.paths.pass(flow, packet, sent.leaving(), now + delay.unwrap_or_default()) {
                 Passage::Later(later) => on_path = later,
                 Passage::Full => {
-                    lost = lost.and(Lost::all(sent));
-                    (sent, delay) = (sent.without(Lost::all(sent), false), None);
+                    let all = Lost::all(sent);
+                    lost = lost.and(all);
+                    (sent, delay) = (sent.without(all, false), None);
                     hit = Some(sent);
                 }
             }

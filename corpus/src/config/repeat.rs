@@ -57,6 +57,9 @@ impl Repeat {
         },
     ];
 
+    /// Keys in files.
+    pub const KEYS: &[&str] = &[fields::NAKS.key, fields::RETRANSMISSIONS.key, fields::TAILS.key, "match"];
+
     /// Returns true if packets are copied.
     #[must_use]
     pub fn is_on(&self) -> bool {

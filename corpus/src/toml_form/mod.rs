@@ -9,7 +9,7 @@ mod write;
 
 use std::sync::LazyLock;
 
-use crate::config::TrafficField;
+use crate::config::{Repeat, TrafficField};
 
 pub use read::from_toml;
 pub(crate) use {
@@ -26,7 +26,7 @@ static HOMES: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
         .copied()
         .chain(traffic)
         .chain(NETWORK_KEYS.iter().map(|key| (*key, "[network]")))
-        .chain(REPEAT_KEYS.iter().map(|key| (*key, "[network.repeat]")))
+        .chain(Repeat::KEYS.iter().map(|key| (*key, "[network.repeat]")))
         .collect()
 });
 
@@ -45,9 +45,6 @@ const NETWORK_KEYS: &[&str] = &[
     "flowlet-gap-ns",
     "spray-packets",
 ];
-
-/// Keys of the copies that the network makes.
-const REPEAT_KEYS: &[&str] = &["naks", "retransmissions", "tails", "match"];
 
 /// Those of keys that are in no table of fields.
 const OTHER_HOMES: &[(&str, &str)] = &[

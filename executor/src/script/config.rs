@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use corpus::{Role, TestConfig, Violation, from_toml};
+use corpus::{Repeat, Role, TestConfig, Violation, from_toml};
 use dumper::script::{
     At, Delivered, Expected, Placed, PostVerb, Problem, Scope, Script, ScriptErrors, Setting, nearest,
 };
@@ -16,9 +16,6 @@ pub(super) const POSTED: [&str; 4] = ["rdma-verb", "message-size", "mtu", "num-m
 /// Keys of the table `roce-parameters` of a host.
 const ROCE: [&str; 5] =
     ["dcqcn-rp-enable", "dcqcn-np-enable", "min-time-between-cnps", "adaptive-retrans", "slow-restart"];
-
-/// Keys of the table `repeat` of the network.
-const REPEAT: [&str; 4] = ["naks", "retransmissions", "tails", "match"];
 
 /// The test that a script describes.
 ///
@@ -154,7 +151,8 @@ impl Toml {
         toml.section("traffic", traffic.into_iter(), &mut problems);
         toml.post(script);
         let network = || script.settings.iter().filter(|setting| setting.scope == Scope::Network);
-        let is_of_repeat = |setting: &&Setting| nearest(&setting.key.value, REPEAT).is_some();
+        let is_of_repeat =
+            |setting: &&Setting| nearest(&setting.key.value, Repeat::KEYS.iter().copied()).is_some();
         if network().next().is_some() {
             toml.section("network", network().filter(|setting| !is_of_repeat(setting)), &mut problems);
             toml.section("network.repeat", network().filter(is_of_repeat), &mut problems);

@@ -192,8 +192,7 @@ impl FlowLoss {
         // Messages are numbered, not PSNs, as other packets may take PSNs between them.
         let per_message = self.rule.packets_per_message.max(1);
         let number = u64::from(place / per_message) << 32 | u64::from(place % per_message);
-        let flow = u64::from(flow.connection()) << 1 | flow.towards() as u64;
-        Some([number, flow << 48 | (kind as u64) << 45 | u64::from(*times)])
+        Some([number, flow.key() << 48 | (kind as u64) << 45 | u64::from(*times)])
     }
 
     /// True if one of the packets that leave for another is lost on one of the links: the packet itself is 0, its duplicates follow, and

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use corpus::{Path, Role, Spray, SprayPackets, TestConfig};
+use corpus::{Path, Spray, SprayPackets, TestConfig};
 use dumper::Nanos;
 
 use super::keyed::{Stage, draw};
@@ -80,6 +80,8 @@ pub(crate) enum Passage {
 pub(crate) struct Paths {
     rule: PathRule,
     is_on: bool,
+    /// Sum of the paths' weights.
+    weights: u64,
     /// By path, and by the host that it leads to.
     ways: Vec<[Way; 2]>,
     flows: Vec<Sprayed>,
@@ -91,7 +93,8 @@ impl Paths {
         let is_on = rule.paths.iter().any(Path::delays);
         let flows = if is_on && rule.spread.is_some() { flows } else { 0 };
         let ways = rule.paths.iter().map(|_| Default::default()).collect();
-        Self { rule: rule.clone(), is_on, ways, flows: vec![Sprayed::default(); flows] }
+        let weights = rule.paths.iter().map(|path| u64::from(path.weight)).sum();
+        Self { rule: rule.clone(), is_on, weights, ways, flows: vec![Sprayed::default(); flows] }
     }
 
     /// Returns true if some path delays packets.
@@ -139,11 +142,9 @@ impl Paths {
         let number = sprayed.packets;
         sprayed.packets += 1;
         let last = sprayed.last.replace(now);
-        let total: u64 = self.rule.paths.iter().map(|path| u64::from(path.weight)).sum();
         let drawn = |number: u64| {
-            let of = u64::from(flow.connection()) << 1 | (flow.towards() == Role::Responder) as u64;
-            let drawn = draw(spread.seed, Stage::Paths, [of, number]);
-            ((u128::from(drawn) * u128::from(total)) >> 64) as u64
+            let drawn = draw(spread.seed, Stage::Paths, [flow.key(), number]);
+            ((u128::from(drawn) * u128::from(self.weights)) >> 64) as u64
         };
         let place = match spread.spray {
             Spray::Flow => drawn(0),
@@ -154,7 +155,7 @@ impl Paths {
                 drawn(sprayed.flowlets)
             }
             Spray::Packet => drawn(number),
-            Spray::RoundRobin => number % total.max(1),
+            Spray::RoundRobin => number % self.weights.max(1),
         };
         let mut behind = place;
         let takes = |path: &Path| match behind.checked_sub(path.weight.into()) {

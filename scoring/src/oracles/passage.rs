@@ -86,16 +86,10 @@ pub(crate) fn departures(trace: &Trace, sides: &Sides, to: Side) -> Vec<Departur
             continue;
         }
         match trace.fate(record) {
-            Fate::Delivered { left, copies } => {
-                // Those with a wrong ICRC take time as well.
-                let copies = trace.exit(record).map_or(copies, |exit| exit.copies);
-                departures.push(Departure { left, record: at, copies });
-            }
             Fate::Lost if record.event() == Event::Action(ActionKind::Drop) => {}
-            // Several events at once may be a drop: the exit tells.
-            Fate::Lost | Fate::Unknown => {
-                let (left, copies) =
-                    trace.exit(record).map_or((record.time, 1), |exit| (exit.time, exit.copies));
+            // Those with a wrong ICRC take time as well; several events at once may be a drop.
+            Fate::Delivered { .. } | Fate::Lost | Fate::Unknown => {
+                let (left, copies) = trace.departure(record);
                 if copies > 0 {
                     departures.push(Departure { left, record: at, copies });
                 }

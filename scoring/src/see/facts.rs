@@ -91,8 +91,7 @@ pub(crate) fn packets(trace: &Trace, sides: &Sides) -> [HostFacts; 2] {
             }
             Fate::Lost if record.event() != Event::Action(ActionKind::Drop) => {
                 // Several events at once may be a corruption, a drop, or both: the copies tell.
-                facts[receiver].corrupt_received +=
-                    trace.exit(record).map_or(1, |exit| u64::from(exit.copies));
+                facts[receiver].corrupt_received += u64::from(trace.departure(record).1);
             }
             Fate::Lost => {}
             Fate::Unknown => facts[receiver].packets_unclear += 1,
