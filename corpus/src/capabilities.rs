@@ -30,6 +30,8 @@ pub struct Capabilities {
     pub repeat: bool,
     /// True if it has several paths between the hosts, and paths that delay packets (`[[network.path]]`).
     pub paths: bool,
+    /// True if its links have priority flow control (`pfc` of `[network]`).
+    pub pfc: bool,
     /// Path MTUs.
     pub mtus: BTreeSet<Mtu>,
     /// Most connections of a test.
@@ -156,6 +158,7 @@ impl Capabilities {
             loss: true,
             repeat: true,
             paths: true,
+            pfc: true,
             mtus: Mtu::ALL.into(),
             max_connections: fields::NUM_CONNECTIONS.max as u32,
             max_bytes: u64::MAX,
@@ -194,6 +197,9 @@ impl Capabilities {
         }
         if !self.paths && !config.network.paths.is_empty() {
             beyond(&mut check, "network.path", "paths", "none: remove [[network.path]]");
+        }
+        if !self.pfc && config.network.pfc {
+            beyond(&mut check, "network.pfc", "priority flow control", "none: remove it");
         }
         for (number, path) in (1..).zip(&config.network.paths) {
             at_most(&mut check, format!("network.path[{number}].delay-ns"), path.delay_ns, self.max_delay_ns);
@@ -336,6 +342,7 @@ mod tests {
             loss: false,
             repeat: false,
             paths: false,
+            pfc: false,
             mtus: [Mtu::B1024].into(),
             max_connections: 4,
             max_bytes: 1 << 20,

@@ -217,7 +217,7 @@ fn network(connections: u32) -> impl Strategy<Value = Network> + use<> {
     let kinds = (1..=PacketKinds::ALL.bits())
         .prop_map(|bits| PacketKinds::from_bits(bits).unwrap_or(PacketKinds::ALL));
     let words = (select(LossModel::NAMES), select(LossDirection::NAMES), select(LossEffect::NAMES));
-    (numbers, kinds, words, connection_set(connections), repeat(), paths()).prop_map(
+    (numbers, kinds, words, connection_set(connections), repeat(), paths(), any::<bool>()).prop_map(
         |(
             (loss_ppb, loss_bytes, links, percent, seed),
             loss_packets,
@@ -225,6 +225,7 @@ fn network(connections: u32) -> impl Strategy<Value = Network> + use<> {
             loss_qpn,
             repeat,
             (paths, spray, flowlet_gap_ns, spray_packets),
+            pfc,
         )| Network {
             loss_ppb: loss_ppb as u32,
             loss_model: model.1,
@@ -241,6 +242,7 @@ fn network(connections: u32) -> impl Strategy<Value = Network> + use<> {
             spray,
             flowlet_gap_ns,
             spray_packets,
+            pfc,
         },
     )
 }

@@ -260,6 +260,9 @@ axes! {
         Of::Test(|test| test.network.spray_packets as u64, |test, word| {
             test.network.spray_packets = words::named(SprayPackets::NAMES, word);
         }), "Packets that are spread over several paths; the others take the first.";
+    Pfc "network.pfc" Kind::Flags, 0,
+        Of::Test(|test| test.network.pfc.into(), |test, value| test.network.pfc = value != 0),
+        "Priority flow control on every link: a receiver that runs out of buffer pauses the sender.";
     Addresses "hosts.addresses" Kind::Number(&ADDRESSES), ADDRESSES.default, Of::Part,
         "Addresses of each host where `multi-gid` is true; those that a host does not have follow its first one.";
     NotificationPoint "hosts.dcqcn-np-enable" Kind::Flags, 1, flag_of_host!(dcqcn_np_enable),

@@ -90,6 +90,7 @@ fn limit(axis: Axis, can: &Capabilities) -> Option<Limit> {
         Axis::InitialPsn => (!can.initial_psn).then_some(Limit::Fixed(fields::INITIAL_PSN.max + 1)),
         Axis::LossPpb => without(can.loss),
         Axis::Paths => without(can.paths),
+        Axis::Pfc => without(can.pfc),
         Axis::PathDelay => at_most(can.max_delay_ns, &fields::PATH_DELAY_NS),
         Axis::RepeatNaks | Axis::RepeatRetransmissions | Axis::RepeatTails => {
             (!can.repeat).then_some(Limit::Fixed(1))

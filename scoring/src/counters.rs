@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, Role, Who};
 use crate::cause::Cause;
+use crate::pauses::counts_pauses;
 use crate::rules::Rule;
 use crate::see::facts::HostFacts;
 
@@ -184,8 +185,9 @@ pub(crate) fn compare(
     for name in counters.names() {
         let Some(moved) = counters.moved(name) else { continue };
         let Some(meaning) = MEANINGS.iter().find(|meaning| meaning.name == name) else {
-            // Discards excuse missing packets, and are compared with nothing: the switch does not see them.
-            if moved > 0 && !counts_discards(name) {
+            // Discards excuse missing packets, pauses excuse late ones, and both are compared with nothing: the switch does not
+            // see them.
+            if moved > 0 && !counts_discards(name) && !counts_pauses(name) {
                 report.unused.push(name.to_owned());
             }
             continue;

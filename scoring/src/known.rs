@@ -135,7 +135,7 @@ impl Known {
             responder: host(&observation.responder, &facts[1]),
             from_the_start: trace.origin() == Origin::Mirror
                 && trace.records().first().is_some_and(|first| first.sequence == 1),
-            times: Times::of(observation.clock),
+            times: Times::of(config, observation),
             ..Self::default()
         };
         if let Some(config) = config {

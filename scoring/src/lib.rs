@@ -16,6 +16,7 @@ mod host_log;
 mod known;
 mod messages;
 mod oracles;
+mod pauses;
 mod retransmission;
 mod rewritten;
 mod rules;

@@ -1,6 +1,9 @@
 //! Every threshold of the analyzers, each with its reason.
 
-use dumper::{Clock, Nanos};
+use corpus::TestConfig;
+use dumper::{Clock, Nanos, Observation};
+
+use crate::pauses::are_possible;
 
 /// Twice and a half the longest that a host on an emulated processor was seen to stand still (157 ms of an ACK timer of
 /// 268 ms; rdma_rxe under QEMU without hardware support, on a machine with seven busy threads for each processor.
@@ -8,8 +11,15 @@ use dumper::{Clock, Nanos};
 /// such tail say something of the NIC.
 const EMULATED_TAIL: Nanos = Nanos::from_millis(400);
 
-/// The thresholds that depend on the clock of an observation. Counts and orders are judged alike on every
-/// clock.
+/// Longest time that pauses of flow control keep a packet, in the switch or at its sender: the longest queue of the switch, and
+/// as much again at each host, on a link that is half of the time paused. The trace does not show it.
+const PAUSED_TAIL: Nanos = LONGEST_QUEUE.times(6);
+
+/// Reasons why times of microseconds say nothing of a NIC.
+const EMULATED: &str = "the clock of an emulated machine does not tell the distance between packets";
+const PAUSED: &str = "pauses of flow control kept packets, and the trace does not show how long";
+
+/// The thresholds that depend on the clock of an observation, and on pauses. Counts and orders are judged alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Times {
     /// [`ACK_IN_FLIGHT`]
@@ -24,40 +34,50 @@ pub struct Times {
     pub slow_retransmission: Nanos,
     /// [`HOSTS_TAKE`]
     pub hosts_take: Nanos,
-    /// True if times of microseconds can be judged: those between CNPs, and between the packets of a sender.
-    pub distances: bool,
+    /// Reason why times of microseconds cannot be judged, those between CNPs and between the packets of a sender; none if they
+    /// can.
+    pub no_distances: Option<&'static str>,
 }
 
 impl Times {
-    /// Those of a clock.
+    /// Those where the switch shows when each packet left, on a clock that tells microseconds.
+    const EXACT: Self = Self {
+        ack_in_flight: ACK_IN_FLIGHT,
+        answer_patience: ANSWER_PATIENCE,
+        timer_slack: TIMER_SLACK,
+        cnp_patience: CNP_PATIENCE,
+        slow_retransmission: SLOW_RETRANSMISSION,
+        hosts_take: HOSTS_TAKE,
+        no_distances: None,
+    };
+
+    /// Those where anything may take so long, for a reason that is not the NIC's.
+    const fn of_tail(tail: Nanos, reason: &'static str) -> Self {
+        Self {
+            ack_in_flight: tail,
+            answer_patience: tail,
+            timer_slack: tail,
+            cnp_patience: tail,
+            slow_retransmission: tail,
+            hosts_take: tail,
+            no_distances: Some(reason),
+        }
+    }
+
+    /// Those of an observation, by its clock, and by pauses that hosts have counted, or that the test allows and nothing counts.
     #[must_use]
-    pub const fn of(clock: Clock) -> Self {
-        match clock {
-            Clock::Exact => Self {
-                ack_in_flight: ACK_IN_FLIGHT,
-                answer_patience: ANSWER_PATIENCE,
-                timer_slack: TIMER_SLACK,
-                cnp_patience: CNP_PATIENCE,
-                slow_retransmission: SLOW_RETRANSMISSION,
-                hosts_take: HOSTS_TAKE,
-                distances: true,
-            },
-            Clock::Emulated => Self {
-                ack_in_flight: EMULATED_TAIL,
-                answer_patience: EMULATED_TAIL,
-                timer_slack: EMULATED_TAIL,
-                cnp_patience: EMULATED_TAIL,
-                slow_retransmission: EMULATED_TAIL,
-                hosts_take: EMULATED_TAIL,
-                distances: false,
-            },
+    pub fn of(config: Option<&TestConfig>, observation: &Observation) -> Self {
+        match observation.clock {
+            Clock::Emulated => Self::of_tail(EMULATED_TAIL, EMULATED),
+            Clock::Exact if are_possible(config, observation) => Self::of_tail(PAUSED_TAIL, PAUSED),
+            Clock::Exact => Self::EXACT,
         }
     }
 }
 
 impl Default for Times {
     fn default() -> Self {
-        Self::of(Clock::Exact)
+        Self::EXACT
     }
 }
 

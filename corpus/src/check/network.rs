@@ -150,6 +150,7 @@ fn nothing_is_lost(network: &Network, check: &mut Check) {
         spray: _,
         flowlet_gap_ns: _,
         spray_packets: _,
+        pfc: _,
     } = network;
     let default = Network::default();
     let given = [

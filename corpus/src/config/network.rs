@@ -40,6 +40,9 @@ pub struct Network {
     pub flowlet_gap_ns: u64,
     /// Packets that are spread.
     pub spray_packets: SprayPackets,
+    /// Priority flow control on every link, all packets in one class: a receiver that runs out of buffer pauses the switch, and
+    /// the switch the sender (IEEE 802.1Qbb).
+    pub pfc: bool,
 }
 
 impl Default for Network {
@@ -60,6 +63,7 @@ impl Default for Network {
             spray: Spray::Flow,
             flowlet_gap_ns: fields::FLOWLET_GAP_NS.default,
             spray_packets: SprayPackets::All,
+            pfc: false,
         }
     }
 }
@@ -96,15 +100,15 @@ impl Network {
     /// The same without losses.
     #[must_use]
     pub fn without_losses(&self) -> Self {
-        let Self { repeat, spray, flowlet_gap_ns, spray_packets, .. } = *self;
+        let Self { repeat, spray, flowlet_gap_ns, spray_packets, pfc, .. } = *self;
         let (paths, seed) = (self.paths.clone(), self.seed.filter(|_| self.sprays()));
-        Self { repeat, paths, spray, flowlet_gap_ns, spray_packets, seed, ..Self::default() }
+        Self { repeat, paths, spray, flowlet_gap_ns, spray_packets, pfc, seed, ..Self::default() }
     }
 
     /// The same without losses and paths: what is left leaves nothing to chance.
     #[must_use]
     pub fn without_chance(&self) -> Self {
-        Self { repeat: self.repeat, ..Self::default() }
+        Self { repeat: self.repeat, pfc: self.pfc, ..Self::default() }
     }
 
     /// The same without paths.

@@ -45,6 +45,10 @@ impl TestConfig {
             let reason = "Lumina has one path between the hosts, and delays no packets";
             refusals.push(Refusal { field: "network.path".into(), reason: reason.into() });
         }
+        if self.network.pfc {
+            let reason = "Lumina's testbed has no priority flow control";
+            refusals.push(Refusal { field: "network.pfc".into(), reason: reason.into() });
+        }
         refuse_iter_mode(self, &mut refusals);
         if self.requester.traffic_class != self.responder.traffic_class {
             let reason = "Lumina has one dscp-list for both hosts, and they differ";

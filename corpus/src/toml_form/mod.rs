@@ -44,6 +44,7 @@ const NETWORK_KEYS: &[&str] = &[
     "spray",
     "flowlet-gap-ns",
     "spray-packets",
+    "pfc",
 ];
 
 /// Those of keys that are in no table of fields.

@@ -31,6 +31,7 @@ pub(super) fn read(mut section: Section<'_>, r: &mut Reader<'_>) -> Network {
         spray_packets: section
             .opt_choice(r, "spray-packets", SprayPackets::NAMES)
             .unwrap_or(default.spray_packets),
+        pfc: section.bool(r, "pfc", default.pfc),
     };
     section.finish(r, &HOMES);
     network

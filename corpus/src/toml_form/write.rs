@@ -148,6 +148,9 @@ fn network(out: &mut Out, network: &Network) {
     out.text("loss-direction", network.loss_direction.name());
     connections(out, "loss-qpn", &network.loss_qpn);
     out.text("loss-effect", network.loss_effect.name());
+    if network.pfc {
+        out.field("pfc", network.pfc);
+    }
     // Texts with losses from before there were copies and paths stay as they are.
     if !network.paths.is_empty() {
         out.text("spray", network.spray.name());

@@ -15,6 +15,7 @@ pub(crate) fn of_rxe() -> Capabilities {
     // It answers no ECN mark with a CNP.
     all.control_packets.retain(|packet| *packet != ControlPacket::Cnp);
     Capabilities {
+        pfc: false,
         max_connections: MAX_CONNECTIONS,
         max_addresses: ADDRESSES.into(),
         // It has neither DCQCN nor traffic classes, and no vendor's parameters.

@@ -7,8 +7,9 @@ use dumper::{Counters, HostCounters};
 use super::nic::{FAMILIES, Stat, Stats};
 use crate::NicProfile;
 
-/// The counters of a host, which all start at 0; none if its NIC's family is not known.
-pub(super) fn of(stats: &Stats, profile: &NicProfile) -> Option<HostCounters> {
+/// The counters of a host, which all start at 0, those of flow control where its links have it; none if its NIC's family is not
+/// known.
+pub(super) fn of(stats: &Stats, profile: &NicProfile, flow_control: bool) -> Option<HostCounters> {
     let family = FAMILIES.iter().find(|family| family.name == profile.counters.family)?;
     let quirks = &profile.quirks;
     let value = |name: &String, stat: &Stat| {
@@ -22,7 +23,8 @@ pub(super) fn of(stats: &Stats, profile: &NicProfile) -> Option<HostCounters> {
         stats.of(*stat) * factor
     };
     let group = |names: &BTreeMap<String, Stat>, value: &dyn Fn(&String, &Stat) -> u64| {
-        names.iter().map(|(name, stat)| (name.clone(), value(name, stat))).collect()
+        let shown = names.iter().filter(|(_, stat)| flow_control || !stat.is_of_flow_control());
+        shown.map(|(name, stat)| (name.clone(), value(name, stat))).collect()
     };
     let counters = |value: &dyn Fn(&String, &Stat) -> u64| Counters {
         port_counters: group(&family.port, value),

@@ -3,8 +3,8 @@
 use dumper::Nanos;
 use dumper::wire::{Class, Opcode};
 
-use super::network::{HostId, Network};
-use super::nic::Nic;
+use super::network::{HostId, Network, Pause};
+use super::nic::{Nic, Stat};
 
 /// A host of the network.
 pub(super) struct Host {
@@ -15,6 +15,8 @@ pub(super) struct Host {
     room: Nanos,
     /// Time at which the NIC can schedule the next packet.
     scheduler_free: Nanos,
+    /// True while the switch pauses it.
+    is_paused: bool,
     /// Length of the transmit pipeline, in ps: the NIC schedules packets so far ahead of the cable.
     pipeline_ps: u64,
 }
@@ -32,14 +34,48 @@ impl Host {
     pub(super) const fn new(nic: Nic) -> Self {
         let profile = nic.profile();
         let pipeline_ps = profile.transmit.pipeline_bytes * 8_000 / profile.link.rate_gbps as u64;
-        Self { nic, cable_free: 0, room: Nanos::ZERO, scheduler_free: Nanos::ZERO, pipeline_ps }
+        Self {
+            nic,
+            cable_free: 0,
+            room: Nanos::ZERO,
+            scheduler_free: Nanos::ZERO,
+            is_paused: false,
+            pipeline_ps,
+        }
     }
 
     /// Time at which [`Host::transmit`] may have a packet.
     #[inline]
     pub(super) fn next_transmit(&self, now: Nanos) -> Option<Nanos> {
+        if self.is_paused {
+            return None;
+        }
         let ready = self.nic.next_transmit(now)?;
         Some(ready.max(self.room).max(self.scheduler_free))
+    }
+
+    /// The switch pauses this host, or no more.
+    pub(super) fn pause(&mut self, pause: Pause, now: Nanos, network: &mut Network) {
+        self.is_paused = pause.begins;
+        if pause.begins {
+            self.nic.count(Stat::PausesReceived);
+            network.pause(pause.host, now);
+        } else if let Some(free) = network.resume(pause.host, now.0 * 1_000) {
+            self.cable_free = free;
+            self.room = self.room_until(free);
+        }
+    }
+
+    /// The receive buffer may pause the switch.
+    pub(super) fn control_flow(&mut self, own: HostId, now: Nanos, network: &mut Network) {
+        if network.note_buffer(own, self.nic.receive().bytes, now) {
+            self.nic.count(Stat::PausesSent);
+        }
+    }
+
+    /// Time from which on the transmit pipeline has room, if the cable is free from a time on, in ps.
+    const fn room_until(&self, cable_free: u64) -> Nanos {
+        Nanos(cable_free.saturating_sub(self.pipeline_ps).div_ceil(1_000))
     }
 
     /// Sends the next packet from this host.
@@ -51,7 +87,7 @@ impl Host {
         let passes = packet.opcode.class() == Class::Cnp && self.pipeline_ps > 0;
         let delay = if passes { network.send_past(own, packet, now) } else { None };
         self.cable_free = delay.map_or_else(|| network.send(own, packet, start), |delay| start + delay);
-        self.room = Nanos(self.cable_free.saturating_sub(self.pipeline_ps).div_ceil(1_000));
+        self.room = self.room_until(self.cable_free);
         self.scheduler_free = now + Nanos(self.nic.profile().transmit.packet_ns);
         Some(Sent { qp: packet.qp, opcode: packet.opcode })
     }

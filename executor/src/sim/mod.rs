@@ -16,6 +16,7 @@ mod traffic;
 mod truth;
 mod world;
 
+pub use network::least_buffer;
 pub use truth::Truth;
 
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::host::Host;
-use super::network::{Edge, HostId, Link, Network, Route, Routes};
+use super::network::{Edge, HostId, Link, Network, Route, Routes, least_buffer};
 use super::nic::{Attributes, Nic, QpSetup};
 use super::random::stream;
 use super::traffic::{Software, TrafficGenerators};
@@ -53,17 +53,38 @@ pub(super) fn world(
         Ports::new(HOST_PORTS[0], HOST_PORTS[1], &DUMPERS).expect("four different ports with weights");
     let pipeline = Pipeline::new(tables, ports);
 
+    let pfc = config.network.pfc;
+    let buffers = profiles.each_ref().map(|profile| profile.receive.buffer_bytes);
+    if pfc {
+        room_for_pauses(config, &profiles)?;
+    }
     let (mut links, mut software, mut hosts) = (Vec::new(), Vec::new(), Vec::new());
     for (role, profile) in Role::ALL.into_iter().zip(profiles) {
         let place = host_of(role).index();
         let edge = Edge::new(profile.link, profile.receive.latency_ns);
-        links.push(Link::new(edge, stream(traffic.seed, &format!("link/{place}"))));
+        links.push(Link::new(edge, pfc, stream(traffic.seed, &format!("link/{place}"))));
         software.push(Software::new(profile.host, stream(traffic.seed, &format!("software/{place}"))));
         hosts.push(Host::new(nic_of(config, role, profile, &connections)));
     }
     let routes = Routes::new(hosts.len(), connections.iter().flat_map(routes_of));
-    let network = Network::new(links, routes, pipeline);
+    let network = Network::new(links, routes, pipeline, pfc.then_some(&buffers));
     Ok((World::new(hosts, network, TrafficGenerators::new(traffic, software)), connections))
+}
+
+/// Flow control needs receive buffers that hold what comes before a pause is heard.
+fn room_for_pauses(config: &TestConfig, profiles: &[NicProfile; 2]) -> Result<(), TestbedError> {
+    for (role, profile) in Role::ALL.into_iter().zip(profiles) {
+        let (has, needs) = (profile.receive.buffer_bytes, least_buffer(profile, config.traffic.mtu));
+        if has < needs {
+            return Err(TestbedError::Config(format!(
+                "network.pfc: the receive buffer of the {}'s NIC \"{}\" has {has} bytes, too few to pause in time; set its \
+                 receive.buffer-bytes to at least {needs}, or remove pfc",
+                role.name(),
+                config.host(role).nic,
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The run-time metadata that the hosts exchange: QPNs and initial PSNs, random unless the test gives them.

@@ -98,10 +98,10 @@ impl World {
                 self.network.enter(from);
                 None
             }
-            Step::Later => {
-                self.network.handle_later(now);
-                None
-            }
+            Step::Later => self.network.handle_later(now).map(|pause| {
+                self.hosts[pause.host.index()].pause(pause, now, &mut self.network);
+                pause.host
+            }),
             Step::Arrival(to) => self.network.take_arrival(to).map(|packet| {
                 self.hosts[to.index()].nic.handle(now, Input::Packet(packet));
                 to
@@ -117,6 +117,9 @@ impl World {
         };
         if let Some(host) = touched {
             self.pass_events(host);
+            if self.network.has_flow_control() {
+                self.hosts[host.index()].control_flow(host, now, &mut self.network);
+            }
         }
         (touched, sent)
     }
@@ -137,7 +140,7 @@ impl World {
     ) -> Observation {
         let nic = |host: HostId| &self.hosts[host.index()].nic;
         let (requester, responder) = (nic(HostId::REQUESTER), nic(HostId::RESPONDER));
-        let host = |nic: &Nic| counters::of(nic.stats(), nic.profile());
+        let host = |nic: &Nic| counters::of(nic.stats(), nic.profile(), config.network.pfc);
         let deliveries = deliveries(config, requester, responder);
         let (requester, responder) = (host(requester), host(responder));
         let (trace, switch) = self.network.finish();

@@ -25,7 +25,7 @@ use std::thread;
 use corpus::TestConfig;
 use dumper::Observation;
 use dumper::observation::CompletionStatus;
-use executor::NicProfile;
+use executor::{NicProfile, TestbedError};
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use scoring::score::{Assessment, Objective};
@@ -55,22 +55,30 @@ impl Case {
             stress::change_actions(&mut config, &mut profiles::stream(seed, "actions"));
             stress::change_traffic(&mut config, &mut profiles::stream(seed, "traffic"));
             stress::change_network(&mut config, &mut profiles::stream(seed, "network"));
+            stress::control_flow(&mut config, &mut profiles, &mut profiles::stream(seed, "pfc"));
         }
         Self { config, profiles }
     }
 
-    fn run(&self) -> Observation {
+    fn run(&self) -> Result<Observation, TestbedError> {
         executor::sim::run_checked(&self.config, self.profiles.clone())
-            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Short description of the faults; empty if there are none.
     fn faults(&self) -> Vec<String> {
-        let observation = self.run();
+        let observation = match self.run() {
+            Ok(observation) => observation,
+            Err(error) => return vec![error.to_string()],
+        };
         let mut faults = delivery_faults(&self.config, &observation);
         let integrity = dumper::integrity::check(&observation.trace, observation.switch.as_ref());
         if integrity.is_invalid() {
             faults.push(format!("invalid: {integrity:?}"));
+        }
+        // A receiver that is slower than its link, and never pauses it, is a slow NIC.
+        let is_slow = self.config.network.pfc && pauses(&observation) == Some(0);
+        if is_slow {
+            return faults;
         }
         let assessment = self.assess(&observation);
         faults.extend(assessment.anomalies.iter().map(scoring::Anomaly::signature));
@@ -85,6 +93,15 @@ impl Case {
     fn assess(&self, observation: &Observation) -> Assessment {
         support::assess(&self.config, &self.profiles, observation)
     }
+}
+
+/// Pauses of flow control that NICs with a counter for them have begun; none without such counters.
+fn pauses(observation: &Observation) -> Option<u64> {
+    let hosts = [&observation.requester, &observation.responder].into_iter().flatten();
+    let counted = hosts.flat_map(|host| {
+        ["tx_prio0_pause", "tx_priority_0_xoff.nic"].into_iter().filter_map(|name| host.moved(name))
+    });
+    counted.reduce(|all, one| all + one)
 }
 
 /// Messages that completed without their bytes having arrived exactly once, and messages that never completed although

@@ -89,7 +89,7 @@ pub(crate) fn describe(case: &Case) -> String {
     for profile in &case.profiles {
         text.push_str(&profile.to_toml());
     }
-    let observation = case.run();
+    let observation = case.run().unwrap();
     let anomalies = case.assess(&observation).anomalies;
     for anomaly in &anomalies {
         let _ = writeln!(text, "{anomaly:?}");

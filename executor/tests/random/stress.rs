@@ -129,6 +129,20 @@ pub(crate) fn change_network(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
     }
 }
 
+/// Has links with flow control in one test of ten, to NICs that are slower than their links: any order of magnitude alike, up to ten
+/// microseconds for each packet, with buffers that are just large enough or up to twice as large.
+pub(crate) fn control_flow(config: &mut TestConfig, profiles: &mut [NicProfile; 2], rng: &mut ChaCha8Rng) {
+    if !rng.random_bool(0.1) {
+        return;
+    }
+    config.network.pfc = true;
+    for profile in profiles {
+        profile.receive.packet_ns = 10f64.powf(rng.random_range(1.0..4.0)) as u64;
+        let least = executor::sim::least_buffer(profile, config.traffic.mtu);
+        profile.receive.buffer_bytes = rng.random_range(least..=2 * least);
+    }
+}
+
 /// Up to four paths of any delay and rate, up to a tenth of a millisecond.
 fn spread(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
     let path = |rng: &mut ChaCha8Rng| Path {

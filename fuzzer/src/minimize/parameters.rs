@@ -162,7 +162,8 @@ static TRAFFIC: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
     fields.chain(random).collect()
 });
 /// Losses at random are at their defaults where there are none.
-static NETWORK: [Parameter; 8] = [
+static NETWORK: [Parameter; 9] = [
+    switch!(network.pfc, false),
     number!(network.links: u8, LINKS),
     number!(network.corrupted_links_percent: u8, CORRUPTED_LINKS_PERCENT),
     switch!(network.loss_model, LossModel::PerBit),

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use corpus::config::fields;
 use corpus::{
     Action, ControlPacket, Copies, Ets, Event, HeaderField, Host, Load, LossDirection, LossEffect, LossModel,
-    Network, PacketKinds, Progression, Repeat, RepeatMatch, SetField, Target, TestConfig, Traffic,
-    TrafficClass, Verb, plural,
+    Network, PacketKinds, Progression, Repeat, RepeatMatch, SetField, Spray, SprayPackets, Target,
+    TestConfig, Traffic, TrafficClass, Verb, plural,
 };
 use dumper::Nanos;
 
@@ -155,7 +155,7 @@ fn in_classes(classes: &TrafficClass, ets: Option<&Ets>, connections: u32) -> St
 /// One for each number of traffic classes.
 const NUMBERS: [&str; 8] = ["one", "two", "three", "four", "five", "six", "seven", "eight"];
 
-/// The injected events, and the losses and copies of the network, a sentence each.
+/// The injected events, and the losses, copies, paths and flow control of the network, a sentence each.
 #[must_use]
 pub fn events(config: &TestConfig) -> Vec<String> {
     let connections = config.traffic.load.connections();
@@ -166,7 +166,40 @@ pub fn events(config: &TestConfig) -> Vec<String> {
         events => events.iter().map(|one| event(one, connections)).chain(losses).collect(),
     };
     said.extend(copies);
+    said.extend(paths(&config.network));
+    said.extend(config.network.pfc.then(|| "All links have priority flow control.".to_owned()));
     said
+}
+
+/// `Packets take 2 paths (no delay; 10000 ns, at 40 Gb/s with room for 16 packets), drawn for each packet.`
+fn paths(network: &Network) -> Option<String> {
+    let each = network.paths.iter().map(|path| {
+        let delay = if path.delay_ns == 0 { "no delay".into() } else { format!("{} ns", path.delay_ns) };
+        let weight = if path.weight == 1 { String::new() } else { format!(", weight {}", path.weight) };
+        let rate = match path.rate_gbps {
+            0 => String::new(),
+            gbps => {
+                format!(", at {gbps} Gb/s with room for {}", plural(u64::from(path.queue_packets), "packet"))
+            }
+        };
+        delay + &weight + &rate
+    });
+    let each: Vec<String> = each.collect();
+    let spread = match (network.spray, network.spray_packets) {
+        _ if each.len() < 2 => String::new(),
+        (spray, packets) => {
+            let choice = match spray {
+                Spray::Flow => "drawn for each flow".into(),
+                Spray::Flowlet => format!("drawn again after a pause of {} ns", network.flowlet_gap_ns),
+                Spray::Packet => "drawn for each packet".into(),
+                Spray::RoundRobin => "in turn".to_owned(),
+            };
+            let answers = if packets == SprayPackets::Data { "; all but data take the first" } else { "" };
+            format!(", {choice}{answers}")
+        }
+    };
+    let count = plural(each.len() as u64, "path");
+    (!each.is_empty()).then(|| format!("Packets take {count} ({}){spread}.", each.join("; ")))
 }
 
 /// `The network sends NAKs twice, and the packets that they ask for 3 times (known by their PSN alone).`

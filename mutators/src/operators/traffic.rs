@@ -70,6 +70,7 @@ operators! {
     "spray" 0.5 "Packets are spread over the paths in another way." |on| on.other(Axis::Spray);
     "flowlet-gap" 0.25 "Longer or shorter pauses begin a flowlet." |on| on.other(Axis::FlowletGap);
     "spray-packets" 0.25 "Answers are spread over the paths, or no more." |on| on.other(Axis::SprayPackets);
+    "pfc" 0.25 "Priority flow control, or no more." |on| on.other(Axis::Pfc);
     "multi-gid" 0.5 "Connections over all addresses, or no more." |on| on.other(Axis::MultiGid);
     "addresses" 0.5 "More or fewer addresses of a host, where connections are spread over them." |on| on.addresses();
     "notification-point" 0.5 "DCQCN notification point of a host on or off." |on| on.other(Axis::NotificationPoint);

@@ -87,6 +87,7 @@ fn go_back_n_enters(judging: &mut Judging<'_>, at: usize, record: &Record, fate:
 }
 
 fn go_back_n_leaves(judging: &mut Judging<'_>, record: &Record, left: Nanos, _: u8) {
+    judging.findings.shared_path.leaves(left);
     if let Some(tracker) = judging.routes.tracker(record, &mut judging.trackers) {
         tracker.leaves(record, left, &mut judging.findings);
     }
@@ -110,7 +111,7 @@ fn cnp_ends(judging: &mut Judging<'_>) {
     let outcome = |connection: usize| outcomes[connection - 1];
     let (cnp, prompt, findings) = (&mut judging.cnp, &judging.prompt, &mut judging.findings);
     cnp.ends(outcome, &mut findings.anomalies);
-    if findings.known.times.distances {
+    if findings.known.times.no_distances.is_none() {
         judging.limiters = cnp.limiters(prompt.answers(), outcome, &mut findings.anomalies);
     }
 }

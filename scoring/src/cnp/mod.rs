@@ -291,7 +291,7 @@ impl<'a> CnpAnalyzer<'a> {
         let this = (record.time, record.sequence, waited);
         if let Some((earlier, sequence, waited)) = self.last_cnp.insert(record.flow, this) {
             let apart = record.time - earlier;
-            if self.known.times.distances
+            if self.known.times.no_distances.is_none()
                 && apart.times(100) < interval.times(CNP_INTERVAL_PERCENT)
                 && apart + CNP_BEHIND_DATA.max(waited) < interval
             {

@@ -1,10 +1,11 @@
 //! Shared path of all connections, where one may wait for another: both NICs, and the ports of the switch.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use dumper::{Nanos, Record};
 
-use crate::see::slowest::{link_time, takes};
+use crate::see::slowest::{on_the_slowest_link, takes};
 use crate::thresholds::{FASTEST_LINK_NS_PER_KB, LARGEST_PIPELINE, LONGEST_QUEUE, TIMER_SLACK};
 
 /// Progress of the packets of all connections so far.
@@ -66,6 +67,13 @@ impl SharedPath {
         self.last_answer = record.time;
     }
 
+    /// A packet leaves the switch: those that were held, and left before, are on the links.
+    #[inline]
+    pub fn leaves(&mut self, left: Nanos) {
+        self.requests.until(left);
+        self.answers.until(left);
+    }
+
     /// A moment at or after the last packet.
     #[inline]
     pub(super) fn at(&self, time: Nanos) -> Moment {
@@ -122,38 +130,50 @@ impl Pipeline {
 /// Queue at a port of the switch, if the link behind it is the slowest that there is.
 #[derive(Clone, Debug, Default)]
 struct Queue {
+    /// Packets that have entered, and leave later: the time, and the frame's length.
+    held: BinaryHeap<Reverse<(Nanos, u32)>>,
+    /// Time until which the fastest link that there is was busy with the last packet.
+    sent: Nanos,
+    /// Time at which all that left is through.
     ends: Nanos,
     /// Longest queue so far.
     longest: Nanos,
-    /// Packets that were held and left together: no buffer bounds them, as they were held before it.
-    held: Held,
-}
-
-/// Packets that were held and left one behind the other, faster than on any link; those of each sender in order.
-#[derive(Clone, Copy, Debug, Default)]
-struct Held {
-    /// Times at which the first and the last one left.
-    first: Nanos,
-    last: Nanos,
-    /// Time that they take on the slowest link.
-    on_the_link: Nanos,
 }
 
 impl Queue {
+    /// A packet enters the switch; when it leaves, and how often.
     #[inline]
     fn take(&mut self, record: &Record, (left, copies): (Nanos, u8)) {
-        let bytes = u64::from(record.frame_len) * u64::from(copies);
-        let on_the_link = link_time(copies.into(), bytes);
-        self.ends = (self.ends.max(record.time) + on_the_link).min(record.time + LONGEST_QUEUE);
-        self.longest = self.longest.max(self.ends - record.time);
-        if left > record.time {
-            let fastest = Nanos(bytes * FASTEST_LINK_NS_PER_KB / 1_000);
-            if left < self.held.first || left > self.held.last + fastest {
-                self.held = Held { first: left, last: left, on_the_link: Nanos::ZERO };
+        self.until(record.time);
+        for _ in 0..copies {
+            if left > record.time {
+                self.held.push(Reverse((left, record.frame_len)));
+            } else {
+                self.leave(left, record.frame_len);
             }
-            self.held.last = self.held.last.max(left);
-            self.held.on_the_link += on_the_link;
-            self.longest = self.longest.max(self.held.on_the_link);
         }
+    }
+
+    /// Packets that are held until then have left.
+    #[inline]
+    fn until(&mut self, now: Nanos) {
+        while let Some(Reverse((left, frame_len))) =
+            self.held.peek().copied().filter(|Reverse((left, _))| *left <= now)
+        {
+            self.held.pop();
+            self.leave(left, frame_len);
+        }
+    }
+
+    #[inline]
+    fn leave(&mut self, left: Nanos, frame_len: u32) {
+        let through = self.ends.max(left) + on_the_slowest_link(frame_len);
+        // Packets that leave one behind the other, faster than on any link, were held before the switch's buffer, which does not
+        // bound them.
+        let was_held = left <= self.sent;
+        let bound = if was_held { through } else { self.ends.max(left + LONGEST_QUEUE) };
+        self.ends = through.min(bound);
+        self.longest = self.longest.max(self.ends - left);
+        self.sent = left + Nanos(u64::from(frame_len) * FASTEST_LINK_NS_PER_KB / 1_000);
     }
 }

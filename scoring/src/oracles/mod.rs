@@ -129,7 +129,7 @@ fn most_at_once(trace: &Trace, analysis: &Analysis) -> f64 {
 }
 
 fn judge_latency(test: &Test<'_>, _: &References, values: &mut Values) -> Vec<Anomaly> {
-    let limit = Times::of(test.observation.clock).slow_retransmission;
+    let limit = Times::of(Some(test.config), test.observation).slow_retransmission;
     let slow = phases(test.config, test.observation, test.analysis, &test.sides, &test.passage);
     let slowest = slow.iter().map(|phase| phase.net().0).max().unwrap_or(0);
     values[Measure::SlowestPhase as usize] = slowest as f64;

@@ -112,7 +112,7 @@ impl Neighbours {
             analysis.events.iter().filter_map(|event| Some(numbers[event.connection? - 1])).collect();
         eventful.sort_unstable();
         eventful.dedup();
-        let hosts_take = Times::of(observation.clock).hosts_take;
+        let hosts_take = Times::of(Some(config), observation).hosts_take;
         let wire = passage.one_after_the_other + hosts_take;
         Some(Self {
             innocent,

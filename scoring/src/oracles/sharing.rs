@@ -45,7 +45,7 @@ impl<'a> Sharing<'a> {
     ) -> Option<Self> {
         let hosts = [&config.requester, &config.responder];
         hosts.iter().find(|host| host.ets.is_some())?;
-        if !Times::of(observation.clock).distances {
+        if Times::of(Some(config), observation).no_distances.is_some() {
             return None;
         }
         let class = |side: Side, connection| class_of(hosts[side.index()], connection);

@@ -40,7 +40,6 @@ const OF_A_TEST: [Kind; 7] = [
 
 const NO_COMPLETIONS: &str = "the completions of the messages are not known";
 const NO_COUNTERS: &str = "the counters of the hosts are not known";
-const EMULATED: &str = "the clock of an emulated machine does not tell the distance between packets";
 
 /// The list as it grows.
 #[derive(Default)]
@@ -98,8 +97,8 @@ pub fn unjudged(
     if observation.deliveries.is_none() {
         list.add(Kind::DataCorruption.name(), "the memory that messages were written to was not looked at");
     }
-    if analysis.marked > 0 && !Times::of(observation.clock).distances {
-        list.add("intervals of cnp-generation", EMULATED);
+    if let Some(reason) = Times::of(config, observation).no_distances.filter(|_| analysis.marked > 0) {
+        list.add("intervals of cnp-generation", reason);
     }
     list.0
 }
@@ -134,7 +133,10 @@ fn of_test(
     if config.requester.ets.is_some() || config.responder.ets.is_some() {
         let sides = Sides::of_pairs(&analysis.pairs);
         match Sharing::of(config, observation, analysis, &sides) {
-            None => list.add(Kind::NonWorkConserving.name(), EMULATED),
+            None => {
+                let reason = Times::of(Some(config), observation).no_distances.unwrap_or_default();
+                list.add(Kind::NonWorkConserving.name(), reason);
+            }
             Some(sharing) if sharing.can_be_compared() => {
                 list.lacks(Kind::NonWorkConserving, &[Reference::WithoutEts], references);
             }

@@ -14,7 +14,7 @@ const ENDS: usize = 8;
 /// Checks all cables.
 pub(super) fn check(hosts: &[Host], network: &Network) {
     let sent: u64 = hosts.iter().map(|host| host.nic.stats().of(Stat::PacketsSent)).sum();
-    let on_the_way: usize = network.links().iter().map(|link| link.up.len()).sum();
+    let on_the_way: usize = network.links().iter().map(|link| link.up.len() + link.held.len()).sum();
     let entered = network.packets();
     assert_eq!(
         sent,

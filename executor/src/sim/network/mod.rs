@@ -3,6 +3,7 @@
 mod injector;
 mod link;
 mod mirror;
+mod pfc;
 mod rewrite;
 mod route;
 mod topology;
@@ -12,6 +13,9 @@ use p4::Pipeline;
 
 use injector::Injector;
 pub(super) use link::Link;
+pub(super) use pfc::Pause;
+use pfc::Pfc;
+pub use pfc::least_buffer;
 pub(super) use route::{Route, Routes};
 pub(super) use topology::{Edge, HostId};
 
@@ -23,13 +27,42 @@ pub(super) struct Network {
     links: Vec<Link>,
     routes: Routes,
     injector: Injector,
+    pfc: Option<Pfc>,
 }
 
 impl Network {
-    /// A network without packets: the hosts' links, the routes of their QPs, the injector's pipeline.
-    pub(super) fn new(links: Vec<Link>, mut routes: Routes, pipeline: Pipeline) -> Self {
+    /// A network without packets: the hosts' links, the routes of their QPs, the injector's pipeline; with flow control, the
+    /// hosts' receive buffers in bytes.
+    pub(super) fn new(
+        links: Vec<Link>,
+        mut routes: Routes,
+        pipeline: Pipeline,
+        flow_control: Option<&[u64]>,
+    ) -> Self {
         let injector = Injector::new(pipeline, links.len(), &mut routes);
-        Self { links, routes, injector }
+        let pfc = flow_control.map(|buffers| Pfc::new(&links, buffers));
+        Self { links, routes, injector, pfc }
+    }
+
+    /// Returns true if its links have flow control.
+    #[inline]
+    pub(super) const fn has_flow_control(&self) -> bool {
+        self.pfc.is_some()
+    }
+
+    /// Notes the bytes in a host's receive buffer; returns true if the host begins to pause the switch.
+    pub(super) fn note_buffer(&mut self, host: HostId, bytes: u64, now: Nanos) -> bool {
+        self.pfc.as_mut().is_some_and(|pfc| pfc.note_buffer(host, bytes, now, &self.links[host.index()]))
+    }
+
+    /// A host is paused: what it has sent ahead of its time waits.
+    pub(super) fn pause(&mut self, host: HostId, now: Nanos) {
+        self.links[host.index()].pause(now);
+    }
+
+    /// A host's pause is over, and its cable free from a time on; returns when it can send, if packets waited.
+    pub(super) fn resume(&mut self, host: HostId, from_ps: u64) -> Option<u64> {
+        self.links[host.index()].resume(from_ps)
     }
 
     /// Sends a packet from a host at a time in ps; returns when the host can send the next one.
@@ -46,7 +79,9 @@ impl Network {
     /// Time of the switch's next own action.
     #[inline]
     pub(super) fn next_later(&self) -> Option<Nanos> {
-        self.injector.next_later()
+        let injector = self.injector.next_later();
+        let Some(pfc) = &self.pfc else { return injector };
+        pfc.next_at().into_iter().chain(injector).min()
     }
 
     /// Takes the next packet for a host off its link.
@@ -61,11 +96,17 @@ impl Network {
         let Some((now, packet)) = self.links[from.index()].take_entry() else { return };
         let route = self.routes.of(from, packet.qp);
         self.injector.enter(packet, route, now, &mut self.links);
+        if let Some(pfc) = &mut self.pfc {
+            pfc.note_queues(now, &self.links);
+        }
     }
 
-    /// Performs the switch's action that is due now.
-    pub(super) fn handle_later(&mut self, now: Nanos) {
+    /// Performs the switch's actions that are due now; returns a pause that has reached a host.
+    pub(super) fn handle_later(&mut self, now: Nanos) -> Option<Pause> {
         self.injector.handle_later(now, &mut self.links);
+        let pfc = self.pfc.as_mut()?;
+        pfc.note_queues(now, &self.links);
+        pfc.handle_later(now, &mut self.links)
     }
 
     /// The links, by host.

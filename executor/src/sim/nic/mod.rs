@@ -101,6 +101,11 @@ impl Nic {
         &self.stats
     }
 
+    /// Counts something that happens at its port.
+    pub(super) const fn count(&mut self, stat: Stat) {
+        self.stats.count(stat);
+    }
+
     pub(super) const fn attributes(&self) -> &Attributes {
         &self.attributes
     }

@@ -57,10 +57,21 @@ stats! {
     IcrcErrors,
     /// Packets discarded for lack of buffer.
     Discards,
+    /// Pauses of flow control that it begins.
+    PausesSent,
+    /// Pauses of flow control that the switch begins.
+    PausesReceived,
     /// Sends posted.
     SendsPosted,
     /// Receives completed.
     ReceivesCompleted,
+}
+
+impl Stat {
+    /// Returns true if only a NIC with flow control has it.
+    pub(in crate::sim) const fn is_of_flow_control(self) -> bool {
+        matches!(self, Self::PausesSent | Self::PausesReceived)
+    }
 }
 
 /// The counts of a NIC.

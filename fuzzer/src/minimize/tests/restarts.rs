@@ -106,9 +106,11 @@ fn larger(seed: u64, conditions: u32) -> Vec<String> {
 #[test]
 #[ignore = "takes long: ci/long minimal"]
 fn no_restart_comes_to_a_smaller_test() {
-    let nics: Vec<_> =
-        numbers("LUMINA_PROFILES", 1000..=1004).flat_map(|seed| (1..=4).map(move |conditions| (seed, conditions))).collect();
-    let larger: Vec<_> = nics.into_par_iter().flat_map_iter(|(seed, conditions)| larger(seed, conditions)).collect();
+    let nics: Vec<_> = numbers("LUMINA_PROFILES", 1000..=1004)
+        .flat_map(|seed| (1..=4).map(move |conditions| (seed, conditions)))
+        .collect();
+    let larger: Vec<_> =
+        nics.into_par_iter().flat_map_iter(|(seed, conditions)| larger(seed, conditions)).collect();
     println!("{} findings have smaller tests", larger.len());
     assert!(larger.is_empty(), "{}", larger.join("\n\n"));
 }
