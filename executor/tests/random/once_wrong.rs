@@ -9,7 +9,7 @@ use executor::NicProfile;
 use super::Case;
 
 /// Cases that were found so far; the folder may have more.
-const FEWEST: usize = 23;
+const FEWEST: usize = 24;
 
 fn read(folder: &Path) -> Case {
     let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap();

@@ -52,6 +52,8 @@ pub(super) enum Growth {
     PlainBytes,
     /// The number of messages, likewise.
     Messages,
+    /// Packets of an event: its place in every message, from the first on. Likewise a counter may have to come so far.
+    Event(usize),
 }
 
 /// Axes that are swept together, in this order: deletions first, and then by the order of
@@ -76,6 +78,10 @@ pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
     |config| of_classes(config, Growth::SomeBytes),
     |config| of_classes(config, Growth::AllBytes),
     |config| of_classes(config, Growth::Messages),
+    |config| {
+        let events = 0..config.events.len().min(FEW_EVENTS);
+        events.flat_map(|event| of_classes(config, Growth::Event(event))).collect()
+    },
     |_| vec![Axis::Messages(Growth::Nothing)],
     |_| vec![Axis::Messages(Growth::SomeBytes)],
     |_| vec![Axis::Messages(Growth::AllBytes)],
@@ -94,6 +100,9 @@ pub(super) const GROUPS: &[fn(&TestConfig) -> Vec<Axis>] = &[
     },
     |_| vec![Axis::Order],
 ];
+
+/// Events that are tried one by one.
+const FEW_EVENTS: usize = 4;
 
 fn of_classes(config: &TestConfig, growth: Growth) -> Vec<Axis> {
     (0..Classes::of(config).len()).map(|class| Axis::Connections(class, growth)).collect()
@@ -173,7 +182,7 @@ impl Axis {
             Self::Merge(kept, gone) => events::merge(config, kept, gone),
             Self::Members(event, class) => connections::reduce_members(config, event, class, to),
             Self::Parameter(parameter) => parameter.lower(config, to),
-            Self::Detail(event, detail) => detail.lower(&mut config.events[event], to),
+            Self::Detail(event, detail) => detail.lower(&mut config.events[event], to, &config.traffic),
             Self::Order => connections::order(config),
         }
     }
@@ -199,7 +208,7 @@ fn make_plain(config: &mut TestConfig) {
     }
     for event in &mut config.events {
         for detail in Detail::ALL {
-            detail.lower(event, 0);
+            detail.lower(event, 0, &config.traffic);
         }
     }
 }
@@ -222,6 +231,11 @@ fn grow(config: &mut TestConfig, growth: Growth, before: u64, most_packets: u64)
             let more = most_packets / (connections * u64::from(traffic.shape().packets_per_message()));
             let more = more.min(fields::NUM_MSGS_PER_QP.max).max(messages) as u32;
             return fit::reshape(config, |traffic| traffic.num_msgs_per_qp = more);
+        }
+        Growth::Event(event) => {
+            let every = traffic.shape().packets_per_message();
+            config.events.get_mut(event).into_iter().for_each(|event| events::on_every_message(event, every));
+            return;
         }
         // A quarter more, as fewer packets leave together and have fewer headers.
         Growth::SomeBytes => (before.saturating_mul(5) / 4).div_ceil(connections * messages).min(longest),

@@ -8,6 +8,7 @@ use rand::seq::IteratorRandom as _;
 use rand_chacha::ChaCha8Rng;
 
 use super::connections::{self, Classes};
+use super::events;
 use super::fit;
 use super::parameters::parameters;
 
@@ -22,12 +23,23 @@ pub(super) fn draw(
     let mut test = if rng.random_ratio(1, 4) { first.clone() } else { best.clone() };
     let before =
         Before { packets: test.traffic.shape().packets_per_message(), in_all: test.traffic.total_packets() };
-    plainer(&mut test, rng);
-    fewer_connections(&mut test, best.traffic.load.connections(), rng);
-    messages(&mut test, best, most_packets, rng);
-    resized(&mut test, before, most_packets, rng);
-    let events = rng.random_range(1..=best.events.len().max(1));
-    fewer_events(&mut test, if rng.random_ratio(1, 2) { 1 } else { events }, rng);
+    // Some things change, and others stay as they are: the more change, the less of what shows the signature is left.
+    let mut changes = |change: &mut dyn FnMut(&mut TestConfig, &mut ChaCha8Rng)| {
+        if rng.random_ratio(2, 3) {
+            change(&mut test, rng);
+        }
+    };
+    changes(&mut plainer);
+    changes(&mut |test, rng| fewer_connections(test, best.traffic.load.connections(), rng));
+    changes(&mut |test, rng| messages(test, best, most_packets, rng));
+    changes(&mut |test, rng| resized(test, before, most_packets, rng));
+    changes(&mut |test, rng| {
+        let events = rng.random_range(1..=best.events.len().max(1));
+        fewer_events(test, if rng.random_ratio(1, 2) { 1 } else { events }, rng);
+    });
+    if test.traffic.total_packets() > most_packets {
+        resized(&mut test, before, most_packets, rng);
+    }
     test
 }
 
@@ -52,7 +64,7 @@ fn plainer(test: &mut TestConfig, rng: &mut ChaCha8Rng) {
     }
 }
 
-/// All connections of a class, one of them, or some: those with the same events are as good as each other.
+/// All connections of a class, one of them, some, or none: those with the same events are as good as each other.
 fn fewer_connections(test: &mut TestConfig, most: u32, rng: &mut ChaCha8Rng) {
     let classes = Classes::of(test);
     let mut kept = Vec::new();
@@ -60,7 +72,8 @@ fn fewer_connections(test: &mut TestConfig, most: u32, rng: &mut ChaCha8Rng) {
         let count = classes.count(class) as usize;
         let count = match rng.random_range(0..5) {
             0 | 1 => count,
-            2 | 3 => 1,
+            2 => 1,
+            3 => 0,
             _ => rng.random_range(0..=count),
         };
         kept.extend(classes.members(class).take(count));
@@ -155,10 +168,13 @@ fn fewer_events(test: &mut TestConfig, count: usize, rng: &mut ChaCha8Rng) {
     }
 }
 
+/// Other packets and connections, one or all of them, and another action.
 fn simpler(event: &mut Event, every: u32, rng: &mut ChaCha8Rng) {
-    match rng.random_range(0..4) {
+    match rng.random_range(0..5) {
         0 => event.progression = None,
         1 => event.progression = Some(Progression { every, count: None }),
+        // The same place of every message, from the first on.
+        4 => events::on_every_message(event, every),
         2 => event.progression = Some(Progression { every: rng.random_range(1..=every.max(1)), count: None }),
         _ => {}
     }
@@ -167,7 +183,7 @@ fn simpler(event: &mut Event, every: u32, rng: &mut ChaCha8Rng) {
         1 => event.connections = ConnectionSet::One(1),
         _ => {}
     }
-    if rng.random_ratio(1, 2) {
+    if rng.random_ratio(1, 3) {
         event.action = Action::DROP;
     }
 }

@@ -7,6 +7,8 @@ use corpus::{Action, ConnectionSet, Event, Progression, Target, TestConfig, Traf
 /// Something of an event that could be simpler.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Detail {
+    /// Packets before the last, of those whose number is known.
+    Earlier,
     /// Packets after the first.
     Progression,
     /// Distance of these packets.
@@ -22,13 +24,27 @@ pub(super) enum Detail {
 }
 
 impl Detail {
-    pub(super) const ALL: [Self; 6] =
+    /// Those that a size counts, each once: earlier packets are further ones seen from the other end.
+    pub(super) const COUNTED: [Self; 6] =
         [Self::Progression, Self::Every, Self::Action, Self::Operand, Self::Iter, Self::Number];
+    /// All.
+    pub(super) const ALL: [Self; 7] = [
+        Self::Earlier,
+        Self::Progression,
+        Self::Every,
+        Self::Action,
+        Self::Operand,
+        Self::Iter,
+        Self::Number,
+    ];
 
     /// Distance of an event from its simplest form.
     pub(super) fn height(self, event: &Event, traffic: &Traffic) -> u64 {
         match (self, event.target, event.action) {
-            (Self::Progression, ..) => further_packets(event, traffic),
+            (Self::Earlier, Target::Data { .. }, _) | (Self::Progression, ..) => {
+                further_packets(event, traffic)
+            }
+            (Self::Earlier, Target::Control { .. }, _) => 0,
             (Self::Every, ..) => event.progression.map_or(0, |progression| above_one(progression.every)),
             (Self::Action, _, action) => u64::from(action != Action::DROP),
             (Self::Operand, _, action) => match (action.kind().form(), action.operand()) {
@@ -45,8 +61,17 @@ impl Detail {
     }
 
     /// Takes an event to another height, below its own.
-    pub(super) fn lower(self, event: &mut Event, to: u64) {
+    pub(super) fn lower(self, event: &mut Event, to: u64, traffic: &Traffic) {
+        let before = self.height(event, traffic);
         match (self, &mut event.target, &mut event.action) {
+            (Self::Earlier, Target::Data { psn, .. }, _) => {
+                if let Some(Progression { every, .. }) = event.progression {
+                    let gone = before.saturating_sub(to) as u32;
+                    *psn = psn.saturating_add(every.saturating_mul(gone));
+                    event.progression = (to > 0).then_some(Progression { every, count: Some(to as u32 + 1) });
+                }
+            }
+            (Self::Earlier, Target::Control { .. }, _) => {}
             (Self::Progression, ..) => {
                 let count = (to > 0).then_some(to as u32 + 1);
                 event.progression = event
@@ -99,6 +124,21 @@ fn round_delays() -> impl Iterator<Item = u64> {
 /// Number of [`round_delays`] that are shorter.
 fn rung(ns: u64) -> u64 {
     round_delays().take_while(|round| *round < ns).count() as u64
+}
+
+/// Puts an event on its place in every message of so many packets, from the first on; one of control packets on all of them.
+pub(super) fn on_every_message(event: &mut Event, packets: u32) {
+    let every = match &mut event.target {
+        Target::Data { psn, .. } => {
+            *psn = psn.saturating_sub(1) % packets.max(1) + 1;
+            packets.max(1)
+        }
+        Target::Control { nth, .. } => {
+            *nth = 1;
+            1
+        }
+    };
+    event.progression = Some(Progression { every, count: None });
 }
 
 /// One event instead of two: the first, on the connections of both.

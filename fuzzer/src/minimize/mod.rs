@@ -87,7 +87,7 @@ const GROWTH: u64 = 4;
 pub const BUDGET: u64 = 2_000;
 
 /// Smaller tests that are drawn and run in a row without success, before a search ends.
-const ASKED: u64 = 250;
+const ASKED: u64 = 400;
 
 /// Draws in a row without success, those of larger tests and of tests that were run before included.
 const DRAWS: u64 = 4 * ASKED;
@@ -172,12 +172,20 @@ impl<E> Search<'_, E> {
             self.offer(candidate)
         };
         let height = axis.height(&base);
-        // An axis at its threshold already, as mostly after the first round, costs two questions and no
-        // bisection.
-        if height == 0 || offer(0)? || height == 1 || !offer(height - 1)? {
+        if height == 0 || offer(0)? {
             return Ok(());
         }
-        let (mut hides, mut shows) = (0, height - 1);
+        // An axis at its threshold already, as mostly after the first round, costs few questions and no bisection. A test that is
+        // one step smaller need not show it where one does that is smaller by more: an event may meet another one there.
+        let mut shows = None;
+        for step in (0..u64::BITS).map(|power| 1 << power).take_while(|step| *step < height) {
+            if offer(height - step)? {
+                shows = Some(height - step);
+                break;
+            }
+        }
+        let Some(mut shows) = shows else { return Ok(()) };
+        let mut hides = 0;
         while shows - hides > 1 {
             let middle = hides.midpoint(shows);
             if offer(middle)? {

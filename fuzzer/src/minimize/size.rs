@@ -44,8 +44,10 @@ impl Size {
     pub(super) fn of(config: &TestConfig) -> Self {
         let traffic = &config.traffic;
         let connections = traffic.load.connections();
-        let details =
-            config.events.iter().flat_map(|event| Detail::ALL.map(|detail| detail.height(event, traffic)));
+        let details = config
+            .events
+            .iter()
+            .flat_map(|event| Detail::COUNTED.map(|detail| detail.height(event, traffic)));
         Self {
             connections,
             eventful: config.connections_with_events(),

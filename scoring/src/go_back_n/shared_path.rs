@@ -85,18 +85,18 @@ impl SharedPath {
     /// Largest delay from a request at the switch to the responder, as requests queue up where its link is
     /// slower than the requester's.
     pub(super) const fn requests_queued(&self) -> Nanos {
-        self.requests.longest
+        self.requests.longest()
     }
 
     /// Largest delay from an answer at the switch to the requester.
     pub(super) const fn answers_queued(&self) -> Nanos {
-        self.answers.longest
+        self.answers.longest()
     }
 
     /// Latest time at which an answer that leaves the switch now reaches the requester, behind the answers before it.
     #[inline]
     pub(super) fn answer_arrives_by(&self, now: Nanos) -> Nanos {
-        self.answers.ends.max(now)
+        self.answers.ends.max(now) + self.answers.bursts
     }
 }
 
@@ -134,10 +134,13 @@ struct Queue {
     held: BinaryHeap<Reverse<(Nanos, u32)>>,
     /// Time until which the fastest link that there is was busy with the last packet.
     sent: Nanos,
-    /// Time at which all that left is through.
+    /// Time at which those that left one by one are through; no more of them wait than the switch's buffer holds.
     ends: Nanos,
-    /// Longest queue so far.
+    /// Longest queue of these so far.
     longest: Nanos,
+    /// Time that all others take on the link: copies, and packets that were held, which left faster than on any link. No buffer bounds
+    /// them, and a link that is busy with what enters never catches up.
+    bursts: Nanos,
 }
 
 impl Queue {
@@ -167,13 +170,18 @@ impl Queue {
 
     #[inline]
     fn leave(&mut self, left: Nanos, frame_len: u32) {
-        let through = self.ends.max(left) + on_the_slowest_link(frame_len);
-        // Packets that leave one behind the other, faster than on any link, were held before the switch's buffer, which does not
-        // bound them.
-        let was_held = left <= self.sent;
-        let bound = if was_held { through } else { self.ends.max(left + LONGEST_QUEUE) };
-        self.ends = through.min(bound);
-        self.longest = self.longest.max(self.ends - left);
+        let on_the_link = on_the_slowest_link(frame_len);
+        if left > self.sent {
+            self.ends = (self.ends.max(left) + on_the_link).min(left + LONGEST_QUEUE);
+            self.longest = self.longest.max(self.ends - left);
+        } else {
+            self.bursts += on_the_link;
+        }
         self.sent = left + Nanos(u64::from(frame_len) * FASTEST_LINK_NS_PER_KB / 1_000);
+    }
+
+    /// Longest queue.
+    const fn longest(&self) -> Nanos {
+        Nanos(self.longest.0 + self.bursts.0)
     }
 }

@@ -1,5 +1,6 @@
 //! Minimal tests of drawn NICs: no smaller ones come out with other draws.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use corpus::{Host, TestConfig};
@@ -81,23 +82,27 @@ fn numbers(name: &str, usual: std::ops::RangeInclusive<u64>) -> std::ops::RangeI
 fn larger(seed: u64, conditions: u32) -> Vec<String> {
     let mut testbed = testbed(seed, conditions);
     let (signature, tests) = found(&mut testbed, seed);
-    let mut shows = |test: &TestConfig| Ok::<_, ()>(signatures(&mut testbed, test).contains(&signature));
+    // Restarts ask for many of the same tests.
+    let mut known = HashMap::new();
+    let mut shows = |test: &TestConfig| {
+        let shows = *known
+            .entry(test.to_toml())
+            .or_insert_with(|| signatures(&mut testbed, test).contains(&signature));
+        Ok::<_, ()>(shows)
+    };
     let minimised = |test: TestConfig| {
-        let mut run = |seed| minimize_with(&test, seed, Some(BUDGET), &mut shows).unwrap();
-        let first = run(0);
-        let size = Size::of(&first.config);
-        let steps = |config: &TestConfig| {
-            let other = Size::of(config);
-            if other < size { size.steps_above(&other) } else { 0 }
-        };
-        let others: Vec<_> = (1..=RESTARTS).map(|seed| run(seed).config).collect();
-        let all: Vec<_> = others.iter().map(steps).collect();
+        let runs = (0..=*numbers("LUMINA_RESTARTS", 0..=RESTARTS).end())
+            .map(|seed| minimize_with(&test, seed, Some(BUDGET), &mut shows).unwrap());
+        let runs: Vec<_> = runs.map(|run| (Size::of(&run.config), run)).collect();
+        let (least, smallest) = runs.iter().min_by(|(one, _), (other, _)| one.cmp(other))?;
+        let steps: Vec<_> = runs.iter().map(|(size, _)| size.steps_above(least)).collect();
+        let first = &runs[0].1;
         println!(
-            "{conditions} conditions, seed {seed}: {signature}: {} executions, complete {}, steps {all:?}",
-            first.executions, first.complete
+            "{conditions} conditions, seed {seed}: {signature}: {} executions, complete {}, steps above the smallest {steps:?}",
+            runs.iter().map(|(_, run)| run.executions).sum::<u64>() / runs.len() as u64,
+            first.complete
         );
-        let smallest = others.into_iter().max_by_key(steps)?;
-        (steps(&smallest) > 1).then(|| format!("{signature}\n{}\nfor\n{smallest}", first.config))
+        (steps[0] > 1).then(|| format!("{signature}\n{}\nfor\n{}", first.config, smallest.config))
     };
     tests.into_iter().filter_map(minimised).collect()
 }
