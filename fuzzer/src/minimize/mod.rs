@@ -86,11 +86,12 @@ const GROWTH: u64 = 4;
 /// Most tests that a campaign spends on minimising one finding; `minimize` goes on to the end.
 pub const BUDGET: u64 = 2_000;
 
-/// Smaller tests that are drawn and run in a row without success, before a search ends.
-const ASKED: u64 = 400;
+/// Smaller tests that are drawn and run in a row without success, before a search ends, for each thing of which there could be less
+/// ([`Size::things`]).
+const ASKED: u64 = 250;
 
-/// Draws in a row without success, those of larger tests and of tests that were run before included.
-const DRAWS: u64 = 4 * ASKED;
+/// Draws for each one that may be run: larger tests, and those that were run before, are not.
+const DRAWS: u64 = 4;
 
 /// Reasons why a search ends early.
 enum Halt<E> {
@@ -116,7 +117,11 @@ impl<E> Search<'_, E> {
         self.offer(self.best.clone())?;
         self.go_down()?;
         let (mut draws, mut asked) = (0, 0);
-        while draws < DRAWS && asked < ASKED {
+        loop {
+            let most = ASKED * self.size.things().max(1);
+            if asked >= most || draws >= DRAWS * most {
+                return Ok(());
+            }
             draws += 1;
             let before = self.executions;
             let drawn = draw::draw(first, &self.best, self.most_packets, &mut rng);
@@ -127,7 +132,6 @@ impl<E> Search<'_, E> {
                 asked += self.executions - before;
             }
         }
-        Ok(())
     }
 
     /// Takes steps until none shows it.

@@ -69,6 +69,14 @@ impl Size {
     }
 }
 
+impl Size {
+    /// Things of which there could be less: connections, messages, events, parameters that are not at their defaults.
+    pub(super) fn things(&self) -> u64 {
+        let more = [self.connections > 1, self.messages > 1, self.events > 1, self.parameters.above > 0];
+        more.into_iter().filter(|more| *more).count() as u64
+    }
+}
+
 #[cfg(test)]
 impl Size {
     /// Steps that lead from a size to a smaller one, one for each unit of each number that is smaller there, and each 1,024 bytes.
