@@ -133,6 +133,7 @@ const SMALL: &str = r#"
     spray = ["flow", "flowlet", "packet", "round-robin"]
     flowlet-gap-ns = [1_000, 50_000]
     spray-packets = ["all", "data"]
+    pfc = [false, true]
     [hosts]
     addresses = { min = 1, max = 3 }
     dcqcn-np-enable = [false, true]
@@ -214,6 +215,8 @@ fn seen(test: &TestConfig) -> Vec<(String, String)> {
             network.insert(axis.into(), path[key].clone());
         }
     }
+    // Without it the text does not say so.
+    network.entry("pfc").or_insert(false.into());
     network.extend(copies.into_iter().map(|(key, value)| (format!("repeat-{key}"), value)));
     section("network", &network);
     for role in Role::ALL {

@@ -183,7 +183,10 @@ fn simpler(event: &mut Event, every: u32, rng: &mut ChaCha8Rng) {
         1 => event.connections = ConnectionSet::One(1),
         _ => {}
     }
-    if rng.random_ratio(1, 3) {
-        event.action = Action::DROP;
+    match rng.random_range(0..6) {
+        0 | 1 => event.action = Action::DROP,
+        // More of it, for less of something else: a packet that is held for longer makes more time-outs.
+        2 => event.action = events::with_any_operand(event.action, rng),
+        _ => {}
     }
 }

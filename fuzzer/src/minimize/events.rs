@@ -2,6 +2,11 @@
 
 use dumper::Form;
 
+use rand::RngExt as _;
+use rand::seq::IteratorRandom as _;
+use rand_chacha::ChaCha8Rng;
+
+use corpus::config::fields;
 use corpus::{Action, ConnectionSet, Event, Progression, Target, TestConfig, Traffic};
 
 /// Something of an event that could be simpler.
@@ -124,6 +129,20 @@ fn round_delays() -> impl Iterator<Item = u64> {
 /// Number of [`round_delays`] that are shorter.
 fn rung(ns: u64) -> u64 {
     round_delays().take_while(|round| *round < ns).count() as u64
+}
+
+/// The same action with any operand, orders of magnitude alike.
+pub(super) fn with_any_operand(action: Action, rng: &mut ChaCha8Rng) -> Action {
+    let Some((operand, _)) = action.operand() else { return action };
+    let value = match action.kind().form() {
+        Form::Time => round_delays().take_while(|ns| *ns <= fields::DELAY_NS.max).choose(rng),
+        _ => {
+            let most = operand.field.max.max(1);
+            let magnitude = rng.random_range(0..=most.ilog2());
+            Some(rng.random_range(1..=most >> magnitude))
+        }
+    };
+    value.map_or(action, |value| action.with(value))
 }
 
 /// Puts an event on its place in every message of so many packets, from the first on; one of control packets on all of them.
