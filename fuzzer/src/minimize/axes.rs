@@ -52,7 +52,7 @@ pub(super) enum Growth {
     PlainBytes,
     /// The number of messages, likewise.
     Messages,
-    /// Packets of an event: its place in every message, from the first on. Likewise a counter may have to come so far.
+    /// Packets of an event: its place in every message, from the first on. An anomaly may need as many events in all.
     Event(usize),
 }
 
@@ -234,7 +234,9 @@ fn grow(config: &mut TestConfig, growth: Growth, before: u64, most_packets: u64)
         }
         Growth::Event(event) => {
             let every = traffic.shape().packets_per_message();
-            config.events.get_mut(event).into_iter().for_each(|event| events::on_every_message(event, every));
+            if let Some(event) = config.events.get_mut(event) {
+                events::on_every_message(event, every);
+            }
             return;
         }
         // A quarter more, as fewer packets leave together and have fewer headers.

@@ -173,9 +173,8 @@ fn simpler(event: &mut Event, every: u32, rng: &mut ChaCha8Rng) {
     match rng.random_range(0..5) {
         0 => event.progression = None,
         1 => event.progression = Some(Progression { every, count: None }),
-        // The same place of every message, from the first on.
-        4 => events::on_every_message(event, every),
         2 => event.progression = Some(Progression { every: rng.random_range(1..=every.max(1)), count: None }),
+        4 => events::on_every_message(event, every),
         _ => {}
     }
     match rng.random_range(0..4) {

@@ -67,16 +67,8 @@ impl Detail {
 
     /// Takes an event to another height, below its own.
     pub(super) fn lower(self, event: &mut Event, to: u64, traffic: &Traffic) {
-        let before = self.height(event, traffic);
         match (self, &mut event.target, &mut event.action) {
-            (Self::Earlier, Target::Data { psn, .. }, _) => {
-                if let Some(Progression { every, .. }) = event.progression {
-                    let gone = before.saturating_sub(to) as u32;
-                    *psn = psn.saturating_add(every.saturating_mul(gone));
-                    event.progression = (to > 0).then_some(Progression { every, count: Some(to as u32 + 1) });
-                }
-            }
-            (Self::Earlier, Target::Control { .. }, _) => {}
+            (Self::Earlier, ..) => start_later(event, to, traffic),
             (Self::Progression, ..) => {
                 let count = (to > 0).then_some(to as u32 + 1);
                 event.progression = event
@@ -101,6 +93,17 @@ impl Detail {
             }
         }
     }
+}
+
+/// Leaves only so many packets of an event before its last, where their number is known.
+fn start_later(event: &mut Event, to: u64, traffic: &Traffic) {
+    let gone = further_packets(event, traffic).saturating_sub(to) as u32;
+    let (Target::Data { psn, .. }, Some(Progression { every, .. })) = (&mut event.target, event.progression)
+    else {
+        return;
+    };
+    *psn = psn.saturating_add(every.saturating_mul(gone));
+    event.progression = (to > 0).then_some(Progression { every, count: Some(to as u32 + 1) });
 }
 
 fn above_one(number: impl Into<u64>) -> u64 {

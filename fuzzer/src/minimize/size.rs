@@ -67,9 +67,7 @@ impl Size {
             listed: config.events.iter().map(|event| listed(&event.connections)).sum(),
         }
     }
-}
 
-impl Size {
     /// Things of which there could be less: connections, messages, events, parameters that are not at their defaults.
     pub(super) fn things(&self) -> u64 {
         let more = [self.connections > 1, self.messages > 1, self.events > 1, self.parameters.above > 0];

@@ -159,6 +159,7 @@ impl<'a> Judging<'a> {
             message_times: messages::per_message(completions),
             anomalies,
             host_crashed: self.host_crashed,
+            times: known.times,
             pairs: self.seen.pairs.clone(),
             prompt: self.prompt.into_answers(),
         }

@@ -28,6 +28,7 @@ use crate::see::events::InjectedEvent;
 use crate::see::facts::{self, HostFacts};
 use crate::see::prompt::PromptAnswer;
 use crate::see::sides::Sides;
+use crate::thresholds::Times;
 
 /// The analyzers that run on every observation, in order.
 pub(crate) fn analyzers() -> impl Iterator<Item = Analyzer> {
@@ -104,6 +105,8 @@ pub struct Analysis {
     pub anomalies: Anomalies,
     /// True if a host's kernel crashed: then nothing else is judged.
     pub host_crashed: bool,
+    /// Thresholds of the observation's times.
+    pub(crate) times: Times,
     /// Pairing of flows into connections.
     pub(crate) pairs: Vec<Pair>,
     /// Prompt answers of the requester's and the responder's host, in order.

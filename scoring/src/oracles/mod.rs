@@ -24,7 +24,6 @@ use crate::Analysis;
 use crate::analyzers::Analyzer;
 use crate::anomaly::Anomaly;
 use crate::see::sides::Sides;
-use crate::thresholds::Times;
 
 pub use baseline::{Baseline, Mct};
 pub(crate) use measure::Measure;
@@ -129,7 +128,7 @@ fn most_at_once(trace: &Trace, analysis: &Analysis) -> f64 {
 }
 
 fn judge_latency(test: &Test<'_>, _: &References, values: &mut Values) -> Vec<Anomaly> {
-    let limit = Times::of(Some(test.config), test.observation).slow_retransmission;
+    let limit = test.analysis.times.slow_retransmission;
     let slow = phases(test.config, test.observation, test.analysis, &test.sides, &test.passage);
     let slowest = slow.iter().map(|phase| phase.net().0).max().unwrap_or(0);
     values[Measure::SlowestPhase as usize] = slowest as f64;

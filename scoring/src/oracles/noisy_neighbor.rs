@@ -15,7 +15,7 @@ use crate::anomaly::{Anomaly, CounterEvidence, Evidence, Role, Who};
 use crate::retransmission::Trigger;
 use crate::rules::Rule;
 use crate::see::sides::{Side, Sides};
-use crate::thresholds::{SUFFERS_BEYOND, Times};
+use crate::thresholds::SUFFERS_BEYOND;
 
 /// An innocent connection: one that no event names.
 #[derive(Clone, Copy, Debug)]
@@ -112,7 +112,7 @@ impl Neighbours {
             analysis.events.iter().filter_map(|event| Some(numbers[event.connection? - 1])).collect();
         eventful.sort_unstable();
         eventful.dedup();
-        let hosts_take = Times::of(Some(config), observation).hosts_take;
+        let hosts_take = analysis.times.hosts_take;
         let wire = passage.one_after_the_other + hosts_take;
         Some(Self {
             innocent,

@@ -11,7 +11,7 @@ use crate::Analysis;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
 use crate::rules::Rule;
 use crate::see::sides::{Side, Sides};
-use crate::thresholds::{FEWEST_GAPS, IDLE_PERCENT, STAMPS_APART, Times, WITHHELD_PERCENT};
+use crate::thresholds::{FEWEST_GAPS, IDLE_PERCENT, STAMPS_APART, WITHHELD_PERCENT};
 
 /// Selection of a host between its classes, and the gaps between the packets of each class.
 type Classes<'a> = (&'a Ets, BTreeMap<u8, Vec<Gap>>);
@@ -45,7 +45,7 @@ impl<'a> Sharing<'a> {
     ) -> Option<Self> {
         let hosts = [&config.requester, &config.responder];
         hosts.iter().find(|host| host.ets.is_some())?;
-        if Times::of(Some(config), observation).no_distances.is_some() {
+        if analysis.times.no_distances.is_some() {
             return None;
         }
         let class = |side: Side, connection| class_of(hosts[side.index()], connection);

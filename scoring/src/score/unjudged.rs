@@ -15,7 +15,6 @@ use crate::oracles::passage::Passage;
 use crate::oracles::sharing::Sharing;
 use crate::oracles::{Reference, References};
 use crate::see::sides::Sides;
-use crate::thresholds::Times;
 use crate::{Analysis, Certainty, ConnectionSummary, Kind};
 
 /// Something that was not judged.
@@ -97,7 +96,7 @@ pub fn unjudged(
     if observation.deliveries.is_none() {
         list.add(Kind::DataCorruption.name(), "the memory that messages were written to was not looked at");
     }
-    if let Some(reason) = Times::of(config, observation).no_distances.filter(|_| analysis.marked > 0) {
+    if let Some(reason) = analysis.times.no_distances.filter(|_| analysis.marked > 0) {
         list.add("intervals of cnp-generation", reason);
     }
     list.0
@@ -134,8 +133,7 @@ fn of_test(
         let sides = Sides::of_pairs(&analysis.pairs);
         match Sharing::of(config, observation, analysis, &sides) {
             None => {
-                let reason = Times::of(Some(config), observation).no_distances.unwrap_or_default();
-                list.add(Kind::NonWorkConserving.name(), reason);
+                list.add(Kind::NonWorkConserving.name(), analysis.times.no_distances.unwrap_or_default());
             }
             Some(sharing) if sharing.can_be_compared() => {
                 list.lacks(Kind::NonWorkConserving, &[Reference::WithoutEts], references);

@@ -61,7 +61,13 @@ impl Link {
     /// Time that a packet takes, in ps.
     #[inline]
     fn packet_ps(&self, packet: &Packet) -> u64 {
-        u64::from(packet.cable_len()) * 8_000 / u64::from(self.edge.rate_gbps)
+        self.bytes_ps(packet.cable_len().into())
+    }
+
+    /// Time that so many bytes take, in ps.
+    #[inline]
+    fn bytes_ps(&self, bytes: u64) -> u64 {
+        bytes * 8_000 / u64::from(self.edge.rate_gbps)
     }
 
     /// The host sends a packet at a time in ps; returns when it can send the next one.
@@ -97,11 +103,6 @@ impl Link {
     #[inline]
     pub(super) fn take_entry(&mut self) -> Option<(Nanos, Packet)> {
         self.up.pop_front()
-    }
-
-    /// Time that so many bytes take, in ps.
-    fn bytes_ps(&self, bytes: u64) -> u64 {
-        bytes * 8_000 / u64::from(self.edge.rate_gbps)
     }
 
     /// Time at which a pause frame of the host reaches the switch: behind the packet that the host is sending.

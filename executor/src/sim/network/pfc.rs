@@ -91,9 +91,9 @@ fn round_trip(edge: &Edge) -> u64 {
     ns.saturating_mul(edge.rate_gbps.into()) / 8 + PAUSE_BYTES
 }
 
-/// Smallest receive buffer of a NIC, in bytes, with which a pause of flow control comes in time: a quarter of it, beyond the three quarters that begin a
-/// pause, holds a round trip and two of the longest frames, one that has begun at each end. Half of it, which is left when a
-/// pause ends, then lasts until new packets are there.
+/// Smallest receive buffer of a NIC, in bytes, with which a pause of flow control comes in time: a quarter of it, beyond the three
+/// quarters that begin a pause, holds a round trip and two of the longest frames, one that has begun at each end. Half of it, which is
+/// left when a pause ends, then lasts until new packets are there.
 #[must_use]
 pub fn least_buffer(profile: &NicProfile, mtu: Mtu) -> u64 {
     let edge = Edge::new(profile.link, profile.receive.latency_ns);
