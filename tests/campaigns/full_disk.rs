@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::campaign::same;
+use crate::long_nights::SMALL;
 use crate::run::{folder, in_folder};
 
 /// Runs the campaign on a disk too small for it, and goes on with it when the disk has grown. The exit codes
@@ -17,11 +18,12 @@ mount -o remount,size=512m disk || exit 98
 cp -r disk/c full
 "#;
 
-const CAMPAIGN: [&str; 8] = ["campaign", "general", "--nic", "cx4-lx", "--seed", "4", "--executions", "4000"];
+const CAMPAIGN: [&str; 8] =
+    ["campaign", "./small.toml", "--nic", "cx4-lx", "--seed", "4", "--executions", "4000"];
 
 #[test]
 fn a_full_disk_changes_nothing() {
-    let folder = folder(&[("disk/.keep", "")]);
+    let folder = folder(&[("small.toml", SMALL), ("disk/.keep", "")]);
     let whole = in_folder(folder.path(), &[&CAMPAIGN[..], &["--out", "whole"]].concat());
     assert_eq!(whole.code, 0, "{}", whole.stderr);
     let ran = Command::new("unshare")

@@ -28,7 +28,7 @@ const TARGETS: [&str; 5] = ["general", "retransmission", "timeouts", "counters",
 
 #[test]
 fn findings_leave_with_explicit_events_and_replay() {
-    let found: usize = TARGETS.map(|base| explicit_findings(base, with_losses, "150")).iter().sum();
+    let found: usize = TARGETS.map(|base| explicit_findings(base, with_losses, "60")).iter().sum();
     assert!(found >= 10, "{found}");
     // Every packet that takes a path becomes an event.
     assert!(explicit_findings("general", with_paths, "40") >= 1);
@@ -56,7 +56,7 @@ fn nothing_is_found_on_a_nic_that_conforms() {
     for network in NETWORKS {
         for base in TARGETS {
             let folder = folder(&[("network.toml", &network(base))]);
-            let args = ["./network.toml", "--nic", "reference", "--seed", "1", "--executions", "400"];
+            let args = ["./network.toml", "--nic", "reference", "--seed", "1", "--executions", "150"];
             let summary = campaign(folder.path(), &[&args[..], &["--out", "c"]].concat());
             assert!(findings(&summary).is_empty(), "{base}: {summary:#}");
         }

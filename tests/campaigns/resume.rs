@@ -9,9 +9,10 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::campaign::same;
+use crate::long_nights::SMALL;
 use crate::run::{command, folder, in_folder};
 
-const CAMPAIGN: [&str; 6] = ["campaign", "general", "--nic", "cx4-lx", "--seed", "3"];
+const CAMPAIGN: [&str; 6] = ["campaign", "./small.toml", "--nic", "cx4-lx", "--seed", "3"];
 
 /// Every strategy, with the executions of its campaign, as broad tests take their time; and with a corpus that is distilled several
 /// times, and has forgotten references.
@@ -40,7 +41,7 @@ fn start(folder: &Path, out: &str, strategy: &[&str]) -> Child {
 #[test]
 fn jobs_and_repetition_change_nothing() {
     for strategy in &STRATEGIES {
-        let folder = folder(&[]);
+        let folder = folder(&[("small.toml", SMALL)]);
         run(folder.path(), "one", strategy, &["--jobs", "1"]);
         run(folder.path(), "two", strategy, &["--jobs", "2"]);
         run(folder.path(), "again", strategy, &["--jobs", "2"]);
@@ -53,7 +54,7 @@ fn jobs_and_repetition_change_nothing() {
 fn kills_change_nothing() {
     let mut rng = ChaCha8Rng::seed_from_u64(20);
     for strategy in &STRATEGIES {
-        let folder = folder(&[]);
+        let folder = folder(&[("small.toml", SMALL)]);
         let began = Instant::now();
         run(folder.path(), "whole", strategy, &[]);
         let whole = began.elapsed();
@@ -73,7 +74,7 @@ fn kills_change_nothing() {
 
 #[test]
 fn ctrl_c_saves() {
-    let folder = folder(&[]);
+    let folder = folder(&[("small.toml", SMALL)]);
     let began = Instant::now();
     let strategy = &STRATEGIES[0];
     run(folder.path(), "whole", strategy, &[]);
@@ -95,7 +96,7 @@ fn ctrl_c_saves() {
 fn more_executions_go_on_as_if_never_stopped() {
     for strategy in &STRATEGIES {
         let [.., executions] = strategy;
-        let folder = folder(&[]);
+        let folder = folder(&[("small.toml", SMALL)]);
         run(folder.path(), "whole", strategy, &[]);
         run(folder.path(), "parts", &[&strategy[..5], &["333"]].concat(), &[]);
         let ran =
