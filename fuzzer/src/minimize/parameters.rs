@@ -106,7 +106,7 @@ macro_rules! host {
 }
 
 /// Simpler forms of a host that serves several traffic classes: fewer classes after the first, priorities,
-/// weights.
+/// weights, numbers.
 macro_rules! shares {
     ($host:ident: $($class:literal)*) => {
         [
@@ -122,11 +122,15 @@ macro_rules! shares {
                 height: |config| shares::has_unequal_weights(&config.$host).into(),
                 lower: |config, _| shares::make_weights_equal(&mut config.$host),
             },
+            Parameter::Other {
+                height: |config| shares::has_gaps(&config.$host).into(),
+                lower: |config, _| shares::close_gaps(&mut config.$host),
+            },
         ]
     };
 }
 
-static SHARES: [[Parameter; 9]; 2] = [shares!(requester: 1 2 3 4 5 6 7), shares!(responder: 1 2 3 4 5 6 7)];
+static SHARES: [[Parameter; 10]; 2] = [shares!(requester: 1 2 3 4 5 6 7), shares!(responder: 1 2 3 4 5 6 7)];
 // Weights need classes, so they go first: sweeps begin at the end.
 static CLASSES: [Parameter; 4] = [
     switch!(requester.traffic_class, None),
