@@ -1,7 +1,6 @@
 //! The minimiser: the smallest test that still shows a signature.
 //!
-//! Small tests are drawn first, from the parts of the test. From one that shows the signature, or else from the test itself, the
-//! search goes on in steps. A test can be made smaller along many axes, each with a bottom: no innocent connections, one message, no
+//! A test can be made smaller along many axes, each with a bottom: no innocent connections, one message, no
 //! such event, a parameter at its default. A group of axes is taken to the bottom together, else in halves, as delta
 //! debugging does (Zeller and Hildebrandt, 2002); an axis that cannot go there is lowered to its threshold by
 //! bisection. Groups are gone through until a whole round changes nothing: then no single step along any axis shows
@@ -94,14 +93,8 @@ const ASKED: u64 = 250;
 /// Draws for each one that may be run: larger tests, and those that were run before, are not.
 const DRAWS: u64 = 4;
 
-/// Load in packets that a drawn test may always have, however small the best one is.
+/// Load in packets that a drawn test may always have, however small the best one is; else it has at most [`GROWTH`] times as much.
 const DRAWN_PACKETS: u64 = 1_024;
-
-/// Most packets of the tests that are drawn before the first step.
-const LEAPS: [u64; 3] = [128, 1_024, 8_192];
-
-/// Draws with each of these.
-const DRAWS_OF_LEAP: u32 = 100;
 
 /// Reasons why a search ends early.
 enum Halt<E> {
@@ -125,7 +118,6 @@ impl<E> Search<'_, E> {
     fn run(&mut self, first: &TestConfig, mut rng: ChaCha8Rng) -> Result<(), Halt<E>> {
         // The same test in its simplest form; tests made from it have that form anyway.
         self.offer(self.best.clone())?;
-        self.leap(first, &mut rng)?;
         self.go_down()?;
         let (mut draws, mut asked) = (0, 0);
         loop {
@@ -144,25 +136,6 @@ impl<E> Search<'_, E> {
                 asked += self.executions - before;
             }
         }
-    }
-
-    /// Draws tests of few packets before any step is taken, and of more where none of them shows it: a hundred of them take less time
-    /// to run than the first step from a test of many packets, and the steps from one that shows it are short too.
-    fn leap(&mut self, first: &TestConfig, rng: &mut ChaCha8Rng) -> Result<(), Halt<E>> {
-        for load in LEAPS {
-            let most_packets = load.min(self.most_packets);
-            let mut shows = false;
-            for _ in 0..DRAWS_OF_LEAP {
-                let drawn = draw::draw(first, &self.best, most_packets, rng);
-                if drawn.traffic.total_packets() <= most_packets {
-                    shows |= self.offer(drawn)?;
-                }
-            }
-            if shows {
-                break;
-            }
-        }
-        Ok(())
     }
 
     /// Takes steps until none shows it.
