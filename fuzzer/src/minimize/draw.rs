@@ -24,19 +24,27 @@ pub(super) fn draw(
     let before =
         Before { packets: test.traffic.shape().packets_per_message(), in_all: test.traffic.total_packets() };
     // Some things change, and others stay as they are: the more change, the less of what shows the signature is left.
-    let mut changes = |change: &mut dyn FnMut(&mut TestConfig, &mut ChaCha8Rng)| {
-        if rng.random_ratio(2, 3) {
-            change(&mut test, rng);
-        }
-    };
-    changes(&mut plainer);
-    changes(&mut |test, rng| fewer_connections(test, best.traffic.load.connections(), rng));
-    changes(&mut |test, rng| messages(test, best, most_packets, rng));
-    changes(&mut |test, rng| resized(test, before, most_packets, rng));
-    changes(&mut |test, rng| {
+    let changes = |rng: &mut ChaCha8Rng| rng.random_ratio(2, 3);
+    if changes(rng) {
+        plainer(&mut test, rng);
+    }
+    if changes(rng) {
+        fewer_connections(&mut test, best.traffic.load.connections(), rng);
+    }
+    if rng.random_ratio(1, 4) {
+        spread(&mut test, best, most_packets, rng);
+        return test;
+    }
+    if changes(rng) {
+        messages(&mut test, best, most_packets, rng);
+    }
+    if changes(rng) {
+        resized(&mut test, before, most_packets, rng);
+    }
+    if changes(rng) {
         let events = rng.random_range(1..=best.events.len().max(1));
-        fewer_events(test, if rng.random_ratio(1, 2) { 1 } else { events }, rng);
-    });
+        fewer_events(&mut test, if rng.random_ratio(1, 2) { 1 } else { events }, rng);
+    }
     if test.traffic.total_packets() > most_packets {
         resized(&mut test, before, most_packets, rng);
     }
@@ -127,11 +135,7 @@ fn resized(
             .saturating_mul(rng.random_range(1..=2))
             .try_into()
             .unwrap_or(most),
-        // All orders of magnitude alike.
-        _ => {
-            let magnitude = rng.random_range(0..=most.ilog2());
-            rng.random_range(1..=most >> magnitude)
-        }
+        _ => of_any_magnitude(most, rng),
     };
     let mtu = traffic.mtu.bytes();
     let last = if rng.random_ratio(1, 2) { 1 } else { mtu };
@@ -141,12 +145,7 @@ fn resized(
 
 /// Some of the events, some of them simpler or in other places.
 fn fewer_events(test: &mut TestConfig, count: usize, rng: &mut ChaCha8Rng) {
-    let kept = (0..test.events.len()).sample(rng, count);
-    let mut at = 0;
-    test.events.retain(|_| {
-        at += 1;
-        kept.contains(&(at - 1))
-    });
+    keep_some(&mut test.events, count, rng);
     let shape = test.traffic.shape();
     let messages = test.traffic.num_msgs_per_qp.max(1);
     for event in &mut test.events {
@@ -166,6 +165,45 @@ fn fewer_events(test: &mut TestConfig, count: usize, rng: &mut ChaCha8Rng) {
         }
         simpler(event, shape.packets_per_message(), rng);
     }
+}
+
+/// Some of the events on many packets of messages of any size: what many events make together, one may make again and again.
+fn spread(test: &mut TestConfig, best: &TestConfig, most_packets: u64, rng: &mut ChaCha8Rng) {
+    let messages = if rng.random_ratio(1, 2) { 1 } else { best.traffic.num_msgs_per_qp.max(1) };
+    fit::reshape(test, |traffic| traffic.num_msgs_per_qp = messages);
+    let in_all = u64::from(test.traffic.load.connections()) * u64::from(messages);
+    let most = (most_packets / in_all.max(1)).clamp(1, u64::from(u32::MAX)) as u32;
+    let packets = of_any_magnitude(most, rng);
+    let mtu = test.traffic.mtu.bytes();
+    let bytes = (packets - 1).saturating_mul(mtu).saturating_add(1);
+    fit::reshape(test, |traffic| traffic.message_size = bytes);
+    let count = rng.random_range(1..=best.events.len().max(1));
+    keep_some(&mut test.events, count, rng);
+    for event in &mut test.events {
+        let Target::Data { psn, iter } = &mut event.target else { continue };
+        (*psn, *iter) = (1, 1);
+        let every = match rng.random_range(0..3) {
+            0 => 1,
+            1 => packets,
+            _ => of_any_magnitude(packets, rng),
+        };
+        event.progression = Some(Progression { every, count: None });
+    }
+}
+
+/// A number from 1 on, all orders of magnitude alike.
+fn of_any_magnitude(most: u32, rng: &mut ChaCha8Rng) -> u32 {
+    let magnitude = rng.random_range(0..=most.ilog2());
+    rng.random_range(1..=most >> magnitude)
+}
+
+fn keep_some(events: &mut Vec<Event>, count: usize, rng: &mut ChaCha8Rng) {
+    let kept = (0..events.len()).sample(rng, count);
+    let mut at = 0;
+    events.retain(|_| {
+        at += 1;
+        kept.contains(&(at - 1))
+    });
 }
 
 /// Other packets and connections, one or all of them, and another action.

@@ -5,7 +5,8 @@
 //! debugging does (Zeller and Hildebrandt, 2002); an axis that cannot go there is lowered to its threshold by
 //! bisection. Groups are gone through until a whole round changes nothing: then no single step along any axis shows
 //! the signature. Smaller tests that are several steps away are then drawn at random, and the search goes on from one that
-//! shows it. Only smaller tests are ever taken, so that this ends for every predicate.
+//! shows it: a walk. There are a few walks, as chance decides where one ends. Only smaller tests are ever taken in a walk, so that
+//! this ends for every predicate.
 
 mod axes;
 mod connections;
@@ -19,7 +20,7 @@ mod size;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use corpus::TestConfig;
 use rand::SeedableRng as _;
@@ -42,7 +43,7 @@ pub struct Minimised {
 
 /// Makes a test smaller as long as `shows` returns true: fewest QPs with events, fewest QPs, then messages,
 /// bytes, events, and every parameter at its default. `shows` is asked at most `budget` times, and never
-/// twice for one test; `config` shows it.
+/// twice for one test; `config` shows it. Tests that show it need not become smaller from one to the next ([`is_smaller`]).
 ///
 /// # Errors
 /// The first one of `shows`.
@@ -53,6 +54,12 @@ pub fn minimize<E>(
 ) -> Result<Minimised, E> {
     // The same draws for the same test, so that an interrupted search goes on as it was.
     minimize_with(config, 0, budget, shows)
+}
+
+/// Returns true if one test is smaller than another, as the minimiser has it.
+#[must_use]
+pub fn is_smaller(one: &TestConfig, other: &TestConfig) -> bool {
+    Size::of(one) < Size::of(other)
 }
 
 /// The same with other draws.
@@ -66,7 +73,8 @@ fn minimize_with<E>(
         most_packets: config.traffic.total_packets().saturating_mul(GROWTH),
         size: Size::of(config),
         best: config.clone(),
-        tried: HashSet::from([config.to_toml()]),
+        smallest: None,
+        tried: HashMap::from([(config.to_toml(), true)]),
         executions: 0,
         budget,
         shows,
@@ -76,7 +84,9 @@ fn minimize_with<E>(
         Err(Halt::OutOfBudget) => false,
         Err(Halt::Failed(error)) => return Err(error),
     };
-    Ok(Minimised { config: search.best, executions: search.executions, complete })
+    search.end_walk();
+    let (_, smallest) = search.smallest.expect("a walk has ended");
+    Ok(Minimised { config: smallest, executions: search.executions, complete })
 }
 
 /// Largest load of a candidate that grows in one way to shrink in another, as a multiple of the first test's:
@@ -84,11 +94,15 @@ fn minimize_with<E>(
 const GROWTH: u64 = 4;
 
 /// Most tests that a campaign spends on minimising one finding; `minimize` goes on to the end.
-pub const BUDGET: u64 = 2_000;
+pub const BUDGET: u64 = 5_000;
 
 /// Smaller tests that are drawn and run in a row without success, before a search ends, for each thing of which there could be less
 /// ([`Size::things`]).
 const ASKED: u64 = 250;
+
+/// Walks from the end of the first steps, where there are several things of which there could be less: chance leads each of them
+/// elsewhere.
+const WALKS: u32 = 3;
 
 /// Draws for each one that may be run: larger tests, and those that were run before, are not.
 const DRAWS: u64 = 4;
@@ -103,12 +117,15 @@ enum Halt<E> {
 }
 
 struct Search<'a, E> {
+    /// The smallest test of this walk, and its size.
     best: TestConfig,
     size: Size,
+    /// The smallest test of the walks before.
+    smallest: Option<(Size, TestConfig)>,
     /// No candidate that grows in one way, to shrink in another, has more data packets.
     most_packets: u64,
-    /// Canonical texts of every test that is known to show it or not.
-    tried: HashSet<String>,
+    /// Canonical texts of the tests that were run, and if they show it.
+    tried: HashMap<String, bool>,
     executions: u64,
     budget: Option<u64>,
     shows: &'a mut dyn FnMut(&TestConfig) -> Result<bool, E>,
@@ -119,6 +136,20 @@ impl<E> Search<'_, E> {
         // The same test in its simplest form; tests made from it have that form anyway.
         self.offer(self.best.clone())?;
         self.go_down()?;
+        let (end, size) = (self.best.clone(), self.size.clone());
+        for _ in 0..WALKS {
+            (self.best, self.size) = (end.clone(), size.clone());
+            self.walk(first, &mut rng)?;
+            self.end_walk();
+            if self.size.things() < 2 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on from tests that are drawn at random, until no drawn one shows it.
+    fn walk(&mut self, first: &TestConfig, rng: &mut ChaCha8Rng) -> Result<(), Halt<E>> {
         let (mut draws, mut asked) = (0, 0);
         loop {
             let most = ASKED * self.size.things().max(1);
@@ -128,13 +159,20 @@ impl<E> Search<'_, E> {
             draws += 1;
             let before = self.executions;
             let load = self.best.traffic.total_packets().saturating_mul(GROWTH).max(DRAWN_PACKETS);
-            let drawn = draw::draw(first, &self.best, load.min(self.most_packets), &mut rng);
+            let drawn = draw::draw(first, &self.best, load.min(self.most_packets), rng);
             if self.offer(drawn)? {
                 self.go_down()?;
                 (draws, asked) = (0, 0);
             } else {
                 asked += self.executions - before;
             }
+        }
+    }
+
+    /// Remembers the smallest test of a walk, if it is the smallest of all.
+    fn end_walk(&mut self) {
+        if self.smallest.as_ref().is_none_or(|(smallest, _)| self.size < *smallest) {
+            self.smallest = Some((self.size.clone(), self.best.clone()));
         }
     }
 
@@ -205,21 +243,26 @@ impl<E> Search<'_, E> {
         Ok(())
     }
 
-    /// Takes a candidate if it is smaller than the best, valid, new, and shows it.
+    /// Takes a candidate if it is smaller than the best, valid, and shows it.
     fn offer(&mut self, mut candidate: TestConfig) -> Result<bool, Halt<E>> {
         fit::fit(&mut candidate);
         let size = Size::of(&candidate);
         if size >= self.size || !candidate.is_valid() {
             return Ok(false);
         }
-        if !self.tried.insert(candidate.to_toml()) {
-            return Ok(false);
-        }
-        if self.budget.is_some_and(|budget| self.executions >= budget) {
-            return Err(Halt::OutOfBudget);
-        }
-        self.executions += 1;
-        let shows = (self.shows)(&candidate).map_err(Halt::Failed)?;
+        let text = candidate.to_toml();
+        let shows = match self.tried.get(&text) {
+            Some(shows) => *shows,
+            None if self.budget.is_some_and(|budget| self.executions >= budget) => {
+                return Err(Halt::OutOfBudget);
+            }
+            None => {
+                self.executions += 1;
+                let shows = (self.shows)(&candidate).map_err(Halt::Failed)?;
+                self.tried.insert(text, shows);
+                shows
+            }
+        };
         if shows {
             (self.best, self.size) = (candidate, size);
         }
