@@ -88,6 +88,12 @@ impl Policy {
         matches!(self, Self::SeveralRuns)
     }
 
+    /// Returns true if a question takes a millisecond, and not a boot or several runs: as many may be asked as help.
+    #[must_use]
+    pub const fn is_quick(self) -> bool {
+        matches!(self, Self::OneRun)
+    }
+
     /// Returns true if times of a test are compared with those of several runs before they count as slow.
     #[must_use]
     pub const fn compares_times(self) -> bool {

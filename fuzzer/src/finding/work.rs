@@ -13,7 +13,7 @@ use scoring::score::Reference;
 
 use crate::judge::{InMemory, JudgeError, Judged, Verdict, judge};
 use crate::measure::{Measurements, measure};
-use crate::minimize::{Minimised, derandomise, is_smaller, minimize};
+use crate::minimize::{Effort, Minimised, derandomise, is_smaller, minimize};
 use crate::policy::Policy;
 use crate::repeat::{self, Frequency};
 use crate::report;
@@ -167,8 +167,9 @@ impl Questions<'_, '_> {
         if let Some(explicit) = self.explicit(&from)?.filter(|explicit| explicit.events.len() <= FEW_EVENTS) {
             from = explicit;
         }
+        let effort = if Policy::on(self.testbed).is_quick() { Effort::Many } else { Effort::Few };
         loop {
-            let minimised = minimize(&from, self.course.budget, &mut |config| self.shows(config))?;
+            let minimised = minimize(&from, effort, self.course.budget, &mut |config| self.shows(config))?;
             // A smaller test may lose no more packets than events can say.
             match self.explicit(&minimised.config)? {
                 Some(explicit) => from = explicit,

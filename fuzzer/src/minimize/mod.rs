@@ -49,11 +49,12 @@ pub struct Minimised {
 /// The first one of `shows`.
 pub fn minimize<E>(
     config: &TestConfig,
+    effort: Effort,
     budget: Option<u64>,
     shows: &mut dyn FnMut(&TestConfig) -> Result<bool, E>,
 ) -> Result<Minimised, E> {
     // The same draws for the same test, so that an interrupted search goes on as it was.
-    minimize_with(config, 0, budget, shows)
+    minimize_with(config, 0, effort, budget, shows)
 }
 
 /// Returns true if one test is smaller than another, as the minimiser has it.
@@ -66,6 +67,7 @@ pub fn is_smaller(one: &TestConfig, other: &TestConfig) -> bool {
 fn minimize_with<E>(
     config: &TestConfig,
     seed: u64,
+    effort: Effort,
     budget: Option<u64>,
     shows: &mut dyn FnMut(&TestConfig) -> Result<bool, E>,
 ) -> Result<Minimised, E> {
@@ -76,6 +78,7 @@ fn minimize_with<E>(
         smallest: None,
         tried: HashMap::from([(config.to_toml(), true)]),
         executions: 0,
+        effort,
         budget,
         shows,
     };
@@ -96,13 +99,34 @@ const GROWTH: u64 = 4;
 /// Most tests that a campaign spends on minimising one finding; `minimize` goes on to the end.
 pub const BUDGET: u64 = 5_000;
 
-/// Smaller tests that are drawn and run in a row without success, before a search ends, for each thing of which there could be less
-/// ([`Size::things`]).
-const ASKED: u64 = 250;
+/// Effort beyond the steps: tests that are drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Effort {
+    /// Many, where a test takes a millisecond.
+    Many,
+    /// Few, where it takes tens of them, or several runs.
+    Few,
+}
 
-/// Walks from the end of the first steps, where there are several things of which there could be less: chance leads each of them
-/// elsewhere.
-const WALKS: u32 = 3;
+impl Effort {
+    /// Smaller tests that are drawn and run in a row without success, before a walk ends, for each thing of which there could be
+    /// less ([`Size::things`]).
+    const fn asked(self) -> u64 {
+        match self {
+            Self::Many => 250,
+            Self::Few => 40,
+        }
+    }
+
+    /// Walks from the end of the first steps, where there are several things of which there could be less: chance leads each of
+    /// them elsewhere.
+    const fn walks(self) -> u32 {
+        match self {
+            Self::Many => 3,
+            Self::Few => 1,
+        }
+    }
+}
 
 /// Draws for each one that may be run: larger tests, and those that were run before, are not.
 const DRAWS: u64 = 4;
@@ -127,6 +151,7 @@ struct Search<'a, E> {
     /// Canonical texts of the tests that were run, and if they show it.
     tried: HashMap<String, bool>,
     executions: u64,
+    effort: Effort,
     budget: Option<u64>,
     shows: &'a mut dyn FnMut(&TestConfig) -> Result<bool, E>,
 }
@@ -137,7 +162,7 @@ impl<E> Search<'_, E> {
         self.offer(self.best.clone())?;
         self.go_down()?;
         let (end, size) = (self.best.clone(), self.size.clone());
-        for _ in 0..WALKS {
+        for _ in 0..self.effort.walks() {
             (self.best, self.size) = (end.clone(), size.clone());
             self.walk(first, &mut rng)?;
             self.end_walk();
@@ -152,7 +177,7 @@ impl<E> Search<'_, E> {
     fn walk(&mut self, first: &TestConfig, rng: &mut ChaCha8Rng) -> Result<(), Halt<E>> {
         let (mut draws, mut asked) = (0, 0);
         loop {
-            let most = ASKED * self.size.things().max(1);
+            let most = self.effort.asked() * self.size.things().max(1);
             if asked >= most || draws >= DRAWS * most {
                 return Ok(());
             }

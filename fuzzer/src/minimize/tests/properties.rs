@@ -7,7 +7,7 @@ use corpus::testing::configs;
 use proptest::prelude::*;
 
 use crate::minimize::size::Size;
-use crate::minimize::{GROWTH, Minimised, axes, fit, minimize};
+use crate::minimize::{Effort, GROWTH, Minimised, axes, fit, minimize};
 
 /// Something that a test may need to show.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +85,7 @@ fn watched(start: &TestConfig, needs: &[Need], budget: Option<u64>) -> Minimised
         assert!(config.traffic.total_packets() <= 4 * GROWTH * start.traffic.total_packets());
         Ok::<_, ()>(needs.iter().all(|need| need.met(config, start)))
     };
-    let minimised = minimize(start, budget, &mut shows).unwrap();
+    let minimised = minimize(start, Effort::Many, budget, &mut shows).unwrap();
     assert_eq!(minimised.executions, asked.len() as u64 - 1);
     assert!(needs.iter().all(|need| need.met(&minimised.config, start)));
     minimised
@@ -133,7 +133,7 @@ proptest! {
         } else {
             prop_assert_eq!(part.executions, budget);
             let mut shows = |config: &TestConfig| Ok::<_, ()>(needs.iter().all(|need| need.met(config, &start)));
-            let resumed = minimize(&part.config, None, &mut shows).unwrap();
+            let resumed = minimize(&part.config, Effort::Few, None, &mut shows).unwrap();
             prop_assert!(resumed.complete);
             prop_assert!(Size::of(&resumed.config) <= Size::of(&part.config));
         }
@@ -160,7 +160,7 @@ proptest! {
 #[test]
 fn the_first_error_ends_it() {
     let mut left = 3;
-    let result = minimize(&TestConfig::default(), None, &mut |_| {
+    let result = minimize(&TestConfig::default(), Effort::Many, None, &mut |_| {
         left -= 1;
         if left == 0 { Err("the testbed is gone") } else { Ok(false) }
     });

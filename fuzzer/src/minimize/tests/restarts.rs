@@ -15,7 +15,7 @@ use scoring::score::Objective;
 
 use crate::judge::{InMemory, Verdict, judge};
 use crate::minimize::size::Size;
-use crate::minimize::{BUDGET, minimize_with};
+use crate::minimize::{BUDGET, Effort, minimize_with};
 
 /// Findings of each NIC.
 const FINDINGS: usize = 2;
@@ -92,7 +92,7 @@ fn larger(seed: u64, conditions: u32) -> Vec<String> {
     };
     let minimised = |test: TestConfig| {
         let runs = (0..=*numbers("LUMINA_RESTARTS", 0..=RESTARTS).end())
-            .map(|seed| minimize_with(&test, seed, Some(BUDGET), &mut shows).unwrap());
+            .map(|seed| minimize_with(&test, seed, Effort::Many, Some(BUDGET), &mut shows).unwrap());
         let runs: Vec<_> = runs.map(|run| (Size::of(&run.config), run)).collect();
         let (least, smallest) = runs.iter().min_by(|(one, _), (other, _)| one.cmp(other))?;
         let steps: Vec<_> = runs.iter().map(|(size, _)| size.steps_above(least)).collect();

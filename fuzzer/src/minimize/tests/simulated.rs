@@ -8,7 +8,7 @@ use corpus::{
 use executor::profile::{self, NicProfile};
 use scoring::Options;
 
-use crate::minimize::{BUDGET, minimize};
+use crate::minimize::{BUDGET, Effort, minimize};
 
 /// A NIC with this many contexts of the slow path, through which losses of one verb are recovered.
 fn nic(contexts: u32, verb: Verb) -> NicProfile {
@@ -81,7 +81,7 @@ fn the_threshold_of_a_nic_comes_out() {
             let (nic, config) = (nic(contexts, verb), found(verb));
             assert!(innocents_suffer(&config, &nic), "{verb:?} {contexts}");
             let mut shows = |config: &TestConfig| Ok::<_, ()>(innocents_suffer(config, &nic));
-            let minimised = minimize(&config, Some(BUDGET), &mut shows).unwrap();
+            let minimised = minimize(&config, Effort::Many, Some(BUDGET), &mut shows).unwrap();
             assert!(minimised.complete, "{}", minimised.executions);
 
             let smallest = minimised.config;

@@ -7,7 +7,7 @@ use corpus::{
     TrafficClass, Verb,
 };
 
-use crate::minimize::{Minimised, minimize};
+use crate::minimize::{Effort, Minimised, minimize};
 
 fn event(connections: ConnectionSet, psn: u32, action: Action) -> Event {
     Event { connections, target: Target::Data { psn, iter: 1 }, progression: None, action }
@@ -52,7 +52,7 @@ fn losers(config: &TestConfig) -> u32 {
 fn minimal(start: &TestConfig, shows: impl Fn(&TestConfig) -> bool) -> Minimised {
     assert_eq!(start.violations(), vec![]);
     assert!(shows(start));
-    let minimised = minimize(start, None, &mut |config| Ok::<_, ()>(shows(config))).unwrap();
+    let minimised = minimize(start, Effort::Many, None, &mut |config| Ok::<_, ()>(shows(config))).unwrap();
     assert!(shows(&minimised.config) && minimised.complete);
     minimised
 }
