@@ -88,7 +88,7 @@ impl Policy {
         matches!(self, Self::SeveralRuns)
     }
 
-    /// Returns true if a question takes a millisecond, and not a boot or several runs: as many may be asked as help.
+    /// Returns true if to see whether a test shows a finding takes a millisecond, and no boot or several runs.
     #[must_use]
     pub const fn is_quick(self) -> bool {
         matches!(self, Self::OneRun)

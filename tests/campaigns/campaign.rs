@@ -8,6 +8,10 @@ use serde_json::Value;
 
 use crate::run::in_folder;
 
+/// A target whose tests take a millisecond.
+pub(crate) const SMALL: &str = "base = \"general\"\n[traffic]\nnum-connections = { min = 1, max = 4 }\n\
+                     num-msgs-per-qp = { min = 1, max = 4 }\nmessage-size = { min = 1, max = 4096 }\n";
+
 /// Runs a campaign to its end; its summary, as printed.
 pub(crate) fn campaign(folder: &Path, args: &[&str]) -> Value {
     let ran = in_folder(folder, &[&["campaign"], args, &["--format", "json"]].concat());

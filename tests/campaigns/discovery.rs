@@ -8,8 +8,8 @@ use fuzzer::night::Night;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
+use crate::campaign::SMALL;
 use crate::given::given;
-use crate::long_nights::SMALL;
 use crate::run::folder;
 
 /// Runs a campaign to so many executions, from where it is.

@@ -205,7 +205,7 @@ fn campaigns_find_what_they_must_and_nothing_that_they_must_not() {
 }
 
 #[test]
-#[ignore = "takes an hour: ci/long"]
+#[ignore = "takes hours: ci/long"]
 fn of_ten_seeds_nine_find_what_they_must_and_none_what_it_must_not() {
     let tally = Tally::of(&Matrix::read(), seeds(), &LONG);
     for (what, (found, missed)) in &tally.must {

@@ -2,8 +2,7 @@
 
 use std::process::Command;
 
-use crate::campaign::same;
-use crate::long_nights::SMALL;
+use crate::campaign::{SMALL, same};
 use crate::run::{folder, in_folder};
 
 /// Runs the campaign on a disk too small for it, and goes on with it when the disk has grown. The exit codes

@@ -9,13 +9,9 @@ use std::time::Duration;
 
 use corpus::store::Archive;
 
-use crate::campaign::{campaign, findings, same};
+use crate::campaign::{SMALL, campaign, findings, same};
 use crate::given::given;
 use crate::run::{Ran, command, folder, in_folder};
-
-/// A target whose tests take a millisecond.
-pub(crate) const SMALL: &str = "base = \"general\"\n[traffic]\nnum-connections = { min = 1, max = 4 }\n\
-                     num-msgs-per-qp = { min = 1, max = 4 }\nmessage-size = { min = 1, max = 4096 }\n";
 
 fn resume(folder: &Path, args: &[&str]) -> Ran {
     in_folder(folder, &[&["campaign", "--out", "c", "--resume"], args].concat())

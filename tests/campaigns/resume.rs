@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::campaign::same;
-use crate::long_nights::SMALL;
+use crate::campaign::{SMALL, same};
 use crate::run::{command, folder, in_folder};
 
 const CAMPAIGN: [&str; 6] = ["campaign", "./small.toml", "--nic", "cx4-lx", "--seed", "3"];

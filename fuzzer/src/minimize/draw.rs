@@ -2,7 +2,7 @@
 //! signature, yet a smaller test of fewer messages, of other sizes or with one event in another place may.
 
 use corpus::config::fields;
-use corpus::{Action, ConnectionSet, Event, Progression, Target, TestConfig};
+use corpus::{Action, ConnectionSet, Event, Progression, Target, TestConfig, Traffic};
 use rand::RngExt as _;
 use rand::seq::IteratorRandom as _;
 use rand_chacha::ChaCha8Rng;
@@ -12,7 +12,7 @@ use super::events;
 use super::fit;
 use super::parameters::parameters;
 
-/// Draws a test of at most the load of `best`, with connections, events and parameters of `best` or of the `first` test, from
+/// Draws a test of at most so many packets, with connections, events and parameters of `best` or of the `first` test, from
 /// which `best` was made. It is mostly smaller than `best`, and valid.
 pub(super) fn draw(
     first: &TestConfig,
@@ -122,24 +122,34 @@ fn resized(
     rng: &mut ChaCha8Rng,
 ) {
     let traffic = &test.traffic;
-    let messages = u64::from(traffic.load.connections()) * u64::from(traffic.num_msgs_per_qp);
-    let most = (most_packets / messages.max(1)).clamp(1, u64::from(u32::MAX)) as u32;
+    let messages = all_messages(traffic);
+    let most = most_per_message(traffic, most_packets);
     let packets = match rng.random_range(0..8) {
         0 if traffic.total_packets() <= most_packets => return,
         0 | 1 => 1,
         2 => rng.random_range(2..=3),
         3 => packets,
         // As many in all, or a few more.
-        4..=6 => in_all
-            .div_ceil(messages.max(1))
-            .saturating_mul(rng.random_range(1..=2))
-            .try_into()
-            .unwrap_or(most),
+        4..=6 => in_all.div_ceil(messages).saturating_mul(rng.random_range(1..=2)).try_into().unwrap_or(most),
         _ => of_any_magnitude(most, rng),
     };
-    let mtu = traffic.mtu.bytes();
-    let last = if rng.random_ratio(1, 2) { 1 } else { mtu };
-    let bytes = (packets.min(most) - 1).saturating_mul(mtu).saturating_add(last);
+    let last = if rng.random_ratio(1, 2) { 1 } else { traffic.mtu.bytes() };
+    resize(test, packets.min(most), last);
+}
+
+/// Messages of all connections, at least one.
+fn all_messages(traffic: &Traffic) -> u64 {
+    (u64::from(traffic.load.connections()) * u64::from(traffic.num_msgs_per_qp)).max(1)
+}
+
+/// Packets that a message may have in a test of at most so many.
+fn most_per_message(traffic: &Traffic, most_packets: u64) -> u32 {
+    (most_packets / all_messages(traffic)).clamp(1, u64::from(u32::MAX)) as u32
+}
+
+/// Gives messages so many packets, the last one with so many bytes.
+fn resize(test: &mut TestConfig, packets: u32, last: u32) {
+    let bytes = (packets - 1).saturating_mul(test.traffic.mtu.bytes()).saturating_add(last);
     fit::reshape(test, |traffic| traffic.message_size = bytes);
 }
 
@@ -171,12 +181,8 @@ fn fewer_events(test: &mut TestConfig, count: usize, rng: &mut ChaCha8Rng) {
 fn spread(test: &mut TestConfig, best: &TestConfig, most_packets: u64, rng: &mut ChaCha8Rng) {
     let messages = if rng.random_ratio(1, 2) { 1 } else { best.traffic.num_msgs_per_qp.max(1) };
     fit::reshape(test, |traffic| traffic.num_msgs_per_qp = messages);
-    let in_all = u64::from(test.traffic.load.connections()) * u64::from(messages);
-    let most = (most_packets / in_all.max(1)).clamp(1, u64::from(u32::MAX)) as u32;
-    let packets = of_any_magnitude(most, rng);
-    let mtu = test.traffic.mtu.bytes();
-    let bytes = (packets - 1).saturating_mul(mtu).saturating_add(1);
-    fit::reshape(test, |traffic| traffic.message_size = bytes);
+    let packets = of_any_magnitude(most_per_message(&test.traffic, most_packets), rng);
+    resize(test, packets, 1);
     let count = rng.random_range(1..=best.events.len().max(1));
     keep_some(&mut test.events, count, rng);
     for event in &mut test.events {
@@ -197,6 +203,7 @@ fn of_any_magnitude(most: u32, rng: &mut ChaCha8Rng) -> u32 {
     rng.random_range(1..=most >> magnitude)
 }
 
+/// Leaves so many of the events, in their order.
 fn keep_some(events: &mut Vec<Event>, count: usize, rng: &mut ChaCha8Rng) {
     let kept = (0..events.len()).sample(rng, count);
     let mut at = 0;

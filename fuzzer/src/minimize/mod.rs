@@ -75,7 +75,7 @@ fn minimize_with<E>(
         most_packets: config.traffic.total_packets().saturating_mul(GROWTH),
         size: Size::of(config),
         best: config.clone(),
-        smallest: None,
+        smallest: (Size::of(config), config.clone()),
         tried: HashMap::from([(config.to_toml(), true)]),
         executions: 0,
         effort,
@@ -88,8 +88,7 @@ fn minimize_with<E>(
         Err(Halt::Failed(error)) => return Err(error),
     };
     search.end_walk();
-    let (_, smallest) = search.smallest.expect("a walk has ended");
-    Ok(Minimised { config: smallest, executions: search.executions, complete })
+    Ok(Minimised { config: search.smallest.1, executions: search.executions, complete })
 }
 
 /// Largest load of a candidate that grows in one way to shrink in another, as a multiple of the first test's:
@@ -144,8 +143,8 @@ struct Search<'a, E> {
     /// The smallest test of this walk, and its size.
     best: TestConfig,
     size: Size,
-    /// The smallest test of the walks before.
-    smallest: Option<(Size, TestConfig)>,
+    /// The smallest test of the walks that have ended.
+    smallest: (Size, TestConfig),
     /// No candidate that grows in one way, to shrink in another, has more data packets.
     most_packets: u64,
     /// Canonical texts of the tests that were run, and if they show it.
@@ -196,8 +195,8 @@ impl<E> Search<'_, E> {
 
     /// Remembers the smallest test of a walk, if it is the smallest of all.
     fn end_walk(&mut self) {
-        if self.smallest.as_ref().is_none_or(|(smallest, _)| self.size < *smallest) {
-            self.smallest = Some((self.size.clone(), self.best.clone()));
+        if self.size < self.smallest.0 {
+            self.smallest = (self.size.clone(), self.best.clone());
         }
     }
 
