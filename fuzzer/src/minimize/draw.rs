@@ -20,11 +20,13 @@ pub(super) fn draw(
     most_packets: u64,
     rng: &mut ChaCha8Rng,
 ) -> TestConfig {
-    let mut test = if rng.random_ratio(1, 4) { first.clone() } else { best.clone() };
+    let from_first = rng.random_ratio(1, 4);
+    let mut test = if from_first { first.clone() } else { best.clone() };
     let before =
         Before { packets: test.traffic.shape().packets_per_message(), in_all: test.traffic.total_packets() };
     // Some things change, and others stay as they are: the more change, the less of what shows the signature is left.
-    let changes = |rng: &mut ChaCha8Rng| rng.random_ratio(2, 3);
+    let often = if from_first { 4 } else { rng.random_range(1..=4) };
+    let changes = |rng: &mut ChaCha8Rng| rng.random_ratio(often, 6);
     if changes(rng) {
         plainer(&mut test, rng);
     }
@@ -113,8 +115,8 @@ fn messages(test: &mut TestConfig, best: &TestConfig, most_packets: u64, rng: &m
     fit::reshape(test, |traffic| traffic.num_msgs_per_qp = count);
 }
 
-/// Messages of one packet, of two, of as many as before with another MTU, of as many in the whole test, or of any
-/// number, whose last packet is full or has one byte.
+/// Messages of one packet, of two or three, of fewer than before, of as many in the whole test, or of any number, whose last packet
+/// is full or has one byte.
 fn resized(
     test: &mut TestConfig,
     Before { packets, in_all }: Before,
@@ -128,9 +130,9 @@ fn resized(
         0 if traffic.total_packets() <= most_packets => return,
         0 | 1 => 1,
         2 => rng.random_range(2..=3),
-        3 => packets,
+        3 => rng.random_range(1..=packets),
         // As many in all, or a few more.
-        4..=6 => in_all.div_ceil(messages).saturating_mul(rng.random_range(1..=2)).try_into().unwrap_or(most),
+        4 | 5 => in_all.div_ceil(messages).saturating_mul(rng.random_range(1..=2)).try_into().unwrap_or(most),
         _ => of_any_magnitude(most, rng),
     };
     let last = if rng.random_ratio(1, 2) { 1 } else { traffic.mtu.bytes() };
@@ -143,12 +145,12 @@ fn all_messages(traffic: &Traffic) -> u64 {
 }
 
 /// Packets that a message may have in a test of at most so many.
-fn most_per_message(traffic: &Traffic, most_packets: u64) -> u32 {
+pub(super) fn most_per_message(traffic: &Traffic, most_packets: u64) -> u32 {
     (most_packets / all_messages(traffic)).clamp(1, u64::from(u32::MAX)) as u32
 }
 
 /// Gives messages so many packets, the last one with so many bytes.
-fn resize(test: &mut TestConfig, packets: u32, last: u32) {
+pub(super) fn resize(test: &mut TestConfig, packets: u32, last: u32) {
     let bytes = (packets - 1).saturating_mul(test.traffic.mtu.bytes()).saturating_add(last);
     fit::reshape(test, |traffic| traffic.message_size = bytes);
 }
@@ -159,19 +161,12 @@ fn fewer_events(test: &mut TestConfig, count: usize, rng: &mut ChaCha8Rng) {
     let shape = test.traffic.shape();
     let messages = test.traffic.num_msgs_per_qp.max(1);
     for event in &mut test.events {
-        if let Target::Data { psn, iter } = &mut event.target
-            && rng.random_ratio(1, 2)
-            && let Some(psns) =
-                shape.message_psns(if rng.random_ratio(1, 2) { 0 } else { rng.random_range(0..messages) })
-        {
-            *psn = match rng.random_range(0..3) {
-                0 => *psns.start(),
-                1 => *psns.end(),
-                _ => rng.random_range(psns),
-            };
-            if rng.random_ratio(1, 2) {
-                *iter = 1;
-            }
+        if rng.random_ratio(1, 3) {
+            continue;
+        }
+        if rng.random_ratio(1, 2) {
+            let message = if rng.random_ratio(1, 2) { 0 } else { rng.random_range(0..messages) };
+            events::move_to(event, message, shape, rng);
         }
         simpler(event, shape.packets_per_message(), rng);
     }
@@ -198,7 +193,7 @@ fn spread(test: &mut TestConfig, best: &TestConfig, most_packets: u64, rng: &mut
 }
 
 /// A number from 1 on, all orders of magnitude alike.
-fn of_any_magnitude(most: u32, rng: &mut ChaCha8Rng) -> u32 {
+pub(super) fn of_any_magnitude(most: u32, rng: &mut ChaCha8Rng) -> u32 {
     let magnitude = rng.random_range(0..=most.ilog2());
     rng.random_range(1..=most >> magnitude)
 }
@@ -218,7 +213,9 @@ fn simpler(event: &mut Event, every: u32, rng: &mut ChaCha8Rng) {
     match rng.random_range(0..5) {
         0 => event.progression = None,
         1 => event.progression = Some(Progression { every, count: None }),
-        2 => event.progression = Some(Progression { every: rng.random_range(1..=every.max(1)), count: None }),
+        2 => {
+            event.progression = Some(Progression { every: of_any_magnitude(every.max(1), rng), count: None });
+        }
         4 => events::on_every_message(event, every),
         _ => {}
     }

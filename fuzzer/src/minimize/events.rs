@@ -7,7 +7,7 @@ use rand::seq::IteratorRandom as _;
 use rand_chacha::ChaCha8Rng;
 
 use corpus::config::fields;
-use corpus::{Action, ConnectionSet, Event, Progression, Target, TestConfig, Traffic};
+use corpus::{Action, ConnectionSet, Event, Progression, Shape, Target, TestConfig, Traffic};
 
 /// Something of an event that could be simpler.
 #[derive(Clone, Copy, Debug)]
@@ -134,10 +134,11 @@ fn rung(ns: u64) -> u64 {
     round_delays().take_while(|round| *round < ns).count() as u64
 }
 
-/// The same action with any operand, orders of magnitude alike.
+/// The same action with any operand, orders of magnitude alike; the longest delays more often.
 pub(super) fn with_any_operand(action: Action, rng: &mut ChaCha8Rng) -> Action {
     let Some((operand, _)) = action.operand() else { return action };
     let value = match action.kind().form() {
+        Form::Time if rng.random_ratio(1, 4) => Some(fields::DELAY_NS.max),
         Form::Time => round_delays().take_while(|ns| *ns <= fields::DELAY_NS.max).choose(rng),
         _ => {
             let most = operand.field.max.max(1);
@@ -146,6 +147,20 @@ pub(super) fn with_any_operand(action: Action, rng: &mut ChaCha8Rng) -> Action {
         }
     };
     value.map_or(action, |value| action.with(value))
+}
+
+/// Moves an event of data packets to a message: to its first packet, its last or any, of any or the first round of transmission.
+pub(super) fn move_to(event: &mut Event, message: u32, shape: Shape, rng: &mut ChaCha8Rng) {
+    let Target::Data { psn, iter } = &mut event.target else { return };
+    let Some(psns) = shape.message_psns(message) else { return };
+    *psn = match rng.random_range(0..3) {
+        0 => *psns.start(),
+        1 => *psns.end(),
+        _ => rng.random_range(psns),
+    };
+    if rng.random_ratio(1, 2) {
+        *iter = 1;
+    }
 }
 
 /// Puts an event on its place in every message of so many packets, from the first on; one of control packets on all of them.

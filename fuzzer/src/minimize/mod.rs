@@ -5,8 +5,8 @@
 //! debugging does (Zeller and Hildebrandt, 2002); an axis that cannot go there is lowered to its threshold by
 //! bisection. Groups are gone through until a whole round changes nothing: then no single step along any axis shows
 //! the signature. Smaller tests that are several steps away are then drawn at random, and the search goes on from one that
-//! shows it: a walk. There are a few walks, as chance decides where one ends. Only smaller tests are ever taken in a walk, so that
-//! this ends for every predicate.
+//! shows it: what is left of a test when several things change ([`draw`]), and trades of more of one thing for less of another
+//! ([`trade`]). Only smaller tests are ever taken, so that this ends for every predicate.
 
 mod axes;
 mod connections;
@@ -19,11 +19,12 @@ mod shares;
 mod size;
 #[cfg(test)]
 mod tests;
+mod trade;
 
 use std::collections::HashMap;
 
 use corpus::TestConfig;
-use rand::SeedableRng as _;
+use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use axes::Axis;
@@ -75,7 +76,6 @@ fn minimize_with<E>(
         most_packets: config.traffic.total_packets().saturating_mul(GROWTH),
         size: Size::of(config),
         best: config.clone(),
-        smallest: (Size::of(config), config.clone()),
         tried: HashMap::from([(config.to_toml(), true)]),
         executions: 0,
         effort,
@@ -87,8 +87,7 @@ fn minimize_with<E>(
         Err(Halt::OutOfBudget) => false,
         Err(Halt::Failed(error)) => return Err(error),
     };
-    search.end_walk();
-    Ok(Minimised { config: search.smallest.1, executions: search.executions, complete })
+    Ok(Minimised { config: search.best, executions: search.executions, complete })
 }
 
 /// Largest load of a candidate that grows in one way to shrink in another, as a multiple of the first test's:
@@ -108,27 +107,18 @@ pub enum Effort {
 }
 
 impl Effort {
-    /// Smaller tests that are drawn and run in a row without success, before a walk ends, for each thing of which there could be
-    /// less ([`Size::things`]).
+    /// Smaller tests that are drawn and run in a row without success, before the search ends, for each pair of things of which there
+    /// could be less ([`Size::things`]): one may be traded for the other.
     const fn asked(self) -> u64 {
         match self {
             Self::Many => 250,
-            Self::Few => 40,
-        }
-    }
-
-    /// Walks from the end of the first steps, where there are several things of which there could be less: chance leads each of
-    /// them elsewhere.
-    const fn walks(self) -> u32 {
-        match self {
-            Self::Many => 3,
-            Self::Few => 1,
+            Self::Few => 20,
         }
     }
 }
 
 /// Draws for each one that may be run: larger tests, and those that were run before, are not.
-const DRAWS: u64 = 4;
+const DRAWS: u64 = 16;
 
 /// Load in packets that a drawn test may always have, however small the best one is; else it has at most [`GROWTH`] times as much.
 const DRAWN_PACKETS: u64 = 1_024;
@@ -140,11 +130,9 @@ enum Halt<E> {
 }
 
 struct Search<'a, E> {
-    /// The smallest test of this walk, and its size.
+    /// The smallest test so far, and its size.
     best: TestConfig,
     size: Size,
-    /// The smallest test of the walks that have ended.
-    smallest: (Size, TestConfig),
     /// No candidate that grows in one way, to shrink in another, has more data packets.
     most_packets: u64,
     /// Canonical texts of the tests that were run, and if they show it.
@@ -160,43 +148,24 @@ impl<E> Search<'_, E> {
         // The same test in its simplest form; tests made from it have that form anyway.
         self.offer(self.best.clone())?;
         self.go_down()?;
-        let (end, size) = (self.best.clone(), self.size.clone());
-        for _ in 0..self.effort.walks() {
-            (self.best, self.size) = (end.clone(), size.clone());
-            self.walk(first, &mut rng)?;
-            self.end_walk();
-            if self.size.things() < 2 {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Goes on from tests that are drawn at random, until no drawn one shows it.
-    fn walk(&mut self, first: &TestConfig, rng: &mut ChaCha8Rng) -> Result<(), Halt<E>> {
         let (mut draws, mut asked) = (0, 0);
         loop {
-            let most = self.effort.asked() * self.size.things().max(1);
+            let most = self.effort.asked() * self.size.things().max(1).pow(2);
             if asked >= most || draws >= DRAWS * most {
                 return Ok(());
             }
             draws += 1;
             let before = self.executions;
             let load = self.best.traffic.total_packets().saturating_mul(GROWTH).max(DRAWN_PACKETS);
-            let drawn = draw::draw(first, &self.best, load.min(self.most_packets), rng);
-            if self.offer(drawn)? {
+            let load = load.min(self.most_packets);
+            let draw = if rng.random_ratio(1, 4) { draw::draw } else { trade::trade };
+            let drawn = draw(first, &self.best, load, &mut rng);
+            if drawn.traffic.total_packets() <= load && self.offer(drawn)? {
                 self.go_down()?;
                 (draws, asked) = (0, 0);
             } else {
                 asked += self.executions - before;
             }
-        }
-    }
-
-    /// Remembers the smallest test of a walk, if it is the smallest of all.
-    fn end_walk(&mut self) {
-        if self.size < self.smallest.0 {
-            self.smallest = (self.size.clone(), self.best.clone());
         }
     }
 

@@ -65,7 +65,7 @@ fn found(verb: Verb) -> TestConfig {
                 ..event(&[], 4, Some(Progression { every: 24, count: Some(3) }), Action::DROP)
             },
             event(&[57, 3, 8, 20, 27, 30, 31, 40, 50], 5, None, Action::DROP),
-            event(&[13], 7, None, Action::Delay { ns: 123_456 }),
+            event(&[13], 7, None, Action::Ecn),
         ],
         ..TestConfig::default()
     };

@@ -95,13 +95,13 @@ fn as_many_packets_in_all_make_up_for_connections() {
     let traffic = &minimised.config.traffic;
     assert_eq!((traffic.load.connections(), traffic.num_msgs_per_qp), (1, 1));
     assert_eq!(traffic.message_size, 3_999 * 1_024 + 1);
-    // Many short messages, where they have to be short.
+    // Many short messages, where they have to be short: of as many packets as they can have.
     let minimised = minimal(&start(), |config| {
         config.traffic.total_packets() >= 4_000 && config.traffic.message_size < 8_000
     });
     let traffic = &minimised.config.traffic;
-    assert_eq!((traffic.load.connections(), traffic.message_size), (1, 7_681));
-    assert_eq!(traffic.num_msgs_per_qp, 250);
+    assert_eq!((traffic.load.connections(), traffic.mtu), (1, Mtu::B256));
+    assert_eq!((traffic.num_msgs_per_qp, traffic.message_size), (125, 31 * 256 + 1));
 }
 
 /// An anomaly that shows under load, but not under more load than any NIC could take.
