@@ -1,6 +1,7 @@
 //! Capabilities of a testbed. Tests for it are drawn within them; a test beyond them is refused by name.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::ops::RangeInclusive;
 
 use dumper::{ActionKind, Form};
@@ -202,10 +203,15 @@ impl Capabilities {
             beyond(&mut check, "network.pfc", "priority flow control", "none: remove it");
         }
         for (number, path) in (1..).zip(&config.network.paths) {
-            at_most(&mut check, format!("network.path[{number}].delay-ns"), path.delay_ns, self.max_delay_ns);
+            at_most(
+                &mut check,
+                format_args!("network.path[{number}].delay-ns"),
+                path.delay_ns,
+                self.max_delay_ns,
+            );
         }
         for (number, event) in (1..).zip(&config.events) {
-            self.event(event.target, event.action, &format!("event[{number}]"), &mut check);
+            self.event(event.target, event.action, format_args!("event[{number}]"), &mut check);
         }
         check.violations
     }
@@ -270,7 +276,7 @@ impl Capabilities {
         }
     }
 
-    fn event(&self, target: Target, action: Action, path: &str, check: &mut Check) {
+    fn event(&self, target: Target, action: Action, path: fmt::Arguments<'_>, check: &mut Check) {
         if let Target::Control { packet, .. } = target
             && !self.control_packets.contains(&packet)
         {
@@ -288,7 +294,7 @@ impl Capabilities {
             _ => {}
         }
         if let (Form::Time, Some((operand, ns))) = (action.kind().form(), action.operand()) {
-            at_most(check, format!("{path}.{}", operand.field.key), ns, self.max_delay_ns);
+            at_most(check, format_args!("{path}.{}", operand.field.key), ns, self.max_delay_ns);
         }
     }
 }
@@ -304,16 +310,11 @@ impl RoceSetting {
     }
 }
 
-fn beyond(
-    check: &mut Check,
-    field: impl Into<String>,
-    asked: impl std::fmt::Display,
-    allowed: impl std::fmt::Display,
-) {
+fn beyond(check: &mut Check, field: impl fmt::Display, asked: impl fmt::Display, allowed: impl fmt::Display) {
     check.fail(field, format!("this testbed cannot do {asked}"), format!("allowed: {allowed}"), &[]);
 }
 
-fn at_most(check: &mut Check, field: impl Into<String>, asked: u64, most: u64) {
+fn at_most(check: &mut Check, field: impl fmt::Display, asked: u64, most: u64) {
     if asked > most {
         beyond(check, field, asked, format!("at most {most}"));
     }

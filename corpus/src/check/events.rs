@@ -1,5 +1,7 @@
 //! Rules on events: each must name packets that the traffic sends, and an action that is possible on them.
 
+use std::fmt;
+
 use super::{Check, overlap, plural};
 use crate::config::{
     Action, ConnectionSet, ControlPacket, Event, Role, SetField, Target, TestConfig, Traffic, Verb,
@@ -23,23 +25,28 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
         return;
     }
     for (index, event) in config.events.iter().enumerate() {
-        let path = format!("event[{}]", index + 1);
+        let path = format_args!("event[{}]", index + 1);
         let connections = config.traffic.load.connections();
-        if !members_exist(&event.connections, connections, &format!("{path}.qpn"), check) {
+        if !members_exist(&event.connections, connections, format_args!("{path}.qpn"), check) {
             continue;
         }
-        operands(event, &path, check);
+        operands(event, path, check);
         match event.target {
-            Target::Data { psn, iter } => data(event, psn, iter, &config.traffic, &path, check),
-            Target::Control { packet, nth } => control(event, packet, nth, config, &path, check),
+            Target::Data { psn, iter } => data(event, psn, iter, &config.traffic, path, check),
+            Target::Control { packet, nth } => control(event, packet, nth, config, path, check),
         }
     }
     overlap::check(config, check);
 }
 
 /// Returns true if all members of the set at a path exist.
-pub(super) fn members_exist(set: &ConnectionSet, connections: u32, path: &str, check: &mut Check) -> bool {
-    let mut exists = |qpn: u32, path: &str| {
+pub(super) fn members_exist(
+    set: &ConnectionSet,
+    connections: u32,
+    path: fmt::Arguments<'_>,
+    check: &mut Check,
+) -> bool {
+    let mut exists = |qpn: u32, path: fmt::Arguments<'_>| {
         let known = (1..=connections).contains(&qpn);
         if !known {
             let message = format!(
@@ -54,12 +61,12 @@ pub(super) fn members_exist(set: &ConnectionSet, connections: u32, path: &str, c
     match set {
         ConnectionSet::All => true,
         ConnectionSet::One(qpn) => exists(*qpn, path),
-        ConnectionSet::First(n) => exists(*n, &format!("{path}.first")),
+        ConnectionSet::First(n) => exists(*n, format_args!("{path}.first")),
         ConnectionSet::List(list) => {
             let known = list
                 .iter()
                 .enumerate()
-                .map(|(index, qpn)| exists(*qpn, &format!("{path}[{}]", index + 1)))
+                .map(|(index, qpn)| exists(*qpn, format_args!("{path}[{}]", index + 1)))
                 // Not `all`, which would stop at the first.
                 .filter(|exists| !exists)
                 .count()
@@ -80,31 +87,31 @@ pub(super) fn members_exist(set: &ConnectionSet, connections: u32, path: &str, c
     }
 }
 
-fn operands(event: &Event, path: &str, check: &mut Check) {
+fn operands(event: &Event, path: fmt::Arguments<'_>, check: &mut Check) {
     if let Some((operand, number)) = event.action.operand() {
-        check.bounds(&format!("{path}.{}", operand.field.key), number, operand.field);
+        check.bounds(format_args!("{path}.{}", operand.field.key), number, operand.field);
     }
     if let Action::SetField(SetField { field, value }) = event.action {
-        check.bounds(&format!("{path}.value"), value, &field.bounds());
+        check.bounds(format_args!("{path}.value"), value, &field.bounds());
     }
     if let Some(progression) = event.progression {
-        check.bounds(&format!("{path}.every"), progression.every, &fields::EVERY);
+        check.bounds(format_args!("{path}.every"), progression.every, &fields::EVERY);
         if let Some(count) = progression.count {
-            check.bounds(&format!("{path}.count"), count, &fields::COUNT);
+            check.bounds(format_args!("{path}.count"), count, &fields::COUNT);
         }
     }
 }
 
-fn data(event: &Event, psn: u32, iter: u32, traffic: &Traffic, path: &str, check: &mut Check) {
+fn data(event: &Event, psn: u32, iter: u32, traffic: &Traffic, path: fmt::Arguments<'_>, check: &mut Check) {
     let packets = traffic.shape().packets();
-    let psn_path = format!("{path}.psn");
+    let psn_path = format_args!("{path}.psn");
     if psn == 0 {
-        check.fail(&psn_path, "0 is out of range", "packets of a connection count from 1", &[]);
+        check.fail(psn_path, "0 is out of range", "packets of a connection count from 1", &[]);
         return;
     }
     if u64::from(psn) > packets {
         let message = format!("{psn} is beyond the connection's {}", shape_words(traffic));
-        check.fail(&psn_path, message, format!("allowed: {}", up_to(packets)), &SHAPE);
+        check.fail(psn_path, message, format!("allowed: {}", up_to(packets)), &SHAPE);
         return;
     }
     if let Some((progression, count)) = event.progression.and_then(|p| Some((p, p.count?))) {
@@ -117,7 +124,7 @@ fn data(event: &Event, psn: u32, iter: u32, traffic: &Traffic, path: &str, check
             check.fail(format!("{path}.count"), message, help, &SHAPE);
         }
     }
-    if !check.bounds(&format!("{path}.iter"), iter, &fields::ITER) {
+    if !check.bounds(format_args!("{path}.iter"), iter, &fields::ITER) {
         return;
     }
     if let Some(rounds) = retransmissions(&event.connections, traffic) {
@@ -157,27 +164,27 @@ fn control(
     packet: ControlPacket,
     nth: u32,
     config: &TestConfig,
-    path: &str,
+    path: fmt::Arguments<'_>,
     check: &mut Check,
 ) {
     let traffic = &config.traffic;
     let load = traffic.load;
     let (messages, name) = (traffic.num_msgs_per_qp, packet.name());
-    let kind_path = format!("{path}.packet");
+    let kind_path = format_args!("{path}.packet");
     let carried_by_some = |verbs: &[Verb]| {
         event
             .connections
             .members(load.connections())
             .any(|qpn| verbs.iter().any(|verb| load.carries(qpn, messages, *verb)))
     };
-    if !check.bounds(&format!("{path}.nth"), nth, &fields::NTH) {
+    if !check.bounds(format_args!("{path}.nth"), nth, &fields::NTH) {
         return;
     }
     let exists = match packet {
         ControlPacket::ReadRequest if !carried_by_some(&[Verb::Read]) => {
             let message = "there are no Read requests: none of these connections reads";
             check.fail(
-                &kind_path,
+                kind_path,
                 message,
                 "use rdma-verb \"read\" or \"send_read\", or another packet",
                 &LOAD,
@@ -187,10 +194,10 @@ fn control(
         ControlPacket::Ack if !carried_by_some(&[Verb::Write, Verb::Send]) => {
             let message =
                 "there are no ACKs: these connections only read, and a Read is acknowledged by its response";
-            check.fail(&kind_path, message, "use packet \"data\" to hit responses, or another verb", &LOAD);
+            check.fail(kind_path, message, "use packet \"data\" to hit responses, or another verb", &LOAD);
             false
         }
-        ControlPacket::Cnp => cnp(event, config, &kind_path, check),
+        ControlPacket::Cnp => cnp(event, config, kind_path, check),
         ControlPacket::ReadRequest | ControlPacket::Ack | ControlPacket::Nak => true,
     };
     if !exists {
@@ -224,7 +231,7 @@ fn notifies(config: &TestConfig, point: Role) -> bool {
 }
 
 /// Returns true if any CNP can be on the wire of these connections.
-fn cnp(event: &Event, config: &TestConfig, path: &str, check: &mut Check) -> bool {
+fn cnp(event: &Event, config: &TestConfig, path: fmt::Arguments<'_>, check: &mut Check) -> bool {
     let traffic = &config.traffic;
     let receivers: Vec<Role> = Role::ALL
         .into_iter()

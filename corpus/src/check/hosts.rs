@@ -14,8 +14,8 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
         let (host, name) = (config.host(role), role.name());
         names(host, name, check);
         addresses(host, name, check);
-        let path = format!("{name}.roce-parameters.min-time-between-cnps");
-        check.bounds(&path, host.roce.min_time_between_cnps, &fields::MIN_TIME_BETWEEN_CNPS);
+        let path = format_args!("{name}.roce-parameters.min-time-between-cnps");
+        check.bounds(path, host.roce.min_time_between_cnps, &fields::MIN_TIME_BETWEEN_CNPS);
         if let Some(classes) = &host.traffic_class {
             traffic_class(classes, config.traffic.load.connections(), name, check);
         }
@@ -38,7 +38,7 @@ fn names(host: &Host, role: &str, check: &mut Check) {
     ];
     for (key, name) in names {
         let Some(name) = name else { continue };
-        let path = format!("{role}.{key}");
+        let path = format_args!("{role}.{key}");
         if name.trim().is_empty() {
             check.fail(path, "is empty", "give it a value or leave the key out", &[]);
         } else if name.len() > fields::MAX_NAME_LEN {
@@ -49,7 +49,7 @@ fn names(host: &Host, role: &str, check: &mut Check) {
         }
     }
     if let Some(port) = physical.ib_port {
-        check.bounds(&format!("{role}.ib-port"), port, &fields::IB_PORT);
+        check.bounds(format_args!("{role}.ib-port"), port, &fields::IB_PORT);
     }
 }
 
@@ -118,7 +118,7 @@ fn traffic_class(classes: &TrafficClass, connections: u32, role: &str, check: &m
         }
         TrafficClass::PerConnection(list) => {
             for (index, class) in list.iter().enumerate() {
-                check.bounds(&format!("{path}[{}]", index + 1), *class, &fields::TRAFFIC_CLASS);
+                check.bounds(format_args!("{path}[{}]", index + 1), *class, &fields::TRAFFIC_CLASS);
             }
             if list.len() as u64 != u64::from(connections) {
                 let message = format!(
@@ -141,7 +141,7 @@ fn ets_rules(ets: &Ets, classes: Option<&TrafficClass>, role: &str, check: &mut 
         check.fail(&weights, message, format!("there are {CLASSES} traffic classes, 0 to 7"), &[]);
     }
     for (class, weight) in ets.weights.iter().enumerate() {
-        check.bounds(&format!("{weights}[{}]", class + 1), *weight, &fields::ETS_WEIGHT);
+        check.bounds(format_args!("{weights}[{}]", class + 1), *weight, &fields::ETS_WEIGHT);
     }
     let mut seen = BTreeSet::new();
     for (index, class) in ets.strict.iter().enumerate() {

@@ -8,6 +8,7 @@ mod overlap;
 mod traffic;
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use crate::config::{TestConfig, fields::IntField};
 
@@ -71,21 +72,22 @@ pub(crate) struct Check {
 impl Check {
     pub(crate) fn fail(
         &mut self,
-        field: impl Into<String>,
+        field: impl fmt::Display,
         message: impl Into<String>,
         help: impl Into<String>,
         rests_on: &[&str],
     ) {
         self.violations.push(Violation {
-            field: field.into(),
+            field: field.to_string(),
             message: message.into(),
             help: help.into(),
             rests_on: rests_on.iter().map(|&path| path.to_owned()).collect(),
         });
     }
 
-    /// Returns true if a number is inside the bounds of its field.
-    fn bounds(&mut self, path: &str, value: impl Into<u64>, field: &IntField) -> bool {
+    /// Returns true if a number is inside the bounds of its field. A search checks each test that it draws, so that a path is
+    /// only made where it is reported.
+    fn bounds(&mut self, path: impl fmt::Display, value: impl Into<u64>, field: &IntField) -> bool {
         let value = value.into();
         let allowed = field.allows(value);
         if !allowed {

@@ -12,7 +12,7 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
     let network = &config.network;
     for number in Network::NUMBERS {
         if let Some(value) = (number.get)(network) {
-            check.bounds(&path(number.field.key), value, number.field);
+            check.bounds(format_args!("network.{}", number.field.key), value, number.field);
         }
     }
     repeat(config, check);
@@ -22,7 +22,7 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
     if !fields::NUM_CONNECTIONS.allows(count.into()) {
         return;
     }
-    let exist = members_exist(&network.loss_qpn, count, &path("loss-qpn"), check);
+    let exist = members_exist(&network.loss_qpn, count, format_args!("network.loss-qpn"), check);
     if !network.loses() {
         return nothing_is_lost(network, check);
     }
@@ -59,7 +59,7 @@ fn paths(network: &Network, check: &mut Check) {
     for (number, one) in (1..).zip(&network.paths) {
         let field = |key: &str| path(&format!("path[{number}].{key}"));
         for number in Path::NUMBERS {
-            check.bounds(&field(number.field.key), (number.get)(one), number.field);
+            check.bounds(field(number.field.key), (number.get)(one), number.field);
         }
         if one.rate_gbps == 0 && one.queue_packets != Path::default().queue_packets {
             let message = "means nothing on a path without a rate, at which nothing waits";
@@ -75,7 +75,11 @@ fn paths(network: &Network, check: &mut Check) {
         let message = format!("\"{name}\" needs two paths, and there are {}", network.paths.len());
         check.fail(path(key), message, "add [[network.path]], or remove it", &[&path("path")]);
     }
-    check.bounds(&path(fields::FLOWLET_GAP_NS.key), network.flowlet_gap_ns, &fields::FLOWLET_GAP_NS);
+    check.bounds(
+        format_args!("network.{}", fields::FLOWLET_GAP_NS.key),
+        network.flowlet_gap_ns,
+        &fields::FLOWLET_GAP_NS,
+    );
     if network.flowlet_gap_ns != default.flowlet_gap_ns && network.spray != Spray::Flowlet {
         let message = format!("means nothing with spray \"{}\"", network.spray.name());
         let help = "set spray to \"flowlet\", or remove it";
@@ -87,7 +91,7 @@ fn paths(network: &Network, check: &mut Check) {
 fn repeat(config: &TestConfig, check: &mut Check) {
     let repeat = &config.network.repeat;
     for number in Repeat::NUMBERS {
-        check.bounds(&repeat_path(number.field.key), (number.get)(repeat), number.field);
+        check.bounds(format_args!("network.repeat.{}", number.field.key), (number.get)(repeat), number.field);
     }
     if repeat.matching != Repeat::default().matching && repeat.retransmissions <= 1 {
         let message = "means nothing where no retransmission is copied: retransmissions is 1";
