@@ -158,7 +158,7 @@ impl<E> Search<'_, E> {
             let before = self.executions;
             let load = self.best.traffic.total_packets().saturating_mul(GROWTH).max(DRAWN_PACKETS);
             let load = load.min(self.most_packets);
-            let draw = if rng.random_ratio(1, 4) { draw::draw } else { trade::trade };
+            let draw = if rng.random_ratio(1, 7) { draw::draw } else { trade::trade };
             let drawn = draw(first, &self.best, load, &mut rng);
             if drawn.traffic.total_packets() <= load && self.offer(drawn)? {
                 self.go_down()?;

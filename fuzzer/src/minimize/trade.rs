@@ -66,7 +66,7 @@ fn longer_messages(test: &mut TestConfig, most_packets: u64, rng: &mut ChaCha8Rn
 
 /// One more, up to twice as many, or any number up to the most.
 fn more(now: u32, most: u32, rng: &mut ChaCha8Rng) -> u32 {
-    let more = match rng.random_range(0..3) {
+    let more = match rng.random_range(0..4) {
         0 => now.saturating_add(1),
         1 => now.saturating_add(rng.random_range(0..=now)),
         _ => of_any_magnitude(most, rng),
