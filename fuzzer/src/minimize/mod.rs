@@ -5,8 +5,8 @@
 //! debugging does (Zeller and Hildebrandt, 2002); an axis that cannot go there is lowered to its threshold by
 //! bisection. Groups are gone through until a whole round changes nothing: then no single step along any axis shows
 //! the signature. Smaller tests that are several steps away are then drawn at random, and the search goes on from one that
-//! shows it: what is left of a test when several things change ([`draw`]), and trades of more of one thing for less of another
-//! ([`trade`]). Only smaller tests are ever taken, so that this ends for every predicate.
+//! shows it: what is left of a test when several things change (`draw`), and trades of more of one thing for less of another
+//! (`trade`). Only smaller tests are ever taken, so that this ends for every predicate.
 
 mod axes;
 mod connections;
