@@ -13,7 +13,7 @@ use scoring::score::Reference;
 
 use crate::judge::{InMemory, JudgeError, Judged, Verdict, judge};
 use crate::measure::{Measurements, measure};
-use crate::minimize::{Effort, Minimised, derandomise, is_smaller, minimize};
+use crate::minimize::{Effort, Minimised, derandomise, minimize};
 use crate::policy::Policy;
 use crate::repeat::{self, Frequency};
 use crate::report;
@@ -129,6 +129,7 @@ pub fn minimise(
             Ok(())
         }
         Err(error) => {
+            // Each test that shows it is smaller than the one before, or has events in place of losses at random.
             finding.reproducer = smallest.unwrap_or_else(|| finding.reproducer.clone());
             Err(error)
         }
@@ -147,7 +148,7 @@ struct Questions<'a, 'b> {
     executions: u64,
     /// The budget did not suffice for a question.
     is_cut: bool,
-    /// The smallest test that shows it.
+    /// The last test that shows it.
     smallest: Option<TestConfig>,
 }
 
@@ -200,7 +201,7 @@ impl Questions<'_, '_> {
                 shows
             }
         };
-        if shows && self.smallest.as_ref().is_none_or(|smallest| is_smaller(config, smallest)) {
+        if shows {
             self.smallest = Some(config.clone());
         }
         Ok(shows)
@@ -234,11 +235,7 @@ impl Questions<'_, '_> {
             ) => None,
         };
         match explicit {
-            Some(explicit) if self.shows(&explicit)? => {
-                // It is larger, as it names each lost packet.
-                self.smallest = Some(explicit.clone());
-                Ok(Some(explicit))
-            }
+            Some(explicit) if self.shows(&explicit)? => Ok(Some(explicit)),
             _ => Ok(None),
         }
     }

@@ -135,8 +135,7 @@ fn resized(
         4 | 5 => in_all.div_ceil(messages).saturating_mul(rng.random_range(1..=2)).try_into().unwrap_or(most),
         _ => of_any_magnitude(most, rng),
     };
-    let last = if rng.random_ratio(1, 2) { 1 } else { traffic.mtu.bytes() };
-    resize(test, packets.min(most), last);
+    resize_with_any_last(test, packets.min(most), rng);
 }
 
 /// Messages of all connections, at least one.
@@ -149,8 +148,14 @@ pub(super) fn most_per_message(traffic: &Traffic, most_packets: u64) -> u32 {
     (most_packets / all_messages(traffic)).clamp(1, u64::from(u32::MAX)) as u32
 }
 
+/// Gives messages so many packets, the last one full or of one byte.
+pub(super) fn resize_with_any_last(test: &mut TestConfig, packets: u32, rng: &mut ChaCha8Rng) {
+    let last = if rng.random_ratio(1, 2) { 1 } else { test.traffic.mtu.bytes() };
+    resize(test, packets, last);
+}
+
 /// Gives messages so many packets, the last one with so many bytes.
-pub(super) fn resize(test: &mut TestConfig, packets: u32, last: u32) {
+fn resize(test: &mut TestConfig, packets: u32, last: u32) {
     let bytes = (packets - 1).saturating_mul(test.traffic.mtu.bytes()).saturating_add(last);
     fit::reshape(test, |traffic| traffic.message_size = bytes);
 }
@@ -183,13 +188,18 @@ fn spread(test: &mut TestConfig, best: &TestConfig, most_packets: u64, rng: &mut
     for event in &mut test.events {
         let Target::Data { psn, iter } = &mut event.target else { continue };
         (*psn, *iter) = (1, 1);
-        let every = match rng.random_range(0..3) {
-            0 => 1,
-            1 => packets,
-            _ => of_any_magnitude(packets, rng),
-        };
-        event.progression = Some(Progression { every, count: None });
+        event.progression = Some(to_the_end(packets, packets, rng));
     }
+}
+
+/// Every packet, one in every message of so many, or one in any number up to the most.
+pub(super) fn to_the_end(per_message: u32, most: u32, rng: &mut ChaCha8Rng) -> Progression {
+    let every = match rng.random_range(0..3) {
+        0 => 1,
+        1 => per_message,
+        _ => of_any_magnitude(most, rng),
+    };
+    Progression { every, count: None }
 }
 
 /// A number from 1 on, all orders of magnitude alike.

@@ -21,7 +21,7 @@ mod size;
 mod tests;
 mod trade;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
 use corpus::TestConfig;
 use rand::{RngExt as _, SeedableRng as _};
@@ -44,7 +44,7 @@ pub struct Minimised {
 
 /// Makes a test smaller as long as `shows` returns true: fewest QPs with events, fewest QPs, then messages,
 /// bytes, events, and every parameter at its default. `shows` is asked at most `budget` times, and never
-/// twice for one test; `config` shows it. Tests that show it need not become smaller from one to the next ([`is_smaller`]).
+/// twice for one test; `config` shows it.
 ///
 /// # Errors
 /// The first one of `shows`.
@@ -56,12 +56,6 @@ pub fn minimize<E>(
 ) -> Result<Minimised, E> {
     // The same draws for the same test, so that an interrupted search goes on as it was.
     minimize_with(config, 0, effort, budget, shows)
-}
-
-/// Returns true if one test is smaller than another, as the minimiser has it.
-#[must_use]
-pub fn is_smaller(one: &TestConfig, other: &TestConfig) -> bool {
-    Size::of(one) < Size::of(other)
 }
 
 /// The same with other draws.
@@ -76,7 +70,7 @@ fn minimize_with<E>(
         most_packets: config.traffic.total_packets().saturating_mul(GROWTH),
         size: Size::of(config),
         best: config.clone(),
-        tried: HashMap::from([(config.to_toml(), true)]),
+        tried: HashSet::from([config.to_toml()]),
         executions: 0,
         effort,
         budget,
@@ -135,8 +129,8 @@ struct Search<'a, E> {
     size: Size,
     /// No candidate that grows in one way, to shrink in another, has more data packets.
     most_packets: u64,
-    /// Canonical texts of the tests that were run, and if they show it.
-    tried: HashMap<String, bool>,
+    /// Canonical texts of every test that is known to show it or not.
+    tried: HashSet<String>,
     executions: u64,
     effort: Effort,
     budget: Option<u64>,
@@ -236,26 +230,21 @@ impl<E> Search<'_, E> {
         Ok(())
     }
 
-    /// Takes a candidate if it is smaller than the best, valid, and shows it.
+    /// Takes a candidate if it is smaller than the best, valid, new, and shows it.
     fn offer(&mut self, mut candidate: TestConfig) -> Result<bool, Halt<E>> {
         fit::fit(&mut candidate);
         let size = Size::of(&candidate);
         if size >= self.size || !candidate.is_valid() {
             return Ok(false);
         }
-        let text = candidate.to_toml();
-        let shows = match self.tried.get(&text) {
-            Some(shows) => *shows,
-            None if self.budget.is_some_and(|budget| self.executions >= budget) => {
-                return Err(Halt::OutOfBudget);
-            }
-            None => {
-                self.executions += 1;
-                let shows = (self.shows)(&candidate).map_err(Halt::Failed)?;
-                self.tried.insert(text, shows);
-                shows
-            }
-        };
+        if !self.tried.insert(candidate.to_toml()) {
+            return Ok(false);
+        }
+        if self.budget.is_some_and(|budget| self.executions >= budget) {
+            return Err(Halt::OutOfBudget);
+        }
+        self.executions += 1;
+        let shows = (self.shows)(&candidate).map_err(Halt::Failed)?;
         if shows {
             (self.best, self.size) = (candidate, size);
         }

@@ -151,19 +151,15 @@ static LOAD: [Parameter; 4] = [
         },
     },
 ];
-/// Fields of the traffic that are no [`Parameter::Traffic`]: axes of their own, and two random numbers.
-const OTHERWISE: [TrafficField; 5] = [
-    TrafficField::NUM_MSGS_PER_QP,
-    TrafficField::MESSAGE_SIZE,
-    TrafficField::MTU,
-    TrafficField::INITIAL_PSN,
-    TrafficField::SEED,
-];
+/// Fields of the shape of messages, whose packets events name: axes of their own.
+pub(super) const SHAPE: [&TrafficField; 3] =
+    [&TrafficField::NUM_MSGS_PER_QP, &TrafficField::MESSAGE_SIZE, &TrafficField::MTU];
+/// Random numbers of the traffic.
+const RANDOM: [&TrafficField; 2] = [&TrafficField::INITIAL_PSN, &TrafficField::SEED];
 static TRAFFIC: LazyLock<Vec<Parameter>> = LazyLock::new(|| {
-    let plain = |field: &&TrafficField| OTHERWISE.iter().all(|other| other.key != field.key);
+    let plain = |field: &&TrafficField| SHAPE.iter().chain(&RANDOM).all(|other| other.key != field.key);
     let fields = TrafficField::ALL.iter().filter(plain).map(Parameter::Traffic);
-    let random = [&TrafficField::INITIAL_PSN, &TrafficField::SEED].map(Parameter::Random);
-    fields.chain(random).collect()
+    fields.chain(RANDOM.map(Parameter::Random)).collect()
 });
 /// Losses at random are at their defaults where there are none.
 static NETWORK: [Parameter; 9] = [

@@ -2,15 +2,16 @@
 //! messages may if they are longer, or fewer connections with events if more of their packets have one.
 
 use corpus::config::fields;
-use corpus::{ConnectionSet, Mtu, Position, Progression, Target, TestConfig, TrafficField};
+use corpus::{ConnectionSet, Mtu, Position, Target, TestConfig, TrafficField};
 use rand::RngExt as _;
 use rand::seq::{IndexedRandom as _, IteratorRandom as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::axes;
-use super::draw::{most_per_message, of_any_magnitude, resize};
+use super::draw::{most_per_message, of_any_magnitude, resize_with_any_last, to_the_end};
 use super::events;
 use super::fit;
+use super::parameters::SHAPE;
 
 /// Draws a test from `best`: more of one or two things, some of them as the `first` test had them, or events in other places, and
 /// less along one axis. No single change makes more packets than `most_packets`, but two may; and the test need not be smaller than
@@ -49,8 +50,7 @@ fn longer_messages(test: &mut TestConfig, most_packets: u64, rng: &mut ChaCha8Rn
         .map(|event| matches!(event.target, Target::Data { psn, .. } if is_last(psn)))
         .collect();
     let packets = more(before.packets_per_message(), most_per_message(&test.traffic, most_packets), rng);
-    let last = if rng.random_ratio(1, 2) { 1 } else { test.traffic.mtu.bytes() };
-    resize(test, packets, last);
+    resize_with_any_last(test, packets, rng);
     if rng.random_ratio(1, 2) {
         return;
     }
@@ -84,9 +84,6 @@ fn more_messages(test: &mut TestConfig, most_packets: u64, rng: &mut ChaCha8Rng)
 
 /// Another MTU, or a parameter as the first test has it.
 fn another_parameter(test: &mut TestConfig, first: &TestConfig, rng: &mut ChaCha8Rng) {
-    /// Fields of the shape of messages, whose packets events name.
-    const SHAPE: [TrafficField; 3] =
-        [TrafficField::NUM_MSGS_PER_QP, TrafficField::MESSAGE_SIZE, TrafficField::MTU];
     if rng.random_ratio(1, 2) {
         if let Some(mtu) = Mtu::ALL.into_iter().choose(rng) {
             fit::reshape(test, |traffic| traffic.mtu = mtu);
@@ -122,14 +119,7 @@ fn elsewhere(test: &mut TestConfig, rng: &mut ChaCha8Rng) {
     let packets = u32::try_from(shape.packets()).unwrap_or(u32::MAX).max(1);
     let Some(event) = test.events.iter_mut().choose(rng) else { return };
     match rng.random_range(0..5) {
-        0 => {
-            let every = match rng.random_range(0..3) {
-                0 => 1,
-                1 => shape.packets_per_message(),
-                _ => of_any_magnitude(packets, rng),
-            };
-            event.progression = Some(Progression { every, count: None });
-        }
+        0 => event.progression = Some(to_the_end(shape.packets_per_message(), packets, rng)),
         1 => events::on_every_message(event, shape.packets_per_message()),
         2 => event.connections = ConnectionSet::All,
         3 => event.action = events::with_any_operand(event.action, rng),
