@@ -1,5 +1,7 @@
 //! Rules on the network: losses and copies that can happen, and no setting without them.
 
+use std::fmt;
+
 use super::events::{LOAD, cnps_exist, members_exist};
 use super::{Check, plural};
 use crate::config::{
@@ -12,7 +14,7 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
     let network = &config.network;
     for number in Network::NUMBERS {
         if let Some(value) = (number.get)(network) {
-            check.bounds(format_args!("network.{}", number.field.key), value, number.field);
+            check.bounds(path(number.field.key), value, number.field);
         }
     }
     repeat(config, check);
@@ -32,21 +34,26 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
         if value == 0 {
             let message =
                 format!("nothing can be lost where {} is 0, and loss-ppb is {}", field.key, network.loss_ppb);
-            check.fail(path(field.key), message, "raise it, or set loss-ppb to 0", &[&path(LOSS_PPB.key)]);
+            check.fail(
+                path(field.key),
+                message,
+                "raise it, or set loss-ppb to 0",
+                &[&path(LOSS_PPB.key).to_string()],
+            );
         }
     }
     if network.loss_model == LossModel::PerPacket && network.loss_bytes.is_some() {
         let message = "means nothing with loss-model \"per-packet\", which loses packets of any size alike";
         let help = "remove it, or set loss-model to \"per-bit\"";
-        check.fail(path(fields::LOSS_BYTES.key), message, help, &[&path("loss-model")]);
+        check.fail(path(fields::LOSS_BYTES.key), message, help, &[&path("loss-model").to_string()]);
     }
     if exist {
         kinds(config, check);
     }
 }
 
-fn path(key: &str) -> String {
-    format!("network.{key}")
+fn path(key: &str) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "network.{key}"))
 }
 
 /// Paths, and settings that need them.
@@ -57,14 +64,19 @@ fn paths(network: &Network, check: &mut Check) {
         return check.fail(path("path"), message, format!("at most {} are allowed", Path::MOST), &[]);
     }
     for (number, one) in (1..).zip(&network.paths) {
-        let field = |key: &str| path(&format!("path[{number}].{key}"));
+        let field = |key| fmt::from_fn(move |f| write!(f, "network.path[{number}].{key}"));
         for number in Path::NUMBERS {
             check.bounds(field(number.field.key), (number.get)(one), number.field);
         }
         if one.rate_gbps == 0 && one.queue_packets != Path::default().queue_packets {
             let message = "means nothing on a path without a rate, at which nothing waits";
             let rate = field(fields::RATE_GBPS.key);
-            check.fail(field(fields::QUEUE_PACKETS.key), message, "set rate-gbps, or remove it", &[&rate]);
+            check.fail(
+                field(fields::QUEUE_PACKETS.key),
+                message,
+                "set rate-gbps, or remove it",
+                &[&rate.to_string()],
+            );
         }
     }
     let given = [
@@ -73,17 +85,13 @@ fn paths(network: &Network, check: &mut Check) {
     ];
     for (key, _, name) in given.into_iter().filter(|(_, given, _)| *given && network.paths.len() < 2) {
         let message = format!("\"{name}\" needs two paths, and there are {}", network.paths.len());
-        check.fail(path(key), message, "add [[network.path]], or remove it", &[&path("path")]);
+        check.fail(path(key), message, "add [[network.path]], or remove it", &[&path("path").to_string()]);
     }
-    check.bounds(
-        format_args!("network.{}", fields::FLOWLET_GAP_NS.key),
-        network.flowlet_gap_ns,
-        &fields::FLOWLET_GAP_NS,
-    );
+    check.bounds(path(fields::FLOWLET_GAP_NS.key), network.flowlet_gap_ns, &fields::FLOWLET_GAP_NS);
     if network.flowlet_gap_ns != default.flowlet_gap_ns && network.spray != Spray::Flowlet {
         let message = format!("means nothing with spray \"{}\"", network.spray.name());
         let help = "set spray to \"flowlet\", or remove it";
-        check.fail(path(fields::FLOWLET_GAP_NS.key), message, help, &[&path("spray")]);
+        check.fail(path(fields::FLOWLET_GAP_NS.key), message, help, &[&path("spray").to_string()]);
     }
 }
 
@@ -91,12 +99,17 @@ fn paths(network: &Network, check: &mut Check) {
 fn repeat(config: &TestConfig, check: &mut Check) {
     let repeat = &config.network.repeat;
     for number in Repeat::NUMBERS {
-        check.bounds(format_args!("network.repeat.{}", number.field.key), (number.get)(repeat), number.field);
+        check.bounds(repeat_path(number.field.key), (number.get)(repeat), number.field);
     }
     if repeat.matching != Repeat::default().matching && repeat.retransmissions <= 1 {
         let message = "means nothing where no retransmission is copied: retransmissions is 1";
         let rests_on = repeat_path(fields::RETRANSMISSIONS.key);
-        check.fail(repeat_path("match"), message, "raise retransmissions, or remove it", &[&rests_on]);
+        check.fail(
+            repeat_path("match"),
+            message,
+            "raise retransmissions, or remove it",
+            &[&rests_on.to_string()],
+        );
     }
     for (number, event) in (1..).zip(&config.events) {
         let Action::Drop(copies @ (Copies::All | Copies::One(_))) = event.action else { continue };
@@ -124,7 +137,7 @@ fn repeat(config: &TestConfig, check: &mut Check) {
                 Some(ControlPacket::Nak) => "raise naks of [network.repeat], or remove it",
                 Some(_) => "remove it; only sequence NAKs and data packets have copies",
             };
-            let rests_on = Repeat::NUMBERS.iter().map(|number| repeat_path(number.field.key));
+            let rests_on = Repeat::NUMBERS.iter().map(|number| repeat_path(number.field.key).to_string());
             let rests_on: Vec<String> = rests_on.collect();
             let rests_on: Vec<&str> = rests_on.iter().map(String::as_str).collect();
             check.fail(path, message, help, &rests_on);
@@ -132,8 +145,8 @@ fn repeat(config: &TestConfig, check: &mut Check) {
     }
 }
 
-fn repeat_path(key: &str) -> String {
-    format!("network.repeat.{key}")
+fn repeat_path(key: &str) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "network.repeat.{key}"))
 }
 
 /// Without losses their settings mean nothing.
@@ -171,7 +184,7 @@ fn nothing_is_lost(network: &Network, check: &mut Check) {
     ];
     for (key, _) in given.into_iter().filter(|(_, given)| *given) {
         let message = "means nothing where nothing is lost: loss-ppb is 0";
-        check.fail(path(key), message, "set loss-ppb, or remove it", &[&path(LOSS_PPB.key)]);
+        check.fail(path(key), message, "set loss-ppb, or remove it", &[&path(LOSS_PPB.key).to_string()]);
     }
 }
 
@@ -206,7 +219,7 @@ fn kinds(config: &TestConfig, check: &mut Check) {
             ),
         };
         let help = "add a kind that the test has, as \"data\", or change loss-direction or loss-qpn";
-        let rests_on = [path("loss-direction"), path("loss-qpn")];
+        let rests_on = ["loss-direction", "loss-qpn"].map(|key| path(key).to_string());
         let mut rests_on: Vec<&str> = rests_on.iter().map(String::as_str).collect();
         rests_on.extend(LOAD);
         check.fail(path("loss-packets"), message, help, &rests_on);

@@ -10,7 +10,7 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
         if let Some(bounds) = field.number()
             && !field.is_absent(traffic)
         {
-            check.bounds(format_args!("traffic.{}", field.key), (field.get)(traffic), bounds);
+            check.bounds(field.path(), (field.get)(traffic), bounds);
         }
     }
 

@@ -1,5 +1,7 @@
 //! Traffic of the generators.
 
+use std::fmt;
+
 use super::fields::{self, IntField};
 use serde::{Deserialize, Serialize};
 
@@ -62,8 +64,8 @@ impl TrafficField {
 
     /// Path in a test file.
     #[must_use]
-    pub fn path(&self) -> String {
-        format!("traffic.{}", self.key)
+    pub fn path(&self) -> impl fmt::Display {
+        fmt::from_fn(|f| write!(f, "traffic.{}", self.key))
     }
 
     /// Returns true if it is at its default.
