@@ -114,22 +114,13 @@ impl Pipeline {
         let mut on_path = Nanos::ZERO;
         if let Some(flow) = flow.filter(|_| self.paths.are_on() && sent.leaving() > 0) {
             match self.paths.pass(flow, packet, sent.leaving(), now + delay.unwrap_or_default()) {
-                Passage::Later(later) => on_path = later,
+                Passage::Later(Nanos::ZERO) => {}
+                Passage::Later(later) => (on_path, delay) = (later, Some(sent.later_by(delay, later))),
                 Passage::Full => {
                     let all = Lost::all(sent);
                     lost = lost.and(all);
                     (sent, delay) = (sent.without(all, false), None);
                     hit = Some(sent);
-                }
-            }
-            if on_path > Nanos::ZERO {
-                let all = delay.unwrap_or_default() + on_path;
-                delay = Some(all);
-                match sent.actions.timing {
-                    Timing::AtOnce | Timing::Delay(_) => sent.actions.timing = Timing::Delay(all),
-                    // Behind the packet that releases it, whose path may be the same: their order is to be seen in the trace.
-                    Timing::Reorder(_) => delay = Some(all + Nanos(1)),
-                    Timing::Hold(_) => {}
                 }
             }
         }

@@ -1,9 +1,9 @@
 //! The packets that leave for one that entered, and those that are lost of them.
 
 use corpus::Action;
-use dumper::{ActionKind, Event};
+use dumper::{ActionKind, Event, Nanos};
 
-use crate::Actions;
+use crate::{Actions, Timing};
 
 /// The packets that leave for one that entered. `Default` is the packet as it came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -51,6 +51,18 @@ impl Sent {
             left => Actions { extra_copies: left - 1, ..actions },
         };
         Self { actions, copies }
+    }
+
+    /// The packet takes a path that adds so much to a delay: all of it.
+    pub(crate) fn later_by(&mut self, delay: Option<Nanos>, on_path: Nanos) -> Nanos {
+        let all = delay.unwrap_or_default() + on_path;
+        match self.actions.timing {
+            Timing::AtOnce | Timing::Delay(_) => self.actions.timing = Timing::Delay(all),
+            // Behind the packet that releases it, whose path may be the same: their order is to be seen in the trace.
+            Timing::Reorder(_) => return all + Nanos(1),
+            Timing::Hold(_) => {}
+        }
+        all
     }
 
     /// Event code of the mirrored packet.

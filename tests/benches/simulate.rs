@@ -1,8 +1,8 @@
-//! The simulated testbed on one core: traced packets a second, and what QPs and events cost.
+//! The simulated testbed on one core: traced packets a second, and what QPs, events, losses and copies cost.
 
 use std::hint::black_box;
 
-use corpus::{Action, ConnectionSet, Event, Load, Target, TestConfig, Verb};
+use corpus::{Action, ConnectionSet, Event, Load, Network, Repeat, Target, TestConfig, Verb};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 /// Data packets of a test, whatever its number of QPs.
@@ -36,6 +36,12 @@ fn mark(config: &mut TestConfig, events: u32) {
     }];
 }
 
+/// A network that draws for every packet and loses one of a million, so that the traffic stays the same.
+fn lossy() -> Network {
+    let repeat = Repeat { naks: 2, retransmissions: 2, ..Repeat::default() };
+    Network { loss_ppb: 1_000, repeat, ..Network::default() }
+}
+
 fn run(config: &TestConfig) -> usize {
     let observation = executor::sim::run(config, Default::default()).expect("the configuration is valid");
     observation.trace.records().len()
@@ -63,6 +69,16 @@ fn simulate(criterion: &mut Criterion) {
         mark(&mut config, events);
         group.throughput(Throughput::Elements(run(&config) as u64));
         group.bench_with_input(BenchmarkId::new("events", events), &config, |bencher, config| {
+            bencher.iter(|| black_box(run(config)));
+        });
+    }
+    for network in [false, true] {
+        let mut config = config(Verb::Write, 10);
+        if network {
+            config.network = lossy();
+        }
+        group.throughput(Throughput::Elements(run(&config) as u64));
+        group.bench_with_input(BenchmarkId::new("losses and copies", network), &config, |bencher, config| {
             bencher.iter(|| black_box(run(config)));
         });
     }

@@ -33,6 +33,17 @@ impl IntField {
     }
 }
 
+/// A whole-number field of a part of a test, for code that goes through all of them.
+#[derive(Debug, Clone, Copy)]
+pub struct NumberOf<Part> {
+    /// Key and bounds.
+    pub field: &'static IntField,
+    /// Reads it.
+    pub get: fn(&Part) -> u64,
+    /// Sets it to a number inside the bounds.
+    pub set: fn(&mut Part, u64),
+}
+
 /// Upper bound on the data packets of one test, over all connections, without retransmissions.
 /// A trace keeps about 64 bytes a packet, so this is 256 MiB; it also keeps every connection
 /// inside half of the 24-bit PSN space, where serial comparison is unambiguous.

@@ -18,8 +18,8 @@ pub use event::{
 pub use host::{Ets, Host, Physical, RoceParameters, TrafficClass};
 pub use net::{Cidr, CidrError};
 pub use network::{LossDirection, LossEffect, LossModel, Network, NetworkField, PacketKinds};
-pub use path::{Path, PathField, Spray, SprayPackets};
-pub use repeat::{Repeat, RepeatField, RepeatMatch};
+pub use path::{Path, Spray, SprayPackets};
+pub use repeat::{Repeat, RepeatMatch};
 pub use set_field::{HeaderField, SetField};
 pub use traffic::{Files, Form, IterMode, Load, Mtu, Traffic, TrafficField, Verb};
 

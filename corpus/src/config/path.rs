@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::fields::{self, IntField};
+use super::fields::{self, NumberOf};
 use super::words::words;
 
 /// `[[network.path]]`: one of the paths between the hosts, in both directions. Packets keep their order on a path, not between
@@ -30,39 +30,28 @@ impl Default for Path {
     }
 }
 
-/// A number of [`Path`], for code that goes through all of them.
-#[derive(Debug, Clone, Copy)]
-pub struct PathField {
-    /// Key and bounds.
-    pub field: &'static IntField,
-    /// Reads it.
-    pub get: fn(&Path) -> u64,
-    /// Sets it to a number inside the bounds.
-    pub set: fn(&mut Path, u64),
-}
-
 impl Path {
     /// Most paths of a test.
     pub const MOST: usize = 8;
 
     /// Its numbers, in the order of the canonical text.
-    pub const NUMBERS: &[PathField] = &[
-        PathField {
+    pub const NUMBERS: &[NumberOf<Self>] = &[
+        NumberOf {
             field: &fields::PATH_DELAY_NS,
             get: |path| path.delay_ns,
             set: |path, ns| path.delay_ns = ns,
         },
-        PathField {
+        NumberOf {
             field: &fields::RATE_GBPS,
             get: |path| path.rate_gbps.into(),
             set: |path, gbps| path.rate_gbps = gbps as u16,
         },
-        PathField {
+        NumberOf {
             field: &fields::WEIGHT,
             get: |path| path.weight.into(),
             set: |path, weight| path.weight = weight as u8,
         },
-        PathField {
+        NumberOf {
             field: &fields::QUEUE_PACKETS,
             get: |path| path.queue_packets.into(),
             set: |path, packets| path.queue_packets = packets as u32,

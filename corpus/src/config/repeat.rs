@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::ControlPacket;
-use super::fields::{self, IntField};
+use super::fields::{self, NumberOf};
 use super::words::words;
 
 /// `[network.repeat]`: the event injector sends packets more than once, so that the loss of one copy has no effect. Numbers count the
@@ -26,34 +26,23 @@ impl Default for Repeat {
     }
 }
 
-/// A number of [`Repeat`], for code that goes through all of them.
-#[derive(Debug, Clone, Copy)]
-pub struct RepeatField {
-    /// Key and bounds.
-    pub field: &'static IntField,
-    /// Reads it.
-    pub get: fn(&Repeat) -> u8,
-    /// Sets it.
-    pub set: fn(&mut Repeat, u8),
-}
-
 impl Repeat {
     /// Its numbers, in the order of the canonical text.
-    pub const NUMBERS: &[RepeatField] = &[
-        RepeatField {
+    pub const NUMBERS: &[NumberOf<Self>] = &[
+        NumberOf {
             field: &fields::NAKS,
-            get: |repeat| repeat.naks,
-            set: |repeat, packets| repeat.naks = packets,
+            get: |repeat| repeat.naks.into(),
+            set: |repeat, packets| repeat.naks = packets as u8,
         },
-        RepeatField {
+        NumberOf {
             field: &fields::RETRANSMISSIONS,
-            get: |repeat| repeat.retransmissions,
-            set: |repeat, packets| repeat.retransmissions = packets,
+            get: |repeat| repeat.retransmissions.into(),
+            set: |repeat, packets| repeat.retransmissions = packets as u8,
         },
-        RepeatField {
+        NumberOf {
             field: &fields::TAILS,
-            get: |repeat| repeat.tails,
-            set: |repeat, packets| repeat.tails = packets,
+            get: |repeat| repeat.tails.into(),
+            set: |repeat, packets| repeat.tails = packets as u8,
         },
     ];
 

@@ -6,10 +6,12 @@
 
 mod analyze;
 mod capture;
+mod choices;
 mod config;
 mod packet;
 mod script;
 mod simulate;
+mod switch;
 mod target;
 
 pub use analyze::analyze;
@@ -18,6 +20,7 @@ pub use config::{config_toml, config_yaml};
 pub use packet::packet;
 pub use script::script;
 pub use simulate::simulate;
+pub use switch::switch;
 pub use target::target;
 
 /// A target: its name, which is that of its corpus, and what it does.
@@ -33,5 +36,6 @@ pub const TARGETS: &[Target] = &[
     ("pcapng", pcapng),
     ("script", script),
     ("simulate", simulate),
+    ("switch", switch),
     ("target", target),
 ];

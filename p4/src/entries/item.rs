@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use corpus::config::RepeatField;
+use corpus::config::fields::NumberOf;
 use corpus::config::{HeaderField, LAST_OCCURRENCE, Points, SetField, fields};
 use corpus::{Action, ControlPacket, IterMode, PacketKinds, Path, Repeat, RepeatMatch, Spray, SprayPackets};
 use dumper::{Nanos, Psn};
@@ -46,7 +46,7 @@ pub(crate) enum ItemValue {
     /// Losses of the flow.
     Loss(LossRule),
     /// Packets that leave for one, and how a retransmission is known.
-    Repeat(u8, RepeatMatch),
+    Repeat(u64, RepeatMatch),
     /// The path.
     Path(Path),
     /// How packets are spread.
@@ -147,7 +147,7 @@ pub(crate) fn decode(entry: &TableEntry) -> Result<Item, Refusal> {
         ItemKey::Repeat(kind) => {
             let (_, number) = repeated(kind.into())?;
             let matching = coded("by_connection", RepeatMatch::NAMES, params[1])?;
-            ItemValue::Repeat(checked("packets", number.field, params[0])? as u8, matching)
+            ItemValue::Repeat(checked("packets", number.field, params[0])?, matching)
         }
     };
     Ok((key, value))
@@ -199,7 +199,7 @@ pub(crate) fn encode((key, value): &Item) -> TableEntry {
 }
 
 /// Kind of packets that leave more than once, and how many its field allows.
-fn repeated(kind: u128) -> Result<(u8, &'static RepeatField), Refusal> {
+fn repeated(kind: u128) -> Result<(u8, &'static NumberOf<Repeat>), Refusal> {
     let number = usize::try_from(kind).ok().and_then(|kind| Repeat::NUMBERS.get(kind));
     number
         .map(|number| (kind as u8, number))

@@ -3,27 +3,43 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use dumper::Psn;
-use dumper::wire::frame::{ExtensionReprs, IpRepr};
-use dumper::wire::{
-    AethRepr, BthRepr, FrameRepr, Ipv4Repr, Ipv6Repr, Mac, NakCode, Opcode, RethRepr, Syndrome, icrc,
-};
+use dumper::wire::frame::{ExtensionReprs, Frame, IpRepr, Parsed, UdpPorts};
+use dumper::wire::{AethRepr, BthRepr, FrameRepr, Ipv4Repr, Ipv6Repr, Mac, Opcode, RethRepr, Syndrome, icrc};
 
 /// Addresses of the two hosts, requester's first.
 pub(crate) const MACS: [Mac; 2] = [Mac(0x5254_0000_0001), Mac(0x5254_0000_0002)];
 
 /// A packet between the hosts of the tests' connections.
+#[derive(Clone)]
 pub(crate) struct Made {
     pub(crate) v6: bool,
     pub(crate) to_responder: bool,
+    pub(crate) connection: u32,
+    pub(crate) traffic_class: u8,
     pub(crate) opcode: Opcode,
     pub(crate) psn: u32,
     pub(crate) payload: u16,
     pub(crate) vlan: Option<u16>,
+    pub(crate) mig_req: bool,
+    /// Of the AETH, in packets that have one.
+    pub(crate) syndrome: u8,
 }
 
 impl Default for Made {
     fn default() -> Self {
-        Self { v6: false, to_responder: true, opcode: Opcode::WriteMiddle, psn: 1, payload: 1024, vlan: None }
+        Self {
+            v6: false,
+            to_responder: true,
+            connection: 1,
+            traffic_class: 2,
+            opcode: Opcode::WriteMiddle,
+            psn: 1,
+            payload: 1024,
+            vlan: None,
+            mig_req: true,
+            // A NAK of a PSN sequence error.
+            syndrome: 0x60,
+        }
     }
 }
 
@@ -33,7 +49,7 @@ impl Made {
         let ip = if self.v6 {
             let address = |host: usize| Ipv6Addr::from_bits((0xfd00 << 112) + host as u128 + 1);
             IpRepr::V6(Ipv6Repr {
-                traffic_class: 2,
+                traffic_class: self.traffic_class,
                 flow_label: 0xabcde,
                 payload_length: 0,
                 next_header: 0,
@@ -44,7 +60,7 @@ impl Made {
         } else {
             let address = |host: usize| Ipv4Addr::new(10, 0, 0, host as u8 + 1);
             IpRepr::V4(Ipv4Repr {
-                traffic_class: 2,
+                traffic_class: self.traffic_class,
                 total_length: 0,
                 identification: 0x1234,
                 dont_fragment: true,
@@ -54,9 +70,11 @@ impl Made {
                 destination: address(to),
             })
         };
-        let syndrome = Syndrome::Nak(NakCode::PsnSequenceError);
-        let mut bth = BthRepr::new(self.opcode, 0x101 + 0x100 * to as u32, Psn::new(self.psn));
+        let syndrome = Syndrome::from(self.syndrome);
+        let qpn = 0x100 + 0x100 * to as u32 + self.connection;
+        let mut bth = BthRepr::new(self.opcode, qpn, Psn::new(self.psn));
         bth.ack_req = true;
+        bth.mig_req = self.mig_req;
         let repr = FrameRepr {
             destination: MACS[to],
             source: MACS[from],
@@ -74,6 +92,14 @@ impl Made {
         let mut frame = Vec::new();
         repr.emit(&mut frame).unwrap();
         frame
+    }
+}
+
+/// A frame's packet.
+pub(crate) fn parse(frame: &[u8]) -> Frame<'_> {
+    match Frame::parse(frame, UdpPorts::Roce) {
+        Ok(Parsed::Roce(frame)) => frame,
+        other => panic!("{other:?}"),
     }
 }
 

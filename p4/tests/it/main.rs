@@ -25,3 +25,4 @@ mod runtime;
 mod support;
 mod switching;
 mod translation;
+mod vectors;

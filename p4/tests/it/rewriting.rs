@@ -2,14 +2,14 @@
 
 use corpus::{HeaderField, SetField};
 use dumper::mirror::MirrorMeta;
-use dumper::wire::frame::{Frame, IpRepr, Parsed, UdpPorts};
+use dumper::wire::frame::{Frame, IpRepr, UdpPorts};
 use dumper::wire::{Ecn, Opcode};
 use dumper::{ActionKind, Event, Nanos, Psn};
 use p4::Actions;
 use p4::rewrite::{mirror, rewrite};
 use proptest::prelude::*;
 
-use crate::frames::{Made, captured, ip_checksum};
+use crate::frames::{Made, captured, ip_checksum, parse};
 
 const ECN: Actions = Actions { ecn: true, ..NONE };
 const CORRUPT: Actions = Actions { corrupt: true, ..NONE };
@@ -25,13 +25,6 @@ const NONE: Actions = Actions {
 
 fn set(field: HeaderField, value: u64) -> Actions {
     Actions { set_field: Some(SetField { field, value }), ..NONE }
-}
-
-fn parse(frame: &[u8]) -> Frame<'_> {
-    match Frame::parse(frame, UdpPorts::Roce) {
-        Ok(Parsed::Roce(frame)) => frame,
-        other => panic!("{other:?}"),
-    }
 }
 
 /// Bytes where two frames of one length differ.

@@ -12,7 +12,7 @@ use p4::switch::{Limits, Switch};
 use p4::{Actions, Packet, Pipeline, Tables, translate};
 use tonic::Code;
 
-use crate::frames::{Made, captured, v4};
+use crate::frames::{Made, captured, parse, v4};
 use crate::process::Rig;
 use crate::support::{config, connections, endpoint_of, ports};
 
@@ -22,13 +22,6 @@ fn tables_of(text: &str) -> Tables {
 
 fn data(psn: u32) -> Vec<u8> {
     Made { psn, ..Made::default() }.frame()
-}
-
-fn parse(frame: &[u8]) -> Frame<'_> {
-    match Frame::parse(frame, UdpPorts::Roce) {
-        Ok(Parsed::Roce(frame)) => frame,
-        other => panic!("{other:?}"),
-    }
 }
 
 #[test]
