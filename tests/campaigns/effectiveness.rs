@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::campaign::{campaign, findings};
 use crate::run::folder;
+use crate::seeds::seeds;
 use crate::verdict::is_the_same_everywhere;
 
 /// Executions within which what must be found is found.
@@ -135,13 +136,6 @@ fn finds(summary: &Value, kind: &str) -> bool {
     })
 }
 
-/// The seeds of the long run: some of them, where it is run in parts.
-fn seeds() -> RangeInclusive<u64> {
-    let Ok(named) = std::env::var("LUMINA_SEEDS") else { return SEEDS };
-    let (first, last) = named.split_once('-').unwrap_or((&named, &named));
-    first.parse().unwrap()..=last.parse().unwrap()
-}
-
 /// Findings of a seed that must not be, and the number of findings by each seed that must be.
 struct Tally {
     alarms: Vec<String>,
@@ -207,7 +201,7 @@ fn campaigns_find_what_they_must_and_nothing_that_they_must_not() {
 #[test]
 #[ignore = "takes hours: ci/long"]
 fn of_ten_seeds_nine_find_what_they_must_and_none_what_it_must_not() {
-    let tally = Tally::of(&Matrix::read(), seeds(), &LONG);
+    let tally = Tally::of(&Matrix::read(), seeds(SEEDS), &LONG);
     for (what, (found, missed)) in &tally.must {
         println!("{what:?}: found with {found} seeds, missed with {missed:?}");
     }

@@ -28,5 +28,6 @@ mod resume;
 #[path = "../cli/run.rs"]
 #[allow(dead_code, reason = "these tests need some of it")]
 mod run;
+mod seeds;
 mod two_quirks;
 mod verdict;
