@@ -284,8 +284,6 @@ mod tests {
         #[test]
         fn the_explicit_test_loses_the_same_packets(config in complete_configs(), ppb in 1_000_000..100_000_000u32) {
             prop_assume!(config.network.loses());
-            // Of what finds no room in a queue not everything has an event.
-            prop_assume!(config.network.paths.iter().all(|path| path.rate_gbps == 0));
             let config = TestConfig { network: Network { loss_ppb: ppb, ..config.network.clone() }, ..config };
             let run = |config: &TestConfig| sim::run(config, [NicProfile::default(), NicProfile::default()]);
             let Ok(random) = run(&config) else { return Ok(()) };
@@ -307,6 +305,20 @@ mod tests {
             let explicit = run(&explicit).unwrap();
             prop_assert_eq!(explicit.trace.digest(), random.trace.digest());
         }
+    }
+
+    /// Four connections over a path that is slower than their links, and has room for three packets.
+    #[test]
+    fn what_finds_no_room_in_a_queue_becomes_events() {
+        let text = "traffic = { num-connections = 4, num-msgs-per-qp = 4, message-size = 8192, tx-depth = 4 }\n\
+            network.path = [{ rate-gbps = 10, queue-packets = 3 }]";
+        let config = corpus::from_toml("test.toml", text).unwrap();
+        let run = |config: &TestConfig| sim::run(config, Default::default()).unwrap();
+        let random = run(&config);
+        let explicit = derandomise(&config, &random).unwrap();
+        let drops = explicit.events.iter().filter(|event| event.action == Action::DROP).count();
+        assert!(drops > 5 && !explicit.network.moves_packets(), "{explicit}");
+        assert_eq!(run(&explicit).trace.digest(), random.trace.digest());
     }
 
     /// Returns true if the events of one test do to each packet of an observed run what events and losses of another one did.
