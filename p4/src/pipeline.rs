@@ -22,6 +22,8 @@ pub struct Pipeline {
     held_until: Vec<Option<Nanos>>,
     /// A packet was held with its flow.
     holds: bool,
+    /// More than events acts on packets: one was held with its flow, or the network is more than a cable.
+    is_busy: bool,
     /// Copies that the network makes, behind the events.
     repeats: Repeats,
     /// Losses of the network, behind the copies.
@@ -60,6 +62,16 @@ pub struct Verdict {
     pub releases: bool,
 }
 
+/// What becomes of a packet. `Default` is the packet as it came, at once.
+#[derive(Clone, Copy, Default)]
+struct Fate {
+    sent: Sent,
+    event: Event,
+    lost: Lost,
+    delay: Option<Nanos>,
+    on_path: Nanos,
+}
+
 impl Pipeline {
     /// A pipeline before its first packet.
     #[must_use]
@@ -70,12 +82,14 @@ impl Pipeline {
         let paths = Paths::new(tables.paths(), registers.len());
         let held = vec![Queue::default(); registers.len()];
         let held_until = vec![None; registers.len()];
+        let is_busy = loss.is_on() || repeats.are_on() || paths.are_on();
         Self {
             tables,
             registers,
             held,
             held_until,
             holds: false,
+            is_busy,
             repeats,
             loss,
             paths,
@@ -101,38 +115,14 @@ impl Pipeline {
         let to = from.peer();
         self.ports.received(from);
         self.sequence = sequence_after(self.sequence);
-        let mut hit = flow.and_then(|flow| self.match_packet(flow, packet)).map(Sent::from);
-        let mut lost = Lost::default();
-        if let Some(flow) = flow.filter(|_| self.loss.is_on() || self.repeats.are_on()) {
-            (hit, lost) = self.network(flow, packet, hit);
-        }
-        let (mut sent, mut delay) = match (hit, flow) {
-            (None, _) if !self.holds => (Sent::default(), None),
-            (hit, Some(flow)) => self.timed(flow, hit.unwrap_or_default(), now),
-            (hit, None) => (hit.unwrap_or_default(), None),
+        let actions = flow.and_then(|flow| self.match_packet(flow, packet));
+        let fate = match flow {
+            Some(flow) if actions.is_some() || self.is_busy => self.fate(flow, packet, actions, now),
+            _ => None,
         };
-        let mut on_path = Nanos::ZERO;
-        if let Some(flow) = flow.filter(|_| self.paths.are_on() && sent.leaving() > 0) {
-            match self.paths.pass(flow, packet, sent.leaving(), now + delay.unwrap_or_default()) {
-                Passage::Later(Nanos::ZERO) => {}
-                Passage::Later(later) => (on_path, delay) = (later, Some(sent.later_by(delay, later))),
-                Passage::Full => {
-                    let all = Lost::all(sent);
-                    lost = lost.and(all);
-                    (sent, delay) = (sent.without(all, false), None);
-                    hit = Some(sent);
-                }
-            }
-        }
-        if let Some(flow) = flow.filter(|_| self.repeats.are_on()) {
-            self.repeats.left(flow, packet, sent);
-        }
+        let Fate { sent, event, lost, delay, on_path } = fate.unwrap_or_default();
         let mut verdict = Verdict {
-            mirror: MirrorMeta {
-                sequence: self.sequence,
-                time: Nanos(now.0 % TIME_SPAN),
-                event: if hit.is_none() && delay.is_none() { Event::None } else { sent.event() },
-            },
+            mirror: MirrorMeta { sequence: self.sequence, time: Nanos(now.0 % TIME_SPAN), event },
             dumper: self.ports.next_dumper(),
             egress: self.ports.of(to),
             sent,
@@ -208,12 +198,57 @@ impl Pipeline {
         }
     }
 
-    /// The network behind the events: copies, and losses of each. The packets that leave, if others do than entered.
-    fn network(&mut self, flow: FlowIndex, packet: Packet, hit: Option<Sent>) -> (Option<Sent>, Lost) {
-        let entered = hit.unwrap_or_default();
-        let copied = self.repeats.copy(flow, packet, entered);
-        let (sent, lost) = self.loss.pass(flow, packet, copied);
-        (hit.map(|_| sent).or((sent != entered).then_some(sent)), lost)
+    /// What becomes of a packet of a flow by the actions of events, and then the network; none if it leaves as it came, at once.
+    fn fate(
+        &mut self,
+        flow: FlowIndex,
+        packet: Packet,
+        actions: Option<Actions>,
+        now: Nanos,
+    ) -> Option<Fate> {
+        let mut copies = if self.repeats.are_on() { self.repeats.copies(flow, packet) } else { 0 };
+        let mut originals = 1;
+        if let Some(actions) = actions {
+            originals = Sent::from(actions).originals();
+            copies &= !actions.drop_copies;
+        }
+        let lost = self.loss.of(flow, packet, originals, copies);
+        let is_touched =
+            actions.is_some() || copies > 0 || lost.is_some() || self.holds || self.paths.are_on();
+        let fate = is_touched.then(|| {
+            // What is left to say of dropped copies is in `copies`.
+            let actions = Actions { drop_copies: 0, ..actions.unwrap_or_default() };
+            self.fate_behind_losses(flow, packet, Sent { actions, copies }, lost, now)
+        });
+        if packet.asks_again && self.repeats.are_on() {
+            self.repeats.left(flow, packet, fate.unwrap_or_default().sent);
+        }
+        fate
+    }
+
+    /// The same behind events, copies and losses: what leaves, and when.
+    fn fate_behind_losses(
+        &mut self,
+        flow: FlowIndex,
+        packet: Packet,
+        sent: Sent,
+        lost: Option<(Lost, bool)>,
+        now: Nanos,
+    ) -> Fate {
+        let (mut lost, corrupts) = lost.unwrap_or_default();
+        let (mut sent, mut delay) = self.timed(flow, sent.without(lost, corrupts), now);
+        let mut on_path = Nanos::ZERO;
+        if self.paths.are_on() && sent.leaving() > 0 {
+            match self.paths.pass(flow, packet, sent.leaving(), now + delay.unwrap_or_default()) {
+                Passage::Later(Nanos::ZERO) => {}
+                Passage::Later(later) => (on_path, delay) = (later, Some(sent.later_by(delay, later))),
+                Passage::Full => {
+                    let all = Lost::all(sent);
+                    (lost, sent, delay) = (lost.and(all), sent.without(all, false), None);
+                }
+            }
+        }
+        Fate { sent, event: sent.event(), lost, delay, on_path }
     }
 
     /// What leaves for a packet of a flow, and its delay: it stays behind the packets that are held with the flow, unless it
@@ -231,7 +266,7 @@ impl Pipeline {
             Timing::Delay(delay) => Some(delay.max(behind.unwrap_or_default())),
             Timing::Reorder(_) => None,
             Timing::Hold(time) => {
-                self.holds = true;
+                (self.holds, self.is_busy) = (true, true);
                 Some(time.max(behind.unwrap_or_default()))
             }
         };

@@ -12,12 +12,26 @@ pub enum Stage {
     Paths = 3,
 }
 
-/// A number of 64 bits, uniform over keys.
-#[inline]
+/// The draws of a stage.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draws(u64);
+
+impl Draws {
+    pub(crate) fn new(seed: u64, stage: Stage) -> Self {
+        Self(mix(seed.wrapping_add(GOLDEN.wrapping_mul(stage as u64))))
+    }
+
+    /// A number of 64 bits, uniform over keys.
+    #[inline]
+    pub(crate) fn draw(self, key: [u64; 2]) -> u64 {
+        key.into_iter().fold(self.0, |state, word| mix(state.wrapping_add(GOLDEN) ^ word))
+    }
+}
+
+/// A number of 64 bits, uniform over keys: one draw of a stage (docs/network.md).
 #[must_use]
 pub fn draw(seed: u64, stage: Stage, key: [u64; 2]) -> u64 {
-    let seeded = mix(seed.wrapping_add(GOLDEN.wrapping_mul(stage as u64)));
-    key.into_iter().fold(seeded, |state, word| mix(state.wrapping_add(GOLDEN) ^ word))
+    Draws::new(seed, stage).draw(key)
 }
 
 /// 2^64 divided by the golden ratio: the increment of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).

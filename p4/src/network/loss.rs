@@ -3,9 +3,9 @@
 use corpus::{ControlPacket, LossEffect, LossModel, Network, PacketKinds, Role, TestConfig};
 use dumper::Psn;
 
-use super::keyed::{Stage, draw};
+use super::keyed::{Draws, Stage, draw};
 use crate::flow::{FlowIndex, Registers};
-use crate::sent::{Lost, Sent};
+use crate::sent::Lost;
 use crate::{Kind, Packet};
 
 /// Losses of one flow, as a test has them.
@@ -91,8 +91,12 @@ const SHORTEST_FRAME: u32 = 64;
 #[derive(Clone, Debug)]
 struct FlowLoss {
     rule: LossRule,
+    /// The draws of its packets.
+    draws: Draws,
     /// PSN of the connection's first packet.
     initial: Psn,
+    /// The message of the last packet, from 0, and the place of its first packet.
+    message: (u32, u32),
     /// A bit for each link that loses packets.
     corrupted: u16,
     /// Draws below are losses, for each size that was seen.
@@ -123,7 +127,9 @@ impl Loss {
             let towards = FlowIndex::at(index as u32).towards();
             Some(FlowLoss {
                 rule,
+                draws: Draws::new(rule.seed, Stage::Loss),
                 initial,
+                message: (0, 0),
                 corrupted: corrupted_links(&rule, towards),
                 thresholds: Vec::new(),
                 seen: Default::default(),
@@ -138,28 +144,33 @@ impl Loss {
         !self.flows.is_empty()
     }
 
-    /// The packets that would leave for one of a flow, each for itself: those that do, and those that are lost.
+    /// What is lost of the packets that would leave for one of a flow, each for itself, and whether it leaves with a wrong ICRC
+    /// instead; none if nothing is.
     #[inline]
-    pub(crate) fn pass(&mut self, flow: FlowIndex, packet: Packet, sent: Sent) -> (Sent, Lost) {
-        let nothing = (sent, Lost::default());
-        let Some(Some(loss)) = self.flows.get_mut(flow.index()) else { return nothing };
-        let Some(key) = loss.key(flow, packet) else { return nothing };
-        let mut loses = |copy: u8| loss.loses(key, copy, packet.frame_bytes);
-        let originals = (0..sent.originals()).filter(|number| loses(*number)).count() as u8;
-        let mut copies = 0;
-        let mut left = sent.copies;
-        while left != 0 {
-            let copy = left.trailing_zeros() as u8;
-            left &= left - 1;
-            copies |= u8::from(loses(FIRST_COPY + copy)) << copy;
-        }
-        let all_originals = originals > 0 && originals == sent.originals();
-        let lost = Lost { originals, all_originals, copies };
-        if lost == Lost::default() {
-            return nothing;
-        }
-        (sent.without(lost, loss.rule.corrupts), lost)
+    pub(crate) fn of(
+        &mut self,
+        flow: FlowIndex,
+        packet: Packet,
+        originals: u8,
+        copies: u8,
+    ) -> Option<(Lost, bool)> {
+        let loss = self.flows.get_mut(flow.index())?.as_mut()?;
+        let key = loss.key(flow, packet)?;
+        let threshold = loss.threshold(packet.frame_bytes);
+        let loses = |copy: &u8| loss.loses(key, *copy, threshold);
+        let lost = (0..originals).filter(loses).count() as u8;
+        let lost_copies = ones(copies.into()).filter(|copy| loses(&(FIRST_COPY + copy)));
+        let lost_copies = lost_copies.fold(0, |bits, copy| bits | 1 << copy);
+        let all_originals = lost > 0 && lost == originals;
+        let lost = Lost { originals: lost, all_originals, copies: lost_copies };
+        (lost.originals > 0 || lost.copies > 0).then_some((lost, loss.rule.corrupts))
     }
+}
+
+/// The places of the bits that are set, ascending.
+fn ones(bits: u16) -> impl Iterator<Item = u8> {
+    let rest = std::iter::successors(Some(bits), |left| Some(left & left.wrapping_sub(1)));
+    rest.take_while(|left| *left != 0).map(|left| left.trailing_zeros() as u8)
 }
 
 impl FlowLoss {
@@ -191,25 +202,23 @@ impl FlowLoss {
         *times = times.saturating_add(1);
         // Messages are numbered, not PSNs, as other packets may take PSNs between them.
         let per_message = self.rule.packets_per_message.max(1);
-        let number = u64::from(place / per_message) << 32 | u64::from(place % per_message);
+        if place.wrapping_sub(self.message.1) >= per_message {
+            let message = place / per_message;
+            self.message = (message, message * per_message);
+        }
+        let (message, first) = self.message;
+        let number = u64::from(message) << 32 | u64::from(place - first);
         Some([number, flow.key() << 48 | (kind as u64) << 45 | u64::from(*times)])
     }
 
     /// True if one of the packets that leave for another is lost on one of the links: the packet itself is 0, its duplicates follow, and
     /// the network's copies from [`FIRST_COPY`] on.
     #[inline]
-    fn loses(&mut self, [number, rest]: [u64; 2], copy: u8, frame_bytes: u32) -> bool {
-        let threshold = self.threshold(frame_bytes);
-        let mut links = self.corrupted;
-        while links != 0 {
-            let link = links.trailing_zeros();
-            links &= links - 1;
+    fn loses(&self, [number, rest]: [u64; 2], copy: u8, threshold: u64) -> bool {
+        ones(self.corrupted).any(|link| {
             let key = [number, rest ^ u64::from(copy) << 40 ^ u64::from(link) << 36];
-            if draw(self.rule.seed, Stage::Loss, key) < threshold {
-                return true;
-            }
-        }
-        false
+            self.draws.draw(key) < threshold
+        })
     }
 
     /// Draws below are losses of a packet of this size.

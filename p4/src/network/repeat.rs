@@ -40,12 +40,9 @@ impl Repeats {
         self.is_on
     }
 
-    /// Adds the copies of a packet that entered to what leaves for it after the events.
+    /// The copies that are made of a packet, a bit for each.
     #[inline]
-    pub(crate) fn copy(&mut self, flow: FlowIndex, packet: Packet, mut sent: Sent) -> Sent {
-        if !self.is_on {
-            return sent;
-        }
+    pub(crate) fn copies(&mut self, flow: FlowIndex, packet: Packet) -> u8 {
         let Repeat { naks, tails, retransmissions, .. } = self.repeat;
         let packets = match packet.kind {
             Kind::Control(ControlPacket::Nak) if packet.asks_again => naks,
@@ -55,18 +52,14 @@ impl Repeats {
             }
             Kind::Control(_) | Kind::Other => 1,
         };
-        let made = ALL_COPIES & ((1 << (packets.max(1) - 1)) - 1);
-        sent.copies = made & !sent.actions.drop_copies;
-        // What is left to say of them is in `copies`.
-        sent.actions.drop_copies = 0;
-        sent
+        ALL_COPIES & ((1 << (packets.max(1) - 1)) - 1)
     }
 
-    /// Takes note of a NAK that leaves, itself or a copy of it.
+    /// Takes note of a NAK that asks for a packet, if it leaves, itself or a copy of it.
     #[inline]
     pub(crate) fn left(&mut self, flow: FlowIndex, packet: Packet, sent: Sent) {
         let arrives = sent.copies > 0 || sent.leaving() > 0 && !sent.actions.corrupt;
-        if packet.asks_again && arrives && flow.towards() == Role::Requester && !self.asked.is_empty() {
+        if arrives && flow.towards() == Role::Requester && !self.asked.is_empty() {
             let asked = self.asked_for(FlowIndex::new(flow.connection(), Role::Responder), packet.psn);
             self.asked[cell(packet.psn)] = Some(asked);
         }

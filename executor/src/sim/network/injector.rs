@@ -177,11 +177,9 @@ impl Injector {
             };
             self.mirror.left(held.record, exit);
         }
-        for _ in 0..held.originals {
-            depart(links, held.to, held.packet, now);
-        }
-        for _ in 0..held.copies {
-            depart(links, held.to, held.entered, now);
+        let originals = std::iter::repeat_n(held.packet, held.originals.into());
+        for packet in originals.chain(std::iter::repeat_n(held.entered, held.copies.into())) {
+            depart(links, held.to, packet, now);
         }
     }
 
