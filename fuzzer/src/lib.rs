@@ -13,6 +13,7 @@ pub mod export;
 pub mod finding;
 pub mod judge;
 pub mod measure;
+pub mod memory;
 pub mod minimize;
 pub mod night;
 pub mod page;

@@ -22,6 +22,8 @@ const MAX_UNFLUSHED: usize = 256 << 10;
 const REMOVAL: usize = 64;
 /// Bytes of pages that sled holds in memory.
 const CACHE: u64 = 8 << 20;
+/// The same of a database that is written beside another one, which is open meanwhile.
+const CACHE_BESIDE: u64 = 1 << 20;
 /// Longest wait, at closing, for sled's threads to release the files. They do within milliseconds.
 const CLOSING: Duration = Duration::from_secs(30);
 
@@ -43,6 +45,15 @@ pub(super) struct Database {
 impl Database {
     /// Opens a folder that is new, or sealed and unchanged since.
     pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
+        Self::open_with(folder, CACHE)
+    }
+
+    /// The same for a database that is written while another one is open.
+    pub(super) fn open_beside(folder: &Path) -> Result<Self, StoreError> {
+        Self::open_with(folder, CACHE_BESIDE)
+    }
+
+    fn open_with(folder: &Path, cache: u64) -> Result<Self, StoreError> {
         fs::create_dir_all(folder).context(folder, "cannot be made")?;
         let log_path = folder.join("db");
         let log = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&log_path);
@@ -52,7 +63,7 @@ impl Database {
         database.reserve()?;
         Seal::Open.write(folder)?;
         // No thread of sled's own that flushes: it could not say that it failed.
-        let tree = sled::Config::new().path(folder).cache_capacity(CACHE).flush_every_ms(None).open();
+        let tree = sled::Config::new().path(folder).cache_capacity(cache).flush_every_ms(None).open();
         database.tree = Some(tree.map_err(|error| StoreError::database(folder, &error))?);
         Ok(database)
     }
@@ -66,7 +77,7 @@ impl Database {
     }
 
     /// The length of the log, which is still the file in the folder: what is written into a deleted one is lost with this process.
-    fn len(&self) -> Result<u64, StoreError> {
+    pub(super) fn len(&self) -> Result<u64, StoreError> {
         let own = self.log.metadata().context(&self.log_path, "cannot be read")?;
         let place = |file: &fs::Metadata| (file.dev(), file.ino());
         if !fs::metadata(&self.log_path).is_ok_and(|there| place(&there) == place(&own)) {

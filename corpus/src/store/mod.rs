@@ -245,8 +245,16 @@ impl Store {
             }
         }
         let change = |state: &mut State| (state.kept, state.is_distilled) = (kept, true);
-        writer.replace(Record::Distilled(Cow::Borrowed(distilled)), change, &gone)?;
-        writer.compact(&self.folder)
+        writer.replace(Record::Distilled(Cow::Borrowed(distilled)), change, &gone)
+    }
+
+    /// Writes the database anew, without the room of what was removed, if it has grown a lot since the last time; returns true if it
+    /// did.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn compact(&self) -> Result<bool, StoreError> {
+        self.change().compact(&self.folder)
     }
 
     /// The newest distillation.
@@ -275,8 +283,7 @@ impl Store {
         let mut gone = writer.keys(COUNTED_PREFIX)?;
         gone.extend(writer.keys(REFERENCE_PREFIX)?);
         let none = |state: &mut State| (state.counted, state.references) = (0, 0);
-        writer.replace(Record::Forgotten, none, &gone)?;
-        writer.compact(&self.folder)
+        writer.replace(Record::Forgotten, none, &gone)
     }
 
     /// Progress of the campaign.

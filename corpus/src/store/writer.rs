@@ -9,7 +9,7 @@ use super::error::StoreError;
 use super::folder::Folder;
 use super::record::{Framed, MAX_FRAME, Record, RecordKey, State};
 
-/// Bytes of a database below which it is not worth writing it anew.
+/// Bytes of a database's log below which it is not worth writing it anew.
 const WORTH_COMPACTING: u64 = 16 << 20;
 
 /// Writes a database of valid records, and closes it. Returns its last step.
@@ -21,7 +21,7 @@ pub(super) fn write_all(
     records: impl Iterator<Item = Result<Record<'static>, StoreError>>,
     state: State,
 ) -> Result<u64, StoreError> {
-    let mut database = Database::open(folder)?;
+    let mut database = Database::open_beside(folder)?;
     let mut step = 0;
     for record in records.chain(std::iter::once(Ok(Record::State(state)))) {
         let record = record?;
@@ -44,7 +44,7 @@ pub(super) struct Writer {
     database: Option<Database>,
     /// Its folder.
     path: PathBuf,
-    /// Bytes of the database when it was last written anew.
+    /// Bytes of the log when the database was opened, or last written anew.
     compact: u64,
     state: State,
     /// The last step that was written.
@@ -64,7 +64,9 @@ impl std::fmt::Debug for Writer {
 impl Writer {
     /// A database that was closed after a step, or is new.
     pub(super) fn new(database: Database, path: PathBuf, state: State, step: u64) -> Self {
-        Self { database: Some(database), path, compact: 0, state, step, flushed: step, broken: false }
+        // Where the folder is gone the first write says so.
+        let compact = database.len().unwrap_or_default();
+        Self { database: Some(database), path, compact, state, step, flushed: step, broken: false }
     }
 
     /// Progress of the campaign.
@@ -143,12 +145,11 @@ impl Writer {
     }
 
     /// Writes the database anew if it has grown a lot since the last time: sled does not give back all room of what was removed,
-    /// neither on the disk nor in memory. A kill leaves the old one or the new one.
-    pub(super) fn compact(&mut self, folder: &Folder) -> Result<(), StoreError> {
+    /// neither on the disk nor in memory. A kill leaves the old one or the new one. Returns true if it was written.
+    pub(super) fn compact(&mut self, folder: &Folder) -> Result<bool, StoreError> {
         self.usable()?;
-        let size = self.database()?.size()?;
-        if size < WORTH_COMPACTING.max(self.compact.saturating_mul(2)) {
-            return Ok(());
+        if self.database()?.len()? < WORTH_COMPACTING.max(self.compact.saturating_mul(2)) {
+            return Ok(false);
         }
         self.flush()?;
         let mut step = 0;
@@ -162,17 +163,17 @@ impl Writer {
         });
         match compacted {
             Ok(_) => {}
-            // There is no room for two. It is tried again after the next distillation.
-            Err(error) if error.is_full() && self.database.is_some() => return Ok(()),
+            // There is no room for two. It is tried again later.
+            Err(error) if error.is_full() && self.database.is_some() => return Ok(false),
             Err(error) => {
                 self.broken = true;
                 return Err(error);
             }
         }
         let database = Database::open(&self.path)?;
-        self.compact = database.size()?;
+        self.compact = database.len()?;
         (self.database, self.step, self.flushed) = (Some(database), step, step);
-        Ok(())
+        Ok(true)
     }
 
     /// Every record but the state.

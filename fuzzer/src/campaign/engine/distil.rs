@@ -14,6 +14,7 @@ use crate::campaign::error::CampaignError;
 use crate::campaign::pool::{Dear, Dropped, stay};
 use crate::campaign::retention::add;
 use crate::campaign::search::Saved;
+use crate::memory::give_back;
 
 /// What a search keeps of tests that are distilled.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -42,14 +43,17 @@ impl Kept {
 }
 
 impl Engine<'_> {
-    /// Bounds the corpus before the execution `next`, if a batch begins with it: then what goes depends on the executions
-    /// before it alone.
+    /// Bounds the corpus and its files before the execution `next`, if a batch begins with it: then what goes depends on the
+    /// executions before it alone.
     pub(super) fn bound_corpus(&mut self, next: u64) -> Result<(), CampaignError> {
         let store = self.setup.store;
-        let Some(most) = self.setup.settings.limits.max_corpus else { return Ok(()) };
         if *self.planner.schedule.batch_of(next).start() != next {
             return Ok(());
         }
+        if store.compact()? {
+            give_back();
+        }
+        let Some(most) = self.setup.settings.limits.max_corpus else { return Ok(()) };
         if store.counted_references() >= most {
             store.forget_references()?;
         }

@@ -1,0 +1,24 @@
+//! Memory of a campaign that runs for days, where glibc is the C library.
+//!
+//! sled's threads come and go, and its database is written anew beside the old one: what was freed stays with the process, each time in another place.
+//! A campaign of a million executions grew by 45 MB.
+
+/// All threads allocate from one arena, and not each from its own, which keeps what was freed in it.
+pub fn allocate_from_one_arena() {
+    #[cfg(target_env = "gnu")]
+    #[allow(unsafe_code, reason = "a C function without a safe wrapper")]
+    // SAFETY: it takes numbers; where it refuses them nothing changes.
+    unsafe {
+        nix::libc::mallopt(nix::libc::M_ARENA_MAX, 1);
+    }
+}
+
+/// Gives pages without anything allocated back to the system.
+pub fn give_back() {
+    #[cfg(target_env = "gnu")]
+    #[allow(unsafe_code, reason = "a C function without a safe wrapper")]
+    // SAFETY: it takes a number, and touches nothing that is allocated.
+    unsafe {
+        nix::libc::malloc_trim(0);
+    }
+}
