@@ -1,7 +1,7 @@
 //! Memory of a campaign that runs for days, where glibc is the C library.
 //!
-//! sled's threads come and go, and its database is written anew beside the old one: what was freed stays with the process, each time in another place.
-//! A campaign of a million executions grew by 45 MB.
+//! sled's threads come and go, and its database is written anew beside the old one: what was freed stays with the process, each
+//! time in another place. A campaign of a million executions grew by 45 MB.
 
 /// All threads allocate from one arena, and not each from its own, which keeps what was freed in it.
 pub fn allocate_from_one_arena() {

@@ -2,6 +2,7 @@
 
 use corpus::ControlPacket;
 use dumper::Psn;
+use dumper::wire::frame::Frame;
 use dumper::wire::{Class, NakCode, Opcode, Syndrome};
 
 /// The headers of a packet, as far as the pipeline matches on them.
@@ -34,6 +35,13 @@ pub enum Kind {
 }
 
 impl Packet {
+    /// Of a frame of so many bytes, without frame check sequence.
+    #[must_use]
+    pub fn of(frame: &Frame<'_>, frame_bytes: u32) -> Self {
+        let aeth = frame.extensions.aeth.filter(|_| frame.bth.opcode == Opcode::Acknowledge);
+        Self::new(frame.bth.opcode, aeth.map(|aeth| aeth.syndrome), frame.bth.psn, frame_bytes)
+    }
+
     /// From the BTH and, on an acknowledgement, the AETH, and the length of the frame.
     #[inline]
     #[must_use]

@@ -44,7 +44,7 @@ pub(super) struct Writer {
     database: Option<Database>,
     /// Its folder.
     path: PathBuf,
-    /// Bytes of the log when the database was opened, or last written anew.
+    /// Bytes of the log when the database was opened, or last written anew, or when there was no room for that.
     compact: u64,
     state: State,
     /// The last step that was written.
@@ -148,7 +148,8 @@ impl Writer {
     /// neither on the disk nor in memory. A kill leaves the old one or the new one. Returns true if it was written.
     pub(super) fn compact(&mut self, folder: &Folder) -> Result<bool, StoreError> {
         self.usable()?;
-        if self.database()?.len()? < WORTH_COMPACTING.max(self.compact.saturating_mul(2)) {
+        let len = self.database()?.len()?;
+        if len < WORTH_COMPACTING.max(self.compact.saturating_mul(2)) {
             return Ok(false);
         }
         self.flush()?;
@@ -163,8 +164,11 @@ impl Writer {
         });
         match compacted {
             Ok(_) => {}
-            // There is no room for two. It is tried again later.
-            Err(error) if error.is_full() && self.database.is_some() => return Ok(false),
+            // There is no room for two. It is tried again when the log has doubled once more, and not before each batch.
+            Err(error) if error.is_full() && self.database.is_some() => {
+                self.compact = len;
+                return Ok(false);
+            }
             Err(error) => {
                 self.broken = true;
                 return Err(error);

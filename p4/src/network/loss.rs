@@ -95,7 +95,7 @@ struct FlowLoss {
     draws: Draws,
     /// PSN of the connection's first packet.
     initial: Psn,
-    /// The message of the last packet, from 0, and the place of its first packet.
+    /// The message of the last packet, from 0, and the place of its first packet: most packets need no division.
     message: (u32, u32),
     /// A bit for each link that loses packets.
     corrupted: u16,

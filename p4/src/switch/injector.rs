@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use corpus::Role;
-use dumper::wire::Opcode;
 use dumper::wire::frame::Frame as RoceFrame;
 use dumper::{Event, Nanos, SwitchCounters};
 
@@ -92,11 +91,7 @@ impl Injector {
         let flow = self.pipeline.flow(packet.ip.destination(), packet.bth.dest_qpn);
         // The requester is the host that posted the verbs, at either port.
         let from = flow.map_or(port, |flow| flow.towards().peer());
-        let syndrome = match packet.bth.opcode {
-            Opcode::Acknowledge => packet.extensions.aeth.map(|aeth| aeth.syndrome),
-            _ => None,
-        };
-        let headers = Packet::new(packet.bth.opcode, syndrome, packet.bth.psn, frame.len() as u32);
+        let headers = Packet::of(packet, frame.len() as u32);
         let now = self.behind_the_last(now);
         let since = now - self.began;
         let verdict = self.pipeline.process(from, flow, headers, since);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use corpus::Role;
+use dumper::wire::Ecn;
 use dumper::wire::frame::{Frame, Parsed, UdpPorts};
-use dumper::wire::{Ecn, Opcode};
 use dumper::{ActionKind, Connection, Event, Nanos, Psn, integrity};
 use p4::client::{PortUnreadable, Why};
 use p4::switch::{Limits, Switch};
@@ -164,13 +164,7 @@ fn real_frames_give_the_verdicts_of_the_pipeline() {
             rig.send(from as usize, frame);
             let flow = pipeline.flow(v4(frame, 30), packet.bth.dest_qpn);
             assert!(flow.is_some());
-            let syndrome = packet.extensions.aeth.filter(|_| packet.bth.opcode == Opcode::Acknowledge);
-            let headers = Packet::new(
-                packet.bth.opcode,
-                syndrome.map(|aeth| aeth.syndrome),
-                packet.bth.psn,
-                frame.len() as u32,
-            );
+            let headers = Packet::of(&packet, frame.len() as u32);
             let verdict = pipeline.process(from, flow, headers, Nanos::ZERO);
             expected.push((verdict.mirror.sequence, verdict.mirror.event, packet.bth.psn));
             if !verdict.sent.actions.drop {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use corpus::Role;
 use dumper::Nanos;
-use dumper::wire::Opcode;
 use p4::{Packet, Pipeline, Ticket};
 
 use super::{Vector, file};
@@ -34,9 +33,7 @@ fn check(vector: &Vector) {
         let now = Vector::enters(place);
         let frame = parse(&expected.frame);
         let flow = pipeline.flow(frame.ip.destination(), frame.bth.dest_qpn);
-        let syndrome = frame.extensions.aeth.filter(|_| frame.bth.opcode == Opcode::Acknowledge);
-        let syndrome = syndrome.map(|aeth| aeth.syndrome);
-        let packet = Packet::new(frame.bth.opcode, syndrome, frame.bth.psn, expected.frame.len() as u32);
+        let packet = Packet::of(&frame, expected.frame.len() as u32);
         let verdict = pipeline.process(expected.from, flow, packet, now);
         let which = format!("{name}: packet {}", place + 1);
         assert_eq!(verdict.mirror.event, expected.mirror, "{which}");
