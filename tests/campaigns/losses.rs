@@ -15,10 +15,10 @@ fn with_losses(base: &str) -> String {
     )
 }
 
-/// The same with several paths between the hosts.
+/// The same with several paths between the hosts. Every packet that takes a path becomes an event, and a test has at most 4,096.
 fn with_paths(base: &str) -> String {
     format!(
-        "base = {base:?}\n[network]\npaths = {{ min = 2, max = 4 }}\npath-delay-ns = [1_000, 20_000]\n\
+        "base = {base:?}\npacket-cap = 2_000\n[network]\npaths = {{ min = 2, max = 4 }}\npath-delay-ns = [1_000, 20_000]\n\
          path-rate-gbps = [0, 40]\nspray = [\"flow\", \"flowlet\", \"packet\", \"round-robin\"]\n\
          spray-packets = [\"all\", \"data\"]\n[events]\nmax-entries = 0\n"
     )
@@ -36,7 +36,6 @@ fn findings_leave_with_explicit_events_and_replay() {
         found += findings;
     }
     assert!(found >= 10, "{found}");
-    // Every packet that takes a path becomes an event.
     let (found, wrong) = explicit_findings("general", with_paths, "40", 1);
     assert!(found >= 1 && wrong.is_empty(), "{found}, {wrong:#?}");
 }

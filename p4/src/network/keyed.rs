@@ -12,7 +12,7 @@ pub enum Stage {
     Paths = 3,
 }
 
-/// The draws of a stage.
+/// The draws of a stage whose keys begin with some words.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draws(u64);
 
@@ -21,17 +21,23 @@ impl Draws {
         Self(mix(seed.wrapping_add(GOLDEN.wrapping_mul(stage as u64))))
     }
 
-    /// A number of 64 bits, uniform over keys.
+    /// Those whose keys go on with a word.
     #[inline]
-    pub(crate) fn draw(self, key: [u64; 2]) -> u64 {
-        key.into_iter().fold(self.0, |state, word| mix(state.wrapping_add(GOLDEN) ^ word))
+    pub(crate) const fn with(self, word: u64) -> Self {
+        Self(mix(self.0.wrapping_add(GOLDEN) ^ word))
+    }
+
+    /// The number of 64 bits of the key so far, uniform over keys.
+    #[inline]
+    pub(crate) const fn number(self) -> u64 {
+        self.0
     }
 }
 
 /// A number of 64 bits, uniform over keys: one draw of a stage (docs/network.md).
 #[must_use]
 pub fn draw(seed: u64, stage: Stage, key: [u64; 2]) -> u64 {
-    Draws::new(seed, stage).draw(key)
+    key.into_iter().fold(Draws::new(seed, stage), Draws::with).number()
 }
 
 /// 2^64 divided by the golden ratio: the increment of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).

@@ -101,8 +101,42 @@ struct FlowLoss {
     corrupted: u16,
     /// Draws below are losses, for each size that was seen.
     thresholds: Vec<(u32, u64)>,
-    /// By kind: how often each packet was seen, by its place in the connection.
-    seen: [Vec<u32>; PacketKinds::NAMES.len()],
+    /// By kind: how often each packet was seen.
+    seen: [Seen; PacketKinds::NAMES.len()],
+}
+
+/// How often each packet of a kind was seen, by its place in the connection. Nearly all are seen once, in their order: a number says
+/// that of all of them.
+#[derive(Clone, Debug, Default)]
+struct Seen {
+    /// Packets before this place were seen once, and once more for each time in `more`.
+    in_order: u32,
+    more: Vec<u32>,
+}
+
+impl Seen {
+    /// Counts a packet: how often it was seen by now.
+    #[inline]
+    fn count(&mut self, place: u32) -> u32 {
+        let at = place as usize;
+        if place == self.in_order && at >= self.more.len() {
+            self.in_order += 1;
+            return 1;
+        }
+        if self.more.len() <= at {
+            self.more.resize(at + 1, 0);
+        }
+        let more = &mut self.more[at];
+        *more = more.saturating_add(1);
+        more.saturating_add(u32::from(place < self.in_order))
+    }
+}
+
+/// The draws of one packet, without copy and link, which are part of the last word.
+#[derive(Clone, Copy, Debug)]
+struct PacketKey {
+    draws: Draws,
+    rest: u64,
 }
 
 /// Number of the first copy that the network makes, in the keys of draws: a packet has fewer duplicates.
@@ -157,10 +191,14 @@ impl Loss {
         let loss = self.flows.get_mut(flow.index())?.as_mut()?;
         let key = loss.key(flow, packet)?;
         let threshold = loss.threshold(packet.frame_bytes);
-        let loses = |copy: &u8| loss.loses(key, *copy, threshold);
-        let lost = (0..originals).filter(loses).count() as u8;
-        let lost_copies = ones(copies.into()).filter(|copy| loses(&(FIRST_COPY + copy)));
-        let lost_copies = lost_copies.fold(0, |bits, copy| bits | 1 << copy);
+        let mut lost = 0;
+        for original in 0..originals {
+            lost += u8::from(loss.loses(&key, original, threshold));
+        }
+        let mut lost_copies = 0;
+        for copy in ones(copies.into()) {
+            lost_copies |= u8::from(loss.loses(&key, FIRST_COPY + copy, threshold)) << copy;
+        }
         let all_originals = lost > 0 && lost == originals;
         let lost = Lost { originals: lost, all_originals, copies: lost_copies };
         (lost.originals > 0 || lost.copies > 0).then_some((lost, loss.rule.corrupts))
@@ -174,9 +212,9 @@ fn ones(bits: u16) -> impl Iterator<Item = u8> {
 }
 
 impl FlowLoss {
-    /// Key of the draws of a packet, without copy and link; none for packets that are not lost.
+    /// The draws of a packet, without copy and link; none for packets that are not lost.
     #[inline]
-    fn key(&mut self, flow: FlowIndex, packet: Packet) -> Option<[u64; 2]> {
+    fn key(&mut self, flow: FlowIndex, packet: Packet) -> Option<PacketKey> {
         let kind = match packet.kind {
             Kind::Data { .. } => None,
             Kind::Control(packet) => Some(packet),
@@ -194,12 +232,7 @@ impl FlowLoss {
             return None;
         }
         let kind = PacketKinds::place(kind);
-        let seen = &mut self.seen[kind];
-        if seen.len() <= place as usize {
-            seen.resize(place as usize + 1, 0);
-        }
-        let times = &mut seen[place as usize];
-        *times = times.saturating_add(1);
+        let times = self.seen[kind].count(place);
         // Messages are numbered, not PSNs, as other packets may take PSNs between them.
         let per_message = self.rule.packets_per_message.max(1);
         if place.wrapping_sub(self.message.1) >= per_message {
@@ -208,17 +241,16 @@ impl FlowLoss {
         }
         let (message, first) = self.message;
         let number = u64::from(message) << 32 | u64::from(place - first);
-        Some([number, flow.key() << 48 | (kind as u64) << 45 | u64::from(*times)])
+        let rest = flow.key() << 48 | (kind as u64) << 45 | u64::from(times);
+        Some(PacketKey { draws: self.draws.with(number), rest })
     }
 
     /// True if one of the packets that leave for another is lost on one of the links: the packet itself is 0, its duplicates follow, and
     /// the network's copies from [`FIRST_COPY`] on.
     #[inline]
-    fn loses(&self, [number, rest]: [u64; 2], copy: u8, threshold: u64) -> bool {
-        ones(self.corrupted).any(|link| {
-            let key = [number, rest ^ u64::from(copy) << 40 ^ u64::from(link) << 36];
-            self.draws.draw(key) < threshold
-        })
+    fn loses(&self, PacketKey { draws, rest }: &PacketKey, copy: u8, threshold: u64) -> bool {
+        ones(self.corrupted)
+            .any(|link| draws.with(rest ^ u64::from(copy) << 40 ^ u64::from(link) << 36).number() < threshold)
     }
 
     /// Draws below are losses of a packet of this size.
@@ -247,4 +279,27 @@ fn corrupted_links(rule: &LossRule, towards: Role) -> u16 {
         u128::from(drawn) * 100 < u128::from(rule.corrupted_percent) << 64
     };
     (0..rule.links.min(16)).filter(loses).fold(0, |bits, link| bits | 1 << link)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn packets_are_counted_in_any_order(steps in proptest::collection::vec((0..3u32, 0..12u32), 0..60)) {
+            let (mut seen, mut counts, mut next) = (Seen::default(), HashMap::<u32, u32>::new(), 0);
+            for (step, any) in steps {
+                let place = if step == 0 { any } else { next };
+                next = place + 1;
+                let count = counts.entry(place).or_default();
+                *count += 1;
+                prop_assert_eq!(seen.count(place), *count);
+            }
+        }
+    }
 }
