@@ -3,6 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    fuzzer::memory::allocate_from_one_arena();
+    fuzzer::memory::bound();
     fuzzer::cli::run()
 }

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use super::Progress;
+use super::database::Database;
 use super::error::StoreError;
 use super::folder::{Folder, Lock};
 use super::record::{Distilled, Framed, Record, RecordKey, State};
 use super::scan::{Found, read, scan};
 use super::seal::{Seal, digest, files};
-use super::writer::write_all;
 use crate::evaluation::{Evaluation, FindingRecord, Minimized, SituationSeen};
 
 /// Readable contents of a corpus, whole or damaged. Reading changes nothing.
@@ -100,6 +100,11 @@ impl Archive {
 
     /// Reads the files of a database folder.
     pub(super) fn scan(folder: &Path) -> Result<Self, StoreError> {
+        Self::scan_after(folder, None)
+    }
+
+    /// The same of a database without a seal of which it is known that it has handed all steps up to one to the system.
+    pub(super) fn scan_after(folder: &Path, flushed: Option<u64>) -> Result<Self, StoreError> {
         let seal = Seal::read(folder)?;
         let condition = match seal {
             Some(Seal::Closed { digest: sealed, .. }) if digest(folder)? == sealed => Condition::Closed,
@@ -107,10 +112,11 @@ impl Archive {
             _ => Condition::Changed,
         };
         let files = files(folder)?;
-        let mut steps = Steps::default();
-        if let Some(Seal::Closed { step, .. }) = seal {
-            steps.flushed = step;
-        }
+        let flushed = match seal {
+            Some(Seal::Closed { step, .. }) => Some(step),
+            _ => flushed,
+        };
+        let mut steps = Steps { flushed: flushed.unwrap_or_default(), ..Steps::default() };
         let mut foreign = None;
         for path in &files {
             scan(path, &mut |found| match found {
@@ -168,7 +174,7 @@ impl Archive {
             })?;
         }
         archive.leave_out(distilled.as_ref(), &pending);
-        archive.settle(seal);
+        archive.settle(flushed);
         Ok(archive)
     }
 
@@ -185,17 +191,13 @@ impl Archive {
         }
     }
 
-    /// Leaves out records that are no longer wanted, and counts missing ones.
-    fn settle(&mut self, seal: Option<Seal>) {
+    /// Leaves out records that are no longer wanted, and counts missing ones: all steps up to `flushed` must be there.
+    fn settle(&mut self, flushed: Option<u64>) {
         let newest = self.places.values().map(|place| place.step).max().unwrap_or(0);
         let stated = self.places.get(&RecordKey::State).map_or(0, |place| place.step);
         let decided = self.kept.last_key_value().map_or(0, |(number, _)| *number);
-        let closed_after = match seal {
-            Some(Seal::Closed { step, .. }) => step,
-            _ => newest,
-        };
-        self.lost.state =
-            u64::from(stated == 0 || decided > self.state.progress.executions || newest < closed_after);
+        let is_short = flushed.is_some_and(|step| newest < step);
+        self.lost.state = u64::from(stated == 0 || decided > self.state.progress.executions || is_short);
         self.state.progress.executions = self.state.progress.executions.max(decided);
 
         self.kept.retain(|number, _| self.places.contains_key(&RecordKey::Evaluation(*number)));
@@ -338,12 +340,26 @@ impl Archive {
     pub fn restore(&self, path: &Path) -> Result<(), StoreError> {
         let folder = Folder::create(path)?;
         let _lock = folder.lock()?;
-        self.write(&folder.database())
+        self.write(&folder.database()).map(drop)
     }
 
-    /// Writes every record into a new database, and closes it.
-    pub(super) fn write(&self, folder: &Path) -> Result<(), StoreError> {
-        write_all(folder, self.records(), self.state).map(drop)
+    /// Writes every record into a new database, and closes it. Returns its last step.
+    pub(super) fn write(&self, folder: &Path) -> Result<u64, StoreError> {
+        let mut database = Database::open(folder)?;
+        let mut step = 0;
+        for record in self.records().chain(std::iter::once(Ok(Record::State(self.state)))) {
+            let record = record?;
+            step += 1;
+            database.reserve()?;
+            // The database is used only if it is complete: every step counts.
+            let key = record.key().bytes();
+            database.put(&key, Framed { step, part: 0, parts: 1, flushed: step, record }.encode())?;
+            if database.should_flush() {
+                database.flush()?;
+            }
+        }
+        database.close(step)?;
+        Ok(step)
     }
 
     fn record(&self, key: &RecordKey) -> Result<Option<Record<'static>>, StoreError> {

@@ -22,8 +22,6 @@ const MAX_UNFLUSHED: usize = 256 << 10;
 const REMOVAL: usize = 64;
 /// Bytes of pages that sled holds in memory.
 const CACHE: u64 = 8 << 20;
-/// The same of a database that is written beside another one, which is open meanwhile.
-const CACHE_BESIDE: u64 = 1 << 20;
 /// Longest wait, at closing, for sled's threads to release the files. They do within milliseconds.
 const CLOSING: Duration = Duration::from_secs(30);
 
@@ -45,15 +43,6 @@ pub(super) struct Database {
 impl Database {
     /// Opens a folder that is new, or sealed and unchanged since.
     pub(super) fn open(folder: &Path) -> Result<Self, StoreError> {
-        Self::open_with(folder, CACHE)
-    }
-
-    /// The same for a database that is written while another one is open.
-    pub(super) fn open_beside(folder: &Path) -> Result<Self, StoreError> {
-        Self::open_with(folder, CACHE_BESIDE)
-    }
-
-    fn open_with(folder: &Path, cache: u64) -> Result<Self, StoreError> {
         fs::create_dir_all(folder).context(folder, "cannot be made")?;
         let log_path = folder.join("db");
         let log = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&log_path);
@@ -63,7 +52,7 @@ impl Database {
         database.reserve()?;
         Seal::Open.write(folder)?;
         // No thread of sled's own that flushes: it could not say that it failed.
-        let tree = sled::Config::new().path(folder).cache_capacity(cache).flush_every_ms(None).open();
+        let tree = sled::Config::new().path(folder).cache_capacity(CACHE).flush_every_ms(None).open();
         database.tree = Some(tree.map_err(|error| StoreError::database(folder, &error))?);
         Ok(database)
     }

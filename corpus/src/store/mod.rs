@@ -149,7 +149,7 @@ impl Store {
             Some(step) => step,
             None => {
                 let archive = Archive::scan(&database)?;
-                let aside = folder.replace(!archive.is_whole(), |new| archive.write(new))?;
+                let aside = folder.replace(!archive.is_whole(), |new| archive.write(new).map(drop))?;
                 notes.push(summary(path, &archive, aside.as_deref()));
                 sealed(&database)?.ok_or_else(|| StoreError::Damaged {
                     path: database.clone(),
@@ -384,9 +384,8 @@ impl Store {
         }
         writer.write(&records, progress)?;
         if ended.is_some() {
-            for key in writer.keys(&answers_prefix(signature))? {
-                writer.remove_bytes(&key)?;
-            }
+            let answers = writer.keys(&answers_prefix(signature))?;
+            writer.remove_all(&answers)?;
         }
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! Writing and reading records, in steps that are whole or not there.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Progress;
+use super::archive::Archive;
 use super::database::Database;
 use super::error::StoreError;
 use super::folder::Folder;
@@ -11,32 +12,6 @@ use super::record::{Framed, MAX_FRAME, Record, RecordKey, State};
 
 /// Bytes of a database's log below which it is not worth writing it anew.
 const WORTH_COMPACTING: u64 = 16 << 20;
-
-/// Writes a database of valid records, and closes it. Returns its last step.
-///
-/// # Errors
-/// A record cannot be read, or the database cannot be written.
-pub(super) fn write_all(
-    folder: &Path,
-    records: impl Iterator<Item = Result<Record<'static>, StoreError>>,
-    state: State,
-) -> Result<u64, StoreError> {
-    let mut database = Database::open_beside(folder)?;
-    let mut step = 0;
-    for record in records.chain(std::iter::once(Ok(Record::State(state)))) {
-        let record = record?;
-        step += 1;
-        database.reserve()?;
-        // The database is used only if it is complete: every step counts.
-        let key = record.key().bytes();
-        database.put(&key, Framed { step, part: 0, parts: 1, flushed: step, record }.encode())?;
-        if database.should_flush() {
-            database.flush()?;
-        }
-    }
-    database.close(step)?;
-    Ok(step)
-}
 
 /// An open database, and the records written to it.
 pub(super) struct Writer {
@@ -153,45 +128,39 @@ impl Writer {
             return Ok(false);
         }
         self.flush()?;
-        let mut step = 0;
+        // The old one is closed first, and read as it is read after a kill: two that are open take twice the memory.
+        if let Some(old) = self.database.take() {
+            old.discard();
+        }
+        let archive = Archive::scan_after(&self.path, Some(self.step))?;
+        if archive.lost().any() {
+            self.broken = true;
+            let reason = format!("records that were written are not in it: {:?}", archive.lost());
+            return Err(StoreError::Damaged { path: self.path.clone(), reason });
+        }
+        let mut written = None;
         let compacted = folder.replace(false, |new| {
-            step = write_all(new, self.records(), self.state)?;
-            // Nothing is written into the old one from here on.
-            if let Some(old) = self.database.take() {
-                old.discard();
-            }
+            written = Some(archive.write(new)?);
             Ok(())
         });
-        match compacted {
-            Ok(_) => {}
+        match (compacted, written) {
+            (Ok(_), Some(step)) => (self.step, self.flushed) = (step, step),
             // There is no room for two. It is tried again when the log has doubled once more, and not before each batch.
-            Err(error) if error.is_full() && self.database.is_some() => {
+            (Err(error), None) if error.is_full() => {
+                self.database = Some(Database::open(&self.path)?);
                 self.compact = len;
                 return Ok(false);
             }
-            Err(error) => {
+            (Err(error), _) => {
                 self.broken = true;
                 return Err(error);
             }
+            (Ok(_), None) => unreachable!("what replaces it was written"),
         }
         let database = Database::open(&self.path)?;
         self.compact = database.len()?;
-        (self.database, self.step, self.flushed) = (Some(database), step, step);
+        self.database = Some(database);
         Ok(true)
-    }
-
-    /// Every record but the state.
-    fn records(&self) -> impl Iterator<Item = Result<Record<'static>, StoreError>> {
-        let mut last: Option<sled::IVec> = None;
-        std::iter::from_fn(move || {
-            let next = self.database().and_then(|database| database.next(&[], last.as_deref()));
-            let record = next.transpose()?.and_then(|(key, value)| {
-                last = Some(key);
-                self.decode(&value)
-            });
-            Some(record)
-        })
-        .filter(|record| !matches!(record, Ok(Record::State(_) | Record::Forgotten)))
     }
 
     /// One step: either all of it is written, or nothing, or nothing more will ever be.
@@ -235,6 +204,15 @@ impl Writer {
         change(&mut state);
         self.put(&[record, Record::State(state)])?;
         self.state = state;
+        self.remove_all(gone)
+    }
+
+    /// Removes records of steps that may be among the newest. Their room is used again, and after a kill they would be missed as
+    /// parts of a step that was being written, unless it is written before that the system has them.
+    pub(super) fn remove_all(&mut self, gone: &[Vec<u8>]) -> Result<(), StoreError> {
+        self.flush()?;
+        self.put(&[Record::State(self.state)])?;
+        self.flush()?;
         gone.iter().try_for_each(|key| self.remove_bytes(key))
     }
 
@@ -242,7 +220,7 @@ impl Writer {
         self.remove_bytes(&key.bytes())
     }
 
-    pub(super) fn remove_bytes(&mut self, key: &[u8]) -> Result<(), StoreError> {
+    fn remove_bytes(&mut self, key: &[u8]) -> Result<(), StoreError> {
         let database = self.database_mut()?;
         let removed = database.reserve_for_removal().and_then(|()| database.remove(key));
         self.broken |= removed.is_err();

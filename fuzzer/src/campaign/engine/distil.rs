@@ -16,6 +16,9 @@ use crate::campaign::retention::add;
 use crate::campaign::search::Saved;
 use crate::memory::give_back;
 
+/// Executions after which free memory goes back to the system: it takes a millisecond at most.
+const GIVE_BACK_EVERY: u64 = 1_024;
+
 /// What a search keeps of tests that are distilled.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::campaign) struct Kept {
@@ -47,10 +50,11 @@ impl Engine<'_> {
     /// executions before it alone.
     pub(super) fn bound_corpus(&mut self, next: u64) -> Result<(), CampaignError> {
         let store = self.setup.store;
-        if *self.planner.schedule.batch_of(next).start() != next {
+        let batch = self.planner.schedule.batch_of(next);
+        if *batch.start() != next {
             return Ok(());
         }
-        if store.compact()? {
+        if store.compact()? || (next - 1) / GIVE_BACK_EVERY != batch.end() / GIVE_BACK_EVERY {
             give_back();
         }
         let Some(most) = self.setup.settings.limits.max_corpus else { return Ok(()) };
