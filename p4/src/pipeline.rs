@@ -120,18 +120,29 @@ impl Pipeline {
             Some(flow) if actions.is_some() || self.is_busy => self.fate(flow, packet, actions, now),
             _ => None,
         };
-        let Fate { sent, event, lost, delay, on_path } = fate.unwrap_or_default();
         let mut verdict = Verdict {
-            mirror: MirrorMeta { sequence: self.sequence, time: Nanos(now.0 % TIME_SPAN), event },
+            mirror: MirrorMeta {
+                sequence: self.sequence,
+                time: Nanos(now.0 % TIME_SPAN),
+                event: Event::default(),
+            },
             dumper: self.ports.next_dumper(),
             egress: self.ports.of(to),
-            sent,
-            lost,
-            delay,
-            on_path,
+            sent: Sent::default(),
+            lost: Lost::default(),
+            delay: None,
+            on_path: Nanos::ZERO,
             hold: None,
             releases: false,
         };
+        let Some(Fate { sent, event, lost, delay, on_path }) = fate else {
+            // Nearly all packets.
+            self.ports.sent(to, 1);
+            verdict.releases = flow.is_some_and(|flow| self.passed(flow));
+            return verdict;
+        };
+        verdict.mirror.event = event;
+        (verdict.sent, verdict.lost, verdict.delay, verdict.on_path) = (sent, lost, delay, on_path);
         let leaving = sent.leaving();
         match (sent.actions.timing, flow) {
             (Timing::Reorder(by), Some(flow)) => verdict.hold = Some(self.hold(flow, by, leaving, to)),

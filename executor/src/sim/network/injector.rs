@@ -81,10 +81,10 @@ impl Injector {
         let verdict = self.pipeline.process(route.sender, route.flow, headers, now);
         let event = verdict.mirror.event;
         let record = self.mirror.see(&packet, route, now, verdict.mirror.sequence, event);
-        let sent = verdict.sent;
         if event == Event::None {
             depart(links, route.to, packet, now);
-        } else if sent.leaving() > 0 {
+        } else if verdict.sent.leaving() > 0 {
+            let sent = verdict.sent;
             let originals = sent.originals();
             let (left, rewritten) = match originals {
                 0 => (packet, false),

@@ -9,9 +9,14 @@ use super::topology::Edge;
 use crate::sim::packet::Packet;
 use crate::sim::random::draw;
 
+/// Time of a byte at 1 Gb/s, in ps.
+const BYTE_PS: u64 = 8_000;
+
 /// Packets on one link.
 pub(in crate::sim) struct Link {
     edge: Edge,
+    /// Time of a byte in ps, where it is a whole number: no division for each packet then.
+    byte_ps: Option<u64>,
     rng: ChaCha8Rng,
     /// Packets on their way to the switch, and when they are there.
     pub(in crate::sim) up: VecDeque<(Nanos, Packet)>,
@@ -37,8 +42,10 @@ impl Link {
     /// A link without packets; the stream draws its receive latencies. With flow control packets wait at the switch's end until
     /// [`Link::depart`] is called.
     pub(in crate::sim) fn new(edge: Edge, flow_control: bool, rng: ChaCha8Rng) -> Self {
+        let rate = u64::from(edge.rate_gbps);
         Self {
             edge,
+            byte_ps: BYTE_PS.is_multiple_of(rate).then(|| BYTE_PS / rate),
             rng,
             up: VecDeque::new(),
             held: VecDeque::new(),
@@ -67,7 +74,10 @@ impl Link {
     /// Time that so many bytes take, in ps.
     #[inline]
     fn bytes_ps(&self, bytes: u64) -> u64 {
-        bytes * 8_000 / u64::from(self.edge.rate_gbps)
+        match self.byte_ps {
+            Some(ps) => bytes * ps,
+            None => bytes * BYTE_PS / u64::from(self.edge.rate_gbps),
+        }
     }
 
     /// The host sends a packet at a time in ps; returns when it can send the next one.

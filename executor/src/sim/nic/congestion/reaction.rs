@@ -66,7 +66,7 @@ impl ReactionPoint {
     pub(in crate::sim::nic) fn on_data(&mut self, now: Nanos, bytes: u32) {
         self.run_rate_timer(now);
         self.bytes += u64::from(bytes);
-        while self.bytes / self.constants.byte_counter > self.fills {
+        while self.bytes >= (self.fills + 1).saturating_mul(self.constants.byte_counter) {
             self.raise();
             self.fills += 1;
         }
@@ -86,7 +86,12 @@ impl ReactionPoint {
     }
 
     fn run_rate_timer(&mut self, now: Nanos) {
-        let due = (now - self.cnp_at).0 / Nanos::from_micros(self.constants.rate_timer_us).0;
+        let timer = Nanos::from_micros(self.constants.rate_timer_us).0;
+        let since = (now - self.cnp_at).0;
+        if since < (self.expiries + 1).saturating_mul(timer) {
+            return;
+        }
+        let due = since / timer;
         // At the link's rate there is nothing to raise, however long that lasts.
         while self.expiries < due && self.is_slowed() {
             self.raise();
