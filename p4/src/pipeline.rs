@@ -210,6 +210,7 @@ impl Pipeline {
     }
 
     /// What becomes of a packet of a flow by the actions of events, and then the network; none if it leaves as it came, at once.
+    #[inline]
     fn fate(
         &mut self,
         flow: FlowIndex,

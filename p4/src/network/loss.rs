@@ -191,6 +191,10 @@ impl Loss {
         let loss = self.flows.get_mut(flow.index())?.as_mut()?;
         let key = loss.key(flow, packet)?;
         let threshold = loss.threshold(packet.frame_bytes);
+        if originals == 1 && copies == 0 && !loss.loses(&key, 0, threshold) {
+            // Nearly all packets.
+            return None;
+        }
         let mut lost = 0;
         for original in 0..originals {
             lost += u8::from(loss.loses(&key, original, threshold));

@@ -25,13 +25,15 @@ pub(crate) struct Repeats {
     is_on: bool,
     /// By the low bits of the PSN; empty where retransmissions are not copied. The newest wins.
     asked: Vec<Option<Asked>>,
+    /// Cells that have a PSN: mostly none.
+    waiting: usize,
 }
 
 impl Repeats {
     /// The stage before the first packet.
     pub(crate) fn new(repeat: Repeat) -> Self {
         let cells = if repeat.retransmissions > 1 { REMEMBERED } else { 0 };
-        Self { repeat, is_on: repeat.is_on(), asked: vec![None; cells] }
+        Self { repeat, is_on: repeat.is_on(), asked: vec![None; cells], waiting: 0 }
     }
 
     /// Returns true if packets are copied.
@@ -61,18 +63,21 @@ impl Repeats {
         let arrives = sent.copies > 0 || sent.leaving() > 0 && !sent.actions.corrupt;
         if arrives && flow.towards() == Role::Requester && !self.asked.is_empty() {
             let asked = self.asked_for(FlowIndex::new(flow.connection(), Role::Responder), packet.psn);
-            self.asked[cell(packet.psn)] = Some(asked);
+            let before = self.asked[cell(packet.psn)].replace(asked);
+            self.waiting += usize::from(before.is_none());
         }
     }
 
     /// Returns true if a NAK has asked for a packet, once.
     #[inline]
     fn take_asked(&mut self, flow: FlowIndex, psn: Psn) -> bool {
-        if flow.towards() == Role::Requester || self.asked.is_empty() {
+        if self.waiting == 0 || flow.towards() == Role::Requester {
             return false;
         }
         let asked = self.asked_for(flow, psn);
-        self.asked[cell(psn)].take_if(|known| *known == asked).is_some()
+        let is_asked = self.asked[cell(psn)].take_if(|known| *known == asked).is_some();
+        self.waiting -= usize::from(is_asked);
+        is_asked
     }
 
     fn asked_for(&self, flow: FlowIndex, psn: Psn) -> Asked {
