@@ -249,12 +249,12 @@ impl Store {
     }
 
     /// Writes the database anew, without the room of what was removed, if it has grown a lot since the last time; returns true if it
-    /// did.
+    /// did. When the old one is `closed`, and its memory is free, the new one is begun.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn compact(&self) -> Result<bool, StoreError> {
-        self.change().compact(&self.folder)
+    pub fn compact(&self, closed: fn()) -> Result<bool, StoreError> {
+        self.change().compact(&self.folder, closed)
     }
 
     /// The newest distillation.

@@ -121,7 +121,7 @@ impl Writer {
 
     /// Writes the database anew if it has grown a lot since the last time: sled does not give back all room of what was removed,
     /// neither on the disk nor in memory. A kill leaves the old one or the new one. Returns true if it was written.
-    pub(super) fn compact(&mut self, folder: &Folder) -> Result<bool, StoreError> {
+    pub(super) fn compact(&mut self, folder: &Folder, closed: fn()) -> Result<bool, StoreError> {
         self.usable()?;
         let len = self.database()?.len()?;
         if len < WORTH_COMPACTING.max(self.compact.saturating_mul(2)) {
@@ -132,6 +132,7 @@ impl Writer {
         if let Some(old) = self.database.take() {
             old.discard();
         }
+        closed();
         let archive = Archive::scan_after(&self.path, Some(self.step))?;
         if archive.lost().any() {
             self.broken = true;

@@ -54,7 +54,7 @@ impl Engine<'_> {
         if *batch.start() != next {
             return Ok(());
         }
-        if store.compact()? || (next - 1) / GIVE_BACK_EVERY != batch.end() / GIVE_BACK_EVERY {
+        if store.compact(give_back)? || (next - 1) / GIVE_BACK_EVERY != batch.end() / GIVE_BACK_EVERY {
             give_back();
         }
         let Some(most) = self.setup.settings.limits.max_corpus else { return Ok(()) };
