@@ -86,6 +86,11 @@ impl Database {
         self.reserve_at_least(ROOM / 4)
     }
 
+    /// The same for a database that is closed, and may have to be opened again on a disk that has got full.
+    pub(super) fn reserve_for_opening(&mut self) -> Result<(), StoreError> {
+        self.reserve_at_least(ROOM)
+    }
+
     fn reserve_at_least(&mut self, room: u64) -> Result<(), StoreError> {
         let len = self.len()?;
         if len >= self.len && len + room <= self.room_to {

@@ -128,6 +128,13 @@ impl Writer {
             return Ok(false);
         }
         self.flush()?;
+        match self.database_mut()?.reserve_for_opening() {
+            Err(error) if error.is_full() => {
+                self.compact = len;
+                return Ok(false);
+            }
+            reserved => reserved?,
+        }
         // The old one is closed first, and read as it is read after a kill: two that are open take twice the memory.
         if let Some(old) = self.database.take() {
             old.discard();
@@ -139,24 +146,23 @@ impl Writer {
             let reason = format!("records that were written are not in it: {:?}", archive.lost());
             return Err(StoreError::Damaged { path: self.path.clone(), reason });
         }
-        let mut written = None;
+        let mut step = 0;
         let compacted = folder.replace(false, |new| {
-            written = Some(archive.write(new)?);
+            step = archive.write(new)?;
             Ok(())
         });
-        match (compacted, written) {
-            (Ok(_), Some(step)) => (self.step, self.flushed) = (step, step),
+        match compacted {
+            Ok(_) => (self.step, self.flushed) = (step, step),
             // There is no room for two. It is tried again when the log has doubled once more, and not before each batch.
-            (Err(error), None) if error.is_full() => {
+            Err(error) if error.is_full() && step == 0 => {
                 self.database = Some(Database::open(&self.path)?);
                 self.compact = len;
                 return Ok(false);
             }
-            (Err(error), _) => {
+            Err(error) => {
                 self.broken = true;
                 return Err(error);
             }
-            (Ok(_), None) => unreachable!("what replaces it was written"),
         }
         let database = Database::open(&self.path)?;
         self.compact = database.len()?;

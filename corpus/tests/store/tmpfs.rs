@@ -8,6 +8,7 @@ mod samples;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use corpus::store::{Store, free_space};
 
@@ -94,6 +95,32 @@ fn what_was_closed_on_a_full_disk_opens_when_there_is_room() {
     give_back();
     let (store, notes) = Store::open(&path).unwrap();
     assert_eq!((Contents::of(&store, decided), notes), (Contents::uninterrupted(decided), Vec::new()));
+}
+
+/// Where there is no room for another database, the old one stays, and is the same.
+#[test]
+fn a_database_for_whose_copy_there_is_no_room_stays() {
+    if !on_a_small_disk("a_database_for_whose_copy_there_is_no_room_stays") {
+        return;
+    }
+    static CLOSED: AtomicBool = AtomicBool::new(false);
+    let (path, give_back) = disk();
+    give_back();
+    let store = Store::create(&path).unwrap();
+    let mut decided = 0;
+    while store.size_on_disk().unwrap() < 17 << 20 {
+        decided += 1;
+        write(&store, decided).unwrap();
+    }
+    assert!(!store.compact(|| CLOSED.store(true, Ordering::Relaxed)).unwrap());
+    assert!(CLOSED.load(Ordering::Relaxed), "there is room to begin with it");
+    assert_eq!(Contents::of(&store, decided), Contents::uninterrupted(decided));
+    // It goes on until the disk is full.
+    let decided = fill_up(&store);
+    assert_eq!(Contents::of(&store, decided), Contents::uninterrupted(decided));
+    assert!(store.record(&evaluation(decided + 1)).unwrap_err().is_full());
+    drop(store);
+    assert!(!path.join("db.new").exists() && path.join("db").exists());
 }
 
 /// The child of the test below, if it has a disk: its process ends where it is.
