@@ -248,13 +248,14 @@ impl Store {
         writer.replace(Record::Distilled(Cow::Borrowed(distilled)), change, &gone)
     }
 
-    /// Writes the database anew, without the room of what was removed, if it has grown a lot since the last time; returns true if it
-    /// did. When the old one is `closed`, and its memory is free, the new one is begun.
+    /// Writes the database anew, without the room of what was removed, if its log has at least 16 MiB and is so many `times` as long
+    /// as it was after the last time; returns true if it did. When the old one is `closed`, and its memory is free, the new one is
+    /// begun.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn compact(&self, closed: fn()) -> Result<bool, StoreError> {
-        self.change().compact(&self.folder, closed)
+    pub fn compact(&self, times: u64, closed: fn()) -> Result<bool, StoreError> {
+        self.change().compact(&self.folder, times, closed)
     }
 
     /// The newest distillation.

@@ -119,12 +119,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the database anew if it has grown a lot since the last time: sled does not give back all room of what was removed,
-    /// neither on the disk nor in memory. A kill leaves the old one or the new one. Returns true if it was written.
-    pub(super) fn compact(&mut self, folder: &Folder, closed: fn()) -> Result<bool, StoreError> {
+    /// Writes the database anew if it has grown so many `times` since the last time: sled does not give back all room of what was
+    /// removed, neither on the disk nor in memory. A kill leaves the old one or the new one. Returns true if it was written.
+    pub(super) fn compact(&mut self, folder: &Folder, times: u64, closed: fn()) -> Result<bool, StoreError> {
         self.usable()?;
         let len = self.database()?.len()?;
-        if len < WORTH_COMPACTING.max(self.compact.saturating_mul(2)) {
+        if len < WORTH_COMPACTING.max(self.compact.saturating_mul(times)) {
             return Ok(false);
         }
         self.flush()?;
@@ -153,7 +153,7 @@ impl Writer {
         });
         match compacted {
             Ok(_) => (self.step, self.flushed) = (step, step),
-            // There is no room for two. It is tried again when the log has doubled once more, and not before each batch.
+            // There is no room for two. It is tried again when the log has grown as much once more, and not before each batch.
             Err(error) if error.is_full() && step == 0 => {
                 self.database = Some(Database::open(&self.path)?);
                 self.compact = len;

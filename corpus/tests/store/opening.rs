@@ -299,10 +299,10 @@ fn a_corpus_that_is_distilled_does_not_grow() {
         sizes.push(store.size_on_disk().unwrap());
         // What it has is the same when it is written anew.
         if round % 4 == 3 {
-            let is_new = store.compact(|| {}).unwrap();
+            let is_new = store.compact(2, || {}).unwrap();
             let size = store.size_on_disk().unwrap();
             assert!(is_new && size < 8 << 20, "{is_new}, {size} after {sizes:?}");
-            assert!(!store.compact(|| {}).unwrap());
+            assert!(!store.compact(2, || {}).unwrap());
         }
         if round % 3 == 2 {
             store.flush().unwrap();

@@ -19,6 +19,12 @@ use crate::memory::give_back;
 /// Executions after which free memory goes back to the system: it takes a millisecond at most.
 const GIVE_BACK_EVERY: u64 = 1_024;
 
+/// The database is written anew after a distillation, when half of the tests have gone and little has to be written, if it has
+/// grown so many times.
+const GROWN_WHEN_DISTILLED: u64 = 2;
+/// The same before any batch: a corpus without a cap is never distilled.
+const GROWN: u64 = 4;
+
 /// What a search keeps of tests that are distilled.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::campaign) struct Kept {
@@ -54,15 +60,25 @@ impl Engine<'_> {
         if *batch.start() != next {
             return Ok(());
         }
-        if store.compact(give_back)? || (next - 1) / GIVE_BACK_EVERY != batch.end() / GIVE_BACK_EVERY {
+        let is_distilled = match self.setup.settings.limits.max_corpus {
+            Some(most) => self.distil(next, most)?,
+            None => false,
+        };
+        let is_new = store.compact(if is_distilled { GROWN_WHEN_DISTILLED } else { GROWN }, give_back)?;
+        if is_new || (next - 1) / GIVE_BACK_EVERY != batch.end() / GIVE_BACK_EVERY {
             give_back();
         }
-        let Some(most) = self.setup.settings.limits.max_corpus else { return Ok(()) };
+        Ok(())
+    }
+
+    /// Distils the corpus if it has as many tests as it may have; returns true if it did. References are forgotten for themselves.
+    fn distil(&mut self, next: u64, most: u64) -> Result<bool, CampaignError> {
+        let store = self.setup.store;
         if store.counted_references() >= most {
             store.forget_references()?;
         }
         if (self.decider.pool.len() as u64) < most {
-            return Ok(());
+            return Ok(false);
         }
         self.planner.learn_before(next, &self.decider.pool)?;
         let dear = self.dear()?;
@@ -77,7 +93,7 @@ impl Engine<'_> {
         let memory = postcard::to_allocvec(&kept).expect("plain data, whose lists know their lengths");
         store.distil(&Distilled { before: next, stay, memory })?;
         self.planner.distilled = next;
-        Ok(())
+        Ok(true)
     }
 
     /// Kept tests that go last.
