@@ -34,18 +34,13 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
         if value == 0 {
             let message =
                 format!("nothing can be lost where {} is 0, and loss-ppb is {}", field.key, network.loss_ppb);
-            check.fail(
-                path(field.key),
-                message,
-                "raise it, or set loss-ppb to 0",
-                &[&path(LOSS_PPB.key).to_string()],
-            );
+            fail(field.key, message, "raise it, or set loss-ppb to 0", LOSS_PPB.key, check);
         }
     }
     if network.loss_model == LossModel::PerPacket && network.loss_bytes.is_some() {
         let message = "means nothing with loss-model \"per-packet\", which loses packets of any size alike";
         let help = "remove it, or set loss-model to \"per-bit\"";
-        check.fail(path(fields::LOSS_BYTES.key), message, help, &[&path("loss-model").to_string()]);
+        fail(fields::LOSS_BYTES.key, message, help, "loss-model", check);
     }
     if exist {
         kinds(config, check);
@@ -54,6 +49,11 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
 
 fn path(key: &str) -> impl fmt::Display {
     fmt::from_fn(move |f| write!(f, "network.{key}"))
+}
+
+/// A setting that contradicts another one, or means nothing because of it.
+fn fail(key: &str, message: impl Into<String>, help: &str, rests_on: &str, check: &mut Check) {
+    check.fail(path(key), message, help, &[&path(rests_on).to_string()]);
 }
 
 /// Paths, and settings that need them.
@@ -70,13 +70,9 @@ fn paths(network: &Network, check: &mut Check) {
         }
         if one.rate_gbps == 0 && one.queue_packets != Path::default().queue_packets {
             let message = "means nothing on a path without a rate, at which nothing waits";
-            let rate = field(fields::RATE_GBPS.key);
-            check.fail(
-                field(fields::QUEUE_PACKETS.key),
-                message,
-                "set rate-gbps, or remove it",
-                &[&rate.to_string()],
-            );
+            let [queue, rate] =
+                [fields::QUEUE_PACKETS, fields::RATE_GBPS].map(|of| format!("path[{number}].{}", of.key));
+            fail(&queue, message, "set rate-gbps, or remove it", &rate, check);
         }
     }
     let given = [
@@ -85,13 +81,13 @@ fn paths(network: &Network, check: &mut Check) {
     ];
     for (key, _, name) in given.into_iter().filter(|(_, given, _)| *given && network.paths.len() < 2) {
         let message = format!("\"{name}\" needs two paths, and there are {}", network.paths.len());
-        check.fail(path(key), message, "add [[network.path]], or remove it", &[&path("path").to_string()]);
+        fail(key, message, "add [[network.path]], or remove it", "path", check);
     }
     check.bounds(path(fields::FLOWLET_GAP_NS.key), network.flowlet_gap_ns, &fields::FLOWLET_GAP_NS);
     if network.flowlet_gap_ns != default.flowlet_gap_ns && network.spray != Spray::Flowlet {
         let message = format!("means nothing with spray \"{}\"", network.spray.name());
         let help = "set spray to \"flowlet\", or remove it";
-        check.fail(path(fields::FLOWLET_GAP_NS.key), message, help, &[&path("spray").to_string()]);
+        fail(fields::FLOWLET_GAP_NS.key, message, help, "spray", check);
     }
 }
 
@@ -103,13 +99,8 @@ fn repeat(config: &TestConfig, check: &mut Check) {
     }
     if repeat.matching != Repeat::default().matching && repeat.retransmissions <= 1 {
         let message = "means nothing where no retransmission is copied: retransmissions is 1";
-        let rests_on = repeat_path(fields::RETRANSMISSIONS.key);
-        check.fail(
-            repeat_path("match"),
-            message,
-            "raise retransmissions, or remove it",
-            &[&rests_on.to_string()],
-        );
+        let help = "raise retransmissions, or remove it";
+        fail("repeat.match", message, help, &format!("repeat.{}", fields::RETRANSMISSIONS.key), check);
     }
     for (number, event) in (1..).zip(&config.events) {
         let Action::Drop(copies @ (Copies::All | Copies::One(_))) = event.action else { continue };
@@ -184,7 +175,7 @@ fn nothing_is_lost(network: &Network, check: &mut Check) {
     ];
     for (key, _) in given.into_iter().filter(|(_, given)| *given) {
         let message = "means nothing where nothing is lost: loss-ppb is 0";
-        check.fail(path(key), message, "set loss-ppb, or remove it", &[&path(LOSS_PPB.key).to_string()]);
+        fail(key, message, "set loss-ppb, or remove it", LOSS_PPB.key, check);
     }
 }
 
