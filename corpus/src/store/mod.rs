@@ -223,11 +223,12 @@ impl Store {
         Ok(())
     }
 
-    /// Distils the kept tests, in one atomic step: those that do not stay are gone.
+    /// Distils the kept tests, in one atomic step: those that do not stay are gone. A database whose log has at least 16 MiB is
+    /// written anew without them, as by [`compact`](Self::compact).
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn distil(&self, distilled: &Distilled) -> Result<(), StoreError> {
+    pub fn distil(&self, distilled: &Distilled, closed: fn()) -> Result<(), StoreError> {
         let mut writer = self.change();
         let number = |key: &[u8]| {
             let number = key.get(KEPT_PREFIX.len()..)?.try_into().ok()?;
@@ -245,17 +246,17 @@ impl Store {
             }
         }
         let change = |state: &mut State| (state.kept, state.is_distilled) = (kept, true);
-        writer.replace(Record::Distilled(Cow::Borrowed(distilled)), change, &gone)
+        writer.replace(Record::Distilled(Cow::Borrowed(distilled)), change, &gone, &self.folder, closed)
     }
 
-    /// Writes the database anew, without the room of what was removed, if its log has at least 16 MiB and is so many `times` as long
+    /// Writes the database anew, without the room of what was removed, if its log has at least 16 MiB and is four times as long
     /// as it was after the last time; returns true if it did. When the old one is `closed`, and its memory is free, the new one is
     /// begun.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn compact(&self, times: u64, closed: fn()) -> Result<bool, StoreError> {
-        self.change().compact(&self.folder, times, closed)
+    pub fn compact(&self, closed: fn()) -> Result<bool, StoreError> {
+        self.change().compact(&self.folder, closed)
     }
 
     /// The newest distillation.
@@ -275,16 +276,17 @@ impl Store {
         self.lock().counted()
     }
 
-    /// Forgets all references, in one atomic step: they are run, and counted, again where they are needed.
+    /// Forgets all references, in one atomic step: they are run, and counted, again where they are needed. A database whose log has
+    /// at least 16 MiB is written anew without them, as by [`compact`](Self::compact).
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn forget_references(&self) -> Result<(), StoreError> {
+    pub fn forget_references(&self, closed: fn()) -> Result<(), StoreError> {
         let mut writer = self.change();
         let mut gone = writer.keys(COUNTED_PREFIX)?;
         gone.extend(writer.keys(REFERENCE_PREFIX)?);
         let none = |state: &mut State| (state.counted, state.references) = (0, 0);
-        writer.replace(Record::Forgotten, none, &gone)
+        writer.replace(Record::Forgotten, none, &gone, &self.folder, closed)
     }
 
     /// Progress of the campaign.

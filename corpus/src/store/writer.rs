@@ -12,6 +12,8 @@ use super::record::{Framed, MAX_FRAME, Record, RecordKey, State};
 
 /// Bytes of a database's log below which it is not worth writing it anew.
 const WORTH_COMPACTING: u64 = 16 << 20;
+/// It is written anew when its log is so many times as long as after the last time, though nothing has made many records invalid.
+const GROWN: u64 = 4;
 
 /// An open database, and the records written to it.
 pub(super) struct Writer {
@@ -119,12 +121,18 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the database anew if it has grown so many `times` since the last time: sled does not give back all room of what was
-    /// removed, neither on the disk nor in memory. A kill leaves the old one or the new one. Returns true if it was written.
-    pub(super) fn compact(&mut self, folder: &Folder, times: u64, closed: fn()) -> Result<bool, StoreError> {
+    /// Writes the database anew if it has grown a lot since the last time: sled does not give back all room of what was removed,
+    /// neither on the disk nor in memory. Returns true if it was written.
+    pub(super) fn compact(&mut self, folder: &Folder, closed: fn()) -> Result<bool, StoreError> {
+        self.write_anew(self.compact.saturating_mul(GROWN), folder, closed)
+    }
+
+    /// Writes the database anew without what is not valid any more, if its log has at least so many bytes, and is worth it. A kill
+    /// leaves the old one or the new one. Returns true if it was written.
+    fn write_anew(&mut self, from: u64, folder: &Folder, closed: fn()) -> Result<bool, StoreError> {
         self.usable()?;
         let len = self.database()?.len()?;
-        if len < WORTH_COMPACTING.max(self.compact.saturating_mul(times)) {
+        if len < WORTH_COMPACTING.max(from) {
             return Ok(false);
         }
         self.flush()?;
@@ -199,19 +207,22 @@ impl Writer {
         self.state.counted
     }
 
-    /// One step that makes records of earlier steps invalid, and their removal. If the removal fails, the files
-    /// are to be read again: that leaves out what is invalid.
+    /// One step that makes many records of earlier steps invalid. A large database is written anew without them: that takes less
+    /// memory than to remove them one by one, as is done with a small one, and where there is no room for two. If the removal fails,
+    /// the files are to be read again: that leaves out what is invalid.
     pub(super) fn replace(
         &mut self,
         record: Record<'_>,
         change: impl FnOnce(&mut State),
         gone: &[Vec<u8>],
+        folder: &Folder,
+        closed: fn(),
     ) -> Result<(), StoreError> {
         let mut state = self.state;
         change(&mut state);
         self.put(&[record, Record::State(state)])?;
         self.state = state;
-        self.remove_all(gone)
+        if self.write_anew(0, folder, closed)? { Ok(()) } else { self.remove_all(gone) }
     }
 
     /// Removes records of steps that may be among the newest. Their room is used again, and after a kill they would be missed as

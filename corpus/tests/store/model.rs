@@ -181,7 +181,7 @@ fn apply(step: &Step, store: &mut Option<Store>, path: &Path, model: &mut Model)
             let stays = |number: &u64| number.is_multiple_of(*divisor);
             let stay: Vec<_> = model.now().kept.keys().copied().filter(stays).collect();
             let distilled = Distilled { before, stay, memory: vec![*divisor as u8; 5_000] };
-            open.distil(&distilled).unwrap();
+            open.distil(&distilled, || {}).unwrap();
             model.push(|now| {
                 now.kept.retain(|number, _| stays(number));
                 now.evaluations.retain(|number, _| *number >= before || stays(number));
@@ -189,7 +189,7 @@ fn apply(step: &Step, store: &mut Option<Store>, path: &Path, model: &mut Model)
             });
         }
         Step::ForgetReferences => {
-            open.forget_references().unwrap();
+            open.forget_references(|| {}).unwrap();
             assert_eq!(open.counted_references(), 0);
             model.push(|now| {
                 now.references.clear();

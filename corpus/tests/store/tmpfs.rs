@@ -112,7 +112,7 @@ fn a_database_for_whose_copy_there_is_no_room_stays() {
         decided += 1;
         write(&store, decided).unwrap();
     }
-    assert!(!store.compact(2, || CLOSED.store(true, Ordering::Relaxed)).unwrap());
+    assert!(!store.compact(|| CLOSED.store(true, Ordering::Relaxed)).unwrap());
     assert!(CLOSED.load(Ordering::Relaxed), "there is room to begin with it");
     assert_eq!(Contents::of(&store, decided), Contents::uninterrupted(decided));
     // It goes on until the disk is full.

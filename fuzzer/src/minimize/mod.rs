@@ -23,7 +23,7 @@ mod trade;
 
 use std::collections::HashSet;
 
-use corpus::TestConfig;
+use corpus::{Key, TestConfig};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -70,7 +70,7 @@ fn minimize_with<E>(
         most_packets: config.traffic.total_packets().saturating_mul(GROWTH),
         size: Size::of(config),
         best: config.clone(),
-        tried: HashSet::from([config.to_toml()]),
+        tried: HashSet::from([Key::of(config)]),
         executions: 0,
         effort,
         budget,
@@ -129,8 +129,8 @@ struct Search<'a, E> {
     size: Size,
     /// No candidate that grows in one way, to shrink in another, has more data packets.
     most_packets: u64,
-    /// Canonical texts of every test that is known to show it or not.
-    tried: HashSet<String>,
+    /// Every test that is known to show it or not.
+    tried: HashSet<Key>,
     executions: u64,
     effort: Effort,
     budget: Option<u64>,
@@ -237,7 +237,7 @@ impl<E> Search<'_, E> {
         if size >= self.size || !candidate.is_valid() {
             return Ok(false);
         }
-        if !self.tried.insert(candidate.to_toml()) {
+        if !self.tried.insert(Key::of(&candidate)) {
             return Ok(false);
         }
         if self.budget.is_some_and(|budget| self.executions >= budget) {

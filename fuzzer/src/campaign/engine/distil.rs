@@ -19,12 +19,6 @@ use crate::memory::give_back;
 /// Executions after which free memory goes back to the system: it takes a millisecond at most.
 const GIVE_BACK_EVERY: u64 = 1_024;
 
-/// The database is written anew after a distillation, when half of the tests have gone and little has to be written, if it has
-/// grown so many times.
-const GROWN_WHEN_DISTILLED: u64 = 2;
-/// The same before any batch: a corpus without a cap is never distilled.
-const GROWN: u64 = 4;
-
 /// What a search keeps of tests that are distilled.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(in crate::campaign) struct Kept {
@@ -64,8 +58,10 @@ impl Engine<'_> {
             Some(most) => self.distil(next, most)?,
             None => false,
         };
-        let is_new = store.compact(if is_distilled { GROWN_WHEN_DISTILLED } else { GROWN }, give_back)?;
-        if is_new || (next - 1) / GIVE_BACK_EVERY != batch.end() / GIVE_BACK_EVERY {
+        if store.compact(give_back)?
+            || is_distilled
+            || (next - 1) / GIVE_BACK_EVERY != batch.end() / GIVE_BACK_EVERY
+        {
             give_back();
         }
         Ok(())
@@ -75,7 +71,7 @@ impl Engine<'_> {
     fn distil(&mut self, next: u64, most: u64) -> Result<bool, CampaignError> {
         let store = self.setup.store;
         if store.counted_references() >= most {
-            store.forget_references()?;
+            store.forget_references(give_back)?;
         }
         if (self.decider.pool.len() as u64) < most {
             return Ok(false);
@@ -91,7 +87,7 @@ impl Engine<'_> {
             search: self.planner.memory.as_ref().map(super::Memory::save),
         };
         let memory = postcard::to_allocvec(&kept).expect("plain data, whose lists know their lengths");
-        store.distil(&Distilled { before: next, stay, memory })?;
+        store.distil(&Distilled { before: next, stay, memory }, give_back)?;
         self.planner.distilled = next;
         Ok(true)
     }
