@@ -17,6 +17,9 @@ fn every_experiment_agrees_with_the_paper() {
     assert_eq!((ran.code, &ran.stderr[..]), (0, ""));
     let counts = ["ok", "off", "open", "hardware"].map(|verdict| document[verdict].as_u64().unwrap());
     assert_eq!(counts.iter().sum::<u64>(), rows.len() as u64);
+    let agree: u64 =
+        document["agree"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(agree, document["ok"].as_u64().unwrap());
     // The one number that the paper does not give of what it measured.
     let open: Vec<_> = rows.iter().filter(|row| row["verdict"] == "open").map(|row| &row["what"]).collect();
     assert_eq!(open, ["NACK reaction, Write 100 KB"]);
@@ -29,7 +32,8 @@ fn named_experiments_are_run_alone_and_always_the_same() {
     let ran = lumina_fuzz(["paper", "iteration", "retries"]);
     assert_eq!((ran.code, &ran.stderr[..]), (0, ""));
     assert!(ran.stdout.contains("1 2x 3 4 2 3x 4 3 4"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("\n7 rows: 7 ok, 0 off, 0 open, 0 hardware.\n"), "{}", ran.stdout);
+    let summary = "\n7 rows: 7 ok, 0 off, 0 open, 0 hardware. Those that agree: 4 derived, 3 calibrated.\n";
+    assert!(ran.stdout.contains(summary), "{}", ran.stdout);
     assert!(ran.stdout.contains("models of these published measurements"), "{}", ran.stdout);
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 112), "{}", ran.stdout);
     assert_eq!(lumina_fuzz(["paper", "iteration", "retries"]).stdout, ran.stdout);

@@ -1,5 +1,6 @@
 //! `lumina-fuzz paper`.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -16,7 +17,10 @@ Examples:
   lumina-fuzz paper --plot figures
 
 Verdicts: ok (within 15 % of the paper, in its range, or the same count), off (anything else), open (the paper has no \
-number), hardware (measured on a switch and dumpers, not simulated). Exit code 1 if anything is off.";
+number), hardware (measured on a switch and dumpers, not simulated). Exit code 1 if anything is off.
+
+Basis, which says what agreement is worth: derived (no number of the row went into the model), calibrated (one set a \
+parameter), shape (a direction is compared, and no number), assumed (the paper has no number).";
 
 /// Arguments of `paper`.
 #[derive(clap::Args)]
@@ -45,6 +49,8 @@ struct Document<'a> {
     off: usize,
     open: usize,
     hardware: usize,
+    /// Rows that agree, by basis.
+    agree: BTreeMap<&'static str, usize>,
     figures: Vec<String>,
 }
 
@@ -76,6 +82,7 @@ pub(super) fn run(args: &Args) -> Exit {
             off: count(Verdict::Off),
             open: count(Verdict::Open),
             hardware: count(Verdict::Hardware),
+            agree: paper::agreeing(&rows).into_iter().map(|(basis, count)| (basis.name(), count)).collect(),
             figures: figures.iter().map(|figure| figure.file.to_owned()).collect(),
         }),
     };

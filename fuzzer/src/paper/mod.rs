@@ -44,6 +44,8 @@ pub struct Claim {
     pub nics: &'static [Nics],
     /// Value that the paper gives.
     pub published: Published,
+    /// What agreement with it says.
+    pub basis: Basis,
     /// Unit of the numbers; empty for counts, ratios and words.
     pub unit: &'static str,
     /// Section that gives it: of the paper as published (Lumina) or as submitted (Lumina (preprint)).
@@ -63,6 +65,46 @@ pub struct Hardware {
     pub published: &'static str,
     /// Source.
     pub source: &'static str,
+}
+
+/// Way in which a measured value comes about: what its agreement with the paper says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// From mechanisms: no number of the row went into a profile or a test.
+    Derived,
+    /// A number of the row set a parameter of the profile or the test.
+    Calibrated,
+    /// A direction or an order is compared, and no number.
+    Shape,
+    /// The paper has no number, and a parameter is an assumption.
+    Assumed,
+    /// A property of hardware, which is not simulated.
+    Hardware,
+}
+
+impl Basis {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Derived, Self::Calibrated, Self::Shape, Self::Assumed, Self::Hardware];
+
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Derived => "derived",
+            Self::Calibrated => "calibrated",
+            Self::Shape => "shape",
+            Self::Assumed => "assumed",
+            Self::Hardware => "hardware",
+        }
+    }
+}
+
+/// Number of rows that agree with the paper, for each basis of which there are any: numbers that a profile was made from agree by
+/// themselves.
+#[must_use]
+pub fn agreeing(rows: &[Row]) -> Vec<(Basis, usize)> {
+    let count = |basis| rows.iter().filter(|row| row.verdict == Verdict::Ok && row.basis == basis).count();
+    Basis::ALL.into_iter().map(|basis| (basis, count(basis))).filter(|(_, count)| *count > 0).collect()
 }
 
 /// Agreement of a measurement with the paper.
@@ -113,6 +155,8 @@ pub struct Row {
     pub unit: &'static str,
     /// Measured over published, where the paper gives a number; of several the one farthest from 1.
     pub ratio: Option<f64>,
+    /// What the agreement says.
+    pub basis: Basis,
     /// Agreement of both.
     pub verdict: Verdict,
 }
@@ -131,6 +175,7 @@ impl Row {
             measured,
             unit: claim.unit,
             ratio,
+            basis: claim.basis,
             verdict,
         }
     }
@@ -145,6 +190,7 @@ impl Row {
             measured: None,
             unit: "",
             ratio: None,
+            basis: Basis::Hardware,
             verdict: Verdict::Hardware,
         }
     }

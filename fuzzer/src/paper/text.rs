@@ -3,16 +3,17 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::{EXPERIMENTS, HARDWARE_NAME, Row, Verdict};
+use super::{EXPERIMENTS, HARDWARE_NAME, Row, Verdict, agreeing};
 
 /// Note beneath every table.
 const MODELS: &str = "Simulated NICs are models of these published measurements, not claims about a vendor's hardware. \
                       \"Lumina\" is the paper as published (SIGCOMM'23), \"Lumina (preprint)\" as submitted; where they \
-                      differ, the former counts.";
+                      differ, the former counts. \"derived\" values come from mechanisms; of \"calibrated\" ones a number set a \
+                      parameter; \"shape\" compares a direction.";
 
 /// Characters that a column takes at most, before its cells go on in the next line. With the gaps that is a line of
 /// 112.
-const WIDEST: [usize; 6] = [35, 11, 24, 18, 5, 8];
+const WIDEST: [usize; 7] = [28, 10, 21, 16, 5, 10, 8];
 
 /// The table, experiment by experiment.
 #[must_use]
@@ -39,7 +40,7 @@ pub fn table(rows: &[Row]) -> String {
 }
 
 /// Writes a row, whose cells have a line or more each.
-fn write_line(text: &mut String, cells: &[Vec<String>; 6]) {
+fn write_line(text: &mut String, cells: &[Vec<String>; 7]) {
     let height = cells.iter().map(Vec::len).max().unwrap_or_default();
     for at in 0..height {
         let line: String = cells
@@ -57,7 +58,7 @@ pub fn markdown(rows: &[Row]) -> String {
     let mut text = String::new();
     for experiment in names(rows) {
         let _ = writeln!(text, "### {}: `{experiment}`\n", title(experiment));
-        let _ = writeln!(text, "| {} |\n|---|---|---|---|---|---|", HEADERS.join(" | "));
+        let _ = writeln!(text, "| {} |\n|---|---|---|---|---|---|---|", HEADERS.join(" | "));
         for row in rows.iter().filter(|row| row.experiment == experiment) {
             let _ = writeln!(text, "| {} |", cells(row).join(" | "));
         }
@@ -67,9 +68,9 @@ pub fn markdown(rows: &[Row]) -> String {
     text
 }
 
-const HEADERS: [&str; 6] = ["what", "NIC", "paper", "measured", "ratio", "verdict"];
+const HEADERS: [&str; 7] = ["what", "NIC", "paper", "measured", "ratio", "basis", "verdict"];
 
-fn cells(row: &Row) -> [String; 6] {
+fn cells(row: &Row) -> [String; 7] {
     let measured = row.measured.as_ref().map(|value| value.with_unit(row.unit));
     [
         row.what.to_owned(),
@@ -77,6 +78,7 @@ fn cells(row: &Row) -> [String; 6] {
         format!("{} ({})", row.paper, row.source),
         measured.unwrap_or_else(|| if row.verdict == Verdict::Hardware { "" } else { "not seen" }.to_owned()),
         row.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
+        row.basis.name().to_owned(),
         row.verdict.name().to_owned(),
     ]
 }
@@ -99,8 +101,11 @@ fn title(name: &str) -> &'static str {
 
 /// Number of rows with each verdict.
 fn summary(rows: &[Row]) -> String {
-    let counts = Verdict::ALL.map(|verdict| {
-        format!("{} {}", rows.iter().filter(|row| row.verdict == verdict).count(), verdict.name())
-    });
-    format!("{} rows: {}.", rows.len(), counts.join(", "))
+    let of = |verdict| rows.iter().filter(move |row| row.verdict == verdict);
+    let counts = Verdict::ALL.map(|verdict| format!("{} {}", of(verdict).count(), verdict.name()));
+    let agree: Vec<String> =
+        agreeing(rows).into_iter().map(|(basis, count)| format!("{count} {}", basis.name())).collect();
+    let which =
+        if agree.is_empty() { String::new() } else { format!(" Those that agree: {}.", agree.join(", ")) };
+    format!("{} rows: {}.{which}", rows.len(), counts.join(", "))
 }

@@ -5,7 +5,7 @@ use scoring::CnpScope;
 
 use crate::measure::{Seen, Value, scope_words};
 use crate::paper::nics::{CX4, CX5, CX6, E810};
-use crate::paper::{Claim, Published, Setup};
+use crate::paper::{Basis, Claim, Published, Setup};
 
 /// The responder's scope, as the analyzers infer it.
 fn scope(seen: &[Seen<'_>]) -> Option<Value> {
@@ -37,6 +37,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         what: "Shortest interval of CNPs, default",
         nics: &[CX4, CX5, CX6],
         published: Published::About(4.0),
+        basis: Basis::Calibrated,
         unit: "µs",
         source: "Lumina §6.3",
         setup: Setup::AllMarked,
@@ -46,6 +47,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         what: "Shortest interval of CNPs, hidden",
         nics: &[E810],
         published: Published::About(50.0),
+        basis: Basis::Calibrated,
         unit: "µs",
         source: "Lumina §6.3",
         setup: Setup::AllMarked,
@@ -55,6 +57,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         what: "Scope of the interval, inferred",
         nics: &[CX4],
         published: Published::Words(scope_words(CnpScope::DestinationIp)),
+        basis: Basis::Calibrated,
         unit: "",
         source: "Lumina §6.3",
         setup: Setup::Scope,
@@ -64,6 +67,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         what: "Scope of the interval, inferred",
         nics: &[CX5, CX6],
         published: Published::Words(scope_words(CnpScope::Port)),
+        basis: Basis::Calibrated,
         unit: "",
         source: "Lumina §6.3",
         setup: Setup::Scope,
@@ -73,6 +77,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         what: "Scope of the interval, inferred",
         nics: &[E810],
         published: Published::Words(scope_words(CnpScope::Qp)),
+        basis: Basis::Calibrated,
         unit: "",
         source: "Lumina §6.3",
         setup: Setup::Scope,
@@ -82,6 +87,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         what: "CNPs to QP 1, 2, 3, two marks each, interval 50 µs",
         nics: &[CX4, E810],
         published: Published::Counts(&[2, 2, 2]),
+        basis: Basis::Derived,
         unit: "",
         source: "Lumina (preprint) §6.4",
         setup: Setup::ThreeMarkedTwice,
@@ -91,6 +97,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         what: "CNPs to QP 1, 2, 3, two marks each, interval 50 µs",
         nics: &[CX5, CX6],
         published: Published::Counts(&[2, 0, 0]),
+        basis: Basis::Derived,
         unit: "",
         source: "Lumina (preprint) §6.4",
         setup: Setup::ThreeMarkedTwice,
@@ -100,6 +107,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         what: "Marks of QP 1, 2, 3: first, then second",
         nics: &[CX4],
         published: Published::Each(&[10.0, 31.0, 45.0, 616.0, 630.0, 643.0]),
+        basis: Basis::Calibrated,
         unit: "µs",
         source: "Lumina (preprint) table 3",
         setup: Setup::ThreeMarkedTwice,
@@ -109,6 +117,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         what: "Marks of QP 1, 2, 3: first, then second",
         nics: &[CX5],
         published: Published::Each(&[8.0, 17.0, 18.0, 246.0, 255.0, 258.0]),
+        basis: Basis::Calibrated,
         unit: "µs",
         source: "Lumina (preprint) table 3",
         setup: Setup::ThreeMarkedTwice,
@@ -118,6 +127,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         what: "Marks of QP 1, 2, 3: first, then second",
         nics: &[CX6],
         published: Published::Each(&[9.0, 16.0, 17.0, 246.0, 254.0, 259.0]),
+        basis: Basis::Calibrated,
         unit: "µs",
         source: "Lumina (preprint) table 3",
         setup: Setup::ThreeMarkedTwice,
@@ -127,6 +137,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         what: "CNPs for one lost packet, slow restart",
         nics: &[CX5, CX6],
         published: Published::Above(0.0),
+        basis: Basis::Calibrated,
         unit: "",
         source: "published checker",
         setup: Setup::LossWithSlowRestart,
@@ -136,6 +147,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         what: "CNPs for one lost packet, slow restart",
         nics: &[CX4, E810],
         published: Published::Exactly(0),
+        basis: Basis::Calibrated,
         unit: "",
         source: "published checker",
         setup: Setup::LossWithSlowRestart,

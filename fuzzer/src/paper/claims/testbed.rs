@@ -1,13 +1,14 @@
 //! The injector's rounds of transmission, and the paper's measurements of its hardware (Lumina §3 and §5).
 
 use crate::measure::{Seen, Value};
-use crate::paper::{Claim, Hardware, Nics, Published, Setup};
+use crate::paper::{Basis, Claim, Hardware, Nics, Published, Setup};
 
 /// Figure 3.
 pub(super) const ITERATIONS: &[Claim] = &[Claim {
     what: "Order on the wire: (PSN 2, ITER 1), (PSN 3, ITER 2) lost",
     nics: &[Nics::both("reference")],
     published: Published::Words("1 2x 3 4 2 3x 4 3 4"),
+    basis: Basis::Derived,
     unit: "",
     source: "Lumina fig. 3",
     setup: Setup::Iterations,

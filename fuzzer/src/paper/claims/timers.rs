@@ -2,7 +2,7 @@
 
 use crate::measure::{Seen, Value};
 use crate::paper::nics::{CX4, CX5, CX6};
-use crate::paper::{Claim, Nics, Published, Setup};
+use crate::paper::{Basis, Claim, Nics, Published, Setup};
 
 const ADAPTIVE: Setup = Setup::Tails { adaptive: true };
 const CONFIGURED: Setup = Setup::Tails { adaptive: false };
@@ -32,6 +32,7 @@ pub(super) const TIMEOUTS: &[Claim] = &[
         what: "Shortest wait, T or more",
         nics: &[Nics::both("reference")],
         published: SPECIFIED,
+        basis: Basis::Derived,
         unit: "s",
         source: "Lumina (preprint) §6.3",
         setup: CONFIGURED,
@@ -41,6 +42,7 @@ pub(super) const TIMEOUTS: &[Claim] = &[
         what: "Waits, adaptive, message 1",
         nics: &[CX6],
         published: Published::Each(&[0.0056, 0.0041, 0.0084, 0.0167, 0.0251, 0.0671, 0.1342]),
+        basis: Basis::Calibrated,
         unit: "s",
         source: "Lumina §6.3",
         setup: ADAPTIVE,
@@ -50,6 +52,7 @@ pub(super) const TIMEOUTS: &[Claim] = &[
         what: "First waits, adaptive, messages 2 to 5",
         nics: &[CX6],
         published: Published::Each(&[0.267, 0.671, 0.671, 0.671]),
+        basis: Basis::Calibrated,
         unit: "s",
         source: "Lumina (preprint) §6.3",
         setup: ADAPTIVE,
@@ -62,6 +65,7 @@ pub(super) const TIMEOUTS: &[Claim] = &[
         what: "Shortest first wait, not adaptive",
         nics: &[CX4, CX5, CX6],
         published: Published::Between(0.2, 0.4),
+        basis: Basis::Calibrated,
         unit: "s",
         source: "Lumina (preprint) §6.3",
         setup: CONFIGURED,
@@ -71,6 +75,7 @@ pub(super) const TIMEOUTS: &[Claim] = &[
         what: "Longest first wait, not adaptive",
         nics: &[CX4, CX5, CX6],
         published: Published::Between(0.2, 0.4),
+        basis: Basis::Calibrated,
         unit: "s",
         source: "Lumina (preprint) §6.3",
         setup: CONFIGURED,
@@ -80,6 +85,7 @@ pub(super) const TIMEOUTS: &[Claim] = &[
         what: "Shortest and longest further wait, not adaptive",
         nics: &[CX4, CX5, CX6],
         published: Published::Each(&[0.537, 0.537]),
+        basis: Basis::Calibrated,
         unit: "s",
         source: "Lumina (preprint) §6.3",
         setup: CONFIGURED,
@@ -106,6 +112,7 @@ pub(super) const RETRIES: &[Claim] = &[
         what: "Retries of messages 1 to 5, adaptive",
         nics: &[CX4],
         published: Published::Counts(&[13, 8, 7, 7, 7]),
+        basis: Basis::Calibrated,
         unit: "",
         source: "Lumina (preprint) table 2",
         setup: RETRIES_ADAPTIVE,
@@ -115,6 +122,7 @@ pub(super) const RETRIES: &[Claim] = &[
         what: "Retries of messages 1 to 5, adaptive",
         nics: &[CX5, CX6],
         published: Published::Counts(&[13, 8, 8, 8, 8]),
+        basis: Basis::Calibrated,
         unit: "",
         source: "Lumina (preprint) table 2",
         setup: RETRIES_ADAPTIVE,
@@ -124,6 +132,7 @@ pub(super) const RETRIES: &[Claim] = &[
         what: "Retries of messages 1 to 5, not adaptive",
         nics: &[CX4, CX5, CX6],
         published: Published::Counts(&[7, 7, 7, 7, 7]),
+        basis: Basis::Derived,
         unit: "",
         source: "Lumina (preprint) table 2",
         setup: RETRIES_CONFIGURED,
