@@ -30,7 +30,7 @@ pub use anomaly::{Anomalies, Anomaly, CounterEvidence, Evidence, MAX_KEPT_PER_SI
 pub use cause::Cause;
 pub use cnp::{CnpCounts, CnpLimiter};
 pub use counters::{CounterReport, names as counters_moved_by};
-pub use go_back_n::Expiries;
+pub use go_back_n::{Expiries, ExpiryCause};
 pub use known::{AckTimer, CnpScope, Known, RnrRetries, Timeout};
 pub use messages::{MessageTime, QpMessages};
 pub use retransmission::{Retransmission, Trigger};

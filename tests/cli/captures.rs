@@ -61,7 +61,7 @@ fn a_packet_lost_twice_is_naked_once_and_then_timed_out() {
             {
                 "connection": 1, "trigger": "timeout", "from_psn": 16, "lost": [82], "retransmission": 167,
                 // 76513829 - 11616515: the repeated packet was the last to start the timer.
-                "timeout_ns": 64_897_314,
+                "timeout_ns": 64_897_314, "cause": "lost-again",
             },
         ])
     );
@@ -76,7 +76,7 @@ fn a_lost_tail_is_timed_out_from_the_oldest_unacknowledged_packet() {
         json!([{
             "connection": 1, "trigger": "timeout", "from_psn": 91, "lost": [108], "retransmission": 110,
             // 82945407 - 14807407: the ACK of the message before was the last progress.
-            "timeout_ns": 68_138_000,
+            "timeout_ns": 68_138_000, "cause": "tail-lost",
         }])
     );
     assert_eq!(kinds(&document), [""; 0]);

@@ -10,7 +10,7 @@ use corpus::{Action, ActionKind, Form};
 use executor::NicProfile;
 use executor::profile::{FIELDS, conditional_fields, family_counters};
 use scoring::score::calibration;
-use scoring::{CLAUSES, Clause, Document, Rule, counters_moved_by, go_back_n};
+use scoring::{CLAUSES, Clause, Document, ExpiryCause, Rule, counters_moved_by, go_back_n};
 
 fn rules() -> String {
     let mut text = String::from("| rule | kind | what is expected | source |\n|---|---|---|---|\n");
@@ -233,6 +233,13 @@ fn events() -> String {
     text
 }
 
+/// Causes of expiries.
+fn causes() -> String {
+    let rows =
+        ExpiryCause::ALL.map(|cause| format!("| `{}` | {} |\n", cause.name(), cause.meaning()));
+    format!("| cause | meaning |\n|---|---|\n{}", rows.concat())
+}
+
 /// Holds the parts of a document to what the code says, or rewrites them.
 fn check(name: &str, parts: &[(&str, String)]) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
@@ -253,6 +260,7 @@ fn generated_parts_of_analyzers_are_true() {
         ("objectives", objectives()),
         ("consequences", consequences()),
         ("machines", machines()),
+        ("causes", causes()),
     ];
     check("analyzers.md", &parts);
 }

@@ -1,6 +1,6 @@
 //! Retransmissions taken apart: known answers, to the nanosecond.
 
-use scoring::{Options, Retransmission, Trigger, analyze};
+use scoring::{ExpiryCause, Options, Retransmission, Trigger, analyze};
 use tests::synthetic::Tape;
 
 use crate::judge::Judge;
@@ -33,6 +33,7 @@ fn entry(trigger: Trigger, from_psn: u32, lost: &[u32]) -> Retransmission {
         reaction_ns: None,
         reaction_net_ns: None,
         timeout_ns: None,
+        cause: None,
     }
 }
 
@@ -146,6 +147,7 @@ fn lost_twice() {
     let slow = Retransmission {
         retransmission: Some(7),
         timeout_ns: nanos(80_000_000 - 9_000),
+        cause: Some(ExpiryCause::LostAgain),
         ..entry(Trigger::Timeout, 2, &[5])
     };
     assert_eq!(seen, [fast, slow]);
@@ -167,6 +169,7 @@ fn a_lost_last_response() {
         reaction_ns: nanos(4_000),
         reaction_net_ns: nanos(1_000),
         timeout_ns: nanos(80_000_000 - 3_000),
+        cause: Some(ExpiryCause::TailLost),
         ..entry(Trigger::Timeout, 2, &[3])
     };
     assert_eq!(seen, [expected]);
@@ -192,11 +195,13 @@ fn a_lost_nak_and_a_lost_ack() {
     let first = Retransmission {
         retransmission: Some(5),
         timeout_ns: nanos(80_000_000),
+        cause: Some(ExpiryCause::NakLost),
         ..entry(Trigger::Timeout, 1, &[2, 4])
     };
     let second = Retransmission {
         retransmission: Some(9),
         timeout_ns: nanos(80_000_000),
+        cause: Some(ExpiryCause::AckLost),
         ..entry(Trigger::Timeout, 1, &[8])
     };
     assert_eq!(seen, [first, second]);

@@ -7,6 +7,7 @@ mod common;
 mod conforming;
 mod counters;
 mod deliveries;
+mod expiries;
 mod judge;
 mod latency;
 mod notifications;

@@ -1,5 +1,6 @@
 //! The result for people.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -7,8 +8,8 @@ use dumper::integrity::{Integrity, Verdict};
 use dumper::{Endpoint, Nanos};
 use scoring::thresholds::LATEST_EXPIRY;
 use scoring::{
-    AckTimer, Analysis, Certainty, CnpLimiter, CnpScope, ConnectionSummary, CounterReport, Retransmission,
-    Trigger,
+    AckTimer, Analysis, Certainty, CnpLimiter, CnpScope, ConnectionSummary, CounterReport, ExpiryCause,
+    Retransmission, Trigger,
 };
 
 use super::json::FindingSubject;
@@ -282,6 +283,28 @@ fn expiries(text: &mut String, analysis: &Analysis) {
         let _ = write!(text, "{}{more}", waits.join(", "));
         text.push_str(if stuck.failed { "; then the QP failed\n" } else { "\n" });
     });
+    causes(text, &analysis.connections);
+}
+
+/// Causes of time-outs: how often each was, and on which connections.
+fn causes(text: &mut String, connections: &[ConnectionSummary]) {
+    let mut causes: BTreeMap<ExpiryCause, Vec<(usize, usize)>> = BTreeMap::new();
+    for summary in connections {
+        for (cause, count) in &summary.timeout_causes {
+            causes.entry(*cause).or_default().push((summary.connection, *count));
+        }
+    }
+    if !causes.is_empty() {
+        text.push_str("\nCauses of time-outs:\n");
+    }
+    for (cause, of) in causes {
+        let count: usize = of.iter().map(|(_, count)| count).sum();
+        let on: Vec<String> =
+            of.iter().take(MAX_LINES).map(|(connection, count)| format!("{connection}: {count}")).collect();
+        let more = if of.len() > MAX_LINES { ", ..." } else { "" };
+        let (name, meaning) = (cause.name(), cause.meaning());
+        let _ = writeln!(text, "  {count:>4} {name}: {meaning} (connection {}{more})", on.join(", "));
+    }
 }
 
 fn host_counters(text: &mut String, host: &str, report: &CounterReport) {

@@ -18,7 +18,7 @@ use crate::analyzers::Analyzer;
 use crate::anomaly::Anomalies;
 use crate::cnp::CnpLimiter;
 use crate::counters::CounterReport;
-use crate::go_back_n::{Beliefs, ConnectionTracker, Expiries, Transitions};
+use crate::go_back_n::{Beliefs, ConnectionTracker, Expiries, ExpiryCause, Transitions};
 use crate::known::{AckTimer, Known};
 use crate::messages::{MessageTime, QpMessages};
 use crate::retransmission::{Retransmission, Trigger};
@@ -63,6 +63,9 @@ pub struct ConnectionSummary {
     pub fast_retransmissions: usize,
     /// Retransmissions that a time-out made.
     pub timeout_retransmissions: usize,
+    /// Causes of these, and how many each has.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub timeout_causes: BTreeMap<ExpiryCause, usize>,
     /// Packets lost at the switch that nothing made up for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unrecovered: Vec<u32>,
@@ -196,10 +199,16 @@ fn summaries(
 ) -> Vec<ConnectionSummary> {
     let mut fast = vec![0; pairs.len()];
     let mut timeouts = vec![0; pairs.len()];
+    let mut causes = vec![BTreeMap::<ExpiryCause, usize>::new(); pairs.len()];
     for retransmission in retransmissions {
         match retransmission.trigger {
             Trigger::Fast => fast[retransmission.connection - 1] += 1,
-            Trigger::Timeout => timeouts[retransmission.connection - 1] += 1,
+            Trigger::Timeout => {
+                timeouts[retransmission.connection - 1] += 1;
+                if let Some(cause) = retransmission.cause {
+                    *causes[retransmission.connection - 1].entry(cause).or_default() += 1;
+                }
+            }
             Trigger::Rnr | Trigger::None => {}
         }
     }
@@ -222,6 +231,7 @@ fn summaries(
             packets: packets(pair.requests) + pair.answers.map_or(0, packets),
             fast_retransmissions: fast[at],
             timeout_retransmissions: timeouts[at],
+            timeout_causes: std::mem::take(&mut causes[at]),
             unrecovered: tracker_of[at].map(|tracker| tracker.unrecovered().collect()).unwrap_or_default(),
         })
         .collect()

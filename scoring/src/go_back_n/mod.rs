@@ -7,6 +7,7 @@
 
 mod answers;
 mod belief;
+mod causes;
 mod expiries;
 mod fatal;
 mod ledger;
@@ -24,6 +25,7 @@ mod window;
 use crate::rules::Clause;
 pub(crate) use answers::REMEMBERED_REQUESTS;
 pub use belief::{Belief, Ordered};
+pub use causes::ExpiryCause;
 pub use expiries::{Expiries, Stuck};
 pub use ledger::TrackerCounts;
 pub use shared_path::SharedPath;

@@ -9,6 +9,7 @@ use dumper::{Nanos, Psn};
 
 use super::answers::Answers;
 use super::belief::Belief;
+use super::causes::{self, Watch};
 use super::fatal;
 use super::ledger::{Ledger, Lost, TrackerCounts};
 use super::packet::{Answer, Packet};
@@ -20,7 +21,7 @@ use super::transitions::Transitions;
 use super::window::ReadOf;
 use crate::anomaly::{Anomalies, Anomaly};
 use crate::known::{Host, Known};
-use crate::retransmission::Retransmission;
+use crate::retransmission::{Retransmission, Trigger};
 use crate::see::connections::Pair;
 use crate::see::report::Report;
 
@@ -62,6 +63,8 @@ struct Ends {
     requester: Requester,
     responder: Responder,
     answers: Answers,
+    /// Causes of expiries.
+    causes: Watch,
 }
 
 impl Ends {
@@ -72,6 +75,7 @@ impl Ends {
             requester: Requester::starting_at(packet.psn, since, fresh, &findings.known),
             responder: Responder::starting_at(packet.psn, fresh),
             answers: Answers::none(),
+            causes: Watch::starting_at(packet.psn),
         }
     }
 }
@@ -242,12 +246,33 @@ impl ConnectionTracker {
         let mut ledger = ledger!(self, findings);
         match class {
             Class::Request(..) | Class::ReadRequest | Class::AtomicRequest => {
+                let before = ledger.retransmissions.len();
                 if !ends.requester.sends(&packet, &mut self.lost, &mut ledger) {
                     ends.responder.cannot_count_before(packet.end());
                 }
+                if let Some(entry) = ledger.retransmissions.get_mut(before)
+                    && entry.trigger == Trigger::Timeout
+                {
+                    let discards = [ledger.requester_discards, ledger.responder_discards];
+                    let discards = discards.map(|discards| discards.is_some_and(|discards| discards > 0));
+                    let una = ends.requester.una();
+                    entry.cause = (!ledger.muted).then(|| ends.causes.expires(packet.psn, una, discards));
+                }
+                ends.causes.sends(packet.psn, packet.end(), class == Class::ReadRequest);
             }
             Class::Acknowledge => {
                 if let Some(answer) = Answer::of(packet.aeth()) {
+                    match answer {
+                        Answer::SequenceNak => {
+                            ends.causes.answers(packet.psn);
+                            ends.causes.naks(packet.psn, causes::Answer::Lost);
+                        }
+                        Answer::Ack => ends.causes.answers(packet.end()),
+                        Answer::Rnr(_) | Answer::Fatal => {
+                            ends.causes.answers(packet.end());
+                            ends.causes.refuses(packet.psn);
+                        }
+                    }
                     if answer == Answer::Fatal {
                         fatal::judge(&ends.requester, &ends.responder, &packet, &mut ledger);
                     }
@@ -264,6 +289,13 @@ impl ConnectionTracker {
                 }
             }
             Class::ReadResponse(_) | Class::AtomicAcknowledge => {
+                match class {
+                    Class::ReadResponse(_) => {
+                        let at_once = matches!(fate, Fate::Delivered { left, .. } if left <= packet.time);
+                        ends.causes.responds(packet.psn, at_once);
+                    }
+                    _ => ends.causes.answers(packet.end()),
+                }
                 ends.answers.responds(&packet, &mut ledger);
                 ends.responder.responds(&packet, &mut ledger);
                 ends.requester.response_sent(&packet, &mut ledger);
@@ -292,6 +324,10 @@ impl ConnectionTracker {
         }
         let Some(ends) = &mut self.ends else { return };
         let mut ledger = ledger!(self, findings);
+        if class.is_request() {
+            let asks = packet.ack_req || !class.is_data();
+            ends.causes.delivers(packet.psn, packet.end(), asks);
+        }
         let moved = match class {
             Class::Request(_, position) => {
                 let read = |psn| ends.answers.holds_back(psn);
@@ -305,16 +341,23 @@ impl ConnectionTracker {
                 false
             }
             Class::Acknowledge => match Answer::of(packet.aeth()) {
-                Some(answer) => ends.requester.hears(&packet, answer, &mut ledger),
+                Some(answer) => {
+                    if answer == Answer::SequenceNak {
+                        ends.causes.naks(packet.psn, causes::Answer::Left);
+                    }
+                    ends.requester.hears(&packet, answer, &mut ledger)
+                }
                 None => false,
             },
             Class::ReadResponse(_) | Class::AtomicAcknowledge => {
+                ends.causes.response_leaves(packet.psn, ends.requester.una());
                 ends.requester.hears_response(&packet, &mut ledger)
             }
             Class::Cnp | Class::Datagram | Class::Unknown => false,
         };
         if moved {
             let una = ends.requester.una();
+            ends.causes.progresses(una);
             // From the front only, so that many losses cost no more than their number.
             while self.lost.front().is_some_and(|lost| lost.psn.is_before(una)) {
                 self.lost.pop_front();

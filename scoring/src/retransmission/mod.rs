@@ -8,6 +8,8 @@ use dumper::wire::Class;
 use dumper::{Nanos, Trace};
 use serde::Serialize;
 
+use crate::go_back_n::ExpiryCause;
+
 /// Trigger of a retransmission by the requester (for a Read: by the responder of the data).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -64,6 +66,9 @@ pub struct Retransmission {
     /// the oldest unacknowledged packet, or last progress) to the retransmission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ns: Option<Nanos>,
+    /// Of a time-out: its cause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<ExpiryCause>,
 }
 
 impl Retransmission {

@@ -5,7 +5,7 @@ use dumper::wire::Opcode::{
     ReadResponseFirst, ReadResponseLast, ReadResponseMiddle, SendFirst, SendLast, SendMiddle, WriteFirst,
     WriteLast, WriteMiddle, WriteOnly,
 };
-use scoring::{Analysis, Retransmission, Trigger};
+use scoring::{Analysis, ExpiryCause, Retransmission, Trigger};
 
 use crate::hand::{Hand, NAK, rules};
 
@@ -29,6 +29,7 @@ fn fast(connection: usize, from_psn: u32) -> Retransmission {
         reaction_ns: None,
         reaction_net_ns: None,
         timeout_ns: None,
+        cause: None,
     }
 }
 
@@ -133,6 +134,7 @@ fn a_lost_tail() {
         lost: vec![lost],
         retransmission: Some(again),
         timeout_ns: Some(Nanos(70_000_000)),
+        cause: Some(ExpiryCause::TailLost),
         ..fast(1, 2)
     };
     assert_eq!(only(&hand.analyze()), &expected);

@@ -71,6 +71,7 @@ impl Requester {
             reaction_ns: None,
             reaction_net_ns: None,
             timeout_ns: None,
+            cause: None,
         };
         let mut seen = Return { packet, una, event, timer_due, timer_possible, entry };
         let spent = match event {
