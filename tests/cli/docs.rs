@@ -235,8 +235,7 @@ fn events() -> String {
 
 /// Causes of expiries.
 fn causes() -> String {
-    let rows =
-        ExpiryCause::ALL.map(|cause| format!("| `{}` | {} |\n", cause.name(), cause.meaning()));
+    let rows = ExpiryCause::ALL.map(|cause| format!("| `{}` | {} |\n", cause.name(), cause.meaning()));
     format!("| cause | meaning |\n|---|---|\n{}", rows.concat())
 }
 

@@ -154,6 +154,9 @@ struct Questions<'a, 'b> {
 
 /// Events that a test may begin its minimisation with: each question compares all pairs of them.
 const FEW_EVENTS: usize = 256;
+/// Runs that it takes to put events in the place of losses at random: one that shows which packets are lost, the test with the events,
+/// and its reference.
+const EXPLICIT: u64 = 3;
 
 impl Questions<'_, '_> {
     fn minimise(&mut self, start: &TestConfig, has_swapped_nics: bool) -> Result<Minimised, WorkError> {
@@ -182,11 +185,12 @@ impl Questions<'_, '_> {
     fn shows(&mut self, config: &TestConfig) -> Result<bool, WorkError> {
         let Course { budget, is_over, keep } = self.course;
         let key = Key::of(config);
+        let reserve = if config.network.moves_packets() { EXPLICIT } else { 0 };
         let shows = match self.known.get(&key) {
             Some(answer) => answer.shows,
             None if is_over() => return Err(WorkError::Interrupted),
-            // A test and its reference.
-            None if budget.is_some_and(|budget| self.executions + 2 > budget) => {
+            // A test and its reference; and where packets are lost at random, what it takes to name them in the end.
+            None if budget.is_some_and(|budget| self.executions + 2 + reserve > budget) => {
                 self.is_cut = true;
                 return Ok(false);
             }
@@ -216,8 +220,7 @@ impl Questions<'_, '_> {
         if is_over() {
             return Err(WorkError::Interrupted);
         }
-        // Its own run, and the question.
-        if budget.is_some_and(|budget| self.executions + 3 > budget) {
+        if budget.is_some_and(|budget| self.executions + EXPLICIT > budget) {
             self.is_cut = true;
             return Ok(None);
         }
@@ -504,6 +507,35 @@ mod tests {
             assert!(lives > 5, "{lives}");
             assert_eq!(killed, whole);
         }
+    }
+
+    /// The same with losses at random.
+    const LOSSES: &str = r#"
+        [traffic]
+        num-connections = 14
+        rdma-verb = "read"
+        num-msgs-per-qp = 1
+        mtu = 512
+        message-size = 41553
+        [network]
+        loss-ppb = 50_000_000
+        links = 3
+        loss-qpn = { first = 11 }
+    "#;
+
+    /// The last runs of a budget put events in the place of losses at random, of which there were too many at first.
+    #[test]
+    fn a_budget_leaves_enough_to_name_lost_packets() {
+        let mut finding = noisy();
+        finding.reproducer = corpus::from_toml("test.toml", LOSSES).unwrap();
+        let config = &finding.reproducer;
+        assert!(derandomise(config, &Same.run(config).unwrap()).unwrap().events.len() > FEW_EVENTS);
+        let course = Course { budget: Some(30), is_over: &|| false, keep: &|_| Ok(()) };
+        let often = Frequency::always(Policy::OneRun);
+        minimise(&mut finding, often, false, &mut Same, &course, &mut Answers::default()).unwrap();
+        assert_eq!(finding.minimized, Minimized::Partial);
+        assert!(finding.minimizer_executions <= 30, "{}", finding.minimizer_executions);
+        assert!(!finding.reproducer.network.moves_packets(), "{}", finding.reproducer.to_toml());
     }
 
     /// Result of a test whose reference is fast for so many runs.
