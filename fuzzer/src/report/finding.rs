@@ -161,7 +161,7 @@ fn what_was_measured(text: &mut String, measured: &[Measured]) {
 /// not show the finding.
 pub(crate) fn minimised(finding: &FindingRecord, policy: Policy) -> String {
     let after = format!("after {} executions of the minimiser", finding.minimizer_executions);
-    match finding.minimized {
+    let degree = match finding.minimized {
         Minimized::Flaky => "This test showed the finding. It is not minimised: the finding does not show often or clearly enough \
                              to compare smaller tests."
             .into(),
@@ -178,7 +178,15 @@ pub(crate) fn minimised(finding: &FindingRecord, policy: Policy) -> String {
              nearer to its default, the finding {}.",
             if policy.replays_exactly() { "does not show" } else { "did not show in a run" }
         ),
-    }
+    };
+    let is_random = matches!(finding.minimized, Minimized::Partial | Minimized::Full)
+        && finding.reproducer.network.moves_packets();
+    let random = if is_random {
+        " Its network loses or delays packets at random: events in their place would be too many, or did not show the finding."
+    } else {
+        ""
+    };
+    format!("{degree}{random}")
 }
 
 fn packets(text: &mut String, anomaly: &Anomaly, judged: &Judged) {

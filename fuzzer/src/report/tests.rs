@@ -10,7 +10,7 @@ use executor::{Testbed, TestbedError};
 use proptest::prelude::*;
 
 use super::title::MAX_TITLE;
-use super::{Subject, brief, text, title, words};
+use super::{Subject, brief, minimised, text, title, words};
 use crate::judge::{InMemory, Judged, Verdict, judge};
 use crate::policy::Policy;
 
@@ -94,6 +94,45 @@ pub(crate) const NOISY: &str = r#"
 #[test]
 fn noisy_neighbor() {
     insta::assert_snapshot!(report(nic("cx4-lx"), "noisy-neighbor", Minimized::Full, NOISY));
+}
+
+/// A minimised test that still loses packets at random says so.
+#[test]
+fn losses_that_stay_random() {
+    let losses = r#"
+        [traffic]
+        num-connections = 14
+        rdma-verb = "read"
+        num-msgs-per-qp = 1
+        mtu = 512
+        message-size = 41553
+        [network]
+        loss-ppb = 50_000_000
+        links = 3
+        loss-qpn = { first = 11 }
+    "#;
+    let says = |minimized, test: &str| {
+        let config = config(test);
+        let finding = FindingRecord {
+            id: "0123456789ab".into(),
+            kind: "noisy-neighbor".into(),
+            signature: "noisy-neighbor/requester/innocent-suffers/lost".into(),
+            title: String::new(),
+            first_seen_execution: 17,
+            sightings: 1,
+            config: config.clone(),
+            reproducer: config,
+            minimized,
+            minimizer_executions: 91,
+            evidence: String::new(),
+        };
+        minimised(&finding, Policy::OneRun)
+    };
+    for minimized in [Minimized::Partial, Minimized::Full] {
+        assert!(says(minimized, losses).contains("packets at random"));
+        assert!(!says(minimized, NOISY).contains("packets at random"));
+    }
+    assert!(!says(Minimized::Pending, losses).contains("packets at random"));
 }
 
 /// A symptom is below its cause, and no finding of its own.
