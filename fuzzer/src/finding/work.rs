@@ -76,7 +76,8 @@ impl Answers {
 
 /// Limits and steps of a minimiser.
 pub struct Course<'a> {
-    /// Most runs, references included; without a budget it goes on to the end.
+    /// Most runs, references included, but for the few that put events in the place of losses at random; without a budget it goes on to
+    /// the end.
     pub budget: Option<u64>,
     /// Returns true if it is to end before.
     pub is_over: &'a dyn Fn() -> bool,
@@ -154,9 +155,6 @@ struct Questions<'a, 'b> {
 
 /// Events that a test may begin its minimisation with: each question compares all pairs of them.
 const FEW_EVENTS: usize = 256;
-/// Runs that it takes to put events in the place of losses at random: one that shows which packets are lost, the test with the events,
-/// and its reference.
-const EXPLICIT: u64 = 3;
 
 impl Questions<'_, '_> {
     fn minimise(&mut self, start: &TestConfig, has_swapped_nics: bool) -> Result<Minimised, WorkError> {
@@ -183,17 +181,23 @@ impl Questions<'_, '_> {
     }
 
     fn shows(&mut self, config: &TestConfig) -> Result<bool, WorkError> {
-        let Course { budget, is_over, keep } = self.course;
+        let Course { budget, is_over, .. } = self.course;
+        // A test and its reference.
+        let is_spent = budget.is_some_and(|budget| self.executions + 2 > budget);
+        if is_spent && !is_over() && !self.known.contains_key(&Key::of(config)) {
+            self.is_cut = true;
+            return Ok(false);
+        }
+        self.ask(config)
+    }
+
+    /// The same, whatever the budget is.
+    fn ask(&mut self, config: &TestConfig) -> Result<bool, WorkError> {
+        let Course { is_over, keep, .. } = self.course;
         let key = Key::of(config);
-        let reserve = if config.network.moves_packets() { EXPLICIT } else { 0 };
         let shows = match self.known.get(&key) {
             Some(answer) => answer.shows,
             None if is_over() => return Err(WorkError::Interrupted),
-            // A test and its reference; and where packets are lost at random, what it takes to name them in the end.
-            None if budget.is_some_and(|budget| self.executions + 2 + reserve > budget) => {
-                self.is_cut = true;
-                return Ok(false);
-            }
             None => {
                 let ran = self.baselines.runs() as usize;
                 let (shows, runs) =
@@ -211,7 +215,8 @@ impl Questions<'_, '_> {
         Ok(shows)
     }
 
-    /// The test with an event for each packet that its network loses at random, if events can express them and it shows the finding.
+    /// The test with an event for each packet that its network loses at random, if events can express them and it shows the finding. That
+    /// takes a few runs, also beyond a budget.
     fn explicit(&mut self, config: &TestConfig) -> Result<Option<TestConfig>, WorkError> {
         let Course { budget, is_over, .. } = self.course;
         if !config.network.moves_packets() {
@@ -220,7 +225,7 @@ impl Questions<'_, '_> {
         if is_over() {
             return Err(WorkError::Interrupted);
         }
-        if budget.is_some_and(|budget| self.executions + EXPLICIT > budget) {
+        if *budget == Some(0) {
             self.is_cut = true;
             return Ok(None);
         }
@@ -238,7 +243,7 @@ impl Questions<'_, '_> {
             ) => None,
         };
         match explicit {
-            Some(explicit) if self.shows(&explicit)? => Ok(Some(explicit)),
+            Some(explicit) if self.ask(&explicit)? => Ok(Some(explicit)),
             _ => Ok(None),
         }
     }
@@ -523,19 +528,26 @@ mod tests {
         loss-qpn = { first = 11 }
     "#;
 
-    /// The last runs of a budget put events in the place of losses at random, of which there were too many at first.
+    /// However few tests are run, the last ones have events in the place of losses at random, of which there were too many to begin with.
     #[test]
-    fn a_budget_leaves_enough_to_name_lost_packets() {
+    fn lost_packets_are_named_when_the_budget_ends() {
         let mut finding = noisy();
         finding.reproducer = corpus::from_toml("test.toml", LOSSES).unwrap();
         let config = &finding.reproducer;
         assert!(derandomise(config, &Same.run(config).unwrap()).unwrap().events.len() > FEW_EVENTS);
-        let course = Course { budget: Some(30), is_over: &|| false, keep: &|_| Ok(()) };
         let often = Frequency::always(Policy::OneRun);
-        minimise(&mut finding, often, false, &mut Same, &course, &mut Answers::default()).unwrap();
-        assert_eq!(finding.minimized, Minimized::Partial);
-        assert!(finding.minimizer_executions <= 30, "{}", finding.minimizer_executions);
-        assert!(!finding.reproducer.network.moves_packets(), "{}", finding.reproducer.to_toml());
+        for budget in [0, 1, 2, 30, 31, 32] {
+            let mut finding = finding.clone();
+            let course = Course { budget: Some(budget), is_over: &|| false, keep: &|_| Ok(()) };
+            minimise(&mut finding, often, false, &mut Same, &course, &mut Answers::default()).unwrap();
+            assert_eq!(finding.minimized, Minimized::Partial);
+            assert!(
+                finding.minimizer_executions <= budget + 5,
+                "{} of {budget}",
+                finding.minimizer_executions
+            );
+            assert_eq!(finding.reproducer.network.moves_packets(), budget == 0, "{budget}");
+        }
     }
 
     /// Result of a test whose reference is fast for so many runs.
