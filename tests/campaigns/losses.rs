@@ -42,7 +42,7 @@ fn findings_leave_with_explicit_events_and_replay() {
 }
 
 #[test]
-#[ignore = "takes half an hour; run by ci/long losses"]
+#[ignore = "takes an hour; run by ci/long losses"]
 fn findings_of_thirty_seeds_leave_with_explicit_events_and_replay() {
     let (mut found, mut wrong) = (0, Vec::new());
     for seed in seeds(1..=30) {

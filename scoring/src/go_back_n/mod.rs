@@ -7,7 +7,6 @@
 
 mod answers;
 mod belief;
-mod causes;
 mod expiries;
 mod fatal;
 mod ledger;
@@ -25,7 +24,6 @@ mod window;
 use crate::rules::Clause;
 pub(crate) use answers::REMEMBERED_REQUESTS;
 pub use belief::{Belief, Ordered};
-pub use causes::ExpiryCause;
 pub use expiries::{Expiries, Stuck};
 pub use ledger::TrackerCounts;
 pub use shared_path::SharedPath;

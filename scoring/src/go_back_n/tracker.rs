@@ -9,7 +9,6 @@ use dumper::{Nanos, Psn};
 
 use super::answers::Answers;
 use super::belief::Belief;
-use super::causes::{self, Watch};
 use super::fatal;
 use super::ledger::{Ledger, Lost, TrackerCounts};
 use super::packet::{Answer, Packet};
@@ -20,6 +19,7 @@ use super::start::{Place, Start};
 use super::transitions::Transitions;
 use super::window::ReadOf;
 use crate::anomaly::{Anomalies, Anomaly};
+use crate::causes::{self, Watch};
 use crate::known::{Host, Known};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::see::connections::Pair;

@@ -8,7 +8,7 @@ use dumper::wire::Class;
 use dumper::{Nanos, Trace};
 use serde::Serialize;
 
-use crate::go_back_n::ExpiryCause;
+use crate::causes::ExpiryCause;
 
 /// Trigger of a retransmission by the requester (for a Read: by the responder of the data).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]

@@ -106,7 +106,7 @@ pub(super) enum Missing {
 
 /// An answer, or a NAK, on its way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(in crate::go_back_n) enum Answer {
+pub(crate) enum Answer {
     /// It was not sent.
     Unsent,
     /// It was sent, and has not left the switch.

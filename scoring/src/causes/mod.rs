@@ -3,6 +3,6 @@
 mod table;
 mod watch;
 
-pub(super) use table::Answer;
+pub(crate) use table::Answer;
 pub use table::ExpiryCause;
-pub(super) use watch::Watch;
+pub(crate) use watch::Watch;

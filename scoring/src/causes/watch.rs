@@ -41,7 +41,7 @@ struct LostResponse {
 
 /// Packets of a connection, as far as they may be causes of an expiry.
 #[derive(Debug)]
-pub(in crate::go_back_n) struct Watch {
+pub(crate) struct Watch {
     /// Those that the responder does not have.
     sent: Requests,
     /// Reads that are not answered.
@@ -70,7 +70,7 @@ pub(in crate::go_back_n) struct Watch {
 
 impl Watch {
     /// Of a connection that begins with a PSN.
-    pub(in crate::go_back_n) fn starting_at(psn: Psn) -> Self {
+    pub(crate) fn starting_at(psn: Psn) -> Self {
         Self {
             sent: Requests::new(),
             reads: Requests::new(),
@@ -89,7 +89,7 @@ impl Watch {
 
     /// A request enters the switch.
     #[inline]
-    pub(in crate::go_back_n) fn sends(&mut self, psn: Psn, end: Psn, is_read: bool) {
+    pub(crate) fn sends(&mut self, psn: Psn, end: Psn, is_read: bool) {
         if psn.is_before(self.next) {
             return self.sends_again(psn, end, is_read);
         }
@@ -127,7 +127,7 @@ impl Watch {
 
     /// A request leaves the switch.
     #[inline]
-    pub(in crate::go_back_n) fn delivers(&mut self, psn: Psn, end: Psn, asks: bool) {
+    pub(crate) fn delivers(&mut self, psn: Psn, end: Psn, asks: bool) {
         if asks && self.asked.is_none_or(|asked| end.is_after(asked)) {
             self.asked = Some(end);
         }
@@ -156,14 +156,14 @@ impl Watch {
 
     /// An ACK or a NAK enters the switch: one past the highest PSN that it answers.
     #[inline]
-    pub(in crate::go_back_n) fn answers(&mut self, end: Psn) {
+    pub(crate) fn answers(&mut self, end: Psn) {
         if self.answered.is_none_or(|answered| end.is_after(answered)) {
             self.answered = Some(end);
         }
     }
 
     /// A sequence NAK has entered the switch, or left it.
-    pub(in crate::go_back_n) fn naks(&mut self, psn: Psn, nak: Answer) {
+    pub(crate) fn naks(&mut self, psn: Psn, nak: Answer) {
         if psn == self.expected {
             self.nak = self.nak.max(nak);
             self.is_known |= nak == Answer::Left;
@@ -171,7 +171,7 @@ impl Watch {
     }
 
     /// The responder has refused a request that left the switch, and is to get it again.
-    pub(in crate::go_back_n) fn refuses(&mut self, psn: Psn) {
+    pub(crate) fn refuses(&mut self, psn: Psn) {
         if psn.is_before(self.expected) {
             self.expect(psn);
         }
@@ -179,7 +179,7 @@ impl Watch {
 
     /// A Read response enters the switch, and leaves it at once or not.
     #[inline]
-    pub(in crate::go_back_n) fn responds(&mut self, psn: Psn, leaves: bool) {
+    pub(crate) fn responds(&mut self, psn: Psn, leaves: bool) {
         if !psn.is_before(self.responded) {
             self.responded = psn.add(1);
         }
@@ -198,7 +198,7 @@ impl Watch {
 
     /// A Read response leaves the switch, while the requester waits for the PSN `una`.
     #[inline]
-    pub(in crate::go_back_n) fn response_leaves(&mut self, psn: Psn, una: Psn) {
+    pub(crate) fn response_leaves(&mut self, psn: Psn, una: Psn) {
         if !self.responses.is_empty() {
             let at = self.response_place(psn);
             if self.responses.get(at).is_some_and(|lost| lost.psn == psn) {
@@ -223,7 +223,7 @@ impl Watch {
 
     /// The requester's oldest unacknowledged PSN has moved.
     #[inline]
-    pub(in crate::go_back_n) fn progresses(&mut self, una: Psn) {
+    pub(crate) fn progresses(&mut self, una: Psn) {
         self.has_expired = false;
         while self.reads.front().is_some_and(|read| !read.end.is_after(una)) {
             self.reads.pop_front();
@@ -235,7 +235,7 @@ impl Watch {
 
     /// The ACK timer has expired, and the requester repeats from a PSN; `discards` says if the hosts of the requester and the
     /// responder count packets that they discarded.
-    pub(in crate::go_back_n) fn expires(&mut self, from: Psn, una: Psn, discards: [bool; 2]) -> ExpiryCause {
+    pub(crate) fn expires(&mut self, from: Psn, una: Psn, discards: [bool; 2]) -> ExpiryCause {
         let [requester_discards, responder_discards] = discards;
         let facts = Facts { requester_discards, responder_discards, ..self.facts(from, una) };
         (self.asked, self.answered) = (None, None);
