@@ -258,7 +258,8 @@ impl ConnectionTracker {
                     let una = ends.requester.una();
                     entry.cause = (!ledger.muted).then(|| ends.causes.expires(packet.psn, una, discards));
                 }
-                ends.causes.sends(packet.psn, packet.end(), class == Class::ReadRequest);
+                let at_once = leaves_at_once(fate, packet.time);
+                ends.causes.sends(packet.psn, packet.end(), class == Class::ReadRequest, at_once);
             }
             Class::Acknowledge => {
                 if let Some(answer) = Answer::of(packet.aeth()) {
@@ -291,8 +292,7 @@ impl ConnectionTracker {
             Class::ReadResponse(_) | Class::AtomicAcknowledge => {
                 match class {
                     Class::ReadResponse(_) => {
-                        let at_once = matches!(fate, Fate::Delivered { left, .. } if left <= packet.time);
-                        ends.causes.responds(packet.psn, at_once);
+                        ends.causes.responds(packet.psn, leaves_at_once(fate, packet.time));
                     }
                     _ => ends.causes.answers(packet.end()),
                 }
@@ -402,6 +402,12 @@ impl ConnectionTracker {
             read: ReadOf { address: record.virtual_address, length: record.dma_length },
         }
     }
+}
+
+/// Returns true if a packet leaves the switch when it enters.
+#[inline]
+fn leaves_at_once(fate: Fate, entered: Nanos) -> bool {
+    matches!(fate, Fate::Delivered { left, .. } if left <= entered)
 }
 
 /// Returns true if a connection is seen from its very first request, so that its MSN starts at 0 (IBA vol. 1,
