@@ -25,7 +25,7 @@ fn a_lost_tail_shows_by_nothing() {
                 +5000     < ACK 2 msn=1";
     assert_eq!(causes(text), ["tail-lost"]);
     // All the same when the whole message is lost, or its last transmission is held until after the expiry.
-    assert_eq!(causes(&text.replace("WRITE_FIRST 1\n", "WRITE_FIRST 1 drop\n")), ["tail-lost"; 1]);
+    assert_eq!(causes(&text.replacen("WRITE_FIRST 1\n", "WRITE_FIRST 1 drop\n", 1)), ["tail-lost"]);
     assert_eq!(causes(&text.replace("ackreq drop", "ackreq delay=90000000")), ["tail-lost"]);
 }
 

@@ -411,7 +411,7 @@ mod tests {
     use executor::TestbedError;
 
     use super::*;
-    use crate::report::tests::NOISY;
+    use crate::report::tests::{self, LOSSES, NOISY};
 
     /// NICs that discard packets of others while they recover, on a testbed that becomes so slow that they
     /// suffer without it too.
@@ -436,20 +436,7 @@ mod tests {
 
     /// A finding of NICs that discard packets of others.
     fn noisy() -> FindingRecord {
-        let noisy = corpus::from_toml("test.toml", NOISY).unwrap();
-        FindingRecord {
-            id: String::new(),
-            kind: "noisy-neighbor".into(),
-            signature: "noisy-neighbor/requester/innocent-suffers/lost".into(),
-            title: String::new(),
-            first_seen_execution: 1,
-            sightings: 1,
-            config: noisy.clone(),
-            reproducer: noisy,
-            minimized: Minimized::Pending,
-            minimizer_executions: 0,
-            evidence: String::new(),
-        }
+        tests::noisy(NOISY, Minimized::Pending)
     }
 
     /// Such NICs, on a testbed that does the same each time.
@@ -514,25 +501,10 @@ mod tests {
         }
     }
 
-    /// The same with losses at random.
-    const LOSSES: &str = r#"
-        [traffic]
-        num-connections = 14
-        rdma-verb = "read"
-        num-msgs-per-qp = 1
-        mtu = 512
-        message-size = 41553
-        [network]
-        loss-ppb = 50_000_000
-        links = 3
-        loss-qpn = { first = 11 }
-    "#;
-
     /// However few tests are run, the last ones have events in the place of losses at random, of which there were too many to begin with.
     #[test]
     fn lost_packets_are_named_when_the_budget_ends() {
-        let mut finding = noisy();
-        finding.reproducer = corpus::from_toml("test.toml", LOSSES).unwrap();
+        let finding = tests::noisy(LOSSES, Minimized::Pending);
         let config = &finding.reproducer;
         assert!(derandomise(config, &Same.run(config).unwrap()).unwrap().events.len() > FEW_EVENTS);
         let often = Frequency::always(Policy::OneRun);

@@ -96,43 +96,47 @@ fn noisy_neighbor() {
     insta::assert_snapshot!(report(nic("cx4-lx"), "noisy-neighbor", Minimized::Full, NOISY));
 }
 
+/// The same of Reads that lose packets at random.
+pub(crate) const LOSSES: &str = r#"
+    [traffic]
+    num-connections = 14
+    rdma-verb = "read"
+    num-msgs-per-qp = 1
+    mtu = 512
+    message-size = 41553
+    [network]
+    loss-ppb = 50_000_000
+    links = 3
+    loss-qpn = { first = 11 }
+"#;
+
+/// A noisy neighbour that a test shows.
+pub(crate) fn noisy(toml: &str, minimized: Minimized) -> FindingRecord {
+    let config = config(toml);
+    FindingRecord {
+        id: "0123456789ab".into(),
+        kind: "noisy-neighbor".into(),
+        signature: "noisy-neighbor/requester/innocent-suffers/lost".into(),
+        title: String::new(),
+        first_seen_execution: 17,
+        sightings: 1,
+        config: config.clone(),
+        reproducer: config,
+        minimized,
+        minimizer_executions: 0,
+        evidence: String::new(),
+    }
+}
+
 /// A minimised test that still loses packets at random says so.
 #[test]
 fn losses_that_stay_random() {
-    let losses = r#"
-        [traffic]
-        num-connections = 14
-        rdma-verb = "read"
-        num-msgs-per-qp = 1
-        mtu = 512
-        message-size = 41553
-        [network]
-        loss-ppb = 50_000_000
-        links = 3
-        loss-qpn = { first = 11 }
-    "#;
-    let says = |minimized, test: &str| {
-        let config = config(test);
-        let finding = FindingRecord {
-            id: "0123456789ab".into(),
-            kind: "noisy-neighbor".into(),
-            signature: "noisy-neighbor/requester/innocent-suffers/lost".into(),
-            title: String::new(),
-            first_seen_execution: 17,
-            sightings: 1,
-            config: config.clone(),
-            reproducer: config,
-            minimized,
-            minimizer_executions: 91,
-            evidence: String::new(),
-        };
-        minimised(&finding, Policy::OneRun)
-    };
+    let says = |minimized, test: &str| minimised(&noisy(test, minimized), Policy::OneRun);
     for minimized in [Minimized::Partial, Minimized::Full] {
-        assert!(says(minimized, losses).contains("packets at random"));
+        assert!(says(minimized, LOSSES).contains("packets at random"));
         assert!(!says(minimized, NOISY).contains("packets at random"));
     }
-    assert!(!says(Minimized::Pending, losses).contains("packets at random"));
+    assert!(!says(Minimized::Pending, LOSSES).contains("packets at random"));
 }
 
 /// A symptom is below its cause, and no finding of its own.

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::see::sides::Side;
+
 /// Cause of an expiry of the ACK timer, as the trace shows it (Gao et al., "Analyzing and Optimizing Packet Corruption in RDMA
 /// Network", JCST 2022, §3.1, has the first four; the others are faults of an end).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -127,10 +129,8 @@ pub(super) struct Facts {
     pub(super) nak: Answer,
     /// The answer, where nothing is missing.
     pub(super) answer: Answer,
-    /// The requester's host counts packets that it discarded.
-    pub(super) requester_discards: bool,
-    /// The responder's host does.
-    pub(super) responder_discards: bool,
+    /// The host of the requester, and that of the responder, counts packets that it discarded.
+    pub(super) discards: [bool; 2],
 }
 
 impl Facts {
@@ -142,8 +142,7 @@ impl Facts {
             beyond: false,
             nak: Answer::Unsent,
             answer: Answer::Unsent,
-            requester_discards: false,
-            responder_discards: false,
+            discards: [false; 2],
         }
     }
 }
@@ -152,6 +151,8 @@ impl Facts {
 pub(super) struct Row {
     pub(super) cause: ExpiryCause,
     pub(super) holds: fn(&Facts) -> bool,
+    /// The host that has not done its part. If it counts discards, the packet that it had to act on may be one of them.
+    pub(super) at_fault: Option<Side>,
 }
 
 /// A packet that is missing at the responder, and was sent once as far as that matters.
@@ -164,10 +165,12 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         cause: ExpiryCause::LostAgain,
         holds: |facts| matches!(facts.missing, Missing::Data | Missing::Response) && facts.again,
+        at_fault: None,
     },
     Row {
         cause: ExpiryCause::RequestLostAgain,
         holds: |facts| facts.missing == Missing::Request && facts.again,
+        at_fault: None,
     },
     Row {
         cause: ExpiryCause::TailLost,
@@ -176,69 +179,60 @@ pub(super) const ROWS: &[Row] = &[
             Missing::Response => !facts.again && !facts.beyond,
             Missing::Request | Missing::Nothing => false,
         },
+        at_fault: None,
     },
     Row {
         cause: ExpiryCause::RequestLost,
         holds: |facts| {
             facts.missing == Missing::Request && !facts.again && !facts.beyond && facts.nak == Answer::Unsent
         },
+        at_fault: None,
     },
-    Row { cause: ExpiryCause::NakLost, holds: |facts| is_gap(facts) && facts.nak == Answer::Lost },
+    Row {
+        cause: ExpiryCause::NakLost,
+        holds: |facts| is_gap(facts) && facts.nak == Answer::Lost,
+        at_fault: None,
+    },
     Row {
         cause: ExpiryCause::NakIgnored,
-        holds: |facts| is_gap(facts) && facts.nak == Answer::Left && !facts.requester_discards,
+        holds: |facts| is_gap(facts) && facts.nak == Answer::Left,
+        at_fault: Some(Side::Requester),
     },
     Row {
         cause: ExpiryCause::NakMissing,
-        holds: |facts| {
-            is_gap(facts) && facts.nak == Answer::Unsent && facts.beyond && !facts.responder_discards
-        },
+        holds: |facts| is_gap(facts) && facts.nak == Answer::Unsent && facts.beyond,
+        at_fault: Some(Side::Responder),
     },
     Row {
         cause: ExpiryCause::ImpliedNakMissing,
-        holds: |facts| {
-            facts.missing == Missing::Response && !facts.again && facts.beyond && !facts.requester_discards
-        },
+        holds: |facts| facts.missing == Missing::Response && !facts.again && facts.beyond,
+        at_fault: Some(Side::Requester),
     },
     Row {
         cause: ExpiryCause::AckLost,
         holds: |facts| facts.missing == Missing::Nothing && facts.answer == Answer::Lost,
+        at_fault: None,
     },
     Row {
         cause: ExpiryCause::AckMissing,
-        holds: |facts| {
-            facts.missing == Missing::Nothing && facts.answer == Answer::Unsent && !facts.responder_discards
-        },
+        holds: |facts| facts.missing == Missing::Nothing && facts.answer == Answer::Unsent,
+        at_fault: Some(Side::Responder),
     },
     Row {
         cause: ExpiryCause::Unexplained,
-        holds: |facts| {
-            facts.missing == Missing::Nothing && facts.answer == Answer::Left && !facts.requester_discards
-        },
-    },
-    Row {
-        cause: ExpiryCause::Discarded,
-        holds: |facts| match facts.missing {
-            Missing::Data | Missing::Request if facts.again => false,
-            Missing::Data | Missing::Request => match facts.nak {
-                Answer::Unsent => facts.beyond && facts.responder_discards,
-                Answer::Lost => false,
-                Answer::Left => facts.requester_discards,
-            },
-            Missing::Response => !facts.again && facts.beyond && facts.requester_discards,
-            Missing::Nothing => match facts.answer {
-                Answer::Unsent => facts.responder_discards,
-                Answer::Lost => false,
-                Answer::Left => facts.requester_discards,
-            },
-        },
+        holds: |facts| facts.missing == Missing::Nothing && facts.answer == Answer::Left,
+        at_fault: Some(Side::Requester),
     },
 ];
 
 /// The cause of an expiry.
 pub(super) fn cause(facts: &Facts) -> ExpiryCause {
-    let row = ROWS.iter().find(|row| (row.holds)(facts));
-    row.expect("one row of the table holds whatever was seen").cause
+    let row =
+        ROWS.iter().find(|row| (row.holds)(facts)).expect("one row of the table holds whatever was seen");
+    match row.at_fault {
+        Some(side) if facts.discards[side.index()] => ExpiryCause::Discarded,
+        _ => row.cause,
+    }
 }
 
 #[cfg(test)]
@@ -253,17 +247,9 @@ mod tests {
             for nak in answers {
                 for answer in answers {
                     for bits in 0..16 {
-                        let [again, beyond, requester_discards, responder_discards] =
-                            std::array::from_fn(|bit| bits >> bit & 1 == 1);
-                        all.push(Facts {
-                            missing,
-                            again,
-                            beyond,
-                            nak,
-                            answer,
-                            requester_discards,
-                            responder_discards,
-                        });
+                        let [again, beyond, discards @ ..] =
+                            std::array::from_fn::<_, 4, _>(|bit| bits >> bit & 1 == 1);
+                        all.push(Facts { missing, again, beyond, nak, answer, discards });
                     }
                 }
             }
@@ -278,7 +264,9 @@ mod tests {
             assert_eq!(holding.len(), 1, "{facts:?}");
         }
         for cause in ExpiryCause::ALL {
-            assert_eq!(ROWS.iter().filter(|row| row.cause == cause).count(), 1, "{}", cause.name());
+            // No row has what is known of none.
+            let rows = usize::from(cause != ExpiryCause::Discarded);
+            assert_eq!(ROWS.iter().filter(|row| row.cause == cause).count(), rows, "{}", cause.name());
             assert!(all().iter().any(|facts| super::cause(facts) == cause), "{}", cause.name());
         }
     }

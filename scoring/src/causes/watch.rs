@@ -241,8 +241,7 @@ impl Watch {
     /// The ACK timer has expired, and the requester repeats from a PSN; `discards` says if the hosts of the requester and the
     /// responder count packets that they discarded.
     pub(crate) fn expires(&mut self, from: Psn, una: Psn, discards: [bool; 2]) -> ExpiryCause {
-        let [requester_discards, responder_discards] = discards;
-        let facts = Facts { requester_discards, responder_discards, ..self.facts(from, una) };
+        let facts = Facts { discards, ..self.facts(from, una) };
         (self.asked, self.answered) = (None, None);
         (self.has_expired, self.is_known) = (true, true);
         cause(&facts)
