@@ -1,6 +1,6 @@
 //! The command line `lumina-fuzz` ([`cli`]) and its commands: campaigns ([`campaign`]), the minimiser ([`minimize`]),
 //! findings ([`finding`], [`report`], [`measure`], [`bundle`]), single tests ([`run`]), captures ([`analyze`]), the corpus
-//! ([`entries`]) and the papers' experiments ([`paper`]). Every command judges a test by [`judge`]; [`policy`] says how often
+//! ([`entries`]), the papers' experiments ([`paper`]) and their theory ([`predict`]). Every command judges a test by [`judge`]; [`policy`] says how often
 //! a test is run, and [`repeat`] runs it so often.
 
 pub mod analyze;
@@ -20,6 +20,7 @@ pub mod page;
 pub mod paper;
 pub mod plot;
 pub mod policy;
+pub mod predict;
 pub mod repeat;
 pub mod report;
 pub mod run;

@@ -23,6 +23,7 @@ mod rewritten;
 mod rules;
 pub mod score;
 mod see;
+pub mod theory;
 pub mod thresholds;
 
 pub use analysis::{Analysis, ConnectionSummary, Options, analyze, beliefs};

@@ -290,6 +290,14 @@ fn generated_parts_of_targets_are_true() {
 }
 
 #[test]
+fn generated_parts_of_corruption_are_true() {
+    let arguments =
+        "predict corruption --loss 1e-3 --links 4 --sizes websearch --naks 2 --retransmissions 4 --dummies 2";
+    let forecast = crate::run::lumina_fuzz(arguments.split(' ')).stdout;
+    check("corruption.md", &[("forecast", format!("```text\n$ lumina-fuzz {arguments}\n{forecast}```\n"))]);
+}
+
+#[test]
 fn generated_parts_of_paper_are_true() {
     let (rows, _) = fuzzer::paper::run(&[], &[], &|_, _| ()).unwrap();
     check("paper.md", &[("rows", fuzzer::paper::markdown(&rows))]);

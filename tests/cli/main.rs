@@ -17,6 +17,7 @@ mod interrupts;
 mod nics;
 mod paper;
 mod plain_words;
+mod predict;
 mod readme;
 mod report;
 mod run;

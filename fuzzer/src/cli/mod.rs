@@ -16,6 +16,7 @@ mod numbers;
 mod opened;
 mod output;
 mod paper;
+mod predict;
 mod progress;
 mod replay;
 mod report;
@@ -92,8 +93,10 @@ enum Command {
     Run(run::Args),
     /// Compare search strategies: executions to each anomaly, over many seeds, with statistics.
     Compare(compare::Args),
-    /// Run the experiments of the Lumina paper, and compare the measurements with the published ones.
+    /// Run the experiments of the papers, and compare the measurements with the published ones.
     Paper(paper::Args),
+    /// Say what is to be expected, without a run: time-outs where links damage packets.
+    Predict(predict::Args),
     /// Check the corpus of a campaign, look into it, or save its readable contents.
     Corpus(corpus::Args),
     /// List NIC profiles, show one, or check a file.
@@ -143,6 +146,7 @@ pub fn run() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Paper(args) => paper::run(&args),
+        Command::Predict(args) => predict::run(&args),
         Command::Corpus(args) => corpus::run(&args),
         Command::Nics(args) => nics::run(&args),
         Command::Targets(args) => targets::run(&args),

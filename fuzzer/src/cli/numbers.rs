@@ -28,6 +28,21 @@ pub(super) fn whole(
     }
 }
 
+/// A parser of probabilities below 1, as a number or a fraction: 0.001, 1e-3, 1/1024.
+pub(super) fn probability(text: &str) -> Result<f64, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok();
+    let parsed = match text.split_once('/') {
+        Some((above, below)) => number(above).zip(number(below)).map(|(above, below)| above / below),
+        None => number(text),
+    };
+    match parsed {
+        None => Err("is no number, such as 0.001, 1e-3 or 1/1024".into()),
+        Some(number) if number < 0.0 => Err("must be at least 0".into()),
+        Some(number) if (0.0..1.0).contains(&number) => Ok(number),
+        Some(_) => Err("must be below 1".into()),
+    }
+}
+
 /// Takes negative numbers as values of the options that they stand behind, whose parsers refuse them with the least value.
 /// As unknown options they would be refused with the advice to write `-- -1`.
 pub(super) fn with_negative_numbers(command: Command) -> Command {

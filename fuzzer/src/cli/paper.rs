@@ -14,13 +14,14 @@ const AFTER_HELP: &str = "\
 Examples:
   lumina-fuzz paper
   lumina-fuzz paper cnp ets --format json
+  lumina-fuzz paper corruption-theory
   lumina-fuzz paper --plot figures
 
 Verdicts: ok (within 15 % of the paper, in its range, or the same count), off (anything else), open (the paper has no \
 number), hardware (measured on a switch and dumpers, not simulated). Exit code 1 if anything is off.
 
 Basis, which says what agreement is worth: derived (no number of the row went into the model), calibrated (one set a \
-parameter), shape (a direction is compared, and no number), assumed (the paper has no number).";
+parameter), formula (theory, without a run), shape (a direction is compared, and no number), assumed (the paper has no number).";
 
 /// Arguments of `paper`.
 #[derive(clap::Args)]

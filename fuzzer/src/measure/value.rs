@@ -39,14 +39,17 @@ pub fn mean(numbers: impl IntoIterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// A number with three significant digits; whole numbers as they are.
+/// A number with three significant digits, with an exponent if it is small; whole numbers as they are.
 pub fn digits(number: f64) -> String {
     let magnitude = number.abs();
     if number.fract() == 0.0 || magnitude >= 100.0 {
         return format!("{number:.0}");
     }
+    if magnitude < 1e-3 {
+        return format!("{number:.2e}");
+    }
     // Digits after the point that three significant ones leave; 0.0041 has two zeros ahead of them.
-    let after = (2 - magnitude.log10().floor() as i32).clamp(0, 9) as usize;
+    let after = (2 - magnitude.log10().floor() as i32).clamp(0, 5) as usize;
     let text = format!("{number:.after$}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
@@ -128,6 +131,7 @@ mod tests {
             (150.02, "150"),
             (82_997.4, "82997"),
             (47.18, "47.2"),
+            (0.000_024_31, "2.43e-5"),
         ] {
             assert_eq!(digits(number), text);
         }

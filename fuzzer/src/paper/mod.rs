@@ -1,4 +1,4 @@
-//! The experiments of the Lumina paper, run again: published values, values measured here, and their
+//! The experiments of the papers, run again, and their theory: published values, values measured here, and their
 //! agreement.
 //!
 //! Everything is data: a [`Claim`] has the published value of some NICs, the tests that show it, and the
@@ -31,8 +31,10 @@ pub struct Experiment {
     pub name: &'static str,
     /// Subject.
     pub title: &'static str,
-    /// Results.
+    /// Results of runs.
     pub claims: &'static [Claim],
+    /// Results of theory.
+    pub formulas: &'static [Formula],
 }
 
 /// Something that an experiment measured.
@@ -56,6 +58,21 @@ pub struct Claim {
     pub measure: fn(&[Seen<'_>]) -> Option<Value>,
 }
 
+/// Something that theory says.
+#[derive(Debug)]
+pub struct Formula {
+    /// The quantity.
+    pub what: &'static str,
+    /// Value that the paper gives.
+    pub published: Published,
+    /// Unit of the numbers; empty for counts and ratios.
+    pub unit: &'static str,
+    /// Section that gives it.
+    pub source: &'static str,
+    /// Its value here.
+    pub value: fn() -> Value,
+}
+
 /// Something that the paper measured and no simulation can.
 #[derive(Debug)]
 pub struct Hardware {
@@ -75,6 +92,8 @@ pub enum Basis {
     Derived,
     /// A number of the row set a parameter of the profile or the test.
     Calibrated,
+    /// Theory: nothing was run.
+    Formula,
     /// A direction or an order is compared, and no number.
     Shape,
     /// The paper has no number, and a parameter is an assumption.
@@ -85,13 +104,15 @@ pub enum Basis {
 
 impl Basis {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Derived, Self::Calibrated, Self::Shape, Self::Assumed, Self::Hardware];
+    pub const ALL: [Self; 6] =
+        [Self::Derived, Self::Calibrated, Self::Formula, Self::Shape, Self::Assumed, Self::Hardware];
 
     /// The name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Derived => "derived",
             Self::Calibrated => "calibrated",
+            Self::Formula => "formula",
             Self::Shape => "shape",
             Self::Assumed => "assumed",
             Self::Hardware => "hardware",
@@ -180,6 +201,23 @@ impl Row {
         }
     }
 
+    fn of_formula(experiment: &'static str, formula: &Formula) -> Self {
+        let value = (formula.value)();
+        let (ratio, verdict) = formula.published.judge(Some(&value));
+        Self {
+            experiment,
+            what: formula.what,
+            nics: None,
+            paper: formula.published.with_unit(formula.unit),
+            source: formula.source,
+            measured: Some(value),
+            unit: formula.unit,
+            ratio,
+            basis: Basis::Formula,
+            verdict,
+        }
+    }
+
     fn of_hardware(hardware: &Hardware) -> Self {
         Self {
             experiment: HARDWARE_NAME,
@@ -215,15 +253,17 @@ pub fn run(
         .flat_map(|experiment| experiment.claims)
         .flat_map(|claim| claim.nics.iter().flat_map(|nics| claim.setup.tests(*nics)));
     let lab = Lab::run(of_claims.chain(figures.iter().flat_map(plot::Figure::tests)), progress)?;
-    let mut rows: Vec<Row> = wanted()
-        .flat_map(|experiment| experiment.claims.iter().map(move |claim| (experiment.name, claim)))
-        .flat_map(|(name, claim)| claim.nics.iter().map(move |nics| (name, claim, *nics)))
-        .map(|(name, claim, nics)| Row::of(name, claim, nics, &lab))
-        .collect();
+    let mut rows: Vec<Row> = wanted().flat_map(|experiment| rows_of(experiment, &lab)).collect();
     if is_wanted(HARDWARE_NAME) {
         rows.extend(HARDWARE.iter().map(Row::of_hardware));
     }
     Ok((rows, lab))
+}
+
+fn rows_of(experiment: &'static Experiment, lab: &Lab) -> impl Iterator<Item = Row> {
+    let claims = experiment.claims.iter().flat_map(|claim| claim.nics.iter().map(move |nics| (claim, *nics)));
+    let measured = claims.map(|(claim, nics)| Row::of(experiment.name, claim, nics, lab));
+    measured.chain(experiment.formulas.iter().map(|formula| Row::of_formula(experiment.name, formula)))
 }
 
 #[cfg(test)]
@@ -267,6 +307,9 @@ mod tests {
             .flat_map(|one| one.claims.iter().map(move |claim| (one.name, claim)))
             .flat_map(|(name, claim)| claim.nics.iter().map(move |nics| (name, claim.what, nics.to_string())))
             .collect();
+        let formulas =
+            EXPERIMENTS.iter().flat_map(|one| one.formulas.iter().map(|formula| (one.name, formula.what)));
+        rows.extend(formulas.map(|(name, what)| (name, what, String::new())));
         let (all_names, all_rows) = (names.len(), rows.len());
         names.sort_unstable();
         names.dedup();

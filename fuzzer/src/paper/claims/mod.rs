@@ -1,7 +1,8 @@
-//! Measurements of the paper, experiment by experiment.
+//! Measurements of the papers, experiment by experiment.
 
 mod anomalies;
 mod cnp;
+mod corruption;
 mod latency;
 mod testbed;
 mod timers;
@@ -11,40 +12,67 @@ use super::Experiment;
 pub(super) use latency::by_size;
 pub use testbed::HARDWARE;
 
-/// Every experiment, in the order of the paper.
+/// Every experiment, in the order of the papers.
 pub const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "nack-latency",
         title: "Latency of fast retransmission, one QP, one message in flight",
         claims: latency::PHASES,
+        formulas: &[],
     },
     Experiment {
         name: "message-size",
         title: "Latency of fast retransmission by message size, fifth packet lost",
         claims: latency::SIZES,
+        formulas: &[],
     },
     Experiment {
         name: "timeouts",
         title: "Time-outs, timeout = 14, retry_cnt = 7, tail packets lost seven times",
         claims: timers::TIMEOUTS,
+        formulas: &[],
     },
     Experiment {
         name: "retries",
         title: "Retries until the QP fails, message by message",
         claims: timers::RETRIES,
+        formulas: &[],
     },
-    Experiment { name: "cnp", title: "CNP generation", claims: cnp::CLAIMS },
+    Experiment { name: "cnp", title: "CNP generation", claims: cnp::CLAIMS, formulas: &[] },
     Experiment {
         name: "ets",
         title: "Two QPs share the link, one of 50 packets of the first is marked",
         claims: anomalies::ETS,
+        formulas: &[],
     },
     Experiment {
         name: "noisy-neighbor",
         title: "36 connections read, the first i lose their fifth packet",
         claims: anomalies::NEIGHBOURS,
+        formulas: &[],
     },
-    Experiment { name: "interop", title: "Five 100 KB Sends per QP, no events", claims: anomalies::PAIRS },
-    Experiment { name: "counters", title: "Counters against the trace", claims: anomalies::COUNTERS },
-    Experiment { name: "iteration", title: "Rounds of transmission", claims: testbed::ITERATIONS },
+    Experiment {
+        name: "interop",
+        title: "Five 100 KB Sends per QP, no events",
+        claims: anomalies::PAIRS,
+        formulas: &[],
+    },
+    Experiment {
+        name: "counters",
+        title: "Counters against the trace",
+        claims: anomalies::COUNTERS,
+        formulas: &[],
+    },
+    Experiment {
+        name: "iteration",
+        title: "Rounds of transmission",
+        claims: testbed::ITERATIONS,
+        formulas: &[],
+    },
+    Experiment {
+        name: "corruption-theory",
+        title: "Time-outs where links damage packets, by formula",
+        claims: &[],
+        formulas: corruption::THEORY,
+    },
 ];

@@ -1,0 +1,3 @@
+//! Theory: what is to be expected, without any run.
+
+pub mod corruption;
