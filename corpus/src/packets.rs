@@ -5,12 +5,13 @@ use std::ops::RangeInclusive;
 
 use crate::config::{Load, Mtu, Role, Traffic, Verb};
 
-/// Traffic of every connection of a test: equal messages, cut into packets.
+/// Traffic of every connection of a test: equal messages, cut into packets, with dummies behind each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     mtu: u32,
     message_size: u32,
     messages: u32,
+    dummies: u32,
 }
 
 /// Place of a data packet in its connection.
@@ -18,9 +19,9 @@ pub struct Shape {
 pub struct Place {
     /// Message, from 0.
     pub message: u32,
-    /// Packet in the message, from 0.
+    /// Packet in the message, from 0; dummies are counted on.
     pub packet: u32,
-    /// First, middle, last or only one of its message.
+    /// First, middle, last or only one of its message; a dummy is the only one of its own.
     pub position: Position,
     /// Payload bytes.
     pub payload: u32,
@@ -43,15 +44,21 @@ impl Shape {
     /// Messages of `message_size` bytes over an MTU.
     #[must_use]
     pub const fn new(mtu: Mtu, message_size: u32, messages: u32) -> Self {
-        Self { mtu: mtu.bytes(), message_size, messages }
+        Self { mtu: mtu.bytes(), message_size, messages, dummies: 0 }
     }
 
-    /// Packets of each message: size over MTU, rounded up, and at least one (an empty message is
+    /// Packets that carry a message: size over MTU, rounded up, and at least one (an empty message is
     /// one packet, IBA 9.7.2.1).
     #[must_use]
-    pub const fn packets_per_message(self) -> u32 {
+    pub const fn own_packets(self) -> u32 {
         let packets = self.message_size.div_ceil(self.mtu);
         if packets == 0 { 1 } else { packets }
+    }
+
+    /// Packets of each message with the dummies behind it: the distance of the PSNs of two messages.
+    #[must_use]
+    pub const fn packets_per_message(self) -> u32 {
+        self.own_packets().saturating_add(self.dummies)
     }
 
     /// Data packets of one connection without retransmissions. 64 bits, as a configuration that
@@ -70,7 +77,11 @@ impl Shape {
         }
         let per_message = self.packets_per_message();
         let (message, packet) = ((psn - 1) / per_message, (psn - 1) % per_message);
-        let is_last = packet == per_message - 1;
+        let own = self.own_packets();
+        if packet >= own {
+            return Some(Place { message, packet, position: Position::Only, payload: 0 });
+        }
+        let is_last = packet == own - 1;
         let position = match (packet == 0, is_last) {
             (true, true) => Position::Only,
             (true, false) => Position::First,
@@ -98,7 +109,8 @@ impl Traffic {
     /// The shape of every connection.
     #[must_use]
     pub const fn shape(&self) -> Shape {
-        Shape::new(self.mtu, self.message_size, self.num_msgs_per_qp)
+        let dummies = self.dummy_headers as u32;
+        Shape { dummies, ..Shape::new(self.mtu, self.message_size, self.num_msgs_per_qp) }
     }
 
     /// Data packets of the whole test without retransmissions.
@@ -166,6 +178,21 @@ mod tests {
     }
 
     #[test]
+    fn dummies_follow_each_message() {
+        let traffic =
+            Traffic { message_size: 2_000, num_msgs_per_qp: 3, dummy_headers: 2, ..Traffic::default() };
+        let shape = traffic.shape();
+        assert_eq!((shape.own_packets(), shape.packets_per_message(), shape.packets()), (2, 4, 12));
+        let place = |psn| shape.locate(psn).unwrap();
+        assert_eq!((place(2).position, place(2).payload), (Position::Last, 976));
+        for dummy in [3, 4, 11, 12] {
+            assert_eq!((place(dummy).position, place(dummy).payload), (Position::Only, 0), "{dummy}");
+        }
+        assert_eq!((place(5).message, place(5).position), (1, Position::First));
+        assert_eq!((shape.message_psns(2), shape.locate(13)), (Some(9..=12), None));
+    }
+
+    #[test]
     fn an_empty_message_is_one_packet() {
         let shape = Shape::new(Mtu::B4096, 0, 3);
         assert_eq!((shape.packets_per_message(), shape.packets()), (1, 3));
@@ -197,8 +224,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_and_packets_agree(size in 0..20_000u32, messages in 1..20u32, mtu in 0..5usize) {
-            let shape = Shape::new(Mtu::ALL[mtu], size, messages);
+        fn messages_and_packets_agree(
+            size in 0..20_000u32, messages in 1..20u32, mtu in 0..5usize, dummies in 0..8u32,
+        ) {
+            let shape = Shape { dummies, ..Shape::new(Mtu::ALL[mtu], size, messages) };
             let mut next = 1;
             for message in 0..messages {
                 let psns = shape.message_psns(message).unwrap();

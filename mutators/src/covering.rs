@@ -41,7 +41,7 @@ impl Levels {
         let flag = |host: &Host, of: fn(&Host) -> bool| u8::from(of(host));
         Self([
             verb(traffic),
-            level(shape.packets_per_message().into(), &[2, 3, 9]),
+            level(shape.own_packets().into(), &[2, 3, 9]),
             // The last packet: full, empty, anything between.
             if rest != 0 { 0 } else { 1 + u8::from(traffic.message_size == 0) },
             level(traffic.mtu.bytes().into(), &[512, 1_024, 2_048, 4_096]),

@@ -7,7 +7,7 @@ mod files;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dumper::script::{FoundAnomaly, Script};
+use dumper::script::{Found, Script};
 use executor::script::{Outcome, run};
 use executor::sim::Sim;
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -25,8 +25,7 @@ fn outcome(path: &Path) -> Result<Outcome, String> {
     // Paths in a script are relative to it, and so to the project's folder with its name.
     let mut testbed = Sim::new(&root.join("../..")).checked();
     let outcome = run(&script, &mut testbed, |config, observation| {
-        let analysis = scoring::analyze(observation, Options { config: Some(config) });
-        analysis.anomalies.kept().iter().map(FoundAnomaly::from).collect()
+        Found::from(&scoring::analyze(observation, Options { config: Some(config) }))
     });
     outcome.map_err(|error| error.to_string())
 }

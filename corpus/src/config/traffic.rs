@@ -200,6 +200,9 @@ traffic! {
     gap_ns: u64, GAP_NS "gap-ns" Form::Number(&fields::GAP_NS), fields::GAP_NS.default, Files::Later;
     /// Receives posted at once; see [`fields::RECV_BATCH`] and [`Traffic::receives_at_once`].
     recv_batch: u32, RECV_BATCH "recv-batch" Form::Number(&fields::RECV_BATCH), fields::RECV_BATCH.default, Files::Later;
+    /// Dummies behind each message; see [`fields::DUMMY_HEADERS`] and [`Verb::dummy`].
+    dummy_headers: u8, DUMMY_HEADERS "dummy-headers"
+        Form::Number(&fields::DUMMY_HEADERS), fields::DUMMY_HEADERS.default, Files::Later;
 }
 
 impl Traffic {
@@ -242,6 +245,15 @@ impl Verb {
             Self::Write => "write",
             Self::Read => "read",
             Self::Send => "send",
+        }
+    }
+
+    /// Verb of the dummies behind its messages, whose data goes the same way. A Send would take a Receive, so that it is a Write.
+    #[must_use]
+    pub const fn dummy(self) -> Self {
+        match self {
+            Self::Write | Self::Send => Self::Write,
+            Self::Read => Self::Read,
         }
     }
 }

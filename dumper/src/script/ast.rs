@@ -356,6 +356,13 @@ pub enum Expected {
     Delivered(Delivered),
     /// Packets of the whole trace.
     Packets(u64),
+    /// Time-outs of all connections that have a cause.
+    TimeOuts {
+        /// The cause, such as `tail-lost`.
+        cause: String,
+        /// How many, at least one.
+        number: u64,
+    },
 }
 
 /// Anomalies that the analyzers find.

@@ -1,5 +1,14 @@
 //! Findings of the analyzers, as the expectations of a script name them.
 
+/// What the analyzers say of an observation.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Found {
+    /// Anomalies.
+    pub anomalies: Vec<FoundAnomaly>,
+    /// Cause of each time-out, such as `tail-lost`.
+    pub timeouts: Vec<String>,
+}
+
 /// Something that an analyzer found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundAnomaly {

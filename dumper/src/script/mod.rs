@@ -20,7 +20,7 @@ pub use ast::{
     Target,
 };
 pub use errors::{At, MAX_PROBLEMS, Placed, Problem, ScriptErrors};
-pub use found::FoundAnomaly;
+pub use found::{Found, FoundAnomaly};
 pub use name::Name;
 pub use parse::{MAX_BYTES, MAX_GROUP, MAX_PACKETS, parse};
 pub use span::{Span, Unit, Window};

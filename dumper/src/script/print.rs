@@ -177,6 +177,7 @@ impl Display for Expected {
             Self::Delivered(Delivered::All) => f.write_str("delivered all"),
             Self::Delivered(Delivered::Some { arrived, of }) => write!(f, "delivered {arrived} of {of}"),
             Self::Packets(packets) => write!(f, "packets {packets}"),
+            Self::TimeOuts { cause, number } => write!(f, "timeouts {cause} {number}"),
         }
     }
 }

@@ -9,7 +9,11 @@ use crate::verbs::{DeviceLimits, PortState};
 pub(super) fn queue_depth(config: &TestConfig, role: Role, connection: u32) -> u32 {
     let traffic = &config.traffic;
     match role {
-        Role::Requester => traffic.tx_depth,
+        // Dummies have no completion that would say when their place is free again: the next message's does.
+        Role::Requester => {
+            let dummies = u32::from(traffic.dummy_headers);
+            traffic.tx_depth.saturating_mul(1 + dummies).saturating_add(dummies)
+        }
         Role::Responder => traffic.recv_depth.min(sends_of(config, connection)),
     }
 }
@@ -173,5 +177,9 @@ mod tests {
         assert_eq!(queue_depth(&config, Role::Responder, 0), 2);
         config.traffic.load = Load::Split { send: 1, read: 1 };
         assert_eq!((sends_of(&config, 0), sends_of(&config, 1)), (5, 0));
+        config.traffic.tx_depth = 3;
+        assert_eq!(queue_depth(&config, Role::Requester, 0), 3);
+        config.traffic.dummy_headers = 2;
+        assert_eq!(queue_depth(&config, Role::Requester, 0), 11);
     }
 }

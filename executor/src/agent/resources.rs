@@ -73,9 +73,13 @@ fn access_of(config: &TestConfig, role: Role) -> Access {
     let carries = |verb| {
         (1..=traffic.load.connections()).any(|qpn| traffic.load.carries(qpn, traffic.num_msgs_per_qp, verb))
     };
+    let has_dummies = |verb| traffic.dummy_headers > 0 && carries(verb);
     match role {
         Role::Requester => Access::default(),
-        Role::Responder => Access { remote_write: carries(Verb::Write), remote_read: carries(Verb::Read) },
+        Role::Responder => Access {
+            remote_write: carries(Verb::Write) || has_dummies(Verb::Send),
+            remote_read: carries(Verb::Read),
+        },
     }
 }
 
@@ -179,6 +183,9 @@ mod tests {
         assert_eq!(access_of(&config, Role::Responder), Access { remote_write: true, remote_read: false });
         config.traffic.load = Load::Alternating { connections: 2 };
         assert_eq!(access_of(&config, Role::Responder), Access { remote_write: false, remote_read: true });
+        config.traffic.dummy_headers = 1;
+        assert_eq!(access_of(&config, Role::Responder), Access { remote_write: true, remote_read: true });
+        config.traffic.dummy_headers = 0;
         config.traffic.num_msgs_per_qp = 1;
         assert_eq!(access_of(&config, Role::Responder), Access::default());
     }

@@ -165,22 +165,35 @@ impl Test {
         Ok(())
     }
 
-    /// Posts the request of a message (both from 0).
+    /// Posts the request of a message (both from 0), and the dummies behind it.
     pub(super) fn post_request(&self, connection: u32, message: u32) -> Result<(), VerbsError> {
         let (_, remote) = self.peers[connection as usize];
         let address = remote.address + self.layout.within_connection(message) as u64;
         let remote = Remote { address, ..remote };
-        let operation = match self.config.traffic.load.verb(connection + 1, message) {
+        let operation = |verb| match verb {
             Verb::Send => Operation::Send,
             Verb::Write => Operation::Write(remote),
             Verb::Read => Operation::Read(remote),
         };
-        self.qps[connection as usize].post_send(&Request {
-            id: id_of(connection, message),
-            operation,
+        let (qp, traffic) = (&self.qps[connection as usize], &self.config.traffic);
+        let verb = traffic.load.verb(connection + 1, message);
+        let range = self.layout.message(connection, message);
+        let id = id_of(connection, message);
+        let dummy = Request {
+            id: id | DUMMY,
+            operation: operation(verb.dummy()),
             memory: &self.memory,
-            range: self.layout.message(connection, message),
-        })
+            range: range.start..range.start,
+            signaled: false,
+        };
+        qp.post_send(&Request {
+            id,
+            operation: operation(verb),
+            memory: &self.memory,
+            range,
+            signaled: true,
+        })?;
+        (0..traffic.dummy_headers).try_for_each(|_| qp.post_send(&dummy))
     }
 
     /// Posts the Receive of the message (both from 0) that is a Send.
@@ -267,6 +280,9 @@ impl Test {
         })
     }
 }
+
+/// Set in the number of a work request that is a dummy behind its message.
+pub(super) const DUMMY: u64 = 1 << 63;
 
 /// The number of a work request: of the message (both from 0) that it is for.
 pub(super) const fn id_of(connection: u32, message: u32) -> u64 {

@@ -2,7 +2,7 @@
 
 use corpus::TestConfig;
 use dumper::script::{
-    Action, At, Direction, Field, FoundAnomaly, Operand, Packet, Placed, Scope, Script, Span, Step, Unit,
+    Action, At, Direction, Field, Found, Operand, Packet, Placed, Scope, Script, Span, Step, Unit,
 };
 use dumper::trace::Origin;
 use dumper::{Event, Nanos, Observation};
@@ -16,7 +16,7 @@ use super::times::timeout;
 const MAX_MISMATCHES: usize = 50;
 
 /// Differences of an observation from a script: none if it passed. `config` is the script's
-/// ([`super::to_config`]), `anomalies` are those of the analyzers.
+/// ([`super::to_config`]), `found` is what the analyzers say.
 ///
 /// Packets are compared until one is another packet than the line says; a difference in fields, times or
 /// events alone does not end the comparison, up to 50 of them. Expectations are checked in any case.
@@ -24,7 +24,7 @@ pub fn compare(
     script: &Script,
     config: &TestConfig,
     observation: &Observation,
-    anomalies: &[FoundAnomaly],
+    found: &Found,
 ) -> Vec<Mismatch> {
     let seen = Seen::new(config, observation);
     let mut matcher = Matcher {
@@ -40,7 +40,7 @@ pub fn compare(
     // An error has been noted.
     let _ = matcher.steps();
     let mut mismatches = matcher.mismatches;
-    mismatches.extend(expectations(script, config, observation, anomalies));
+    mismatches.extend(expectations(script, config, observation, found));
     mismatches
 }
 

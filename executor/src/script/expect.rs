@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use corpus::TestConfig;
 use dumper::observation::CompletionStatus;
-use dumper::script::{Anomalies, Delivered, Expected, FoundAnomaly, Host, Messages, STATUSES, Script};
+use dumper::script::{Anomalies, Delivered, Expected, Found, FoundAnomaly, Host, Messages, STATUSES, Script};
 use dumper::{HostCounters, Observation};
 
 use super::mismatch::Mismatch;
@@ -17,11 +17,11 @@ pub(super) fn expectations(
     script: &Script,
     config: &TestConfig,
     observation: &Observation,
-    anomalies: &[FoundAnomaly],
+    found: &Found,
 ) -> Vec<Mismatch> {
     let broken = script.expectations.iter().filter_map(|expectation| {
         let seen = match &expectation.expected {
-            Expected::Anomaly(expected) => anomaly(expected, anomalies),
+            Expected::Anomaly(expected) => anomaly(expected, &found.anomalies),
             Expected::Counter { host, name, moved } => counter(counters(observation, *host), name, *moved),
             Expected::Completion { qp, messages, status } => {
                 completions(*qp, *messages, *status, config, observation)
@@ -31,6 +31,7 @@ pub(super) fn expectations(
                 let packets = observation.trace.records().len() as u64;
                 (packets != *expected).then(|| format!("the trace has {packets}"))
             }
+            Expected::TimeOuts { cause, number } => time_outs(cause, *number, &found.timeouts),
         }?;
         Some(Mismatch {
             file: script.file.clone(),
@@ -70,6 +71,15 @@ fn anomaly(expected: &Anomalies, found: &[FoundAnomaly]) -> Option<String> {
             }
         }
     }
+}
+
+fn time_outs(cause: &str, expected: u64, found: &[String]) -> Option<String> {
+    let of_this = found.iter().filter(|one| *one == cause).count() as u64;
+    let others = || match found {
+        [] => "there was no time-out".to_owned(),
+        _ => format!("the causes are {}", listed(found.iter().cloned())),
+    };
+    (of_this != expected).then(others)
 }
 
 const fn counters(observation: &Observation, host: Host) -> Option<&HostCounters> {

@@ -13,7 +13,7 @@ mod times;
 
 use corpus::TestConfig;
 use dumper::Observation;
-use dumper::script::{FoundAnomaly, Script, ScriptErrors};
+use dumper::script::{Found, Script, ScriptErrors};
 
 pub use compare::compare;
 pub use config::to_config;
@@ -44,7 +44,7 @@ pub enum RunError {
     Testbed(#[from] TestbedError),
 }
 
-/// Runs a script. `judge` returns the anomalies that the analyzers find in the observation.
+/// Runs a script. `judge` returns what the analyzers say of the observation.
 ///
 /// # Errors
 /// The script describes no test, or the testbed cannot run it. An observation that differs from the script is
@@ -52,11 +52,11 @@ pub enum RunError {
 pub fn run(
     script: &Script,
     testbed: &mut dyn Testbed,
-    judge: impl FnOnce(&TestConfig, &Observation) -> Vec<FoundAnomaly>,
+    judge: impl FnOnce(&TestConfig, &Observation) -> Found,
 ) -> Result<Outcome, RunError> {
     let config = to_config(script)?;
     let observation = testbed.run(&config)?;
-    let anomalies = judge(&config, &observation);
-    let mismatches = compare(script, &config, &observation, &anomalies);
+    let found = judge(&config, &observation);
+    let mismatches = compare(script, &config, &observation, &found);
     Ok(Outcome { config, observation, mismatches })
 }

@@ -180,6 +180,7 @@ fn nic_of(config: &TestConfig, role: Role, profile: NicProfile, connections: &[C
                 ipv6,
                 messages,
                 message_size,
+                requests_per_message: 1 + u32::from(traffic.dummy_headers),
             }
         })
         .collect();

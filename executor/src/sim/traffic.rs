@@ -131,8 +131,8 @@ impl TrafficGenerators {
             }
             Later::Doorbell { connection, message } => {
                 let verb = self.traffic.load.verb(connection + 1, message);
-                let bytes = self.traffic.message_size;
-                Some((HostId::REQUESTER, Input::Post { qp: connection, message, verb, bytes }))
+                let (bytes, dummies) = (self.traffic.message_size, self.traffic.dummy_headers);
+                Some((HostId::REQUESTER, Input::Post { qp: connection, message, verb, bytes, dummies }))
             }
             Later::Seen { connection, message, status } => {
                 self.on_completion(connection, message, status, now);

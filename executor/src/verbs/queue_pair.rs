@@ -96,6 +96,8 @@ pub struct Request<'a> {
     pub memory: &'a Mr,
     /// Bytes of it.
     pub range: Range<usize>,
+    /// True if its success has an entry of the completion queue; a failure always has one.
+    pub signaled: bool,
 }
 
 /// A request to post to a receive queue.
@@ -249,7 +251,7 @@ impl Qp {
         VerbsError::check(call, returned)
     }
 
-    /// Posts a request, to be completed with an entry of the completion queue.
+    /// Posts a request.
     ///
     /// # Errors
     /// The queue is full, or the QP is in no state to take it.
@@ -269,7 +271,7 @@ impl Qp {
             sg_list: &raw mut sge,
             num_sge,
             opcode,
-            send_flags: sys::SEND_SIGNALED,
+            send_flags: if request.signaled { sys::SEND_SIGNALED } else { 0 },
             imm_data: 0,
             remote_addr: remote.address,
             rkey: remote.rkey,

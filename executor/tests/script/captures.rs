@@ -4,7 +4,7 @@ use std::path::Path;
 
 use corpus::{TestConfig, from_toml};
 use dumper::capture::{self, ReadOptions};
-use dumper::script::parse;
+use dumper::script::{Found, parse};
 use dumper::{Connection, Endpoint, Observation, Psn};
 use executor::script::{compare, record, to_config};
 
@@ -51,7 +51,7 @@ fn a_recorded_capture_is_a_script_that_it_fits() {
         let text = record(&config, &observation).to_string();
         let script = parse("recorded.rds", &text).unwrap_or_else(|errors| panic!("{name}: {errors}\n{text}"));
         assert_eq!(to_config(&script).unwrap(), config, "{name}\n{text}");
-        let mismatches = compare(&script, &config, &observation, &[]);
+        let mismatches = compare(&script, &config, &observation, &Found::default());
         assert!(mismatches.is_empty(), "{name}: {}\n{text}", mismatches[0]);
         assert_eq!(script.packets().count(), observation.trace.records().len(), "{name}");
         // The event stands beside its packet, unless it names many.
@@ -69,7 +69,7 @@ fn captures_do_not_fit_each_others_scripts() {
     for (name, script, config) in &recorded {
         let fitting = recorded
             .iter()
-            .filter(|(other, ..)| compare(script, config, &observation(other), &[]).is_empty());
+            .filter(|(other, ..)| compare(script, config, &observation(other), &Found::default()).is_empty());
         assert_eq!(fitting.map(|(other, ..)| *other).collect::<Vec<_>>(), [*name]);
     }
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use corpus::TestConfig;
-use dumper::script::{Direction, Field, FoundAnomaly, Packet, Script, parse};
+use dumper::script::{Direction, Field, Found, Packet, Script, parse};
 use dumper::trace::{Origin, flags};
 use dumper::wire::{AethRepr, NakCode, Opcode, Syndrome};
 use dumper::{Connection, Endpoint, Event, Flow, FlowId, Nanos, Observation, Psn, Record, Trace};
@@ -88,11 +88,7 @@ fn record(packet: &Packet, time: Nanos, sequence: u32) -> Record {
 }
 
 /// Differences, as users read them.
-pub(crate) fn differences(
-    expected: &Script,
-    observation: &Observation,
-    anomalies: &[FoundAnomaly],
-) -> String {
-    let mismatches = compare(expected, &config(expected), observation, anomalies);
+pub(crate) fn differences(expected: &Script, observation: &Observation, found: &Found) -> String {
+    let mismatches = compare(expected, &config(expected), observation, found);
     mismatches.iter().map(|mismatch| format!("{mismatch}\n")).collect()
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use dumper::observation::CompletionStatus;
-use dumper::script::{FoundAnomaly, Script};
+use dumper::script::{Found, FoundAnomaly, Script};
 use dumper::{Completion, Counters, Delivery, HostCounters, Nanos, Observation};
 use executor::script::{RunError, run};
 use executor::{Testbed, TestbedError};
@@ -33,14 +33,19 @@ traffic min-retransmit-timeout 4
 
 #[test]
 fn what_a_script_says_fits_it() {
-    assert_eq!(differences(&script(LOST), &observe(&script(LOST)), &[]), "");
+    assert_eq!(differences(&script(LOST), &observe(&script(LOST)), &Found::default()), "");
 }
 
 /// The script as it is, compared with what a changed one says.
 fn seen_instead(from: &str, to: &str) -> String {
     assert!(LOST.contains(from), "{from}");
     let observation = observe(&script(&LOST.replacen(from, to, 1)));
-    format!("== {} -> {}\n{}\n", from.trim(), to.trim(), differences(&script(LOST), &observation, &[]))
+    format!(
+        "== {} -> {}\n{}\n",
+        from.trim(),
+        to.trim(),
+        differences(&script(LOST), &observation, &Found::default())
+    )
 }
 
 #[test]
@@ -87,7 +92,7 @@ fn the_same_fault_is_not_told_for_ever() {
         let lines = (1..=200).map(|psn| format!("+0 > WRITE_ONLY psn {psn} {ackreq}\n"));
         script(&format!("+0 post write 10 x 200\n{}", lines.collect::<String>()))
     };
-    let mismatches = differences(&packets("ackreq"), &observe(&packets("noackreq")), &[]);
+    let mismatches = differences(&packets("ackreq"), &observe(&packets("noackreq")), &Found::default());
     assert_eq!(mismatches.matches("ackreq: expected ackreq, seen noackreq").count(), 50);
 }
 
@@ -117,18 +122,24 @@ fn packets_are_skipped_until_one_fits() {
 +0 < NAK-SEQ psn 4
 +0 > WRITE_LAST psn 4
 ";
-    assert_eq!(differences(&script(SKIPS), &observe(&script(seen)), &[]), "");
+    assert_eq!(differences(&script(SKIPS), &observe(&script(seen)), &Found::default()), "");
     let mut answers = String::new();
     for (from, to) in
         [("WRITE_LAST psn 4 drop", "WRITE_LAST psn 2"), ("NAK-SEQ psn 4", "NAK-SEQ psn 3"), ("+1us", "+3us")]
     {
         let observation = observe(&script(&seen.replacen(from, to, 1)));
-        write!(answers, "== {from} -> {to}\n{}\n", differences(&script(SKIPS), &observation, &[])).unwrap();
+        write!(
+            answers,
+            "== {from} -> {to}\n{}\n",
+            differences(&script(SKIPS), &observation, &Found::default())
+        )
+        .unwrap();
     }
     let nothing = Observation { trace: Default::default(), ..observe(&script(seen)) };
-    write!(answers, "== nothing\n{}\n", differences(&script(SKIPS), &nothing, &[])).unwrap();
+    write!(answers, "== nothing\n{}\n", differences(&script(SKIPS), &nothing, &Found::default())).unwrap();
     let unlisted = Observation { connections: Vec::new(), ..observe(&script(seen)) };
-    write!(answers, "== no connections\n{}", differences(&script(SKIPS), &unlisted, &[])).unwrap();
+    write!(answers, "== no connections\n{}", differences(&script(SKIPS), &unlisted, &Found::default()))
+        .unwrap();
     insta::assert_snapshot!(answers);
 }
 
@@ -144,9 +155,9 @@ fn reads_are_issued_again_further_on() {
 +0 > READ_REQUEST psn 2 nth 2 dma 3072 offset 1024
 +0 < READ_RESPONSE_FIRST psn 2 iter 2 msn 1
 ";
-    assert_eq!(differences(&script(text), &observe(&script(text)), &[]), "");
+    assert_eq!(differences(&script(text), &observe(&script(text)), &Found::default()), "");
     let early = observe(&script(&text.replace("offset 1024", "offset -1024")));
-    insta::assert_snapshot!(differences(&script(text), &early, &[]));
+    insta::assert_snapshot!(differences(&script(text), &early, &Found::default()));
 }
 
 const EXPECTING: &str = "\
@@ -164,11 +175,20 @@ expect completion qp 1 message 2~3 flushed
 expect delivered all
 expect delivered 4 of 6
 expect packets 0
+expect timeouts tail-lost 1
 ";
 
-fn found(rule: &str) -> FoundAnomaly {
-    let text = "the responder NAKed psn 2 again".to_owned();
-    FoundAnomaly { kind: "gbn-violation".into(), rule: rule.into(), text }
+/// Anomalies of these rules, and as many time-outs.
+fn found(rules: &[&str]) -> Found {
+    let anomaly = |rule: &&str| FoundAnomaly {
+        kind: "gbn-violation".into(),
+        rule: (*rule).into(),
+        text: "the responder NAKed psn 2 again".into(),
+    };
+    Found {
+        anomalies: rules.iter().map(anomaly).collect(),
+        timeouts: rules.iter().map(|_| "tail-lost".into()).collect(),
+    }
 }
 
 fn counters(name: &str, moved: u64) -> Option<HostCounters> {
@@ -201,8 +221,8 @@ fn arrived(bytes: impl Fn(u32, u32) -> u64) -> Vec<Delivery> {
 }
 
 /// Lines of [`EXPECTING`] that do not hold.
-fn broken(observation: &Observation, anomalies: &[FoundAnomaly]) -> String {
-    differences(&script(EXPECTING), observation, anomalies)
+fn broken(observation: &Observation, found: &Found) -> String {
+    differences(&script(EXPECTING), observation, found)
 }
 
 #[test]
@@ -230,9 +250,9 @@ fn expectations_say_what_they_met() {
     };
     let answers = format!(
         "== nothing was reported\n{}\n== all well\n{}\n== an error\n{}",
-        broken(&nothing, &[]),
-        broken(&good, &[found("nak-again")]),
-        broken(&bad, &[found("nak-wrong-psn"), found("nak-wrong-psn")])
+        broken(&nothing, &Found::default()),
+        broken(&good, &found(&["nak-again"])),
+        broken(&bad, &found(&["nak-wrong-psn", "nak-wrong-psn"]))
     );
     insta::assert_snapshot!(answers);
 }
@@ -253,7 +273,7 @@ impl Testbed for Replayed {
 fn run_on(expected: &Script, observation: Observation) -> usize {
     let judge = |_: &corpus::TestConfig, seen: &Observation| {
         let broken = seen.trace.records().len() > 1;
-        if broken { vec![found("nak-again")] } else { Vec::new() }
+        if broken { found(&["nak-again"]) } else { Found::default() }
     };
     run(expected, &mut Replayed(observation), judge).unwrap().mismatches.len()
 }
@@ -266,6 +286,6 @@ fn a_script_runs_on_a_testbed_and_is_judged() {
     // A packet is left over, and there is an anomaly.
     assert_eq!(run_on(&one, observe(&two)), 2);
     let none = script("traffic tx-depth 0\n+0 post send 10\n");
-    let refused = run(&none, &mut Replayed(Observation::default()), |_, _| Vec::new());
+    let refused = run(&none, &mut Replayed(Observation::default()), |_, _| Found::default());
     assert!(matches!(refused, Err(RunError::Script(_))));
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use corpus::testing::configs;
 use corpus::{ConnectionSet, TestConfig};
 use dumper::observation::CompletionStatus;
-use dumper::script::{MAX_PACKETS, Script, Step, parse};
+use dumper::script::{Found, MAX_PACKETS, Script, Step, parse};
 use dumper::trace::Origin;
 use dumper::wire::{Opcode, Syndrome};
 use dumper::{Completion, Delivery, Event, Flow, FlowId, Nanos, Observation, Psn, Record, Trace};
@@ -103,7 +103,7 @@ proptest! {
         prop_assert_eq!(&script, &recorded);
         let read = to_config(&script).map_err(|errors| TestCaseError::fail(format!("{errors}\n{script}")))?;
         prop_assert_eq!(normal(read.clone()), normal(config), "{}", script);
-        let mismatches = compare(&script, &read, &observation, &[]);
+        let mismatches = compare(&script, &read, &observation, &Found::default());
         prop_assert!(mismatches.is_empty(), "{}\n{}", mismatches[0], script);
     }
 }
@@ -131,7 +131,7 @@ fn long_observations_are_cut() {
     let script = reread(&record(&config, &observation)).unwrap();
     assert!(matches!(script.steps.last(), Some(Step::Skip(_))));
     assert_eq!(script.steps.len(), MAX_PACKETS + 1);
-    assert_eq!(compare(&script, &config, &observation, &[]).len(), 0);
+    assert_eq!(compare(&script, &config, &observation, &Found::default()).len(), 0);
 }
 
 /// A script can rewrite what a test can, and nothing else.

@@ -1,5 +1,5 @@
 use dumper::Observation;
-use dumper::script::parse;
+use dumper::script::{Found, parse};
 use executor::script::{compare, to_config};
 
 /// Reads a packet script; what is accepted is written so that it reads back the same. What describes a test can be
@@ -25,7 +25,7 @@ pub fn script(data: &[u8]) {
     match to_config(&script) {
         Ok(config) => {
             assert!(config.is_valid(), "{written}");
-            let mismatches = compare(&script, &config, &Observation::default(), &[]);
+            let mismatches = compare(&script, &config, &Observation::default(), &Found::default());
             let _ = mismatches.iter().map(ToString::to_string).collect::<String>();
         }
         Err(errors) => assert!(!errors.problems.is_empty()),

@@ -224,7 +224,8 @@ fn grow(config: &mut TestConfig, growth: Growth, before: u64, most_packets: u64)
     let traffic = &config.traffic;
     let connections = u64::from(traffic.load.connections()).max(1);
     let messages = u64::from(traffic.num_msgs_per_qp);
-    let longest = most_packets / (connections * messages) * u64::from(traffic.mtu.bytes());
+    let own = (most_packets / (connections * messages)).saturating_sub(traffic.dummy_headers.into());
+    let longest = own * u64::from(traffic.mtu.bytes());
     let longer = match growth {
         Growth::Nothing => return,
         Growth::Messages => {

@@ -22,8 +22,7 @@ pub(super) fn draw(
 ) -> TestConfig {
     let from_first = rng.random_ratio(1, 4);
     let mut test = if from_first { first.clone() } else { best.clone() };
-    let before =
-        Before { packets: test.traffic.shape().packets_per_message(), in_all: test.traffic.total_packets() };
+    let before = Before { packets: test.traffic.shape().own_packets(), in_all: test.traffic.total_packets() };
     // Some things change, and others stay as they are: the more change, the less of what shows the signature is left.
     let often = if from_first { 4 } else { rng.random_range(1..=4) };
     let changes = |rng: &mut ChaCha8Rng| rng.random_ratio(often, 6);
@@ -143,9 +142,10 @@ fn all_messages(traffic: &Traffic) -> u64 {
     (u64::from(traffic.load.connections()) * u64::from(traffic.num_msgs_per_qp)).max(1)
 }
 
-/// Packets that a message may have in a test of at most so many.
+/// Packets that a message may have, besides its dummies, in a test of at most so many.
 pub(super) fn most_per_message(traffic: &Traffic, most_packets: u64) -> u32 {
-    (most_packets / all_messages(traffic)).clamp(1, u64::from(u32::MAX)) as u32
+    let all = most_packets / all_messages(traffic);
+    all.saturating_sub(traffic.dummy_headers.into()).clamp(1, u64::from(u32::MAX)) as u32
 }
 
 /// Gives messages so many packets, the last one full or of one byte.

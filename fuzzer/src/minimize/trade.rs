@@ -49,7 +49,7 @@ fn longer_messages(test: &mut TestConfig, most_packets: u64, rng: &mut ChaCha8Rn
         .iter()
         .map(|event| matches!(event.target, Target::Data { psn, .. } if is_last(psn)))
         .collect();
-    let packets = more(before.packets_per_message(), most_per_message(&test.traffic, most_packets), rng);
+    let packets = more(before.own_packets(), most_per_message(&test.traffic, most_packets), rng);
     resize_with_any_last(test, packets, rng);
     if rng.random_ratio(1, 2) {
         return;

@@ -92,7 +92,7 @@ fn traffic(traffic: &Traffic) -> String {
             format!("Of {connections} connections, {senders} for Sends and {readers} for Reads, each has")
         }
     };
-    let packets = plural(traffic.shape().packets_per_message().into(), "packet");
+    let packets = plural(traffic.shape().own_packets().into(), "packet");
     let mut text = format!(
         "{who} {} of {} ({packets}{}, MTU {})",
         plural(traffic.num_msgs_per_qp.into(), "message"),
@@ -100,6 +100,10 @@ fn traffic(traffic: &Traffic) -> String {
         if traffic.num_msgs_per_qp == 1 { "" } else { " each" },
         traffic.mtu.bytes(),
     );
+    if traffic.dummy_headers > 0 {
+        text +=
+            &format!(", behind each of them {} of 0 bytes", plural(traffic.dummy_headers.into(), "request"));
+    }
     if traffic.tx_depth > 1 {
         text += &format!(", up to {} of them at a time", traffic.tx_depth);
     }

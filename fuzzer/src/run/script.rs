@@ -9,7 +9,7 @@ use std::path::Path;
 use corpus::{ConfigErrors, Finding, Role, TestConfig};
 use dumper::Observation;
 use dumper::observation::write_whole;
-use dumper::script::{At, FoundAnomaly, MAX_BYTES, Script, ScriptErrors, parse};
+use dumper::script::{At, Found, FoundAnomaly, MAX_BYTES, Script, ScriptErrors, parse};
 use executor::script::{Mismatch, compare, to_config};
 use serde::Serialize;
 
@@ -64,12 +64,15 @@ impl PacketScript {
     /// Compares an observation with the script.
     pub fn check(&self, config: &TestConfig, observation: &Observation, report: &Report<'_>) -> Checked {
         let anomalies = report.judged.iter().flat_map(|judged| judged.sightings());
-        let found: Vec<FoundAnomaly> = anomalies.map(FoundAnomaly::from).collect();
+        let found = Found {
+            anomalies: anomalies.map(FoundAnomaly::from).collect(),
+            timeouts: report.judged.map(|judged| judged.analysis.timeouts()).unwrap_or_default(),
+        };
         Checked {
             file: self.script.file.clone(),
             mismatches: compare(&self.script, config, observation, &found),
             is_complete: !report.integrity.is_invalid(),
-            found_nothing: found.is_empty(),
+            found_nothing: found.anomalies.is_empty(),
         }
     }
 }

@@ -42,6 +42,7 @@ operators! {
     "retries" 1.0 "Another retry budget." |on| on.other(Axis::Retries);
     "recv-depth" 0.5 "More or fewer Receives posted." |on| on.other(Axis::RecvDepth);
     "recv-batch" 0.5 "Receives posted one by one, or more at once." |on| on.other(Axis::RecvBatch);
+    "dummies" 0.5 "More or fewer dummies behind each message." |on| on.other(Axis::DummyHeaders);
     "rnr-retry" 0.5 "Another RNR retry budget." |on| on.other(Axis::RnrRetry);
     "rnr-timer" 0.5 "Another RNR timer." |on| on.other(Axis::RnrTimer);
     "max-rd-atomic" 0.5 "More or fewer Reads outstanding." |on| on.other(Axis::MaxRdAtomic);
@@ -131,7 +132,7 @@ impl Bench<'_> {
 
     fn message_edge(&mut self) -> Applied {
         let traffic = &self.test.traffic;
-        let full = traffic.shape().packets_per_message().saturating_mul(traffic.mtu.bytes());
+        let full = traffic.shape().own_packets().saturating_mul(traffic.mtu.bytes());
         let size = match self.rng.random_range(0..3) {
             0 => full,
             1 => full.saturating_add(1),

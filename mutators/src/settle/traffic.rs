@@ -125,7 +125,8 @@ fn shrink(space: &Space, test: &mut TestConfig) {
     }
 
     let all = u64::from(test.traffic.num_msgs_per_qp).saturating_mul(test.traffic.load.connections().into());
-    let smaller = sizes.at_most((cap / all).saturating_mul(test.traffic.mtu.bytes().into()));
+    let own = (cap / all).saturating_sub(test.traffic.dummy_headers.into());
+    let smaller = sizes.at_most(own.saturating_mul(test.traffic.mtu.bytes().into()));
     set(space, test, Axis::MessageSize, smaller.unwrap_or(sizes.smallest()));
     if !over_cap(space, test) {
         return;
@@ -135,6 +136,7 @@ fn shrink(space: &Space, test: &mut TestConfig) {
         if last_resort {
             plain(space, test);
             set(space, test, Axis::Mtu, space[Axis::Mtu].largest());
+            set(space, test, Axis::DummyHeaders, space[Axis::DummyHeaders].smallest());
         }
         let each = test.traffic.shape().packets();
         let least = connections.at_least(least_connections(space, test));

@@ -38,6 +38,8 @@ pub(super) struct Judging<'a> {
     pub(super) events: EventLog,
     failures: BTreeMap<u32, CompletionStatus>,
     complete: BTreeSet<u32>,
+    /// Those of which a dummy may have failed.
+    dummies_may_fail: BTreeSet<u32>,
     pub(super) limiters: [Option<CnpLimiter>; 2],
     pub(super) half_rtt: [Option<Nanos>; 2],
     pub(super) stuck: Stuck,
@@ -95,6 +97,7 @@ impl<'a> Judging<'a> {
             events: EventLog::new(trace, &seen.pairs),
             failures: messages::first_failures(observation.completions()),
             complete: messages::complete(observation.completions(), config),
+            dummies_may_fail: messages::where_dummies_may_fail(observation.completions(), config),
             limiters: [None, None],
             half_rtt: [None; 2],
             stuck: Stuck::default(),
@@ -122,6 +125,7 @@ impl<'a> Judging<'a> {
         match number.and_then(|number| self.failures.get(&number)) {
             Some(status) => Report::Failed(*status),
             None if number.is_none() || self.observation.completions.is_none() => Report::None,
+            None if number.is_some_and(|number| self.dummies_may_fail.contains(&number)) => Report::None,
             None => Report::NoFailure,
         }
     }

@@ -200,7 +200,8 @@ fn messages_end(judging: &mut Judging<'_>) {
     let mut anomalies = std::mem::take(&mut judging.findings.anomalies);
     if judging.config.is_some() {
         let number = |tracker: &ConnectionTracker| judging.number(tracker);
-        completions::judge(judging.observation, &judging.trackers, number, &mut anomalies);
+        let dummies = judging.config.map_or(0, |config| config.traffic.dummy_headers);
+        completions::judge(judging.observation, dummies, &judging.trackers, number, &mut anomalies);
     }
     messages::judge(judging.observation, judging.config, &mut anomalies);
     judging.findings.anomalies = anomalies;

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use corpus::TestConfig;
+use dumper::script::{Found, FoundAnomaly};
 use dumper::{Connection, Nanos, Observation};
 use serde::Serialize;
 
@@ -115,6 +116,24 @@ pub struct Analysis {
     pub(crate) pairs: Vec<Pair>,
     /// Prompt answers of the requester's and the responder's host, in order.
     pub(crate) prompt: [Vec<PromptAnswer>; 2],
+}
+
+impl Analysis {
+    /// Name of the cause of each time-out, connection by connection.
+    #[must_use]
+    pub fn timeouts(&self) -> Vec<String> {
+        let causes = self.connections.iter().flat_map(|connection| &connection.timeout_causes);
+        causes.flat_map(|(cause, number)| std::iter::repeat_n(cause.name().to_owned(), *number)).collect()
+    }
+}
+
+impl From<&Analysis> for Found {
+    fn from(analysis: &Analysis) -> Self {
+        Self {
+            anomalies: analysis.anomalies.kept().iter().map(FoundAnomaly::from).collect(),
+            timeouts: analysis.timeouts(),
+        }
+    }
 }
 
 /// Options of an analysis.

@@ -12,7 +12,7 @@ use crate::rules::Rule;
 /// What the requester of a connection reports.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reported {
-    /// Packets of the messages that completed with success, and the last of these messages.
+    /// Packets of the messages that completed with success, with the dummies between them, and the last of these messages.
     packets: u64,
     last: u32,
     /// How the first message failed that was not flushed.
@@ -20,10 +20,11 @@ struct Reported {
 }
 
 /// Judges the completions of connections that were followed from their first request on: every packet that is delivered
-/// passes the switch, so that an acknowledgement or NAK which is not in the trace was none. `number` is that of a
-/// tracker's connection in the completions.
+/// passes the switch, so that an acknowledgement or NAK which is not in the trace was none. `dummies` are those behind each message, and
+/// `number` is that of a tracker's connection in the completions.
 pub(crate) fn judge(
     observation: &Observation,
+    dummies: u8,
     trackers: &[ConnectionTracker],
     number: impl Fn(&ConnectionTracker) -> Option<u32>,
     anomalies: &mut Anomalies,
@@ -42,7 +43,8 @@ pub(crate) fn judge(
         let reported = reported.entry(completion.connection).or_default();
         match completion.status {
             CompletionStatus::Success => {
-                reported.packets += completion.bytes.div_ceil(tracker.mtu().into()).max(1);
+                let before = if reported.packets > 0 { dummies.into() } else { 0 };
+                reported.packets += before + completion.bytes.div_ceil(tracker.mtu().into()).max(1);
                 reported.last = reported.last.max(completion.message);
             }
             CompletionStatus::Flushed => {}

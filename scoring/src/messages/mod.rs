@@ -84,6 +84,19 @@ pub(crate) fn complete(completions: &[Completion], config: Option<&TestConfig>) 
     done.into_iter().filter(|(_, count)| *count >= all).map(|(connection, _)| connection).collect()
 }
 
+/// Connections of which a dummy may have failed, which no completion tells: those that only dummies are left of, and those whose messages
+/// are flushed.
+pub(crate) fn where_dummies_may_fail(
+    completions: &[Completion],
+    config: Option<&TestConfig>,
+) -> BTreeSet<u32> {
+    if config.is_none_or(|config| config.traffic.dummy_headers == 0) {
+        return BTreeSet::new();
+    }
+    let flushed = completions.iter().filter(|one| one.status == CompletionStatus::Flushed);
+    complete(completions, config).into_iter().chain(flushed.map(|one| one.connection)).collect()
+}
+
 /// Judges that every message completes, with success or with an error; `completions` are reported for the test as a
 /// whole or not at all.
 ///

@@ -14,15 +14,17 @@ enum What {
     Completion,
     Delivered,
     Packets,
+    TimeOuts,
 }
 
-const WHAT: [(&str, What); 6] = [
+const WHAT: [(&str, What); 7] = [
     ("no", What::No),
     ("anomaly", What::Anomaly),
     ("counter", What::Counter),
     ("completion", What::Completion),
     ("delivered", What::Delivered),
     ("packets", What::Packets),
+    ("timeouts", What::TimeOuts),
 ];
 
 pub(super) fn line(words: &mut Words<'_>) -> Result<Expectation, Problem> {
@@ -45,6 +47,11 @@ pub(super) fn line(words: &mut Words<'_>) -> Result<Expectation, Problem> {
         What::Completion => completion(words)?,
         What::Delivered => Expected::Delivered(delivered(words)?),
         What::Packets => Expected::Packets(words.number("packets", 0, i64::MAX)?.value as u64),
+        What::TimeOuts => Expected::TimeOuts {
+            cause: words.need("the cause of the time-outs", "for example tail-lost")?.value.to_owned(),
+            // None of a cause that is written wrong would always hold.
+            number: words.number("timeouts", 1, i64::MAX)?.value as u64,
+        },
     };
     words.end()?;
     Ok(Expectation { at, expected })

@@ -34,8 +34,8 @@ use crate::NicProfile;
 pub(super) enum Input {
     /// A packet arrives.
     Packet(Packet),
-    /// The host posts a request on a QP.
-    Post { qp: u32, message: u32, verb: corpus::Verb, bytes: u32 },
+    /// The host posts a message on a QP, with so many dummies behind it.
+    Post { qp: u32, message: u32, verb: corpus::Verb, bytes: u32, dummies: u8 },
     /// The host posts a Receive on a QP.
     PostReceive { qp: u32 },
 }
@@ -139,9 +139,9 @@ impl Nic {
                 }
                 self.note_stall();
             }
-            Input::Post { qp, message, verb, bytes } => {
+            Input::Post { qp, message, verb, bytes, dummies } => {
                 let (end, mut cx) = self.at(qp, now, Activity::Post { message, verb });
-                end.requester.post(message, verb, bytes, &mut cx);
+                end.requester.post(message, verb, bytes, dummies, &mut cx);
                 self.wake(qp, now);
             }
             Input::PostReceive { qp } => self.qps[qp as usize].responder.post_receive(),

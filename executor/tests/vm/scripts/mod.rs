@@ -9,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use corpus::{Role, TestConfig};
-use dumper::script::{FoundAnomaly, Script};
+use dumper::script::{Found, Script};
 use executor::script::{compare, to_config};
 
 use super::pair::{Ran, alone};
@@ -29,7 +29,7 @@ fn names() -> Vec<String> {
 /// Differences of the run from a script.
 fn differences(script: &Script, config: &TestConfig) -> Vec<String> {
     let ran = Ran::of(&for_a_script(), config.clone());
-    let found: Vec<FoundAnomaly> = ran.analysis().anomalies.kept().iter().map(FoundAnomaly::from).collect();
+    let found = Found::from(&ran.analysis());
     compare(script, config, &ran.observation, &found).iter().map(ToString::to_string).collect()
 }
 

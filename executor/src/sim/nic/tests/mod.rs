@@ -86,6 +86,7 @@ impl Setup {
             ipv6: false,
             messages: 8,
             message_size: 4 * MTU,
+            requests_per_message: 1,
         };
         let qps: Vec<QpSetup> = self.classes.iter().zip(0..).map(setup).collect();
         let (profile, rng) = (self.profile.clone(), stream(0, "nic"));
@@ -111,7 +112,7 @@ impl Alone {
     fn posts_on(&mut self, qp: u32, verb: Verb, bytes: u32) {
         let message = self.posted;
         self.posted += 1;
-        self.nic.handle(self.now, Input::Post { qp, message, verb, bytes });
+        self.nic.handle(self.now, Input::Post { qp, message, verb, bytes, dummies: 0 });
     }
 
     /// Packets arrive.

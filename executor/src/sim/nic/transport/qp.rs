@@ -37,7 +37,7 @@ impl Qp {
         let memory = || Memory::new(setup.messages, setup.message_size);
         Self {
             requester: Requester::new(setup.first_psn, memory()),
-            responder: Responder::new(setup.peer_first_psn, memory(), recv_depth),
+            responder: Responder::new(setup.peer_first_psn, setup.requests_per_message, memory(), recv_depth),
             peer_qpn: setup.peer_qpn,
             class: setup.class,
             message_size: setup.message_size,
@@ -84,4 +84,6 @@ pub(in crate::sim) struct QpSetup {
     pub(in crate::sim) messages: u32,
     /// Bytes of each message.
     pub(in crate::sim) message_size: u32,
+    /// Requests for each message: its own, and those of dummies.
+    pub(in crate::sim) requests_per_message: u32,
 }

@@ -29,6 +29,8 @@ pub(in crate::sim) struct Request {
     pub(in crate::sim) first: u32,
     /// PSNs that it takes.
     pub(in crate::sim) packets: u32,
+    /// True if it is behind the message, and nobody is told when it completes.
+    is_dummy: bool,
 }
 
 impl Request {
@@ -100,8 +102,15 @@ impl Requester {
         &self.memory
     }
 
-    /// Takes a request.
-    pub(in crate::sim::nic) fn post(&mut self, message: u32, verb: Verb, bytes: u32, cx: &mut Context<'_>) {
+    /// Takes the request of a message, and so many dummies behind it.
+    pub(in crate::sim::nic) fn post(
+        &mut self,
+        message: u32,
+        verb: Verb,
+        bytes: u32,
+        dummies: u8,
+        cx: &mut Context<'_>,
+    ) {
         if self.failed {
             let status = CompletionStatus::Flushed;
             cx.tell(HostEvent::Completed { qp: cx.qp, message, status });
@@ -110,13 +119,20 @@ impl Requester {
         if verb == Verb::Send {
             cx.count(Stat::SendsPosted);
         }
-        self.reads_posted += u32::from(verb == Verb::Read);
-        let packets = bytes.div_ceil(cx.attributes.mtu).max(1);
-        self.work.push_back(Request { message, verb, bytes, first: self.posted, packets });
-        self.posted += packets;
+        self.append(message, verb, bytes, false, cx);
         if every_nth(&mut self.quirks.messages, cx.quirks.psn_skipped_every) {
             self.posted += 1;
         }
+        for _ in 0..dummies {
+            self.append(message, verb.dummy(), 0, true, cx);
+        }
+    }
+
+    fn append(&mut self, message: u32, verb: Verb, bytes: u32, is_dummy: bool, cx: &Context<'_>) {
+        self.reads_posted += u32::from(verb == Verb::Read);
+        let packets = bytes.div_ceil(cx.attributes.mtu).max(1);
+        self.work.push_back(Request { message, verb, bytes, first: self.posted, packets, is_dummy });
+        self.posted += packets;
     }
 
     /// The oldest unacknowledged packet; nothing if there is none.
@@ -324,8 +340,10 @@ impl Requester {
                 self.at -= 1;
                 self.reads_out -= is_read;
             }
-            let status = CompletionStatus::Success;
-            cx.tell(HostEvent::Completed { qp: cx.qp, message: done.message, status });
+            if !done.is_dummy {
+                let status = CompletionStatus::Success;
+                cx.tell(HostEvent::Completed { qp: cx.qp, message: done.message, status });
+            }
         }
         let outstanding = self.recovery.acknowledged_before(oldest);
         self.losses.progress(oldest);
@@ -346,7 +364,9 @@ impl Requester {
         self.losses.stop(cx);
         self.timers.stop(cx);
         for request in std::mem::take(&mut self.work) {
-            cx.tell(HostEvent::Completed { qp: cx.qp, message: request.message, status });
+            if !request.is_dummy {
+                cx.tell(HostEvent::Completed { qp: cx.qp, message: request.message, status });
+            }
             status = CompletionStatus::Flushed;
         }
         (self.at, self.reads_out, self.reads_posted) = (0, 0, 0);

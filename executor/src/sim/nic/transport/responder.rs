@@ -23,10 +23,12 @@ const RESERVED_SYNDROME: u8 = 0x5f;
 pub(in crate::sim) struct Responder {
     pub(super) first_psn: Psn,
     pub(in crate::sim) acceptance: Acceptance,
-    /// Messages completed.
+    /// Requests completed.
     pub(in crate::sim) msn: u32,
-    /// Messages begun, which tells where a Send's bytes belong.
+    /// Requests begun, which tells where a Send's bytes belong.
     pub(in crate::sim) begun: u32,
+    /// Requests for each message.
+    per_message: u32,
     /// The Send or Write that has begun and not ended.
     current: Option<Incoming>,
     /// Verb of the last request that arrived.
@@ -62,9 +64,11 @@ struct Counts {
 }
 
 impl Responder {
-    pub(in crate::sim::nic) fn new(first_psn: Psn, memory: Memory, receives: u32) -> Self {
+    /// A responder that takes so many requests for each message: its own, and those of dummies.
+    pub(in crate::sim::nic) fn new(first_psn: Psn, per_message: u32, memory: Memory, receives: u32) -> Self {
         Self {
             first_psn,
+            per_message,
             acceptance: Acceptance::go_back_n(),
             msn: 0,
             begun: 0,
@@ -80,8 +84,9 @@ impl Responder {
 
     /// A request packet that arrives.
     pub(in crate::sim::nic) fn subject_of_request(&self, verb: Verb, position: Position) -> Subject {
-        let message = self.begun + u32::from(self.current.is_none());
-        Subject { verb: Some(verb), position: Some(position), message: Some(message), retries: None }
+        let request = self.begun + u32::from(self.current.is_none());
+        let message = Some(self.message_of(request));
+        Subject { verb: Some(verb), position: Some(position), message, retries: None }
     }
 
     /// The answer that is sent next; an ACK or a NAK is of the message that is not complete, or else of the last one.
@@ -90,11 +95,18 @@ impl Responder {
             Some(Answer::Read(read)) => Subject {
                 verb: Some(Verb::Read),
                 position: Some(read.position()),
-                message: Some(read.msn),
+                message: Some(self.message_of(read.msn)),
                 retries: None,
             },
-            _ => Subject { verb: self.verb, message: Some(self.begun), ..Subject::default() },
+            _ => {
+                Subject { verb: self.verb, message: Some(self.message_of(self.begun)), ..Subject::default() }
+            }
         }
+    }
+
+    /// The message that a request is of; both count from 1.
+    const fn message_of(&self, request: u32) -> u32 {
+        request.div_ceil(self.per_message)
     }
 
     pub(in crate::sim) const fn memory(&self) -> &Memory {
@@ -179,7 +191,9 @@ impl Responder {
                 return false;
             }
             let (address, room) = match verb {
-                Verb::Send => (self.memory.address(self.begun), cx.profile.host.receive_bytes),
+                Verb::Send => {
+                    (self.memory.address(self.begun / self.per_message), cx.profile.host.receive_bytes)
+                }
                 _ => (packet.reth.virtual_address, packet.reth.dma_length.into()),
             };
             if verb == Verb::Write && !self.may_access(&packet.reth) {
