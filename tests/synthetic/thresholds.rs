@@ -89,8 +89,8 @@ fn an_ack_in_flight() {
         )
     };
     Judge::new().gives(&repeats(ACK_IN_FLIGHT.0), &[]);
-    Judge::new()
-        .gives(&repeats(ACK_IN_FLIGHT.0 + 1), &["gbn-violation/requester/resume-early/flowing c1 @5"]);
+    let unexplained = "unexpected-timeout/requester/timeout-unexplained/flowing c1 @5";
+    Judge::new().gives(&repeats(ACK_IN_FLIGHT.0 + 1), &[unexplained]);
 }
 
 #[test]

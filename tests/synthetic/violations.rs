@@ -763,7 +763,10 @@ fn a_packet_that_left_the_switch_and_is_missed() {
     uncounted.gives(unheard, &["unexplained-discard/requester/delivered-yet-missing/flowing c1 @3"]);
     uncounted.silent(&unheard.replacen("msn=1", "msn=1 drop", 1));
     Judge { discards: [Some(1), Some(0)], ..judge() }.silent(unheard);
-    judge().gives(unheard, &["gbn-violation/requester/resume-early/flowing c1 @3"]);
+    judge().gives(unheard, &["unexpected-timeout/requester/timeout-unexplained/flowing c1 @3"]);
+    // Sooner than the timer can expire it is no time-out.
+    let soon = unheard.replace("+100000000", "+50000000");
+    judge().gives(&soon, &["gbn-violation/requester/resume-early/flowing c1 @3"]);
 }
 
 /// Every rule has a test here, beside this, or, if it is an oracle's, among those of the score.

@@ -49,7 +49,8 @@ impl Stuck {
         // Of each connection: how many times so far, the last one's place, and the PSN that it repeats from.
         let mut last: BTreeMap<usize, (u32, usize, u32)> = BTreeMap::new();
         for entry in retransmissions.iter().filter(|entry| entry.trigger == Trigger::Timeout) {
-            let (connection, wait) = (entry.connection, entry.timeout_ns.unwrap_or_default());
+            // An expiry for what was answered has none.
+            let (connection, Some(wait)) = (entry.connection, entry.timeout_ns) else { continue };
             let (time, at, psn) = last.entry(connection).or_insert((0, 0, 0));
             if *time == 0 || *psn != entry.from_psn {
                 (*time, *at, *psn) = (*time + 1, stuck.times.len(), entry.from_psn);

@@ -53,6 +53,8 @@ pub mod requester {
             ResumeLate,
             /// Repeats from before it.
             ResumeEarly,
+            /// The same, when the ACK timer would expire if the acknowledgement had not come.
+            ResumeAnswered,
             /// Repeats from a PSN whose acknowledgement (or whose NAK that ends the QP) passed the switch: it seems
             /// not to have arrived.
             ResumeUnheard,
@@ -100,6 +102,8 @@ pub mod requester {
         [Flowing | Repeating] ResumeTooSoon => WrongGo(Rule::RetransmissionWithoutCause, Repeating), iba("9.7.6.1.3").note("no sooner than T");
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeLate => WrongGo(Rule::ResumeLate, Repeating), iba("9.7.5.2").note("none may be left out");
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeEarly => WrongGo(Rule::ResumeEarly, Repeating), iba("9.7.5.2").note("at the NAKed PSN, not before");
+        [Flowing | Repeating] ResumeAnswered => WrongGo(Rule::TimeoutUnexplained, Repeating), iba("9.7.6.1.3").note("what is acknowledged stops the timer");
+        [NakHeard | GapHeard | RnrHeard] ResumeAnswered => WrongGo(Rule::TimeoutUnexplained, Repeating), iba("9.7.6.1.3").rare("and a NAK is on its way");
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeUnheard => WrongGo(Rule::DeliveredYetMissing, Repeating), iba("9.7.6.1.3").note("lost behind the switch");
         [Flowing | Repeating | Failed] ResumeDiscarded => Go(Repeating), iba("9.7.6.1.3").note("judged by the counters of the receiver");
         [NakHeard | GapHeard | RnrHeard] ResumeDiscarded => Go(Repeating), iba("9.7.6.1.3").rare("and a NAK is on its way");
@@ -111,6 +115,7 @@ pub mod requester {
         [Failed] ResumeTooSoon => Wrong(Rule::RetryAfterFatalNak), iba("9.9.2").note("the QP is in error");
         [Failed] ResumeLate => Wrong(Rule::RetryAfterFatalNak), iba("9.9.2").note("the QP is in error");
         [Failed] ResumeEarly => Wrong(Rule::RetryAfterFatalNak), iba("9.9.2").note("the QP is in error");
+        [Failed] ResumeAnswered => Wrong(Rule::RetryAfterFatalNak), iba("9.9.2").rare("and an earlier acknowledgement was not heard");
         [Failed] ResumeUnheard => WrongGo(Rule::DeliveredYetMissing, Repeating), iba("9.9.2").note("the NAK was lost behind the switch");
         [Failed] ResumeCrossing => Stay, iba("9.9.2").note("the NAK was still on its way");
         [Flowing | NakHeard | GapHeard | RnrHeard | Repeating] ResumeCrossing => Never, remark("only a failed QP");

@@ -77,7 +77,7 @@ rules! {
             Consequence {
                 here: &[
                     NakWrongPsn, NakAgain, NakMissing, AckBeyondData, AckMissing, MsnWrong, RnrUndelivered,
-                    ResponseGap, ResponseUnrequested, ResponsePosition, ResumeEarly, ResumeLate,
+                    ResponseGap, ResponseUnrequested, ResponsePosition, ResumeEarly, TimeoutUnexplained, ResumeLate,
                     RetransmissionWithoutCause, RtoBelowMinimum,
                 ],
                 elsewhere: &[NakAgain, NakWrongPsn, AckBeyondData, AckPassesRead, InnocentSuffers],
@@ -205,7 +205,7 @@ rules! {
         excuse: UnseenPackets,
         consequences: &[
             Consequence {
-                here: &[RtoBelowMinimum, RetransmissionWithoutCause, ResumeEarly, RetriesBeyondBudget],
+                here: &[RtoBelowMinimum, RetransmissionWithoutCause, ResumeEarly, TimeoutUnexplained, RetriesBeyondBudget],
                 counters: &[Cause::Timeouts],
                 shows_late: true,
                 ..because("each retransmission by itself looks like an early expiry of the ACK timer")
@@ -223,7 +223,7 @@ rules! {
         excuse: UnseenPackets,
         consequences: &[
             Consequence {
-                here: &[NakIgnored, ResumeEarly],
+                here: &[NakIgnored, ResumeEarly, TimeoutUnexplained],
                 ..because("the NAKed PSN is retransmitted only when the ACK timer expires, and later packets may be acknowledged by then")
             },
         ],
@@ -502,7 +502,7 @@ rules! {
             Consequence {
                 here: &[
                     DeliveredNotOnce, DeliveredWrong, ResponsePosition, ResponseGap, MsnWrong, RnrUndelivered,
-                    AckMissing, ResumeEarly, FailureWithoutCause, SuccessUnacknowledged,
+                    AckMissing, ResumeEarly, TimeoutUnexplained, FailureWithoutCause, SuccessUnacknowledged,
                 ],
                 counters: &[Cause::DuplicateRequests],
                 ..because("the requester takes an unrequested response as the response to its next Read")
@@ -576,6 +576,16 @@ rules! {
         kind: UnexpectedTimeout,
         analyzer: GoBackN,
         expected: "the ACK timer expires no later than 4T after its start, T = 4.096 µs x 2^timeout",
+        clauses: &[iba("9.7.6.1.3")],
+        excuse: UnseenPackets,
+    }
+
+    /// An expiry of the ACK timer for what has been acknowledged.
+    TimeoutUnexplained {
+        name: "timeout-unexplained",
+        kind: UnexpectedTimeout,
+        analyzer: GoBackN,
+        expected: "the ACK timer does not expire for a request whose acknowledgement arrived",
         clauses: &[iba("9.7.6.1.3")],
         excuse: UnseenPackets,
     }

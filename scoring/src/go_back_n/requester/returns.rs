@@ -83,7 +83,12 @@ impl Requester {
             | Event::ResumeDiscarded
             | Event::ResumeIgnoringNak
             | Event::ResumeIgnoringGap => self.acts_on_timer(&mut seen, ledger),
-            _ => {
+            event => {
+                if event == Event::ResumeAnswered {
+                    // How long the timer ran nobody can tell: what was acknowledged has started it again.
+                    seen.entry.trigger = Trigger::Timeout;
+                    ledger.counts.timeouts += 1;
+                }
                 self.budget.may_spend();
                 Spent::Nothing
             }
@@ -369,6 +374,7 @@ impl Requester {
             }
             Past::Until(_) => match ledger.requester_discards {
                 None => Event::ResumeUnheard,
+                Some(0) if self.would_expire_unanswered(packet.time, ledger) => Event::ResumeAnswered,
                 Some(0) => Event::ResumeEarly,
                 Some(_) => Event::ResumeDiscarded,
             },

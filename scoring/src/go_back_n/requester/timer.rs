@@ -51,6 +51,12 @@ impl Requester {
         }
     }
 
+    /// Returns true if a timer that no acknowledgement stops would have expired by `now`.
+    pub(super) fn would_expire_unanswered(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
+        let silent = now - self.last_sent;
+        matches!(ledger.known.timeout, Some(Timeout::Enabled(minimum)) if silent + ledger.known.times.timer_slack >= minimum)
+    }
+
     /// Returns true if a timer that progress does not restart would have expired by `now`.
     pub(super) fn timer_has_ignored_progress(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
         let outstanding = now - self.window.outstanding_since();
