@@ -1,0 +1,83 @@
+//! The theory of packet corruption against runs on the simulated testbed.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
+
+mod counted;
+mod setting;
+
+use scoring::theory::corruption::{Acks, Links};
+
+use counted::Counted;
+use setting::Setting;
+
+/// Settings, each drawn with its seed.
+const SETTINGS: u64 = 20;
+/// Chance that any of the rows of all settings is off although theory and runs agree.
+const FAMILY: f64 = 0.001;
+
+/// Time-outs by cause, of settings that are drawn: any number of copies and dummies, messages of 1 to 100 packets.
+#[test]
+fn causes_of_time_outs_are_as_many_as_the_theory_says() {
+    let rows = SETTINGS as f64 * 4.0;
+    let mut off = Vec::new();
+    for seed in 1..=SETTINGS {
+        let setting = Setting::drawn(seed);
+        let expected = setting.expected(Acks::Each);
+        let counted = Counted::of(&setting, seed);
+        for (cause, expected) in expected.by_cause() {
+            let seen = counted.of_cause(cause.name());
+            let expected = expected * counted.messages as f64;
+            println!("seed {seed} {:<10} {} seen, {expected:.2} expected", cause.name(), seen.total());
+            if !seen.agrees_with(expected, FAMILY / rows) {
+                off.push(format!(
+                    "seed {seed}, {setting:?}: {} {}, and not {expected:.2} of {} messages",
+                    seen.total(),
+                    cause.name(),
+                    counted.messages
+                ));
+            }
+        }
+        assert_eq!(counted.others(), 0, "seed {seed}: {setting:?}");
+    }
+    assert!(off.is_empty(), "{}", off.join("\n"));
+}
+
+/// Links that damage packets by chance: the mean over many seeds.
+#[test]
+fn the_mean_over_seeds_is_the_mixture() {
+    const SEEDS: u64 = 300;
+    for (seed, corrupted) in [(101, 0.25), (102, 0.5)] {
+        let drawn = Setting::drawn(seed);
+        let links = Links { loss: 1.0 / 128.0, links: 4, corrupted, ..drawn.links };
+        let setting = Setting { links, packets: 20, in_all: 4_000, ..drawn }.bare();
+        let expected = setting.expected(Acks::Each).total();
+        let of_seed = |seed| {
+            let counted = Counted::of(&setting, seed);
+            counted.all() as f64 / counted.messages as f64
+        };
+        let means: Vec<f64> = (1..=SEEDS).map(of_seed).collect();
+        let mean = means.iter().sum::<f64>() / SEEDS as f64;
+        let variance =
+            means.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (SEEDS - 1) as f64 / SEEDS as f64;
+        println!("{corrupted}: {mean:.5} seen, {expected:.5} expected, error {:.5}", variance.sqrt());
+        assert!((mean - expected).abs() < 4.0 * variance.sqrt(), "{corrupted}: {mean} and not {expected}");
+    }
+}
+
+/// NICs that differ in how they acknowledge: with an ACK for each dummy these protect it, with one for all they do not.
+#[test]
+fn dummies_protect_acks_that_are_not_merged() {
+    let bare = Setting::drawn(201).bare();
+    let links = Links { loss: 1.0 / 32.0, links: 1, ..bare.links };
+    let setting = Setting { links, packets: 1, in_all: 400_000, ..bare }.with_dummies(1);
+    let [each, merged] = [false, true].map(|merges| {
+        let acks = if merges { Acks::Merged } else { Acks::Each };
+        let counted = Counted::on(&setting, 1, merges);
+        let expected = setting.expected(acks).ack_lost * counted.messages as f64;
+        let seen = counted.of_cause("ack-lost");
+        println!("merged {merges}: {} seen, {expected:.1} expected", seen.total());
+        assert!(seen.agrees_with(expected, FAMILY / 2.0), "{} and not {expected}", seen.total());
+        seen.total()
+    });
+    assert!(merged > 20 * each, "{merged} with merged ACKs, {each} without");
+}
