@@ -1,5 +1,5 @@
 //! The command line `lumina-fuzz` ([`cli`]) and its commands: campaigns ([`campaign`]), the minimiser ([`minimize`]),
-//! findings ([`finding`], [`report`], [`measure`], [`bundle`]), single tests ([`run`]), captures ([`analyze`]), the corpus
+//! findings ([`finding`], [`report`], [`measure`], [`bundle`]), single tests ([`run`], [`whatif`]), captures ([`analyze`]), the corpus
 //! ([`entries`]), the papers' experiments ([`paper`]) and their theory ([`predict`]). Every command judges a test by [`judge`]; [`policy`] says how often
 //! a test is run, and [`repeat`] runs it so often.
 
@@ -27,3 +27,4 @@ pub mod run;
 pub mod statistics;
 pub mod strategy;
 pub mod version;
+pub mod whatif;

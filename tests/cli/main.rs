@@ -25,4 +25,5 @@ mod scripts;
 mod simulated;
 mod targets;
 mod verdicts;
+mod whatif;
 mod words;

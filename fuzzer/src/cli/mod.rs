@@ -23,6 +23,7 @@ mod report;
 mod run;
 mod targets;
 mod testbed;
+mod whatif;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -91,6 +92,8 @@ enum Command {
     Analyzers(analyzers::Args),
     /// Run one test and judge it.
     Run(run::Args),
+    /// Run one test with other settings over the same seeds, and compare: do they help?
+    Whatif(whatif::Args),
     /// Compare search strategies: executions to each anomaly, over many seeds, with statistics.
     Compare(compare::Args),
     /// Run the experiments of the papers, and compare the measurements with the published ones.
@@ -144,6 +147,7 @@ pub fn run() -> ExitCode {
         Command::Analyze(args) => analyze::run(&args),
         Command::Analyzers(args) => analyzers::run(&args),
         Command::Run(args) => run::run(&args),
+        Command::Whatif(args) => whatif::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Paper(args) => paper::run(&args),
         Command::Predict(args) => predict::run(&args),

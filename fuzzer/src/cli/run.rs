@@ -181,7 +181,7 @@ fn cannot_keep(error: &KeepError, format: Format) -> Exit {
     }
 }
 
-fn cannot_judge(error: JudgeError, format: Format) -> Exit {
+pub(super) fn cannot_judge(error: JudgeError, format: Format) -> Exit {
     match error {
         JudgeError::Testbed(error) => cannot_run(error, format),
         JudgeError::Store(error) => {

@@ -21,6 +21,7 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "ets", text: include_str!("../../targets/ets.toml") },
     Shipped { name: "interop", text: include_str!("../../targets/interop.toml") },
     Shipped { name: "counters", text: include_str!("../../targets/counters.toml") },
+    Shipped { name: "corruption", text: include_str!("../../targets/corruption.toml") },
     Shipped { name: "malformed", text: include_str!("../../targets/malformed.toml") },
 ];
 

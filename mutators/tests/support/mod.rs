@@ -20,6 +20,7 @@ pub(crate) const VOCABULARY: Vocabulary<'_> = Vocabulary {
         "sharing",
         "stall",
         "integrity",
+        "tail",
     ],
     kinds: &[
         "noisy-neighbor",

@@ -71,6 +71,12 @@ impl ExpiryCause {
         }
     }
 
+    /// Returns true if an end did not do its part.
+    #[must_use]
+    pub fn is_fault(self) -> bool {
+        ROWS.iter().any(|row| row.cause == self && row.at_fault.is_some())
+    }
+
     /// Meaning, in a line.
     #[must_use]
     pub const fn meaning(self) -> &'static str {

@@ -29,6 +29,7 @@ measures! {
     SlowestPhase = "Longest phase of a fast retransmission without queueing, in nanoseconds",
     Expiries = "Expiries of ACK timers",
     RetriesSpent = "Most expiries of an ACK timer without progress, divided by the configured retries",
+    UnexplainedExpiries = "Expiries of ACK timers that no loss explains",
     BrokenTimers = "Time-outs and retries that differ from the configuration",
     BrokenRules = "Violations of go-back-N or of another rule of the reliable connection",
     Retransmissions = "Retransmissions",
@@ -43,4 +44,5 @@ measures! {
     Silence = "Longest silence before further packets, in multiples of the longest configured wait",
     Stalls = "Stalls",
     Corruptions = "Messages not written to memory exactly once and unchanged",
+    SlowestMessage = "Slowest completion of a message divided by the median one",
 }

@@ -1,6 +1,7 @@
 //! Measures of a test.
 
 use corpus::TestConfig;
+use dumper::observation::CompletionStatus;
 use dumper::timers::{ack_timeout, rnr_wait};
 use dumper::{Nanos, Observation};
 
@@ -32,6 +33,7 @@ pub(super) fn measure(test: &Test<'_>, references: &References, values: &mut Val
     set(Measure::Expiries, expiries().sum::<usize>() as f64);
     let budget = f64::from(config.traffic.max_retransmit_retry.max(1));
     set(Measure::RetriesSpent, expiries().max().unwrap_or(0) as f64 / budget);
+    set(Measure::UnexplainedExpiries, unexplained(analysis) as f64);
     set(Measure::BrokenTimers, seen(Objective::Timeouts));
     set(Measure::BrokenRules, seen(Objective::Fsm));
     set(Measure::Retransmissions, analysis.retransmissions.len() as f64);
@@ -44,6 +46,24 @@ pub(super) fn measure(test: &Test<'_>, references: &References, values: &mut Val
     set(Measure::Silence, silence(config, passage));
     set(Measure::Stalls, seen(Objective::Stall));
     set(Measure::Corruptions, seen(Objective::Integrity));
+    set(Measure::SlowestMessage, slowest_message(analysis));
+}
+
+/// Expiries that are the fault of an end, not of the network.
+fn unexplained(analysis: &Analysis) -> usize {
+    let causes = analysis.connections.iter().flat_map(|connection| &connection.timeout_causes);
+    causes.filter(|(cause, _)| cause.is_fault()).map(|(_, number)| number).sum()
+}
+
+/// All messages of a test are of one size.
+fn slowest_message(analysis: &Analysis) -> f64 {
+    let successful = analysis.message_times.iter().filter(|one| one.status == CompletionStatus::Success);
+    let mut times: Vec<Nanos> = successful.map(|one| one.completion_time_ns).collect();
+    times.sort_unstable();
+    match (times.get(times.len() / 2), times.last()) {
+        (Some(median), Some(slowest)) => slowest.0 as f64 / median.0.max(1) as f64,
+        _ => 1.0,
+    }
 }
 
 /// Sum of the differences between the counters of anomalies and the trace.

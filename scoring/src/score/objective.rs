@@ -25,11 +25,13 @@ pub enum Objective {
     Stall,
     /// Data that did not arrive exactly once and as it was sent.
     Integrity,
+    /// Messages that take much longer than others of the same size: what a time-out does to a flow.
+    Tail,
 }
 
 impl Objective {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::NoisyNeighbor,
         Self::Discards,
         Self::Latency,
@@ -41,6 +43,7 @@ impl Objective {
         Self::Sharing,
         Self::Stall,
         Self::Integrity,
+        Self::Tail,
     ];
 
     /// Name in targets, the corpus and reports.
@@ -58,6 +61,7 @@ impl Objective {
             Self::Sharing => "sharing",
             Self::Stall => "stall",
             Self::Integrity => "integrity",
+            Self::Tail => "tail",
         }
     }
 }
