@@ -27,8 +27,14 @@ fn time_outs(point: &Value, cause: &str) -> u64 {
 #[test]
 fn mitigations_take_away_the_causes_that_they_are_for() {
     let folder = folder(&[("test.toml", TEST)]);
-    let arguments =
-        ["--vary", "traffic.dummy-headers=0,2", "--vary", "network.repeat.retransmissions=1,3", "--runs", "8"];
+    let arguments = [
+        "--vary",
+        "traffic.dummy-headers=0,2",
+        "--vary",
+        "network.repeat.retransmissions=1,3",
+        "--runs",
+        "8",
+    ];
     let ran = whatif(folder.path(), &[&arguments[..], &["--format", "json"]].concat());
     assert_eq!((ran.code, &ran.stderr[..]), (0, ""));
     let document = ran.json();

@@ -50,6 +50,32 @@ fn a_packet_that_was_asked_for_is_lost_again() {
     assert_eq!(causes(expired), ["tail-lost", "lost-again"]);
 }
 
+/// The NAK of a packet comes after its last transmission was lost: the requester has not sent it again for that.
+#[test]
+fn a_nak_of_the_last_round_is_not_acted_on() {
+    let text = "0        > WRITE_FIRST 1
+                +300     > WRITE_MIDDLE 2 drop
+                +300     > WRITE_MIDDLE 3
+                +300     > WRITE_LAST 4 ackreq
+                5000     < NAK 2
+                9000     > WRITE_MIDDLE 2
+                +300     > WRITE_MIDDLE 3 drop
+                +300     > WRITE_LAST 4 ackreq
+                14000    < NAK 3
+                80000000 > WRITE_MIDDLE 3
+                +300     > WRITE_LAST 4 ackreq
+                +5000    < ACK 4 msn=1";
+    assert_eq!(causes(text), ["nak-ignored"]);
+    // Its NAK is lost as well, so that the requester begins with the packet before it.
+    let unheard = text.replace("< NAK 3", "< NAK 3 drop");
+    let unheard = unheard.replace("80000000 >", "80000000 > WRITE_MIDDLE 2\n +300 >");
+    assert_eq!(causes(&unheard), ["nak-lost"]);
+    // Sent again for the NAK, and lost once more.
+    let again =
+        text.replace("80000000 >", "18000 > WRITE_MIDDLE 3 drop\n +300 > WRITE_LAST 4 ackreq\n 80000000 >");
+    assert_eq!(causes(&again), ["lost-again"]);
+}
+
 /// Two packets are lost, and the later one once more while only the earlier one is known to be missing: the responder has sent no NAK of
 /// the later one yet, and it is the tail.
 #[test]

@@ -15,7 +15,7 @@ struct Sent {
     first: Psn,
     end: Psn,
     is_read: bool,
-    /// Sent more than once.
+    /// Of a Read: issued more than once. Of others: last sent when a NAK of it had left the switch, or the timer had expired for it.
     again: bool,
     /// The last transmission has left the switch.
     left: bool,
@@ -117,12 +117,13 @@ impl Watch {
         if psn.is_before(self.expected) {
             return;
         }
+        let again = self.is_known && self.expected.is_before(end) && !self.expected.is_before(psn);
         match covering(&mut self.sent, psn) {
-            Some(sent) => (sent.again, sent.left) = (true, false),
+            Some(sent) => (sent.again, sent.left) = (again, false),
             // The responder has refused it, and is to get it again.
             None => {
                 let at = place(&self.sent, psn);
-                self.sent.insert(at, Sent { first: psn, end, is_read, again: true, left: false });
+                self.sent.insert(at, Sent { first: psn, end, is_read, again, left: false });
             }
         }
         if psn == self.expected {
@@ -257,8 +258,7 @@ impl Watch {
         }
         if let Some(sent) = covering(&mut self.sent, self.expected).filter(|sent| !sent.left) {
             let missing = if sent.is_read { Missing::Request } else { Missing::Data };
-            let again = sent.again && self.is_known;
-            return Facts { again, beyond: self.beyond, nak: self.nak, ..Facts::of(missing) };
+            return Facts { again: sent.again, beyond: self.beyond, nak: self.nak, ..Facts::of(missing) };
         }
         let nothing = |answer| Facts { answer, ..Facts::of(Missing::Nothing) };
         if from.is_before(una) {

@@ -359,7 +359,7 @@ impl Requester {
                     if packet.psn == una || !stands {
                         Cause::heard(&mut self.nak, packet.psn, packet);
                     }
-                    self.owe_going_back(packet);
+                    self.owe_going_back(packet, before);
                     self.step(Event::HearNak, packet, ledger, String::new);
                 }
             }
@@ -399,12 +399,13 @@ impl Requester {
     }
 
     /// A sequence NAK is delivered: going back to its PSN is owed, unless that was repeated before, or was refused with
-    /// an RNR NAK. While another request's RNR NAK makes the requester wait, nothing is owed.
-    fn owe_going_back(&mut self, packet: &Packet) {
+    /// an RNR NAK. One that acknowledges more than the PSN `before` is of the last round in which it was sent. While another request's
+    /// RNR NAK makes the requester wait, nothing is owed.
+    fn owe_going_back(&mut self, packet: &Packet, before: Psn) {
         let psn = packet.psn;
-        let once = self.window.was_sent_once(psn);
+        let is_of_last_round = self.window.was_sent_once(psn) || psn.is_after(before);
         let refused = self.rnr.is_some_and(|rnr| rnr.psn == psn);
-        if psn == self.window.una() && once && !refused && self.failed.is_none() {
+        if psn == self.window.una() && is_of_last_round && !refused && self.failed.is_none() {
             let (sequence, owed_since) = (packet.sequence, packet.time.max(self.rnr_until));
             self.unheeded.get_or_insert(Unheeded { psn, sequence, owed_since });
         }
