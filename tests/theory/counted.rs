@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use corpus::TestConfig;
+use dumper::Observation;
 use dumper::observation::CompletionStatus;
 use executor::Testbed as _;
 use executor::sim::Sim;
@@ -28,6 +30,18 @@ pub(crate) struct Seen {
     of_each: Vec<u64>,
 }
 
+/// Runs a setting.
+pub(crate) fn ran(setting: &Setting, seed: u64, merges: bool) -> (TestConfig, Observation) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut config = setting.test(seed);
+    if merges {
+        std::fs::write(folder.path().join("merging.toml"), MERGING).unwrap();
+        config.responder.nic = "./merging.toml".into();
+    }
+    let observation = Sim::new(Path::new(folder.path())).run(&config).unwrap();
+    (config, observation)
+}
+
 impl Counted {
     /// Runs a setting on a NIC that conforms.
     pub(crate) fn of(setting: &Setting, seed: u64) -> Self {
@@ -36,13 +50,7 @@ impl Counted {
 
     /// Runs it, maybe with a responder that merges ACKs.
     pub(crate) fn on(setting: &Setting, seed: u64, merges: bool) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut config = setting.test(seed);
-        if merges {
-            std::fs::write(folder.path().join("merging.toml"), MERGING).unwrap();
-            config.responder.nic = "./merging.toml".into();
-        }
-        let observation = Sim::new(Path::new(folder.path())).run(&config).unwrap();
+        let (config, observation) = ran(setting, seed, merges);
         let analysis = analyze(&observation, Options { config: Some(&config) });
         let found: Vec<_> = analysis.anomalies.kept().iter().map(scoring::Anomaly::signature).collect();
         assert!(found.is_empty(), "{found:?}");

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
 
 mod counted;
+mod recount;
 mod setting;
 
 use scoring::theory::corruption::{Acks, Links};
@@ -40,6 +41,29 @@ fn causes_of_time_outs_are_as_many_as_the_theory_says() {
         assert_eq!(counted.others(), 0, "seed {seed}: {setting:?}");
     }
     assert!(off.is_empty(), "{}", off.join("\n"));
+}
+
+/// The causes of a thousand time-outs and more, one by one, by other rules from the same packets.
+#[test]
+fn causes_are_those_of_a_second_count() {
+    let mut counted = std::collections::BTreeMap::<_, usize>::new();
+    for seed in 301..=312 {
+        let drawn = Setting::drawn(seed);
+        let dummies = drawn.protection.dummies;
+        let setting = Setting { in_all: 60_000, ..drawn }.bare().with_dummies(dummies);
+        let (config, observation) = counted::ran(&setting, seed, false);
+        let analysis = scoring::analyze(&observation, scoring::Options { config: Some(&config) });
+        let causes = analysis.retransmissions.iter().filter_map(|entry| entry.cause);
+        let causes: Vec<_> = causes.map(scoring::ExpiryCause::name).collect();
+        let again = recount::causes(&observation);
+        let differs = causes.iter().zip(&again).position(|(one, other)| one != other);
+        let both = differs.map(|at| (at, causes[at], again[at]));
+        assert!(both.is_none() && causes.len() == again.len(), "seed {seed}: {both:?}, {setting:?}");
+        causes.iter().for_each(|cause| *counted.entry(*cause).or_default() += 1);
+    }
+    println!("{counted:?}");
+    let all: usize = counted.values().sum();
+    assert!(all >= 1_000 && counted.len() == 4, "{counted:?}");
 }
 
 /// Links that damage packets by chance: the mean over many seeds.

@@ -203,19 +203,23 @@ fn ten_million_draws_are_uniform_and_neighbours_independent() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Another connection, and another depth of the send queue, move no loss of the first connections.
+    /// Another connection, another depth of the send queue, and dummies behind each message move no loss of the first connections'
+    /// packets of messages.
     #[test]
     fn nothing_else_moves_a_loss(
         count in 1..6u32,
         more in 1..5u32,
         tx_depth in 1..=5u32,
+        dummies in 0..=8u8,
         seed in any::<u32>(),
         order in proptest::collection::vec((1..6u32, 1..50u32), 1..400),
     ) {
         let network = format!("loss-ppb = 200_000_000, seed = {seed}");
         let before = test(count, 50, &network);
         let mut after = test(count + more, 50, &network);
-        after.traffic.tx_depth = tx_depth;
+        (after.traffic.tx_depth, after.traffic.dummy_headers) = (tx_depth, dummies);
+        // Dummies take PSNs behind the ten packets of each message.
+        let with_dummies = |psn: u32| psn + (psn - 1) / 10 * u32::from(dummies);
         let packets: Vec<_> = order
             .iter()
             .map(|(connection, psn)| ((connection - 1) % count + 1, Requester, DATA, *psn, 1082))
@@ -223,7 +227,8 @@ proptest! {
         // Packets of the other connections come between.
         let mixed: Vec<_> = packets
             .iter()
-            .flat_map(|packet| [*packet, (count + 1, packet.1, packet.2, packet.3, packet.4)])
+            .map(|packet| (packet.0, packet.1, packet.2, with_dummies(packet.3), packet.4))
+            .flat_map(|packet| [packet, (count + 1, packet.1, packet.2, packet.3, packet.4)])
             .collect();
         let alone: BTreeSet<usize> = lost(&before, packets).into_iter().collect();
         let among = lost(&after, mixed).into_iter().filter(|at| at % 2 == 0).map(|at| at / 2);
