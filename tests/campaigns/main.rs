@@ -8,6 +8,7 @@ mod campaign;
 mod compare;
 mod conforming;
 mod copies;
+mod corruption;
 mod degenerate;
 mod discovery;
 mod effectiveness;
