@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(with("network.repeat.naks=3").unwrap().network.repeat.naks, 3);
         assert_eq!(with("traffic.message-size=10_240").unwrap().traffic.message_size, 10_240);
         assert_eq!(with("responder.nic=cx5").unwrap().responder.nic, "cx5");
-        assert!(with("traffic.barrier-sync=true").unwrap().traffic.barrier_sync);
+        assert!(with("network.pfc=true").unwrap().network.pfc);
         for (wrong, says) in [
             ("network.repeat.naks=9", "network.repeat.naks"),
             ("traffic.no-such-key=1", "no-such-key"),
