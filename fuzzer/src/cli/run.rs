@@ -162,12 +162,16 @@ pub(super) fn load_with(
         note(&loaded);
         (loaded.config, None, loaded.lab)
     };
-    Test::new(file, described, overrides, testbed).map_err(
-        |NoProfile { role, profile: ProfileError(errors) }| {
-            complain(&format!("error: the NIC of the {} has no usable profile", role.name()));
-            bad_file("bad NIC profile", errors, format)
-        },
-    )
+    Test::new(file, described, overrides, testbed).map_err(|error| no_profile(error, format))
+}
+
+/// A host of a test has no NIC.
+pub(super) fn no_profile(
+    NoProfile { role, profile: ProfileError(errors) }: NoProfile,
+    format: Format,
+) -> Exit {
+    complain(&format!("error: the NIC of the {} has no usable profile", role.name()));
+    bad_file("bad NIC profile", errors, format)
 }
 
 fn cannot_keep(error: &KeepError, format: Format) -> Exit {

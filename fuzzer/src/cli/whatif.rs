@@ -3,17 +3,16 @@
 use std::path::PathBuf;
 
 use executor::TestbedName;
-use executor::profile::ProfileError;
 use serde::Serialize;
 
 use super::nic_args::NicArgs;
 use super::numbers::whole;
-use super::output::{bad_file, bad_message, complain, complain_notes, print, print_json};
+use super::output::{bad_file, bad_message, complain_notes, print, print_json};
 use super::progress::CountBar;
-use super::run::cannot_judge;
+use super::run::{cannot_judge, no_profile};
 use super::{Exit, Format};
-use crate::run::{NoProfile, Overrides};
-use crate::whatif::{self, Plan, PlanError, Summary, Vary, grid};
+use crate::run::Overrides;
+use crate::whatif::{self, Plan, PlanError, Summary, Vary};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -71,7 +70,8 @@ pub(super) fn run(args: &Args) -> Exit {
 }
 
 fn whatif(args: &Args) -> Result<Exit, Exit> {
-    let points = grid(&args.vary).len();
+    // Not by the grid itself, which has no bound yet.
+    let points = args.vary.iter().fold(1_usize, |points, one| points.saturating_mul(one.values.len()));
     if points > MOST_POINTS {
         let message = format!("--vary: there are {points} combinations; give at most {MOST_POINTS}");
         return Err(bad_message("bad request", &message, args.format));
@@ -92,10 +92,7 @@ fn whatif(args: &Args) -> Result<Exit, Exit> {
     let plan = Plan::of(&args.test, &loaded.config, &args.vary, args.runs as u32, &overrides, args.testbed);
     let plan = plan.map_err(|error| match error {
         PlanError::Config(errors) => bad_file("bad setting", errors, args.format),
-        PlanError::Profile(NoProfile { role, profile: ProfileError(errors) }) => {
-            complain(&format!("error: the NIC of the {} has no usable profile", role.name()));
-            bad_file("bad NIC profile", errors, args.format)
-        }
+        PlanError::Profile(error) => no_profile(error, args.format),
     })?;
     let bar = CountBar::new("runs");
     let ran = plan.run(&|done, all| bar.show(done, all));

@@ -16,7 +16,8 @@ use rayon::prelude::*;
 use crate::judge::{JudgeError, Verdict};
 use crate::run::{NoProfile, Overrides, Test};
 
-pub use point::{Point, Vary, grid};
+use point::grid;
+pub use point::{Point, Vary};
 pub use summary::{Outcome, Summary, summarise};
 pub use text::text;
 

@@ -41,9 +41,7 @@ pub struct Point(pub Vec<(String, toml::Value)>);
 
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let settings: Vec<String> =
-            self.0.iter().map(|(key, value)| format!("{key}={}", shown(value))).collect();
-        f.pad(&settings.join(" "))
+        f.pad(&self.joined(str::to_owned))
     }
 }
 
@@ -53,10 +51,13 @@ impl Point {
     pub fn in_short(&self) -> String {
         let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
         let is_unique = |key: &str| self.0.iter().filter(|(other, _)| last(other) == last(key)).count() == 1;
-        let name = |key: &str| if is_unique(key) { last(key) } else { key.to_owned() };
-        let settings: Vec<String> =
-            self.0.iter().map(|(key, value)| format!("{}={}", name(key), shown(value))).collect();
-        settings.join(" ")
+        self.joined(|key| if is_unique(key) { last(key) } else { key.to_owned() })
+    }
+
+    /// Its settings, with keys by these names.
+    fn joined(&self, name: impl Fn(&str) -> String) -> String {
+        let settings = self.0.iter().map(|(key, value)| format!("{}={}", name(key), shown(value)));
+        settings.collect::<Vec<_>>().join(" ")
     }
 }
 
@@ -66,8 +67,7 @@ fn shown(value: &toml::Value) -> String {
 }
 
 /// All combinations, the first value of each key first.
-#[must_use]
-pub fn grid(varied: &[Vary]) -> Vec<Point> {
+pub(super) fn grid(varied: &[Vary]) -> Vec<Point> {
     varied.iter().fold(vec![Point::default()], |points, Vary { key, values }| {
         let with = |point: &Point, value: &toml::Value| {
             let mut point = point.clone();

@@ -29,19 +29,13 @@ pub struct Outcome {
 impl Outcome {
     pub(super) fn of(judged: &Judged) -> Self {
         let Judged { observation, analysis, .. } = judged;
-        let mut causes = BTreeMap::new();
-        for connection in &analysis.connections {
-            for (cause, number) in &connection.timeout_causes {
-                *causes.entry(*cause).or_default() += number;
-            }
-        }
         let is_success = |status| status == CompletionStatus::Success;
         let completions = observation.completions();
         let times = analysis.message_times.iter().filter(|one| is_success(one.status));
         let first = completions.iter().map(|one| one.posted_ns).min().unwrap_or_default();
         let last = completions.iter().map(|one| one.completed_ns).max().unwrap_or_default();
         Self {
-            causes,
+            causes: analysis.timeout_causes(),
             times: times.map(|one| one.completion_time_ns).collect(),
             failed: completions.iter().filter(|one| !is_success(one.status)).count() as u64,
             wire_bytes: observation.trace.records().iter().map(|record| u64::from(record.frame_len)).sum(),
@@ -69,11 +63,11 @@ pub struct Summary {
     pub timeouts_beside_first: Option<Signs>,
     /// Runs whose messages take less and more time in the mean than with the first setting.
     pub mean_beside_first: Option<Signs>,
-    /// Messages that completed with success, and those that failed or were flushed.
+    /// Messages that completed with success.
     pub completed: usize,
-    /// See there.
+    /// Messages that failed or were flushed.
     pub failed: u64,
-    /// Completion times of messages: mean, and nearest ranks.
+    /// Mean completion time of messages; the further ones are nearest ranks.
     pub mean_ns: Nanos,
     /// Half of the messages take no longer.
     pub median_ns: Nanos,

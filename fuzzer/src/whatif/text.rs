@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use scoring::ExpiryCause;
+
 use super::{Plan, Summary};
 use crate::measure::digits;
 use crate::statistics::Signs;
@@ -42,8 +44,8 @@ pub fn text(plan: &Plan, summaries: &[Summary]) -> String {
         );
     }
     let causes: BTreeSet<_> = summaries.iter().flat_map(|one| one.timeouts.keys().copied()).collect();
-    let headers: String =
-        causes.iter().map(|cause| format!(" {:>1$}", cause.name(), cause.name().len().max(9))).collect();
+    let in_column = |cause: &ExpiryCause, text: &str| format!(" {text:>0$}", cause.name().len().max(9));
+    let headers: String = causes.iter().map(|cause| in_column(cause, cause.name())).collect();
     let _ = writeln!(
         text,
         "\n{:<width$}  {:>9}{headers}   runs with fewer, more; by chance",
@@ -51,8 +53,7 @@ pub fn text(plan: &Plan, summaries: &[Summary]) -> String {
     );
     for (name, one) in names.iter().zip(summaries) {
         let of = |cause| one.timeouts.get(cause).copied().unwrap_or_default();
-        let numbers: String =
-            causes.iter().map(|cause| format!(" {:>1$}", of(cause), cause.name().len().max(9))).collect();
+        let numbers: String = causes.iter().map(|cause| in_column(cause, &of(cause).to_string())).collect();
         let all: usize = one.timeouts.values().sum();
         let beside = one
             .timeouts_beside_first

@@ -119,11 +119,21 @@ pub struct Analysis {
 }
 
 impl Analysis {
-    /// Name of the cause of each time-out, connection by connection.
+    /// Causes of the time-outs of all connections, and how many each has.
+    #[must_use]
+    pub fn timeout_causes(&self) -> BTreeMap<ExpiryCause, usize> {
+        let mut all = BTreeMap::new();
+        for (cause, number) in self.connections.iter().flat_map(|connection| &connection.timeout_causes) {
+            *all.entry(*cause).or_default() += number;
+        }
+        all
+    }
+
+    /// Name of the cause of each time-out.
     #[must_use]
     pub fn timeouts(&self) -> Vec<String> {
-        let causes = self.connections.iter().flat_map(|connection| &connection.timeout_causes);
-        causes.flat_map(|(cause, number)| std::iter::repeat_n(cause.name().to_owned(), *number)).collect()
+        let causes = self.timeout_causes().into_iter();
+        causes.flat_map(|(cause, number)| std::iter::repeat_n(cause.name().to_owned(), number)).collect()
     }
 }
 

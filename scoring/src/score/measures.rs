@@ -51,7 +51,7 @@ pub(super) fn measure(test: &Test<'_>, references: &References, values: &mut Val
 
 /// Expiries that are the fault of an end, not of the network.
 fn unexplained(analysis: &Analysis) -> usize {
-    let causes = analysis.connections.iter().flat_map(|connection| &connection.timeout_causes);
+    let causes = analysis.timeout_causes().into_iter();
     causes.filter(|(cause, _)| cause.is_fault()).map(|(_, number)| number).sum()
 }
 

@@ -83,12 +83,14 @@ impl Requester {
             | Event::ResumeDiscarded
             | Event::ResumeIgnoringNak
             | Event::ResumeIgnoringGap => self.acts_on_timer(&mut seen, ledger),
-            event => {
-                if event == Event::ResumeAnswered {
-                    // How long the timer ran nobody can tell: what was acknowledged has started it again.
-                    seen.entry.trigger = Trigger::Timeout;
-                    ledger.counts.timeouts += 1;
-                }
+            Event::ResumeAnswered => {
+                // How long the timer ran nobody can tell: what was acknowledged has started it again.
+                seen.entry.trigger = Trigger::Timeout;
+                ledger.counts.timeouts += 1;
+                self.budget.may_spend();
+                Spent::Nothing
+            }
+            _ => {
                 self.budget.may_spend();
                 Spent::Nothing
             }

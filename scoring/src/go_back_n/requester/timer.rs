@@ -12,6 +12,11 @@ use crate::known::Timeout;
 use crate::rules::Rule;
 use crate::thresholds::{LATEST_EXPIRY, SHORTEST_TIMEOUT, SLOWEST_NACK, TIMER_AT_T_PERCENT, TIMER_SLACK};
 
+/// Returns true if the timer is on, and would have expired after this time.
+fn is_time_out(time: Nanos, ledger: &Ledger<'_>) -> bool {
+    matches!(ledger.known.timeout, Some(Timeout::Enabled(minimum)) if time + ledger.known.times.timer_slack >= minimum)
+}
+
 impl Requester {
     /// Returns true if the repeated packet may have waited in its NIC since `then`, or since the slack of a timer after it:
     /// its requester has sent nothing since, and other connections have without a break.
@@ -53,14 +58,12 @@ impl Requester {
 
     /// Returns true if a timer that no acknowledgement stops would have expired by `now`.
     pub(super) fn would_expire_unanswered(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
-        let silent = now - self.last_sent;
-        matches!(ledger.known.timeout, Some(Timeout::Enabled(minimum)) if silent + ledger.known.times.timer_slack >= minimum)
+        is_time_out(now - self.last_sent, ledger)
     }
 
     /// Returns true if a timer that progress does not restart would have expired by `now`.
     pub(super) fn timer_has_ignored_progress(&self, now: Nanos, ledger: &Ledger<'_>) -> bool {
-        let outstanding = now - self.window.outstanding_since();
-        matches!(ledger.known.timeout, Some(Timeout::Enabled(minimum)) if outstanding + ledger.known.times.timer_slack >= minimum)
+        is_time_out(now - self.window.outstanding_since(), ledger)
     }
 
     /// Returns true if no request of any connection has entered the switch for a while since this

@@ -1,10 +1,9 @@
 //! The least protection that keeps time-outs seldom enough.
 
+use corpus::config::fields::{self, IntField};
+
 use super::protection::Protection;
 use super::time_outs::TimeOuts;
-
-/// Most packets of a kind, itself included, and most dummies.
-const MOST: u8 = 8;
 
 /// Protection, and the time-outs that are left with it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -54,21 +53,22 @@ type Step = fn(Protection, i8) -> Option<Protection>;
 /// One more or less of each remedy; none if there can be none.
 const STEPS: [Step; 3] = [
     |mut protection, by| {
-        protection.repeat.naks = within(protection.repeat.naks, by, 1)?;
+        protection.repeat.naks = within(protection.repeat.naks, by, &fields::NAKS)?;
         Some(protection)
     },
     |mut protection, by| {
-        protection.repeat.retransmissions = within(protection.repeat.retransmissions, by, 1)?;
+        protection.repeat.retransmissions =
+            within(protection.repeat.retransmissions, by, &fields::RETRANSMISSIONS)?;
         Some(protection)
     },
     |mut protection, by| {
-        protection.dummies = within(protection.dummies, by, 0)?;
+        protection.dummies = within(protection.dummies, by, &fields::DUMMY_HEADERS)?;
         Some(protection)
     },
 ];
 
-fn within(number: u8, by: i8, least: u8) -> Option<u8> {
-    number.checked_add_signed(by).filter(|number| (least..=MOST).contains(number))
+fn within(number: u8, by: i8, field: &IntField) -> Option<u8> {
+    number.checked_add_signed(by).filter(|number| field.allows((*number).into()))
 }
 
 #[cfg(test)]
