@@ -251,6 +251,8 @@ impl Default for Receive {
 pub struct RequesterProfile {
     /// AckReq on every so many packets, besides the last of each message; 0 for the last only.
     pub ack_req_every: u32,
+    /// Unacknowledged packets of a QP at the most, responses to Reads counted; 0 for any number.
+    pub window_packets: u32,
 }
 
 /// The part of a QP that answers requests.

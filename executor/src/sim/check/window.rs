@@ -1,4 +1,7 @@
-//! The packets of the requesters: `oldest <= cursor <= sent <= posted`, and the oldest one never goes back.
+//! The packets of the requesters: `oldest <= cursor <= sent <= posted`, the oldest one never goes back, and no more are
+//! unacknowledged than allowed.
+
+use corpus::Verb;
 
 use crate::sim::nic::Nic;
 
@@ -15,6 +18,8 @@ impl Window {
         self.last.resize(nic.qps().len(), 0);
         // A quirk resumes before the oldest one.
         let early = nic.profile().all_quirks().map(|quirks| quirks.resume_offset.min(0)).min().unwrap_or(0);
+        let skips = nic.profile().all_quirks().any(|quirks| quirks.psn_skipped_every > 0);
+        let window = if skips { 0 } else { nic.profile().requester.window_packets };
         for (qp, last) in nic.qps().iter().zip(&mut self.last) {
             let requester = &qp.requester;
             let (oldest, cursor) = (requester.recovery.oldest(), requester.recovery.cursor());
@@ -24,6 +29,8 @@ impl Window {
                 first <= cursor && cursor <= sent && oldest <= sent && sent <= posted,
                 "oldest {oldest}, cursor {cursor}, sent {sent}, posted {posted}"
             );
+            let reads = requester.work.iter().any(|request| request.verb == Verb::Read);
+            assert!(reads || window == 0 || sent - oldest <= window, "{} of {window} packets", sent - oldest);
             assert!(oldest >= *last, "the oldest PSN goes back from {last} to {oldest}");
             *last = oldest;
         }

@@ -80,10 +80,13 @@ impl Nic {
             paths: Paths::new(&profile.apm, qps.len()),
             transmitter: Transmitter::new(classes, selection, profile.transmit.burst),
             quirks: QuirkSets::new(&profile),
-            profile,
             attributes,
             first_qpn,
-            qps: qps.iter().map(|setup| Qp::new(setup, attributes.recv_depth)).collect(),
+            qps: qps
+                .iter()
+                .map(|setup| Qp::new(setup, attributes.recv_depth, profile.requester.window_packets))
+                .collect(),
+            profile,
             agenda: Agenda::new(),
             stats: Stats::default(),
             rng,

@@ -3,7 +3,7 @@
 use corpus::Verb;
 use dumper::observation::CompletionStatus::Success;
 
-use super::{MTU, Setup, ack, text};
+use super::{MTU, Setup, T, ack, text};
 
 #[test]
 fn a_write_is_cut_into_packets_and_its_last_one_asks_for_an_ack() {
@@ -49,4 +49,38 @@ fn no_more_reads_are_outstanding_than_allowed() {
     nic.receives([responses[1]]);
     assert_eq!(nic.completes(), [(0, Success)]);
     assert_eq!(nic.sends(), ["READ_REQUEST 104"]);
+}
+
+#[test]
+fn no_more_packets_are_unacknowledged_than_allowed() {
+    let mut setup = Setup::qps(1);
+    setup.profile.requester.window_packets = 3;
+    let mut nic = setup.nic();
+    nic.posts(Verb::Write, 4 * MTU);
+    nic.posts(Verb::Send, MTU);
+    let packets = nic.packets();
+    assert_eq!(packets.iter().map(|packet| packet.ack_req).collect::<Vec<_>>(), [false, false, true]);
+    nic.receives(ack(100));
+    let packets = nic.packets();
+    assert_eq!(packets.iter().map(text).collect::<Vec<_>>(), ["WRITE_LAST 103"]);
+    nic.receives(ack(101));
+    assert_eq!((nic.sends(), nic.completes()), (vec!["SEND_ONLY 104".to_owned()], vec![]));
+    assert_eq!(nic.sends(), [""; 0]);
+    // The timer goes back to the oldest packet, and the window with it.
+    nic.waits(T);
+    assert_eq!(nic.sends(), ["WRITE_MIDDLE 102", "WRITE_LAST 103", "SEND_ONLY 104"]);
+    nic.receives(ack(104));
+    assert_eq!(nic.completes(), [(0, Success), (1, Success)]);
+}
+
+#[test]
+fn a_read_waits_for_room_and_takes_all_that_it_asks_for() {
+    let mut setup = Setup::qps(1);
+    setup.profile.requester.window_packets = 3;
+    let mut nic = setup.nic();
+    nic.posts(Verb::Write, 2 * MTU);
+    (0..2).for_each(|_| nic.posts(Verb::Read, 4 * MTU));
+    assert_eq!(nic.sends(), ["WRITE_FIRST 100", "WRITE_LAST 101", "READ_REQUEST 102"]);
+    nic.receives(ack(101));
+    assert_eq!(nic.sends(), [""; 0], "four responses are outstanding");
 }

@@ -33,10 +33,10 @@ pub(in crate::sim) struct Qp {
 }
 
 impl Qp {
-    pub(in crate::sim::nic) fn new(setup: &QpSetup, recv_depth: u32) -> Self {
+    pub(in crate::sim::nic) fn new(setup: &QpSetup, recv_depth: u32, window: u32) -> Self {
         let memory = || Memory::new(setup.messages, setup.message_size);
         Self {
-            requester: Requester::new(setup.first_psn, memory()),
+            requester: Requester::new(setup.first_psn, memory(), window),
             responder: Responder::new(setup.peer_first_psn, setup.requests_per_message, memory(), recv_depth),
             peer_qpn: setup.peer_qpn,
             class: setup.class,

@@ -44,6 +44,8 @@ impl Request {
 #[derive(Debug)]
 pub(in crate::sim) struct Requester {
     first_psn: Psn,
+    /// Unacknowledged packets before which the next one waits.
+    window: u32,
     /// Requests in the order of their PSNs.
     pub(in crate::sim) work: VecDeque<Request>,
     /// Offset after the last request.
@@ -71,9 +73,11 @@ struct QuirkCounts {
 }
 
 impl Requester {
-    pub(in crate::sim::nic) fn new(first_psn: Psn, memory: Memory) -> Self {
+    /// A requester that has so many unacknowledged packets at the most; 0 for any number.
+    pub(in crate::sim::nic) fn new(first_psn: Psn, memory: Memory, window: u32) -> Self {
         Self {
             first_psn,
+            window: if window == 0 { u32::MAX } else { window },
             work: VecDeque::new(),
             posted: 0,
             at: 0,
@@ -168,11 +172,17 @@ impl Requester {
     #[inline]
     pub(in crate::sim) fn is_ready(&self, max_reads: u8) -> bool {
         match self.work.get(self.at) {
-            Some(next) if !self.losses.waits_for_receiver() => {
+            Some(next) if !self.losses.waits_for_receiver() && self.has_room() => {
                 next.verb != Verb::Read || self.reads_out < u32::from(max_reads)
             }
             _ => false,
         }
+    }
+
+    /// Returns true if one more packet may be unacknowledged.
+    #[inline]
+    const fn has_room(&self) -> bool {
+        self.recovery.cursor().saturating_sub(self.recovery.oldest()) < self.window
     }
 
     /// Returns true if the next packet, if there is one, is of a Send or Write.
@@ -229,7 +239,9 @@ impl Requester {
             position = Position::First;
         }
         let every = cx.profile.requester.ack_req_every;
-        let asks = last || (every > 0 && (index + 1).is_multiple_of(every));
+        // The next one may have to wait for this one's ACK.
+        let fills = (offset + 1).saturating_sub(self.recovery.oldest()) >= self.window;
+        let asks = last || fills || (every > 0 && (index + 1).is_multiple_of(every));
         let psn = self.first_psn.add(offset);
         let address = self.memory.address(request.message);
         let reth = RethRepr {
