@@ -115,7 +115,7 @@ fn value(field: &TrafficField) -> BoxedStrategy<u64> {
     match field.form {
         Form::Mtu => select(Mtu::ALL.to_vec()).prop_map(|mtu| mtu.bytes().into()).boxed(),
         Form::Flag => any::<bool>().prop_map(u64::from).boxed(),
-        Form::IterMode => any::<bool>().prop_map(|paper| u64::from(!paper)).boxed(),
+        Form::Word(words) => (0..words.len() as u64).boxed(),
         Form::Number(&fields::MESSAGE_SIZE) => {
             prop_oneof![Just(0u32), 1..40_000u32].prop_map(u64::from).boxed()
         }

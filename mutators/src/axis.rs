@@ -192,6 +192,8 @@ axes! {
         "Receives that the responder posts at once, when so many have completed.";
     DummyHeaders "traffic.dummy-headers" number!(DUMMY_HEADERS), fields::DUMMY_HEADERS.default, of_traffic!(DUMMY_HEADERS),
         "Requests of 0 bytes behind each message.";
+    Pattern "traffic.pattern" Kind::Words(words::PATTERNS), TrafficField::PATTERN.default, of_traffic!(PATTERN),
+        "Whether the hosts post in turn: on pairs of connections, Writes or Sends, one request outstanding on each.";
     LossPpb "network.loss-ppb" number!(LOSS_PPB), fields::LOSS_PPB.default,
         Of::Test(|test| test.network.loss_ppb.into(), |test, value| test.network.loss_ppb = value as u32),
         "Packets that a link loses at random, of 10^9; the other keys count where it is not 0. With `innocent` the last connection without events loses none.";

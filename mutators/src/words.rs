@@ -2,7 +2,7 @@
 
 use corpus::{
     Action, ActionKind, ConnectionSet, ControlPacket, HeaderField, IterMode, Load, LossDirection, LossEffect,
-    LossModel, PacketKinds, Progression, RepeatMatch, Spray, SprayPackets, Target, Verb,
+    LossModel, PacketKinds, Pattern, Progression, RepeatMatch, Spray, SprayPackets, Target, Verb,
 };
 
 macro_rules! words {
@@ -51,7 +51,9 @@ macro_rules! names {
 /// [`HeaderField`], in its order.
 pub(crate) const FIELDS: &[&str] = names!(HeaderField::NAMES);
 /// [`IterMode`], in its order.
-pub(crate) const ITER_MODES: &[&str] = names!(IterMode::NAMES);
+pub(crate) const ITER_MODES: &[&str] = IterMode::WORDS;
+/// [`Pattern`], in its order.
+pub(crate) const PATTERNS: &[&str] = Pattern::WORDS;
 /// [`ActionKind`], in its order.
 pub(crate) const ACTIONS: &[&str] = names!(ActionKind::NAMES);
 /// Kinds of packets that are lost: all, or one.
@@ -61,17 +63,17 @@ pub(crate) const ANY_KIND: u64 = 0;
 /// Data packets alone.
 pub(crate) const LOST_DATA: u64 = 1;
 /// [`LossModel`], in its order.
-pub(crate) const LOSS_MODELS: &[&str] = names!(LossModel::NAMES);
+pub(crate) const LOSS_MODELS: &[&str] = LossModel::WORDS;
 /// [`LossDirection`], in its order.
-pub(crate) const LOSS_DIRECTIONS: &[&str] = names!(LossDirection::NAMES);
+pub(crate) const LOSS_DIRECTIONS: &[&str] = LossDirection::WORDS;
 /// [`LossEffect`], in its order.
-pub(crate) const LOSS_EFFECTS: &[&str] = names!(LossEffect::NAMES);
+pub(crate) const LOSS_EFFECTS: &[&str] = LossEffect::WORDS;
 /// [`RepeatMatch`], in its order.
-pub(crate) const REPEAT_MATCHES: &[&str] = names!(RepeatMatch::NAMES);
+pub(crate) const REPEAT_MATCHES: &[&str] = RepeatMatch::WORDS;
 /// [`Spray`], in its order.
-pub(crate) const SPRAYS: &[&str] = names!(Spray::NAMES);
+pub(crate) const SPRAYS: &[&str] = Spray::WORDS;
 /// [`SprayPackets`], in its order.
-pub(crate) const SPRAYED: &[&str] = names!(SprayPackets::NAMES);
+pub(crate) const SPRAYED: &[&str] = SprayPackets::WORDS;
 /// The action that every testbed has.
 pub(crate) const DROP: u64 = ActionKind::Drop as u64;
 

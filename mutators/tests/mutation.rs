@@ -6,7 +6,7 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corpus::config::{Files, fields};
+use corpus::config::Files;
 use corpus::{Action, ActionKind, Host, Role, TestConfig, TrafficField, testing};
 use mutators::{AXES, Axis, Kind, Mutation, SHIPPED, Target, Values, operators};
 use proptest::prelude::*;
@@ -86,10 +86,15 @@ fn small() -> String {
     let operands = ActionKind::ALL.iter().filter_map(|kind| Action::operand_of(*kind));
     let operands = operands.map(|operand| format!("{} = {{ min = 1, max = 4 }}\n", operand.field.key));
     let later = TrafficField::ALL.iter().filter(|field| field.files == Files::Later);
-    let later = later.filter_map(TrafficField::number).map(|field| {
-        // Where 0 is no absence, a test at the default is the smallest.
-        let least = if field.key == fields::DUMMY_HEADERS.key { 0 } else { field.default + 1 };
-        format!("{} = {{ min = {least}, max = {} }}\n", field.key, field.max.min(1_000_000))
+    let later = later.map(|field| {
+        let values = match field.form {
+            corpus::config::Form::Number(field) => {
+                format!("{{ min = {}, max = {} }}", field.min, field.max.min(1_000))
+            }
+            corpus::config::Form::Word(words) => format!("{words:?}"),
+            form => panic!("{form:?} has no values here"),
+        };
+        format!("{} = {values}\n", field.key)
     });
     let traffic = format!("[traffic]\n{}", later.collect::<String>());
     let small = SMALL.replacen("[traffic]\n", &traffic, 1);

@@ -35,6 +35,8 @@ pub use cnp::{CnpCounts, CnpLimiter};
 pub use counters::{CounterReport, names as counters_moved_by};
 pub use go_back_n::Expiries;
 pub use known::{AckTimer, CnpScope, Known, RnrRetries, Timeout};
+pub use messages::iterations::PairIterations;
+pub use messages::ranks::Ranks;
 pub use messages::{MessageTime, QpMessages};
 pub use retransmission::{Retransmission, Trigger};
 pub use rules::{CLAUSES, Clause, Consequence, Document, Kind, Rule, Severity};

@@ -1,7 +1,7 @@
 //! Rules on traffic.
 
 use super::{Check, plural};
-use crate::config::{Load, Role, TestConfig, TrafficField, fields};
+use crate::config::{Load, Pattern, Role, TestConfig, Traffic, TrafficField, Verb, fields};
 
 pub(super) fn check(config: &TestConfig, check: &mut Check) {
     let traffic = &config.traffic;
@@ -48,6 +48,11 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
             &["traffic.num-connections"],
         );
     }
+    if traffic.pattern == Pattern::PingPong {
+        for Turns { key, message, help, .. } in TURNS.iter().filter(|rule| !(rule.holds)(traffic)) {
+            check.fail(format!("traffic.{key}"), *message, *help, &["traffic.pattern"]);
+        }
+    }
     if traffic.multi_gid && Role::ALL.iter().all(|role| config.host(*role).ip_list.len() < 2) {
         check.fail(
             "traffic.multi-gid",
@@ -69,6 +74,63 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
             format!("a test has at most {}; lower one of them", fields::MAX_TOTAL_PACKETS),
             &["traffic.num-connections", "traffic.num-msgs-per-qp", "traffic.message-size", "traffic.mtu"],
         );
+    }
+}
+
+/// A rule for hosts that post in turn: a pair of connections has one message in flight, and each host sees what arrives.
+struct Turns {
+    holds: fn(&Traffic) -> bool,
+    key: &'static str,
+    message: &'static str,
+    help: &'static str,
+}
+
+const TURNS: &[Turns] = &[
+    Turns {
+        holds: |traffic| traffic.load.connections().is_multiple_of(2),
+        key: "num-connections",
+        message: "with \"ping-pong\" connections are pairs, and one is left over",
+        help: "use an even number",
+    },
+    Turns {
+        holds: |traffic| matches!(traffic.load, Load::Same { verb: Verb::Write | Verb::Send, .. }),
+        key: "rdma-verb",
+        message: "with \"ping-pong\" a host answers what has arrived in its memory, and no Read arrives there",
+        help: "use \"write\" or \"send\"",
+    },
+    Turns {
+        holds: |traffic| {
+            traffic.message_size > 0 || !matches!(traffic.load, Load::Same { verb: Verb::Write, .. })
+        },
+        key: "message-size",
+        message: "with \"ping-pong\" a host answers a Write when its last byte has arrived, and it has none",
+        help: "use at least 1 byte, or Sends",
+    },
+    Turns {
+        holds: |traffic| traffic.tx_depth == 1,
+        key: "tx-depth",
+        message: "with \"ping-pong\" a connection has one request outstanding, and more are asked for",
+        help: "set it to 1, or use more connections",
+    },
+    Turns {
+        holds: |traffic| traffic.gap_ns == 0,
+        key: "gap-ns",
+        message: "with \"ping-pong\" a message is posted when the one before it has been answered",
+        help: "set it to 0",
+    },
+    Turns {
+        holds: |traffic| !traffic.barrier_sync,
+        key: "barrier-sync",
+        message: "with \"ping-pong\" each pair of connections waits for its own messages",
+        help: "set it to false",
+    },
+];
+
+impl Traffic {
+    /// Returns true if its hosts could post in turn ([`Pattern::PingPong`]).
+    #[must_use]
+    pub fn can_take_turns(&self) -> bool {
+        TURNS.iter().all(|rule| (rule.holds)(self))
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
+use super::Role;
 use super::fields::{self, IntField};
+use super::words::words;
 use serde::{Deserialize, Serialize};
 
 /// A field of [`Traffic`] with one value: whatever reads, writes, checks or changes fields goes through
@@ -32,8 +34,8 @@ pub enum Form {
     Flag,
     /// An [`Mtu`]: its bytes.
     Mtu,
-    /// An [`IterMode`]: its index in [`IterMode::NAMES`].
-    IterMode,
+    /// One of some words: its index.
+    Word(&'static [&'static str]),
 }
 
 /// Files that have a field.
@@ -58,7 +60,7 @@ impl TrafficField {
     pub const fn number(&self) -> Option<&'static IntField> {
         match self.form {
             Form::Number(field) => Some(field),
-            Form::Flag | Form::Mtu | Form::IterMode => None,
+            Form::Flag | Form::Mtu | Form::Word(_) => None,
         }
     }
 
@@ -79,13 +81,14 @@ impl TrafficField {
         self.default == Self::ABSENT && self.is_default(traffic)
     }
 
-    /// Its value as files write it; an index for a word.
+    /// Its value as files write it; a word without quotes.
     #[must_use]
     pub fn text(&self, traffic: &Traffic) -> String {
         let value = (self.get)(traffic);
         match self.form {
             Form::Flag => (value != 0).to_string(),
-            Form::Number(_) | Form::Mtu | Form::IterMode => value.to_string(),
+            Form::Word(words) => words.get(value as usize).copied().unwrap_or_default().to_owned(),
+            Form::Number(_) | Form::Mtu => value.to_string(),
         }
     }
 }
@@ -122,6 +125,7 @@ values! {
         mtus.find(|mtu| u64::from(mtu.bytes()) <= number).unwrap_or(Self::B256)
     };
     IterMode, value => *value as u64, number => if number == 0 { Self::Paper } else { Self::PerMessage };
+    Pattern, value => *value as u64, number => if number == 0 { Self::OneWay } else { Self::PingPong };
 }
 
 macro_rules! traffic {
@@ -195,7 +199,7 @@ traffic! {
     /// Seed of QPNs, PSNs and payload; see [`fields::SEED`].
     seed: u64, SEED "seed" Form::Number(&fields::SEED), fields::SEED.default, Files::Ours;
     /// Counting of rounds of transmission in the injector.
-    iter_mode: IterMode, ITER_MODE "iter-mode" Form::IterMode, 0, Files::Ours;
+    iter_mode: IterMode, ITER_MODE "iter-mode" Form::Word(IterMode::WORDS), 0, Files::Ours;
     /// Pause between the completion of a message and the posting of the next; see [`fields::GAP_NS`].
     gap_ns: u64, GAP_NS "gap-ns" Form::Number(&fields::GAP_NS), fields::GAP_NS.default, Files::Later;
     /// Receives posted at once; see [`fields::RECV_BATCH`] and [`Traffic::receives_at_once`].
@@ -203,6 +207,8 @@ traffic! {
     /// Dummies behind each message; see [`fields::DUMMY_HEADERS`] and [`Verb::dummy`].
     dummy_headers: u8, DUMMY_HEADERS "dummy-headers"
         Form::Number(&fields::DUMMY_HEADERS), fields::DUMMY_HEADERS.default, Files::Later;
+    /// Posting of messages at both hosts; see [`Traffic::end_at`].
+    pattern: Pattern, PATTERN "pattern" Form::Word(Pattern::WORDS), 0, Files::Later;
 }
 
 impl Traffic {
@@ -210,6 +216,16 @@ impl Traffic {
     #[must_use]
     pub const fn receives_at_once(&self) -> u32 {
         if self.recv_batch < self.recv_depth { self.recv_batch } else { self.recv_depth }
+    }
+
+    /// The end of a connection (relative QPN, from 1) that a host has, where hosts are named by their ends of connection 1; as well,
+    /// the host that has an end.
+    #[must_use]
+    pub const fn end_at(&self, host: Role, qpn: u32) -> Role {
+        match self.pattern {
+            Pattern::PingPong if qpn.is_multiple_of(2) => host.peer(),
+            Pattern::OneWay | Pattern::PingPong => host,
+        }
     }
 
     /// Pauses of a connection, one after the other: after each message but the last, or each `tx-depth` of them.
@@ -342,19 +358,22 @@ impl Mtu {
     }
 }
 
-/// Counting of ITER, the round of transmission, in the injector (Lumina §3.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum IterMode {
-    /// The paper: +1 whenever a PSN is not larger than the last one; never back.
-    Paper,
-    /// The published switch program: +1 whenever a PSN is not the expected one, back to 1 at the
-    /// first packet of a message that arrives in order.
-    PerMessage,
-}
-
-impl IterMode {
-    /// Names in files.
-    pub const NAMES: &[(&str, Self)] = &[("paper", Self::Paper), ("per-message", Self::PerMessage)];
+words! {
+    /// Counting of ITER, the round of transmission, in the injector (Lumina §3.3).
+    IterMode:
+        /// The paper: +1 whenever a PSN is not larger than the last one; never back.
+        Paper "paper",
+        /// The published switch program: +1 whenever a PSN is not the expected one, back to 1 at the
+        /// first packet of a message that arrives in order.
+        PerMessage "per-message";
+    /// Posting of messages at both hosts.
+    Pattern:
+        /// The requester's host posts all of them.
+        OneWay "one-way",
+        /// Connections are pairs, and the hosts post in turn, as perftest's latency tests do: of the second of a pair the responder's
+        /// host is the requester, and answers each message of the first one with a message as large. The next one is posted when
+        /// the answer has arrived and the message before it has completed.
+        PingPong "ping-pong";
 }
 
 #[cfg(test)]
@@ -377,7 +396,8 @@ mod tests {
         for field in TrafficField::ALL {
             let values = match field.form {
                 Form::Number(number) => vec![number.min, number.max, field.default],
-                Form::Flag | Form::IterMode => vec![0, 1],
+                Form::Flag => vec![0, 1],
+                Form::Word(words) => (0..words.len() as u64).collect(),
                 Form::Mtu => Mtu::ALL.map(|mtu| mtu.bytes().into()).to_vec(),
             };
             for value in values {

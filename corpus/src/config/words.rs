@@ -13,6 +13,9 @@ macro_rules! words {
                 /// Names in files.
                 pub const NAMES: &[(&str, Self)] = &[$(($name, Self::$variant)),*];
 
+                /// The names alone, in the same order.
+                pub const WORDS: &[&str] = &[$($name),*];
+
                 /// Name in files.
                 #[must_use]
                 pub const fn name(self) -> &'static str {

@@ -88,6 +88,17 @@ impl<'n> Section<'n> {
         r.choice(node, &self.path_of(key), names)
     }
 
+    /// One of some words: its index.
+    pub(crate) fn opt_word(
+        &mut self,
+        r: &mut Reader<'_>,
+        key: &'static str,
+        words: &[&'static str],
+    ) -> Option<u64> {
+        let names: Vec<(&str, u64)> = words.iter().copied().zip(0..).collect();
+        self.opt_choice(r, key, &names)
+    }
+
     pub(crate) fn opt_section(&mut self, r: &mut Reader<'_>, key: &'static str) -> Option<Section<'n>> {
         let path = self.path_of(key);
         let entry = self.entry(r, key)?;

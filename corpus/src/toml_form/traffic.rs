@@ -2,7 +2,7 @@
 
 use super::HOMES;
 use crate::{
-    config::{Form, IterMode, Load, Mtu, Traffic, TrafficField, Verb, fields},
+    config::{Form, Load, Mtu, Traffic, TrafficField, Verb, fields},
     source::{Node, Reader, Section, Value},
 };
 
@@ -49,7 +49,7 @@ pub(crate) fn field(
         Form::Number(number) => section.opt_int(r, number),
         Form::Flag => Some(section.bool(r, field.key, (field.get)(traffic) != 0).into()),
         Form::Mtu => mtu(section, r).map(|mtu| mtu.bytes().into()),
-        Form::IterMode => section.opt_choice(r, field.key, IterMode::NAMES).map(|mode| mode as u64),
+        Form::Word(words) => section.opt_word(r, field.key, words),
     };
     if let Some(value) = value {
         (field.set)(traffic, value);

@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Write as _};
 
 use crate::config::{
-    Action, ConnectionSet, Copies, Event, Files, Form, Host, IterMode, Load, Network, Path, Repeat, Role,
-    SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField, fields,
+    Action, ConnectionSet, Copies, Event, Files, Form, Host, Load, Network, Path, Repeat, Role, SetField,
+    Target, TestConfig, Traffic, TrafficClass, TrafficField, fields,
 };
 
 impl TestConfig {
@@ -130,7 +130,7 @@ fn traffic(out: &mut Out, traffic: &Traffic) {
         let left_out = field.is_absent(traffic) || (field.files == Files::Later && field.is_default(traffic));
         match field.form {
             _ if left_out => {}
-            Form::IterMode => out.text(field.key, IterMode::NAMES[traffic.iter_mode as usize].0),
+            Form::Word(_) => out.text(field.key, &field.text(traffic)),
             Form::Number(_) | Form::Flag | Form::Mtu => out.field(field.key, field.text(traffic)),
         }
     }

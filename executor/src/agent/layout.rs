@@ -89,6 +89,17 @@ impl Layout {
         }
     }
 
+    /// Returns true if the last byte of the receiver's memory of a message is not what it was before.
+    pub(super) fn is_last_changed(&self, memory: &Mr, connection: u32, message: u32) -> bool {
+        let range = self.message(connection, message);
+        let Some(last) = range.len().checked_sub(1) else { return false };
+        let (mut untouched, mut found) = ([0; WORD], [0]);
+        let word = last / WORD;
+        Pattern::new(self.seed, connection, message).write(word, u64::MAX, &mut untouched);
+        memory.read(range.start + last, &mut found);
+        found[0] != untouched[last % WORD]
+    }
+
     /// Compares the receiver's memory of a message with its former contents, and with the sender's data.
     pub(super) fn verify(&self, memory: &Mr, connection: u32, message: u32) -> Content {
         let (range, pattern) =

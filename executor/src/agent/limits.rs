@@ -8,7 +8,7 @@ use crate::verbs::{DeviceLimits, PortState};
 /// Entries of the queues that one QP needs.
 pub(super) fn queue_depth(config: &TestConfig, role: Role, connection: u32) -> u32 {
     let traffic = &config.traffic;
-    match role {
+    match traffic.end_at(role, connection + 1) {
         // Dummies have no completion that would say when their place is free again: the next message's does.
         Role::Requester => {
             let dummies = u32::from(traffic.dummy_headers);
@@ -35,25 +35,13 @@ pub(super) fn check(
     max_memory: u64,
 ) -> Result<(), String> {
     let traffic = &config.traffic;
-    let depth = (0..traffic.load.connections()).map(|at| queue_depth(config, role, at)).max().unwrap_or(0);
-    let reads = match role {
-        Role::Requester => device.max_qp_init_rd_atom,
-        Role::Responder => device.max_qp_rd_atom,
-    };
-    let depth_field = match role {
-        Role::Requester => "traffic.tx-depth",
-        Role::Responder => "traffic.recv-depth",
-    };
-    let limits: [(&str, u64, u64, &str); 6] = [
+    let mut limits: Vec<(&str, u64, u64, &str)> = vec![
         (
             "traffic.num-connections",
             traffic.load.connections().into(),
             device.max_qp.into(),
             "QPs of the device",
         ),
-        (depth_field, depth.into(), device.max_qp_wr.into(), "requests in a queue of a QP"),
-        (depth_field, depth.into(), device.max_cqe.into(), "entries of a completion queue"),
-        ("traffic.max-rd-atomic", traffic.max_rd_atomic.into(), reads.into(), "outstanding Reads of a QP"),
         (
             "traffic.message-size",
             traffic.message_size.into(),
@@ -67,6 +55,24 @@ pub(super) fn check(
             "bytes of a memory region",
         ),
     ];
+    for (end, depth_field, reads) in [
+        (Role::Requester, "traffic.tx-depth", device.max_qp_init_rd_atom),
+        (Role::Responder, "traffic.recv-depth", device.max_qp_rd_atom),
+    ] {
+        let has_end = |at: &u32| traffic.end_at(role, at + 1) == end;
+        let depths = (0..traffic.load.connections()).filter(has_end).map(|at| queue_depth(config, role, at));
+        let Some(depth) = depths.max() else { continue };
+        limits.extend([
+            (depth_field, depth.into(), device.max_qp_wr.into(), "requests in a queue of a QP"),
+            (depth_field, depth.into(), device.max_cqe.into(), "entries of a completion queue"),
+            (
+                "traffic.max-rd-atomic",
+                traffic.max_rd_atomic.into(),
+                reads.into(),
+                "outstanding Reads of a QP",
+            ),
+        ]);
+    }
     for (field, asked, limit, of) in limits {
         if asked > limit {
             return Err(format!("{field}: {asked} is beyond the {limit} {of}; lower it"));

@@ -1,13 +1,18 @@
-//! Order in which requests are posted: the requester's side of a test, without the requests themselves.
+//! Order in which a host posts the requests of its connections, without the requests themselves.
 
 use std::collections::VecDeque;
 
-use corpus::Traffic;
+use corpus::{Pattern, Role, Traffic};
 use dumper::Nanos;
 
 /// A connection, as the requester's host sees it.
 #[derive(Debug, Default)]
 struct Progress {
+    /// Messages that this host posts: none on a connection of the other one.
+    messages: u32,
+    /// Messages that may be posted by now, where the hosts post in turn: the first one of a pair, and one for each that has
+    /// arrived on the other connection.
+    turns: Option<u32>,
     /// Messages posted.
     posted: u32,
     /// Messages that have not completed, with the time of their posting.
@@ -30,7 +35,8 @@ enum Next {
 
 /// Connections post one request each in turn, up to `tx-depth` outstanding ones, and with `barrier-sync` the next
 /// `tx-depth` only when none is outstanding on any connection. A message, or with `barrier-sync` all of them, waits for
-/// `gap-ns` after the completion that makes room for it. All indices count from 0.
+/// `gap-ns` after the completion that makes room for it. Where the hosts post in turn, it waits for a message of the other
+/// connection of its pair. All indices count from 0.
 pub(super) struct Poster {
     messages: u32,
     depth: u32,
@@ -47,18 +53,31 @@ pub(super) struct Poster {
     outstanding: u64,
 }
 
+impl Progress {
+    /// Returns true if there are messages to be posted.
+    const fn is_left(&self) -> bool {
+        !self.failed && self.posted < self.messages
+    }
+}
+
 impl Poster {
-    pub(super) fn new(traffic: &Traffic) -> Self {
+    pub(super) fn new(traffic: &Traffic, host: Role) -> Self {
         let connections = traffic.load.connections();
         let depth = traffic.tx_depth;
         let messages = traffic.num_msgs_per_qp;
+        let progress = |connection: u32| Progress {
+            messages: if traffic.end_at(host, connection + 1) == Role::Requester { messages } else { 0 },
+            // The first connection of a pair begins.
+            turns: (traffic.pattern == Pattern::PingPong).then(|| u32::from(connection.is_multiple_of(2))),
+            ..Progress::default()
+        };
         let mut poster = Self {
             messages,
             depth,
             barrier: traffic.barrier_sync,
             gap: Nanos(traffic.gap_ns),
             released: if traffic.barrier_sync { depth.min(messages) } else { messages },
-            connections: (0..connections).map(|_| Progress::default()).collect(),
+            connections: (0..connections).map(progress).collect(),
             ready: VecDeque::new(),
             pauses: VecDeque::new(),
             outstanding: 0,
@@ -83,6 +102,16 @@ impl Poster {
         self.outstanding += 1;
         self.make_ready(connection);
         Some((connection, message))
+    }
+
+    /// A message has arrived on a connection of the other host: that of its pair goes on.
+    pub(super) fn arrived(&mut self, connection: u32) {
+        let answers = connection ^ 1;
+        let Some(progress) = self.connections.get_mut(answers as usize) else { return };
+        if let Some(turns) = &mut progress.turns {
+            *turns += 1;
+            self.make_ready(answers);
+        }
     }
 
     /// End of the next pause.
@@ -127,7 +156,7 @@ impl Poster {
         let progress = &mut self.connections[connection as usize];
         progress.pausing += 1;
         // Earlier pauses may already end with the messages that are left.
-        let is_needed = progress.pausing <= self.messages - progress.posted;
+        let is_needed = progress.pausing <= progress.messages - progress.posted;
         (is_needed && !progress.failed).then_some(Next::Message(connection))
     }
 
@@ -146,9 +175,10 @@ impl Poster {
 
     /// Returns true if no request is outstanding and no more will be posted.
     pub(super) fn is_settled(&self) -> bool {
+        let waits = |progress: &Progress| progress.turns.is_some() && progress.is_left();
         self.outstanding == 0
             && self.pauses.is_empty()
-            && self.connections.iter().all(|progress| !self.may_post(progress))
+            && self.connections.iter().all(|progress| !self.may_post(progress) && !waits(progress))
     }
 
     /// Posts nothing more.
@@ -167,12 +197,12 @@ impl Poster {
 
     /// Messages that were not posted.
     pub(super) fn unposted(&self) -> u64 {
-        self.connections.iter().map(|progress| u64::from(self.messages - progress.posted)).sum()
+        self.connections.iter().map(|progress| u64::from(progress.messages - progress.posted)).sum()
     }
 
     fn may_post(&self, progress: &Progress) -> bool {
-        !progress.failed
-            && progress.posted < self.released
+        progress.is_left()
+            && progress.posted < progress.turns.unwrap_or(self.released)
             && progress.outstanding.len() + (progress.pausing as usize) < self.depth as usize
     }
 
@@ -204,13 +234,16 @@ mod tests {
     use super::*;
 
     fn poster(connections: u32, messages: u32, depth: u32, barrier: bool) -> Poster {
-        Poster::new(&Traffic {
-            load: Load::Same { verb: Verb::Write, connections },
-            num_msgs_per_qp: messages,
-            tx_depth: depth,
-            barrier_sync: barrier,
-            ..Traffic::default()
-        })
+        Poster::new(
+            &Traffic {
+                load: Load::Same { verb: Verb::Write, connections },
+                num_msgs_per_qp: messages,
+                tx_depth: depth,
+                barrier_sync: barrier,
+                ..Traffic::default()
+            },
+            Role::Requester,
+        )
     }
 
     fn post_all(poster: &mut Poster) -> Vec<(u32, u32)> {
@@ -326,5 +359,42 @@ mod tests {
         assert_eq!(post_at(&mut poster, 100), [(0, 3)]);
         assert_eq!(post_at(&mut poster, 110), [(0, 4)]);
         assert_eq!(poster.pause_ends(), None);
+    }
+
+    /// What both hosts post of two pairs, whatever is outstanding.
+    #[test]
+    fn hosts_that_post_in_turn_wait_for_each_other() {
+        let traffic = Traffic {
+            load: Load::Same { verb: Verb::Write, connections: 4 },
+            num_msgs_per_qp: 2,
+            pattern: Pattern::PingPong,
+            ..Traffic::default()
+        };
+        let [mut begins, mut answers] = Role::ALL.map(|host| Poster::new(&traffic, host));
+        assert_eq!((post_all(&mut begins), post_all(&mut answers)), (vec![(0, 0), (2, 0)], vec![]));
+        answers.arrived(2);
+        assert_eq!(post_all(&mut answers), [(3, 0)]);
+        begins.arrived(3);
+        assert_eq!(post_all(&mut begins), [], "the message before has not completed");
+        assert!(begins.complete(2, 0, true, Nanos(7)).is_some());
+        assert_eq!(post_all(&mut begins), [(2, 1)]);
+        assert!(begins.complete(2, 1, true, Nanos(7)).is_some());
+        assert!(begins.complete(0, 0, true, Nanos(7)).is_some());
+        assert!(!begins.is_settled(), "an answer is to come");
+        answers.arrived(0);
+        assert!(answers.complete(3, 0, true, Nanos(7)).is_some());
+        assert_eq!(post_all(&mut answers), [(1, 0)]);
+        begins.arrived(1);
+        assert_eq!(post_all(&mut begins), [(0, 1)]);
+        assert!(begins.complete(0, 1, true, Nanos(7)).is_some());
+        assert!(begins.is_settled() && !answers.is_settled());
+        assert_eq!((begins.unposted(), answers.unposted()), (0, 2));
+        assert!(answers.complete(1, 0, false, Nanos(7)).is_some());
+        answers.arrived(0);
+        answers.arrived(2);
+        assert_eq!(post_all(&mut answers), [(3, 1)], "connection 1 has failed");
+        answers.arrived(9);
+        assert!(answers.complete(3, 1, true, Nanos(7)).is_some());
+        assert!(answers.is_settled());
     }
 }

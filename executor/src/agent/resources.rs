@@ -57,7 +57,7 @@ pub(super) fn memory_of(config: &TestConfig, role: Role, layout: &Layout, pd: &R
     for connection in 0..traffic.load.connections() {
         for message in 0..traffic.num_msgs_per_qp {
             let verb = traffic.load.verb(connection + 1, message);
-            if verb.data_sender() == role {
+            if verb.data_sender() == traffic.end_at(role, connection + 1) {
                 layout.fill_sender(&mut memory, connection, message);
             } else {
                 layout.fill_receiver(&mut memory, connection, message);
@@ -70,17 +70,13 @@ pub(super) fn memory_of(config: &TestConfig, role: Role, layout: &Layout, pd: &R
 /// Access rights of the peer to a host's memory: those that the test needs, and no others.
 fn access_of(config: &TestConfig, role: Role) -> Access {
     let traffic = &config.traffic;
+    let answers = |qpn: &u32| traffic.end_at(role, *qpn) == Role::Responder;
     let carries = |verb| {
-        (1..=traffic.load.connections()).any(|qpn| traffic.load.carries(qpn, traffic.num_msgs_per_qp, verb))
+        let mut answered = (1..=traffic.load.connections()).filter(answers);
+        answered.any(|qpn| traffic.load.carries(qpn, traffic.num_msgs_per_qp, verb))
     };
     let has_dummies = |verb| traffic.dummy_headers > 0 && carries(verb);
-    match role {
-        Role::Requester => Access::default(),
-        Role::Responder => Access {
-            remote_write: carries(Verb::Write) || has_dummies(Verb::Send),
-            remote_read: carries(Verb::Read),
-        },
-    }
+    Access { remote_write: carries(Verb::Write) || has_dummies(Verb::Send), remote_read: carries(Verb::Read) }
 }
 
 /// Completion queues and QPs. A completion queue serves as many QPs as it has room for.
@@ -110,7 +106,7 @@ pub(super) fn queues_of(
         }
         let cq = cqs.last().expect("the first connection makes one");
         let own = depth_of(connection);
-        let capacity = match role {
+        let capacity = match config.traffic.end_at(role, connection + 1) {
             Role::Requester => QpCapacity { sends: own, receives: 1 },
             Role::Responder => QpCapacity { sends: 1, receives: own },
         };
@@ -123,7 +119,8 @@ pub(super) fn queues_of(
 
 /// First PSN of a host's end of a connection (from 0): the test's, where it names the requester's, or a random one.
 pub(super) fn initial_psn(config: &TestConfig, role: Role, connection: u32) -> u32 {
-    let given = config.traffic.initial_psn.filter(|_| role == Role::Requester);
+    let end = config.traffic.end_at(role, connection + 1);
+    let given = config.traffic.initial_psn.filter(|_| end == Role::Requester);
     let random = mix(mix(config.traffic.seed ^ role as u64) ^ u64::from(connection));
     given.unwrap_or(Psn::new(random as u32).value())
 }

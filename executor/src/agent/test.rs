@@ -165,6 +165,22 @@ impl Test {
         Ok(())
     }
 
+    /// The end of a connection (from 0) that this host has.
+    pub(super) const fn end_of(&self, connection: u32) -> Role {
+        self.config.traffic.end_at(self.role, connection.saturating_add(1))
+    }
+
+    /// All connections, with the ends that this host has.
+    pub(super) fn ends_at_host(&self) -> impl Iterator<Item = (u32, Role)> {
+        (0..self.config.traffic.load.connections()).map(|connection| (connection, self.end_of(connection)))
+    }
+
+    /// Returns true if the last byte of a Write to this host (both from 0) has arrived. Packets are written in their order (IBA vol. 1,
+    /// 9.7.2), so that the others have too.
+    pub(super) fn has_arrived(&self, connection: u32, message: u32) -> bool {
+        self.layout.is_last_changed(&self.memory, connection, message)
+    }
+
     /// Posts the request of a message (both from 0), and the dummies behind it.
     pub(super) fn post_request(&self, connection: u32, message: u32) -> Result<(), VerbsError> {
         let (_, remote) = self.peers[connection as usize];
@@ -268,7 +284,7 @@ impl Test {
     /// Data found in the memory of a message (both numbers from 0), if this host is the one that receives it.
     pub(super) fn delivery(&self, connection: u32, message: u32) -> Option<proto::Delivery> {
         let verb = self.config.traffic.load.verb(connection + 1, message);
-        if verb.data_sender() == self.role {
+        if verb.data_sender() == self.end_of(connection) {
             return None;
         }
         let content = self.layout.verify(&self.memory, connection, message);

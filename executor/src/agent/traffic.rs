@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use corpus::{Role, Verb};
+use corpus::{Pattern, Role, Verb};
 use dumper::Nanos;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -31,14 +31,18 @@ const REPORTED_AT_ONCE: usize = 512;
 /// one.
 const LOOK_AROUND: Duration = Duration::from_millis(500);
 
-/// Role of a host in a test.
-pub(super) enum Traffic {
-    Requester(Requester),
-    Responder(Responder),
+/// Time between two looks at the memory for a Write that is answered, of which no event tells: a host that answers sees it so much
+/// later. To look without pause, as perftest does, would take the processor from a stack that is software.
+const LOOK_AT_MEMORY: Duration = Duration::from_micros(20);
+
+/// The parts of a host in a test: one of them, or both where the hosts post in turn.
+pub(super) struct Traffic {
+    requester: Option<Requester>,
+    responder: Option<Responder>,
 }
 
 /// Posts requests.
-pub(super) struct Requester {
+struct Requester {
     poster: Poster,
     message_bytes: u64,
     completions: Vec<Completion>,
@@ -48,9 +52,11 @@ pub(super) struct Requester {
     bytes: u64,
 }
 
-/// Posts Receives for Sends.
-pub(super) struct Responder {
+/// Posts Receives for Sends, and looks for Writes where they are answered.
+struct Responder {
     connections: Vec<Receives>,
+    /// By connection: the next Write to be answered.
+    written: Vec<(u32, u32)>,
 }
 
 /// The Receives of a connection.
@@ -70,31 +76,15 @@ struct Receives {
 impl Traffic {
     /// The traffic of a connected test; a responder posts its first Receives.
     pub(super) fn new(test: &Test) -> Result<Self, VerbsError> {
-        let traffic = &test.config.traffic;
-        if test.role == Role::Requester {
-            return Ok(Self::Requester(Requester {
-                poster: Poster::new(traffic),
-                message_bytes: traffic.message_size.into(),
-                completions: Vec::new(),
-                settled: false,
-                span: None,
-                bytes: 0,
-            }));
-        }
-        let mut responder = Responder { connections: Vec::new() };
-        for connection in 0..traffic.load.connections() {
-            let is_send = |message: &u32| traffic.load.verb(connection + 1, *message) == Verb::Send;
-            let sends: Vec<_> = (0..traffic.num_msgs_per_qp).filter(is_send).collect();
-            let (depth, at_once) = (traffic.recv_depth as usize, traffic.receives_at_once() as usize);
-            responder.connections.push(Receives { depth, at_once, sends, ..Receives::default() });
-            responder.post_due(test, connection)?;
-        }
-        Ok(Self::Responder(responder))
+        let has = |end| test.ends_at_host().any(|(_, has)| has == end);
+        let requester = has(Role::Requester).then(|| Requester::new(test));
+        let responder = has(Role::Responder).then(|| Responder::new(test)).transpose()?;
+        Ok(Self { requester, responder })
     }
 
     /// Delivery of a message as the application sees it: a Send has arrived when its Receive has completed.
     pub(super) fn told(&self, found: proto::Delivery) -> proto::Delivery {
-        let Self::Responder(responder) = self else { return found };
+        let Some(responder) = &self.responder else { return found };
         let receives = &responder.connections[found.connection as usize - 1];
         match receives.sends.binary_search(&(found.message - 1)) {
             Err(_) => found,
@@ -107,7 +97,9 @@ impl Traffic {
 
     /// Goodput of the requests that this host posted, in bits per second.
     pub(super) fn goodput(&self) -> Option<f64> {
-        let Self::Requester(Requester { span: Some((first, last)), bytes, .. }) = self else { return None };
+        let Requester { span: Some((first, last)), bytes, .. } = self.requester.as_ref()? else {
+            return None;
+        };
         let seconds = (*last - *first).as_secs_f64();
         (seconds > 0.0).then(|| *bytes as f64 * 8.0 / seconds)
     }
@@ -115,32 +107,55 @@ impl Traffic {
     /// Does one round of work; whether there was any.
     fn work(&mut self, test: &mut Test, taken: &mut Vec<WorkCompletion>) -> Result<bool, End> {
         let mut busy = false;
-        if let Self::Requester(requester) = self {
+        if let Some(requester) = &mut self.requester {
             busy = requester.post(test)?;
         }
         test.poll(taken)?;
         busy |= !taken.is_empty();
         let now = monotonic();
+        let mut arrived = Vec::new();
         for completion in taken.drain(..) {
-            match self {
-                Self::Requester(requester) => requester.complete(test, &completion, now),
-                Self::Responder(responder) => responder.complete(test, &completion),
+            let (connection, _) = message_of(completion.id & !DUMMY);
+            match (test.end_of(connection), &mut self.requester, &mut self.responder) {
+                (Role::Requester, Some(requester), _) => requester.complete(test, &completion, now),
+                (_, _, Some(responder)) => responder.complete(test, &completion, &mut arrived),
+                (_, Some(requester), None) => requester.complete(test, &completion, now),
+                (_, None, None) => {}
             }
+        }
+        if let (Some(requester), Some(responder)) = (&mut self.requester, &mut self.responder) {
+            responder.look(test, &mut arrived);
+            busy |= !arrived.is_empty();
+            arrived.into_iter().for_each(|connection| requester.poster.arrived(connection));
         }
         Ok(busy)
     }
 
     /// Longest time until there is something to do without an event.
     fn next_look(&self, deadline: Instant) -> Duration {
-        let Self::Requester(requester) = self else { return LOOK_AROUND };
+        let Some(requester) = &self.requester else { return LOOK_AROUND };
         let left = || deadline.saturating_duration_since(Instant::now());
         let settles = if requester.settled { LOOK_AROUND } else { left() };
         let pause = requester.poster.pause_ends().map(|end| end.0.saturating_sub(monotonic().0));
-        LOOK_AROUND.min(settles).min(pause.map_or(LOOK_AROUND, Duration::from_nanos))
+        let looks = self.responder.as_ref().is_some_and(|responder| !responder.written.is_empty());
+        let memory = if looks && !requester.settled { LOOK_AT_MEMORY } else { LOOK_AROUND };
+        memory.min(settles).min(pause.map_or(LOOK_AROUND, Duration::from_nanos))
     }
 }
 
 impl Requester {
+    fn new(test: &Test) -> Self {
+        let traffic = &test.config.traffic;
+        Self {
+            poster: Poster::new(traffic, test.role),
+            message_bytes: traffic.message_size.into(),
+            completions: Vec::new(),
+            settled: false,
+            span: None,
+            bytes: 0,
+        }
+    }
+
     fn post(&mut self, test: &Test) -> Result<bool, End> {
         for posted in 0..POSTED_AT_ONCE {
             let Some((connection, message)) = self.poster.next(monotonic) else { return Ok(posted > 0) };
@@ -220,6 +235,41 @@ impl Receives {
 }
 
 impl Responder {
+    /// Posts its first Receives.
+    fn new(test: &Test) -> Result<Self, VerbsError> {
+        let traffic = &test.config.traffic;
+        let mut responder = Self { connections: Vec::new(), written: Vec::new() };
+        for (connection, end) in test.ends_at_host() {
+            let carries = |verb| {
+                let is = move |message: &u32| traffic.load.verb(connection + 1, *message) == verb;
+                (0..traffic.num_msgs_per_qp).filter(is)
+            };
+            let sends = if end == Role::Responder { carries(Verb::Send).collect() } else { Vec::new() };
+            let (depth, at_once) = (traffic.recv_depth as usize, traffic.receives_at_once() as usize);
+            responder.connections.push(Receives { depth, at_once, sends, ..Receives::default() });
+            responder.post_due(test, connection)?;
+            if traffic.pattern == Pattern::PingPong
+                && end == Role::Responder
+                && let Some(first) = carries(Verb::Write).next()
+            {
+                responder.written.push((connection, first));
+            }
+        }
+        Ok(responder)
+    }
+
+    /// Looks for the Writes that are answered; a connection whose next one is there is put into `arrived`.
+    fn look(&mut self, test: &Test, arrived: &mut Vec<u32>) {
+        let messages = test.config.traffic.num_msgs_per_qp;
+        self.written.retain_mut(|(connection, next)| {
+            if test.has_arrived(*connection, *next) {
+                arrived.push(*connection);
+                *next += 1;
+            }
+            *next < messages
+        });
+    }
+
     /// Posts the Receives of a connection that are due.
     fn post_due(&mut self, test: &Test, connection: u32) -> Result<(), VerbsError> {
         let receives = &mut self.connections[connection as usize];
@@ -230,7 +280,8 @@ impl Responder {
         Ok(())
     }
 
-    fn complete(&mut self, test: &mut Test, completion: &WorkCompletion) {
+    /// Takes the completion of a Receive; its connection is put into `arrived`.
+    fn complete(&mut self, test: &mut Test, completion: &WorkCompletion, arrived: &mut Vec<u32>) {
         let (connection, message) = message_of(completion.id);
         let number = connection.saturating_add(1);
         let Some(receives) = self.connections.get_mut(connection as usize) else {
@@ -250,6 +301,7 @@ impl Responder {
             return test.note_unfounded(number, what);
         }
         receives.received.push(completion.bytes);
+        arrived.push(connection);
         if let Err(error) = self.post_due(test, connection) {
             test.note(number, format!("no further Receive could be posted: {error}"));
         }
@@ -285,7 +337,7 @@ pub(super) fn drive(
             test.arm()?;
             busy = traffic.work(test, &mut taken)?;
         }
-        if let Traffic::Requester(requester) = traffic {
+        if let Some(requester) = &mut traffic.requester {
             requester.report(out, REPORTED_AT_ONCE)?;
             requester.settle(out, deadline)?;
         }
@@ -293,15 +345,12 @@ pub(super) fn drive(
             wait(test, steps, traffic.next_look(deadline))?;
         }
     }
-    if let Traffic::Requester(requester) = traffic {
+    if let Some(requester) = &mut traffic.requester {
         requester.poster.stop();
     }
     let end = Instant::now() + LAST_COMPLETIONS;
     while traffic.work(test, &mut taken)? && Instant::now() < end {}
-    match traffic {
-        Traffic::Requester(requester) => requester.report(out, 1),
-        Traffic::Responder(_) => Ok(()),
-    }
+    traffic.requester.as_mut().map_or(Ok(()), |requester| requester.report(out, 1))
 }
 
 /// Sleeps until there is a completion, an event of the device, or a step.

@@ -31,6 +31,7 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "cx4-lx", text: include_str!("../../profiles/cx4-lx.toml") },
     Shipped { name: "cx5", text: include_str!("../../profiles/cx5.toml") },
     Shipped { name: "cx6-dx", text: include_str!("../../profiles/cx6-dx.toml") },
+    Shipped { name: "cx6-perftest", text: include_str!("../../profiles/cx6-perftest.toml") },
     Shipped { name: "e810", text: include_str!("../../profiles/e810.toml") },
 ];
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use corpus::{Form, TestConfig, Traffic, Verb};
+use corpus::{Form, Pattern, TestConfig, Traffic, Verb};
 use dumper::timers::rnr_wait;
 use p4::{Actions, Entry, Key, Tables};
 
@@ -24,6 +24,9 @@ pub struct Patience {
 /// measured at an MTU of 1024 (docs/vm-testbed.md).
 const BYTES_PER_MS: u64 = 800;
 
+/// Longest time of a message that another host waits for, without that of its bytes.
+const TURN_MS: u64 = 1;
+
 /// Longest wait for any test, besides its pauses: longer than tests within the limits of a testbed need.
 const LONGEST: Duration = Duration::from_secs(120);
 
@@ -42,7 +45,8 @@ pub(super) fn of(config: &TestConfig, tables: &Tables, patience: Patience) -> Du
     let timeout = Duration::from_nanos(TIMEOUT_UNIT_NS << traffic.min_retransmit_timeout.min(31));
     let timeouts = u64::from(traffic.max_retransmit_retry) + 1 + losses(tables).min(MAX_TIMEOUTS);
     let silent = timeout.saturating_mul(u32::try_from(timeouts).unwrap_or(u32::MAX) * patience.latest);
-    let moving = Duration::from_millis(bytes / BYTES_PER_MS);
+    let turns = if traffic.pattern == Pattern::PingPong { messages } else { 0 };
+    let moving = Duration::from_millis(bytes / BYTES_PER_MS + turns * TURN_MS);
     let waits = [silent, not_ready(traffic), longest_delay(config)];
     let busy = waits.into_iter().fold(patience.base + moving, Duration::saturating_add).min(LONGEST);
     busy + Duration::from_nanos(traffic.pauses_ns())

@@ -6,7 +6,7 @@ mod remarks;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use corpus::{Role, TestConfig};
+use corpus::{Pattern, Role, TestConfig};
 use dumper::observation::SwitchCounters;
 use dumper::{Connection, HostCounters, LogLine, Observation};
 use p4::client::{Captured, PortLosses, SwitchClient, SwitchError};
@@ -160,7 +160,11 @@ async fn steps(
         .endpoints
         .iter()
         .zip(&responder_end.endpoints)
-        .map(|(requester, responder)| Connection { requester: *requester, responder: *responder })
+        .zip(1..)
+        .map(|((first, second), qpn)| match config.traffic.end_at(Role::Requester, qpn) {
+            Role::Requester => Connection { requester: *first, responder: *second },
+            Role::Responder => Connection { requester: *second, responder: *first },
+        })
         .collect();
 
     // No packet before the injector has its entries.
@@ -174,7 +178,11 @@ async fn steps(
     let deadline = deadline::of(config, &tables, hosts.patience());
     of(Role::Responder, responder.start(deadline)).await?;
     of(Role::Requester, requester.start(deadline)).await?;
-    let settled = of(Role::Requester, requester.settled()).await?;
+    let at_requester = of(Role::Requester, requester.settled());
+    let settled = match config.traffic.pattern {
+        Pattern::OneWay => [at_requester.await?, Settled::default()],
+        Pattern::PingPong => both(at_requester, of(Role::Responder, responder.settled())).await?.into(),
+    };
     hosts.pass(deadline::longest_delay(config)).await;
     drain(hosts).await?;
 
@@ -227,11 +235,13 @@ async fn both<A, B>(
     tokio::try_join!(first, second)
 }
 
-fn put_hosts(settled: Settled, hosts: [(PreparedHost, Finished); 2], observed: &mut Observation) {
-    observed.requester_log.extend(remarks::of_traffic(&settled, &hosts[0].1));
-    let (mut completions, mut deliveries) = (settled.completions, Vec::new());
-    for ((prepared, finished), role) in hosts.into_iter().zip(Role::ALL) {
-        log_of(observed, role).extend(remarks::of_host(&prepared.parameters, &finished.errors));
+fn put_hosts(settled: [Settled; 2], hosts: [(PreparedHost, Finished); 2], observed: &mut Observation) {
+    let (mut completions, mut deliveries) = (Vec::new(), Vec::new());
+    for ((settled, (prepared, finished)), role) in settled.into_iter().zip(hosts).zip(Role::ALL) {
+        let log = log_of(observed, role);
+        log.extend(remarks::of_traffic(&settled, &finished));
+        log.extend(remarks::of_host(&prepared.parameters, &finished.errors));
+        completions.extend(settled.completions);
         let counters = Some(HostCounters { start: prepared.counters, finish: finished.counters });
         match role {
             Role::Requester => observed.requester = counters,

@@ -22,7 +22,7 @@ pub use truth::Truth;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use corpus::{Capabilities, TestConfig};
+use corpus::{Capabilities, Role, TestConfig};
 use dumper::Observation;
 
 use crate::profile::{self, NicProfile};
@@ -97,7 +97,8 @@ pub fn run_and_watch(
     let (mut world, connections) = setup::world(config, profiles)?;
     world.run(|hosts, _, touched, sent| {
         if let Some((host, sent)) = touched.zip(sent) {
-            watch(Truth::of(&hosts[host.index()].nic, host, sent));
+            let requests = config.traffic.end_at(host.role(), sent.qp + 1) == Role::Requester;
+            watch(Truth::of(&hosts[host.index()].nic, requests, sent));
         }
     })?;
     Ok(world.finish(config, connections))

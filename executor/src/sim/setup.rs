@@ -1,6 +1,6 @@
 //! A world as a test and the NICs' profiles describe it, before anything happens.
 
-use corpus::{Role, TestConfig};
+use corpus::{Role, TestConfig, Traffic};
 use dumper::{Connection, Endpoint, Nanos, Psn};
 use p4::{Dumper, Pipeline, Ports};
 use rand::RngExt;
@@ -28,14 +28,6 @@ const CLASS_TO_DSCP_SHIFT: u32 = 3;
 /// ECN-capable transport, ECT(0) (RFC 3168): the value that RoCEv2 senders set for DCQCN.
 const ECT0: u8 = 0b10;
 
-/// The host that plays a role.
-const fn host_of(role: Role) -> HostId {
-    match role {
-        Role::Requester => HostId::REQUESTER,
-        Role::Responder => HostId::RESPONDER,
-    }
-}
-
 /// The world of a test, on NICs with these profiles (requester's and responder's), and its connections.
 pub(super) fn world(
     config: &TestConfig,
@@ -60,13 +52,16 @@ pub(super) fn world(
     }
     let (mut links, mut software, mut hosts) = (Vec::new(), Vec::new(), Vec::new());
     for (role, profile) in Role::ALL.into_iter().zip(profiles) {
-        let place = host_of(role).index();
+        let place = HostId::of(role).index();
         let edge = Edge::new(profile.link, profile.receive.latency_ns);
         links.push(Link::new(edge, pfc, stream(traffic.seed, &format!("link/{place}"))));
         software.push(Software::new(profile.host, stream(traffic.seed, &format!("software/{place}"))));
         hosts.push(Host::new(nic_of(config, role, profile, &connections)));
     }
-    let routes = Routes::new(hosts.len(), connections.iter().flat_map(routes_of));
+    let routes = Routes::new(
+        hosts.len(),
+        connections.iter().zip(1..).flat_map(|(connection, number)| routes_of(connection, number, traffic)),
+    );
     let network = Network::new(links, routes, pipeline, pfc.then_some(&buffers));
     Ok((World::new(hosts, network, TrafficGenerators::new(traffic, software)), connections))
 }
@@ -92,27 +87,28 @@ fn connections_of(config: &TestConfig, rng: &mut ChaCha8Rng) -> Vec<Connection> 
     let traffic = &config.traffic;
     let count = traffic.load.connections();
     // NICs number their QPs one after the other.
-    let [requester_qpn, responder_qpn] = Role::ALL.map(|_| rng.random_range(FIRST_QPN..Psn::SPACE - count));
+    let first_qpns = Role::ALL.map(|_| rng.random_range(FIRST_QPN..Psn::SPACE - count));
     (0..count)
         .map(|at| {
-            let mut end = |role, first_qpn: u32| {
+            let mut end = |role| {
                 let random = Psn::new(rng.random_range(0..Psn::SPACE));
                 let given = traffic.initial_psn.filter(|_| role == Role::Requester);
-                let host = config.host(role);
-                let address = if traffic.multi_gid { at as usize % host.ip_list.len() } else { 0 };
+                let host = traffic.end_at(role, at + 1);
+                let addresses = &config.host(host).ip_list;
+                let address = if traffic.multi_gid { at as usize % addresses.len() } else { 0 };
                 Endpoint {
-                    ip: host.ip_list[address].addr,
-                    qpn: Some(first_qpn + at),
+                    ip: addresses[address].addr,
+                    qpn: Some(first_qpns[host as usize] + at),
                     initial_psn: Some(given.map_or(random, Psn::new)),
                 }
             };
-            let requester = end(Role::Requester, requester_qpn);
-            Connection { requester, responder: end(Role::Responder, responder_qpn) }
+            let requester = end(Role::Requester);
+            Connection { requester, responder: end(Role::Responder) }
         })
         .collect()
 }
 
-/// The end of a connection at a host.
+/// An end of a connection.
 const fn end_of(connection: &Connection, role: Role) -> &Endpoint {
     match role {
         Role::Requester => &connection.requester,
@@ -125,15 +121,16 @@ fn numbers(end: &Endpoint) -> (u32, Psn) {
     (end.qpn.unwrap_or_default(), end.initial_psn.unwrap_or_default())
 }
 
-/// Routes of the packets that both ends of a connection send.
-fn routes_of(connection: &Connection) -> [Route; 2] {
+/// Routes of the packets that both ends of a connection (from 1) send.
+fn routes_of(connection: &Connection, number: u32, traffic: &Traffic) -> [Route; 2] {
     Role::ALL.map(|from| {
         let (source, destination) = (end_of(connection, from), end_of(connection, from.peer()));
         let (qpn, _) = numbers(source);
+        let host = traffic.end_at(from, number);
         Route {
-            from: host_of(from),
-            to: host_of(from.peer()),
-            sender: from,
+            from: HostId::of(host),
+            to: HostId::of(host.peer()),
+            sender: host,
             source: source.ip,
             destination: destination.ip,
             dest_qpn: numbers(destination).0,
@@ -145,8 +142,8 @@ fn routes_of(connection: &Connection) -> [Route; 2] {
     })
 }
 
-fn nic_of(config: &TestConfig, role: Role, profile: NicProfile, connections: &[Connection]) -> Nic {
-    let (traffic, host) = (&config.traffic, config.host(role));
+fn nic_of(config: &TestConfig, at: Role, profile: NicProfile, connections: &[Connection]) -> Nic {
+    let (traffic, host) = (&config.traffic, config.host(at));
     let attributes = Attributes {
         mtu: traffic.mtu.bytes(),
         timeout: traffic.min_retransmit_timeout,
@@ -165,8 +162,9 @@ fn nic_of(config: &TestConfig, role: Role, profile: NicProfile, connections: &[C
         .iter()
         .zip(1..)
         .map(|(connection, number)| {
+            let end = traffic.end_at(at, number);
             let ((_, first_psn), (peer_qpn, peer_first_psn)) =
-                (numbers(end_of(connection, role)), numbers(end_of(connection, role.peer())));
+                (numbers(end_of(connection, end)), numbers(end_of(connection, end.peer())));
             let class = host.traffic_class.as_ref().and_then(|classes| classes.of(number)).unwrap_or(0);
             let traffic_class = (class << CLASS_TO_DSCP_SHIFT) << 2 | ECT0;
             let ipv6 = connection.requester.ip.is_ipv6();
@@ -184,8 +182,8 @@ fn nic_of(config: &TestConfig, role: Role, profile: NicProfile, connections: &[C
             }
         })
         .collect();
-    let first_qpn = connections.first().map_or(FIRST_QPN, |first| numbers(end_of(first, role)).0);
-    let peer_addresses = if traffic.multi_gid { config.host(role.peer()).ip_list.len() } else { 1 };
-    let rng = stream(traffic.seed, &format!("nic/{}", host_of(role).index()));
+    let first_qpn = connections.first().map_or(FIRST_QPN, |first| numbers(end_of(first, at)).0);
+    let peer_addresses = if traffic.multi_gid { config.host(at.peer()).ip_list.len() } else { 1 };
+    let rng = stream(traffic.seed, &format!("nic/{}", HostId::of(at).index()));
     Nic::new(profile, attributes, host.ets.as_ref(), first_qpn, peer_addresses, &qps, rng)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use corpus::Traffic;
+use corpus::{Pattern, Role, Traffic};
 use dumper::observation::CompletionStatus;
 use dumper::{Completion, Nanos};
 use rand_chacha::ChaCha8Rng;
@@ -33,14 +33,16 @@ impl Software {
 /// Later action of the hosts' software.
 #[derive(Clone, Copy, Debug)]
 enum Later {
-    /// The requester's processor can post the next request.
-    PostNext,
+    /// A host's processor can post the next request.
+    PostNext { host: HostId },
     /// The pause after a message is over.
     GoOn { next: Next },
     /// A request that was posted reaches the NIC.
     Doorbell { connection: u32, message: u32 },
     /// The requester's host sees a completion.
     Seen { connection: u32, message: u32, status: CompletionStatus },
+    /// The responder's host sees a message that has arrived.
+    Arrived { connection: u32 },
     /// The responder's host posts a Receive.
     PostReceive { connection: u32 },
 }
@@ -65,9 +67,20 @@ struct Progress {
     pausing: u32,
     /// Receives that have completed and wait for the rest of their batch.
     received: u32,
+    /// Messages of the other connection of a pair that the requester's host has seen arrive.
+    arrived: u32,
     failed: bool,
     /// True while it waits for its turn to post.
     waits: bool,
+}
+
+/// The posting of requests at a host.
+#[derive(Debug, Default)]
+struct Posting {
+    /// Connections that may post, in turn.
+    ready: VecDeque<u32>,
+    /// True while the host's processor is at work.
+    busy: bool,
 }
 
 /// The software of all hosts.
@@ -76,10 +89,8 @@ pub(super) struct TrafficGenerators {
     /// By host.
     software: Vec<Software>,
     connections: Vec<Progress>,
-    /// Connections that may post, in turn.
-    ready: VecDeque<u32>,
-    /// True while the requester's processor is at work.
-    busy: bool,
+    /// By host.
+    posting: Vec<Posting>,
     /// Messages of every connection that may be posted by now: all, or up to the barrier.
     released: u32,
     /// Requests outstanding, over all connections.
@@ -95,10 +106,9 @@ impl TrafficGenerators {
         let released = if traffic.barrier_sync { 0 } else { traffic.num_msgs_per_qp };
         let mut generators = Self {
             traffic: traffic.clone(),
+            posting: software.iter().map(|_| Posting::default()).collect(),
             software,
             connections: (0..connections).map(|_| Progress::default()).collect(),
-            ready: VecDeque::new(),
-            busy: false,
             released,
             outstanding: 0,
             agenda: Agenda::new(),
@@ -120,9 +130,9 @@ impl TrafficGenerators {
     /// Performs the next action that is due; returns the input for a NIC.
     pub(super) fn handle_later(&mut self, now: Nanos) -> Option<(HostId, Input)> {
         match self.agenda.take_due(now)? {
-            Later::PostNext => {
-                self.busy = false;
-                self.post_next(now);
+            Later::PostNext { host } => {
+                self.posting[host.index()].busy = false;
+                self.post_next(host, now);
                 None
             }
             Later::GoOn { next } => {
@@ -132,14 +142,21 @@ impl TrafficGenerators {
             Later::Doorbell { connection, message } => {
                 let verb = self.traffic.load.verb(connection + 1, message);
                 let (bytes, dummies) = (self.traffic.message_size, self.traffic.dummy_headers);
-                Some((HostId::REQUESTER, Input::Post { qp: connection, message, verb, bytes, dummies }))
+                let host = self.host(Role::Requester, connection);
+                Some((host, Input::Post { qp: connection, message, verb, bytes, dummies }))
             }
             Later::Seen { connection, message, status } => {
                 self.on_completion(connection, message, status, now);
                 None
             }
+            Later::Arrived { connection } => {
+                let answers = connection ^ 1;
+                self.connections[answers as usize].arrived += 1;
+                self.make_ready(answers, now);
+                None
+            }
             Later::PostReceive { connection } => {
-                Some((HostId::RESPONDER, Input::PostReceive { qp: connection }))
+                Some((self.host(Role::Responder, connection), Input::PostReceive { qp: connection }))
             }
         }
     }
@@ -151,7 +168,9 @@ impl TrafficGenerators {
                 let latency = self.software[host.index()].draw(|latencies| latencies.poll_ns);
                 self.agenda.note(now + latency, Later::Seen { connection: qp, message, status });
             }
+            HostEvent::Written { qp } => self.on_arrival(host, qp, now),
             HostEvent::Received { qp } => {
+                self.on_arrival(host, qp, now);
                 let received = &mut self.connections[qp as usize].received;
                 *received += 1;
                 if *received < self.traffic.receives_at_once() {
@@ -171,10 +190,34 @@ impl TrafficGenerators {
         self.completions
     }
 
+    /// The host that has an end of a connection.
+    const fn host(&self, end: Role, connection: u32) -> HostId {
+        HostId::of(self.traffic.end_at(end, connection + 1))
+    }
+
+    /// A message of a connection has arrived at a host.
+    fn on_arrival(&mut self, host: HostId, connection: u32, now: Nanos) {
+        if self.traffic.pattern == Pattern::PingPong {
+            let latency = self.software[host.index()].draw(|latencies| latencies.poll_ns);
+            self.agenda.note(now + latency, Later::Arrived { connection });
+        }
+    }
+
+    /// Messages of a connection that may be posted by now: of a pair the first one begins, and the other one answers.
+    fn released(&self, connection: u32) -> u32 {
+        match self.traffic.pattern {
+            Pattern::OneWay => self.released,
+            Pattern::PingPong => {
+                let begins = u32::from(connection.is_multiple_of(2));
+                self.released.min(self.connections[connection as usize].arrived + begins)
+            }
+        }
+    }
+
     fn may_post(&self, connection: u32) -> bool {
         let progress = &self.connections[connection as usize];
         !progress.failed
-            && progress.posted < self.released
+            && progress.posted < self.released(connection)
             && progress.outstanding.len() + (progress.pausing as usize) < self.traffic.tx_depth as usize
     }
 
@@ -182,27 +225,29 @@ impl TrafficGenerators {
     fn make_ready(&mut self, connection: u32, now: Nanos) {
         if self.may_post(connection) && !self.connections[connection as usize].waits {
             self.connections[connection as usize].waits = true;
-            self.ready.push_back(connection);
-            self.post_next(now);
+            let host = self.host(Role::Requester, connection);
+            self.posting[host.index()].ready.push_back(connection);
+            self.post_next(host, now);
         }
     }
 
-    /// The processor posts the request of the connection whose turn it is, one at a time.
-    fn post_next(&mut self, now: Nanos) {
-        if self.busy {
+    /// The processor of a host posts the request of the connection whose turn it is, one at a time.
+    fn post_next(&mut self, host: HostId, now: Nanos) {
+        let posting = &mut self.posting[host.index()];
+        if posting.busy {
             return;
         }
-        let Some(connection) = self.ready.pop_front() else { return };
-        let done = now + self.software[HostId::REQUESTER.index()].draw(|latencies| latencies.post_ns);
+        let Some(connection) = posting.ready.pop_front() else { return };
+        posting.busy = true;
+        let done = now + self.software[host.index()].draw(|latencies| latencies.post_ns);
         let progress = &mut self.connections[connection as usize];
         progress.waits = false;
         let message = progress.posted;
         progress.posted += 1;
         progress.outstanding.push_back(now);
         self.outstanding += 1;
-        self.busy = true;
         self.agenda.note(done, Later::Doorbell { connection, message });
-        self.agenda.note(done, Later::PostNext);
+        self.agenda.note(done, Later::PostNext { host });
         self.make_ready(connection, now);
     }
 
@@ -228,7 +273,7 @@ impl TrafficGenerators {
             }
             Next::Message { connection }
         } else if self.outstanding == 0
-            && self.ready.is_empty()
+            && self.posting.iter().all(|posting| posting.ready.is_empty())
             && self.released < self.traffic.num_msgs_per_qp
         {
             Next::Round
@@ -328,6 +373,65 @@ mod tests {
                 assert!(pause >= GAP && pause < GAP + POSTING, "{pause}");
             }
         }
+    }
+
+    /// Each message of a pair is posted when the one before it on the other connection has been delivered, and its own has completed.
+    #[test]
+    fn hosts_post_in_turn() {
+        let lost_ack = "[[event]]\nqpn = 2\npacket = \"ack\"\nnth = 2\ntype = \"drop\"";
+        for (verb, dummies, events) in [("write", 1, ""), ("send", 1, ""), ("write", 0, lost_ack)] {
+            let text = format!(
+                "[traffic]\npattern = \"ping-pong\"\nrdma-verb = \"{verb}\"\nnum-connections = 4\nnum-msgs-per-qp = 6\n\
+                 message-size = 3000\ndummy-headers = {dummies}\n{events}"
+            );
+            let config = corpus::from_toml("test.toml", &text).unwrap_or_else(|errors| panic!("{errors}"));
+            let observation =
+                crate::sim::run_checked(&config, [NicProfile::default(), NicProfile::default()]).unwrap();
+            let deliveries = observation.deliveries.as_ref().unwrap();
+            assert_eq!(deliveries.len(), 24);
+            assert!(deliveries.iter().all(|one| one.intact && one.bytes == 3000));
+            let last = |connection: usize| delivered(&observation, connection, 3 + dummies);
+            for pair in [1, 3] {
+                let (begins, answers) = (of(&observation, pair), of(&observation, pair + 1));
+                assert_eq!((begins.len(), answers.len()), (6, 6));
+                let (asked, answered) = (last(pair as usize), last(pair as usize + 1));
+                for at in 0..6 {
+                    assert!(answers[at].posted_ns > asked[at], "an answer follows its message");
+                    assert!(at == 0 || answers[at].posted_ns >= answers[at - 1].completed_ns);
+                    assert!(
+                        at == 0 || begins[at].posted_ns > answered[at - 1],
+                        "a message follows an answer"
+                    );
+                    assert!(at == 0 || begins[at].posted_ns >= begins[at - 1].completed_ns);
+                    let waits = at > 0 && begins[at].posted_ns - begins[at - 1].posted_ns > Nanos(1_000_000);
+                    assert_eq!(
+                        waits,
+                        !events.is_empty() && pair == 1 && at == 3,
+                        "an ACK of an answer is waited for"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Times at which the last packets of a connection's messages first left the switch.
+    fn delivered(observation: &Observation, connection: usize, per_message: u32) -> Vec<Nanos> {
+        let ends = &observation.connections[connection - 1];
+        let trace = &observation.trace;
+        let mut last = std::collections::BTreeMap::new();
+        for record in trace.records() {
+            let flow = trace.flow(record);
+            let is_towards =
+                flow.destination == ends.responder.ip && Some(flow.dest_qpn) == ends.responder.qpn;
+            if is_towards && record.class().is_data() {
+                let psn = record.psn.relative_to(ends.requester.initial_psn.unwrap());
+                // Of three packets, behind which dummies may come.
+                if psn % per_message == 3 % per_message {
+                    last.entry(psn).or_insert(record.time);
+                }
+            }
+        }
+        last.into_values().collect()
     }
 
     /// Times at which Receives are posted on a connection whose Receives complete 1 us after each other.

@@ -4,7 +4,6 @@ use dumper::Psn;
 use dumper::wire::Class;
 
 use super::host::Sent;
-use super::network::HostId;
 use super::nic::Nic;
 
 /// State of the QP that sends a packet.
@@ -12,7 +11,7 @@ use super::nic::Nic;
 pub struct Truth {
     /// Connection, from 0.
     pub connection: u32,
-    /// True if the QP is the one at the host that posts the verbs.
+    /// True if the QP is the connection's requester.
     pub requests: bool,
     /// True if the packet is a CNP, which may pass others.
     pub is_cnp: bool,
@@ -28,12 +27,12 @@ pub struct Truth {
 
 impl Truth {
     /// State of the QP of a host's NIC that has just sent a packet.
-    pub(super) fn of(nic: &Nic, host: HostId, sent: Sent) -> Self {
+    pub(super) fn of(nic: &Nic, requests: bool, sent: Sent) -> Self {
         let end = &nic.qps()[sent.qp as usize];
         let (retries, rnr_retries) = end.requester.retries();
         Self {
             connection: sent.qp,
-            requests: host == HostId::REQUESTER,
+            requests,
             is_cnp: sent.opcode.class() == Class::Cnp,
             expected: end.responder.expected_psn(),
             oldest: end.requester.oldest_psn(),

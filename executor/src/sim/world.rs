@@ -161,13 +161,17 @@ impl World {
 
 /// Data written of each message at the host that receives it.
 fn deliveries(config: &corpus::TestConfig, requester: &Nic, responder: &Nic) -> Vec<Delivery> {
-    let load = config.traffic.load;
+    let traffic = &config.traffic;
     let ends = requester.qps().iter().zip(responder.qps()).zip(1..);
-    ends.flat_map(|((requester, responder), connection)| {
+    ends.flat_map(|((first, second), connection)| {
+        let (requester, responder) = match traffic.end_at(Role::Requester, connection) {
+            Role::Requester => (first, second),
+            Role::Responder => (second, first),
+        };
         let sent = responder.responder.memory().written();
         let read = requester.requester.memory().written();
-        (0..config.traffic.num_msgs_per_qp).filter_map(move |message| {
-            let memory = match load.verb(connection, message).data_sender() {
+        (0..traffic.num_msgs_per_qp).filter_map(move |message| {
+            let memory = match traffic.load.verb(connection, message).data_sender() {
                 Role::Requester => sent,
                 Role::Responder => read,
             };

@@ -2,6 +2,7 @@
 
 use dumper::observation::CompletionStatus;
 use dumper::{ActionKind, Event, Nanos};
+use scoring::ExpiryCause;
 
 use super::pair::{PAIRS, Ran, alone, run, test};
 
@@ -39,6 +40,24 @@ fn dropped_control_packets_are_made_up_for() {
         .whole()
         .completes()
         .hits(Event::Action(ActionKind::Drop), 2);
+}
+
+/// Of a NAK that the network sends twice the first is lost: each time the second one makes a time-out unnecessary, which the same losses
+/// cost without it.
+#[test]
+fn a_second_nak_spares_a_time_out() {
+    for psn in [1, 2, 3, 5, 6] {
+        let lost = format!(
+            "[[event]]\nqpn = 1\npsn = {psn}\ntype = \"drop\"\n\
+             [[event]]\nqpn = 1\npacket = \"nak\"\nnth = 1\ntype = \"drop\"\n"
+        );
+        let causes = |network: &str| {
+            let ran = run(WRITES, &format!("{network}{lost}")).whole().completes();
+            ran.analysis().timeout_causes().into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(causes(""), [(ExpiryCause::NakLost, 1)], "{psn}");
+        assert_eq!(causes("[network.repeat]\nnaks = 2\n"), [], "{psn}");
+    }
 }
 
 #[test]

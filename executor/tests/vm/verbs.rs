@@ -40,6 +40,28 @@ fn many_connections_of_one_byte_pass() {
 }
 
 #[test]
+fn hosts_post_in_turn() {
+    for verb in ["write", "send"] {
+        let ran = run(
+            &format!(
+                "rdma-verb = \"{verb}\"\npattern = \"ping-pong\"\nnum-connections = 4\nnum-msgs-per-qp = 20\nmessage-size = 1500"
+            ),
+            "",
+        );
+        let ran = ran.whole().completes().conforms();
+        let sources: Vec<_> =
+            ran.observation.connections.iter().map(|connection| connection.requester.ip).collect();
+        assert_eq!((sources[0], sources[1]), (sources[2], sources[3]));
+        assert_ne!(sources[0], sources[1]);
+        let iterations = &ran.analysis().iterations;
+        assert_eq!(
+            iterations.iter().map(|pair| (pair.connection, pair.known)).collect::<Vec<_>>(),
+            [(1, 19), (3, 19)]
+        );
+    }
+}
+
+#[test]
 fn psns_wrap() {
     run("rdma-verb = \"send\"\ninitial-psn = 16777213\nnum-msgs-per-qp = 3\nmessage-size = 3000", "")
         .whole()

@@ -9,7 +9,7 @@ use dumper::{Nanos, Trace};
 use scoring::score::{Unjudged, signature_of};
 use scoring::{
     AckTimer, Anomaly, CnpLimiter, ConnectionSummary, CounterReport, Evidence, Expiries, InjectedEvent,
-    MessageTime, QpMessages, Retransmission, Role,
+    MessageTime, PairIterations, QpMessages, Retransmission, Role,
 };
 use serde::Serialize;
 
@@ -77,6 +77,8 @@ struct AnalysisDocument<'a> {
     counters: PerHost<&'a CounterReport>,
     half_rtt_ns: PerHost<Nanos>,
     messages: &'a [QpMessages],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    iterations: &'a [PairIterations],
     message_times: &'a [MessageTime],
     /// As a campaign reports them: one of each signature, and none that another one explains.
     findings: Vec<FindingDocument<'a>>,
@@ -212,6 +214,7 @@ impl<'a> AnalysisDocument<'a> {
             counters: analysis.counters.each_ref().map(Option::as_ref).into(),
             half_rtt_ns: analysis.half_rtt.into(),
             messages: &analysis.messages,
+            iterations: &analysis.iterations,
             message_times: &analysis.message_times,
             findings: findings.collect(),
             anomalies: judged.sightings().map(AnomalyDocument::of).collect(),

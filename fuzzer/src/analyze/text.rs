@@ -9,7 +9,7 @@ use dumper::{Endpoint, Nanos};
 use scoring::thresholds::LATEST_EXPIRY;
 use scoring::{
     AckTimer, Analysis, Certainty, CnpLimiter, CnpScope, ConnectionSummary, CounterReport, ExpiryCause,
-    Retransmission, Trigger,
+    PairIterations, Retransmission, Trigger,
 };
 
 use super::json::FindingSubject;
@@ -76,6 +76,7 @@ pub fn render(header: String, report: &Report<'_>, context: usize) -> String {
         }
     }
     messages(&mut text, analysis);
+    iterations(&mut text, analysis);
     verdict::anomalies(&mut text, judged, &report.unjudged, |packets| {
         table(trace, &numbering, packets, context)
     });
@@ -344,5 +345,23 @@ fn messages(text: &mut String, analysis: &Analysis) {
             let _ = write!(text, "  {} outstanding", qp.outstanding);
         }
         text.push('\n');
+    });
+}
+
+fn iterations(text: &mut String, analysis: &Analysis) {
+    if analysis.iterations.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "\nIterations by pair of connections, from posting to posting: mean, median, p99, p99.9, longest"
+    );
+    limited(text, &analysis.iterations, "pairs", |text, pair| {
+        let PairIterations { connection, known, mean_ns, median_ns, p99_ns, p999_ns, max_ns } = pair;
+        let _ = writeln!(
+            text,
+            "  {connection:>3} and {}  {known}  {mean_ns}  {median_ns}  {p99_ns}  {p999_ns}  {max_ns}",
+            connection + 1
+        );
     });
 }

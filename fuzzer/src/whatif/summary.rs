@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dumper::Nanos;
 use dumper::observation::CompletionStatus;
-use scoring::ExpiryCause;
+use scoring::{ExpiryCause, Ranks};
 use serde::Serialize;
 
 use super::{Plan, Point};
@@ -47,6 +47,10 @@ impl Outcome {
 
     fn time_outs(&self) -> usize {
         self.causes.values().sum()
+    }
+
+    fn mean(&self) -> Nanos {
+        self.times.iter().copied().collect::<Ranks>().mean()
     }
 }
 
@@ -95,12 +99,7 @@ pub fn summarise(plan: &Plan, outcomes: &[Vec<Outcome>]) -> Vec<Summary> {
 
 impl Summary {
     fn of(point: &Point, runs: &[Outcome], first: &[Outcome]) -> Self {
-        let mut times: Vec<Nanos> = runs.iter().flat_map(|run| run.times.iter().copied()).collect();
-        times.sort_unstable();
-        let rank = |part: f64| {
-            let at = (times.len() as f64 * part).ceil() as usize;
-            times.get(at.saturating_sub(1)).copied().unwrap_or_default()
-        };
+        let times: Ranks = runs.iter().flat_map(|run| run.times.iter().copied()).collect();
         let mut timeouts = BTreeMap::new();
         let mut anomalies = BTreeMap::new();
         for run in runs {
@@ -120,22 +119,17 @@ impl Summary {
             timeouts_beside_first: (!is_first)
                 .then(|| signs(pairs().map(|(one, other)| (one.time_outs(), other.time_outs())))),
             mean_beside_first: (!is_first)
-                .then(|| signs(pairs().map(|(one, other)| (mean(&one.times), mean(&other.times))))),
+                .then(|| signs(pairs().map(|(one, other)| (one.mean(), other.mean())))),
             completed: times.len(),
             failed: runs.iter().map(|run| run.failed).sum(),
-            mean_ns: mean(&times),
-            median_ns: rank(0.5),
-            p99_ns: rank(0.99),
-            p999_ns: rank(0.999),
-            max_ns: times.last().copied().unwrap_or_default(),
+            mean_ns: times.mean(),
+            median_ns: times.of_thousand(500),
+            p99_ns: times.of_thousand(990),
+            p999_ns: times.of_thousand(999),
+            max_ns: times.longest(),
             goodput_bps: if span > 0.0 { bytes * 8.0 / span } else { 0.0 },
             wire_bytes: runs.iter().map(|run| run.wire_bytes).sum::<u64>() / runs.len().max(1) as u64,
             anomalies,
         }
     }
-}
-
-fn mean(times: &[Nanos]) -> Nanos {
-    let sum: u64 = times.iter().map(|time| time.0).sum();
-    Nanos(sum / times.len().max(1) as u64)
 }

@@ -43,6 +43,7 @@ operators! {
     "recv-depth" 0.5 "More or fewer Receives posted." |on| on.other(Axis::RecvDepth);
     "recv-batch" 0.5 "Receives posted one by one, or more at once." |on| on.other(Axis::RecvBatch);
     "dummies" 0.5 "More or fewer dummies behind each message." |on| on.other(Axis::DummyHeaders);
+    "pattern" 0.5 "The hosts post in turn, or no more." |on| on.other(Axis::Pattern);
     "rnr-retry" 0.5 "Another RNR retry budget." |on| on.other(Axis::RnrRetry);
     "rnr-timer" 0.5 "Another RNR timer." |on| on.other(Axis::RnrTimer);
     "max-rd-atomic" 0.5 "More or fewer Reads outstanding." |on| on.other(Axis::MaxRdAtomic);

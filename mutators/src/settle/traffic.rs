@@ -1,12 +1,13 @@
 //! Traffic and hosts.
 
 use corpus::config::fields::MAX_PAUSES_NS;
-use corpus::{Load, Role, TestConfig};
+use corpus::{Load, Pattern, Role, TestConfig};
 
 use crate::axis::{AXES, Axis, Of};
 use crate::classes;
 use crate::settle::addresses;
 use crate::space::Space;
+use crate::words;
 
 pub(super) fn fit(space: &Space, test: &mut TestConfig) {
     for entry in AXES {
@@ -31,6 +32,7 @@ pub(super) fn fit(space: &Space, test: &mut TestConfig) {
         }
     }
     addresses::fit(space, test);
+    in_turn(space, test);
     enough_connections(space, test);
     depth_of_messages(space, test);
     if over_cap(space, test) {
@@ -41,6 +43,7 @@ pub(super) fn fit(space: &Space, test: &mut TestConfig) {
         short_pauses(space, test);
         depth_of_messages(space, test);
     }
+    in_turn(space, test);
     classes::fit(space, test);
 }
 
@@ -54,6 +57,33 @@ fn set(space: &Space, test: &mut TestConfig, axis: Axis, value: u64) {
 pub(crate) fn least_connections(space: &Space, test: &TestConfig) -> u64 {
     let split = matches!(test.traffic.load, Load::Split { .. });
     if split || test.traffic.barrier_sync || space.innocent() { 2 } else { 1 }
+}
+
+/// Where the hosts post in turn: pairs of connections, with what they can answer. Where the space does not have that, one host posts.
+fn in_turn(space: &Space, test: &mut TestConfig) {
+    if test.traffic.pattern != Pattern::PingPong {
+        return;
+    }
+    for (axis, value) in [(Axis::TxDepth, 1), (Axis::BarrierSync, 0), (Axis::Gap, 0)] {
+        set(space, test, axis, value);
+    }
+    let verbs = [words::WRITE, words::SEND];
+    if !verbs.contains(&words::of_load(test.traffic.load)) {
+        verbs.into_iter().for_each(|verb| set(space, test, Axis::Verb, verb));
+    }
+    if test.traffic.message_size == 0 {
+        let smallest = space[Axis::MessageSize].at_least(1).unwrap_or_default();
+        set(space, test, Axis::MessageSize, smallest);
+    }
+    let connections = u64::from(test.traffic.load.connections());
+    if !connections.is_multiple_of(2) {
+        for pairs in [connections + 1, connections.max(3) - 1] {
+            set(space, test, Axis::Connections, pairs);
+        }
+    }
+    if over_cap(space, test) || !test.traffic.can_take_turns() {
+        set(space, test, Axis::Pattern, Pattern::OneWay as u64);
+    }
 }
 
 fn enough_connections(space: &Space, test: &mut TestConfig) {

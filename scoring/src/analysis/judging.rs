@@ -160,6 +160,7 @@ impl<'a> Judging<'a> {
             transitions,
             counters: self.counters,
             messages: messages::per_qp(self.observation.completions.as_deref(), self.config),
+            iterations: messages::iterations::of_pairs(completions, self.config),
             message_times: messages::per_message(completions),
             anomalies,
             host_crashed: self.host_crashed,

@@ -22,6 +22,7 @@ use crate::cnp::CnpLimiter;
 use crate::counters::CounterReport;
 use crate::go_back_n::{Beliefs, ConnectionTracker, Expiries, Transitions};
 use crate::known::{AckTimer, Known};
+use crate::messages::iterations::PairIterations;
 use crate::messages::{MessageTime, QpMessages};
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
@@ -104,6 +105,8 @@ pub struct Analysis {
     pub counters: [Option<CounterReport>; 2],
     /// Message completion times and goodput of each QP.
     pub messages: Vec<QpMessages>,
+    /// Iterations of each pair of connections, where the hosts post in turn.
+    pub iterations: Vec<PairIterations>,
     /// Completion time of each message.
     pub message_times: Vec<MessageTime>,
     /// Anomalies.

@@ -1,10 +1,12 @@
 //! Message completion times and goodput, where completions were reported (Lumina Table 1, traffic generator log).
 
 pub(crate) mod completions;
+pub(crate) mod iterations;
+pub(crate) mod ranks;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use corpus::{TestConfig, Verb};
+use corpus::{Pattern, TestConfig, Verb};
 use dumper::observation::CompletionStatus;
 use dumper::{Completion, Nanos, Observation};
 use serde::Serialize;
@@ -13,6 +15,7 @@ use crate::anomaly::{Anomalies, Anomaly, Evidence, Role, Who};
 use crate::known::RnrRetries;
 use crate::rewritten::feigns_rnr_for_ever;
 use crate::rules::Rule;
+use ranks::Ranks;
 
 /// Messages of one QP.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -102,7 +105,7 @@ pub(crate) fn where_dummies_may_fail(
 ///
 /// Only where each QP is bound to come to an end by itself: its ACK timer runs, and it does not retry for ever after
 /// RNR NAKs. A connection of which a request failed posts no more; where all wait for each other (`barrier-sync`),
-/// that is so for all, and those that wait for one that does not complete are not to blame.
+/// that is so for all, and those that wait for one that does not complete are not to blame, as where the hosts post in turn.
 pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anomalies: &mut Anomalies) {
     let Some(config) = config.filter(|_| observation.completions.is_some()) else { return };
     if may_wait_for_ever(config).is_some() {
@@ -125,7 +128,10 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
     for (connection, ends) in connections() {
         let (count, failed) = of(connection);
         let missing = traffic.num_msgs_per_qp.saturating_sub(count);
-        let waits = traffic.barrier_sync && Some(round(count)) > slowest;
+        let waits = match traffic.pattern {
+            Pattern::OneWay => traffic.barrier_sync && Some(round(count)) > slowest,
+            Pattern::PingPong => waits_for_pair(connection, count, of(paired_with(connection))),
+        };
         if missing > 0 && !failed && !waits {
             let who = Who {
                 role: Role::Requester,
@@ -137,6 +143,18 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
             anomalies.push(Anomaly { rule: Rule::CompletionMissing, who, state: "".into(), what, evidence });
         }
     }
+}
+
+/// The other connection of a pair, all from 1.
+const fn paired_with(connection: u32) -> u32 {
+    if connection.is_multiple_of(2) { connection - 1 } else { connection + 1 }
+}
+
+/// Returns true if a connection that has so many completions has nothing to post until its pair, with this number of completions and
+/// perhaps a failure, goes on. The first of a pair has one message more than the second until that is answered.
+const fn waits_for_pair(connection: u32, count: u32, (pair_count, pair_failed): (u32, bool)) -> bool {
+    let answers = connection.is_multiple_of(2);
+    pair_failed || if answers { count >= pair_count } else { count > pair_count }
 }
 
 /// Reason why a QP of a test may wait for ever, if it may.
@@ -184,12 +202,7 @@ fn of_qp(connection: u32, completions: &[&Completion], messages: Option<u64>) ->
         .map(|completion| (completion.completed_ns - completion.posted_ns, completion.message))
         .collect();
     times.sort_unstable();
-    let total: u128 = times.iter().map(|(time, _)| u128::from(time.0)).sum();
-    let mean = total.checked_div(times.len() as u128).unwrap_or(0);
-    let rank = |percent: usize| {
-        let at = (times.len() * percent).div_ceil(100).saturating_sub(1);
-        times.get(at).map_or(Nanos::ZERO, |(time, _)| *time)
-    };
+    let ranks: Ranks = times.iter().map(|(time, _)| *time).collect();
     let (max, slowest) = times.last().copied().unwrap_or_default();
     let start = good.iter().map(|completion| completion.posted_ns).min().unwrap_or_default();
     let end = good.iter().map(|completion| completion.completed_ns).max().unwrap_or_default();
@@ -200,9 +213,9 @@ fn of_qp(connection: u32, completions: &[&Completion], messages: Option<u64>) ->
         completed: good.len() as u64,
         failed: (completions.len() - good.len()) as u64,
         outstanding: messages.map_or(0, |messages| messages.saturating_sub(completions.len() as u64)),
-        mean_ns: Nanos(u64::try_from(mean).unwrap_or(u64::MAX)),
-        median_ns: rank(50),
-        p99_ns: rank(99),
+        mean_ns: ranks.mean(),
+        median_ns: ranks.of_thousand(500),
+        p99_ns: ranks.of_thousand(990),
         max_ns: max,
         slowest_message: slowest,
         goodput_bps: if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 },
@@ -269,5 +282,24 @@ mod tests {
         assert_eq!(outstanding(Some(&log), None), [(2, 1, 0)]);
         assert_eq!(outstanding(Some(&[]), Some(&config)), [(1, 0, 3), (2, 0, 3)]);
         assert_eq!(outstanding(None, Some(&config)), []);
+    }
+
+    #[test]
+    fn of_a_pair_the_one_that_has_posted_is_to_blame() {
+        // Completions of the first and of the second: whether each waits for the other.
+        for (counts, waits) in [
+            ((0, 0), [false, true]),
+            ((3, 3), [false, true]),
+            ((3, 2), [true, false]),
+            // The completion of the first is lost, and its message was answered.
+            ((3, 4), [false, true]),
+        ] {
+            let (first, second) = counts;
+            let found =
+                [waits_for_pair(5, first, (second, false)), waits_for_pair(6, second, (first, false))];
+            assert_eq!(found, waits, "{counts:?}");
+        }
+        assert!(waits_for_pair(1, 0, (0, true)) && waits_for_pair(2, 0, (1, true)), "a failure ends both");
+        assert_eq!([1, 2, 7, 8].map(paired_with), [2, 1, 8, 7]);
     }
 }

@@ -14,7 +14,7 @@ pub(in crate::sim) struct Route {
     pub(in crate::sim) from: HostId,
     /// Host that the packets go to.
     pub(in crate::sim) to: HostId,
-    /// Role of the sending host in the connection: the port of the injector that the packets enter at.
+    /// The sending host: the port of the injector that the packets enter at.
     pub(in crate::sim) sender: Role,
     /// Source IP address.
     pub(in crate::sim) source: IpAddr,

@@ -1,5 +1,7 @@
 //! Nodes and links. There is one topology yet, the testbed's: a switch, and hosts that each have a link of their own to it.
 
+use corpus::Role;
+
 use crate::profile::{Link as LinkProfile, Span};
 
 /// A host, by its place in every list of hosts.
@@ -7,10 +9,20 @@ use crate::profile::{Link as LinkProfile, Span};
 pub(in crate::sim) struct HostId(usize);
 
 impl HostId {
-    /// The host that posts verbs.
+    /// The requester's host of connection 1.
     pub(in crate::sim) const REQUESTER: Self = Self(0);
-    /// The host that the verbs address.
+    /// The responder's host of connection 1.
     pub(in crate::sim) const RESPONDER: Self = Self(1);
+
+    /// The host that has an end of connection 1.
+    pub(in crate::sim) const fn of(role: Role) -> Self {
+        Self(role as usize)
+    }
+
+    /// Its end of connection 1.
+    pub(in crate::sim) const fn role(self) -> Role {
+        if self.0 == Self::REQUESTER.0 { Role::Requester } else { Role::Responder }
+    }
 
     /// Host with a place in the lists of hosts.
     #[inline]

@@ -66,6 +66,8 @@ pub(in crate::sim) enum HostEvent {
     Completed { qp: u32, message: u32, status: dumper::observation::CompletionStatus },
     /// A Receive of a QP has been filled.
     Received { qp: u32 },
+    /// The last byte of a Write to a QP is in the host's memory.
+    Written { qp: u32 },
 }
 
 /// The message and packet that a QP handles.

@@ -154,7 +154,7 @@ impl Alone {
         self.nic.take_events(&mut events);
         let completed = |event| match event {
             HostEvent::Completed { message, status, .. } => Some((message, status)),
-            HostEvent::Received { .. } => None,
+            HostEvent::Received { .. } | HostEvent::Written { .. } => None,
         };
         events.into_iter().filter_map(completed).collect()
     }

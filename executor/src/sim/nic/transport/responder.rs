@@ -219,9 +219,14 @@ impl Responder {
         if position.ends() {
             self.current = None;
             self.msn += 1;
-            if verb == Verb::Send {
-                cx.count(Stat::ReceivesCompleted);
-                cx.tell(HostEvent::Received { qp: cx.qp });
+            match verb {
+                Verb::Send => {
+                    cx.count(Stat::ReceivesCompleted);
+                    cx.tell(HostEvent::Received { qp: cx.qp });
+                }
+                // One of 0 bytes leaves nothing to be seen.
+                _ if payload > 0 => cx.tell(HostEvent::Written { qp: cx.qp }),
+                _ => {}
             }
         }
         true
