@@ -10,7 +10,7 @@ mod threshold;
 mod value;
 
 pub use finding::{Measured, Measurements, lines, measure};
-pub use numbers::{Phase, Points, scope_words};
+pub use numbers::{Phase, Points, micros, scope_words};
 pub use value::{Shown, Value, digits, mean};
 
 use corpus::TestConfig;

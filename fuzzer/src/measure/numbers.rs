@@ -41,7 +41,8 @@ pub const fn scope_words(scope: CnpScope) -> &'static str {
     }
 }
 
-fn micros(time: Nanos) -> f64 {
+/// A time in µs.
+pub fn micros(time: Nanos) -> f64 {
     time.0 as f64 / 1e3
 }
 

@@ -19,7 +19,7 @@ pub use claims::{EXPERIMENTS, HARDWARE};
 pub use lab::{Lab, LabError};
 pub use nics::Nics;
 pub use published::Published;
-pub use setup::{Queues, SIZE_STEP, SIZES, Setup};
+pub use setup::{PingPong, Queues, SIZE_STEP, SIZES, Setup};
 pub use text::{markdown, table};
 
 use crate::measure::{Seen, Value};

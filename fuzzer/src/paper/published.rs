@@ -1,6 +1,8 @@
 //! Values that the paper gives, and the agreement of a measurement with them.
 
-use super::Verdict;
+use statrs::distribution::{DiscreteCDF, Poisson};
+
+use super::{PingPong, Verdict};
 use crate::measure::{Shown, Value};
 
 /// Agreement that is asked for where the paper gives a number, in percent of it.
@@ -39,6 +41,9 @@ pub enum Published {
     Counts(&'static [u64]),
     /// A word, or a sequence of packets.
     Words(&'static str),
+    /// As many time-outs as the paper's theory, without its approximations, expects of a setting: a count in the middle 99.9 % of
+    /// Poisson's distribution.
+    TimeOuts(PingPong),
     /// No number.
     Open,
 }
@@ -67,11 +72,23 @@ impl Published {
             (Self::Counts(counts), Value::Numbers(measured)) => {
                 (None, counts.iter().map(|count| *count as f64).eq(measured.iter().copied()))
             }
+            (Self::TimeOuts(of), Value::Number(measured)) => {
+                let expected = of.expected();
+                (Some(measured / expected), is_likely(*measured as u64, expected))
+            }
             (Self::Words(words), Value::Words(measured)) => (None, words == measured),
             _ => (None, false),
         };
         (ratio, if agrees { Verdict::Ok } else { Verdict::Off })
     }
+}
+
+/// Returns true if a count is not in the tails of Poisson's distribution with this mean, which have 0.05 % each.
+fn is_likely(count: u64, mean: f64) -> bool {
+    const TAIL: f64 = 0.000_5;
+    let Ok(poisson) = Poisson::new(mean) else { return count == 0 };
+    let fewer = count.checked_sub(1).map_or(0.0, |fewer| poisson.cdf(fewer));
+    poisson.cdf(count) >= TAIL && 1.0 - fewer >= TAIL
 }
 
 /// The ratio that is farthest from 1, and whether all are within so many percent.
@@ -102,6 +119,11 @@ impl Published {
             Self::Exactly(count) => Value::count(*count).with_unit(unit),
             Self::Counts(counts) => Value::counts(counts.iter().copied()).with_unit(unit),
             Self::Words(words) => (*words).to_owned(),
+            Self::TimeOuts(of) => {
+                let expected = of.expected();
+                let text = numbers(&|shown| shown.number(expected), &[expected]);
+                format!("{text} by theory")
+            }
             Self::Open => "no number".to_owned(),
         }
     }
@@ -151,6 +173,22 @@ mod tests {
         assert_eq!(verdict(counts, &Value::counts([2, 0])), Verdict::Off);
         assert_eq!(verdict(Published::Words("port"), &Value::Words("port".into())), Verdict::Ok);
         assert_eq!(verdict(Published::Words("port"), &Value::Words("qp".into())), Verdict::Off);
+    }
+
+    #[test]
+    fn counts_are_likely_within_the_middle_of_poissons_distribution() {
+        // Tables: of a mean of 10, P(X <= 1) = 0.0004994, P(X <= 2) = 0.00277; P(X >= 22) = 0.00070, P(X >= 23) = 0.00030.
+        for (count, mean, likely) in [
+            (1, 10.0, false),
+            (2, 10.0, true),
+            (22, 10.0, true),
+            (23, 10.0, false),
+            (0, 0.1, true),
+            (0, 0.0, true),
+            (1, 0.0, false),
+        ] {
+            assert_eq!(is_likely(count, mean), likely, "{count} of {mean}");
+        }
     }
 
     #[test]

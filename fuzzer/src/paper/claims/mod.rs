@@ -4,6 +4,7 @@ mod anomalies;
 mod cnp;
 mod corruption;
 mod latency;
+mod ping_pong;
 mod testbed;
 mod timers;
 
@@ -74,5 +75,11 @@ pub const EXPERIMENTS: &[Experiment] = &[
         title: "Time-outs where links damage packets, by formula",
         claims: &[],
         formulas: corruption::THEORY,
+    },
+    Experiment {
+        name: "corruption-testbed",
+        title: "Two hosts post Writes of 1 KB in turn, 100,000 times, over a link that damages packets",
+        claims: ping_pong::CLAIMS,
+        formulas: &[],
     },
 ];
