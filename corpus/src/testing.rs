@@ -115,6 +115,8 @@ fn value(field: &TrafficField) -> BoxedStrategy<u64> {
     match field.form {
         Form::Mtu => select(Mtu::ALL.to_vec()).prop_map(|mtu| mtu.bytes().into()).boxed(),
         Form::Flag => any::<bool>().prop_map(u64::from).boxed(),
+        // Of two words, as it has always been drawn.
+        Form::Word([_, _]) => any::<bool>().prop_map(|first| u64::from(!first)).boxed(),
         Form::Word(words) => (0..words.len() as u64).boxed(),
         Form::Number(&fields::MESSAGE_SIZE) => {
             prop_oneof![Just(0u32), 1..40_000u32].prop_map(u64::from).boxed()

@@ -66,10 +66,14 @@ impl TestConfig {
         }
     }
 
-    /// Returns true if some event names a connection (relative QPN), or the network can lose its packets.
+    /// Returns true if some event names a connection (relative QPN), or the network can lose its packets; where the hosts post in turn, those
+    /// of its pair, for which it waits.
     #[must_use]
     pub fn has_events_on(&self, qpn: u32) -> bool {
-        self.network.touches(qpn) || self.events.iter().any(|event| event.connections.contains(qpn))
+        let named = |qpn| {
+            self.network.touches(qpn) || self.events.iter().any(|event| event.connections.contains(qpn))
+        };
+        named(qpn) || self.traffic.paired_with(qpn).is_some_and(named)
     }
 
     /// Number of connections that [have events](Self::has_events_on).

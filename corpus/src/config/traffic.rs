@@ -228,6 +228,16 @@ impl Traffic {
         }
     }
 
+    /// The other connection of a pair, where the hosts post in turn (both relative QPNs, from 1).
+    #[must_use]
+    pub const fn paired_with(&self, qpn: u32) -> Option<u32> {
+        match self.pattern {
+            Pattern::PingPong if qpn.is_multiple_of(2) => Some(qpn - 1),
+            Pattern::PingPong => Some(qpn + 1),
+            Pattern::OneWay => None,
+        }
+    }
+
     /// Pauses of a connection, one after the other: after each message but the last, or each `tx-depth` of them.
     #[must_use]
     pub const fn pauses(&self) -> u64 {

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use corpus::TestConfig;
+use corpus::{Pattern, TestConfig};
 use dumper::Observation;
 use dumper::observation::CompletionStatus;
 use executor::{NicProfile, TestbedError};
@@ -56,6 +56,9 @@ impl Case {
             stress::change_traffic(&mut config, &mut profiles::stream(seed, "traffic"));
             stress::change_network(&mut config, &mut profiles::stream(seed, "network"));
             stress::control_flow(&mut config, &mut profiles, &mut profiles::stream(seed, "pfc"));
+            stress::take_turns(&mut config, &mut profiles::stream(seed, "turns"));
+        } else {
+            profiles.iter_mut().for_each(|profile| profile.requester.window_packets = 0);
         }
         Self { config, profiles }
     }
@@ -121,7 +124,9 @@ fn delivery_faults(config: &TestConfig, observation: &Observation) -> Vec<String
         }
     }
     for at in 0..connections as usize {
-        let stuck = !failed[at] && succeeded[at] < traffic.num_msgs_per_qp;
+        // Where the hosts post in turn, a QP that fails has its pair wait.
+        let pair_failed = traffic.pattern == Pattern::PingPong && failed[at ^ 1];
+        let stuck = !failed[at] && !pair_failed && succeeded[at] < traffic.num_msgs_per_qp;
         if stuck && traffic.min_retransmit_timeout > 0 {
             faults.push(format!(
                 "connection {}: {} messages of {}",

@@ -2,8 +2,9 @@
 
 use corpus::config::Files;
 use corpus::{
-    Action, ActionKind, ConnectionSet, ControlPacket, Event, LossDirection, LossEffect, LossModel, Network,
-    PacketKinds, Path, Repeat, RepeatMatch, Spray, SprayPackets, Target, TestConfig, TrafficField,
+    Action, ActionKind, ConnectionSet, ControlPacket, Event, Load, LossDirection, LossEffect, LossModel,
+    Network, PacketKinds, Path, Pattern, Repeat, RepeatMatch, Spray, SprayPackets, Target, TestConfig,
+    TrafficField, Verb,
 };
 use dumper::Psn;
 use executor::NicProfile;
@@ -107,6 +108,24 @@ pub(crate) fn change_traffic(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
                 config.traffic = before;
             }
         }
+    }
+}
+
+/// Has the hosts of one test in eight post in turn, where the rest of the test is valid with what that takes.
+pub(crate) fn take_turns(config: &mut TestConfig, rng: &mut ChaCha8Rng) {
+    if !rng.random_bool(0.125) {
+        return;
+    }
+    let mut edited = config.clone();
+    let traffic = &mut edited.traffic;
+    let verb = if rng.random_bool(0.5) { Verb::Write } else { Verb::Send };
+    let connections = traffic.load.connections().next_multiple_of(2);
+    traffic.load = Load::Same { verb, connections };
+    traffic.message_size = traffic.message_size.max(1);
+    (traffic.tx_depth, traffic.gap_ns, traffic.barrier_sync) = (1, 0, false);
+    traffic.pattern = Pattern::PingPong;
+    if edited.is_valid() {
+        *config = edited;
     }
 }
 

@@ -65,7 +65,7 @@ impl<'a> Judging<'a> {
                 let mtu = pair.mtu.or(known.mtu).or(pair.likely_mtu).unwrap_or(LARGEST_MTU);
                 let ends = [pair.connection.requester.ip, pair.connection.responder.ip];
                 let hosts =
-                    ends.map(|ip| seen.sides.of(ip).map_or(Host::default(), |side| *known.host(side)));
+                    ends.map(|ip| seen.sides.at(ip).map_or(Host::default(), |side| *known.host(side)));
                 trackers.push(ConnectionTracker::new(*pair, number, mtu, hosts));
             }
         }
@@ -166,6 +166,7 @@ impl<'a> Judging<'a> {
             host_crashed: self.host_crashed,
             times: known.times,
             pairs: self.seen.pairs.clone(),
+            sides: self.seen.sides.clone(),
             prompt: self.prompt.into_answers(),
         }
     }

@@ -126,7 +126,7 @@ fn retransmission_ends(judging: &mut Judging<'_>) {
     for entry in &mut judging.findings.retransmissions {
         entry.leave_out_hold(trace);
         let nack = entry.nack.and_then(|nack| trace.find(nack));
-        if let Some(side) = nack.and_then(|nack| sides.of(trace.flow(nack).source)) {
+        if let Some(side) = nack.and_then(|nack| sides.at(trace.flow(nack).source)) {
             entry.correct(judging.half_rtt[side.index()], judging.half_rtt[side.other().index()]);
         }
     }
@@ -155,7 +155,7 @@ fn counters_end(judging: &mut Judging<'_>) {
     }
     for mut anomaly in std::mem::take(&mut judging.findings.undecided) {
         // A host that counts more duplicates than it can have had without these packets has sent a wrong NAK.
-        let host = anomaly.who.address.and_then(|address| seen.sides.of(address));
+        let host = anomaly.who.address.and_then(|address| seen.sides.at(address));
         if !host.is_some_and(|side| had_more[side.index()]) {
             anomaly.rule = Rule::DeliveredYetMissing;
         }

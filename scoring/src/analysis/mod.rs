@@ -117,6 +117,8 @@ pub struct Analysis {
     pub(crate) times: Times,
     /// Pairing of flows into connections.
     pub(crate) pairs: Vec<Pair>,
+    /// Hosts of the addresses.
+    pub(crate) sides: Sides,
     /// Prompt answers of the requester's and the responder's host, in order.
     pub(crate) prompt: [Vec<PromptAnswer>; 2],
 }
@@ -179,7 +181,7 @@ fn analyze_and_watch(
     options: Options<'_>,
     mut watch: Option<&mut Watch<'_>>,
 ) -> Analysis {
-    let seen = Seen::of(observation);
+    let seen = Seen::of(observation, options.config);
     let known = Known::of(options.config, observation, &seen.packets);
     let mut judge = |known| {
         let watch = watch.as_mut().map(|watch| &mut **watch as &mut Watch<'_>);
@@ -207,11 +209,11 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(observation: &Observation) -> Self {
+    fn of(observation: &Observation, config: Option<&TestConfig>) -> Self {
         let trace = &observation.trace;
         let profiles = connections::profiles(trace);
         let pairs = connections::pairs(observation, &profiles);
-        let sides = Sides::of_pairs(&pairs);
+        let sides = Sides::of(config, &observation.connections, &pairs);
         let has_counters = observation.requester.is_some() || observation.responder.is_some();
         let packets = if has_counters { facts::packets(trace, &sides) } else { Default::default() };
         let numbers = observation.connections.iter().map(key_of).zip(1..).collect();

@@ -20,7 +20,7 @@ pub(crate) fn of_transport(
     retransmissions: &[Retransmission],
 ) -> [HostFacts; 2] {
     for (flow, count) in trace.flows().iter().zip(cnps) {
-        if let Some(sender) = sides.of(flow.source) {
+        if let Some(sender) = sides.at(flow.source) {
             facts[sender.index()].cnps_sent += count.cnps;
             facts[sender.other().index()].marked_delivered += count.marked;
         }
@@ -30,7 +30,7 @@ pub(crate) fn of_transport(
         *repeated.entry(entry.connection).or_default() += 1;
     }
     for tracker in trackers {
-        let Some(asks) = sides.of(tracker.pair().connection.requester.ip) else { continue };
+        let Some(asks) = sides.at(tracker.pair().connection.requester.ip) else { continue };
         let counts = tracker.counts();
         let answers = &mut facts[asks.other().index()];
         answers.duplicate_requests += counts.duplicate_requests;

@@ -126,7 +126,7 @@ impl<'a> CnpAnalyzer<'a> {
         let counts = vec![CnpCounts::default(); partner.len()];
         let start = trace.records().first().map(|record| record.time).unwrap_or_default();
         let (last_cnp, log) = (BTreeMap::new(), Log::new(partner.len()));
-        let hosts = |flow: &Flow| [flow.source, flow.destination].map(|address| sides.of(address));
+        let hosts = |flow: &Flow| [flow.source, flow.destination].map(|address| sides.at(address));
         let hosts = trace.flows().iter().map(hosts).collect();
         Self { trace, known, partner, hosts, start, from_start, flows, counts, last_cnp, log }
     }

@@ -57,7 +57,7 @@ impl AtWork {
         analysis: &Analysis,
         sides: &Sides,
     ) -> Self {
-        let whole = |flow: &dumper::Flow| Lane { side: sides.of(flow.source), class: 0, percent: 100.0 };
+        let whole = |flow: &dumper::Flow| Lane { side: sides.at(flow.source), class: 0, percent: 100.0 };
         let mut lanes: Vec<Lane> = observation.trace.flows().iter().map(whole).collect();
         let hosts = [&config.requester, &config.responder];
         for (pair, number) in analysis.pairs.iter().zip(numbers(observation, analysis)) {

@@ -9,7 +9,7 @@ use super::spacing::Gaps;
 use crate::Analysis;
 use crate::counters::counts_discards;
 use crate::messages::MessageTime;
-use crate::see::sides::{Side, Sides};
+use crate::see::sides::Side;
 
 /// Numbers of a reference run that the score needs: small, so that thousands can be kept.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub struct Mct {
 impl Baseline {
     /// Sums up a reference run.
     pub fn of(observation: &Observation, analysis: &Analysis) -> Self {
-        let sides = Sides::of_pairs(&analysis.pairs);
+        let sides = &analysis.sides;
         let records = observation.trace.records();
         let (duration, goodput_bps) = goodput(observation.completions());
         Self {
@@ -57,8 +57,8 @@ impl Baseline {
             discards: [&observation.requester, &observation.responder]
                 .map(|host| host.as_ref().map_or(0, |host| discards(host).map(|(_, moved)| moved).sum())),
             bursts: [Side::Requester, Side::Responder]
-                .map(|side| Burst::towards(side, &observation.trace, &sides)),
-            spacing_ps: Gaps::usual(observation, analysis, &sides),
+                .map(|side| Burst::towards(side, &observation.trace, sides)),
+            spacing_ps: Gaps::usual(observation, analysis, sides),
             packets: records.len() as u64,
             bytes: records.iter().map(|record| u64::from(record.frame_len)).sum(),
             duration,

@@ -74,7 +74,7 @@ pub(crate) fn phases(
     // send before its rate lets it. A phase longer than its ACK timer may be the work of that timer.
     let timeout = ack_timeout(config.traffic.min_retransmit_timeout);
     phases.retain(|phase| {
-        let host = sides.of(trace.flow(&trace.records()[phase.end]).source);
+        let host = sides.at(trace.flow(&trace.records()[phase.end]).source);
         phase.took > GOOD_NIC
             && !(phase.role == Role::Requester && timeout.is_some_and(|timeout| phase.took >= timeout))
             && host.is_some_and(|host| !may_be_lost[host.index()] && !slowed.is(trace, host, phase))
@@ -236,7 +236,7 @@ fn leave_out_queues(
             }
         }
     }
-    let side_of: Vec<Option<Side>> = trace.flows().iter().map(|flow| sides.of(flow.source)).collect();
+    let side_of: Vec<Option<Side>> = trace.flows().iter().map(|flow| sides.at(flow.source)).collect();
     let mut ready: FxHashMap<usize, usize> = phases.iter().map(|phase| (phase.end, phase.end)).collect();
     // A responder answers in order: an answer that waits behind an earlier one of its QP begins to be slow when that is sent.
     let mut answered: Vec<Option<Nanos>> = vec![None; trace.flows().len()];

@@ -7,6 +7,7 @@ mod latency;
 mod measure;
 pub(crate) mod noisy_neighbor;
 mod numbers;
+mod outstanding;
 pub(crate) mod passage;
 mod reference;
 pub(crate) mod sharing;
@@ -23,7 +24,6 @@ use self::sharing::Sharing;
 use crate::Analysis;
 use crate::analyzers::Analyzer;
 use crate::anomaly::Anomaly;
-use crate::see::sides::Sides;
 
 pub use baseline::{Baseline, Mct};
 pub(crate) use measure::Measure;
@@ -38,14 +38,12 @@ pub(crate) struct Test<'a> {
     pub(crate) config: &'a TestConfig,
     pub(crate) observation: &'a Observation,
     pub(crate) analysis: &'a Analysis,
-    pub(crate) sides: Sides,
     pub(crate) passage: Passage,
 }
 
 impl<'a> Test<'a> {
     pub(crate) fn new(config: &'a TestConfig, observation: &'a Observation, analysis: &'a Analysis) -> Self {
-        let (sides, passage) = (Sides::of_pairs(&analysis.pairs), Passage::of(&observation.trace));
-        Self { config, observation, analysis, sides, passage }
+        Self { config, observation, analysis, passage: Passage::of(&observation.trace) }
     }
 
     const fn trace(&self) -> &'a Trace {
@@ -57,7 +55,7 @@ impl<'a> Test<'a> {
     }
 
     fn sharing(&self) -> Option<Sharing<'a>> {
-        Sharing::of(self.config, self.observation, self.analysis, &self.sides)
+        Sharing::of(self.config, self.observation, self.analysis, &self.analysis.sides)
     }
 }
 
@@ -105,7 +103,7 @@ fn judge_neighbours(test: &Test<'_>, references: &References, values: &mut Value
     values[Measure::InnocentSlowdown as usize] = neighbours.slowdown(reference);
     values[Measure::InnocentRepeats as usize] = neighbours.repeats() as f64;
     values[Measure::AtOnce as usize] = most_at_once(test.trace(), test.analysis);
-    let anomaly = |usual| neighbours.anomaly(test.observation, test.analysis, &test.sides, usual);
+    let anomaly = |usual| neighbours.anomaly(test.observation, test.analysis, &test.analysis.sides, usual);
     reference.and_then(anomaly).into_iter().collect()
 }
 
@@ -129,7 +127,7 @@ fn most_at_once(trace: &Trace, analysis: &Analysis) -> f64 {
 
 fn judge_latency(test: &Test<'_>, _: &References, values: &mut Values) -> Vec<Anomaly> {
     let limit = test.analysis.times.slow_retransmission;
-    let slow = phases(test.config, test.observation, test.analysis, &test.sides, &test.passage);
+    let slow = phases(test.config, test.observation, test.analysis, &test.analysis.sides, &test.passage);
     let slowest = slow.iter().map(|phase| phase.net().0).max().unwrap_or(0);
     values[Measure::SlowestPhase as usize] = slowest as f64;
     slow.iter().filter_map(|phase| phase.anomaly(test.trace(), test.analysis, limit)).collect()
@@ -146,7 +144,8 @@ fn judge_sharing(test: &Test<'_>, references: &References, values: &mut Values) 
 fn judge_discards(test: &Test<'_>, references: &References, _: &mut Values) -> Vec<Anomaly> {
     let discards = Discards::of(test.config, test.observation);
     let discards = discards.filter(|_| !references.lack(&Discards::references(test.analysis)));
-    let anomaly =
-        |discards: Discards<'_>| discards.anomaly(test.observation, test.analysis, &test.sides, references);
+    let anomaly = |discards: Discards<'_>| {
+        discards.anomaly(test.observation, test.analysis, &test.analysis.sides, references)
+    };
     discards.and_then(anomaly).into_iter().collect()
 }

@@ -79,7 +79,7 @@ pub(crate) struct Departure {
 /// they have taken room in its buffer.
 pub(crate) fn departures(trace: &Trace, sides: &Sides, to: Side) -> Vec<Departure> {
     let wanted: Vec<bool> =
-        trace.flows().iter().map(|flow| sides.of(flow.source) == Some(to.other())).collect();
+        trace.flows().iter().map(|flow| sides.at(flow.source) == Some(to.other())).collect();
     let mut departures = Vec::new();
     for (record, at) in trace.records().iter().zip(0..) {
         if !wanted[record.flow.index()] {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corpus::{Ets, Host, TestConfig};
+use corpus::{Ets, Host, Pattern, TestConfig};
 use dumper::{Nanos, Observation, Trace};
 
 use super::baseline::Baseline;
@@ -45,13 +45,23 @@ impl<'a> Sharing<'a> {
     ) -> Option<Self> {
         let hosts = [&config.requester, &config.responder];
         hosts.iter().find(|host| host.ets.is_some())?;
-        if analysis.times.no_distances.is_some() {
+        if Self::unjudged(config, analysis).is_some() {
             return None;
         }
         let class = |side: Side, connection| class_of(hosts[side.index()], connection);
         let [requester, responder] = Gaps::of(observation, analysis, sides, class).hosts;
         let of = |host: &'a Host, classes| Some((host.ets.as_ref()?, classes));
         Some(Self { hosts: [of(&config.requester, requester), of(&config.responder, responder)] })
+    }
+
+    /// Reason why the shares of a test are not judged, if there is one.
+    pub(crate) fn unjudged(config: &TestConfig, analysis: &Analysis) -> Option<&'static str> {
+        match config.traffic.pattern {
+            Pattern::PingPong => {
+                Some("the hosts post in turn, so that what a class leaves may be waiting time")
+            }
+            Pattern::OneWay => analysis.times.no_distances,
+        }
     }
 
     /// Returns true if enough was sent in the middle of messages to compare it with a test without

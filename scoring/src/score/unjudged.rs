@@ -14,7 +14,6 @@ use crate::oracles::noisy_neighbor::Neighbours;
 use crate::oracles::passage::Passage;
 use crate::oracles::sharing::Sharing;
 use crate::oracles::{Reference, References};
-use crate::see::sides::Sides;
 use crate::{Analysis, Certainty, ConnectionSummary, Kind};
 
 /// Something that was not judged.
@@ -130,10 +129,12 @@ fn of_test(
         }
     }
     if config.requester.ets.is_some() || config.responder.ets.is_some() {
-        let sides = Sides::of_pairs(&analysis.pairs);
-        match Sharing::of(config, observation, analysis, &sides) {
+        match Sharing::of(config, observation, analysis, &analysis.sides) {
             None => {
-                list.add(Kind::NonWorkConserving.name(), analysis.times.no_distances.unwrap_or_default());
+                list.add(
+                    Kind::NonWorkConserving.name(),
+                    Sharing::unjudged(config, analysis).unwrap_or_default(),
+                );
             }
             Some(sharing) if sharing.can_be_compared() => {
                 list.lacks(Kind::NonWorkConserving, &[Reference::WithoutEts], references);

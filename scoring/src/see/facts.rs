@@ -70,7 +70,7 @@ pub struct Doubts {
 /// Packets sent by, delivered to and corrupted on their way to each host.
 pub(crate) fn packets(trace: &Trace, sides: &Sides) -> [HostFacts; 2] {
     let mut facts = [HostFacts::default(); 2];
-    let side_of_flow: Vec<Option<Side>> = trace.flows().iter().map(|flow| sides.of(flow.source)).collect();
+    let side_of_flow: Vec<Option<Side>> = trace.flows().iter().map(|flow| sides.at(flow.source)).collect();
     for record in trace.records() {
         let Some(sender) = side_of_flow[record.flow.index()] else {
             facts.iter_mut().for_each(|host| host.packets_unclear += 1);

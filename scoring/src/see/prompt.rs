@@ -117,7 +117,7 @@ impl<'a> PromptAnswers<'a> {
             requests.asked.pop_front_if(|asked| !asked.psn.is_after(record.psn))
         {
             if psn == record.psn
-                && let Some(host) = self.sides.of(self.trace.flow(record).source)
+                && let Some(host) = self.sides.at(self.trace.flow(record).source)
             {
                 let answered = record.time;
                 self.answers[host.index()].push(PromptAnswer { flow, left, answered, frame_len });

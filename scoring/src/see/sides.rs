@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use corpus::{Role, TestConfig};
+use dumper::Connection;
+
 use crate::see::connections::Pair;
 
 /// One of the two hosts, by the part that it plays on the test's connections.
@@ -29,25 +32,38 @@ impl Side {
 }
 
 /// The hosts of all addresses.
-#[derive(Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Sides(BTreeMap<IpAddr, Side>);
 
 impl Sides {
-    /// Reads them off the connections. The first one that names an address says whose it is: metadata comes
-    /// first, and with traffic both ways each host is a requester as well as a responder.
-    pub(crate) fn of_pairs(pairs: &[Pair]) -> Self {
-        let mut sides = BTreeMap::new();
-        for pair in pairs {
-            let (asks, answers) = (pair.connection.requester.ip, pair.connection.responder.ip);
-            let known = sides.get(&answers).copied().map(Side::other);
-            let side = *sides.entry(asks).or_insert(known.unwrap_or(Side::Requester));
-            sides.entry(answers).or_insert(side.other());
+    /// Reads them off the connections of the metadata, of which a known test says whose requester each has, and those that were seen.
+    pub(crate) fn of(config: Option<&TestConfig>, connections: &[Connection], pairs: &[Pair]) -> Self {
+        let mut sides = Self::default();
+        for (connection, number) in connections.iter().zip(1..) {
+            let requester = config.map(|config| match config.traffic.end_at(Role::Requester, number) {
+                Role::Requester => Side::Requester,
+                Role::Responder => Side::Responder,
+            });
+            sides.add(connection, requester);
         }
-        Self(sides)
+        for pair in pairs {
+            sides.add(&pair.connection, None);
+        }
+        sides
+    }
+
+    /// Adds the hosts of a connection, with that of its requester if it is known. The first connection that names an address says whose it is:
+    /// with traffic both ways each host is a requester as well as a responder.
+    fn add(&mut self, connection: &Connection, requester: Option<Side>) {
+        let (asks, answers) = (connection.requester.ip, connection.responder.ip);
+        let known = || self.0.get(&answers).copied().map(Side::other);
+        let side = requester.or_else(known).unwrap_or(Side::Requester);
+        let side = *self.0.entry(asks).or_insert(side);
+        self.0.entry(answers).or_insert(side.other());
     }
 
     /// The host that an address belongs to; `None` for one of no connection.
-    pub(crate) fn of(&self, address: IpAddr) -> Option<Side> {
+    pub(crate) fn at(&self, address: IpAddr) -> Option<Side> {
         self.0.get(&address).copied()
     }
 }
