@@ -47,7 +47,7 @@ fn false_alarms(seed: &str, executions: u64, strategies: &[&str]) -> Vec<String>
 
 #[test]
 fn nothing_is_found() {
-    let alarms = false_alarms("1", 300, &["adaptive", "genetic"]);
+    let alarms = false_alarms("1", 100, &["adaptive", "genetic"]);
     assert!(alarms.is_empty(), "{}", alarms.join("\n\n"));
 }
 

@@ -167,8 +167,8 @@ fn killed_after_its_first_line(args: &[&str], kills: u64, longest: Duration) -> 
 
 #[test]
 fn kills_lose_one_step() {
-    let args = ["campaign", "general", "--nic", "cx5", "--seed", "2", "--executions", "640"];
-    let running = killed_after_its_first_line(&args, 10, Duration::from_secs(60));
+    let args = ["campaign", "general", "--nic", "cx5", "--seed", "2", "--executions", "240"];
+    let running = killed_after_its_first_line(&args, 6, Duration::from_secs(60));
     assert!(running > 1, "the campaign was over before it was killed");
 }
 
