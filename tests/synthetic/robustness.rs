@@ -1,7 +1,5 @@
 //! Garbage: never a panic, and time that grows with the packets.
 
-use std::time::{Duration, Instant};
-
 use dumper::trace::{Extra, Flow, FlowId, Origin};
 use dumper::wire::Opcode;
 use dumper::{Connection, Endpoint, Event, Exit, Nanos, Observation, Psn, Record, Trace};
@@ -81,15 +79,24 @@ fn garbage_never_panics() {
     });
 }
 
-/// 200,000 random packets: a quadratic step anywhere would take minutes.
+/// Four times as many random packets take four times as long, and a quadratic step anywhere sixteen times. Processor time, so that what else
+/// runs on the machine does not count.
 #[test]
 fn garbage_takes_time_in_proportion() {
     for seed in 0..6 {
-        let observation = garbage(seed, 200_000, seed % 2 == 0);
-        let start = Instant::now();
-        analyze(&observation, Options::default());
-        let took = start.elapsed();
-        println!("seed {seed}: {took:?}");
-        assert!(took < Duration::from_secs(8), "seed {seed}: {took:?}");
+        let [few, many] = [50_000, 200_000].map(|packets| {
+            let observation = garbage(seed, packets, seed % 2 == 0);
+            let start = processor_ns();
+            analyze(&observation, Options::default());
+            processor_ns() - start
+        });
+        println!("seed {seed}: {few} ns, {many} ns");
+        assert!(many < 10 * few, "seed {seed}: {many} ns are {} times {few} ns", many / few.max(1));
     }
+}
+
+/// Processor time of this thread.
+fn processor_ns() -> u64 {
+    let times = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    times.split_whitespace().next().unwrap().parse().unwrap()
 }
