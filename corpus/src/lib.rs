@@ -31,6 +31,7 @@ mod excerpt;
 mod intake;
 mod load;
 pub mod lumina;
+mod mitigation;
 mod packets;
 mod source;
 pub mod store;

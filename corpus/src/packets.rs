@@ -92,6 +92,14 @@ impl Shape {
         Some(Place { message, packet, position, payload })
     }
 
+    /// The relative PSN that the packet with a relative PSN has where no dummies are sent; none of a dummy, and where the connection
+    /// has no such packet.
+    #[must_use]
+    pub fn psn_without_dummies(self, psn: u32) -> Option<u32> {
+        let place = self.locate(psn).filter(|place| place.packet < self.own_packets())?;
+        Some(psn - place.message * self.dummies)
+    }
+
     /// The relative PSNs of a message (index from 0); none if there is no such message or its
     /// PSNs do not fit 32 bits.
     #[must_use]
@@ -190,6 +198,9 @@ mod tests {
         }
         assert_eq!((place(5).message, place(5).position), (1, Position::First));
         assert_eq!((shape.message_psns(2), shape.locate(13)), (Some(9..=12), None));
+        let without: Vec<_> = (0..=13).map(|psn| shape.psn_without_dummies(psn)).collect();
+        let message = |first: u32| [Some(first), Some(first + 1), None, None];
+        assert_eq!(without, [&[None], &message(1)[..], &message(3), &message(5), &[None]].concat());
     }
 
     #[test]

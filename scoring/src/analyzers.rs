@@ -156,6 +156,17 @@ analyzers! {
             excluded. An oracle: judges tests.",
     }
 
+    /// Copies and dummies.
+    Mitigation {
+        name: "mitigation",
+        summary: "compares tests with copies of packets, or with dummies, with the same losses without them",
+        needs: "a test that was run with [network.repeat] or dummy-headers, and the same without",
+        explanation: "A connection is harmed that completes without copies and dummies, and with them fails at a copy of \
+            a NAK with retries left, has wrong data, has more time-outs that no loss explains, or takes half as long again \
+            for its median message as the added packets take. What the losses of the test explain is no harm: a dummy can \
+            be lost as well. An oracle: judges tests.",
+    }
+
     /// Tests that never end.
     End {
         name: "end",

@@ -9,6 +9,7 @@ use dumper::Nanos;
 use dumper::script::FoundAnomaly;
 use serde::{Deserialize, Serialize};
 
+use crate::causes::ExpiryCause;
 use crate::rules::{Kind, Rule};
 
 /// Part of a NIC at fault.
@@ -78,6 +79,9 @@ pub struct Evidence {
     /// Named sets of connections, from 1.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub connections: BTreeMap<&'static str, Vec<u32>>,
+    /// Named causes of time-outs, and how many each has.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub timeouts: BTreeMap<&'static str, BTreeMap<ExpiryCause, usize>>,
 }
 
 impl Evidence {

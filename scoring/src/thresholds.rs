@@ -207,3 +207,11 @@ pub const TIMER_AT_T_PERCENT: u64 = 110;
 /// The largest transmit pipeline of a NIC, in bytes of frames: a packet that is scheduled may wait behind so many, with its
 /// timer running. Retransmissions of ConnectX-5 and 6 Dx wait behind some 70 KB (Lumina (preprint) §6.2, figure 10).
 pub const LARGEST_PIPELINE: u64 = 131_072;
+
+/// A connection is slow with copies and dummies if its median message takes longer, by this share in percent, than as many messages as
+/// there then are would take one after the other. A dummy has one packet, and takes no longer than a message.
+pub const SLOWER_THAN_ADDED_PERCENT: u64 = 150;
+
+/// A requester that has not reacted to a NAK by the time it ended, has ended for another reason than its timer, if that had so many
+/// times as long to run as the slowest reaction without copies took, and as the slowest reaction that is not called slow takes.
+pub const REACTS_WITHIN: u64 = 4;

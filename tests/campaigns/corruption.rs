@@ -10,10 +10,11 @@ use crate::run::folder;
 use crate::seeds::seeds;
 
 /// Faults of a NIC, and the rule that each breaks.
-const FAULTS: [(&str, &str); 3] = [
+const FAULTS: [(&str, &str); 4] = [
     ("nak-suppressed = true", "nak-missing"),
     ("ack-missing-every = 3", "ack-missing"),
     ("implied-nak-ignored = true", "implied-nak-missing"),
+    ("nak-copy-spends-retry = true", "mitigation-harms"),
 ];
 
 /// What is wrong with campaigns on NICs with these faults.

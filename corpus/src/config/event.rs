@@ -1,5 +1,7 @@
 //! Events: the packets that the injector matches, and its actions on them.
 
+use std::collections::BTreeSet;
+
 use super::SetField;
 use super::fields::{self, IntField};
 use dumper::ActionKind;
@@ -338,6 +340,9 @@ pub struct Points {
     pub last: u32,
 }
 
+/// Distances that are tried, from one number to those after it.
+const NEXT: usize = 8;
+
 impl Points {
     /// All numbers, ascending.
     pub fn iter(self) -> impl Iterator<Item = u32> {
@@ -348,6 +353,40 @@ impl Points {
     #[must_use]
     pub const fn count(self) -> u32 {
         (self.last - self.first) / self.step + 1
+    }
+
+    /// Ascending numbers as progressions, the longest from each first number on.
+    #[must_use]
+    pub fn of(numbers: &[u32]) -> Vec<Self> {
+        let mut left: BTreeSet<u32> = numbers.iter().copied().collect();
+        let mut all = Vec::new();
+        while let Some(first) = left.pop_first() {
+            let at = |n: u32, step: u32| n.checked_mul(step).and_then(|more| first.checked_add(more));
+            let is_left = |number: Option<u32>| number.is_some_and(|number| left.contains(&number));
+            let run = |step: u32| (1..).take_while(|n| is_left(at(*n, step))).count() as u32;
+            let longest = left
+                .iter()
+                .take(NEXT)
+                .map(|next| next - first)
+                .max_by_key(|step| (run(*step), u32::MAX - step));
+            let points = match longest.map(|step| (step, run(step))) {
+                // Two packets are no pattern.
+                Some((step, more)) if more > 1 => Self { first, step, last: first + more * step },
+                _ => Self { first, step: 1, last: first },
+            };
+            for number in points.iter() {
+                left.remove(&number);
+            }
+            all.push(points);
+        }
+        all
+    }
+
+    /// Its numbers behind the first one; none of a single number.
+    #[must_use]
+    pub fn progression(self) -> Option<Progression> {
+        let count = self.count();
+        (count > 1).then_some(Progression { every: self.step, count: Some(count) })
     }
 
     /// The smallest number in both progressions.
@@ -400,7 +439,29 @@ mod tests {
         })
     }
 
+    fn named(points: &[Points]) -> Vec<u32> {
+        let mut all: Vec<u32> = points.iter().flat_map(|points| points.iter()).collect();
+        all.sort_unstable();
+        all
+    }
+
+    #[test]
+    fn progressions_are_as_few_as_the_longest_make() {
+        let numbers = [1, 3, 5, 7, 8, 20, 30, 40, 41, 99];
+        let all = Points::of(&numbers);
+        assert_eq!(named(&all), numbers);
+        assert_eq!(all.len(), 5, "{all:?}");
+        let ends = [1, u32::MAX / 2, u32::MAX - 1, u32::MAX];
+        assert_eq!(named(&Points::of(&ends)), ends);
+    }
+
     proptest! {
+        #[test]
+        fn progressions_name_the_same_numbers(numbers in proptest::collection::btree_set(1..200u32, 0..60)) {
+            let numbers: Vec<u32> = numbers.into_iter().collect();
+            prop_assert_eq!(named(&Points::of(&numbers)), numbers);
+        }
+
         #[test]
         fn meeting_agrees_with_enumeration(a in points(), b in points()) {
             let expected = a.iter().find(|n| b.iter().any(|m| m == *n));

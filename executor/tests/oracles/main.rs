@@ -5,6 +5,7 @@
 
 mod clock;
 mod malformed;
+mod mitigation;
 mod pairs;
 #[path = "../random/profiles.rs"]
 mod profiles;

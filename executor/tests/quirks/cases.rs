@@ -50,6 +50,9 @@ const WRITE_LOSS: &str =
 /// The first packet arrives behind the five after it.
 const WRITE_REORDERED: &str = "[traffic]\nrdma-verb = \"write\"\nnum-msgs-per-qp = 7\nmessage-size = 0\ntx-depth = 6\n\
     [[event]]\nqpn = 1\npsn = 1\ntype = \"reorder\"\nby = 5\n";
+/// The same, and the network copies the NAK.
+const WRITE_LOSS_WITH_COPIES: &str = "[traffic]\nrdma-verb = \"write\"\ntx-depth = 4\nmax-retransmit-retry = 1\n\
+    [network.repeat]\nnaks = 2\n[[event]]\nqpn = 1\npsn = 15\ntype = \"drop\"\n";
 const READ_LOSS: &str =
     "[traffic]\nrdma-verb = \"read\"\ntx-depth = 4\n[[event]]\nqpn = 1\npsn = 15\ntype = \"drop\"\n";
 /// The ACK of the third message is lost, so that the message is sent twice.
@@ -125,6 +128,7 @@ ack-ns = [0, 20_000]
     requester("resume-offset = 1", WRITE_LOSS, "resume-late"),
     requester("resume-offset = -1", WRITE_LOSS, "resume-early"),
     requester("nak-ignored = true", WRITE_LOSS, "nak-ignored"),
+    requester("nak-copy-spends-retry = true", WRITE_LOSS_WITH_COPIES, "mitigation-harms"),
     requester("implied-nak-ignored = true", READ_LOSS, "implied-nak-missing"),
     requester("retransmits-unprovoked-every = 30", WRITE, "retransmission-without-cause"),
     requester("psn-skipped-every = 3", WRITE, "psn-skipped"),

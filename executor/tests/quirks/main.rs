@@ -5,6 +5,8 @@
 
 mod cases;
 mod conditions;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::collections::BTreeSet;
 
@@ -12,7 +14,7 @@ use cases::{CASES, Case, Side, TWINS};
 use corpus::TestConfig;
 use executor::NicProfile;
 use executor::profile::{FIELDS, Field};
-use scoring::Options;
+use scoring::{Analyzer, Options, Rule};
 
 /// A profile that is `reference` but for some fields.
 fn profile(fields: &str) -> NicProfile {
@@ -26,11 +28,16 @@ fn config(case: &Case) -> TestConfig {
 /// Rules that are broken when the requester and the responder have these profiles.
 fn rules(case: &Case, profiles: [NicProfile; 2]) -> BTreeSet<&'static str> {
     let config = config(case);
-    let observation = executor::sim::run(&config, profiles).unwrap();
+    let observation = executor::sim::run(&config, profiles.clone()).unwrap();
     let integrity = dumper::integrity::check(&observation.trace, observation.switch.as_ref());
     assert!(!integrity.is_invalid(), "{integrity:?}");
     let analysis = scoring::analyze(&observation, Options { config: Some(&config) });
-    analysis.anomalies.kept().iter().map(|anomaly| anomaly.rule.name()).collect()
+    // Rules of one NIC, and that of a test that is compared with itself.
+    let compared = support::assess(&config, &profiles, &observation).anomalies;
+    let compared = compared.into_iter().map(|anomaly| anomaly.rule);
+    let compared = compared.filter(|rule| rule.analyzer() == Analyzer::Mitigation);
+    let own = analysis.anomalies.kept().iter().map(|anomaly| anomaly.rule);
+    own.chain(compared).map(Rule::name).collect()
 }
 
 /// Both hosts' profiles as the case has them, the quirk on its side.

@@ -14,7 +14,9 @@ pub(crate) fn assess(config: &TestConfig, nics: &[NicProfile; 2], observation: &
         let test = reference.of(config);
         let [requester, responder] = nics.clone();
         let pair = match reference {
-            Reference::WithoutEvents | Reference::WithoutEts => [requester, responder],
+            Reference::WithoutEvents | Reference::WithoutEts | Reference::WithoutMitigation => {
+                [requester, responder]
+            }
             Reference::RequesterWithItself => [requester.clone(), requester],
             Reference::ResponderWithItself => [responder.clone(), responder],
         };

@@ -1,6 +1,6 @@
 //! Losses at random as explicit events: the first step of the minimiser, so that a reproducer says which packets are lost.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use corpus::config::{LAST_OCCURRENCE, Points, fields};
 use corpus::{
@@ -168,34 +168,12 @@ fn events(lost: &Lost) -> Vec<Event> {
         }
     }
     let events = groups.into_iter().flat_map(|((connection, which, action), numbers)| {
-        progressions(&numbers).into_iter().map(move |points| {
+        Points::of(&numbers).into_iter().map(move |points| {
             event(ConnectionSet::One(connection), which, points, Some(points.count()), action)
         })
     });
     events.collect()
 }
-
-/// Ascending numbers as progressions, the longest from each first number on.
-fn progressions(numbers: &[u32]) -> Vec<Points> {
-    let mut left: BTreeSet<u32> = numbers.iter().copied().collect();
-    let mut all = Vec::new();
-    while let Some(first) = left.pop_first() {
-        let run = |step: u32| (1..).take_while(|n| left.contains(&(first + n * step))).count() as u32;
-        let longest =
-            left.iter().take(NEXT).map(|next| next - first).max_by_key(|step| (run(*step), u32::MAX - step));
-        let points = match longest.map(|step| (step, run(step))) {
-            // Two packets are no pattern.
-            Some((step, more)) if more > 1 => Points { first, step, last: first + more * step },
-            _ => Points { first, step: 1, last: first },
-        };
-        left.retain(|number| *number > points.last || (number - first) % points.step != 0);
-        all.push(points);
-    }
-    all
-}
-
-/// Distances that are tried, from one packet to those after it.
-const NEXT: usize = 8;
 
 /// An event of the test without the lost packets on which it cannot be done as well.
 fn without(config: &TestConfig, event: &Event, lost: &Lost) -> Vec<Event> {
@@ -337,14 +315,6 @@ mod tests {
         let mut all: Vec<u32> = points.iter().flat_map(|points| points.iter()).collect();
         all.sort_unstable();
         all
-    }
-
-    #[test]
-    fn progressions_name_the_same_numbers() {
-        let numbers = [1, 3, 5, 7, 8, 20, 30, 40, 41, 99];
-        let all = progressions(&numbers);
-        assert_eq!(named(&all), numbers);
-        assert_eq!(all.len(), 5, "{all:?}");
     }
 
     #[test]

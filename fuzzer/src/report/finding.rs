@@ -132,7 +132,7 @@ pub(crate) fn seen(anomaly: &Anomaly) -> String {
 
 /// Numbers of the evidence, each with its name; its packets have a table of their own.
 pub(crate) fn numbers(evidence: &Evidence) -> Vec<(String, String)> {
-    let Evidence { packets: _, times_ns, numbers, counters, connections } = evidence;
+    let Evidence { packets: _, times_ns, numbers, counters, connections, timeouts } = evidence;
     let times = times_ns.iter().map(|(name, time)| {
         (words::of_evidence(name).replace("mct", "message completion time"), time.to_string())
     });
@@ -142,7 +142,8 @@ pub(crate) fn numbers(evidence: &Evidence) -> Vec<(String, String)> {
     });
     let connections =
         connections.iter().map(|(name, set)| (words::of_evidence(name), words::numbers(set.iter().copied())));
-    times.chain(numbers).chain(counters).chain(connections).collect()
+    let timeouts = timeouts.iter().map(|(name, causes)| (words::of_evidence(name), words::causes(causes)));
+    times.chain(numbers).chain(counters).chain(connections).chain(timeouts).collect()
 }
 
 /// Measurements by further tests on the same NICs and parameters.

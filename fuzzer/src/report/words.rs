@@ -1,6 +1,6 @@
 //! A test in words.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use corpus::config::fields;
 use corpus::{
@@ -9,6 +9,7 @@ use corpus::{
     TestConfig, Traffic, TrafficClass, Verb, plural,
 };
 use dumper::Nanos;
+use scoring::ExpiryCause;
 
 use super::brief;
 
@@ -339,6 +340,13 @@ const fn word_of(field: HeaderField) -> &'static str {
 /// Name of evidence for people: `uninvolved mct max` for `innocent-mct-max`.
 pub(super) fn of_evidence(name: &str) -> String {
     name.replace('-', " ").replace("innocent", "uninvolved").replace("suffering", "stalled")
+}
+
+/// Causes of time-outs, and how many each has: `2 tail-lost, 1 ack-lost`.
+pub(super) fn causes(causes: &BTreeMap<ExpiryCause, usize>) -> String {
+    let each: Vec<String> =
+        causes.iter().map(|(cause, number)| format!("{number} {}", cause.name())).collect();
+    if each.is_empty() { "none".into() } else { each.join(", ") }
 }
 
 fn ordinal(number: u32) -> String {

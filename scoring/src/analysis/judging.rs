@@ -80,6 +80,7 @@ impl<'a> Judging<'a> {
             anomalies,
             undecided: Vec::new(),
             retransmissions: Vec::new(),
+            ends_at_copies: Vec::new(),
             transitions: Transitions::default(),
             known,
             shared_path: SharedPath::default(),
@@ -143,7 +144,8 @@ impl<'a> Judging<'a> {
 
     /// The analysis, when every analyzer has ended.
     pub(super) fn conclude(self) -> Analysis {
-        let Findings { mut anomalies, retransmissions, transitions, known, .. } = self.findings;
+        let Findings { mut anomalies, retransmissions, ends_at_copies, transitions, known, .. } =
+            self.findings;
         anomalies.sort();
         let (counts, completions) = (self.cnp.counts(), self.observation.completions());
         Analysis {
@@ -157,6 +159,7 @@ impl<'a> Judging<'a> {
             expiries: self.stuck.into_times(),
             half_rtt: self.half_rtt,
             retransmissions,
+            ends_at_copies,
             transitions,
             counters: self.counters,
             messages: messages::per_qp(self.observation.completions.as_deref(), self.config),

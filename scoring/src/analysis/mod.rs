@@ -20,7 +20,7 @@ use crate::anomaly::Anomalies;
 use crate::causes::ExpiryCause;
 use crate::cnp::CnpLimiter;
 use crate::counters::CounterReport;
-use crate::go_back_n::{Beliefs, ConnectionTracker, Expiries, Transitions};
+use crate::go_back_n::{Beliefs, ConnectionTracker, EndAtCopies, Expiries, Transitions};
 use crate::known::{AckTimer, Known};
 use crate::messages::iterations::PairIterations;
 use crate::messages::{MessageTime, QpMessages};
@@ -85,6 +85,8 @@ pub struct Analysis {
     pub event_count: u64,
     /// Retransmissions, in order.
     pub retransmissions: Vec<Retransmission>,
+    /// Requesters that gave up when copies of a NAK came.
+    pub ends_at_copies: Vec<EndAtCopies>,
     /// Transitions that the machines of go-back-N made.
     pub transitions: Transitions,
     /// ECN-marked packets delivered.

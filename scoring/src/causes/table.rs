@@ -1,12 +1,12 @@
 //! Causes of expiries, as a table: rows are exclusive, and one of them holds whatever was seen.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::see::sides::Side;
 
 /// Cause of an expiry of the ACK timer, as the trace shows it (Gao et al., "Analyzing and Optimizing Packet Corruption in RDMA
 /// Network", JCST 2022, §3.1, has the first four; the others are faults of an end).
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpiryCause {
     /// The packet was lost, and nothing behind it could show that.

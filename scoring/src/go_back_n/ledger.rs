@@ -2,6 +2,7 @@
 
 use dumper::{Nanos, Psn};
 
+use super::requester::EndAtCopies;
 use super::shared_path::SharedPath;
 use super::start::Start;
 use super::table::Next;
@@ -45,6 +46,7 @@ pub(super) struct Ledger<'a> {
     pub(super) anomalies: &'a mut Anomalies,
     pub(super) undecided: &'a mut Vec<Anomaly>,
     pub(super) retransmissions: &'a mut Vec<Retransmission>,
+    pub(super) ends_at_copies: &'a mut Vec<EndAtCopies>,
     pub(super) counts: &'a mut TrackerCounts,
     pub(super) transitions: &'a mut Transitions,
     pub(super) known: &'a Known,

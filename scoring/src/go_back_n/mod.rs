@@ -26,6 +26,7 @@ pub(crate) use answers::REMEMBERED_REQUESTS;
 pub use belief::{Belief, Ordered};
 pub use expiries::{Expiries, Stuck};
 pub use ledger::TrackerCounts;
+pub use requester::EndAtCopies;
 pub use shared_path::SharedPath;
 pub use tracker::{Beliefs, ConnectionTracker, Findings};
 pub use transitions::{Machine, Situation, Transition, Transitions, transitions};

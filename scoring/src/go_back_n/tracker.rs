@@ -12,7 +12,7 @@ use super::belief::Belief;
 use super::fatal;
 use super::ledger::{Ledger, Lost, TrackerCounts};
 use super::packet::{Answer, Packet};
-use super::requester::Requester;
+use super::requester::{EndAtCopies, Requester};
 use super::responder::Responder;
 use super::shared_path::SharedPath;
 use super::start::{Place, Start};
@@ -88,6 +88,8 @@ pub struct Findings {
     pub undecided: Vec<Anomaly>,
     /// Retransmissions in the order of their first repeated request.
     pub retransmissions: Vec<Retransmission>,
+    /// Requesters that gave up when copies of a NAK came.
+    pub ends_at_copies: Vec<EndAtCopies>,
     /// Transitions of the machines.
     pub transitions: Transitions,
     /// Knowledge of the test besides the trace.
@@ -103,6 +105,7 @@ macro_rules! ledger {
             anomalies: &mut $findings.anomalies,
             undecided: &mut $findings.undecided,
             retransmissions: &mut $findings.retransmissions,
+            ends_at_copies: &mut $findings.ends_at_copies,
             counts: &mut $tracker.counts,
             transitions: &mut $findings.transitions,
             known: &$findings.known,

@@ -5,6 +5,7 @@ use dumper::{Completion, HostCounters, Nanos, Observation};
 use serde::{Deserialize, Serialize};
 
 use super::passage::Burst;
+use super::recovery::Recovery;
 use super::spacing::Gaps;
 use crate::Analysis;
 use crate::counters::counts_discards;
@@ -16,6 +17,10 @@ use crate::see::sides::Side;
 pub struct Baseline {
     /// Messages of each connection, in the order of the hosts' log.
     pub connections: Vec<Mct>,
+    /// Loss recovery of each connection, in the order of the hosts' log.
+    pub recoveries: Vec<Recovery>,
+    /// Retransmissions from an earlier PSN, of all connections.
+    pub retransmissions: u64,
     /// Packets that the requester's and the responder's host discarded, by their counters.
     pub discards: [u64; 2],
     /// The most that left the switch at once towards each of them.
@@ -54,6 +59,8 @@ impl Baseline {
         let (duration, goodput_bps) = goodput(observation.completions());
         Self {
             connections: per_connection(&analysis.message_times),
+            recoveries: Recovery::of(observation, analysis),
+            retransmissions: analysis.retransmissions.len() as u64,
             discards: [&observation.requester, &observation.responder]
                 .map(|host| host.as_ref().map_or(0, |host| discards(host).map(|(_, moved)| moved).sum())),
             bursts: [Side::Requester, Side::Responder]

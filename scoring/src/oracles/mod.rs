@@ -5,10 +5,12 @@ pub(crate) mod baseline;
 pub(crate) mod interoperability;
 mod latency;
 mod measure;
+pub(crate) mod mitigation;
 pub(crate) mod noisy_neighbor;
 mod numbers;
 mod outstanding;
 pub(crate) mod passage;
+mod recovery;
 mod reference;
 pub(crate) mod sharing;
 mod spacing;
@@ -18,6 +20,7 @@ use dumper::{Observation, Trace};
 
 use self::interoperability::Discards;
 use self::latency::{phases, recoveries};
+use self::mitigation::Mitigation;
 use self::noisy_neighbor::Neighbours;
 use self::passage::Passage;
 use self::sharing::Sharing;
@@ -28,6 +31,7 @@ use crate::anomaly::Anomaly;
 pub use baseline::{Baseline, Mct};
 pub(crate) use measure::Measure;
 pub use passage::Burst;
+pub use recovery::Recovery;
 pub use reference::{Reference, References};
 
 /// The value of every measure.
@@ -52,6 +56,10 @@ impl<'a> Test<'a> {
 
     fn neighbours(&self) -> Option<Neighbours> {
         Neighbours::of(self.config, self.observation, self.analysis, &self.passage)
+    }
+
+    fn mitigation(&self) -> Option<Mitigation<'a>> {
+        Mitigation::of(self.config, self.observation, self.analysis, &self.passage)
     }
 
     fn sharing(&self) -> Option<Sharing<'a>> {
@@ -94,6 +102,20 @@ pub(crate) const ORACLES: &[Oracle] = &[
             discards.map(|_| Discards::references(test.analysis)).unwrap_or_default()
         },
         judge: judge_discards,
+    },
+    Oracle {
+        analyzer: Analyzer::Mitigation,
+        references: |test| match test.mitigation() {
+            Some(mitigation) if mitigation.is_suspicious() => vec![Reference::WithoutMitigation],
+            _ => Vec::new(),
+        },
+        judge: |test, references, _| {
+            let usual = references.without_mitigation.as_ref();
+            usual
+                .zip(test.mitigation())
+                .map(|(usual, mitigation)| mitigation.anomalies(usual))
+                .unwrap_or_default()
+        },
     },
 ];
 

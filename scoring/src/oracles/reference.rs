@@ -13,6 +13,8 @@ pub enum Reference {
     WithoutEvents,
     /// The same test without transmission selection, so that all classes share one queue.
     WithoutEts,
+    /// The same test, over the same losses, without copies of packets and without dummies.
+    WithoutMitigation,
     /// The same test with the requester's NIC at both hosts.
     RequesterWithItself,
     /// The same test with the responder's NIC at both hosts.
@@ -29,6 +31,7 @@ impl Reference {
                 (test.events, test.network) = (Vec::new(), config.network.without_losses());
             }
             Self::WithoutEts => (test.requester.ets, test.responder.ets) = (None, None),
+            Self::WithoutMitigation => return config.without_mitigation(),
             Self::RequesterWithItself => test.responder.nic.clone_from(&config.requester.nic),
             Self::ResponderWithItself => test.requester.nic.clone_from(&config.responder.nic),
         }
@@ -41,6 +44,7 @@ impl std::fmt::Display for Reference {
         f.write_str(match self {
             Self::WithoutEvents => "the same test without events",
             Self::WithoutEts => "the same test without transmission selection",
+            Self::WithoutMitigation => "the same test without copies and dummies",
             Self::RequesterWithItself => "the same test with the requester's NIC at both hosts",
             Self::ResponderWithItself => "the same test with the responder's NIC at both hosts",
         })
@@ -54,6 +58,8 @@ pub struct References {
     pub without_events: Option<Baseline>,
     /// [`Reference::WithoutEts`].
     pub without_ets: Option<Baseline>,
+    /// [`Reference::WithoutMitigation`].
+    pub without_mitigation: Option<Baseline>,
     /// [`Reference::RequesterWithItself`].
     pub requester_with_itself: Option<Baseline>,
     /// [`Reference::ResponderWithItself`].
@@ -69,6 +75,7 @@ impl References {
         let place = match reference {
             Reference::WithoutEvents => &mut self.without_events,
             Reference::WithoutEts => &mut self.without_ets,
+            Reference::WithoutMitigation => &mut self.without_mitigation,
             Reference::RequesterWithItself => &mut self.requester_with_itself,
             Reference::ResponderWithItself => &mut self.responder_with_itself,
         };
@@ -79,6 +86,7 @@ impl References {
         match reference {
             Reference::WithoutEvents => &self.without_events,
             Reference::WithoutEts => &self.without_ets,
+            Reference::WithoutMitigation => &self.without_mitigation,
             Reference::RequesterWithItself => &self.requester_with_itself,
             Reference::ResponderWithItself => &self.responder_with_itself,
         }

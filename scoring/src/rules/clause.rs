@@ -11,6 +11,8 @@ pub enum Document {
     Ieee8021Qaz,
     /// Lumina, SIGCOMM'23.
     Lumina,
+    /// Gao et al., "Analyzing and Optimizing Packet Corruption in RDMA Network", JCST 2022.
+    Gao,
     /// The log of the host's kernel.
     KernelLog,
 }
@@ -77,6 +79,7 @@ impl Clause {
             Document::Iba => format!("IBA vol. 1, {section}"),
             Document::Ieee8021Qaz => format!("IEEE 802.1Qaz, {section}"),
             Document::Lumina => format!("Lumina {section}"),
+            Document::Gao => format!("Gao et al., {section}"),
             Document::KernelLog => format!("{} of the kernel's log", self.note),
         }
     }
@@ -140,6 +143,11 @@ pub(super) const fn ieee_802_1qaz(section: &'static str) -> Clause {
 /// A section of the Lumina paper.
 pub(super) const fn lumina(section: &'static str) -> Clause {
     Clause::of(Document::Lumina, section, "")
+}
+
+/// A section of the paper of Gao et al.
+pub(super) const fn gao(section: &'static str) -> Clause {
+    Clause::of(Document::Gao, section, "")
 }
 
 /// An entry of the kernel's log.

@@ -34,6 +34,8 @@ pub enum Kind {
     InteropDiscard,
     /// Bandwidth that a traffic class leaves and no other one gets.
     NonWorkConserving,
+    /// Copies of packets and dummies that make a test worse.
+    MitigationHarm,
     /// A host whose kernel crashed or warned.
     Crash,
 }
@@ -76,7 +78,8 @@ impl Kind {
             | Self::Stall
             | Self::UnexplainedDiscard
             | Self::NoisyNeighbor
-            | Self::InteropDiscard => Severity::Major,
+            | Self::InteropDiscard
+            | Self::MitigationHarm => Severity::Major,
             Self::UnexpectedTimeout
             | Self::CnpGeneration
             | Self::CounterMismatch
@@ -92,7 +95,7 @@ impl Kind {
     }
 
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::GbnViolation,
         Self::ProtocolViolation,
         Self::UnexpectedTimeout,
@@ -106,6 +109,7 @@ impl Kind {
         Self::SlowRetransmission,
         Self::InteropDiscard,
         Self::NonWorkConserving,
+        Self::MitigationHarm,
         Self::Crash,
     ];
 
@@ -125,6 +129,7 @@ impl Kind {
             Self::SlowRetransmission => "slow-retransmission",
             Self::InteropDiscard => "interop-discard",
             Self::NonWorkConserving => "non-work-conserving",
+            Self::MitigationHarm => "mitigation-harm",
             Self::Crash => "crash",
         }
     }
@@ -157,6 +162,9 @@ impl Kind {
                 "packets of the peer that a NIC discards, where neither NIC discards packets of its own kind"
             }
             Self::NonWorkConserving => "idle bandwidth that a traffic class with packets does not get",
+            Self::MitigationHarm => {
+                "failures, time-outs, delays or wrong data that only come with copies of packets, or with dummies behind messages"
+            }
             Self::Crash => "kernel crashes and kernel warnings",
         }
     }

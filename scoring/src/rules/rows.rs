@@ -2,7 +2,7 @@
 //! by its mechanism, and no more. A second fault that is none of these symptoms is found in the same test, and one that is, in
 //! every test in which it comes first or alone.
 
-use super::clause::{Clause, iba, ieee_802_1qaz, kernel_log, lumina};
+use super::clause::{Clause, gao, iba, ieee_802_1qaz, kernel_log, lumina};
 use super::kind::Kind;
 use super::row::{Excuse, rules};
 use crate::analyzers::Analyzer;
@@ -96,6 +96,12 @@ rules! {
         expected: "the responder sends a PSN sequence error NAK when a packet beyond its expected PSN arrives",
         clauses: &[iba("9.7.5.2"), lumina("§4")],
         excuse: UnseenPackets,
+        consequences: &[
+            Consequence {
+                here: &[MitigationHarms],
+                ..because("a time-out takes the place of a retransmission, where without copies or dummies the NAK may not have been due")
+            },
+        ],
     }
 
     /// An acknowledgement of packets that were never delivered.
@@ -156,6 +162,12 @@ rules! {
         expected: "the responder acknowledges a request with AckReq that arrives in order, with an ACK of this or of a later request",
         clauses: &[iba("9.7.5.1")],
         excuse: UnseenPackets,
+        consequences: &[
+            Consequence {
+                here: &[MitigationHarms],
+                ..because("a request without an acknowledgement times out, where without copies or dummies it is acknowledged")
+            },
+        ],
     }
 
     /// A duplicate request with AckReq that is never acknowledged again.
@@ -247,6 +259,12 @@ rules! {
         expected: "the requester retransmits from the PSN of a sequence NAK when the NAK arrives, not when the ACK timer expires",
         clauses: &[iba("9.7.5.2")],
         excuse: UnseenPackets,
+        consequences: &[
+            Consequence {
+                here: &[MitigationHarms],
+                ..because("a time-out takes the place of a retransmission, where without copies or dummies the NAK is acted on")
+            },
+        ],
     }
 
     /// A missing Read response on which the requester does not act until its timer expires.
@@ -257,6 +275,12 @@ rules! {
         expected: "the requester issues a Read again when a response beyond the missing one arrives, not when its ACK timer expires",
         clauses: &[iba("9.7.5.1"), iba("9.7.5.2").note("implied NAK")],
         excuse: UnseenPackets,
+        consequences: &[
+            Consequence {
+                here: &[MitigationHarms],
+                ..because("a time-out takes the place of a re-issued Read, where without dummies there may have been no gap")
+            },
+        ],
     }
 
     /// A request packet whose opcode does not fit its place in the message.
@@ -588,6 +612,12 @@ rules! {
         expected: "the ACK timer does not expire for a request whose acknowledgement arrived",
         clauses: &[iba("9.7.6.1.3")],
         excuse: UnseenPackets,
+        consequences: &[
+            Consequence {
+                here: &[MitigationHarms],
+                ..because("the timer expires although the acknowledgement arrived, where without copies or dummies it does not")
+            },
+        ],
     }
 
     /// More transport retries without progress than configured.
@@ -715,6 +745,10 @@ rules! {
                 here: &[MsnWrong],
                 ..because("the responder counts a message again that it executes again")
             },
+            Consequence {
+                here: &[MitigationHarms],
+                ..because("the data is right without copies or dummies")
+            },
         ],
     }
 
@@ -726,6 +760,12 @@ rules! {
         expected: "the bytes written to memory are the bytes of the sender's buffer",
         clauses: &[iba("9.7.4")],
         excuse: Nothing,
+        consequences: &[
+            Consequence {
+                here: &[MitigationHarms],
+                ..because("the data is right without copies or dummies")
+            },
+        ],
     }
 
     /// A requester that neither repeats an unacknowledged request nor reports that it failed.
@@ -765,7 +805,7 @@ rules! {
         consequences: &[
             Consequence {
                 elsewhere: &[
-                    SlowNack, InnocentSuffers, CnpWithheld, RereadMissing, ReackMissing, RetriesBelowBudget,
+                    SlowNack, InnocentSuffers, MitigationHarms, CnpWithheld, RereadMissing, ReackMissing, RetriesBelowBudget,
                     RtoAboveMaximum,
                 ],
                 counters: &[
@@ -797,7 +837,7 @@ rules! {
         excuse: Nothing,
         consequences: &[
             Consequence {
-                elsewhere: &[InnocentSuffers, SlowNack, RtoAboveMaximum, RetriesBelowBudget],
+                elsewhere: &[InnocentSuffers, MitigationHarms, SlowNack, RtoAboveMaximum, RetriesBelowBudget],
                 shows_late: true,
                 ..because("packets that wait in the receiver, or that it discards, are late or missing on every connection")
             },
@@ -814,7 +854,7 @@ rules! {
         excuse: Nothing,
         consequences: &[
             Consequence {
-                elsewhere: &[InnocentSuffers, SlowNack, RtoAboveMaximum, RetriesBelowBudget],
+                elsewhere: &[InnocentSuffers, MitigationHarms, SlowNack, RtoAboveMaximum, RetriesBelowBudget],
                 shows_late: true,
                 ..because("packets that wait in the receiver, or that it discards, are late or missing on every connection")
             },
@@ -841,11 +881,21 @@ rules! {
         excuse: Nothing,
         consequences: &[
             Consequence {
-                elsewhere: &[SlowNack, RtoAboveMaximum, RetriesBelowBudget],
+                elsewhere: &[SlowNack, MitigationHarms, RtoAboveMaximum, RetriesBelowBudget],
                 shows_late: true,
                 ..because("packets that wait in the receiver, or that it discards, are late or missing on every connection")
             },
         ],
+    }
+
+    /// A test that is worse with copies of packets, or with dummies, than over the same losses without them.
+    MitigationHarms {
+        name: "mitigation-harms",
+        kind: MitigationHarm,
+        analyzer: Mitigation,
+        expected: "copies of NAKs and retransmissions, and dummies behind messages, cost a connection neither retries nor data, and no more time than they take on the link",
+        clauses: &[gao("§4"), iba("9.7.5.1").note("duplicates change nothing"), iba("9.7.6.1.3").note("retries")],
+        excuse: Nothing,
     }
 
     /// A request that was posted and never completed.

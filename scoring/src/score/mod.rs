@@ -14,7 +14,7 @@ use dumper::Observation;
 use self::measures::measure;
 use crate::analyzers::Analyzer;
 use crate::anomaly::{Anomaly, Evidence, Role, Who};
-pub use crate::oracles::{Baseline, Burst, Mct, Reference, References};
+pub use crate::oracles::{Baseline, Burst, Mct, Recovery, Reference, References};
 use crate::oracles::{Measure, ORACLES, Test};
 use crate::rules::Rule;
 use crate::{Analysis, Kind};
@@ -114,7 +114,7 @@ impl Kind {
     pub const fn objective(self) -> Objective {
         match self {
             Self::GbnViolation | Self::ProtocolViolation => Objective::Fsm,
-            Self::UnexpectedTimeout | Self::RetryCount => Objective::Timeouts,
+            Self::UnexpectedTimeout | Self::RetryCount | Self::MitigationHarm => Objective::Timeouts,
             Self::Stall | Self::Crash => Objective::Stall,
             Self::DataCorruption => Objective::Integrity,
             Self::CnpGeneration => Objective::Cnp,

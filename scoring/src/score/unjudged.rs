@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::go_back_n::REMEMBERED_REQUESTS;
 use crate::messages::may_wait_for_ever;
 use crate::oracles::interoperability::Discards;
+use crate::oracles::mitigation::Mitigation;
 use crate::oracles::noisy_neighbor::Neighbours;
 use crate::oracles::passage::Passage;
 use crate::oracles::sharing::Sharing;
@@ -26,7 +27,7 @@ pub struct Unjudged {
 }
 
 /// Kinds of anomaly that cannot be told without the test.
-const OF_A_TEST: [Kind; 7] = [
+const OF_A_TEST: [Kind; 8] = [
     Kind::UnexpectedTimeout,
     Kind::RetryCount,
     Kind::Stall,
@@ -34,6 +35,7 @@ const OF_A_TEST: [Kind; 7] = [
     Kind::SlowRetransmission,
     Kind::InteropDiscard,
     Kind::NonWorkConserving,
+    Kind::MitigationHarm,
 ];
 
 const NO_COMPLETIONS: &str = "the completions of the messages are not known";
@@ -126,6 +128,13 @@ fn of_test(
                 Kind::NoisyNeighbor.name(),
                 "the ACK timer is shorter than the traffic of all connections takes",
             );
+        }
+    }
+    if let Some(mitigation) = Mitigation::of(config, observation, analysis, &passage) {
+        if observation.completions.is_none() {
+            list.add(Kind::MitigationHarm.name(), NO_COMPLETIONS);
+        } else if mitigation.is_suspicious() {
+            list.lacks(Kind::MitigationHarm, &[Reference::WithoutMitigation], references);
         }
     }
     if config.requester.ets.is_some() || config.responder.ets.is_some() {

@@ -94,6 +94,25 @@ impl Hand {
         self.trace.set_exit(sequence as usize - 1, exit);
     }
 
+    /// A NAK of a sequence error that leaves at once, and so many copies of it.
+    pub(crate) fn copied_nak(&mut self, time: u64, flow: FlowId, psn: u32, copies: u8) -> u32 {
+        let sequence = self.with(time, flow, Opcode::Acknowledge, psn, |record| {
+            record.aeth = AethRepr { syndrome: NAK, msn: 0 }.into();
+            record.set_event(Event::Action(ActionKind::Duplicate));
+        });
+        let exit = Exit {
+            time: Nanos(time),
+            copies: 1 + copies,
+            plain: copies,
+            corrupt: false,
+            ce: false,
+            mig_req: None,
+            rewritten: false,
+        };
+        self.trace.set_exit(sequence as usize - 1, exit);
+        sequence
+    }
+
     /// The last packet of a message: it asks for an acknowledgement.
     pub(crate) fn last(&mut self, time: u64, flow: FlowId, opcode: Opcode, psn: u32) -> u32 {
         self.with(time, flow, opcode, psn, |record| record.flags |= flags::ACK_REQ)

@@ -5,6 +5,7 @@
 mod discovery;
 mod hand;
 mod latency;
+mod mitigation;
 mod score;
 mod shares;
 mod violations;

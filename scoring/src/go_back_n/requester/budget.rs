@@ -138,13 +138,11 @@ impl Budget {
     }
 
     /// The most that can have been spent of the transport and of the RNR budget when the requester gave up, having
-    /// sent its last packet at `last_sent`, if everything reached it that left the switch. `unspent` if the last NAK ended
-    /// the QP, and spent no retry.
-    pub(super) fn spent_at_most(&self, last_sent: Nanos, unspent: bool) -> [u32; 2] {
+    /// sent its last packet at `last_sent`, if everything reached it that left the switch. So many of the NAKs since the last
+    /// progress have spent no transport retry: the last one, if it ended the QP, or copies.
+    pub(super) fn spent_at_most(&self, last_sent: Nanos, unspent: u32) -> [u32; 2] {
         let mut since_progress = self.now;
-        if unspent {
-            since_progress.transport.is_at_most(self.now.transport.most().saturating_sub(1));
-        }
+        since_progress.transport.is_at_most(self.now.transport.most().saturating_sub(unspent));
         self.or(since_progress, self.ended_before, last_sent).map(|spent| spent.most())
     }
 

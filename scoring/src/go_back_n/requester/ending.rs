@@ -18,7 +18,12 @@ impl Requester {
         match report {
             Report::None => {}
             Report::NoFailure => self.judge_silence(now, ledger),
-            Report::Failed(status) => self.judge_failure(status, ledger),
+            Report::Failed(status) => {
+                if status == CompletionStatus::RetryExceeded && !ledger.muted {
+                    ledger.ends_at_copies.extend(self.ends_at_copies(ledger));
+                }
+                self.judge_failure(status, ledger);
+            }
         }
     }
 
@@ -62,7 +67,7 @@ impl Requester {
         // Losses behind the switch cause implied NAKs that the trace does not show.
         let all_heard = ledger.requester_discards == Some(0);
         let ends_at_nak = self.ends_at_nak(ledger);
-        let [retries, rnr_retries] = self.budget.spent_at_most(self.last_sent, ends_at_nak);
+        let [retries, rnr_retries] = self.budget.spent_at_most(self.last_sent, ends_at_nak.into());
         // While responses beyond a gap continue to come, the timer may expire among them: the next one then
         // is an implied NAK once more, which may end the QP before the expiry's retransmission is sent.
         let retries = retries + u32::from(self.gap.is_some_and(|gap| gap.pending > 1));

@@ -2,6 +2,7 @@
 
 mod budget;
 mod cause;
+mod copied;
 mod duplicates;
 mod ending;
 mod refusal;
@@ -16,6 +17,8 @@ use dumper::{Nanos, Psn};
 
 use self::budget::Budget;
 use self::cause::{Cause, Unheeded};
+use self::copied::CopiedNak;
+pub use self::copied::EndAtCopies;
 use self::duplicates::DuplicateAcks;
 use self::shape::Place;
 use super::belief::Belief;
@@ -52,6 +55,7 @@ pub(super) struct Requester {
     /// PSN after the packet that was sent last.
     cursor: Psn,
     nak: Option<Cause>,
+    copied: Option<CopiedNak>,
     gap: Option<Cause>,
     /// PSN of the last delivery beyond the gap.
     beyond_gap: Psn,
@@ -100,6 +104,7 @@ impl Requester {
             window: Window::starting_at(psn, now),
             cursor: psn,
             nak: None,
+            copied: None,
             gap: None,
             beyond_gap: psn,
             rnr: None,
@@ -348,6 +353,7 @@ impl Requester {
                 ledger.counts.sequence_naks_heard += 1;
                 if !stale {
                     self.budget.may_spend();
+                    CopiedNak::leaves(&mut self.copied, packet);
                     // Behind a Read that is not answered it is an implied NAK, and one that names the Read
                     // stands; so does one of what was acknowledged meanwhile, as long as it may be acted on.
                     let una = self.window.una();

@@ -103,6 +103,7 @@ impl Requester {
         if !matches!(event, Event::ResumeAfterRnr | Event::ResumeDuringRnr) {
             self.consume_rnr(psn, packet.time, ledger);
         }
+        self.copied = None;
         Cause::returned_to(&mut self.nak, psn);
         Cause::returned_to(&mut self.rnr, psn);
         self.reissues(packet, &mut seen.entry, ledger);

@@ -36,6 +36,9 @@ impl Requester {
         // A copy of a NAK that is being answered asks for nothing more.
         let pending = self.losses.pending == Some(target);
         let under_way = pending || self.recovery.cursor() == target;
+        if under_way && cx.quirks.nak_copy_spends_retry {
+            self.spend_retry(cx);
+        }
         if under_way || cx.quirks.nak_ignored || !self.spend_retry(cx) {
             return;
         }
