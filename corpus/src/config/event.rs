@@ -274,6 +274,12 @@ impl Action {
         Self::with_operand(self.kind(), number).unwrap_or(self)
     }
 
+    /// Returns true if the packet does not arrive.
+    #[must_use]
+    pub const fn loses(self) -> bool {
+        matches!(self, Self::Drop(_) | Self::Corrupt)
+    }
+
     /// Name in files (`type`).
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -11,6 +11,7 @@ mod beliefs;
 mod digests;
 #[path = "../support/environment.rs"]
 mod environment;
+mod mitigated;
 mod once_wrong;
 mod profiles;
 mod shrink;

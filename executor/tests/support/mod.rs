@@ -26,6 +26,7 @@ pub(crate) fn assess(config: &TestConfig, nics: &[NicProfile; 2], observation: &
     score::score(config, observation, &analysis, &references)
 }
 
-fn analyze(config: &TestConfig, observation: &Observation) -> Analysis {
+/// Analysis of a test that ran.
+pub(crate) fn analyze(config: &TestConfig, observation: &Observation) -> Analysis {
     scoring::analyze(observation, Options { config: Some(config) })
 }

@@ -1,6 +1,6 @@
 //! The title of a finding.
 
-use corpus::{Action, TestConfig};
+use corpus::TestConfig;
 use scoring::{Anomaly, Kind, Rule};
 
 use super::words;
@@ -71,7 +71,7 @@ fn stalls(anomaly: &Anomaly, config: &TestConfig) -> String {
         (0, Some(longest)) => format!("stalls {stalled} for {longest}"),
         _ => format!("makes {stalled} fail"),
     };
-    let loses = |event: &corpus::Event| matches!(event.action, Action::Drop(_) | Action::Corrupt);
+    let loses = |event: &corpus::Event| event.action.loses();
     let with_events = config.connections_with_events();
     match (config.events.iter().all(loses), with_events) {
         (true, 1) => format!("{verb} while another recovers"),

@@ -200,16 +200,22 @@ impl Harm {
     }
 }
 
-/// Connections of the hosts' log whose messages wait for no recovery, neither their own nor, where all wait for each other, another one's:
-/// the median message of such a one shows what copies and dummies cost. No other reason is known to make them slow: CNPs, classes of traffic.
+/// Connections of the hosts' log whose messages wait for no recovery and for no packet on which an event acts that is no loss, neither of their own
+/// nor, where all wait for each other, of another one: the median message of such a one shows what copies and dummies cost. No other reason is
+/// known to make them slow: CNPs, classes of traffic.
 fn undisturbed<'a>(
-    config: &TestConfig,
+    config: &'a TestConfig,
     analysis: &Analysis,
     own: &'a [Recovery],
 ) -> impl Iterator<Item = u32> + use<'a> {
     let has_classes = config.requester.ets.is_some() || config.responder.ets.is_some();
-    let waits = config.traffic.barrier_sync && !analysis.retransmissions.is_empty();
+    let together = config.traffic.barrier_sync;
+    let waits = together && !analysis.retransmissions.is_empty();
     let is_possible = !has_classes && !waits && analysis.cnps == 0;
+    let held = move |number: u32| {
+        let mut events = config.events.iter().filter(|event| !event.action.loses());
+        events.any(|event| together || event.connections.contains(number))
+    };
     let quiet = (1..).zip(own).filter(|(_, one)| one.retransmissions == 0).map(|(number, _)| number);
-    quiet.filter(move |_| is_possible)
+    quiet.filter(move |number| is_possible && !held(*number))
 }

@@ -20,8 +20,8 @@ const DATA: &str = "mitigation-harm/responder/mitigation-harms/data";
 const TIME_OUTS: &str = "mitigation-harm/responder/mitigation-harms/time-outs";
 const SLOW: &str = "mitigation-harm/requester/mitigation-harms/slow";
 
-/// The trace of one connection with its only message, of hosts that discard nothing.
-fn observed(hand: Hand, time: u64, status: CompletionStatus) -> Observation {
+/// The trace of one connection with its only message, of so many packets, and of hosts that discard nothing.
+fn observed(hand: Hand, packets: u64, time: u64, status: CompletionStatus) -> Observation {
     let end = |n, qpn| Endpoint { ip: host(n), qpn: Some(qpn), initial_psn: Some(Psn::new(10)) };
     let counters =
         || Counters { ethtool_counters: [("rx_discards_phy".to_owned(), 0)].into(), ..Counters::default() };
@@ -33,7 +33,7 @@ fn observed(hand: Hand, time: u64, status: CompletionStatus) -> Observation {
             message: 1,
             posted_ns: Nanos(0),
             completed_ns: Nanos(time),
-            bytes: 4_096,
+            bytes: packets * 1_024,
             status,
         }]),
         requester: counted(),
@@ -94,7 +94,7 @@ impl Failing {
             self.retries,
             1 + self.copies
         );
-        let observation = observed(hand, 4_000, self.status);
+        let observation = observed(hand, 4, 4_000, self.status);
         let (asks, assessment) = judged(&text, &observation, usual);
         let found = signatures(&assessment);
         assert!(asks || found.iter().all(|one| one != FAILS));
@@ -157,7 +157,7 @@ fn without_loss(time: u64) -> Observation {
     });
     hand.ack(3_000, back, 10, 1);
     hand.ack(3_100, back, 11, 2);
-    observed(hand, time, CompletionStatus::Success)
+    observed(hand, 1, time, CompletionStatus::Success)
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn more_recoveries_explain_slow_messages() {
         hand.ack(3_000, back, 10, 1);
         hand.last(100 * MS, other, WriteOnly, 50);
         hand.ack(101 * MS, other_back, 50, 1);
-        let observation = observed(hand, 90 * MS, CompletionStatus::Success);
+        let observation = observed(hand, 1, 90 * MS, CompletionStatus::Success);
         let (_, assessment) = judged(ONE_DUMMY, &observation, &baseline);
         harms(&assessment).iter().any(|one| one == SLOW)
     };
@@ -220,7 +220,7 @@ fn unanswered() -> Observation {
         record.flags |= dumper::trace::flags::ACK_REQ;
     });
     hand.ack(101 * MS + 3_000, back, 11, 2);
-    observed(hand, 100 * MS + 5_000, CompletionStatus::Success)
+    observed(hand, 1, 100 * MS + 5_000, CompletionStatus::Success)
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn time_outs_that_no_loss_explains_are_compared() {
 #[test]
 fn data_is_compared() {
     let mut observation = without_loss(5_000);
-    observation.deliveries = Some(vec![Delivery { connection: 1, message: 1, bytes: 4_096, intact: false }]);
+    observation.deliveries = Some(vec![Delivery { connection: 1, message: 1, bytes: 1_024, intact: false }]);
     let with = |has_wrong_data| {
         let baseline = usual(Recovery { has_wrong_data, ..Recovery::default() });
         harms(&judged(ONE_DUMMY, &observation, &baseline).1)
