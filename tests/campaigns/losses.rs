@@ -85,7 +85,8 @@ pub(crate) fn not_explicit(folder: &Path, summary: &Value) -> Vec<String> {
     for finding in findings(summary) {
         let path = folder.join("c").join(finding["path"].as_str().unwrap());
         let test = fs::read_to_string(path.join("reproducer.toml")).unwrap();
-        if test.contains("[network]") && touched(&path) <= 4_096 {
+        let is_random = corpus::from_toml("reproducer.toml", &test).unwrap().network.moves_packets();
+        if is_random && touched(&path) <= 4_096 {
             wrong.push(format!("{finding:#}\n{test}"));
         }
     }

@@ -85,5 +85,5 @@ fn conforming_nics_are_not_harmed_by_copies_and_dummies() {
     let Seen { tests, compared, failing, timing_out, harmed } = seen.into_inner().unwrap();
     println!("{tests} tests: {timing_out} time out, in {failing} a QP fails, {compared} are compared");
     assert!(harmed.is_empty(), "{} of {tests} are harmed, the first:\n{}", harmed.len(), harmed[0]);
-    assert!(tests * 2 > cases && timing_out * 4 > tests && failing * 50 > tests, "too little happens");
+    assert!(tests * 2 > cases && timing_out * 10 > tests && failing * 50 > tests, "too little happens");
 }
