@@ -11,7 +11,8 @@ impl TestConfig {
 
     /// The same test without copies and dummies. Losses at random are the same, as each is drawn for itself. Events on data packets act on
     /// the same packets, whose PSNs differ where dummies are left out; those on dummies and copies are left out with them. Events on the n-th
-    /// packet of another kind stay as they are: dummies are answered, so that without them it may be another one.
+    /// packet of another kind stay as they are: dummies are answered, so that without them it may be another one. A test that loses CNPs is not valid where no marks are left for
+    /// them.
     #[must_use]
     pub fn without_mitigation(&self) -> Self {
         let mut test = self.clone();
@@ -87,7 +88,9 @@ mod tests {
             prop_assume!(config.is_valid());
             let without = config.without_mitigation();
             prop_assert!(!without.mitigates());
-            prop_assert!(without.is_valid(), "{config}\n{without}");
+            // Without the marks on dummies there may be no CNPs to be lost.
+            let marks = config.events.iter().any(|event| event.action == Action::Ecn);
+            prop_assert!(without.is_valid() || marks, "{config}\n{without}");
             prop_assert_eq!(named(&without), named(&config));
             prop_assert_eq!(without.without_mitigation(), without);
         }

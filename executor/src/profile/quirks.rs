@@ -74,7 +74,7 @@ quirks! {
     resume_offset "resume-offset": i32 = offset();
     "Requester: sequence NAKs are not answered."
     nak_ignored "nak-ignored": bool = fault();
-    "Requester: a NAK of a packet that is to be sent again anyway, as a copy of a NAK is, spends a retry."
+    "Requester: a NAK of a packet that is about to be sent again, such as a copy of a NAK, spends a retry."
     nak_copy_spends_retry "nak-copy-spends-retry": bool = fault();
     "Requester: a gap in Read responses is noticed only when the ACK timer expires."
     implied_nak_ignored "implied-nak-ignored": bool = fault();

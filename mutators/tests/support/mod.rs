@@ -35,6 +35,7 @@ pub(crate) const VOCABULARY: Vocabulary<'_> = Vocabulary {
         "cnp-generation",
         "interop-discard",
         "non-work-conserving",
+        "mitigation-harm",
         "crash",
     ],
 };

@@ -2,7 +2,7 @@
 
 use dumper::{Nanos, Psn};
 
-use super::requester::EndAtCopies;
+use super::end_at_copies::EndAtCopies;
 use super::shared_path::SharedPath;
 use super::start::Start;
 use super::table::Next;

@@ -7,6 +7,7 @@
 
 mod answers;
 mod belief;
+mod end_at_copies;
 mod expiries;
 mod fatal;
 mod ledger;
@@ -24,9 +25,9 @@ mod window;
 use crate::rules::Clause;
 pub(crate) use answers::REMEMBERED_REQUESTS;
 pub use belief::{Belief, Ordered};
+pub use end_at_copies::EndAtCopies;
 pub use expiries::{Expiries, Stuck};
 pub use ledger::TrackerCounts;
-pub use requester::EndAtCopies;
 pub use shared_path::SharedPath;
 pub use tracker::{Beliefs, ConnectionTracker, Findings};
 pub use transitions::{Machine, Situation, Transition, Transitions, transitions};

@@ -9,10 +9,11 @@ use dumper::{Nanos, Psn};
 
 use super::answers::Answers;
 use super::belief::Belief;
+use super::end_at_copies::EndAtCopies;
 use super::fatal;
 use super::ledger::{Ledger, Lost, TrackerCounts};
 use super::packet::{Answer, Packet};
-use super::requester::{EndAtCopies, Requester};
+use super::requester::Requester;
 use super::responder::Responder;
 use super::shared_path::SharedPath;
 use super::start::{Place, Start};

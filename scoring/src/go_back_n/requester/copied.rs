@@ -3,27 +3,10 @@
 use dumper::{Nanos, Psn};
 
 use super::Requester;
+use crate::go_back_n::end_at_copies::EndAtCopies;
 use crate::go_back_n::ledger::Ledger;
 use crate::go_back_n::packet::Packet;
 use crate::known::Timeout;
-
-/// A requester that failed with retries exceeded when copies of a NAK came, though the retry for the NAK itself was left, and before it
-/// had retransmitted for it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct EndAtCopies {
-    /// Connection, from 1.
-    pub connection: usize,
-    /// The NAK.
-    pub nak: u32,
-    /// Copies of it that left the switch.
-    pub copies: u32,
-    /// The most retries that it had spent, that for the NAK included and none for the copies.
-    pub spent: u32,
-    /// Retries that it has.
-    pub retries: u32,
-    /// From the NAK's exit to the earliest expiry of the ACK timer: a requester that reacts to NAKs so late may have ended for that.
-    pub to_expiry: Nanos,
-}
 
 /// A sequence NAK and its copies, until the requester repeats from an earlier PSN.
 #[derive(Clone, Copy, Debug)]

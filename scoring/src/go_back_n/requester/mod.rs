@@ -18,7 +18,6 @@ use dumper::{Nanos, Psn};
 use self::budget::Budget;
 use self::cause::{Cause, Unheeded};
 use self::copied::CopiedNak;
-pub use self::copied::EndAtCopies;
 use self::duplicates::DuplicateAcks;
 use self::shape::Place;
 use super::belief::Belief;
