@@ -57,6 +57,8 @@ pub struct Scores {
     pub coverage: [Coverage; 2],
     /// Situations that it went through, by numbers that only `scoring` reads, in order.
     pub situations: Vec<u16>,
+    /// What came of its losses, in a form that only the campaign reads; empty where nothing was lost.
+    pub losses: Vec<u8>,
 }
 
 /// A situation that tests of the campaign have gone through.

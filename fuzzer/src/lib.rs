@@ -12,6 +12,7 @@ pub mod entries;
 pub mod export;
 pub mod finding;
 pub mod judge;
+mod losses;
 pub mod measure;
 pub mod memory;
 pub mod minimize;

@@ -15,6 +15,7 @@ mod data;
 pub mod go_back_n;
 mod host_log;
 mod known;
+pub mod losses;
 mod messages;
 mod oracles;
 mod pauses;

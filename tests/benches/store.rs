@@ -42,7 +42,15 @@ fn write(store: &Store, evaluation: &Evaluation) {
     let progress = Progress { executions: number, ..Progress::default() };
     let kept = number.is_multiple_of(2).then_some(0.5);
     store
-        .decide(&Decision { number, kept, new_references: &[], findings: &[], situations: &[], progress })
+        .decide(&Decision {
+            number,
+            kept,
+            new_references: &[],
+            findings: &[],
+            situations: &[],
+            losses: None,
+            progress,
+        })
         .expect("there is room");
 }
 

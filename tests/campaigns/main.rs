@@ -30,5 +30,6 @@ mod resume;
 #[allow(dead_code, reason = "these tests need some of it")]
 mod run;
 mod seeds;
+mod tolerance;
 mod two_quirks;
 mod verdict;

@@ -77,6 +77,7 @@ fn fill(store: &Store, executions: u64) {
             new_references: &[],
             findings: if number == 1 { &[finding()] } else { &[] },
             situations: &[],
+            losses: None,
             progress: Progress { executions: number, invalid: number / 10, ..Progress::default() },
         };
         store.decide(&decision).unwrap();

@@ -6,7 +6,7 @@ mod counted;
 mod recount;
 mod setting;
 
-use scoring::theory::corruption::{Acks, Links};
+use scoring::theory::corruption::{Behaviour, Links};
 
 use counted::Counted;
 use setting::Setting;
@@ -23,7 +23,7 @@ fn causes_of_time_outs_are_as_many_as_the_theory_says() {
     let mut off = Vec::new();
     for seed in 1..=SETTINGS {
         let setting = Setting::drawn(seed);
-        let expected = setting.expected(Acks::Each);
+        let expected = setting.expected(Behaviour::standard());
         let counted = Counted::of(&setting, seed);
         for (cause, expected) in expected.by_cause() {
             let seen = counted.of_cause(cause.name());
@@ -74,7 +74,7 @@ fn the_mean_over_seeds_is_the_mixture() {
         let drawn = Setting::drawn(seed);
         let links = Links { loss: 1.0 / 128.0, links: 4, corrupted, ..drawn.links };
         let setting = Setting { links, packets: 20, in_all: 4_000, ..drawn }.bare();
-        let expected = setting.expected(Acks::Each).total();
+        let expected = setting.expected(Behaviour::standard()).total();
         let of_seed = |seed| {
             let counted = Counted::of(&setting, seed);
             counted.all() as f64 / counted.messages as f64
@@ -95,9 +95,9 @@ fn dummies_protect_acks_that_are_not_merged() {
     let links = Links { loss: 1.0 / 32.0, links: 1, ..bare.links };
     let setting = Setting { links, packets: 1, in_all: 400_000, ..bare }.with_dummies(1);
     let [each, merged] = [false, true].map(|merges| {
-        let acks = if merges { Acks::Merged } else { Acks::Each };
+        let behaviour = if merges { Behaviour::merging_acks() } else { Behaviour::standard() };
         let counted = Counted::on(&setting, 1, merges);
-        let expected = setting.expected(acks).ack_lost * counted.messages as f64;
+        let expected = setting.expected(behaviour).ack_lost * counted.messages as f64;
         let seen = counted.of_cause("ack-lost");
         println!("merged {merges}: {} seen, {expected:.1} expected", seen.total());
         assert!(seen.agrees_with(expected, FAMILY / 2.0), "{} and not {expected}", seen.total());

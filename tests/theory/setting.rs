@@ -3,7 +3,7 @@
 use corpus::{Load, LossModel, Network, Repeat, TestConfig, Traffic, Verb};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use scoring::theory::corruption::{Acks, Conditions, Frames, Links, Protection, TimeOuts, of_message};
+use scoring::theory::corruption::{Behaviour, Conditions, Frames, Links, Protection, TimeOuts, of_message};
 
 const MTU: u32 = 1024;
 
@@ -65,9 +65,9 @@ impl Setting {
     }
 
     /// Time-outs of a message.
-    pub(crate) fn expected(&self, acks: Acks) -> TimeOuts {
+    pub(crate) fn expected(&self, behaviour: Behaviour) -> TimeOuts {
         let frames = Frames::of(self.verb, self.message_size().into(), MTU);
-        of_message(&frames, &Conditions { links: self.links, protection: self.protection, acks })
+        of_message(&frames, &Conditions { links: self.links, protection: self.protection, behaviour })
     }
 
     pub(crate) fn test(&self, seed: u64) -> TestConfig {

@@ -284,6 +284,17 @@ impl Archive {
         }
     }
 
+    /// What came of the losses of all decided executions, as the newest decision that had some has it; none if none had.
+    ///
+    /// # Errors
+    /// The file cannot be read any more.
+    pub fn losses(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.record(&RecordKey::Losses)? {
+            Some(Record::Losses(losses)) => Ok(Some(losses.into_owned())),
+            _ => Ok(None),
+        }
+    }
+
     /// An execution that was kept, or is recorded and not decided yet.
     ///
     /// # Errors

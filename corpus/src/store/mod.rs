@@ -79,6 +79,8 @@ pub struct Decision<'a> {
     pub findings: &'a [FindingRecord],
     /// Situations that it is the first or the second one to go through.
     pub situations: &'a [SituationSeen],
+    /// What came of the losses of all executions up to this one, if this one had any.
+    pub losses: Option<&'a [u8]>,
     /// Progress of the campaign with this decision.
     pub progress: Progress,
 }
@@ -216,6 +218,7 @@ impl Store {
         records.extend(decision.new_references.iter().map(|key| Record::Counted(*key)));
         records.extend(decision.findings.iter().map(|finding| Record::Finding(Cow::Borrowed(finding))));
         records.extend(decision.situations.iter().map(|seen| Record::Situation(*seen)));
+        records.extend(decision.losses.map(|losses| Record::Losses(Cow::Borrowed(losses))));
         writer.write(&records, decision.progress)?;
         if decision.kept.is_none() {
             writer.remove(&RecordKey::Evaluation(number))?;
@@ -338,6 +341,17 @@ impl Store {
             _ => None,
         });
         situations.collect()
+    }
+
+    /// What came of the losses of all decided executions, as the newest decision that had some has it; none if none had.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn losses(&self) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.lock().get(&RecordKey::Losses)? {
+            Some(Record::Losses(losses)) => Ok(Some(losses.into_owned())),
+            _ => Ok(None),
+        }
     }
 
     /// What `of` takes from the records whose keys begin alike, in their order, up to the first that cannot be read.

@@ -13,7 +13,7 @@ use crate::evaluation::{Answer, Evaluation, FindingRecord, Key, Minimising, Situ
 
 /// Version of everything that is written. A change of any type in a record is a new one: postcard does not describe
 /// itself.
-pub(super) const SCHEMA: u8 = 10;
+pub(super) const SCHEMA: u8 = 11;
 /// Begins every frame.
 pub(super) const MAGIC: &[u8] = b"LuFzRec";
 /// Bytes before the checked payload: the magic, the schema, length and CRC-32 (little-endian).
@@ -55,6 +55,8 @@ pub(super) enum Record<'a> {
         answer: Cow<'a, Answer>,
     },
     Situation(SituationSeen),
+    /// What came of the losses of all decided executions, in a form that only the campaign reads.
+    Losses(Cow<'a, [u8]>),
 }
 
 /// A distillation of the kept tests, the newest one.
@@ -100,6 +102,7 @@ pub(super) enum RecordKey {
     Minimising(String),
     Answer(String, Key),
     Situation(u16),
+    Losses,
 }
 
 pub(super) const COUNTED_PREFIX: &[u8] = b"c";
@@ -119,6 +122,7 @@ impl RecordKey {
             Self::Counted(key) => [COUNTED_PREFIX, &key.0].concat(),
             Self::Distilled => b"d".to_vec(),
             Self::Forgotten => b"g".to_vec(),
+            Self::Losses => b"l".to_vec(),
             Self::Minimising(signature) => [&b"m"[..], signature.as_bytes()].concat(),
             Self::Situation(situation) => [SITUATION_PREFIX, &situation.to_be_bytes()].concat(),
             Self::Answer(signature, test) => [&*answers_prefix(signature), &test.0].concat(),
@@ -147,6 +151,7 @@ impl Record<'_> {
                 RecordKey::Answer(signature.clone().into_owned(), answer.test)
             }
             Self::Situation(seen) => RecordKey::Situation(seen.situation),
+            Self::Losses(_) => RecordKey::Losses,
         }
     }
 }

@@ -111,7 +111,8 @@ impl Writer {
                 | RecordKey::Forgotten
                 | RecordKey::Minimising(_)
                 | RecordKey::Answer(..)
-                | RecordKey::Situation(_) => {}
+                | RecordKey::Situation(_)
+                | RecordKey::Losses => {}
             }
         }
         let mut all = records.to_vec();

@@ -17,6 +17,7 @@ pub(crate) struct Contents {
     pub(crate) counted: Vec<Key>,
     pub(crate) distilled: Option<Distilled>,
     pub(crate) situations: Vec<SituationSeen>,
+    pub(crate) losses: Option<Vec<u8>>,
     pub(crate) minimising: BTreeMap<String, (Minimising, Vec<Answer>)>,
 }
 
@@ -28,6 +29,7 @@ impl Contents {
             kept: store.kept().map(Result::unwrap).collect(),
             distilled: store.distilled().unwrap(),
             situations: store.situations().unwrap(),
+            losses: store.losses().unwrap(),
             ..Self::default()
         };
         for number in 1..=numbers {

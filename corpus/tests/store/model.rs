@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use crate::contents::Contents;
 use crate::samples::{
-    answer, copy, evaluation, finding, key, minimising, progress, score, signature, situation,
+    answer, copy, evaluation, finding, key, losses, minimising, progress, score, signature, situation,
 };
 
 /// Executions of a sequence of steps.
@@ -150,6 +150,7 @@ fn apply(step: &Step, store: &mut Option<Store>, path: &Path, model: &mut Model)
                 new_references: &keys,
                 findings: &findings,
                 situations: &[situation(number)],
+                losses: losses(number).as_deref(),
                 progress,
             })
             .unwrap();
@@ -161,6 +162,7 @@ fn apply(step: &Step, store: &mut Option<Store>, path: &Path, model: &mut Model)
                 }
                 now.findings.extend(by_signature);
                 count(now, references);
+                now.losses = losses(number).or(now.losses.take());
                 now.situations.retain(|seen| seen.situation != situation(number).situation);
                 now.situations.push(situation(number));
                 now.situations.sort_by_key(|seen| seen.situation);

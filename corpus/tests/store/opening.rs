@@ -90,6 +90,7 @@ fn a_step_is_whole_before_it_is_refused() {
         new_references: &[],
         findings: &[finding(11)],
         situations: &[],
+        losses: None,
         progress: Progress { executions: 11, ..Progress::default() },
     };
     let error = store.decide(&decision).unwrap_err();
@@ -346,6 +347,7 @@ fn keep(store: &Store, evaluation: &Evaluation) {
         new_references: &[],
         findings: &[],
         situations: &[],
+        losses: None,
         progress,
     };
     store.decide(&decision).unwrap();

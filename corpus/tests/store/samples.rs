@@ -36,6 +36,7 @@ pub(crate) fn evaluation(number: u64) -> Evaluation {
             references: vec![key(number)],
             coverage: [Coverage::from_iter([number as usize]), Coverage::default()],
             situations: vec![1, number as u16],
+            losses: vec![number as u8; 3],
         })
     };
     let lineage = Lineage {
@@ -116,8 +117,14 @@ pub(crate) fn write(store: &Store, number: u64) -> Result<(), StoreError> {
         new_references: if first { &references } else { &[] },
         findings: if number.is_multiple_of(3) { &findings } else { &[] },
         situations: &[situation(number)],
+        losses: losses(number).as_deref(),
         progress: progress(number),
     })
+}
+
+/// Two of three executions have losses: the sum up to one is its number.
+pub(crate) fn losses(number: u64) -> Option<Vec<u8>> {
+    (number % 3 > 0).then(|| number.to_be_bytes().to_vec())
 }
 
 /// The executions go through 32 situations, one after the other.

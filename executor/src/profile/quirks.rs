@@ -40,10 +40,14 @@ macro_rules! quirks {
 quirks! {
     "Responder: further sequence NAKs for the same expected PSN, one for each further out-of-order packet, at most so many."
     nak_repeats "nak-repeats": u32 = int(0, MAX_COUNT, "").why("beyond the packets of any usable test").conforming(0, 0);
+    "Responder: a further sequence NAK for the same expected PSN after every n-th further out-of-order packet."
+    nak_again_every "nak-again-every": u32 = every();
     "Responder: added to the PSN of a sequence NAK."
     nak_psn_offset "nak-psn-offset": i32 = offset();
     "Responder: no sequence NAKs at all."
     nak_suppressed "nak-suppressed": bool = fault();
+    "Responder: probability that a due sequence NAK is not sent; the missing packet has no other one."
+    nak_missing_percent "nak-missing-percent": u32 = int(0, 100, "%").why("a probability").conforming(0, 0);
     "Responder: the syndrome of a sequence NAK is a reserved one."
     nak_syndrome_reserved "nak-syndrome-reserved": bool = fault();
     "Responder: a sequence NAK for the expected PSN after every n-th packet that arrived in order."

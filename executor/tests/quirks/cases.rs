@@ -103,10 +103,12 @@ const fn on(hosts: &'static str, case: Case) -> Case {
 /// Every quirk.
 pub(crate) const CASES: &[Case] = &[
     responder("nak-repeats = 1", WRITE_LOSS, "nak-again"),
+    responder("nak-again-every = 3", WRITE_LOSS, "nak-again"),
     responder("nak-psn-offset = 1", WRITE_LOSS, "nak-wrong-psn"),
     responder("nak-psn-offset = -1", WRITE_LOSS, "nak-wrong-psn"),
     responder("nak-psn-offset = 1", WRITE_REORDERED, "nak-wrong-psn"),
     responder("nak-suppressed = true", WRITE_LOSS, "nak-missing"),
+    responder("nak-missing-percent = 100", WRITE_LOSS, "nak-missing"),
     responder("nak-syndrome-reserved = true", WRITE_LOSS, "syndrome-reserved"),
     responder("nak-unprovoked-every = 10", ONE_AT_A_TIME, "nak-without-cause"),
     responder("ack-psn-offset = 1", WRITE, "ack-beyond-data"),

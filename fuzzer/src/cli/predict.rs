@@ -1,20 +1,24 @@
 //! `lumina-fuzz predict`.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Subcommand, ValueEnum};
 use corpus::{Mtu, Repeat, Verb};
-use scoring::theory::corruption::{Acks, Frames, Links, Protection};
+use scoring::theory::corruption::{Behaviour, Frames, Links, Protection};
 use serde::Serialize;
 
 use super::numbers::{probability, whole};
-use super::output::{bad_file, print, print_json};
+use super::output::{bad_file, bad_message, fail, print, print_json};
 use super::{Exit, Format};
-use crate::predict::{self, Forecast, Messages, Question};
+use crate::predict::{self, Forecast, Messages, Nics, Question, Slo, Tolerance, ToleranceQuestion};
 
 const AFTER_HELP: &str = "\
 Examples:
   lumina-fuzz predict corruption --loss 1/128
   lumina-fuzz predict corruption --loss 1e-3 --links 4 --sizes websearch --naks 2 --retransmissions 4 --dummies 2
-  lumina-fuzz predict corruption --loss 0.01 --links 2 --message-size 65536 --at-most 1e-6";
+  lumina-fuzz predict corruption --loss 0.01 --links 2 --message-size 65536 --at-most 1e-6
+  lumina-fuzz predict corruption --nic-from night --slo p99.9=1ms
+  lumina-fuzz predict corruption --nic-from night --slo p99=500us --verb read --message-size 65536 --links 4";
 
 /// Arguments of `predict`.
 #[derive(clap::Args)]
@@ -37,20 +41,36 @@ const ABOUT: &str = "\
 Time-outs where links damage packets, by their cause, and what copies and dummies change: the theory of Gao et al. (JCST 2022), with its \
 formulas as they are printed, and without their approximations (docs/corruption.md).
 
-A connection has one message in flight, and the next one follows at once. A NIC that conforms has these time-outs and no others.";
+A connection has one message in flight, and the next one follows at once. A NIC that conforms has these time-outs and no others. With \
+`--nic-from` it is the other way round: the loss of a link with which few enough messages are late, on NICs that do about losses what a \
+campaign has seen of them.";
 
 /// Verbs that the theory has.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Sent {
     Write,
     Send,
+    /// With `--nic-from`: the formulas are of packets that the requester sends.
+    Read,
 }
 
 #[derive(clap::Args)]
 struct Corruption {
     /// Probability that a link that damages packets damages a full one: 0.001, 1e-3 or 1/1024.
-    #[arg(long, value_name = "P", value_parser = probability)]
-    loss: f64,
+    #[arg(long, value_name = "P", value_parser = probability, required_unless_present = "nic_from")]
+    loss: Option<f64>,
+    /// Look for the loss that the NICs of a campaign tolerate: its folder.
+    #[arg(long, value_name = "CAMPAIGN", requires = "slo", conflicts_with_all = ["loss", "merged_acks", "at_most"])]
+    nic_from: Option<PathBuf>,
+    /// With `--nic-from`: percent of the messages that have to complete within a time, such as p99.9=1ms.
+    #[arg(long, value_name = "pPERCENT=TIME", requires = "nic_from")]
+    slo: Option<Slo>,
+    /// With `--nic-from`: `min-retransmit-timeout` of the QPs.
+    #[arg(long, value_name = "N", requires = "nic_from", default_value_t = 14, value_parser = clap::value_parser!(u8).range(1..=31))]
+    timeout: u8,
+    /// With `--nic-from`: how far the ends of the answer's interval may be from it; where it is wider, too few losses were seen.
+    #[arg(long, value_name = "PERCENT", requires = "nic_from", default_value_t = 25, value_parser = clap::value_parser!(u8).range(1..=100))]
+    within: u8,
     /// Links of each direction.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
     links: u8,
@@ -111,53 +131,131 @@ struct Document<'a> {
     forecast: &'a Forecast,
 }
 
+/// A tolerated loss, as JSON.
+#[derive(Serialize)]
+struct ToleranceDocument<'a> {
+    requester_nic: &'a str,
+    responder_nic: &'a str,
+    executions: u64,
+    of_bytes: u32,
+    links: u8,
+    corrupted_links: f64,
+    packets: f64,
+    naks: u8,
+    retransmissions: u8,
+    tails: u8,
+    dummies: u8,
+    timeout: u8,
+    #[serde(flatten)]
+    tolerance: &'a Tolerance,
+}
+
 pub(super) fn run(args: &Args) -> Exit {
     let What::Corruption(corruption) = &args.what;
-    let question = match corruption.question() {
-        Ok(question) => question,
+    let messages = match corruption.messages() {
+        Ok(messages) => messages,
         Err(errors) => return bad_file("bad input", errors, args.format),
     };
-    let forecast = question.answer();
-    match args.format {
-        Format::Text => print(&predict::text(&question, &forecast)),
-        Format::Json => print_json(&Document::of(&question, &forecast)),
+    match (&corruption.nic_from, corruption.slo) {
+        (Some(folder), Some(slo)) => corruption.tolerance(folder, slo, &messages, args.format),
+        // Without a campaign the parser asks for a loss.
+        _ => corruption.forecast(messages, args.format),
     }
 }
 
 impl Corruption {
-    fn question(&self) -> Result<Question, corpus::ConfigErrors> {
+    fn messages(&self) -> Result<Messages, corpus::ConfigErrors> {
         let verb = match self.verb {
             Sent::Write => Verb::Write,
             Sent::Send => Verb::Send,
+            Sent::Read => Verb::Read,
         };
         let mtu = self.mtu.bytes();
-        let messages = match &self.sizes {
-            Some(name) => Messages::drawn(name, verb, mtu)?,
-            None => Messages::Same(Frames::of(verb, self.message_size, mtu)),
-        };
+        match &self.sizes {
+            Some(name) => Messages::drawn(name, verb, mtu),
+            None => Ok(Messages::Same(Frames::of(verb, self.message_size, mtu))),
+        }
+    }
+
+    fn links(&self) -> Links {
+        Links {
+            loss: self.loss.unwrap_or_default(),
+            // As losses of a test.
+            of_bytes: corpus::Network::default().reference_bytes(self.mtu.bytes()),
+            links: self.links,
+            corrupted: f64::from(self.corrupted_links_percent) / 100.0,
+        }
+    }
+
+    fn protection(&self) -> Protection {
         let Self { naks, retransmissions, tails, dummies, .. } = *self;
-        Ok(Question {
-            links: Links {
-                loss: self.loss,
-                // As losses of a test.
-                of_bytes: corpus::Network::default().reference_bytes(mtu),
-                links: self.links,
-                corrupted: f64::from(self.corrupted_links_percent) / 100.0,
-            },
+        Protection { repeat: Repeat { naks, retransmissions, tails, ..Repeat::default() }, dummies }
+    }
+
+    fn forecast(&self, messages: Messages, format: Format) -> Exit {
+        if self.verb == Sent::Read {
+            let message = "--verb read: the formulas are of Writes and Sends; Reads need --nic-from";
+            return bad_message("bad request", &message, format);
+        }
+        let question = Question {
+            links: self.links(),
             messages,
-            protection: Protection {
-                repeat: Repeat { naks, retransmissions, tails, ..Repeat::default() },
-                dummies,
-            },
-            acks: if self.merged_acks { Acks::Merged } else { Acks::Each },
+            protection: self.protection(),
+            behaviour: if self.merged_acks { Behaviour::merging_acks() } else { Behaviour::standard() },
             at_most: self.at_most,
-        })
+        };
+        let forecast = question.answer();
+        match format {
+            Format::Text => print(&predict::text(&question, &forecast)),
+            Format::Json => print_json(&Document::of(&question, &forecast)),
+        }
+    }
+
+    fn tolerance(&self, folder: &Path, slo: Slo, messages: &Messages, format: Format) -> Exit {
+        let nics = match Nics::read(folder) {
+            Ok(nics) => nics,
+            Err(error) => return fail(error, format),
+        };
+        let question = ToleranceQuestion {
+            links: self.links(),
+            messages,
+            protection: self.protection(),
+            slo,
+            timeout: self.timeout,
+            within: f64::from(self.within) / 100.0,
+        };
+        match (nics.tolerate(&question), format) {
+            (Ok(tolerance), Format::Text) => print(&predict::tolerance_text(&nics, &question, &tolerance)),
+            (Ok(tolerance), Format::Json) => print_json(&ToleranceDocument::of(&nics, &question, &tolerance)),
+            (Err(error), _) => bad_message("no answer", &format!("{}: {error}", folder.display()), format),
+        }
+    }
+}
+
+impl<'a> ToleranceDocument<'a> {
+    fn of(nics: &'a Nics, question: &ToleranceQuestion<'_>, tolerance: &'a Tolerance) -> Self {
+        let ToleranceQuestion { links, messages, protection, timeout, .. } = question;
+        Self {
+            requester_nic: &nics.settings.requester_nic.given,
+            responder_nic: &nics.settings.responder_nic.given,
+            executions: nics.executions,
+            of_bytes: links.of_bytes,
+            links: links.links,
+            corrupted_links: links.corrupted,
+            packets: messages.packets(),
+            naks: protection.repeat.naks,
+            retransmissions: protection.repeat.retransmissions,
+            tails: protection.repeat.tails,
+            dummies: protection.dummies,
+            timeout: *timeout,
+            tolerance,
+        }
     }
 }
 
 impl<'a> Document<'a> {
     fn of(question: &Question, forecast: &'a Forecast) -> Self {
-        let Question { links, protection, acks, .. } = question;
+        let Question { links, protection, behaviour, .. } = question;
         Self {
             loss: links.loss,
             of_bytes: links.of_bytes,
@@ -167,7 +265,7 @@ impl<'a> Document<'a> {
             retransmissions: protection.repeat.retransmissions,
             tails: protection.repeat.tails,
             dummies: protection.dummies,
-            merged_acks: *acks == Acks::Merged,
+            merged_acks: behaviour.own_acks == 0.0,
             forecast,
         }
     }

@@ -1,6 +1,7 @@
 //! A campaign as its folder has it, for reports: read without changing it.
 
 mod page;
+mod tolerance;
 mod versus;
 
 use std::collections::BTreeMap;
@@ -9,9 +10,11 @@ use std::path::{Path, PathBuf};
 use corpus::store::{Archive, Progress};
 use corpus::{FindingRecord, SituationSeen};
 use mutators::{Covered, Levels};
+use scoring::losses::Losses;
 
 use crate::campaign::{CampaignError, Rest, Settings, Start, read_settings, read_starts};
 use crate::finding::{self, FINDINGS};
+use crate::losses;
 use crate::measure::Measured;
 use crate::statistics::discoveries_again;
 
@@ -39,6 +42,8 @@ pub struct Night {
     pub operators: BTreeMap<String, u64>,
     /// Situations that executions went through.
     pub situations: Vec<SituationSeen>,
+    /// What came of the losses of its executions.
+    pub losses: Losses,
     /// Combinations of two and of three parameters' levels in kept tests.
     pub combinations: [usize; 2],
 }
@@ -81,6 +86,7 @@ impl Night {
             findings: findings.into_iter().map(measured).collect(),
             operators,
             situations: archive.situations()?,
+            losses: losses::read(&archive)?,
             combinations: covered.tried(),
         })
     }

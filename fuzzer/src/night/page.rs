@@ -8,6 +8,7 @@ use scoring::go_back_n::{Machine, Situation, Transition, transitions};
 use scoring::{Kind, Severity};
 
 use super::Night;
+use super::tolerance::{self, Tolerated};
 use crate::campaign::report::{elapsed, meaning, minimised, rate, title};
 use crate::finding::{FINDINGS, PAGE, is_reproduced};
 use crate::measure;
@@ -29,6 +30,8 @@ struct Parts {
     combinations: [usize; 2],
     machines: Vec<Exercised>,
     discovery: String,
+    /// None where too few losses were seen.
+    tolerated: Option<Tolerated>,
 }
 
 /// The transitions of a machine of go-back-N that tests have made.
@@ -106,6 +109,7 @@ fn parts(night: &Night) -> Result<Parts, String> {
         combinations: night.combinations,
         machines: exercised(night),
         discovery: discovery(night, &settings.strategy.to_string()),
+        tolerated: tolerance::of(night),
     })
 }
 
@@ -316,6 +320,7 @@ mod tests {
             situations: [(0, true), (1, true), (40, false)]
                 .map(|(situation, again)| SituationSeen { situation, first: 7, again })
                 .into(),
+            losses: Default::default(),
             combinations: [1_200, 30_000],
         }
     }

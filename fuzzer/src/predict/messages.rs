@@ -60,6 +60,11 @@ impl Messages {
         }
     }
 
+    /// Returns true if they are Reads.
+    pub(super) const fn are_reads(&self) -> bool {
+        self.frames().request.is_some()
+    }
+
     /// Bytes of the packets.
     pub(super) const fn frames(&self) -> &Frames {
         match self {

@@ -1,15 +1,19 @@
 //! What is to be expected of losses, without any run: the theory of [`scoring::theory`], for people and as JSON.
 
 mod messages;
+mod slo;
 mod text;
+mod tolerance;
 
 use scoring::theory::corruption::{
-    Acks, Conditions, Cost, Links, Plan, Protection, TimeOuts, of_message, of_sizes, plan, printed,
+    Behaviour, Conditions, Cost, Links, Plan, Protection, TimeOuts, of_message, of_sizes, plan, printed,
 };
 use serde::Serialize;
 
 pub use messages::Messages;
-pub use text::text;
+pub use slo::Slo;
+pub use text::{text, tolerance_text, tolerated};
+pub use tolerance::{Kind, Nics, Tolerance, ToleranceError, ToleranceQuestion};
 
 /// What is asked.
 #[derive(Clone, PartialEq, Debug)]
@@ -20,8 +24,8 @@ pub struct Question {
     pub messages: Messages,
     /// Copies and dummies.
     pub protection: Protection,
-    /// ACKs of the responder.
-    pub acks: Acks,
+    /// What the NICs do about losses.
+    pub behaviour: Behaviour,
     /// Find the least protection with which a message has at most so many time-outs.
     pub at_most: Option<f64>,
 }
@@ -87,7 +91,7 @@ impl Question {
     }
 
     fn conditions(&self, protection: &Protection) -> Conditions {
-        Conditions { links: self.links, protection: *protection, acks: self.acks }
+        Conditions { links: self.links, protection: *protection, behaviour: self.behaviour.clone() }
     }
 
     /// Of a message, and of a packet.

@@ -2,17 +2,18 @@
 
 use std::fmt::Write as _;
 
-use corpus::Repeat;
-use scoring::theory::corruption::{Acks, Cost, TimeOuts};
+use corpus::{Repeat, plural};
+use scoring::theory::corruption::{Cost, Links, Protection, TimeOuts, Tolerated};
 
 use crate::measure::digits;
 
-use super::{Forecast, Least, Messages, Planned, Question};
+use super::tolerance::Kind;
+use super::{Forecast, Least, Messages, Nics, Planned, Question, Tolerance, ToleranceQuestion};
 
 /// The question, and the answer.
 #[must_use]
 pub fn text(question: &Question, forecast: &Forecast) -> String {
-    let mut text = asked(question, forecast);
+    let mut text = asked(question);
     let Forecast { of_message, of_packet, of_packet_printed, cost, plan, .. } = forecast;
     // Writing to a String cannot fail.
     let _ =
@@ -40,39 +41,114 @@ fn line(text: &mut String, name: &str, numbers: [f64; 3]) {
     let _ = writeln!(text, "  {name:<14}{message:<15}{packet:<14}{printed}");
 }
 
-fn asked(question: &Question, forecast: &Forecast) -> String {
-    let Question { links, messages, protection, acks, .. } = question;
-    let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "links           {} of each direction, each damaged with probability {}; such a one loses {} of the packets of {} bytes",
-        links.links,
-        links.corrupted,
+fn asked(question: &Question) -> String {
+    let Question { links, messages, protection, behaviour, .. } = question;
+    let mut text = format!(
+        "links           {}; such a one loses {} of the packets of {} bytes\n",
+        on_links(links),
         digits(links.loss),
         links.of_bytes,
     );
+    text.push_str(&sent(messages, protection));
+    if behaviour.own_acks == 0.0 {
+        text.truncate(text.trim_end().len());
+        text.push_str("; ACKs are merged\n");
+    }
+    text
+}
+
+fn on_links(links: &Links) -> String {
+    format!("{} of each direction, each damaged with probability {}", links.links, links.corrupted)
+}
+
+/// Messages, and what protects them.
+fn sent(messages: &Messages, protection: &Protection) -> String {
     let sizes = match messages {
         Messages::Same(frames) if frames.packets == 1 => format!("1 packet of {} bytes", frames.first),
         Messages::Same(frames) => format!("{} packets", frames.packets),
         Messages::Drawn { name, .. } => {
-            let Forecast { packets, inverse_packets, .. } = forecast;
+            let (packets, inverse) = (messages.packets(), messages.inverse_packets());
             format!(
-                "{name}: {packets:.0} packets in the mean, one over their number is {inverse_packets:.4} in the mean"
+                "{name}: {packets:.0} packets in the mean, one over their number is {inverse:.4} in the mean"
             )
         }
     };
-    let _ = writeln!(text, "messages        {sizes}");
+    let sizes = if messages.are_reads() { format!("Reads, {sizes}") } else { sizes };
     let Repeat { naks, retransmissions, tails, .. } = protection.repeat;
-    let merged = match acks {
-        Acks::Each => "",
-        Acks::Merged => "; ACKs are merged",
+    format!(
+        "messages        {sizes}\n\
+         protection      NAKs {naks}, retransmissions {retransmissions}, tails {tails} (in all), dummies {}\n",
+        protection.dummies
+    )
+}
+
+/// The loss that NICs tolerate.
+#[must_use]
+pub fn tolerance_text(nics: &Nics, question: &ToleranceQuestion<'_>, tolerance: &Tolerance) -> String {
+    let Tolerance { slo, timer, time_outs_allowed, .. } = tolerance;
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "NICs            {}", nics.name());
+    let _ = writeln!(text, "links           {}", on_links(&question.links));
+    text.push_str(&sent(question.messages, &question.protection));
+    let within = match time_outs_allowed {
+        0 => "no time-out".into(),
+        allowed => format!("at most {}", plural(*allowed as u64, "time-out")),
     };
+    let _ = writeln!(text, "asked           {slo}: {within}");
+    let scaled = match timer.seen_at {
+        seen_at if seen_at == question.timeout => String::new(),
+        seen_at => format!(", scaled from {seen_at}"),
+    };
+    let [first, further] = [&timer.first, &timer.further]
+        .map(|wait| format!("{} ({} to {})", wait.mean_ns, wait.least_ns, wait.most_ns));
     let _ = writeln!(
         text,
-        "protection      NAKs {naks}, retransmissions {retransmissions}, tails {tails} (in all), dummies {}{merged}",
-        protection.dummies
+        "timer           first {first}, further {further}, at min-retransmit-timeout {}{scaled}\n",
+        question.timeout
     );
+    text.push_str(&kinds(&tolerance.kinds));
+    let _ = writeln!(text, "\ntolerated loss  {}", tolerated(tolerance));
     text
+}
+
+/// A table of what came of losses.
+fn kinds(kinds: &[Kind]) -> String {
+    let mut text =
+        "losses                 seen      time-outs   of them (95 %)                   by the standard\n"
+            .to_owned();
+    for Kind { kind, occasions, time_outs, probability, interval: [least, most], by_standard } in kinds {
+        let interval = format!("{} ({} to {})", digits(*probability), digits(*least), digits(*most));
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            text,
+            "  {:<20} {occasions:<9} {time_outs:<11} {interval:<32} {by_standard}",
+            kind.name()
+        );
+    }
+    text
+}
+
+/// The answer in a phrase.
+#[must_use]
+pub fn tolerated(tolerance: &Tolerance) -> String {
+    let end = |loss| match loss {
+        Tolerated::None => "none".into(),
+        Tolerated::UpTo(loss) | Tolerated::AtLeast(loss) => digits(loss),
+    };
+    match tolerance.loss {
+        Tolerated::None => "none: too many messages are late without any loss".into(),
+        Tolerated::UpTo(loss) => format!(
+            "{} of the full packets on each link ({} to {} with 95 %)",
+            digits(loss),
+            end(tolerance.loss_least),
+            end(tolerance.loss_most)
+        ),
+        Tolerated::AtLeast(loss) => format!(
+            "at least {} of the full packets on each link, the largest that the theory is good for",
+            digits(loss)
+        ),
+    }
 }
 
 fn costs(cost: &Cost) -> String {

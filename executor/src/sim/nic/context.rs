@@ -103,6 +103,11 @@ impl Context<'_> {
         Nanos(random::draw(span, self.rng))
     }
 
+    /// Draws whether something of a probability in percent happens; nothing is drawn of what never does.
+    pub(super) fn happens(&mut self, percent: u32) -> bool {
+        percent > 0 && random::draw(Span { min: 1, max: 100 }, self.rng) <= percent.into()
+    }
+
     pub(super) fn count(&mut self, stat: Stat) {
         self.stats.count(stat);
     }

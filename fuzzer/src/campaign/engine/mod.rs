@@ -366,10 +366,11 @@ impl<'a> Engine<'a> {
         // What cannot be read is no test; the execution itself fails on it.
         let test_of = |number| Some(setup.store.evaluation(number).ok()??.config);
         let history = History { number, test_of: &test_of };
-        let outcome = outcome_of(judge_after(testbed, &history, &candidate.config, baselines)?);
+        let config = &candidate.config;
+        let outcome = outcome_of(config, judge_after(testbed, &history, config, baselines)?);
         let outcome = match outcome {
             Outcome::Scored(scores) if self.policy.repeats_candidates() => {
-                let again = || Ok(outcome_of(judge(testbed, &candidate.config, baselines)?));
+                let again = || Ok(outcome_of(config, judge(testbed, config, baselines)?));
                 Outcome::Scored(self.decider.steady(number, scores, again)?)
             }
             outcome => outcome,

@@ -1,19 +1,22 @@
 //! Outcome of a test, in the form that the corpus keeps.
 
-use corpus::{Outcome, Scores, Sighting};
+use corpus::{Outcome, Scores, Sighting, TestConfig};
 use scoring::go_back_n::Situation;
+use scoring::losses;
 use scoring::score::Objective;
 
 use crate::judge::{Judged, Verdict};
+use crate::losses::encode;
 
-pub(super) fn outcome_of(verdict: Verdict) -> Outcome {
+/// Outcome of a test of a campaign, by its verdict.
+pub(super) fn outcome_of(config: &TestConfig, verdict: Verdict) -> Outcome {
     match verdict {
         Verdict::Invalid(invalid) => Outcome::Invalid { reason: invalid.to_string() },
-        Verdict::Judged(judged) => Outcome::Scored(scores_of(&judged)),
+        Verdict::Judged(judged) => Outcome::Scored(scores_of(config, &judged)),
     }
 }
 
-fn scores_of(judged: &Judged) -> Scores {
+fn scores_of(config: &TestConfig, judged: &Judged) -> Scores {
     let assessment = &judged.assessment;
     let objectives = Objective::ALL.into_iter().zip(assessment.objectives);
     Scores {
@@ -31,5 +34,6 @@ fn scores_of(judged: &Judged) -> Scores {
         references: judged.reference_keys.clone(),
         coverage: judged.observation.coverage.clone(),
         situations: judged.analysis.transitions.situations().map(Situation::number).collect(),
+        losses: encode(&losses::of(config, &judged.observation, &judged.analysis)),
     }
 }

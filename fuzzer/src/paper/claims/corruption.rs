@@ -2,8 +2,8 @@
 
 use corpus::{Repeat, Verb};
 use scoring::theory::corruption::{
-    Acks, Conditions, Cost, Frames, Links, Protection, Sizes, TimeOuts, WEB_SEARCH, of_message, of_sizes,
-    per_bit, plan, printed,
+    Behaviour, Conditions, Cost, Frames, Links, Protection, Sizes, TimeOuts, WEB_SEARCH, of_message,
+    of_sizes, per_bit, plan, printed,
 };
 
 use crate::measure::Value;
@@ -38,7 +38,8 @@ fn by_paper(links: Links, protection: Protection) -> TimeOuts {
 fn of_packet(links: Links) -> TimeOuts {
     const PACKETS: u64 = 1 << 23;
     let long = Frames { packets: PACKETS, ..Frames::of(Verb::Write, MTU.into(), MTU) };
-    of_message(&long, &Conditions { links, protection: NONE, acks: Acks::Each }) * (1.0 / PACKETS as f64)
+    of_message(&long, &Conditions { links, protection: NONE, behaviour: Behaviour::standard() })
+        * (1.0 / PACKETS as f64)
 }
 
 fn web_search() -> Sizes {
@@ -48,7 +49,7 @@ fn web_search() -> Sizes {
 /// Bytes that protection adds, where one over the packets of a flow is `tails` in the mean.
 fn cost(links: Links, tails: f64, protection: Protection) -> Cost {
     let frames = Frames::of(Verb::Write, MTU.into(), MTU);
-    Cost::of(&frames, tails, &Conditions { links, protection, acks: Acks::Each })
+    Cost::of(&frames, tails, &Conditions { links, protection, behaviour: Behaviour::standard() })
 }
 
 fn number(number: f64) -> Value {
@@ -151,7 +152,7 @@ pub(super) const THEORY: &[Formula] = &[
         value: || {
             let of = of_message(
                 &Frames::of(Verb::Send, MTU.into(), MTU),
-                &Conditions { links: links(SELDOM, 1), protection: NONE, acks: Acks::Each },
+                &Conditions { links: links(SELDOM, 1), protection: NONE, behaviour: Behaviour::standard() },
             );
             number(of.ack_lost / of.tail_lost)
         },
@@ -248,7 +249,8 @@ pub(super) const THEORY: &[Formula] = &[
         unit: "",
         source: "Gao §6.3",
         value: || {
-            let conditions = Conditions { links: links(1e-3, 4), protection: NONE, acks: Acks::Each };
+            let conditions =
+                Conditions { links: links(1e-3, 4), protection: NONE, behaviour: Behaviour::standard() };
             let frames = Frames::of(Verb::Send, MTU.into(), MTU);
             let [flow, _] = of_sizes(&frames, &web_search(), &conditions);
             Value::Numbers(flow.by_cause().map(|(_, number)| 10_000.0 * number).into())

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::exact::{Conditions, Frames};
+use super::exact::Conditions;
+use super::frames::Frames;
 
 /// Bytes added, as parts of those of the messages' packets.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]

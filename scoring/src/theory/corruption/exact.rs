@@ -1,85 +1,39 @@
 //! Time-outs of a message, without approximations.
 //!
-//! A connection with one message in flight, after which the next one follows at once. The responder sends one NAK for each PSN that it expects
-//! (IBA vol. 1, 9.7.5.1.1), and the requester goes back to it; each transmission is lost for itself. A QP that runs out of retries is left out, and
-//! so are losses of a second answer before the first one's time-out is over, which are of the next order.
+//! A connection with one message in flight, after which the next one follows at once. What the ends do about a loss is a
+//! [`Behaviour`]: by the standard a responder sends one NAK for each PSN that it expects (IBA vol. 1, 9.7.5.1.1), and the requester goes
+//! back to it; each transmission is lost for itself. A QP that runs out of retries is left out, and so are losses of a second answer
+//! before the first one's time-out is over, which are of the next order.
 
-use corpus::{Repeat, Verb};
+use corpus::Repeat;
 
+use super::behaviour::{Asking, Behaviour};
+use super::frames::Frames;
+use super::gap::{Ask, Behind, Gap};
 use super::links::Links;
-use super::protection::{Acks, Protection};
+use super::outcome::Outcome;
+use super::protection::Protection;
 use super::sizes::Sizes;
 use super::time_outs::TimeOuts;
 
-/// Bytes of Ethernet, IPv4, UDP, BTH, ICRC and frame check sequence.
-const HEADERS: u32 = 14 + 20 + 8 + 12 + 4 + 4;
-/// Bytes of the header that a Write begins with.
-const RETH: u32 = 16;
-/// An ACK or a NAK.
-const ANSWER: u32 = HEADERS + 4;
-/// PSNs before the end of a message for which it matters what follows them.
-pub(super) const DEPTH: u64 = 64;
-
-/// Bytes of the packets of a message, with frame check sequence, over IPv4.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Frames {
-    /// FIRST or ONLY.
-    pub first: u32,
-    /// MIDDLE.
-    pub middle: u32,
-    /// LAST; of one packet that is `first`.
-    pub last: u32,
-    /// Packets, at least one.
-    pub packets: u64,
-    /// A dummy.
-    pub dummy: u32,
-    /// An ACK or a NAK.
-    pub answer: u32,
-}
-
-impl Frames {
-    /// Those of a Send or a Write of so many bytes.
-    #[must_use]
-    pub fn of(verb: Verb, bytes: u64, mtu: u32) -> Self {
-        let begins = HEADERS + if verb == Verb::Write { RETH } else { 0 };
-        let packets = bytes.div_ceil(u64::from(mtu)).max(1);
-        let last = (bytes - (packets - 1) * u64::from(mtu)) as u32;
-        let last = last.next_multiple_of(4);
-        Self {
-            first: begins + if packets == 1 { last } else { mtu },
-            middle: HEADERS + mtu,
-            last: if packets == 1 { begins } else { HEADERS } + last,
-            packets,
-            // A Send would take a Receive, so that a dummy is always a Write.
-            dummy: HEADERS + RETH,
-            answer: ANSWER,
-        }
-    }
-}
+/// PSNs before the end of a message for which it matters what follows them, where an end acts at once on what arrives.
+const DEPTH: u64 = 64;
 
 /// What decides how many losses end in time-outs.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Conditions {
     /// Links of each direction.
     pub links: Links,
     /// Copies and dummies.
     pub protection: Protection,
-    /// ACKs.
-    pub acks: Acks,
+    /// What the ends do.
+    pub behaviour: Behaviour,
 }
 
 /// Expected time-outs of a message.
 #[must_use]
 pub fn of_message(frames: &Frames, conditions: &Conditions) -> TimeOuts {
-    let of = |way: &Way| {
-        let near = frames.packets.min(DEPTH);
-        let nearest = way.messages().nth(near as usize - 1).unwrap_or_default();
-        nearest + way.further() * (frames.packets - near) as f64
-    };
-    let states = conditions.links.states().into_iter();
-    states.fold(TimeOuts::default(), |sum, (there, back, share)| {
-        sum + of(&Way::of(frames, conditions, there, back)) * share
-    })
+    conditions.mean(frames, 0, |way, share| way.message(frames.packets).time_outs * share)
 }
 
 /// Expected time-outs of a message whose size is drawn, and of a packet of such a message: the mean over messages of theirs over their
@@ -87,140 +41,239 @@ pub fn of_message(frames: &Frames, conditions: &Conditions) -> TimeOuts {
 #[must_use]
 pub fn of_sizes(frames: &Frames, sizes: &Sizes, conditions: &Conditions) -> [TimeOuts; 2] {
     let frames = Frames { last: frames.middle, ..*frames };
-    let longer = sizes.beyond(DEPTH);
     let [mut message, mut packet] = [TimeOuts::default(); 2];
     for (there, back, share) in conditions.links.states() {
-        let way = Way::of(&frames, conditions, there, back);
+        let way = Way::of(&frames, conditions, [there, back], 0);
+        let near = way.depth();
+        let longer = sizes.beyond(near);
         let mut of_this = TimeOuts::default();
-        for (of_packets, (packets, drawn)) in way.messages().zip(sizes.up_to(DEPTH)) {
-            message += of_packets * (share * drawn);
-            packet += of_packets * (share * drawn / packets as f64);
-            of_this = of_packets;
+        for (outcome, (packets, drawn)) in way.messages().zip(sizes.up_to(near)) {
+            of_this = outcome.time_outs;
+            message += of_this * (share * drawn);
+            packet += of_this * (share * drawn / packets as f64);
         }
         if longer.share > 0.0 {
-            let depth = DEPTH as f64;
+            let (further, near) = (way.further().time_outs, near as f64);
             message += of_this * (share * longer.share);
-            message += way.further() * (share * (longer.packets - depth * longer.share));
+            message += further * (share * (longer.packets - near * longer.share));
             packet += of_this * (share * longer.of_packets);
-            packet += way.further() * (share * (longer.share - depth * longer.of_packets));
+            packet += further * (share * (longer.share - near * longer.of_packets));
         }
     }
     [message, packet]
 }
 
+/// Probability that a message has more than so many time-outs.
+#[must_use]
+pub fn beyond(allowed: usize, frames: &Frames, conditions: &Conditions) -> f64 {
+    conditions.mean(frames, allowed, |way, share| way.message(frames.packets).beyond() * share)
+}
+
+/// The same of a message whose size is drawn. All packets are full.
+#[must_use]
+pub fn beyond_of_sizes(allowed: usize, frames: &Frames, sizes: &Sizes, conditions: &Conditions) -> f64 {
+    let frames = Frames { last: frames.middle, ..*frames };
+    conditions.mean(&frames, allowed, |way, share| {
+        let (near, further) = (way.depth(), way.further());
+        let mut longest = Outcome::none(allowed);
+        let mut late = 0.0;
+        for (outcome, (_, drawn)) in way.messages().zip(sizes.up_to(near)) {
+            late += drawn * outcome.beyond();
+            longest = outcome;
+        }
+        for (_, drawn) in sizes.up_to(u64::MAX).skip(near as usize) {
+            longest.add(&further);
+            late += drawn * longest.beyond();
+        }
+        share * late
+    })
+}
+
+impl Conditions {
+    /// The mean over the links that may damage packets.
+    fn mean<T: std::iter::Sum>(&self, frames: &Frames, allowed: usize, of: impl Fn(&Way<'_>, f64) -> T) -> T {
+        let states = self.links.states().into_iter();
+        states.map(|(there, back, share)| of(&Way::of(frames, self, [there, back], allowed), share)).sum()
+    }
+}
+
 /// A connection over links of which it is known which ones damage packets.
-struct Way {
+struct Way<'b> {
     protection: Protection,
-    acks: Acks,
-    /// Probabilities that the packets of a message are lost.
+    behaviour: &'b Behaviour,
+    /// Time-outs up to which their number is told apart.
+    allowed: usize,
+    /// Probabilities that the packets of a message are lost, in one direction; of a Read the responses.
     first: f64,
     middle: f64,
     last: f64,
+    /// A Read request is lost; 0 for other messages.
+    request: f64,
+    /// A dummy is lost, and where it is a Read it or its response.
     dummy: f64,
+    dummy_request: f64,
     answer: f64,
     /// Probability that a NAK is lost with its copies.
     nak: f64,
+    is_read: bool,
 }
 
-impl Way {
-    fn of(frames: &Frames, conditions: &Conditions, there: u64, back: u64) -> Self {
-        let Conditions { links, protection, acks } = conditions;
+impl<'b> Way<'b> {
+    fn of(frames: &Frames, conditions: &'b Conditions, [there, back]: [u64; 2], allowed: usize) -> Self {
+        let Conditions { links, protection, behaviour } = conditions;
+        let data = if frames.is_read() { back } else { there };
         let answer = links.loss_of(frames.answer, back);
+        let dummy_request = links.loss_of(frames.dummy, there);
+        let passes = |loss: f64| 1.0 - loss;
         Self {
             protection: *protection,
-            acks: *acks,
-            first: links.loss_of(frames.first, there),
-            middle: links.loss_of(frames.middle, there),
-            last: links.loss_of(frames.last, there),
-            dummy: links.loss_of(frames.dummy, there),
+            behaviour,
+            allowed,
+            first: links.loss_of(frames.first, data),
+            middle: links.loss_of(frames.middle, data),
+            last: links.loss_of(frames.last, data),
+            request: frames.request.map_or(0.0, |bytes| links.loss_of(bytes, there)),
+            dummy: match frames.is_read() {
+                // The response of 0 bytes has the size of an ACK.
+                true => 1.0 - passes(dummy_request) * passes(answer),
+                false => dummy_request,
+            },
+            dummy_request,
             answer,
             nak: power(answer, protection.repeat.naks),
+            is_read: frames.is_read(),
         }
     }
 
-    /// Time-outs of messages of one packet, of two, and so on.
-    fn messages(&self) -> impl Iterator<Item = TimeOuts> + '_ {
-        let none_behind = power(self.dummy, self.protection.dummies);
+    /// PSNs before the end of a message for which it matters what follows them.
+    fn depth(&self) -> u64 {
+        DEPTH + 2 * self.asking().horizon() as u64
+    }
+
+    /// How the receiver of the message's data asks for it.
+    fn asking(&self) -> &'b Asking {
+        if self.is_read { &self.behaviour.responses } else { &self.behaviour.requests }
+    }
+
+    /// A message of so many packets.
+    fn message(&self, packets: u64) -> Outcome {
+        let near = packets.min(self.depth());
+        let nearest = self.messages().nth(near as usize - 1).unwrap_or_else(|| Outcome::none(self.allowed));
+        nearest.and(&self.further().times(packets - near))
+    }
+
+    /// Messages of one packet, of two, and so on.
+    fn messages(&self) -> impl Iterator<Item = Outcome> + '_ {
+        let mut none = Behind::nothing(self.asking().horizon());
+        (0..self.protection.dummies).for_each(|_| none.also(self.dummy));
         let [only, last] = [self.first, self.last].map(|once| {
-            let behind = power(once, self.protection.repeat.tails) * none_behind;
-            (self.tail(once, none_behind) + self.unanswered(once), behind)
+            let outcome = self.tail(once, &none).and(&self.request()).and(&self.unanswered(once));
+            (outcome, none.and(power(once, self.protection.repeat.tails)))
         });
         // A LAST, and MIDDLEs before it.
         let mut end = last;
         let more = std::iter::repeat_with(move || {
-            let (sum, behind) = end;
-            let message = sum + self.packet(self.first, behind) + self.dummies(self.first * behind);
-            end = (sum + self.packet(self.middle, behind), self.middle * behind);
+            let (outcome, behind) = &end;
+            let message = outcome.and(&self.packet(self.first, behind));
+            let message = message.and(&self.dummies(&behind.and(self.first)));
+            end = (outcome.and(&self.packet(self.middle, behind)), behind.and(self.middle));
             message
         });
-        std::iter::once(only.0 + self.dummies(only.1)).chain(more)
+        std::iter::once(only.0.and(&self.dummies(&only.1))).chain(more)
     }
 
-    /// Time-outs that one more packet brings to a long message.
-    fn further(&self) -> TimeOuts {
-        self.packet(self.middle, 0.0)
+    /// What one more packet brings to a long message.
+    fn further(&self) -> Outcome {
+        self.packet(self.middle, &Behind::plenty(self.asking().horizon()))
     }
 
-    /// Time-outs for a packet that is lost with a probability.
-    fn packet(&self, once: f64, none_behind: f64) -> TimeOuts {
-        self.gap(once, power(once, self.protection.repeat.retransmissions), none_behind)
+    /// A packet that is lost with a probability.
+    fn packet(&self, once: f64, behind: &Behind) -> Outcome {
+        self.lost(once, power(once, self.protection.repeat.retransmissions), behind)
     }
 
-    /// The same of the last packet of a message.
-    fn tail(&self, once: f64, none_behind: f64) -> TimeOuts {
+    /// The last packet of a message.
+    fn tail(&self, once: f64, behind: &Behind) -> Outcome {
         let Repeat { tails, retransmissions, .. } = self.protection.repeat;
-        self.gap(power(once, tails), power(once, tails.max(retransmissions)), none_behind)
+        self.lost(power(once, tails), power(once, tails.max(retransmissions)), behind)
     }
 
-    /// The same of dummies, where the next message is lost with a probability.
-    fn dummies(&self, next: f64) -> TimeOuts {
-        let others = 0..self.protection.dummies;
-        others.fold(TimeOuts::default(), |sum, others| {
-            sum + self.packet(self.dummy, power(self.dummy, others) * next)
-        })
-    }
-
-    /// Time-outs for a PSN that is lost with a probability, and with another one when a NAK has asked for it, if with the
-    /// probability `none_behind` nothing arrives behind it.
-    fn gap(&self, lost: f64, asked: f64, none_behind: f64) -> TimeOuts {
-        let nak = self.nak;
-        let shown = lost * (1.0 - none_behind);
-        let hidden = lost * none_behind;
-        // Once its only NAK was sent, each loss is a time-out; from a time-out or a retransmission that was lost, so many follow in all.
-        let once_more = 1.0 / (1.0 - lost);
-        // After a time-out before any NAK.
-        let after = (hidden + shown * (nak + (1.0 - nak) * asked) * once_more) / (1.0 - hidden);
-        TimeOuts {
-            tail_lost: hidden,
-            nak_lost: shown * nak,
-            lost_again: hidden * after + shown * (nak * lost + (1.0 - nak) * asked) * once_more,
-            ack_lost: 0.0,
+    /// Dummies, behind which the next message comes.
+    fn dummies(&self, next: &Behind) -> Outcome {
+        let mut behind = next.clone();
+        let mut outcome = Outcome::none(self.allowed);
+        for _ in 0..self.protection.dummies {
+            outcome = outcome.and(&self.packet(self.dummy, &behind));
+            behind.also(self.dummy);
         }
+        outcome
     }
 
-    /// Time-outs after everything has arrived, the last packet of which is lost with a probability.
-    fn unanswered(&self, once: f64) -> TimeOuts {
+    /// A PSN that is lost with a probability, and with another one when a NAK has asked for it.
+    fn lost(&self, lost: f64, asked: f64, behind: &Behind) -> Outcome {
+        let gap = if self.is_read {
+            // The switch copies what a NAK asks for, and no responses.
+            let again = 1.0 - (1.0 - self.request) * (1.0 - lost);
+            Gap { lost, asked: lost, again, is_response: true }
+        } else {
+            Gap { lost, asked, again: lost, is_response: false }
+        };
+        // A Read is issued again by a request, a NAK is an answer.
+        let ask = Ask { asking: self.asking(), lost: if self.is_read { self.request } else { self.nak } };
+        gap.outcome(&ask, behind, self.behaviour.tails_time_out, self.allowed)
+    }
+
+    /// The request of a Read.
+    fn request(&self) -> Outcome {
+        if !self.is_read {
+            return Outcome::none(self.allowed);
+        }
+        let asking = &self.behaviour.requests;
+        let mut behind = Behind::nothing(asking.horizon());
+        (0..self.protection.dummies).for_each(|_| behind.also(self.dummy_request));
+        let asked = power(self.request, self.protection.repeat.retransmissions);
+        let gap = Gap { lost: self.request, asked, again: self.request, is_response: false };
+        let ask = Ask { asking, lost: self.nak };
+        gap.outcome(&ask, &behind, self.behaviour.tails_time_out, self.allowed)
+    }
+
+    /// After everything has arrived, the last packet of which is lost with a probability. A Read has no ACK.
+    fn unanswered(&self, once: f64) -> Outcome {
+        if self.is_read {
+            return Outcome::none(self.allowed);
+        }
         let Protection { repeat, dummies } = self.protection;
+        let Behaviour { acknowledged, own_acks, lost_acks_time_out, .. } = *self.behaviour;
         let lost = power(once, repeat.tails);
+        // An ACK that is due does not arrive, and one more beside it.
+        let quiet = 1.0 - acknowledged * (1.0 - self.answer);
+        let more = 1.0 - own_acks * (1.0 - quiet);
+        // At least one of those that arrive is answered.
+        let least = if more > 0.0 { quiet / more } else { 1.0 };
         // The requester sends the message again, with its dummies.
         let again = lost * power(self.dummy, dummies);
-        let (first, unheard) = match self.acks {
-            Acks::Each => {
-                let quiet = power(once + (1.0 - once) * self.answer, repeat.tails) - lost;
-                (quiet / (1.0 - lost) * self.silence(), (lost + quiet) * self.silence() - again)
-            }
-            Acks::Merged => (self.answer, (1.0 - again) * self.answer),
-        };
+        let arrives = power(once + (1.0 - once) * more, repeat.tails);
+        let silence = self.silence(more);
+        let first = (arrives - lost) / (1.0 - lost) * silence * least * lost_acks_time_out;
+        let unheard = (arrives * silence - again) * least;
         let rounds = first / (1.0 - again - unheard);
-        TimeOuts { ack_lost: first + rounds * unheard, lost_again: rounds * again, ..TimeOuts::default() }
+        let unsent = if quiet > 0.0 { (1.0 - acknowledged) / quiet } else { 0.0 };
+        let quiet_rounds = first + rounds * unheard;
+        let time_outs = TimeOuts {
+            ack_lost: quiet_rounds * (1.0 - unsent),
+            faults: quiet_rounds * unsent,
+            lost_again: rounds * again,
+            ..TimeOuts::default()
+        };
+        Outcome::repeated(time_outs, first, again + unheard, self.allowed)
     }
 
-    /// Probability that no dummy shows that the message has arrived: each that arrives is answered, by an ACK, or after one was
-    /// lost by one NAK for all that follow.
-    fn silence(&self) -> f64 {
+    /// Probability that no dummy shows that the message has arrived, where one that arrives has no ACK of its own that arrives with a
+    /// probability: after one was lost there is one NAK for all that follow.
+    fn silence(&self, quiet: f64) -> f64 {
         let (mut whole, mut gap) = (1.0, 1.0);
         for _ in 0..self.protection.dummies {
-            whole = (1.0 - self.dummy) * self.answer * whole + self.dummy * gap;
+            whole = (1.0 - self.dummy) * quiet * whole + self.dummy * gap;
             gap = self.dummy * gap + (1.0 - self.dummy) * self.nak;
         }
         whole
@@ -233,6 +286,8 @@ fn power(probability: f64, copies: u8) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use corpus::Verb;
+
     use super::super::sizes::WEB_SEARCH;
     use super::*;
 
@@ -240,7 +295,7 @@ mod tests {
         Conditions {
             links: Links { loss, of_bytes: 1086, links, corrupted: 1.0 },
             protection: Protection { repeat, dummies },
-            acks: Acks::Each,
+            behaviour: Behaviour::standard(),
         }
     }
 
@@ -250,16 +305,6 @@ mod tests {
 
     fn is_near(value: f64, expected: f64, percent: f64) {
         assert!((value / expected - 1.0).abs() < percent / 100.0, "{value} and not {expected}");
-    }
-
-    #[test]
-    fn frames_have_the_bytes_of_the_wire() {
-        let one = Frames::of(Verb::Write, 1024, 1024);
-        assert_eq!((one.first, one.packets, one.dummy, one.answer), (1102, 1, 78, 66));
-        let three = Frames::of(Verb::Write, 2049, 1024);
-        assert_eq!((three.first, three.middle, three.last, three.packets), (1102, 1086, 66, 3));
-        let none = Frames::of(Verb::Send, 0, 1024);
-        assert_eq!((none.first, none.packets), (62, 1));
     }
 
     /// Ping-pong of Writes of 1,024 bytes: two messages an iteration.

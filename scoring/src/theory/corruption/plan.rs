@@ -75,7 +75,7 @@ fn within(number: u8, by: i8, field: &IntField) -> Option<u8> {
 mod tests {
     use corpus::{Repeat, Verb};
 
-    use super::super::{Acks, Conditions, Frames, Links, of_message, printed};
+    use super::super::{Behaviour, Conditions, Frames, Links, of_message, printed};
     use super::*;
 
     const LINKS: Links = Links { loss: 0.01, of_bytes: 1086, links: 2, corrupted: 1.0 };
@@ -100,7 +100,10 @@ mod tests {
         for bytes in [1024, 10 * 1024] {
             let frames = Frames::of(Verb::Write, bytes, 1024);
             let of = |protection: &Protection| {
-                of_message(&frames, &Conditions { links: LINKS, protection: *protection, acks: Acks::Each })
+                of_message(
+                    &frames,
+                    &Conditions { links: LINKS, protection: *protection, behaviour: Behaviour::standard() },
+                )
             };
             for at_most in [1.0, 1e-2, 1e-4, 1e-6, 1e-9] {
                 let plan = plan(at_most, of).unwrap();
@@ -116,7 +119,10 @@ mod tests {
     fn what_cannot_be_reached_is_said() {
         let frames = Frames::of(Verb::Write, 1024, 1024);
         let of = |protection: &Protection| {
-            of_message(&frames, &Conditions { links: LINKS, protection: *protection, acks: Acks::Merged })
+            of_message(
+                &frames,
+                &Conditions { links: LINKS, protection: *protection, behaviour: Behaviour::merging_acks() },
+            )
         };
         // A merged ACK has no second one.
         let left = plan(1e-6, of).unwrap_err();

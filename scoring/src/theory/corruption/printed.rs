@@ -27,5 +27,6 @@ pub fn printed(links: &Links, tails: f64, protection: &Protection) -> TimeOuts {
         lost_again: paths * loss.powi(1 + i32::from(repeat.retransmissions)) * corrupted,
         nak_lost: PRINTED_ANSWER.powi(naks) * (paths * corrupted).powi(2) * loss.powi(naks + 1),
         ack_lost: tail_lost * PRINTED_ANSWER,
+        faults: 0.0,
     }
 }

@@ -10,13 +10,3 @@ pub struct Protection {
     /// Requests of 0 bytes behind each message.
     pub dummies: u8,
 }
-
-/// ACKs of what arrives together.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Acks {
-    /// One for each request that asks for one.
-    #[default]
-    Each,
-    /// One for all of them: a dummy right behind a message has none of its own.
-    Merged,
-}

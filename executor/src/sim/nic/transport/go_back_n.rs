@@ -61,8 +61,8 @@ pub(in crate::sim) struct Receiver {
 enum Refusal {
     /// None: the next one is NAKed.
     None,
-    /// One was NAKed; further NAKs that a quirk allows.
-    Sequence { repeats: u32 },
+    /// One was NAKed; further NAKs that a quirk allows, and packets out of order since the last one.
+    Sequence { repeats: u32, since: u32 },
     /// The expected request was refused for lack of a Receive.
     NotReady,
 }
@@ -78,6 +78,15 @@ pub(super) enum Place {
     Before(u32),
     /// Before the first one: no packet of this connection.
     Nowhere,
+}
+
+/// Further NAKs for the same expected PSN, which only quirks allow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Repeats {
+    /// One for each further packet out of order, at most so many.
+    pub(super) at_most: u32,
+    /// One for every so many further packets out of order; 0 for none.
+    pub(super) every: u32,
 }
 
 /// Reaction of a responder to a packet beyond the expected one.
@@ -115,19 +124,21 @@ impl Receiver {
     }
 
     /// A packet beyond the expected one arrives: one NAK, then silence until the expected one has come (IBA vol. 1,
-    /// 9.7.5.2); a quirk repeats the NAK so often.
-    pub(super) const fn beyond(&mut self, nak_repeats: u32) -> Reaction {
-        let repeats = match self.refusal {
-            Refusal::None => nak_repeats,
+    /// 9.7.5.2); quirks repeat the NAK.
+    pub(super) const fn beyond(&mut self, quirks: Repeats) -> Reaction {
+        let (repeats, since) = match self.refusal {
+            Refusal::None => (quirks.at_most, 0),
             Refusal::Sequence { .. } if self.unconfirmed > 0 => {
                 self.unconfirmed -= 1;
                 return if self.unconfirmed == 0 { Reaction::Confirmed } else { Reaction::Silence };
             }
-            Refusal::Sequence { repeats } if repeats > 0 => repeats - 1,
+            Refusal::Sequence { repeats, .. } if repeats > 0 => (repeats - 1, 0),
+            Refusal::Sequence { repeats, since } if quirks.every > 0 => (repeats, since + 1),
             Refusal::Sequence { .. } | Refusal::NotReady => return Reaction::Silence,
         };
-        self.refusal = Refusal::Sequence { repeats };
-        Reaction::Nak
+        let is_due = since == 0 || since >= quirks.every;
+        self.refusal = Refusal::Sequence { repeats, since: if is_due { 0 } else { since } };
+        if is_due { Reaction::Nak } else { Reaction::Silence }
     }
 
     /// The NAK waits for so many further packets out of order.
@@ -178,23 +189,31 @@ mod tests {
         assert_eq!(receiver.place(Psn::new(0), first), Place::Before(1));
         assert_eq!(receiver.place(Psn::new(2), first), Place::Beyond);
         assert_eq!(
-            [(); 3].map(|()| receiver.beyond(0)),
+            [(); 3].map(|()| receiver.beyond(Repeats::default())),
             [Reaction::Nak, Reaction::Silence, Reaction::Silence]
         );
         receiver.take(1);
-        assert_eq!([(); 3].map(|()| receiver.beyond(1)), [Reaction::Nak, Reaction::Nak, Reaction::Silence]);
+        let once = Repeats { at_most: 1, every: 0 };
+        assert_eq!(
+            [(); 3].map(|()| receiver.beyond(once)),
+            [Reaction::Nak, Reaction::Nak, Reaction::Silence]
+        );
+        receiver.take(1);
+        let every = Repeats { at_most: 0, every: 2 };
+        let reactions = [(); 5].map(|()| receiver.beyond(every) == Reaction::Nak);
+        assert_eq!(reactions, [true, false, true, false, true]);
     }
 
     #[test]
     fn a_nak_waits_for_confirmations_and_a_refusal_for_its_request() {
         let mut receiver = Receiver::new();
-        assert_eq!(receiver.beyond(0), Reaction::Nak);
+        assert_eq!(receiver.beyond(Repeats::default()), Reaction::Nak);
         receiver.wait_for(2);
-        let reactions = [(); 3].map(|()| receiver.beyond(0));
+        let reactions = [(); 3].map(|()| receiver.beyond(Repeats::default()));
         assert_eq!(reactions, [Reaction::Silence, Reaction::Confirmed, Reaction::Silence]);
         receiver.take(1);
         receiver.not_ready();
-        assert_eq!(receiver.beyond(0), Reaction::Silence);
+        assert_eq!(receiver.beyond(Repeats::default()), Reaction::Silence);
         receiver.take(1);
         assert!(!receiver.is_not_ready());
     }

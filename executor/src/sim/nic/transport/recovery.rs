@@ -2,7 +2,7 @@
 
 use dumper::Psn;
 
-use super::go_back_n::{Place, Reaction, Receiver, Sender};
+use super::go_back_n::{Place, Reaction, Receiver, Repeats, Sender};
 
 /// Recovery of a requester.
 #[derive(Clone, Copy, Debug)]
@@ -101,9 +101,9 @@ impl Acceptance {
     }
 
     /// See [`Receiver::beyond`].
-    pub(super) const fn beyond(&mut self, nak_repeats: u32) -> Reaction {
+    pub(super) const fn beyond(&mut self, repeats: Repeats) -> Reaction {
         let Self::GoBackN(receiver) = self;
-        receiver.beyond(nak_repeats)
+        receiver.beyond(repeats)
     }
 
     /// See [`Receiver::wait_for`].

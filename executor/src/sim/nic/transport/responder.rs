@@ -8,7 +8,7 @@ use dumper::wire::{Class, NakCode, Position, RethRepr, Syndrome};
 use dumper::{Nanos, Psn};
 
 use super::answers::{Answer, Answers, ReadAnswer};
-use super::go_back_n::{Place, Reaction};
+use super::go_back_n::{Place, Reaction, Repeats};
 use super::memory::{Memory, REMOTE_KEY};
 use super::recovery::Acceptance;
 use crate::sim::nic::context::{Context, HostEvent, Subject, every_nth};
@@ -264,8 +264,10 @@ impl Responder {
     /// A packet beyond the expected PSN.
     fn on_out_of_order(&mut self, verb: Verb, cx: &mut Context<'_>) {
         let quirks = cx.quirks;
-        match self.acceptance.beyond(quirks.nak_repeats) {
+        let repeats = Repeats { at_most: quirks.nak_repeats, every: quirks.nak_again_every };
+        match self.acceptance.beyond(repeats) {
             Reaction::Nak if quirks.nak_suppressed => return,
+            Reaction::Nak if cx.happens(quirks.nak_missing_percent) => return,
             Reaction::Nak => {}
             Reaction::Confirmed => {
                 let latency = cx.draw(*cx.profile.retransmission.nack_generation_ns.of(nak_verb(verb)));

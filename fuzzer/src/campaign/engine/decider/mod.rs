@@ -11,6 +11,7 @@ use corpus::store::{Decision, Progress, Store};
 use corpus::{Evaluation, FindingRecord, Key, Outcome, Scores, Sighting, SituationSeen};
 use dumper::observation::Coverage;
 use mutators::Target;
+use scoring::losses::Losses;
 
 use super::distil::Kept;
 use crate::campaign::error::CampaignError;
@@ -18,6 +19,7 @@ use crate::campaign::pool::Pool;
 use crate::campaign::retention::{add, keeps, score};
 use crate::campaign::schedule::Schedule;
 use crate::campaign::settings::Settings;
+use crate::losses;
 use crate::policy::Policy;
 
 pub(super) use sightings::Worked;
@@ -39,6 +41,8 @@ pub(super) struct Decider<'a> {
     pub(super) reached: [Coverage; 2],
     /// Situations that the tests so far have gone through.
     situations: BTreeMap<u16, SituationSeen>,
+    /// What came of the losses of the tests so far.
+    losses: Losses,
 }
 
 impl<'a> Decider<'a> {
@@ -69,8 +73,21 @@ impl<'a> Decider<'a> {
         let findings = store.findings()?;
         let findings = findings.into_iter().map(|finding| (finding.signature.clone(), finding)).collect();
         let situations = store.situations()?.into_iter().map(|seen| (seen.situation, seen)).collect();
+        let losses = store.losses()?.and_then(|bytes| losses::decode(&bytes)).unwrap_or_default();
         let progress = store.progress()?;
-        Ok(Self { settings, target, store, schedule, policy, pool, findings, progress, reached, situations })
+        Ok(Self {
+            settings,
+            target,
+            store,
+            schedule,
+            policy,
+            pool,
+            findings,
+            progress,
+            reached,
+            situations,
+            losses,
+        })
     }
 
     /// Decides about an execution, the next one in order, of a batch that began with a median score; the
@@ -83,7 +100,7 @@ impl<'a> Decider<'a> {
         let Evaluation { number, outcome, .. } = evaluation;
         let settings = self.settings;
         let (mut kept, mut changed, mut new_references) = (None, Vec::new(), Vec::new());
-        let (mut new, mut situations) = (Vec::new(), Vec::new());
+        let (mut new, mut situations, mut losses) = (Vec::new(), Vec::new(), None);
         match outcome {
             Outcome::Invalid { .. } => self.progress.invalid += 1,
             Outcome::Scored(scores) => {
@@ -98,6 +115,7 @@ impl<'a> Decider<'a> {
                 kept = keeps.then_some(score);
                 new_references = self.new_references(scores)?;
                 situations = self.go_through(*number, &scores.situations);
+                losses = self.lose(&scores.losses);
                 for Sighting { signature, .. } in &scores.sightings {
                     if self.sight(evaluation, signature, &mut changed) {
                         new.push(signature.clone());
@@ -115,6 +133,7 @@ impl<'a> Decider<'a> {
             new_references: &new_references,
             findings: &findings,
             situations: &situations,
+            losses: losses.as_deref(),
             progress: self.progress,
         })?;
         if let Some(score) = kept {
@@ -138,6 +157,13 @@ impl<'a> Decider<'a> {
             }
         }
         changed
+    }
+
+    /// Adds what came of an execution's losses; returns all of it, if there were any.
+    fn lose(&mut self, losses: &[u8]) -> Option<Vec<u8>> {
+        let new = losses::decode(losses).filter(|losses| !losses.is_empty())?;
+        self.losses.add(&new);
+        Some(losses::encode(&self.losses))
     }
 
     /// Value of scores to the search, which knows the findings so far.

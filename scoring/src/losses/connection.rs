@@ -1,0 +1,177 @@
+//! Losses of one connection, packet by packet as they enter the switch.
+
+use dumper::wire::{AethRepr, Class, NakCode, Syndrome};
+use dumper::{Psn, Record};
+
+use super::Losses;
+use super::hunt::{Hunt, Of};
+use super::unanswered::Unanswered;
+
+/// A packet.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'t> {
+    pub(super) record: &'t Record,
+    /// How many of it left the switch at once; none of one that is lost.
+    pub(super) copies: u32,
+    /// PSNs that it takes.
+    pub(super) count: u32,
+    /// A dummy comes behind it.
+    pub(super) before_dummy: bool,
+}
+
+/// An expiry of the ACK timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Expiry {
+    /// Of a loss or a fault.
+    Explained,
+    /// Nobody knows why, or hosts have discarded packets.
+    Unclear,
+}
+
+/// A connection.
+#[derive(Debug)]
+pub(super) struct Connection {
+    /// Only Reads, or none; unknown before the first request.
+    is_read: Option<bool>,
+    /// It has requests of several kinds, or others than are known here: nothing more is counted.
+    is_done: bool,
+    /// PSN that the responder expects, and one past the highest that was sent.
+    expected: Psn,
+    next: Psn,
+    request: Option<Hunt>,
+    /// PSN of the next Read response.
+    wanted: Psn,
+    response: Option<Hunt>,
+    unanswered: Unanswered,
+}
+
+impl Connection {
+    pub(super) fn starting_at(psn: Psn) -> Self {
+        Self {
+            is_read: None,
+            is_done: false,
+            expected: psn,
+            next: psn,
+            request: None,
+            wanted: psn,
+            response: None,
+            unanswered: Unanswered::default(),
+        }
+    }
+
+    /// A packet enters the switch, maybe as the first one after an expiry.
+    pub(super) fn sees(&mut self, seen: Seen<'_>, expiry: Option<Expiry>, losses: &mut Losses) {
+        if self.is_done {
+            return;
+        }
+        if let Some(expiry) = expiry {
+            self.expires(expiry, losses);
+        }
+        match seen.record.class() {
+            class @ (Class::Request(..) | Class::ReadRequest) => {
+                let is_read = class == Class::ReadRequest;
+                self.is_done = *self.is_read.get_or_insert(is_read) != is_read;
+                if is_read && expiry.is_none() && seen.record.psn.is_before(self.next) {
+                    self.reissues(&seen);
+                }
+                self.requests(&seen, losses);
+            }
+            Class::ReadResponse(_) => self.responds(&seen, losses),
+            Class::Acknowledge => self.answers(&seen, losses),
+            Class::AtomicRequest | Class::AtomicAcknowledge => self.is_done = true,
+            Class::Cnp | Class::Datagram | Class::Unknown => {}
+        }
+    }
+
+    fn requests(&mut self, seen: &Seen<'_>, losses: &mut Losses) {
+        let Seen { record, copies, count, before_dummy } = *seen;
+        let (psn, end) = (record.psn, record.psn.add(count));
+        if end.is_after(self.next) {
+            self.next = end;
+        }
+        if copies == 0 {
+            self.unanswered.lost(psn);
+            if psn == self.expected {
+                match &mut self.request {
+                    Some(hunt) => hunt.lost_again(losses),
+                    None => self.request = Some(Hunt::new(Of::Requests, record.time)),
+                }
+            }
+        } else if psn.is_after(self.expected) {
+            if let Some(hunt) = &mut self.request {
+                hunt.passed_by(copies);
+            }
+        } else if end.is_after(self.expected) {
+            self.expected = end;
+            if let Some(hunt) = self.request.take() {
+                hunt.found(record.time, losses);
+            }
+            self.unanswered.arrives(psn, end, record.ack_req(), before_dummy);
+        }
+    }
+
+    /// A Read is issued again, and no timer has expired.
+    fn reissues(&mut self, seen: &Seen<'_>) {
+        if let Some(hunt) = &mut self.response
+            && !seen.record.psn.is_after(self.wanted)
+        {
+            hunt.asked(seen.copies == 0);
+        }
+    }
+
+    fn responds(&mut self, seen: &Seen<'_>, losses: &mut Losses) {
+        let (psn, time) = (seen.record.psn, seen.record.time);
+        if psn == self.wanted {
+            if seen.copies > 0 {
+                self.wanted = psn.add(1);
+                if let Some(hunt) = self.response.take() {
+                    hunt.found(time, losses);
+                }
+            } else {
+                match &mut self.response {
+                    Some(hunt) => hunt.lost_again(losses),
+                    None => self.response = Some(Hunt::new(Of::Responses, time)),
+                }
+            }
+        } else if psn.is_after(self.wanted)
+            && let Some(hunt) = &mut self.response
+        {
+            hunt.passed_by(seen.copies);
+        }
+    }
+
+    fn answers(&mut self, seen: &Seen<'_>, losses: &mut Losses) {
+        let (psn, is_lost) = (seen.record.psn, seen.copies == 0);
+        match AethRepr::from(seen.record.aeth).syndrome {
+            Syndrome::Ack(_) => self.unanswered.answered(psn.add(1), is_lost, losses),
+            Syndrome::Nak(NakCode::PsnSequenceError) => {
+                self.unanswered.answered(psn, is_lost, losses);
+                if psn == self.expected
+                    && let Some(hunt) = &mut self.request
+                {
+                    hunt.asked(is_lost);
+                }
+            }
+            // The responder has refused the request: it is sent again for that.
+            _ => self.is_done = true,
+        }
+    }
+
+    /// The timer expires: for a response if one is missing, as it is older than any request that is, and else for a request.
+    fn expires(&mut self, expiry: Expiry, losses: &mut Losses) {
+        let [missing, other] = match self.response {
+            Some(_) => [&mut self.response, &mut self.request],
+            None => [&mut self.request, &mut self.response],
+        };
+        if let Some(other) = other {
+            other.abandon();
+        }
+        match (missing, expiry) {
+            (Some(hunt), Expiry::Explained) => hunt.expired(losses),
+            (Some(hunt), Expiry::Unclear) => hunt.abandon(),
+            (None, Expiry::Explained) => return self.unanswered.expired(losses),
+            (None, Expiry::Unclear) => {}
+        }
+        self.unanswered.abandon();
+    }
+}

@@ -1,0 +1,96 @@
+//! Losses of a run.
+
+use std::collections::BTreeMap;
+
+use corpus::{Action, LossEffect, TestConfig};
+use dumper::observation::CompletionStatus;
+use dumper::wire::Class;
+use dumper::{Fate, FlowId, Observation, Psn};
+
+use super::Losses;
+use super::connection::{Connection, Expiry, Seen};
+use crate::analysis::Analysis;
+use crate::causes::ExpiryCause;
+use crate::retransmission::Trigger;
+use crate::see::connections::Pair;
+
+/// Counts what came of the losses of a run. Only packets that the switch drops count as losses, and only where it does nothing else to any: a
+/// test with paths, with flow control or with other events has none, nor has one in which a host discarded packets that somebody waited
+/// for.
+#[must_use]
+pub fn of(config: &TestConfig, observation: &Observation, analysis: &Analysis) -> Losses {
+    let mut losses = Losses::default();
+    let causes = || analysis.retransmissions.iter().filter_map(|entry| entry.cause);
+    if !loses_only(config) || causes().any(|cause| cause == ExpiryCause::Discarded) {
+        return losses;
+    }
+    let trace = &observation.trace;
+    let shape = config.traffic.shape();
+    let expiries = expiries(analysis);
+    let mut connections: Vec<_> =
+        analysis.pairs.iter().map(|pair| Connection::starting_at(pair.initial_psn)).collect();
+    let of_flow = flows(&analysis.pairs, trace.flows().len());
+    for record in trace.records() {
+        let Some(at) = of_flow[record.flow.index()] else { continue };
+        let copies = match trace.fate(record) {
+            Fate::Delivered { copies, .. } => copies.into(),
+            Fate::Lost => 0,
+            Fate::Unknown => return Losses::default(),
+        };
+        let class = record.class();
+        let count = match class {
+            Class::ReadRequest => {
+                record.dma_length.div_ceil(config.traffic.mtu.bytes()).clamp(1, Psn::SPACE / 2)
+            }
+            _ => 1,
+        };
+        let behind = record.psn.add(count).relative_to(analysis.pairs[at].initial_psn);
+        // The packets of a message come first, and its dummies behind them.
+        let is_dummy = |psn: u32| shape.locate(psn).is_some_and(|place| place.packet >= shape.own_packets());
+        let before_dummy = class.is_request() && is_dummy(behind);
+        let expiry = expiries.get(&record.sequence).copied();
+        connections[at].sees(Seen { record, copies, count, before_dummy }, expiry, &mut losses);
+    }
+    for times in &analysis.expiries {
+        let [first, further] = losses.waits.entry(config.traffic.min_retransmit_timeout).or_default();
+        for (at, wait) in times.waits_ns.iter().enumerate() {
+            if at == 0 { first.count(*wait) } else { further.count(*wait) }
+        }
+    }
+    let completed = analysis.message_times.iter().filter(|time| time.status == CompletionStatus::Success);
+    completed.for_each(|time| losses.messages.count(time.completion_time_ns));
+    losses
+}
+
+/// Returns true if the switch does nothing to packets but drop some of them, and copy some.
+fn loses_only(config: &TestConfig) -> bool {
+    let network = &config.network;
+    network.paths.is_empty()
+        && !network.pfc
+        && network.loss_effect == LossEffect::Drop
+        && config.events.iter().all(|event| matches!(event.action, Action::Drop(_)))
+}
+
+/// Expiries by the first packet behind them.
+fn expiries(analysis: &Analysis) -> BTreeMap<u32, Expiry> {
+    let time_outs = analysis.retransmissions.iter().filter(|entry| entry.trigger == Trigger::Timeout);
+    let first = time_outs.filter_map(|entry| {
+        let packet = entry.nack.into_iter().chain(entry.retransmission).min()?;
+        let expiry = match entry.cause {
+            None | Some(ExpiryCause::Unexplained | ExpiryCause::Discarded) => Expiry::Unclear,
+            Some(_) => Expiry::Explained,
+        };
+        Some((packet, expiry))
+    });
+    first.collect()
+}
+
+/// The connection of each flow.
+fn flows(pairs: &[Pair], count: usize) -> Vec<Option<usize>> {
+    let mut of_flow = vec![None; count];
+    for (at, pair) in pairs.iter().enumerate() {
+        let flows = [Some(pair.requests), pair.answers].into_iter().flatten();
+        flows.map(FlowId::index).for_each(|flow| of_flow[flow] = Some(at));
+    }
+    of_flow
+}
