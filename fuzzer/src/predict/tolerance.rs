@@ -203,7 +203,7 @@ impl Nics {
             loss,
             loss_least,
             loss_most,
-            time_outs_allowed: timer.allowed(question.slo.bound_ns, Interval::Seen),
+            time_outs_allowed: timer.allowed(question.slo.bound_ns),
             timer,
             kinds: self.kinds(),
         })
@@ -276,7 +276,7 @@ impl ToleranceQuestion<'_> {
 
     /// The tolerated loss at a place in the intervals of what was seen.
     fn at(&self, observed: &Observed<'_>, timer: &Timer, interval: Interval) -> Tolerated {
-        let allowed = timer.allowed(self.slo.bound_ns, interval);
+        let allowed = timer.allowed(self.slo.bound_ns);
         let behaviour = observed.behaviour(interval);
         tolerated(self.slo.late(), &self.links, |links| self.late(allowed, *links, &behaviour))
     }
@@ -317,14 +317,9 @@ impl Timer {
         Some(Self { first, further: scaled(further).unwrap_or(first), seen_at: *seen_at })
     }
 
-    /// Time-outs that a message may have: all but the first one count as further ones.
-    fn allowed(&self, bound: Nanos, interval: Interval) -> usize {
-        let wait = |wait: &Wait| match interval {
-            Interval::Worst => wait.most_ns,
-            Interval::Seen => wait.mean_ns,
-            Interval::Best => wait.least_ns,
-        };
-        let [first, further] = [&self.first, &self.further].map(|one| wait(one).0.max(1));
+    /// Time-outs that a message may have, by their means: all but the first one count as further ones.
+    fn allowed(&self, bound: Nanos) -> usize {
+        let [first, further] = [&self.first, &self.further].map(|wait| wait.mean_ns.0.max(1));
         match bound.0.checked_sub(first) {
             None => 0,
             Some(left) => {
@@ -346,8 +341,7 @@ mod tests {
     #[test]
     fn time_outs_within_a_bound() {
         let timer = Timer { first: wait(10), further: wait(3), seen_at: 10 };
-        let allowed = |ms| timer.allowed(Nanos::from_millis(ms), Interval::Seen);
+        let allowed = |ms| timer.allowed(Nanos::from_millis(ms));
         assert_eq!([1, 9, 10, 12, 13, 19, 1_000].map(allowed), [0, 0, 1, 1, 2, 4, MOST_ALLOWED]);
-        assert_eq!(timer.allowed(Nanos::from_millis(13), Interval::Worst), 0);
     }
 }

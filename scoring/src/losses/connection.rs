@@ -1,7 +1,8 @@
 //! Losses of one connection, packet by packet as they enter the switch.
 
+use dumper::timers::ack_timeout;
 use dumper::wire::{AethRepr, Class, NakCode, Syndrome};
-use dumper::{Psn, Record};
+use dumper::{Nanos, Psn, Record};
 
 use super::Losses;
 use super::hunt::{Hunt, Of};
@@ -19,7 +20,7 @@ pub(super) struct Seen<'t> {
     pub(super) before_dummy: bool,
 }
 
-/// An expiry of the ACK timer.
+/// An expiry of the ACK timer, by the analyzers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Expiry {
     /// Of a loss or a fault.
@@ -43,11 +44,27 @@ pub(super) struct Connection {
     wanted: Psn,
     response: Option<Hunt>,
     unanswered: Unanswered,
+    timer: Timer,
+}
+
+/// What is known of the ACK timer.
+#[derive(Debug)]
+struct Timer {
+    /// `min-retransmit-timeout`, and the shortest time that it may be: T (IBA vol. 1, 9.7.6.1.3).
+    timeout: u8,
+    least: Option<Nanos>,
+    /// Time of the last packet of the connection.
+    last: Nanos,
+    /// Expiries since the last progress.
+    expiries: u32,
 }
 
 impl Connection {
-    pub(super) fn starting_at(psn: Psn) -> Self {
+    /// One whose first PSN is `psn`, with this `min-retransmit-timeout`.
+    pub(super) fn starting_at(psn: Psn, timeout: u8) -> Self {
+        let timer = Timer { timeout, least: ack_timeout(timeout), last: Nanos::ZERO, expiries: 0 };
         Self {
+            timer,
             is_read: None,
             is_done: false,
             expected: psn,
@@ -64,15 +81,19 @@ impl Connection {
         if self.is_done {
             return;
         }
-        if let Some(expiry) = expiry {
-            self.expires(expiry, losses);
-        }
+        let silent = seen.record.time - std::mem::replace(&mut self.timer.last, seen.record.time);
         match seen.record.class() {
             class @ (Class::Request(..) | Class::ReadRequest) => {
                 let is_read = class == Class::ReadRequest;
                 self.is_done = *self.is_read.get_or_insert(is_read) != is_read;
-                if is_read && expiry.is_none() && seen.record.psn.is_before(self.next) {
-                    self.reissues(&seen);
+                if seen.record.psn.is_before(self.next) {
+                    // A NAK that is answered as late as this repairs nothing sooner than the timer does.
+                    let is_late = self.timer.least.is_some_and(|least| silent >= least);
+                    match if is_late { Some(Expiry::Explained) } else { expiry } {
+                        Some(expiry) => self.expires(expiry, silent, losses),
+                        None if is_read => self.reissues(&seen),
+                        None => {}
+                    }
                 }
                 self.requests(&seen, losses);
             }
@@ -103,10 +124,12 @@ impl Connection {
             }
         } else if end.is_after(self.expected) {
             self.expected = end;
+            self.timer.expiries = 0;
             if let Some(hunt) = self.request.take() {
                 hunt.found(record.time, losses);
             }
-            self.unanswered.arrives(psn, end, record.ack_req(), before_dummy);
+            // Copies are acknowledged one by one: the loss of one ACK is no loss then.
+            self.unanswered.arrives(psn, end, record.ack_req() && copies == 1, before_dummy);
         }
     }
 
@@ -124,6 +147,7 @@ impl Connection {
         if psn == self.wanted {
             if seen.copies > 0 {
                 self.wanted = psn.add(1);
+                self.timer.expiries = 0;
                 if let Some(hunt) = self.response.take() {
                     hunt.found(time, losses);
                 }
@@ -158,7 +182,16 @@ impl Connection {
     }
 
     /// The timer expires: for a response if one is missing, as it is older than any request that is, and else for a request.
-    fn expires(&mut self, expiry: Expiry, losses: &mut Losses) {
+    fn expires(&mut self, expiry: Expiry, waited: Nanos, losses: &mut Losses) {
+        if expiry == Expiry::Explained {
+            let [first, further] = losses.waits.entry(self.timer.timeout).or_default();
+            if self.timer.expiries == 0 {
+                first.count(waited)
+            } else {
+                further.count(waited)
+            }
+            self.timer.expiries += 1;
+        }
         let [missing, other] = match self.response {
             Some(_) => [&mut self.response, &mut self.request],
             None => [&mut self.request, &mut self.response],

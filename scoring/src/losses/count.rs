@@ -27,8 +27,9 @@ pub fn of(config: &TestConfig, observation: &Observation, analysis: &Analysis) -
     let trace = &observation.trace;
     let shape = config.traffic.shape();
     let expiries = expiries(analysis);
+    let timeout = config.traffic.min_retransmit_timeout;
     let mut connections: Vec<_> =
-        analysis.pairs.iter().map(|pair| Connection::starting_at(pair.initial_psn)).collect();
+        analysis.pairs.iter().map(|pair| Connection::starting_at(pair.initial_psn, timeout)).collect();
     let of_flow = flows(&analysis.pairs, trace.flows().len());
     for record in trace.records() {
         let Some(at) = of_flow[record.flow.index()] else { continue };
@@ -50,12 +51,6 @@ pub fn of(config: &TestConfig, observation: &Observation, analysis: &Analysis) -
         let before_dummy = class.is_request() && is_dummy(behind);
         let expiry = expiries.get(&record.sequence).copied();
         connections[at].sees(Seen { record, copies, count, before_dummy }, expiry, &mut losses);
-    }
-    for times in &analysis.expiries {
-        let [first, further] = losses.waits.entry(config.traffic.min_retransmit_timeout).or_default();
-        for (at, wait) in times.waits_ns.iter().enumerate() {
-            if at == 0 { first.count(*wait) } else { further.count(*wait) }
-        }
     }
     let completed = analysis.message_times.iter().filter(|time| time.status == CompletionStatus::Success);
     completed.for_each(|time| losses.messages.count(time.completion_time_ns));
