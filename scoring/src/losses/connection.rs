@@ -40,8 +40,11 @@ pub(super) struct Connection {
     expected: Psn,
     next: Psn,
     request: Option<Hunt>,
-    /// PSN of the next Read response.
+    /// PSN of the next Read response, and one past the highest one.
     wanted: Psn,
+    responded: Psn,
+    /// The Read was issued again from this PSN while its response was not known to be lost.
+    asked_for: Option<Psn>,
     response: Option<Hunt>,
     unanswered: Unanswered,
     timer: Timer,
@@ -71,6 +74,8 @@ impl Connection {
             next: psn,
             request: None,
             wanted: psn,
+            responded: psn,
+            asked_for: None,
             response: None,
             unanswered: Unanswered::default(),
         }
@@ -107,6 +112,8 @@ impl Connection {
     fn requests(&mut self, seen: &Seen<'_>, losses: &mut Losses) {
         let Seen { record, copies, count, before_dummy } = *seen;
         let (psn, end) = (record.psn, record.psn.add(count));
+        let is_new = !psn.is_before(self.next);
+        self.unanswered.sent(psn);
         if end.is_after(self.next) {
             self.next = end;
         }
@@ -115,7 +122,7 @@ impl Connection {
             if psn == self.expected {
                 match &mut self.request {
                     Some(hunt) => hunt.lost_again(losses),
-                    None => self.request = Some(Hunt::new(Of::Requests, record.time)),
+                    None => self.request = Some(Hunt::new(Of::Requests, record.time, is_new)),
                 }
             }
         } else if psn.is_after(self.expected) {
@@ -128,17 +135,28 @@ impl Connection {
             if let Some(hunt) = self.request.take() {
                 hunt.found(record.time, losses);
             }
-            // Copies are acknowledged one by one: the loss of one ACK is no loss then.
-            self.unanswered.arrives(psn, end, record.ack_req() && copies == 1, before_dummy);
+            // A Read is answered by its responses. Copies are acknowledged one by one: the loss of one ACK is no loss then.
+            self.unanswered.arrives(
+                psn,
+                end,
+                record.ack_req() && copies == 1 && record.class() != Class::ReadRequest,
+                before_dummy,
+            );
         }
     }
 
     /// A Read is issued again, and no timer has expired.
     fn reissues(&mut self, seen: &Seen<'_>) {
-        if let Some(hunt) = &mut self.response
-            && !seen.record.psn.is_after(self.wanted)
-        {
-            hunt.asked(seen.copies == 0);
+        if seen.record.psn.is_after(self.wanted) {
+            return;
+        }
+        match &mut self.response {
+            Some(hunt) => hunt.asked(seen.copies == 0),
+            None => self.asked_for = Some(self.wanted),
+        }
+        // All Reads behind it are issued again as well.
+        if let Some(hunt) = &mut self.request {
+            hunt.abandon();
         }
     }
 
@@ -154,13 +172,23 @@ impl Connection {
             } else {
                 match &mut self.response {
                     Some(hunt) => hunt.lost_again(losses),
-                    None => self.response = Some(Hunt::new(Of::Responses, time)),
+                    None => {
+                        let is_new = !psn.is_before(self.responded);
+                        let hunt = self.response.insert(Hunt::new(Of::Responses, time, is_new));
+                        if self.asked_for == Some(psn) {
+                            // Its only implied NAK may have been spent before it was lost.
+                            hunt.abandon();
+                        }
+                    }
                 }
             }
         } else if psn.is_after(self.wanted)
             && let Some(hunt) = &mut self.response
         {
             hunt.passed_by(seen.copies);
+        }
+        if !psn.is_before(self.responded) {
+            self.responded = psn.add(1);
         }
     }
 

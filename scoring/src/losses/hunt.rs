@@ -53,6 +53,8 @@ impl Of {
 pub(super) struct Hunt {
     of: Of,
     since: Nanos,
+    /// Its first transmission was lost. One that is sent again may be sent once more for what was missing before it.
+    is_new: bool,
     /// Packets that arrived behind it.
     behind: u32,
     /// NAKs, or Reads that were issued again.
@@ -76,11 +78,12 @@ struct Again {
 }
 
 impl Hunt {
-    /// A packet is lost.
-    pub(super) const fn new(of: Of, since: Nanos) -> Self {
+    /// A packet is lost, the first time that it is sent or a later time.
+    pub(super) const fn new(of: Of, since: Nanos, is_new: bool) -> Self {
         Self {
             of,
             since,
+            is_new,
             behind: 0,
             asks: 0,
             first_ask_lost: false,
@@ -145,7 +148,9 @@ impl Hunt {
     fn conclude(&mut self, time_out: bool, losses: &mut Losses) {
         let again = self.again.take();
         if self.behind == 0 && self.asks == 0 {
-            losses.kinds.entry(self.of.tail()).or_default().count(time_out);
+            if self.is_new {
+                losses.kinds.entry(self.of.tail()).or_default().count(time_out);
+            }
             return;
         }
         let asked = self.of.asked(losses);

@@ -27,6 +27,11 @@ impl Unanswered {
         }
     }
 
+    /// A packet enters the switch: what is behind others is not the last one any more.
+    pub(super) fn sent(&mut self, psn: Psn) {
+        self.due = self.due.filter(|(due, _)| psn.is_before(*due));
+    }
+
     /// A packet is lost: it may have been the dummy behind one of them.
     pub(super) fn lost(&mut self, psn: Psn) {
         if self.before_dummies.back().is_some_and(|(last, is_followed)| last.add(1) == psn && !is_followed) {
