@@ -198,7 +198,7 @@ fn five_nics_tolerate_what_their_campaigns_say() {
 #[test]
 fn too_few_losses_and_bounds_that_no_time_out_decides() {
     let folder = folder(&[("nic.toml", "")]);
-    seen(folder.path(), 1, "3");
+    seen(folder.path(), 1, "12");
     let refused = |args: &[&str]| {
         let ran = in_folder(folder.path(), &[&["predict", "corruption", "--nic-from", "c"], args].concat());
         assert_eq!(ran.code, 2, "{}{}", ran.stdout, ran.stderr);

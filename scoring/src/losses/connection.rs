@@ -62,6 +62,22 @@ struct Timer {
     expiries: u32,
 }
 
+/// Part of T that a connection is silent before an expiry, at the least: the shortest that is published is 0.06 T (Lumina §6.3, adaptive
+/// retransmission). A timer that expires while packets flow is too short for its test, and says nothing of a loss.
+const LEAST_SILENCE: u64 = 20;
+
+impl Timer {
+    /// An expiry as it counts, by what the analyzers say and how long the connection was silent before: one that goes on after T or
+    /// more has waited for its timer, or for a NAK that repairs nothing sooner.
+    fn judged(&self, expiry: Option<Expiry>, silent: Nanos) -> Option<Expiry> {
+        match (expiry, self.least) {
+            (_, Some(least)) if silent >= least => Some(Expiry::Explained),
+            (Some(_), Some(least)) if silent.0 < least.0 / LEAST_SILENCE => Some(Expiry::Unclear),
+            _ => expiry,
+        }
+    }
+}
+
 impl Connection {
     /// One whose first PSN is `psn`, with this `min-retransmit-timeout`.
     pub(super) fn starting_at(psn: Psn, timeout: u8) -> Self {
@@ -92,9 +108,7 @@ impl Connection {
                 let is_read = class == Class::ReadRequest;
                 self.is_done = *self.is_read.get_or_insert(is_read) != is_read;
                 if seen.record.psn.is_before(self.next) {
-                    // A NAK that is answered as late as this repairs nothing sooner than the timer does.
-                    let is_late = self.timer.least.is_some_and(|least| silent >= least);
-                    match if is_late { Some(Expiry::Explained) } else { expiry } {
+                    match self.timer.judged(expiry, silent) {
                         Some(expiry) => self.expires(expiry, silent, losses),
                         None if is_read => self.reissues(&seen),
                         None => {}
@@ -129,7 +143,13 @@ impl Connection {
             if let Some(hunt) = &mut self.request {
                 hunt.passed_by(copies);
             }
-        } else if end.is_after(self.expected) {
+        } else if !end.is_after(self.expected) {
+            // The requester repeats for something older, and what was lost since comes again as well.
+            if let Some(hunt) = &mut self.request {
+                hunt.is_repaired_by_chance();
+            }
+            self.unanswered.abandon();
+        } else {
             self.expected = end;
             self.timer.expiries = 0;
             if let Some(hunt) = self.request.take() {

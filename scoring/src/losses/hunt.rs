@@ -140,6 +140,11 @@ impl Hunt {
         }
     }
 
+    /// It is going to be sent again, whatever its receiver does.
+    pub(super) const fn is_repaired_by_chance(&mut self) {
+        self.is_over |= self.asks == 0;
+    }
+
     /// What becomes of it is not to be counted.
     pub(super) const fn abandon(&mut self) {
         self.is_over = true;
@@ -154,10 +159,11 @@ impl Hunt {
             return;
         }
         let asked = self.of.asked(losses);
-        if self.behind > 0 {
+        // What is repaired without having been asked for says nothing.
+        if self.behind > 0 && (self.asks > 0 || time_out) {
             asked.first.count(self.behind, self.asks > 0);
         }
-        if self.first_ask_lost {
+        if self.first_ask_lost && (self.asks > 1 || time_out) {
             asked.repeated.count(self.behind, self.asks > 1);
         }
         if self.was_asked {
@@ -178,7 +184,7 @@ impl Hunt {
 
     fn count_again(&self, again: &Again, time_out: bool, losses: &mut Losses) {
         losses.kinds.entry(self.of.again()).or_default().count(time_out);
-        if again.behind > 0 {
+        if again.behind > 0 && (again.was_asked || time_out) {
             self.of.asked(losses).again.count(again.behind, again.was_asked);
         }
     }
