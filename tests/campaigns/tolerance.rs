@@ -38,12 +38,12 @@ type Make = fn(&mut ChaCha8Rng) -> Made;
 /// NICs, each with what is drawn of it.
 const NICS: [(&str, Make); 5] = [
     ("a NAK again for every k-th packet", |rng| Made {
-        profile: format!("[quirks]\nnak-again-every = {}\n", rng.random_range(2..=6)),
+        profile: format!("[quirks]\nnak-again-every = {}\n", rng.random_range(4..=10)),
         verb: Verb::Write,
         packets: rng.random_range(16..=40),
-        dummies: rng.random_range(1..=2),
-        percent: 95.0,
-        messages: 40_000,
+        dummies: 1,
+        percent: 99.5,
+        messages: 100_000,
     }),
     ("one ACK for what arrives together", |rng| Made {
         profile: format!("[responder]\nack-ns = {}\nmerge-acks = true\n", rng.random_range(3_000..=8_000)),
@@ -74,7 +74,7 @@ const NICS: [(&str, Make); 5] = [
         verb: Verb::Send,
         packets: rng.random_range(16..=40),
         dummies: 1,
-        percent: 97.0,
+        percent: 98.0,
         messages: 60_000,
     }),
 ];
