@@ -6,6 +6,8 @@ mod counted;
 mod recount;
 mod setting;
 
+use scoring::ExpiryCause;
+use scoring::losses::{self, LossKind, Losses};
 use scoring::theory::corruption::{Behaviour, Links};
 
 use counted::Counted;
@@ -54,7 +56,7 @@ fn causes_are_those_of_a_second_count() {
         let (config, observation) = counted::ran(&setting, seed, false);
         let analysis = scoring::analyze(&observation, scoring::Options { config: Some(&config) });
         let causes = analysis.retransmissions.iter().filter_map(|entry| entry.cause);
-        let causes: Vec<_> = causes.map(scoring::ExpiryCause::name).collect();
+        let causes: Vec<_> = causes.map(ExpiryCause::name).collect();
         let again = recount::causes(&observation);
         let differs = causes.iter().zip(&again).position(|(one, other)| one != other);
         let both = differs.map(|at| (at, causes[at], again[at]));
@@ -64,6 +66,42 @@ fn causes_are_those_of_a_second_count() {
     println!("{counted:?}");
     let all: usize = counted.values().sum();
     assert!(all >= 1_000 && counted.len() == 4, "{counted:?}");
+}
+
+/// On a NIC that conforms each loss of a kind ends in a time-out, or none does; and time-outs that are counted have that cause.
+#[test]
+fn losses_come_to_what_the_standard_says() {
+    let mut all = Losses::default();
+    for seed in 401..=412 {
+        let drawn = Setting::drawn(seed);
+        let dummies = drawn.protection.dummies;
+        let setting = Setting { in_all: 60_000, ..drawn }.bare().with_dummies(dummies);
+        let (config, observation) = counted::ran(&setting, seed, false);
+        let analysis = scoring::analyze(&observation, scoring::Options { config: Some(&config) });
+        let losses = losses::of(&config, &observation, &analysis);
+        let causes = analysis.timeout_causes();
+        let of_cause = |cause| causes.get(&cause).copied().unwrap_or_default() as u64;
+        for (kind, cause) in [
+            (LossKind::TailLost, ExpiryCause::TailLost),
+            (LossKind::NakLost, ExpiryCause::NakLost),
+            (LossKind::LostAgain, ExpiryCause::LostAgain),
+            (LossKind::AckLost, ExpiryCause::AckLost),
+        ] {
+            // What follows an expiry is not counted, nor a tail that is sent again for another loss.
+            let counted = losses.of(kind).yes;
+            assert!(counted <= of_cause(cause), "seed {seed}: {counted} {}, {setting:?}", kind.name());
+        }
+        all.add(&losses);
+    }
+    println!("{:?}", all.kinds);
+    for (kind, share) in &all.kinds {
+        assert_eq!(share.or(0.0), kind.by_standard(), "{}: {share:?}", kind.name());
+        assert!(share.of > 10, "{}: {share:?}", kind.name());
+    }
+    assert_eq!(all.kinds.len(), 5, "{:?}", all.kinds);
+    assert!([all.naks.first.total(), all.naks.obeyed, all.acks].iter().all(|share| share.of == share.yes));
+    assert!([&all.naks.repeated, &all.naks.again].iter().all(|shares| shares.total().yes == 0));
+    assert!(all.own_acks.of > 1_000 && all.own_acks.yes == all.own_acks.of, "{:?}", all.own_acks);
 }
 
 /// Links that damage packets by chance: the mean over many seeds.

@@ -124,7 +124,7 @@ pub(crate) fn write(store: &Store, number: u64) -> Result<(), StoreError> {
 
 /// Two of three executions have losses: the sum up to one is its number.
 pub(crate) fn losses(number: u64) -> Option<Vec<u8>> {
-    (number % 3 > 0).then(|| number.to_be_bytes().to_vec())
+    (!number.is_multiple_of(3)).then(|| number.to_be_bytes().to_vec())
 }
 
 /// The executions go through 32 situations, one after the other.

@@ -234,9 +234,9 @@ impl Connection {
         if expiry == Expiry::Explained {
             let [first, further] = losses.waits.entry(self.timer.timeout).or_default();
             if self.timer.expiries == 0 {
-                first.count(waited)
+                first.count(waited);
             } else {
-                further.count(waited)
+                further.count(waited);
             }
             self.timer.expiries += 1;
         }
