@@ -62,7 +62,7 @@ mod tests {
     fn forms() {
         let slo: Slo = "p99.9=1ms".parse().unwrap();
         assert_eq!(slo, Slo::USUAL);
-        assert_eq!(slo.to_string(), "99.9 % of the messages within 1 ms");
+        assert_eq!(slo.to_string(), "99.9 % of the messages within 1.00 ms");
         assert_eq!("p50=1s 500ms".parse::<Slo>().unwrap().bound_ns, Nanos(1_500_000_000));
         for (text, says) in [
             ("", "p99.9=1ms"),
