@@ -1,7 +1,7 @@
 //! The tests of the paper's experiments.
 
 use corpus::{Load, LossModel, Network, Repeat, RoceParameters, Role, TestConfig, TrafficClass, Verb};
-use scoring::theory::corruption::{Acks, Conditions, Frames, Links, Protection, of_message};
+use scoring::theory::corruption::{Behaviour, Conditions, Frames, Links, Protection, of_message};
 
 use super::Nics;
 use crate::measure::setups::{
@@ -202,8 +202,11 @@ impl PingPong {
         let frames = Frames::of(Verb::Write, Self::BYTES.into(), Self::BYTES);
         let links = Links { loss: 1.0 / f64::from(self.one_in), of_bytes: bytes, links: 1, corrupted: 1.0 };
         let repeat = Repeat { naks: self.naks, retransmissions: self.retransmissions, ..Repeat::default() };
-        let conditions =
-            Conditions { links, protection: Protection { repeat, dummies: self.dummies }, acks: Acks::Each };
+        let conditions = Conditions {
+            links,
+            protection: Protection { repeat, dummies: self.dummies },
+            behaviour: Behaviour::standard(),
+        };
         let frames = match self.flat {
             // Of whatever size, a packet is lost as one of these bytes is.
             true => {
