@@ -216,12 +216,15 @@ fn control(
     }
 }
 
-/// Returns true if a host can send CNPs on some of these connections.
+/// Returns true if these ends of some of the connections can send CNPs.
 pub(super) fn cnps_exist(config: &TestConfig, connections: &ConnectionSet, point: Role) -> bool {
-    let (load, messages) = (config.traffic.load, config.traffic.num_msgs_per_qp);
-    config.host(point).roce.dcqcn_np_enable
-        && notifies(config, point)
-        && connections.members(load.connections()).any(|qpn| load.sends_data(qpn, messages, point.peer()))
+    let traffic = &config.traffic;
+    connections.members(traffic.load.connections()).any(|qpn| {
+        let host = traffic.end_at(point, qpn);
+        config.host(host).roce.dcqcn_np_enable
+            && notifies(config, host)
+            && traffic.load.sends_data(qpn, traffic.num_msgs_per_qp, point.peer())
+    })
 }
 
 /// Returns true if the notification point of a host has something to answer: packets marked with ECN or, with slow restart,
@@ -236,10 +239,10 @@ fn cnp(event: &Event, config: &TestConfig, path: fmt::Arguments<'_>, check: &mut
     let receivers: Vec<Role> = Role::ALL
         .into_iter()
         .filter(|receiver| {
-            event
-                .connections
-                .members(traffic.load.connections())
-                .any(|qpn| traffic.load.sends_data(qpn, traffic.num_msgs_per_qp, receiver.peer()))
+            event.connections.members(traffic.load.connections()).any(|qpn| {
+                let sender = traffic.end_at(*receiver, qpn).peer();
+                traffic.load.sends_data(qpn, traffic.num_msgs_per_qp, sender)
+            })
         })
         .collect();
     let points: Vec<Role> =

@@ -44,7 +44,8 @@ const OWN: &[Field] = &[
     int("requester.ack-req-every", 0, MAX_COUNT, "packets", "AckReq on every so many packets, besides the last of each message; 0 for the last only.")
         .why("beyond any message of a usable test"),
     int("requester.window-packets", 0, 1 << 23, "packets", "Unacknowledged packets of a QP before which the next one waits, with the responses that Reads ask for; the packet that fills the window has AckReq. 0 for any number; rdma_rxe has about 128.")
-        .why("half of all PSNs (IBA vol. 1, 9.7.5.1)"),
+        .why("half of all PSNs (IBA vol. 1, 9.7.5.1)")
+        .conforming(0, 0),
     nack_latency("responder.ack-ns", "From a request to its ACK."),
     flag("responder.merge-acks", "Whether ACKs that wait to be sent are merged into one for the latest PSN (coalescing)."),
     int("responder.ack-every", 0, MAX_COUNT, "packets", "An ACK after so many packets even without AckReq; 0 for never.")

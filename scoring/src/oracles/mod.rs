@@ -8,7 +8,6 @@ mod measure;
 pub(crate) mod mitigation;
 pub(crate) mod noisy_neighbor;
 mod numbers;
-mod outstanding;
 pub(crate) mod passage;
 mod recovery;
 mod reference;

@@ -1,5 +1,5 @@
 //! Spacing of a host's packets while it certainly has more to send: in the middle of messages, on flows that
-//! nothing slows down and that do not have the most unacknowledged packets that they ever have: a NIC may have a bound there.
+//! nothing slows down.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use dumper::wire::{Class, Position, Syndrome};
 use dumper::{Nanos, Observation, Psn};
 
 use super::numbers::numbers;
-use super::outstanding::Outstanding;
 use crate::Analysis;
 use crate::see::sides::{Side, Sides};
 use crate::thresholds::FEWEST_GAPS;
@@ -70,12 +69,9 @@ impl Gaps {
         let mut hosts: [BTreeMap<u8, Progress>; 2] = Default::default();
         let mut sent = [0_u32; 2];
         let mut in_message = vec![false; senders.len()];
-        let most = Outstanding::most(observation, &analysis.pairs);
-        let mut outstanding = Outstanding::new(&analysis.pairs);
         for (record, at) in observation.trace.records().iter().zip(0..) {
             let flow = record.flow.index();
             let sender = senders[flow];
-            let unacknowledged = outstanding.take(record);
             let Some(side) = sender.side else { continue };
             sent[side.index()] += 1;
             let (Some(position), Some(pair)) = (data(record.class()), sender.pair) else { continue };
@@ -92,12 +88,9 @@ impl Gaps {
                 None => progress.run += 1,
             }
             if sender.steady {
-                let has_room =
-                    unacknowledged.is_none_or(|packets| most.get(&flow).is_none_or(|most| packets < *most));
-                let goes_on = !position.ends() && has_room;
-                let before = std::mem::replace(&mut in_message[flow], goes_on);
-                progress.open += u32::from(!before && goes_on);
-                progress.open -= u32::from(before && !goes_on);
+                let before = std::mem::replace(&mut in_message[flow], !position.ends());
+                progress.open += u32::from(!before && !position.ends());
+                progress.open -= u32::from(before && position.ends());
             }
             progress.last = (whole && progress.open > 0).then_some((at, sent[side.index()]));
         }
