@@ -26,14 +26,14 @@ fn config(case: &Case) -> TestConfig {
 }
 
 /// Rules that are broken when the requester and the responder have these profiles.
-fn rules(case: &Case, profiles: [NicProfile; 2]) -> BTreeSet<&'static str> {
+fn rules(case: &Case, profiles: &[NicProfile; 2]) -> BTreeSet<&'static str> {
     let config = config(case);
     let observation = executor::sim::run(&config, profiles.clone()).unwrap();
     let integrity = dumper::integrity::check(&observation.trace, observation.switch.as_ref());
     assert!(!integrity.is_invalid(), "{integrity:?}");
     let analysis = scoring::analyze(&observation, Options { config: Some(&config) });
     // Rules of one NIC, and that of a test that is compared with itself.
-    let compared = support::assess(&config, &profiles, &observation).anomalies;
+    let compared = support::assess(&config, profiles, &observation).anomalies;
     let compared = compared.into_iter().map(|anomaly| anomaly.rule);
     let compared = compared.filter(|rule| rule.analyzer() == Analyzer::Mitigation);
     let own = analysis.anomalies.kept().iter().map(|anomaly| anomaly.rule);
@@ -61,7 +61,7 @@ fn twin(case: &Case, choice: &str) -> [NicProfile; 2] {
 #[test]
 fn every_quirk_is_found() {
     for case in CASES {
-        let found = rules(case, with_quirk(case));
+        let found = rules(case, &with_quirk(case));
         assert!(found.contains(case.rule), "{}: {} is to be found, and {found:?} is", case.quirk, case.rule);
     }
 }
@@ -70,7 +70,7 @@ fn every_quirk_is_found() {
 fn the_same_test_finds_nothing_on_conforming_nics() {
     for case in CASES {
         for choice in [""].iter().chain(TWINS) {
-            let found = rules(case, twin(case, choice));
+            let found = rules(case, &twin(case, choice));
             assert!(found.is_empty(), "{} off, {choice}: {found:?}", case.quirk);
         }
     }
@@ -82,7 +82,7 @@ fn what_each_quirk_is_called() {
     let found: Vec<String> = CASES
         .iter()
         .map(|case| {
-            let found = rules(case, with_quirk(case)).into_iter().collect::<Vec<_>>();
+            let found = rules(case, &with_quirk(case)).into_iter().collect::<Vec<_>>();
             format!("{:40} {}", case.quirk, found.join(", "))
         })
         .collect();
