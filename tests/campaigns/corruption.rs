@@ -47,7 +47,7 @@ fn faults_of_recovery_are_named_by_their_rules_and_leave_with_explicit_losses() 
 #[test]
 #[ignore = "takes minutes; run by ci/long corruption"]
 fn faults_of_recovery_are_named_with_thirty_seeds() {
-    let wrong = wrong(seeds(1..=30), "80");
+    let wrong = wrong(seeds(1..=30), "160");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 

@@ -46,6 +46,7 @@ fn in_short(anomaly: &Anomaly) -> Option<String> {
         (Rule::RetransmissionWithoutCause, _) => {
             "retransmits without a NAK or an expiry of the ACK timer".into()
         }
+        (Rule::MitigationHarms, "fails") => "fails with retry-exceeded at a copy of a NAK".into(),
         (Rule::ReissueAddress, _) => "retransmits a Read with a wrong address or length".into(),
         (Rule::RtoAboveMaximum, _) => {
             let [waited, limit] = time("waited")?.apart(time("limit")?);
