@@ -240,19 +240,17 @@ impl Responder {
         let traffic = &test.config.traffic;
         let mut responder = Self { connections: Vec::new(), written: Vec::new() };
         for (connection, end) in test.ends_at_host() {
-            let carries = |verb| {
-                let is = move |message: &u32| traffic.load.verb(connection + 1, *message) == verb;
-                (0..traffic.num_msgs_per_qp).filter(is)
-            };
-            let sends = if end == Role::Responder { carries(Verb::Send).collect() } else { Vec::new() };
+            let answers = end == Role::Responder;
+            let is_send =
+                |message: &u32| answers && traffic.load.verb(connection + 1, *message) == Verb::Send;
+            let sends = (0..traffic.num_msgs_per_qp).filter(is_send).collect();
             let (depth, at_once) = (traffic.recv_depth as usize, traffic.receives_at_once() as usize);
             responder.connections.push(Receives { depth, at_once, sends, ..Receives::default() });
             responder.post_due(test, connection)?;
-            if traffic.pattern == Pattern::PingPong
-                && end == Role::Responder
-                && let Some(first) = carries(Verb::Write).next()
-            {
-                responder.written.push((connection, first));
+            // All messages of such a test have one verb.
+            let is_write = traffic.load.verb(connection + 1, 0) == Verb::Write;
+            if traffic.pattern == Pattern::PingPong && answers && is_write {
+                responder.written.push((connection, 0));
             }
         }
         Ok(responder)

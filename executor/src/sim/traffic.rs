@@ -41,8 +41,8 @@ enum Later {
     Doorbell { connection: u32, message: u32 },
     /// The requester's host sees a completion.
     Seen { connection: u32, message: u32, status: CompletionStatus },
-    /// The responder's host sees a message that has arrived.
-    Arrived { connection: u32 },
+    /// The responder's host sees a message that has arrived, and goes on with the other connection of the pair.
+    Arrived { pair: u32 },
     /// The responder's host posts a Receive.
     PostReceive { connection: u32 },
 }
@@ -149,10 +149,9 @@ impl TrafficGenerators {
                 self.on_completion(connection, message, status, now);
                 None
             }
-            Later::Arrived { connection } => {
-                let answers = connection ^ 1;
-                self.connections[answers as usize].arrived += 1;
-                self.make_ready(answers, now);
+            Later::Arrived { pair } => {
+                self.connections[pair as usize].arrived += 1;
+                self.make_ready(pair, now);
                 None
             }
             Later::PostReceive { connection } => {
@@ -197,9 +196,9 @@ impl TrafficGenerators {
 
     /// A message of a connection has arrived at a host.
     fn on_arrival(&mut self, host: HostId, connection: u32, now: Nanos) {
-        if self.traffic.pattern == Pattern::PingPong {
+        if let Some(pair) = self.traffic.paired_with(connection + 1) {
             let latency = self.software[host.index()].draw(|latencies| latencies.poll_ns);
-            self.agenda.note(now + latency, Later::Arrived { connection });
+            self.agenda.note(now + latency, Later::Arrived { pair: pair - 1 });
         }
     }
 

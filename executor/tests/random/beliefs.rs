@@ -1,16 +1,15 @@
 //! The true state of both ends lies inside the judge's beliefs, at every packet of random tests.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
+use std::sync::Mutex;
 
 use dumper::wire::{Class, Syndrome};
 use executor::sim::{Truth, run_and_watch};
 use scoring::go_back_n::{Belief, Beliefs, Ordered};
 use scoring::{Options, beliefs};
 
-use super::Case;
 use super::environment::number;
+use super::{Case, each_seed};
 
 /// Widths of the beliefs that were held to the truth, and what was not inside.
 #[derive(Default)]
@@ -112,23 +111,12 @@ fn hold(seed: u64) -> Held {
 #[test]
 fn the_true_state_lies_inside_the_beliefs() {
     let (first, cases) = (number("LUMINA_SEED", 1), number("LUMINA_CASES", 20_000));
-    let next = AtomicU64::new(first);
-    let work = || {
-        let mut held = Held::default();
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= first + cases {
-                return held;
-            }
-            held.add(hold(seed));
-        }
-    };
-    let mut held = Held::default();
-    thread::scope(|scope| {
-        let count = thread::available_parallelism().map_or(1, usize::from);
-        let threads: Vec<_> = (0..count).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().for_each(|thread| held.add(thread.join().unwrap()));
+    let held = Mutex::new(Held::default());
+    each_seed(first, cases, |seed| {
+        let of_test = hold(seed);
+        held.lock().unwrap().add(of_test);
     });
+    let held = held.into_inner().unwrap();
     let [packets, believed] = held.packets;
     println!("{believed} of {packets} packets; tests: {:?}", held.tests);
     for name in ["expected PSN", "oldest PSN", "transport retries", "RNR retries"] {

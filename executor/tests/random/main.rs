@@ -20,10 +20,11 @@ mod stress;
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use corpus::{Pattern, TestConfig};
+use corpus::TestConfig;
 use dumper::Observation;
 use dumper::observation::CompletionStatus;
 use executor::{NicProfile, TestbedError};
@@ -126,7 +127,7 @@ fn delivery_faults(config: &TestConfig, observation: &Observation) -> Vec<String
     }
     for at in 0..connections as usize {
         // Where the hosts post in turn, a QP that fails has its pair wait.
-        let pair_failed = traffic.pattern == Pattern::PingPong && failed[at ^ 1];
+        let pair_failed = traffic.paired_with(at as u32 + 1).is_some_and(|pair| failed[pair as usize - 1]);
         let stuck = !failed[at] && !pair_failed && succeeded[at] < traffic.num_msgs_per_qp;
         if stuck && traffic.min_retransmit_timeout > 0 {
             faults.push(format!(
@@ -159,28 +160,31 @@ fn delivery_faults(config: &TestConfig, observation: &Observation) -> Vec<String
     faults
 }
 
-/// The cases with seeds from `first` on that have faults, in the order of their seeds.
-fn wrong_cases(first: u64, cases: u64) -> Vec<(u64, Case, Vec<String>)> {
+/// Looks at so many seeds from `first` on, on all cores.
+fn each_seed(first: u64, cases: u64, look: impl Fn(u64) + Sync) {
     let next = AtomicU64::new(first);
     let work = || {
-        let mut wrong = Vec::new();
-        loop {
-            let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= first + cases {
-                return wrong;
-            }
-            let case = Case::draw(seed);
-            let faults = case.faults();
-            if !faults.is_empty() {
-                wrong.push((seed, case, faults));
-            }
-        }
+        let seeds = std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+        seeds.take_while(|seed| *seed < first + cases).for_each(&look);
     };
-    let mut wrong: Vec<_> = thread::scope(|scope| {
-        let threads: Vec<_> =
-            (0..thread::available_parallelism().map_or(1, usize::from)).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
     });
+}
+
+/// The cases with seeds from `first` on that have faults, in the order of their seeds.
+fn wrong_cases(first: u64, cases: u64) -> Vec<(u64, Case, Vec<String>)> {
+    let wrong = Mutex::new(Vec::new());
+    each_seed(first, cases, |seed| {
+        let case = Case::draw(seed);
+        let faults = case.faults();
+        if !faults.is_empty() {
+            wrong.lock().unwrap().push((seed, case, faults));
+        }
+    });
+    let mut wrong = wrong.into_inner().unwrap();
     wrong.sort_unstable_by_key(|(seed, ..)| *seed);
     wrong
 }

@@ -1,8 +1,6 @@
 //! Random tests with copies, dummies and many losses on random conforming NICs: none is harmed, whatever it loses of what mitigation adds.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 use corpus::{LossEffect, LossModel, Network, Repeat};
 use dumper::observation::CompletionStatus;
@@ -11,7 +9,7 @@ use rand::RngExt;
 use scoring::Analyzer;
 
 use super::environment::number;
-use super::{Case, profiles};
+use super::{Case, each_seed, profiles};
 
 /// A random test, if it has none of the circumstances that `stress` adds, with copies, dummies and losses of one in ten to a thousand packets.
 fn draw(seed: u64) -> Option<Case> {
@@ -68,20 +66,8 @@ fn look_at(seed: u64, seen: &Mutex<Seen>) {
 #[test]
 fn conforming_nics_are_not_harmed_by_copies_and_dummies() {
     let (first, cases) = (number("LUMINA_SEED", 1), number("LUMINA_CASES", 2_000));
-    let (next, seen) = (AtomicU64::new(first), Mutex::new(Seen::default()));
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    if seed >= first + cases {
-                        return;
-                    }
-                    look_at(seed, &seen);
-                }
-            });
-        }
-    });
+    let seen = Mutex::new(Seen::default());
+    each_seed(first, cases, |seed| look_at(seed, &seen));
     let Seen { tests, compared, failing, timing_out, harmed } = seen.into_inner().unwrap();
     println!("{tests} tests: {timing_out} time out, in {failing} a QP fails, {compared} are compared");
     assert!(harmed.is_empty(), "{} of {tests} are harmed, the first:\n{}", harmed.len(), harmed[0]);

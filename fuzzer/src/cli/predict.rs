@@ -119,6 +119,16 @@ fn mtu(text: &str) -> Result<Mtu, String> {
 #[derive(Serialize)]
 struct Document<'a> {
     loss: f64,
+    #[serde(flatten)]
+    setting: Setting,
+    merged_acks: bool,
+    #[serde(flatten)]
+    forecast: &'a Forecast,
+}
+
+/// Links, and what protects from their losses, as JSON.
+#[derive(Serialize)]
+struct Setting {
     of_bytes: u32,
     links: u8,
     corrupted_links: f64,
@@ -126,9 +136,21 @@ struct Document<'a> {
     retransmissions: u8,
     tails: u8,
     dummies: u8,
-    merged_acks: bool,
-    #[serde(flatten)]
-    forecast: &'a Forecast,
+}
+
+impl Setting {
+    const fn of(links: &Links, protection: &Protection) -> Self {
+        let Repeat { naks, retransmissions, tails, .. } = protection.repeat;
+        Self {
+            of_bytes: links.of_bytes,
+            links: links.links,
+            corrupted_links: links.corrupted,
+            naks,
+            retransmissions,
+            tails,
+            dummies: protection.dummies,
+        }
+    }
 }
 
 /// A tolerated loss, as JSON.
@@ -137,14 +159,9 @@ struct ToleranceDocument<'a> {
     requester_nic: &'a str,
     responder_nic: &'a str,
     executions: u64,
-    of_bytes: u32,
-    links: u8,
-    corrupted_links: f64,
+    #[serde(flatten)]
+    setting: Setting,
     packets: f64,
-    naks: u8,
-    retransmissions: u8,
-    tails: u8,
-    dummies: u8,
     timeout: u8,
     #[serde(flatten)]
     tolerance: &'a Tolerance,
@@ -239,14 +256,8 @@ impl<'a> ToleranceDocument<'a> {
             requester_nic: &nics.settings.requester_nic.given,
             responder_nic: &nics.settings.responder_nic.given,
             executions: nics.executions,
-            of_bytes: links.of_bytes,
-            links: links.links,
-            corrupted_links: links.corrupted,
+            setting: Setting::of(links, protection),
             packets: messages.packets(),
-            naks: protection.repeat.naks,
-            retransmissions: protection.repeat.retransmissions,
-            tails: protection.repeat.tails,
-            dummies: protection.dummies,
             timeout: *timeout,
             tolerance,
         }
@@ -258,14 +269,8 @@ impl<'a> Document<'a> {
         let Question { links, protection, behaviour, .. } = question;
         Self {
             loss: links.loss,
-            of_bytes: links.of_bytes,
-            links: links.links,
-            corrupted_links: links.corrupted,
-            naks: protection.repeat.naks,
-            retransmissions: protection.repeat.retransmissions,
-            tails: protection.repeat.tails,
-            dummies: protection.dummies,
-            merged_acks: behaviour.own_acks == 0.0,
+            setting: Setting::of(links, protection),
+            merged_acks: behaviour.merges_acks(),
             forecast,
         }
     }

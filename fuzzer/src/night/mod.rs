@@ -86,7 +86,7 @@ impl Night {
             findings: findings.into_iter().map(measured).collect(),
             operators,
             situations: archive.situations()?,
-            losses: losses::read(&archive)?,
+            losses: losses::decode(&archive.losses()?.unwrap_or_default()),
             combinations: covered.tried(),
         })
     }

@@ -5,7 +5,6 @@ use corpus::{Mtu, Network, Verb};
 use scoring::theory::corruption::{Frames, Links, Protection};
 
 use super::Night;
-use crate::measure::digits;
 use crate::predict::{Messages, Nics, Slo, ToleranceQuestion, tolerated};
 
 /// Bytes of the messages that a report has the tolerance for: one packet, and many.
@@ -63,12 +62,7 @@ pub(super) fn of(night: &Night) -> Option<Tolerated> {
         meaning: kind.kind.meaning(),
         occasions: kind.occasions,
         time_outs: kind.time_outs,
-        share: format!(
-            "{} ({} to {})",
-            digits(kind.probability),
-            digits(kind.interval[0]),
-            digits(kind.interval[1])
-        ),
+        share: kind.share(),
         by_standard: kind.by_standard,
     });
     (!answers.is_empty()).then(|| Tolerated { slo: Slo::USUAL.to_string(), answers, kinds: kinds.collect() })

@@ -62,7 +62,7 @@ impl Messages {
 
     /// Returns true if they are Reads.
     pub(super) const fn are_reads(&self) -> bool {
-        self.frames().request.is_some()
+        self.frames().is_read()
     }
 
     /// Bytes of the packets.

@@ -43,18 +43,14 @@ fn line(text: &mut String, name: &str, numbers: [f64; 3]) {
 
 fn asked(question: &Question) -> String {
     let Question { links, messages, protection, behaviour, .. } = question;
-    let mut text = format!(
-        "links           {}; such a one loses {} of the packets of {} bytes\n",
+    format!(
+        "links           {}; such a one loses {} of the packets of {} bytes\n{}{}\n",
         on_links(links),
         digits(links.loss),
         links.of_bytes,
-    );
-    text.push_str(&sent(messages, protection));
-    if behaviour.own_acks == 0.0 {
-        text.truncate(text.trim_end().len());
-        text.push_str("; ACKs are merged\n");
-    }
-    text
+        sent(messages, protection),
+        if behaviour.merges_acks() { "; ACKs are merged" } else { "" },
+    )
 }
 
 fn on_links(links: &Links) -> String {
@@ -77,7 +73,7 @@ fn sent(messages: &Messages, protection: &Protection) -> String {
     let Repeat { naks, retransmissions, tails, .. } = protection.repeat;
     format!(
         "messages        {sizes}\n\
-         protection      NAKs {naks}, retransmissions {retransmissions}, tails {tails} (in all), dummies {}\n",
+         protection      NAKs {naks}, retransmissions {retransmissions}, tails {tails} (in all), dummies {}",
         protection.dummies
     )
 }
@@ -90,7 +86,7 @@ pub fn tolerance_text(nics: &Nics, question: &ToleranceQuestion<'_>, tolerance: 
     // Writing to a String cannot fail.
     let _ = writeln!(text, "NICs            {}", nics.name());
     let _ = writeln!(text, "links           {}", on_links(&question.links));
-    text.push_str(&sent(question.messages, &question.protection));
+    let _ = writeln!(text, "{}", sent(question.messages, &question.protection));
     let within = match time_outs_allowed {
         0 => "no time-out".into(),
         allowed => format!("at most {}", plural(*allowed as u64, "time-out")),
@@ -117,13 +113,14 @@ fn kinds(kinds: &[Kind]) -> String {
     let mut text =
         "losses                 seen      time-outs   of them (95 %)                   by the standard\n"
             .to_owned();
-    for Kind { kind, occasions, time_outs, probability, interval: [least, most], by_standard } in kinds {
-        let interval = format!("{} ({} to {})", digits(*probability), digits(*least), digits(*most));
+    for one in kinds {
+        let Kind { kind, occasions, time_outs, by_standard, .. } = one;
         // Writing to a String cannot fail.
         let _ = writeln!(
             text,
-            "  {:<20} {occasions:<9} {time_outs:<11} {interval:<32} {by_standard}",
-            kind.name()
+            "  {:<20} {occasions:<9} {time_outs:<11} {:<32} {by_standard}",
+            kind.name(),
+            one.share()
         );
     }
     text

@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::{Messages, Slo};
 use crate::campaign::{CampaignError, Settings, read_settings};
 use crate::losses;
+use crate::measure::digits;
 
 /// Time-outs of a message beyond which their number is not told apart.
 const MOST_ALLOWED: usize = 64;
@@ -156,6 +157,15 @@ impl fmt::Display for ToleranceError {
     }
 }
 
+impl Kind {
+    /// The probability of a time-out, with its interval.
+    #[must_use]
+    pub fn share(&self) -> String {
+        let [seen, least, most] = [self.probability, self.interval[0], self.interval[1]].map(digits);
+        format!("{seen} ({least} to {most})")
+    }
+}
+
 impl Nics {
     /// Those of the campaign in a folder.
     ///
@@ -164,7 +174,7 @@ impl Nics {
     pub fn read(folder: &Path) -> Result<Self, CampaignError> {
         let settings = read_settings(folder)?;
         let archive = Archive::read(folder)?;
-        let losses = losses::read(&archive)?;
+        let losses = losses::decode(&archive.losses()?.unwrap_or_default());
         Ok(Self { settings, executions: archive.progress().executions, losses })
     }
 

@@ -16,7 +16,7 @@ use crate::statistics::{Signs, signs};
 pub struct Outcome {
     causes: BTreeMap<ExpiryCause, usize>,
     /// Completion times of messages that succeeded.
-    times: Vec<Nanos>,
+    times: Ranks,
     failed: u64,
     /// Bytes of frames that entered the switch.
     wire_bytes: u64,
@@ -47,10 +47,6 @@ impl Outcome {
 
     fn time_outs(&self) -> usize {
         self.causes.values().sum()
-    }
-
-    fn mean(&self) -> Nanos {
-        self.times.iter().copied().collect::<Ranks>().mean()
     }
 }
 
@@ -99,7 +95,7 @@ pub fn summarise(plan: &Plan, outcomes: &[Vec<Outcome>]) -> Vec<Summary> {
 
 impl Summary {
     fn of(point: &Point, runs: &[Outcome], first: &[Outcome]) -> Self {
-        let times: Ranks = runs.iter().flat_map(|run| run.times.iter().copied()).collect();
+        let times: Ranks = runs.iter().flat_map(|run| run.times.iter()).collect();
         let mut timeouts = BTreeMap::new();
         let mut anomalies = BTreeMap::new();
         for run in runs {
@@ -119,7 +115,7 @@ impl Summary {
             timeouts_beside_first: (!is_first)
                 .then(|| signs(pairs().map(|(one, other)| (one.time_outs(), other.time_outs())))),
             mean_beside_first: (!is_first)
-                .then(|| signs(pairs().map(|(one, other)| (one.mean(), other.mean())))),
+                .then(|| signs(pairs().map(|(one, other)| (one.times.mean(), other.times.mean())))),
             completed: times.len(),
             failed: runs.iter().map(|run| run.failed).sum(),
             mean_ns: times.mean(),

@@ -57,10 +57,11 @@ pub fn of(config: &TestConfig, observation: &Observation, analysis: &Analysis) -
     losses
 }
 
-/// Returns true if the switch does nothing to packets but drop some of them, and copy some.
+/// Returns true if the switch can drop packets and does nothing else to them, but copy some.
 fn loses_only(config: &TestConfig) -> bool {
     let network = &config.network;
-    network.paths.is_empty()
+    (network.loses() || !config.events.is_empty())
+        && network.paths.is_empty()
         && !network.pfc
         && network.loss_effect == LossEffect::Drop
         && config.events.iter().all(|event| matches!(event.action, Action::Drop(_)))

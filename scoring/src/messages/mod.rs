@@ -192,13 +192,9 @@ pub(crate) fn per_qp(completions: Option<&[Completion]>, config: Option<&TestCon
 fn of_qp(connection: u32, completions: &[&Completion], messages: Option<u64>) -> QpMessages {
     let good: Vec<&&Completion> =
         completions.iter().filter(|completion| completion.status == CompletionStatus::Success).collect();
-    let mut times: Vec<(Nanos, u32)> = good
-        .iter()
-        .map(|completion| (completion.completed_ns - completion.posted_ns, completion.message))
-        .collect();
-    times.sort_unstable();
-    let ranks: Ranks = times.iter().map(|(time, _)| *time).collect();
-    let (max, slowest) = times.last().copied().unwrap_or_default();
+    let times = || good.iter().map(|one| (one.completed_ns - one.posted_ns, one.message));
+    let ranks: Ranks = times().map(|(time, _)| time).collect();
+    let (max, slowest) = times().max().unwrap_or_default();
     let start = good.iter().map(|completion| completion.posted_ns).min().unwrap_or_default();
     let end = good.iter().map(|completion| completion.completed_ns).max().unwrap_or_default();
     let bytes: u64 = good.iter().map(|completion| completion.bytes).sum();

@@ -21,6 +21,11 @@ impl Ranks {
         self.0.len()
     }
 
+    /// The times.
+    pub fn iter(&self) -> impl Iterator<Item = Nanos> + '_ {
+        self.0.iter().copied()
+    }
+
     /// Returns true if there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {

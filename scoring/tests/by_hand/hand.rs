@@ -64,6 +64,17 @@ impl Hand {
         sequence
     }
 
+    /// A Write of four packets from PSN 10, from 1 to 1.3 µs, whose second is lost; and the flows of its connection.
+    pub(crate) fn lossy_write() -> (Self, FlowId, FlowId) {
+        let mut hand = Self::new();
+        let (there, back) = hand.connection();
+        hand.packet(1_000, there, Opcode::WriteFirst, 10);
+        hand.lost(1_100, there, Opcode::WriteMiddle, 11);
+        hand.packet(1_200, there, Opcode::WriteMiddle, 12);
+        hand.last(1_300, there, Opcode::WriteLast, 13);
+        (hand, there, back)
+    }
+
     /// A packet that the injector drops.
     pub(crate) fn lost(&mut self, time: u64, flow: FlowId, opcode: Opcode, psn: u32) -> u32 {
         self.with(time, flow, opcode, psn, |record| record.set_event(Event::Action(ActionKind::Drop)))

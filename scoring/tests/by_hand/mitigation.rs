@@ -1,7 +1,7 @@
 //! Copies and dummies that harm a connection, just below and just above each threshold.
 
 use dumper::observation::{CompletionStatus, Delivery};
-use dumper::wire::Opcode::{WriteFirst, WriteLast, WriteMiddle, WriteOnly};
+use dumper::wire::Opcode::{WriteMiddle, WriteOnly};
 use dumper::{Completion, Connection, Counters, Endpoint, HostCounters, Nanos, Observation, Psn};
 use scoring::score::{
     Assessment, Baseline, Mct, Recovery, Reference, References, references_needed, score, unjudged,
@@ -78,12 +78,7 @@ const FAILING: Failing =
 
 impl Failing {
     fn judged(self, usual: &Baseline) -> Vec<String> {
-        let mut hand = Hand::new();
-        let (there, back) = hand.connection();
-        hand.packet(1_000, there, WriteFirst, 10);
-        hand.lost(1_100, there, WriteMiddle, 11);
-        hand.packet(1_200, there, WriteMiddle, 12);
-        hand.last(1_300, there, WriteLast, 13);
+        let (mut hand, there, back) = Hand::lossy_write();
         hand.copied_nak(3_000, back, 11, self.copies);
         if self.has_returned {
             hand.lost(5_000, there, WriteMiddle, 11);

@@ -15,12 +15,7 @@ const MS: u64 = 1_000_000;
 
 /// A Write of four packets whose second is lost: generation and reaction in nanoseconds.
 fn lossy(generation: u64, reaction: u64) -> Vec<String> {
-    let mut hand = Hand::new();
-    let (there, back) = hand.connection();
-    hand.packet(1_000, there, WriteFirst, 10);
-    hand.lost(1_100, there, WriteMiddle, 11);
-    hand.packet(1_200, there, WriteMiddle, 12);
-    hand.last(1_300, there, WriteLast, 13);
+    let (mut hand, there, back) = Hand::lossy_write();
     let nak = 1_200 + generation;
     hand.answer(nak, back, 11, NAK, 0);
     hand.packet(nak + reaction, there, WriteMiddle, 11);

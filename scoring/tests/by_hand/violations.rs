@@ -41,12 +41,7 @@ fn silent(analysis: &Analysis) {
 
 /// A Write of four packets from PSN 10 whose second packet is lost; then what `go_on` does at 2 µs.
 fn lossy_write(go_on: impl FnOnce(&mut Hand, FlowId, FlowId) -> u32) -> (Analysis, u32) {
-    let mut hand = Hand::new();
-    let (there, back) = hand.connection();
-    hand.packet(1_000, there, WriteFirst, 10);
-    hand.lost(1_100, there, WriteMiddle, 11);
-    hand.packet(1_200, there, WriteMiddle, 12);
-    hand.last(1_300, there, WriteLast, 13);
+    let (mut hand, there, back) = Hand::lossy_write();
     let packet = go_on(&mut hand, there, back);
     (hand.analyze(), packet)
 }

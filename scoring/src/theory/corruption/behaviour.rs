@@ -93,6 +93,12 @@ impl Behaviour {
         }
     }
 
+    /// Returns true if a dummy right behind a message never has an ACK of its own.
+    #[must_use]
+    pub fn merges_acks(&self) -> bool {
+        self.own_acks == 0.0
+    }
+
     /// That of the standard, with one ACK for what arrives together: a dummy right behind a message has none of its own.
     #[must_use]
     pub fn merging_acks() -> Self {

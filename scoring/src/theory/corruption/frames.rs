@@ -54,7 +54,8 @@ impl Frames {
     }
 
     /// Returns true for a Read, whose data comes from the responder.
-    pub(super) const fn is_read(&self) -> bool {
+    #[must_use]
+    pub const fn is_read(&self) -> bool {
         self.request.is_some()
     }
 }

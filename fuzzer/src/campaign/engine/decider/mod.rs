@@ -73,7 +73,7 @@ impl<'a> Decider<'a> {
         let findings = store.findings()?;
         let findings = findings.into_iter().map(|finding| (finding.signature.clone(), finding)).collect();
         let situations = store.situations()?.into_iter().map(|seen| (seen.situation, seen)).collect();
-        let losses = store.losses()?.and_then(|bytes| losses::decode(&bytes)).unwrap_or_default();
+        let losses = losses::decode(&store.losses()?.unwrap_or_default());
         let progress = store.progress()?;
         Ok(Self {
             settings,
@@ -161,8 +161,10 @@ impl<'a> Decider<'a> {
 
     /// Adds what came of an execution's losses; returns all of it, if there were any.
     fn lose(&mut self, losses: &[u8]) -> Option<Vec<u8>> {
-        let new = losses::decode(losses).filter(|losses| !losses.is_empty())?;
-        self.losses.add(&new);
+        if losses.is_empty() {
+            return None;
+        }
+        self.losses.add(&losses::decode(losses));
         Some(losses::encode(&self.losses))
     }
 
