@@ -126,7 +126,7 @@ pub enum ToleranceError {
     TooFast {
         /// The bound.
         bound: Nanos,
-        /// What takes longer.
+        /// What takes so long.
         what: &'static str,
         /// How long it takes.
         takes: Nanos,
@@ -151,7 +151,7 @@ impl fmt::Display for ToleranceError {
                 }
             }
             Self::TooFast { bound, what, takes } => {
-                write!(f, "no loss keeps messages within {bound}: {what} takes {takes}; give a longer time")
+                write!(f, "no loss keeps messages within {bound}: {what} {takes}; give a longer time")
             }
         }
     }
@@ -273,8 +273,8 @@ impl ToleranceQuestion<'_> {
         let bound = self.slo.bound_ns;
         let fastest = (losses.messages.count > 0).then_some(Nanos(losses.messages.least_ns));
         let takes = [
-            ("the fastest message of the campaign", fastest),
-            ("a loss that is repaired without a time-out, in the mean,", losses.repairs.mean()),
+            ("the fastest message of the campaign takes", fastest),
+            ("half of the repairs without a time-out take at least", losses.repairs.half_reach()),
         ];
         for (what, takes) in takes {
             if let Some(takes) = takes.filter(|takes| bound < *takes) {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use count::of;
-pub use share::{ByPackets, Confidence, Share, Waits};
+pub use share::{ByMagnitude, ByPackets, Confidence, Share, Waits};
 
 /// Kind of a loss, by what it takes to repair it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -132,7 +132,7 @@ pub struct Losses {
     /// Waits for the first expiry of the ACK timer and for further ones without progress, by `min-retransmit-timeout`.
     pub waits: BTreeMap<u8, [Waits; 2]>,
     /// Times from a loss to its repair, where the timer did not expire.
-    pub repairs: Waits,
+    pub repairs: ByMagnitude,
     /// Completion times of messages.
     pub messages: Waits,
 }

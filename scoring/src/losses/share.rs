@@ -163,6 +163,34 @@ impl Waits {
     }
 }
 
+/// Times, counted by their power of two: a few that are long do not hide most.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ByMagnitude(BTreeMap<u32, u64>);
+
+impl ByMagnitude {
+    pub(super) fn count(&mut self, wait: Nanos) {
+        *self.0.entry(wait.0.max(1).ilog2()).or_default() += 1;
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        for (power, count) in &other.0 {
+            *self.0.entry(*power).or_default() += count;
+        }
+    }
+
+    /// The largest power of two of nanoseconds that at least half of them reach; none if there is none.
+    #[must_use]
+    pub fn half_reach(&self) -> Option<Nanos> {
+        let all: u64 = self.0.values().sum();
+        let mut reach = 0;
+        let power = self.0.iter().rev().find(|(_, count)| {
+            reach += *count;
+            reach >= all.div_ceil(2)
+        });
+        power.map(|(power, _)| Nanos(1_u64.checked_shl(*power).unwrap_or(u64::MAX)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,5 +234,17 @@ mod tests {
         waits.add(&Waits::default());
         assert_eq!(waits, Waits { count: 3, sum_ns: 18, least_ns: 3, most_ns: 10 });
         assert_eq!(waits.mean(), Some(Nanos(6)));
+    }
+
+    #[test]
+    fn half_of_the_times_reach_a_power_of_two() {
+        let mut times = ByMagnitude::default();
+        assert_eq!(times.half_reach(), None);
+        [3, 5, 1 << 40].into_iter().for_each(|ns| times.count(Nanos(ns)));
+        assert_eq!(times.half_reach(), Some(Nanos(4)));
+        let mut more = ByMagnitude::default();
+        [0, 2, 2].into_iter().for_each(|ns| more.count(Nanos(ns)));
+        times.add(&more);
+        assert_eq!(times.half_reach(), Some(Nanos(2)));
     }
 }
