@@ -183,7 +183,7 @@ fn off(nics: &[(&str, Make)], seeds: RangeInclusive<u64>, executions: &str) -> V
 
 #[test]
 fn a_nic_tolerates_what_its_campaign_says() {
-    let off = off(&[NICS[2], NICS[3]], 1..=1, "150");
+    let off = off(&[NICS[2], NICS[3]], 1..=1, "200");
     assert!(off.is_empty(), "{}", off.join("\n"));
 }
 

@@ -68,7 +68,7 @@ fn both_are_found_and_each_is_reported_once() {
         let folder = folder(&[("nic.toml", profile)]);
         // Broad tests also show what follows from two faults together (docs/search.md).
         let args = ["general", "--nic", "./nic.toml", "--strategy", "genetic", "--seed", "1"];
-        let args = [&args[..], &["--executions", "2000", "--out", "c"]].concat();
+        let args = [&args[..], &["--executions", "1200", "--out", "c"]].concat();
         let summary = campaign(folder.path(), &args);
         let found = findings(&summary);
         assert_eq!(found.len(), 2, "{profile}{summary:#}");
