@@ -1,6 +1,6 @@
 //! What keeps losses from ending in time-outs: copies that the network makes, and dummies behind messages (docs/corruption.md).
 
-use crate::config::{Action, Copies, Event, Points, Repeat, Target, TestConfig};
+use crate::config::{Action, Copies, Event, Points, Repeat, Target, TestConfig, TrafficField};
 
 impl TestConfig {
     /// Returns true if the network copies packets, or dummies follow messages.
@@ -17,7 +17,9 @@ impl TestConfig {
     pub fn without_mitigation(&self) -> Self {
         let mut test = self.clone();
         test.network.repeat = Repeat::default();
-        test.traffic.dummy_headers = 0;
+        for field in [TrafficField::DUMMY_HEADERS, TrafficField::DUMMY_IDLE_NS, TrafficField::DUMMY_RULE] {
+            (field.set)(&mut test.traffic, field.default);
+        }
         let original = self.events.iter().filter_map(Event::of_original);
         test.events = original.flat_map(|event| self.without_dummies(event)).collect();
         test

@@ -5,13 +5,16 @@ use std::ops::RangeInclusive;
 
 use crate::config::{Load, Mtu, Role, Traffic, Verb};
 
-/// Traffic of every connection of a test: equal messages, cut into packets, with dummies behind each.
+/// Traffic of every connection of a test: equal messages, cut into packets, with dummies behind each, or behind those that it takes time to
+/// follow: where the packets are that come behind the first message is not known before the test then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     mtu: u32,
     message_size: u32,
     messages: u32,
     dummies: u32,
+    /// Dummies are behind some messages only.
+    is_timed: bool,
 }
 
 /// Place of a data packet in its connection.
@@ -44,7 +47,7 @@ impl Shape {
     /// Messages of `message_size` bytes over an MTU.
     #[must_use]
     pub const fn new(mtu: Mtu, message_size: u32, messages: u32) -> Self {
-        Self { mtu: mtu.bytes(), message_size, messages, dummies: 0 }
+        Self { mtu: mtu.bytes(), message_size, messages, dummies: 0, is_timed: false }
     }
 
     /// Packets that carry a message: size over MTU, rounded up, and at least one (an empty message is
@@ -55,24 +58,30 @@ impl Shape {
         if packets == 0 { 1 } else { packets }
     }
 
-    /// Packets of each message with the dummies behind it: the distance of the PSNs of two messages.
+    /// Packets of each message with the dummies behind it: the distance of the PSNs of two messages, or the largest one.
     #[must_use]
     pub const fn packets_per_message(self) -> u32 {
         self.own_packets().saturating_add(self.dummies)
     }
 
-    /// Data packets of one connection without retransmissions. 64 bits, as a configuration that
+    /// Data packets of one connection without retransmissions, or the most that there may be. 64 bits, as a configuration that
     /// has not been checked may ask for more than 32 hold.
     #[must_use]
     pub const fn packets(self) -> u64 {
         self.messages as u64 * self.packets_per_message() as u64
     }
 
+    /// Packets of a connection whose place is known before the test: those of the first message where dummies wait for time to pass.
+    #[must_use]
+    pub const fn known_packets(self) -> u64 {
+        if self.is_timed && self.messages > 0 { self.own_packets() as u64 } else { self.packets() }
+    }
+
     /// The place of the packet with a relative PSN (from 1); none if the connection has no such
-    /// packet.
+    /// packet, or none whose place is known.
     #[must_use]
     pub const fn locate(self, psn: u32) -> Option<Place> {
-        if psn == 0 || psn as u64 > self.packets() {
+        if psn == 0 || psn as u64 > self.known_packets() {
             return None;
         }
         let per_message = self.packets_per_message();
@@ -100,12 +109,15 @@ impl Shape {
         Some(psn - place.message * self.dummies)
     }
 
-    /// The relative PSNs of a message (index from 0); none if there is no such message or its
-    /// PSNs do not fit 32 bits.
+    /// The relative PSNs of a message (index from 0); none if there is no such message, if they are not known, or if they
+    /// do not fit 32 bits.
     #[must_use]
     pub fn message_psns(self, message: u32) -> Option<RangeInclusive<u32>> {
         if message >= self.messages {
             return None;
+        }
+        if self.is_timed {
+            return (message == 0).then(|| 1..=self.own_packets());
         }
         let per_message = self.packets_per_message();
         let first = message.checked_mul(per_message)?.checked_add(1)?;
@@ -118,7 +130,17 @@ impl Traffic {
     #[must_use]
     pub const fn shape(&self) -> Shape {
         let dummies = self.dummy_headers as u32;
-        Shape { dummies, ..Shape::new(self.mtu, self.message_size, self.num_msgs_per_qp) }
+        Shape {
+            dummies,
+            is_timed: self.times_dummies(),
+            ..Shape::new(self.mtu, self.message_size, self.num_msgs_per_qp)
+        }
+    }
+
+    /// Returns true if dummies wait for time to pass, and are behind some messages only.
+    #[must_use]
+    pub const fn times_dummies(&self) -> bool {
+        self.dummy_headers > 0 && self.dummy_idle_ns > 0
     }
 
     /// Data packets of the whole test without retransmissions.
@@ -183,6 +205,23 @@ mod tests {
         assert_eq!((shape.locate(0), shape.locate(101)), (None, None));
         assert_eq!(shape.message_psns(9), Some(91..=100));
         assert_eq!(shape.message_psns(10), None);
+    }
+
+    #[test]
+    fn dummies_that_wait_leave_only_the_first_message_in_its_place() {
+        let traffic = Traffic {
+            message_size: 2_000,
+            num_msgs_per_qp: 3,
+            dummy_headers: 2,
+            dummy_idle_ns: 1_000,
+            ..Traffic::default()
+        };
+        let shape = traffic.shape();
+        assert_eq!((shape.packets(), shape.known_packets()), (12, 2));
+        assert_eq!(shape.locate(2).map(|place| place.position), Some(Position::Last));
+        assert_eq!(shape.locate(3), None);
+        assert_eq!((shape.message_psns(0), shape.message_psns(1)), (Some(1..=2), None));
+        assert_eq!(shape.psn_without_dummies(2), Some(2));
     }
 
     #[test]

@@ -192,6 +192,10 @@ axes! {
         "Receives that the responder posts at once, when so many have completed.";
     DummyHeaders "traffic.dummy-headers" number!(DUMMY_HEADERS), fields::DUMMY_HEADERS.default, of_traffic!(DUMMY_HEADERS),
         "Requests of 0 bytes behind each message.";
+    DummyIdle "traffic.dummy-idle-ns" number!(DUMMY_IDLE_NS), fields::DUMMY_IDLE_NS.default, of_traffic!(DUMMY_IDLE_NS),
+        "Time without a further request that they wait for; data events are in the first message then.";
+    DummyRule "traffic.dummy-rule" Kind::Words(words::DUMMY_RULES), TrafficField::DUMMY_RULE.default, of_traffic!(DUMMY_RULE),
+        "When that time is looked at.";
     Pattern "traffic.pattern" Kind::Words(words::PATTERNS), TrafficField::PATTERN.default, of_traffic!(PATTERN),
         "Whether the hosts post in turn: on pairs of connections, Writes or Sends, one request outstanding on each.";
     LossPpb "network.loss-ppb" number!(LOSS_PPB), fields::LOSS_PPB.default,

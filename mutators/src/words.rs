@@ -1,8 +1,8 @@
 //! Words that a space lists, and the numbers that stand for them: their places in these lists.
 
 use corpus::{
-    Action, ActionKind, ConnectionSet, ControlPacket, HeaderField, IterMode, Load, LossDirection, LossEffect,
-    LossModel, PacketKinds, Pattern, Progression, RepeatMatch, Spray, SprayPackets, Target, Verb,
+    Action, ActionKind, ConnectionSet, ControlPacket, DummyRule, HeaderField, IterMode, Load, LossDirection,
+    LossEffect, LossModel, PacketKinds, Pattern, Progression, RepeatMatch, Spray, SprayPackets, Target, Verb,
 };
 
 macro_rules! words {
@@ -52,6 +52,8 @@ macro_rules! names {
 pub(crate) const FIELDS: &[&str] = names!(HeaderField::NAMES);
 /// [`IterMode`], in its order.
 pub(crate) const ITER_MODES: &[&str] = IterMode::WORDS;
+/// [`DummyRule`], in its order.
+pub(crate) const DUMMY_RULES: &[&str] = DummyRule::WORDS;
 /// [`Pattern`], in its order.
 pub(crate) const PATTERNS: &[&str] = Pattern::WORDS;
 /// [`ActionKind`], in its order.

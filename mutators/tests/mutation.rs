@@ -89,7 +89,7 @@ fn small() -> String {
     let later = later.map(|field| {
         let values = match field.form {
             corpus::config::Form::Number(field) => {
-                format!("{{ min = {}, max = {} }}", field.min, field.max.min(1_000))
+                format!("{{ min = {}, max = {} }}", field.min, field.max.min(100))
             }
             corpus::config::Form::Word(words) => format!("{words:?}"),
             form => panic!("{form:?} has no values here"),

@@ -4,7 +4,8 @@ use std::fmt;
 
 use super::{Check, overlap, plural};
 use crate::config::{
-    Action, ConnectionSet, ControlPacket, Event, Role, SetField, Target, TestConfig, Traffic, Verb,
+    Action, ConnectionSet, ControlPacket, Event, Progression, Role, SetField, Target, TestConfig, Traffic,
+    Verb,
     fields::{self, RETRY_SLACK},
 };
 
@@ -123,6 +124,22 @@ fn data(event: &Event, psn: u32, iter: u32, traffic: &Traffic, path: fmt::Argume
             let help = format!("allowed here: {}; leave count out to go on to the end", up_to(most));
             check.fail(format!("{path}.count"), message, help, &SHAPE);
         }
+    }
+    let known = traffic.shape().known_packets();
+    let last = match event.progression {
+        Some(Progression { count: None, .. }) => packets,
+        Some(Progression { every, count: Some(count) }) => {
+            u64::from(psn) + u64::from(every) * u64::from(count.saturating_sub(1))
+        }
+        None => u64::from(psn),
+    };
+    if traffic.times_dummies() && last > known {
+        let message = format!(
+            "the event names packets up to {last}, and with dummy-idle-ns it depends on time which packets come behind the first message"
+        );
+        let help = format!("allowed: {}, or dummy-idle-ns 0", up_to(known));
+        check.fail(psn_path, message, help, &["traffic.dummy-idle-ns"]);
+        return;
     }
     if !check.bounds(format_args!("{path}.iter"), iter, &fields::ITER) {
         return;

@@ -1,7 +1,7 @@
 //! Rules on traffic.
 
 use super::{Check, plural};
-use crate::config::{Load, Pattern, Role, TestConfig, Traffic, TrafficField, Verb, fields};
+use crate::config::{DummyRule, Load, Pattern, Role, TestConfig, Traffic, TrafficField, Verb, fields};
 
 pub(super) fn check(config: &TestConfig, check: &mut Check) {
     let traffic = &config.traffic;
@@ -48,9 +48,14 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
             &["traffic.num-connections"],
         );
     }
-    if traffic.pattern == Pattern::PingPong {
-        for Turns { key, message, help, .. } in TURNS.iter().filter(|rule| !(rule.holds)(traffic)) {
-            check.fail(format!("traffic.{key}"), *message, *help, &["traffic.pattern"]);
+    let dummies =
+        TrafficField::DUMMY_RULE.is_default(traffic) && TrafficField::DUMMY_IDLE_NS.is_default(traffic);
+    for (applies, rules, cause) in [
+        (!dummies, DUMMIES, "traffic.dummy-headers"),
+        (traffic.pattern == Pattern::PingPong, TURNS, "traffic.pattern"),
+    ] {
+        for Rule { key, message, help, .. } in rules.iter().filter(|rule| applies && !(rule.holds)(traffic)) {
+            check.fail(format!("traffic.{key}"), *message, *help, &[cause]);
         }
     }
     if traffic.multi_gid && Role::ALL.iter().all(|role| config.host(*role).ip_list.len() < 2) {
@@ -77,28 +82,55 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
     }
 }
 
-/// A rule for hosts that post in turn: a pair of connections has one message in flight, and each host sees what arrives.
-struct Turns {
+/// A rule on fields that need each other.
+struct Rule {
     holds: fn(&Traffic) -> bool,
     key: &'static str,
     message: &'static str,
     help: &'static str,
 }
 
-const TURNS: &[Turns] = &[
-    Turns {
+/// Rules for dummies that wait: they are there, and are told from messages.
+const DUMMIES: &[Rule] = &[
+    Rule {
+        holds: |traffic| traffic.dummy_idle_ns == 0 || traffic.dummy_headers > 0,
+        key: "dummy-idle-ns",
+        message: "no dummies are there that could wait",
+        help: "set it to 0, or dummy-headers to 1 or more",
+    },
+    Rule {
+        holds: |traffic| traffic.dummy_rule == DummyRule::IdleAfter || traffic.dummy_idle_ns > 0,
+        key: "dummy-rule",
+        message: "with dummy-idle-ns 0 dummies are right behind each message",
+        help: "leave it out, or set dummy-idle-ns to 1 or more",
+    },
+    Rule {
+        holds: |traffic| {
+            traffic.dummy_idle_ns == 0
+                || traffic.message_size > 0
+                || matches!(traffic.load, Load::Same { verb: Verb::Send, .. })
+        },
+        key: "message-size",
+        message: "with dummy-idle-ns a dummy, which has 0 bytes, would not be told from a Write or Read of 0 bytes",
+        help: "use at least 1 byte, Sends, or dummy-idle-ns 0",
+    },
+];
+
+/// Rules for hosts that post in turn: a pair of connections has one message in flight, and each host sees what arrives.
+const TURNS: &[Rule] = &[
+    Rule {
         holds: |traffic| traffic.load.connections().is_multiple_of(2),
         key: "num-connections",
         message: "with \"ping-pong\" connections are pairs, and one is left over",
         help: "use an even number",
     },
-    Turns {
+    Rule {
         holds: |traffic| matches!(traffic.load, Load::Same { verb: Verb::Write | Verb::Send, .. }),
         key: "rdma-verb",
         message: "with \"ping-pong\" a host answers what has arrived in its memory, and no Read arrives there",
         help: "use \"write\" or \"send\"",
     },
-    Turns {
+    Rule {
         holds: |traffic| {
             traffic.message_size > 0 || !matches!(traffic.load, Load::Same { verb: Verb::Write, .. })
         },
@@ -106,19 +138,19 @@ const TURNS: &[Turns] = &[
         message: "with \"ping-pong\" a host answers a Write when its last byte has arrived, and it has none",
         help: "use at least 1 byte, or Sends",
     },
-    Turns {
+    Rule {
         holds: |traffic| traffic.tx_depth == 1,
         key: "tx-depth",
         message: "with \"ping-pong\" a connection has one request outstanding, and more are asked for",
         help: "set it to 1, or use more connections",
     },
-    Turns {
+    Rule {
         holds: |traffic| traffic.gap_ns == 0,
         key: "gap-ns",
         message: "with \"ping-pong\" a message is posted when the one before it has been answered",
         help: "set it to 0",
     },
-    Turns {
+    Rule {
         holds: |traffic| !traffic.barrier_sync,
         key: "barrier-sync",
         message: "with \"ping-pong\" each pair of connections waits for its own messages",
@@ -127,6 +159,12 @@ const TURNS: &[Turns] = &[
 ];
 
 impl Traffic {
+    /// Returns true if its dummies, where they wait, are there and are told from messages.
+    #[must_use]
+    pub fn can_wait_with_dummies(&self) -> bool {
+        DUMMIES.iter().all(|rule| (rule.holds)(self))
+    }
+
     /// Returns true if its hosts could post in turn ([`Pattern::PingPong`]).
     #[must_use]
     pub fn can_take_turns(&self) -> bool {

@@ -112,6 +112,8 @@ int_fields! {
     RECV_BATCH = "recv-batch", 1, 32_768, 1, "requests", "the largest receive queue of common NICs";
     /// Requests of 0 bytes behind each message, whose arrival shows that a packet before them is lost. Gao et al. (JCST 2022) §4.3.
     DUMMY_HEADERS = "dummy-headers", 0, 8, 0, "requests", "after a few the loss of all of them is less likely than any other";
+    /// Time without a further request after which the dummies are sent; 0 sends them right behind each message. Gao et al. (JCST 2022) §4.3.
+    DUMMY_IDLE_NS = "dummy-idle-ns", 0, 10_000_000_000, 0, "ns", "10 s is beyond every retransmission timeout that a test waits for";
     /// Packets of the reference size that a link loses at random, of 10^9; 0 loses none.
     LOSS_PPB = "loss-ppb", 0, 500_000_000, 0, "packets in 10^9", "with more than half of the packets lost no QP makes progress";
     /// Size that the losses are of, with frame check sequence; absent means that of a full MIDDLE packet.

@@ -21,7 +21,7 @@ pub use network::{LossDirection, LossEffect, LossModel, Network, NetworkField, P
 pub use path::{Path, Spray, SprayPackets};
 pub use repeat::{Repeat, RepeatMatch};
 pub use set_field::{HeaderField, SetField};
-pub use traffic::{Files, Form, IterMode, Load, Mtu, Pattern, Traffic, TrafficField, Verb};
+pub use traffic::{DummyRule, Files, Form, IterMode, Load, Mtu, Pattern, Traffic, TrafficField, Verb};
 
 use serde::{Deserialize, Serialize};
 use std::net::{IpAddr, Ipv4Addr};

@@ -125,6 +125,7 @@ values! {
         mtus.find(|mtu| u64::from(mtu.bytes()) <= number).unwrap_or(Self::B256)
     };
     IterMode, value => *value as u64, number => if number == 0 { Self::Paper } else { Self::PerMessage };
+    DummyRule, value => *value as u64, number => if number == 0 { Self::IdleAfter } else { Self::GapBefore };
     Pattern, value => *value as u64, number => if number == 0 { Self::OneWay } else { Self::PingPong };
 }
 
@@ -207,6 +208,11 @@ traffic! {
     /// Dummies behind each message; see [`fields::DUMMY_HEADERS`] and [`Verb::dummy`].
     dummy_headers: u8, DUMMY_HEADERS "dummy-headers"
         Form::Number(&fields::DUMMY_HEADERS), fields::DUMMY_HEADERS.default, Files::Later;
+    /// Time after which dummies are sent; see [`fields::DUMMY_IDLE_NS`] and [`DummyRule`].
+    dummy_idle_ns: u64, DUMMY_IDLE_NS "dummy-idle-ns"
+        Form::Number(&fields::DUMMY_IDLE_NS), fields::DUMMY_IDLE_NS.default, Files::Later;
+    /// When that time is looked at.
+    dummy_rule: DummyRule, DUMMY_RULE "dummy-rule" Form::Word(DummyRule::WORDS), 0, Files::Later;
     /// Posting of messages at both hosts; see [`Traffic::end_at`].
     pattern: Pattern, PATTERN "pattern" Form::Word(Pattern::WORDS), 0, Files::Later;
 }
@@ -376,6 +382,13 @@ words! {
         /// The published switch program: +1 whenever a PSN is not the expected one, back to 1 at the
         /// first packet of a message that arrives in order.
         PerMessage "per-message";
+    /// When the requester's host sends the dummies that wait for `dummy-idle-ns`.
+    DummyRule:
+        /// When no request was posted for that time behind one that has not completed: a timer of the driver.
+        IdleAfter "idle-after",
+        /// Before a request that is posted later than that after the one before it, as Gao et al., §4.3, word it: nothing is behind the last
+        /// request of a burst then.
+        GapBefore "gap-before";
     /// Posting of messages at both hosts.
     Pattern:
         /// The requester's host posts all of them.

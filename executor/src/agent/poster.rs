@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use corpus::{Pattern, Role, Traffic};
+use corpus::{DummyRule, Pattern, Role, Traffic};
 use dumper::Nanos;
 
 /// A connection, as the requester's host sees it.
@@ -19,6 +19,8 @@ struct Progress {
     outstanding: VecDeque<(u32, Nanos)>,
     /// Messages that have completed and whose pauses are not over: until then they count as outstanding.
     pausing: u32,
+    /// Time of the last request.
+    last: Option<Nanos>,
     failed: bool,
     /// True while the connection waits for its turn to post.
     waits: bool,
@@ -51,6 +53,21 @@ pub(super) struct Poster {
     pauses: VecDeque<(Nanos, Next)>,
     /// Requests outstanding, over all connections.
     outstanding: u64,
+    /// When dummies are posted by themselves.
+    dummies: Option<DummyRule>,
+    /// Time that they wait.
+    idle: Nanos,
+    /// Messages behind which dummies come if nothing is posted until then, in order: all wait as long.
+    idle_ends: VecDeque<(Nanos, u32, u32)>,
+}
+
+/// What is posted next, with connection and message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Post {
+    /// The request of a message.
+    Message(u32, u32),
+    /// The dummies behind it.
+    Dummies(u32, u32),
 }
 
 impl Progress {
@@ -81,13 +98,19 @@ impl Poster {
             ready: VecDeque::new(),
             pauses: VecDeque::new(),
             outstanding: 0,
+            dummies: traffic.times_dummies().then_some(traffic.dummy_rule),
+            idle: Nanos(traffic.dummy_idle_ns),
+            idle_ends: VecDeque::new(),
         };
         (0..connections).for_each(|connection| poster.make_ready(connection));
         poster
     }
 
-    /// Connection and message to post now, if any may be.
-    pub(super) fn next(&mut self, now: impl Fn() -> Nanos) -> Option<(u32, u32)> {
+    /// What is to be posted now, if anything.
+    pub(super) fn next(&mut self, now: impl Fn() -> Nanos) -> Option<Post> {
+        if let Some((connection, message)) = self.idle(&now) {
+            return Some(Post::Dummies(connection, message));
+        }
         if !self.pauses.is_empty() {
             let now = now();
             while let Some((_, next)) = self.pauses.pop_front_if(|(end, _)| *end <= now) {
@@ -96,12 +119,37 @@ impl Poster {
         }
         let connection = self.next_ready()?;
         let progress = &mut self.connections[connection as usize];
-        let message = progress.posted;
+        let (message, now) = (progress.posted, now());
+        let last = progress.last.replace(now);
+        match self.dummies {
+            Some(DummyRule::GapBefore) if last.is_some_and(|last| last + self.idle < now) => {
+                // It is its turn again: behind them.
+                progress.waits = true;
+                self.ready.push_front(connection);
+                return Some(Post::Dummies(connection, message - 1));
+            }
+            Some(DummyRule::IdleAfter) => self.idle_ends.push_back((now + self.idle, connection, message)),
+            Some(DummyRule::GapBefore) | None => {}
+        }
         progress.posted += 1;
-        progress.outstanding.push_back((message, now()));
+        progress.outstanding.push_back((message, now));
         self.outstanding += 1;
         self.make_ready(connection);
-        Some((connection, message))
+        Some(Post::Message(connection, message))
+    }
+
+    /// The next message behind which no request was posted for the time that dummies wait, and which has not completed: behind one
+    /// that has there is nothing to be shown.
+    fn idle(&mut self, now: impl Fn() -> Nanos) -> Option<(u32, u32)> {
+        let now = if self.idle_ends.is_empty() { return None } else { now() };
+        while let Some((_, connection, message)) = self.idle_ends.pop_front_if(|(end, ..)| *end <= now) {
+            let progress = &self.connections[connection as usize];
+            let is_last = progress.posted == message + 1 && !progress.failed;
+            if is_last && progress.outstanding.iter().any(|(outstanding, _)| *outstanding == message) {
+                return Some((connection, message));
+            }
+        }
+        None
     }
 
     /// A message has arrived on a connection of the other host: that of its pair goes on.
@@ -114,9 +162,10 @@ impl Poster {
         }
     }
 
-    /// End of the next pause.
+    /// End of the next pause, or of the next time that dummies wait.
     pub(super) fn pause_ends(&self) -> Option<Nanos> {
-        self.pauses.front().map(|(end, _)| *end)
+        let idle = self.idle_ends.front().map(|(end, ..)| *end);
+        self.pauses.front().map(|(end, _)| *end).into_iter().chain(idle).min()
     }
 
     /// A message has completed: when it had been posted. None for one that is not outstanding, which no completion
@@ -185,6 +234,7 @@ impl Poster {
     pub(super) fn stop(&mut self) {
         self.ready.clear();
         self.pauses.clear();
+        self.idle_ends.clear();
         self.connections.iter_mut().for_each(|progress| progress.failed = true);
     }
 
@@ -251,7 +301,49 @@ mod tests {
     }
 
     fn post_at(poster: &mut Poster, now: u64) -> Vec<(u32, u32)> {
+        let message = |post| match post {
+            Post::Message(connection, message) => (connection, message),
+            Post::Dummies(..) => panic!("{post:?}"),
+        };
+        posts_at(poster, now).into_iter().map(message).collect()
+    }
+
+    fn posts_at(poster: &mut Poster, now: u64) -> Vec<Post> {
         std::iter::from_fn(|| poster.next(|| Nanos(now))).collect()
+    }
+
+    fn with_dummies(rule: DummyRule, depth: u32) -> Poster {
+        let load = Load::Same { verb: Verb::Write, connections: 1 };
+        let traffic = Traffic { load, num_msgs_per_qp: 4, tx_depth: depth, ..Traffic::default() };
+        let traffic = Traffic { dummy_headers: 1, dummy_idle_ns: 100, dummy_rule: rule, ..traffic };
+        Poster::new(&traffic, Role::Requester)
+    }
+
+    #[test]
+    fn dummies_follow_the_last_request_that_waits_for_an_answer() {
+        let mut poster = with_dummies(DummyRule::IdleAfter, 2);
+        assert_eq!(post_at(&mut poster, 0), [(0, 0), (0, 1)]);
+        assert_eq!((post_at(&mut poster, 99), poster.pause_ends()), (vec![], Some(Nanos(100))));
+        assert_eq!(posts_at(&mut poster, 100), [Post::Dummies(0, 1)], "and once");
+        assert_eq!((posts_at(&mut poster, 300), poster.pause_ends()), (vec![], None));
+        poster.complete(0, 0, true, Nanos(310));
+        assert_eq!(post_at(&mut poster, 310), [(0, 2)]);
+        poster.complete(0, 1, true, Nanos(320));
+        poster.complete(0, 2, true, Nanos(320));
+        assert_eq!(post_at(&mut poster, 320), [(0, 3)]);
+        poster.complete(0, 3, true, Nanos(330));
+        assert_eq!((posts_at(&mut poster, 500), poster.is_settled()), (vec![], true), "nothing is behind it");
+    }
+
+    #[test]
+    fn dummies_of_a_gap_come_before_the_next_request() {
+        let mut poster = with_dummies(DummyRule::GapBefore, 1);
+        assert_eq!(post_at(&mut poster, 0), [(0, 0)]);
+        assert_eq!((posts_at(&mut poster, 500), poster.pause_ends()), (vec![], None));
+        poster.complete(0, 0, true, Nanos(510));
+        assert_eq!(posts_at(&mut poster, 510), [Post::Dummies(0, 0), Post::Message(0, 1)]);
+        poster.complete(0, 1, true, Nanos(600));
+        assert_eq!(post_at(&mut poster, 610), [(0, 2)], "soon behind the one before it");
     }
 
     #[test]
@@ -303,7 +395,7 @@ mod tests {
     #[test]
     fn a_connection_that_fails_before_its_turn_has_none() {
         let mut poster = poster(2, 3, 2, false);
-        assert_eq!(poster.next(|| Nanos(7)), Some((0, 0)));
+        assert_eq!(poster.next(|| Nanos(7)), Some(Post::Message(0, 0)));
         assert!(poster.complete(0, 0, false, Nanos(7)).is_some());
         assert_eq!(post_all(&mut poster), [(1, 0), (1, 1)]);
     }

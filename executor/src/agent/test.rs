@@ -181,35 +181,43 @@ impl Test {
         self.layout.is_last_changed(&self.memory, connection, message)
     }
 
-    /// Posts the request of a message (both from 0), and the dummies behind it.
+    /// Posts the request of a message (both from 0), and the dummies that follow it at once.
     pub(super) fn post_request(&self, connection: u32, message: u32) -> Result<(), VerbsError> {
+        let traffic = &self.config.traffic;
+        self.qps[connection as usize].post_send(&Request {
+            id: id_of(connection, message),
+            operation: self.operation(connection, message, traffic.load.verb(connection + 1, message)),
+            memory: &self.memory,
+            range: self.layout.message(connection, message),
+            signaled: true,
+        })?;
+        if traffic.times_dummies() { Ok(()) } else { self.post_dummies(connection, message) }
+    }
+
+    /// Posts the dummies behind a message (both from 0).
+    pub(super) fn post_dummies(&self, connection: u32, message: u32) -> Result<(), VerbsError> {
+        let traffic = &self.config.traffic;
+        let verb = traffic.load.verb(connection + 1, message).dummy();
+        let start = self.layout.message(connection, message).start;
+        let dummy = Request {
+            id: id_of(connection, message) | DUMMY,
+            operation: self.operation(connection, message, verb),
+            memory: &self.memory,
+            range: start..start,
+            signaled: false,
+        };
+        (0..traffic.dummy_headers).try_for_each(|_| self.qps[connection as usize].post_send(&dummy))
+    }
+
+    fn operation(&self, connection: u32, message: u32, verb: Verb) -> Operation {
         let (_, remote) = self.peers[connection as usize];
         let address = remote.address + self.layout.within_connection(message) as u64;
         let remote = Remote { address, ..remote };
-        let operation = |verb| match verb {
+        match verb {
             Verb::Send => Operation::Send,
             Verb::Write => Operation::Write(remote),
             Verb::Read => Operation::Read(remote),
-        };
-        let (qp, traffic) = (&self.qps[connection as usize], &self.config.traffic);
-        let verb = traffic.load.verb(connection + 1, message);
-        let range = self.layout.message(connection, message);
-        let id = id_of(connection, message);
-        let dummy = Request {
-            id: id | DUMMY,
-            operation: operation(verb.dummy()),
-            memory: &self.memory,
-            range: range.start..range.start,
-            signaled: false,
-        };
-        qp.post_send(&Request {
-            id,
-            operation: operation(verb),
-            memory: &self.memory,
-            range,
-            signaled: true,
-        })?;
-        (0..traffic.dummy_headers).try_for_each(|_| qp.post_send(&dummy))
+        }
     }
 
     /// Posts the Receive of the message (both from 0) that is a Send.

@@ -12,7 +12,7 @@ use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use tonic::Status;
 
-use super::poster::Poster;
+use super::poster::{Post, Poster};
 use super::proto::{
     self, Completion, Completions, Outstanding, Settled, StillOutstanding, event::Event as Said,
     step::Step as Asked,
@@ -158,8 +158,16 @@ impl Requester {
 
     fn post(&mut self, test: &Test) -> Result<bool, End> {
         for posted in 0..POSTED_AT_ONCE {
-            let Some((connection, message)) = self.poster.next(monotonic) else { return Ok(posted > 0) };
-            test.post_request(connection, message).map_err(|error| {
+            let Some(next) = self.poster.next(monotonic) else { return Ok(posted > 0) };
+            let (connection, message, done) = match next {
+                Post::Message(connection, message) => {
+                    (connection, message, test.post_request(connection, message))
+                }
+                Post::Dummies(connection, message) => {
+                    (connection, message, test.post_dummies(connection, message))
+                }
+            };
+            done.map_err(|error| {
                 let (connection, message) = (connection + 1, message + 1);
                 Status::internal(format!("message {message} of connection {connection}: {error}"))
             })?;

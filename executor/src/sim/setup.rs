@@ -8,7 +8,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::host::Host;
 use super::network::{Edge, HostId, Link, Network, Route, Routes, least_buffer};
-use super::nic::{Attributes, Nic, QpSetup};
+use super::nic::{Attributes, Dummies, Nic, QpSetup};
 use super::random::stream;
 use super::traffic::{Software, TrafficGenerators};
 use super::world::World;
@@ -178,7 +178,10 @@ fn nic_of(config: &TestConfig, at: Role, profile: NicProfile, connections: &[Con
                 ipv6,
                 messages,
                 message_size,
-                requests_per_message: 1 + u32::from(traffic.dummy_headers),
+                dummies: match traffic.times_dummies() {
+                    true => Dummies::Empty,
+                    false => Dummies::Behind(traffic.dummy_headers.into()),
+                },
             }
         })
         .collect();

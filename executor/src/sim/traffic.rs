@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use corpus::{Pattern, Role, Traffic};
+use corpus::{DummyRule, Pattern, Role, Traffic};
 use dumper::observation::CompletionStatus;
 use dumper::{Completion, Nanos};
 use rand_chacha::ChaCha8Rng;
 
-use super::agenda::Agenda;
+use super::agenda::{Agenda, Timer};
 use super::network::HostId;
 use super::nic::{HostEvent, Input};
 use super::random::draw;
@@ -39,6 +39,8 @@ enum Later {
     GoOn { next: Next },
     /// A request that was posted reaches the NIC.
     Doorbell { connection: u32, message: u32 },
+    /// A driver's timer that waits for a request behind a message expires.
+    Idle { connection: u32, message: u32 },
     /// The requester's host sees a completion.
     Seen { connection: u32, message: u32, status: CompletionStatus },
     /// The responder's host sees a message that has arrived, and goes on with the other connection of the pair.
@@ -69,6 +71,10 @@ struct Progress {
     received: u32,
     /// Messages of the other connection of a pair that the requester's host has seen arrive.
     arrived: u32,
+    /// Time of the last request that reached the NIC.
+    last: Option<Nanos>,
+    /// Runs until the dummies behind it are due.
+    idle: Timer,
     failed: bool,
     /// True while it waits for its turn to post.
     waits: bool,
@@ -139,12 +145,8 @@ impl TrafficGenerators {
                 self.go_on(next, now);
                 None
             }
-            Later::Doorbell { connection, message } => {
-                let verb = self.traffic.load.verb(connection + 1, message);
-                let (bytes, dummies) = (self.traffic.message_size, self.traffic.dummy_headers);
-                let host = self.host(Role::Requester, connection);
-                Some((host, Input::Post { qp: connection, message, verb, bytes, dummies }))
-            }
+            Later::Doorbell { connection, message } => Some(self.ring(connection, message, now)),
+            Later::Idle { connection, message } => Some(self.dummies(connection, message)),
             Later::Seen { connection, message, status } => {
                 self.on_completion(connection, message, status, now);
                 None
@@ -182,6 +184,36 @@ impl TrafficGenerators {
                 }
             }
         }
+    }
+
+    /// A request reaches the NIC, with the dummies that follow it at once, or those that come before it.
+    fn ring(&mut self, connection: u32, message: u32, now: Nanos) -> (HostId, Input) {
+        let wait = Nanos(self.traffic.dummy_idle_ns);
+        let is_timed = self.traffic.times_dummies();
+        let last = self.connections[connection as usize].last.replace(now);
+        match self.traffic.dummy_rule {
+            DummyRule::IdleAfter if is_timed => {
+                let timer = &mut self.connections[connection as usize].idle;
+                self.agenda.set(timer, now + wait, Later::Idle { connection, message });
+            }
+            DummyRule::GapBefore if is_timed && last.is_some_and(|last| last + wait < now) => {
+                self.agenda.note(now, Later::Doorbell { connection, message });
+                return self.dummies(connection, message - 1);
+            }
+            DummyRule::IdleAfter | DummyRule::GapBefore => {}
+        }
+        let verb = self.traffic.load.verb(connection + 1, message);
+        let (bytes, dummies) = (self.traffic.message_size, self.traffic.dummy_headers);
+        let dummies = if is_timed { 0 } else { dummies };
+        let host = self.host(Role::Requester, connection);
+        (host, Input::Post { qp: connection, message, verb, bytes, dummies })
+    }
+
+    /// The dummies behind a message that has been posted.
+    fn dummies(&self, connection: u32, message: u32) -> (HostId, Input) {
+        let verb = self.traffic.load.verb(connection + 1, message);
+        let host = self.host(Role::Requester, connection);
+        (host, Input::PostDummies { qp: connection, message, verb, dummies: self.traffic.dummy_headers })
     }
 
     /// Completions, in the order in which they were seen.
@@ -254,6 +286,10 @@ impl TrafficGenerators {
         let progress = &mut self.connections[connection as usize];
         let posted = progress.outstanding.pop_front().unwrap_or(now);
         progress.failed |= status != CompletionStatus::Success;
+        if progress.outstanding.is_empty() {
+            // Behind what has completed there is nothing to be shown.
+            self.agenda.stop(progress.idle);
+        }
         self.outstanding -= 1;
         self.completions.push(Completion {
             connection: connection + 1,

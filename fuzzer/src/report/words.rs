@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use corpus::config::fields;
 use corpus::{
-    Action, ControlPacket, Copies, Ets, Event, HeaderField, Host, Load, LossDirection, LossEffect, LossModel,
-    Network, PacketKinds, Progression, Repeat, RepeatMatch, SetField, Spray, SprayPackets, Target,
+    Action, ControlPacket, Copies, DummyRule, Ets, Event, HeaderField, Host, Load, LossDirection, LossEffect,
+    LossModel, Network, PacketKinds, Progression, Repeat, RepeatMatch, SetField, Spray, SprayPackets, Target,
     TestConfig, Traffic, TrafficClass, Verb, plural,
 };
 use dumper::Nanos;
@@ -102,8 +102,16 @@ fn traffic(traffic: &Traffic) -> String {
         traffic.mtu.bytes(),
     );
     if traffic.dummy_headers > 0 {
-        text +=
-            &format!(", behind each of them {} of 0 bytes", plural(traffic.dummy_headers.into(), "request"));
+        let dummies = plural(traffic.dummy_headers.into(), "request");
+        text += &match (traffic.dummy_idle_ns, traffic.dummy_rule) {
+            (0, _) => format!(", behind each of them {dummies} of 0 bytes"),
+            (idle, DummyRule::IdleAfter) => {
+                format!(", behind each of them that nothing follows for {} {dummies} of 0 bytes", Nanos(idle))
+            }
+            (idle, DummyRule::GapBefore) => {
+                format!(", before each of them that comes later than {} {dummies} of 0 bytes", Nanos(idle))
+            }
+        };
     }
     if traffic.tx_depth > 1 {
         text += &format!(", up to {} of them at a time", traffic.tx_depth);

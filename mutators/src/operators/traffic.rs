@@ -42,7 +42,14 @@ operators! {
     "retries" 1.0 "Another retry budget." |on| on.other(Axis::Retries);
     "recv-depth" 0.5 "More or fewer Receives posted." |on| on.other(Axis::RecvDepth);
     "recv-batch" 0.5 "Receives posted one by one, or more at once." |on| on.other(Axis::RecvBatch);
-    "dummies" 0.5 "More or fewer dummies behind each message." |on| on.other(Axis::DummyHeaders);
+    "dummies" 0.5 "More or fewer dummies behind each message, or another wait for them." |on| {
+        let has_several = |axis: &Axis| on.space[*axis].smallest() != on.space[*axis].largest();
+        let axes = [Axis::DummyHeaders, Axis::DummyIdle, Axis::DummyRule].into_iter().filter(has_several);
+        let axes: Vec<_> = axes.collect();
+        // Most targets have one of them: a draw for it would change what their campaigns do.
+        let at = if axes.len() > 1 { on.rng.random_range(0..axes.len()) } else { 0 };
+        axes.get(at).map_or(Applied::NotApplicable, |axis| on.other(*axis))
+    };
     "pattern" 0.5 "The hosts post in turn, or no more." |on| on.other(Axis::Pattern);
     "rnr-retry" 0.5 "Another RNR retry budget." |on| on.other(Axis::RnrRetry);
     "rnr-timer" 0.5 "Another RNR timer." |on| on.other(Axis::RnrTimer);

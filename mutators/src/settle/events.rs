@@ -30,7 +30,7 @@ pub(crate) fn fit_event(space: &Space, test: &TestConfig, event: &mut Event) -> 
         return false;
     }
     event.action = fit_operand(space, event.action);
-    let packets = u32::try_from(test.traffic.shape().packets()).unwrap_or(u32::MAX);
+    let packets = u32::try_from(test.traffic.shape().known_packets()).unwrap_or(u32::MAX);
     event.target = match event.target {
         Target::Data { psn, iter } => {
             Target::Data { psn: psn.clamp(1, packets), iter: space[Axis::Iter].nearest(iter.into()) as u32 }

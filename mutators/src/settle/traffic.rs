@@ -44,6 +44,7 @@ pub(super) fn fit(space: &Space, test: &mut TestConfig) {
         depth_of_messages(space, test);
     }
     in_turn(space, test);
+    waiting_dummies(space, test);
     classes::fit(space, test);
 }
 
@@ -83,6 +84,32 @@ fn in_turn(space: &Space, test: &mut TestConfig) {
     }
     if over_cap(space, test) || !test.traffic.can_take_turns() {
         set(space, test, Axis::Pattern, Pattern::OneWay as u64);
+    }
+}
+
+/// Dummies that wait are there, and are told from messages; where the space does not have that, none wait.
+fn waiting_dummies(space: &Space, test: &mut TestConfig) {
+    if test.traffic.dummy_idle_ns > 0 && !test.traffic.can_wait_with_dummies() {
+        let before = test.clone();
+        if test.traffic.dummy_headers == 0 {
+            set(space, test, Axis::DummyHeaders, space[Axis::DummyHeaders].at_least(1).unwrap_or_default());
+        }
+        set(space, test, Axis::MessageSize, space[Axis::MessageSize].at_least(1).unwrap_or_default());
+        if !test.traffic.can_wait_with_dummies() {
+            // Sends are told from dummies whatever their size.
+            set(space, test, Axis::Verb, words::SEND);
+        }
+        if (over_cap(space, test) || !test.traffic.can_wait_with_dummies())
+            && space[Axis::DummyIdle].contains(0)
+        {
+            *test = before;
+            set(space, test, Axis::DummyIdle, 0);
+        } else if over_cap(space, test) {
+            shrink(space, test);
+        }
+    }
+    if test.traffic.dummy_idle_ns == 0 {
+        set(space, test, Axis::DummyRule, 0);
     }
 }
 

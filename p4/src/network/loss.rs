@@ -64,7 +64,11 @@ impl LossRule {
             corrupts: *loss_effect == LossEffect::Corrupt,
             // A valid test has at most 2^22 packets.
             packets: shape.packets() as u32,
-            packets_per_message: shape.packets_per_message(),
+            // Where dummies wait for time to pass, packets are known by their place in the connection alone.
+            packets_per_message: match config.traffic.times_dummies() {
+                true => shape.packets() as u32,
+                false => shape.packets_per_message(),
+            },
         })
     }
 

@@ -200,7 +200,9 @@ fn messages_end(judging: &mut Judging<'_>) {
     let mut anomalies = std::mem::take(&mut judging.findings.anomalies);
     if judging.config.is_some() {
         let number = |tracker: &ConnectionTracker| judging.number(tracker);
-        let dummies = judging.config.map_or(0, |config| config.traffic.dummy_headers);
+        // Where they wait for time to pass, there are so many at most.
+        let follow_at_once = judging.config.filter(|config| !config.traffic.times_dummies());
+        let dummies = follow_at_once.map_or(0, |config| config.traffic.dummy_headers);
         completions::judge(judging.observation, dummies, &judging.trackers, number, &mut anomalies);
     }
     messages::judge(judging.observation, judging.config, &mut anomalies);

@@ -55,14 +55,17 @@ pub(crate) struct Mitigation<'a> {
 }
 
 impl<'a> Mitigation<'a> {
-    /// `None` where there are neither copies nor dummies, or where packets are rewritten, so that nobody can tell what a NIC makes of them.
+    /// `None` where there are neither copies nor dummies, where other packets are lost without them, or where packets are rewritten, so
+    /// that nobody can tell what a NIC makes of them.
     pub(crate) fn of(
         config: &'a TestConfig,
         observation: &'a Observation,
         analysis: &'a Analysis,
         passage: &Passage,
     ) -> Option<Self> {
-        if !config.mitigates() || rewritten::rewrites(config) {
+        // Losses are drawn for packets by their places, which are others without dummies that wait.
+        let is_moved = config.traffic.times_dummies() && config.network.loses();
+        if !config.mitigates() || is_moved || rewritten::rewrites(config) {
             return None;
         }
         let own = Recovery::of(observation, analysis);

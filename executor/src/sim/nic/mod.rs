@@ -21,7 +21,7 @@ pub(super) use port::Half;
 use port::{Arrival, Paths, ReceiveBuffer, Selection, Transmitter};
 use quirks::{Activity, QuirkSets};
 pub(super) use stats::{FAMILIES, Stat, Stats};
-pub(super) use transport::QpSetup;
+pub(super) use transport::{Dummies, QpSetup};
 use transport::{Qp, Requester};
 
 use super::agenda::Agenda;
@@ -36,6 +36,8 @@ pub(super) enum Input {
     Packet(Packet),
     /// The host posts a message on a QP, with so many dummies behind it.
     Post { qp: u32, message: u32, verb: corpus::Verb, bytes: u32, dummies: u8 },
+    /// The host posts dummies behind the last message of a QP.
+    PostDummies { qp: u32, message: u32, verb: corpus::Verb, dummies: u8 },
     /// The host posts a Receive on a QP.
     PostReceive { qp: u32 },
 }
@@ -145,6 +147,11 @@ impl Nic {
             Input::Post { qp, message, verb, bytes, dummies } => {
                 let (end, mut cx) = self.at(qp, now, Activity::Post { message, verb });
                 end.requester.post(message, verb, bytes, dummies, &mut cx);
+                self.wake(qp, now);
+            }
+            Input::PostDummies { qp, message, verb, dummies } => {
+                let (end, mut cx) = self.at(qp, now, Activity::Post { message, verb });
+                end.requester.post_dummies(message, verb, dummies, &mut cx);
                 self.wake(qp, now);
             }
             Input::PostReceive { qp } => self.qps[qp as usize].responder.post_receive(),

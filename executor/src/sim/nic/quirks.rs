@@ -63,8 +63,12 @@ impl Qp {
         let (requester, responder) = (&self.requester, &self.responder);
         match activity {
             Activity::Arrival(packet) => match packet.opcode.class() {
-                Class::Request(verb, position) => responder.subject_of_request(verb_of(verb), position),
-                Class::ReadRequest => responder.subject_of_request(Verb::Read, Position::Only),
+                Class::Request(verb, position) => {
+                    responder.subject_of_request(verb_of(verb), position, packet.reth.dma_length)
+                }
+                Class::ReadRequest => {
+                    responder.subject_of_request(Verb::Read, Position::Only, packet.reth.dma_length)
+                }
                 Class::ReadResponse(position) => {
                     Subject { position: Some(position), ..requester.oldest_subject() }
                 }

@@ -10,8 +10,10 @@ pub const MOST: f64 = 0.125;
 /// Losses below this one are none.
 const LEAST: f64 = 1e-15;
 
-/// Halvings of the interval on a logarithmic scale, from [`LEAST`] to [`MOST`]: to a millionth.
-const HALVINGS: u32 = 26;
+/// Steps of the search, and how near its ends come to each other on a logarithmic scale. Some six are needed, as the share of late messages
+/// is nearly a power of the loss.
+const STEPS: u32 = 60;
+const NEAR: f64 = 1e-6;
 
 /// The largest loss with which few enough messages are late.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -37,11 +39,28 @@ pub fn tolerated(at_most: f64, links: &Links, late: impl Fn(&Links) -> f64) -> T
     if share(most) <= at_most {
         return Tolerated::AtLeast(most);
     }
+    // The false position method on logarithmic scales, with the Illinois rule: an end that stays twice counts for half.
+    let beyond = |loss: f64| (share(loss.exp()).max(f64::MIN_POSITIVE) / at_most.max(f64::MIN_POSITIVE)).ln();
     let (mut low, mut high) = (LEAST.ln(), most.ln());
-    for _ in 0..HALVINGS {
-        let middle = f64::midpoint(low, high);
-        let half = if share(middle.exp()) <= at_most { &mut low } else { &mut high };
-        *half = middle;
+    let (mut at_low, mut at_high) = (beyond(low), beyond(high));
+    let mut was_late = None;
+    for _ in 0..STEPS {
+        if high - low < NEAR || at_low > 0.0 {
+            break;
+        }
+        let part = (at_low / (at_low - at_high)).clamp(1e-3, 1.0 - 1e-3);
+        let between = low + part * (high - low);
+        let found = beyond(between);
+        let is_late = found > 0.0;
+        if is_late {
+            (high, at_high) = (between, found);
+        } else {
+            (low, at_low) = (between, found);
+        }
+        if was_late == Some(is_late) {
+            *if is_late { &mut at_low } else { &mut at_high } /= 2.0;
+        }
+        was_late = Some(is_late);
     }
     Tolerated::UpTo(low.exp())
 }

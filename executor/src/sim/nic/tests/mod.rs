@@ -86,7 +86,7 @@ impl Setup {
             ipv6: false,
             messages: 8,
             message_size: 4 * MTU,
-            requests_per_message: 1,
+            dummies: super::Dummies::Behind(0),
         };
         let qps: Vec<QpSetup> = self.classes.iter().zip(0..).map(setup).collect();
         let (profile, rng) = (self.profile.clone(), stream(0, "nic"));

@@ -34,6 +34,8 @@ pub(in crate::sim) struct ReadAnswer {
     pub(super) bytes: u32,
     /// MSN when the request was taken.
     pub(super) msn: u32,
+    /// Messages that had begun then.
+    pub(super) message: u32,
 }
 
 impl ReadAnswer {

@@ -16,3 +16,4 @@ mod timers;
 pub(super) use qp::Qp;
 pub(in crate::sim) use qp::QpSetup;
 pub(super) use requester::Requester;
+pub(in crate::sim) use responder::Dummies;

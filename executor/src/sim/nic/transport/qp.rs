@@ -4,7 +4,7 @@ use dumper::Psn;
 
 use super::memory::{Memory, REMOTE_KEY};
 use super::requester::Requester;
-use super::responder::Responder;
+use super::responder::{Dummies, Responder};
 use crate::sim::agenda::Timer;
 use crate::sim::nic::congestion::ReactionPoint;
 use crate::sim::nic::context::Context;
@@ -37,7 +37,7 @@ impl Qp {
         let memory = || Memory::new(setup.messages, setup.message_size);
         Self {
             requester: Requester::new(setup.first_psn, memory(), window),
-            responder: Responder::new(setup.peer_first_psn, setup.requests_per_message, memory(), recv_depth),
+            responder: Responder::new(setup.peer_first_psn, setup.dummies, memory(), recv_depth),
             peer_qpn: setup.peer_qpn,
             class: setup.class,
             message_size: setup.message_size,
@@ -84,6 +84,6 @@ pub(in crate::sim) struct QpSetup {
     pub(in crate::sim) messages: u32,
     /// Bytes of each message.
     pub(in crate::sim) message_size: u32,
-    /// Requests for each message: its own, and those of dummies.
-    pub(in crate::sim) requests_per_message: u32,
+    /// Dummies that its responder takes.
+    pub(in crate::sim) dummies: Dummies,
 }

@@ -127,7 +127,18 @@ impl Requester {
         if every_nth(&mut self.quirks.messages, cx.quirks.psn_skipped_every) {
             self.posted += 1;
         }
-        for _ in 0..dummies {
+        self.post_dummies(message, verb, dummies, cx);
+    }
+
+    /// Takes dummies behind the last message.
+    pub(in crate::sim::nic) fn post_dummies(
+        &mut self,
+        message: u32,
+        verb: Verb,
+        dummies: u8,
+        cx: &Context<'_>,
+    ) {
+        for _ in 0..if self.failed { 0 } else { dummies } {
             self.append(message, verb.dummy(), 0, true, cx);
         }
     }

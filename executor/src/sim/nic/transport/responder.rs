@@ -25,10 +25,11 @@ pub(in crate::sim) struct Responder {
     pub(in crate::sim) acceptance: Acceptance,
     /// Requests completed.
     pub(in crate::sim) msn: u32,
-    /// Requests begun, which tells where a Send's bytes belong.
+    /// Requests begun.
     pub(in crate::sim) begun: u32,
-    /// Requests for each message.
-    per_message: u32,
+    /// Requests begun that are messages and no dummies, which tells where a Send's bytes belong.
+    messages: u32,
+    dummies: Dummies,
     /// The Send or Write that has begun and not ended.
     current: Option<Incoming>,
     /// Verb of the last request that arrived.
@@ -40,6 +41,15 @@ pub(in crate::sim) struct Responder {
     pub(in crate::sim) answers: Answers,
     memory: Memory,
     counts: Counts,
+}
+
+/// Dummies among the requests.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) enum Dummies {
+    /// So many behind each message.
+    Behind(u32),
+    /// Behind some messages, of which none is a Write or Read of 0 bytes.
+    Empty,
 }
 
 /// A Send or Write on its way.
@@ -64,11 +74,12 @@ struct Counts {
 }
 
 impl Responder {
-    /// A responder that takes so many requests for each message: its own, and those of dummies.
-    pub(in crate::sim::nic) fn new(first_psn: Psn, per_message: u32, memory: Memory, receives: u32) -> Self {
+    /// A responder that takes these dummies besides messages.
+    pub(in crate::sim::nic) fn new(first_psn: Psn, dummies: Dummies, memory: Memory, receives: u32) -> Self {
         Self {
             first_psn,
-            per_message,
+            dummies,
+            messages: 0,
             acceptance: Acceptance::go_back_n(),
             msn: 0,
             begun: 0,
@@ -82,10 +93,15 @@ impl Responder {
         }
     }
 
-    /// A request packet that arrives.
-    pub(in crate::sim::nic) fn subject_of_request(&self, verb: Verb, position: Position) -> Subject {
-        let request = self.begun + u32::from(self.current.is_none());
-        let message = Some(self.message_of(request));
+    /// A request packet that arrives; `bytes` are those of a Write or Read.
+    pub(in crate::sim::nic) fn subject_of_request(
+        &self,
+        verb: Verb,
+        position: Position,
+        bytes: u32,
+    ) -> Subject {
+        let begins = self.current.is_none() && !self.is_dummy(verb, bytes);
+        let message = Some(self.messages + u32::from(begins));
         Subject { verb: Some(verb), position: Some(position), message, retries: None }
     }
 
@@ -95,18 +111,25 @@ impl Responder {
             Some(Answer::Read(read)) => Subject {
                 verb: Some(Verb::Read),
                 position: Some(read.position()),
-                message: Some(self.message_of(read.msn)),
+                message: Some(read.message),
                 retries: None,
             },
-            _ => {
-                Subject { verb: self.verb, message: Some(self.message_of(self.begun)), ..Subject::default() }
-            }
+            _ => Subject { verb: self.verb, message: Some(self.messages), ..Subject::default() },
         }
     }
 
-    /// The message that a request is of; both count from 1.
-    const fn message_of(&self, request: u32) -> u32 {
-        request.div_ceil(self.per_message)
+    /// Returns true if the next request is a dummy: one with this verb and, of a Write or Read, so many bytes.
+    fn is_dummy(&self, verb: Verb, bytes: u32) -> bool {
+        match self.dummies {
+            Dummies::Behind(dummies) => !self.begun.is_multiple_of(1 + dummies),
+            Dummies::Empty => verb != Verb::Send && bytes == 0,
+        }
+    }
+
+    /// A request begins.
+    fn begin(&mut self, verb: Verb, bytes: u32) {
+        self.messages += u32::from(!self.is_dummy(verb, bytes));
+        self.begun += 1;
     }
 
     pub(in crate::sim) const fn memory(&self) -> &Memory {
@@ -191,16 +214,14 @@ impl Responder {
                 return false;
             }
             let (address, room) = match verb {
-                Verb::Send => {
-                    (self.memory.address(self.begun / self.per_message), cx.profile.host.receive_bytes)
-                }
+                Verb::Send => (self.memory.address(self.messages), cx.profile.host.receive_bytes),
                 _ => (packet.reth.virtual_address, packet.reth.dma_length.into()),
             };
             if verb == Verb::Write && !self.may_access(&packet.reth) {
                 return self.refuse_for_good(NakCode::RemoteAccessError);
             }
             self.receives -= u32::from(verb == Verb::Send);
-            self.begun += 1;
+            self.begin(verb, packet.reth.dma_length);
             let message = self.memory.message_at(address);
             self.current = Some(Incoming { verb, message, address, room });
         }
@@ -241,7 +262,7 @@ impl Responder {
             return self.refuse_for_good(NakCode::RemoteAccessError);
         }
         let first = self.acceptance.expected();
-        self.begun += 1;
+        self.begin(Verb::Read, packet.reth.dma_length);
         self.msn += 1;
         self.acceptance.take(packets(packet, cx));
         let latency = cx.draw(cx.profile.responder.ack_ns);
@@ -257,6 +278,7 @@ impl Responder {
             address: packet.reth.virtual_address,
             bytes: packet.reth.dma_length,
             msn: self.msn,
+            message: self.messages,
         };
         self.answers.push(Answer::Read(read), cx.now + latency);
     }
