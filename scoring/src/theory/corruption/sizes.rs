@@ -27,6 +27,8 @@ const MOST: usize = 1 << 23;
 pub struct Sizes {
     /// Probabilities of one packet, two, and so on.
     shares: Vec<f64>,
+    /// Sums of all before: of the probabilities, and of their packets.
+    sums: Vec<(f64, f64)>,
 }
 
 /// A distribution that is none.
@@ -80,12 +82,34 @@ impl Sizes {
             let up_to = part_up_to(points, packets as f64 * f64::from(mtu));
             up_to - std::mem::replace(&mut before, up_to)
         });
-        Ok(Self { shares: shares.collect() })
+        let shares: Vec<f64> = shares.collect();
+        let sums = (1..).zip(&shares).scan((0.0, 0.0), |(share, packets), (number, one)| {
+            *share += one;
+            *packets += one * f64::from(number);
+            Some((*share, *packets))
+        });
+        let sums = std::iter::once((0.0, 0.0)).chain(sums).collect();
+        Ok(Self { shares, sums })
     }
 
     /// Sizes of up to so many packets, with their probabilities.
     pub(super) fn up_to(&self, packets: u64) -> impl Iterator<Item = (u64, f64)> {
         (1..).zip(self.shares.iter().copied()).take(packets as usize)
+    }
+
+    /// Sizes of more packets, put together where they differ by a 64th part: their mean, and their probability.
+    pub(super) fn about(&self, beyond: u64) -> impl Iterator<Item = (u64, f64)> {
+        let mut from = beyond as usize;
+        std::iter::from_fn(move || {
+            let before = *self.sums.get(from)?;
+            let to = (from + 1 + from / 64).min(self.shares.len());
+            let behind = self.sums[to];
+            let share = behind.0 - before.0;
+            let mean = if share > 0.0 { (behind.1 - before.1) / share } else { to as f64 };
+            let is_left = from < to;
+            from = to;
+            is_left.then_some((mean.round() as u64, share))
+        })
     }
 
     /// Those with more packets.
@@ -160,6 +184,20 @@ mod tests {
         ] {
             assert_eq!(Sizes::of(points, 1024).unwrap_err(), error, "{points:?}");
         }
+    }
+
+    #[test]
+    fn sizes_that_are_put_together_keep_their_number_and_their_mean() {
+        let sizes = Sizes::of(WEB_SEARCH, 1024).unwrap();
+        let about: Vec<_> = sizes.about(10).collect();
+        let share: f64 = about.iter().map(|(_, share)| share).sum();
+        let packets: f64 = about.iter().map(|(packets, share)| *packets as f64 * share).sum();
+        let beyond = sizes.beyond(10);
+        assert!((share - beyond.share).abs() < 1e-12 && (packets / beyond.packets - 1.0).abs() < 1e-4);
+        assert!(about.len() < 600 && about.is_sorted_by_key(|(packets, _)| *packets), "{}", about.len());
+        assert_eq!(sizes.about(u64::from(u32::MAX)).next(), None);
+        let step = Sizes::of(&[(1_024_000.0, 0.0), (1_024_000.0, 100.0)], 1024).unwrap();
+        assert_eq!(step.about(1).find(|(_, share)| *share > 0.5), Some((1000, 1.0)));
     }
 
     #[test]
