@@ -4,10 +4,16 @@ use super::behaviour::Asking;
 use super::outcome::Outcome;
 use super::time_outs::TimeOuts;
 
+/// Less than this is no probability: the shares of late messages that somebody asks for are far above it.
+const NOTHING: f64 = 1e-20;
+
 /// Probabilities that none of the packets behind one arrives, that one does, and so on; the last one is that of as many or more.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Behind {
     packets: Vec<f64>,
+    /// The least and the greatest number that has a probability: few have one, as most packets arrive.
+    least: usize,
+    greatest: usize,
 }
 
 impl Behind {
@@ -15,23 +21,29 @@ impl Behind {
     pub(super) fn nothing(horizon: usize) -> Self {
         let mut packets = vec![0.0; horizon.max(1) + 1];
         packets[0] = 1.0;
-        Self { packets }
+        Self { packets, least: 0, greatest: 0 }
     }
 
     /// As many arrive as are told apart.
     pub(super) fn plenty(horizon: usize) -> Self {
-        let mut all = Self::nothing(horizon);
-        all.packets.reverse();
-        all
+        let mut packets = Self::nothing(horizon).packets;
+        packets.reverse();
+        let most = packets.len() - 1;
+        Self { packets, least: most, greatest: most }
     }
 
     /// One more, which is lost with a probability.
     pub(super) fn also(&mut self, lost: f64) {
         let most = self.packets.len() - 1;
-        for number in (0..=most).rev() {
+        self.greatest = (self.greatest + 1).min(most);
+        for number in (self.least..=self.greatest).rev() {
             let stays = if number == most { 1.0 } else { lost };
             let comes = number.checked_sub(1).map_or(0.0, |before| self.packets[before] * (1.0 - lost));
             self.packets[number] = self.packets[number] * stays + comes;
+        }
+        while self.least < most && self.packets[self.least] < NOTHING {
+            self.packets[self.least] = 0.0;
+            self.least += 1;
         }
     }
 
@@ -48,7 +60,7 @@ impl Behind {
 
     /// Mean of something over the numbers of packets, but for none.
     fn mean(&self, of: impl Fn(usize) -> f64) -> f64 {
-        self.packets.iter().enumerate().skip(1).map(|(number, share)| share * of(number)).sum()
+        (self.least.max(1)..=self.greatest).map(|number| self.packets[number] * of(number)).sum()
     }
 }
 
@@ -137,6 +149,23 @@ mod tests {
         let mut behind = Behind::nothing(horizon);
         (0..packets).for_each(|_| behind.also(0.0));
         behind
+    }
+
+    /// Few numbers of many packets have a probability, and those are binomial.
+    #[test]
+    fn what_arrives_of_many_is_binomial() {
+        let mut behind = Behind::nothing(64);
+        (0..50).for_each(|_| behind.also(0.01));
+        let arrive = |lost: i32| {
+            let ways: f64 = (0..lost).map(|at| f64::from(50 - at) / f64::from(at + 1)).product();
+            ways * 0.01_f64.powi(lost) * 0.99_f64.powi(50 - lost)
+        };
+        for lost in 0..8 {
+            let seen = behind.packets[50 - lost as usize];
+            assert!((seen / arrive(lost) - 1.0).abs() < 1e-9, "{lost}: {seen}");
+        }
+        assert!(behind.least > 30 && behind.greatest == 50 && behind.none() == 0.0, "{}", behind.least);
+        assert!((behind.mean(|_| 1.0) - 1.0).abs() < 1e-12);
     }
 
     /// The mean of the numbers is what is expected, whatever an end does.

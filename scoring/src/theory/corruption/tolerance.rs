@@ -31,21 +31,23 @@ pub enum Tolerated {
 /// grows with the loss.
 #[must_use]
 pub fn tolerated(at_most: f64, links: &Links, late: impl Fn(&Links) -> f64) -> Tolerated {
-    let share = |loss: f64| late(&Links { loss, ..*links });
     let most = -((-MOST).ln_1p() / f64::from(links.links)).exp_m1();
-    if share(0.0) > at_most {
-        return Tolerated::None;
-    }
-    if share(most) <= at_most {
-        return Tolerated::AtLeast(most);
-    }
     // The false position method on logarithmic scales, with the Illinois rule: an end that stays twice counts for half.
-    let beyond = |loss: f64| (share(loss.exp()).max(f64::MIN_POSITIVE) / at_most.max(f64::MIN_POSITIVE)).ln();
+    let beyond = |loss: f64| {
+        let late = late(&Links { loss: loss.exp(), ..*links });
+        (late.max(f64::MIN_POSITIVE) / at_most.max(f64::MIN_POSITIVE)).ln()
+    };
     let (mut low, mut high) = (LEAST.ln(), most.ln());
     let (mut at_low, mut at_high) = (beyond(low), beyond(high));
+    if at_low > 0.0 {
+        return Tolerated::None;
+    }
+    if at_high <= 0.0 {
+        return Tolerated::AtLeast(most);
+    }
     let mut was_late = None;
     for _ in 0..STEPS {
-        if high - low < NEAR || at_low > 0.0 {
+        if high - low < NEAR {
             break;
         }
         let part = (at_low / (at_low - at_high)).clamp(1e-3, 1.0 - 1e-3);
