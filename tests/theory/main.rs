@@ -6,6 +6,7 @@ mod counted;
 mod recount;
 mod setting;
 
+use dumper::Nanos;
 use scoring::ExpiryCause;
 use scoring::losses::{self, LossKind, Losses};
 use scoring::theory::corruption::{Behaviour, Links};
@@ -15,6 +16,8 @@ use setting::Setting;
 
 /// Settings, each drawn with its seed.
 const SETTINGS: u64 = 20;
+/// Shortest time-out of the settings.
+const SHORTEST: Nanos = Nanos(900_000);
 /// Chance that any of the rows of all settings is off although theory and runs agree.
 const FAMILY: f64 = 0.001;
 
@@ -57,7 +60,7 @@ fn causes_are_those_of_a_second_count() {
         let analysis = scoring::analyze(&observation, scoring::Options { config: Some(&config) });
         let causes = analysis.retransmissions.iter().filter_map(|entry| entry.cause);
         let causes: Vec<_> = causes.map(ExpiryCause::name).collect();
-        let again = recount::causes(&observation);
+        let again = recount::causes(&observation, SHORTEST);
         let differs = causes.iter().zip(&again).position(|(one, other)| one != other);
         let both = differs.map(|at| (at, causes[at], again[at]));
         assert!(both.is_none() && causes.len() == again.len(), "seed {seed}: {both:?}, {setting:?}");

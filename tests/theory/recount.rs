@@ -4,17 +4,14 @@ use corpus::ActionKind;
 use dumper::wire::{Class, Syndrome};
 use dumper::{Event, Nanos, Observation, Psn, Record};
 
-/// Shortest time-out: pauses of the requester that are shorter are none.
-const SHORTEST: Nanos = Nanos(900_000);
-
-/// Each time-out's cause, in order. Of one connection of Sends or Writes with one message in flight, where the network loses packets and does
+/// Each time-out's cause, in order; pauses of the requester that are shorter than `shortest` are no time-outs. Of one connection of Sends or Writes with one message in flight, where the network loses packets and does
 /// nothing else.
-pub(crate) fn causes(observation: &Observation) -> Vec<&'static str> {
+pub(crate) fn causes(observation: &Observation, shortest: Nanos) -> Vec<&'static str> {
     let records = observation.trace.records();
     let first = observation.connections[0].requester.initial_psn.unwrap();
     let mut causes = Vec::new();
-    // Places of the repetitions that expiries began.
-    let mut expiries: Vec<usize> = Vec::new();
+    // Places of the repetitions that expiries began, and what was missing then.
+    let mut expiries: Vec<(usize, Psn)> = Vec::new();
     let mut last_request: Option<&Record> = None;
     for (at, record) in records.iter().enumerate() {
         if !is_request(record) {
@@ -22,10 +19,11 @@ pub(crate) fn causes(observation: &Observation) -> Vec<&'static str> {
         }
         if let Some(last) = last_request
             && !record.psn.is_after(last.psn)
-            && record.time - last.time > SHORTEST
+            && record.time - last.time > shortest
         {
-            causes.push(cause(&records[..at], first, &expiries));
-            expiries.push(at);
+            let (cause, missing) = cause(&records[..at], first, &expiries);
+            causes.push(cause);
+            expiries.push((at, missing));
         }
         last_request = Some(record);
     }
@@ -40,9 +38,8 @@ fn is_lost(record: &Record) -> bool {
     record.event() == Event::Action(ActionKind::Drop)
 }
 
-/// Cause of an expiry after these packets.
-fn cause(before: &[Record], first: Psn, expiries: &[usize]) -> &'static str {
-    // The first PSN that has not arrived.
+/// Cause of an expiry after these packets, and the first PSN that has not arrived.
+fn cause(before: &[Record], first: Psn, expiries: &[(usize, Psn)]) -> (&'static str, Psn) {
     let mut missing = first;
     let mut known_from = 0;
     for (at, record) in before.iter().enumerate() {
@@ -50,10 +47,15 @@ fn cause(before: &[Record], first: Psn, expiries: &[usize]) -> &'static str {
             (missing, known_from) = (missing.add(1), at);
         }
     }
+    (cause_of(before, missing, known_from, expiries), missing)
+}
+
+/// The same, where the PSNs before `missing` have arrived, the last one at a place.
+fn cause_of(before: &[Record], missing: Psn, known_from: usize, expiries: &[(usize, Psn)]) -> &'static str {
     let last = before.iter().rposition(|record| is_request(record) && record.psn == missing);
     let Some(last) = last else {
         // Everything that was sent has arrived: was the answer sent again since?
-        let since = expiries.iter().rfind(|at| **at > known_from).copied();
+        let since = expiries.iter().map(|(at, _)| *at).rfind(|at| *at > known_from);
         let asked =
             before[since.unwrap_or(0)..].iter().any(|one| is_request(one) && !is_lost(one) && one.ack_req());
         return if since.is_none() || asked { "ack-lost" } else { "lost-again" };
@@ -65,15 +67,17 @@ fn cause(before: &[Record], first: Psn, expiries: &[usize]) -> &'static str {
                 && matches!(record.aeth().syndrome, Syndrome::Nak(_))
         })
     };
-    // One after its first transmission; an earlier one was for what came before it.
-    let first_sent = before.iter().position(|one| is_request(one) && one.psn == missing).unwrap_or(last);
-    let expired_for_it = expiries.iter().any(|at| (first_sent + 1..=last).contains(at));
+    // Whatever was lost before, it was asked for since.
+    if naks().any(|(at, nak)| at > last && !is_lost(nak)) {
+        return "nak-ignored";
+    }
+    // An expiry while something before it was missing was not for it.
+    let expired_for_it = expiries.iter().any(|(at, psn)| *psn == missing && *at <= last);
     if expired_for_it || naks().any(|(at, nak)| at < last && !is_lost(nak)) {
         return "lost-again";
     }
     match naks().next() {
-        Some(_) if naks().all(|(_, nak)| is_lost(nak)) => "nak-lost",
-        Some(_) => "nak-ignored",
+        Some(_) => "nak-lost",
         None => {
             let beyond = before[last..].iter();
             let shown =

@@ -6,6 +6,8 @@
 // Below a name by which a run of all tests can skip them: `--skip guests::`.
 #[path = "."]
 mod guests {
+    #[path = "../vm/causes.rs"]
+    mod causes;
     #[path = "../support/environment.rs"]
     mod environment;
     #[path = "../vm/events.rs"]
@@ -14,6 +16,8 @@ mod guests {
     mod pair;
     #[path = "../vm/random.rs"]
     mod random;
+    #[path = "../../../tests/theory/recount.rs"]
+    mod recount;
     mod same;
     #[path = "../vm/scripts/mod.rs"]
     mod scripts;

@@ -7,6 +7,7 @@
 #[path = "."]
 mod guests {
     mod agents;
+    mod causes;
     #[path = "../support/environment.rs"]
     mod environment;
     mod events;
@@ -15,6 +16,8 @@ mod guests {
     mod killed;
     mod pair;
     mod random;
+    #[path = "../../../tests/theory/recount.rs"]
+    mod recount;
     mod scripts;
     mod site;
     mod verbs;
