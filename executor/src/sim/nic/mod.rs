@@ -150,8 +150,8 @@ impl Nic {
                 self.wake(qp, now);
             }
             Input::PostDummies { qp, message, verb, dummies } => {
-                let (end, mut cx) = self.at(qp, now, Activity::Post { message, verb });
-                end.requester.post_dummies(message, verb, dummies, &mut cx);
+                let (end, cx) = self.at(qp, now, Activity::Post { message, verb });
+                end.requester.post_dummies(message, verb, dummies, &cx);
                 self.wake(qp, now);
             }
             Input::PostReceive { qp } => self.qps[qp as usize].responder.post_receive(),
