@@ -2,7 +2,9 @@
 
 use corpus::{
     Action, ConnectionSet, Event, IterMode, Load, Mtu, Progression, RoceParameters, Target, TestConfig,
-    TrafficClass, Verb, load,
+    TrafficClass, TrafficField, Verb,
+    config::Files,
+    load,
     lumina::{Dialect, Lab, NoteKind, from_yaml},
 };
 
@@ -214,4 +216,18 @@ fn long_comments_do_no_harm() {
     assert_eq!(from_yaml("f.yaml", &text, None).unwrap().config.events.len(), 1);
     let none = format!("traffic:\n  num-qps: 1\n  data-pkt-events:\n{comments}");
     assert_eq!(from_yaml("f.yaml", &none, None).unwrap().config.events, []);
+}
+
+/// A test says what it is in each of its fields: none is left out without a word.
+#[test]
+fn export_names_every_field_of_the_traffic_that_lumina_does_not_have() {
+    // Its rounds are those of `per-message`, so that events decide about the other mode.
+    let is_its_own = |field: &&TrafficField| field.key == TrafficField::ITER_MODE.key;
+    for field in TrafficField::ALL.iter().filter(|field| field.files != Files::All && !is_its_own(field)) {
+        let mut config = corpus::from_toml("f.toml", "[traffic]\nnum-connections = 2\n").unwrap();
+        let other = if (field.get)(&config.traffic) == 1 { 2 } else { 1 };
+        (field.set)(&mut config.traffic, other);
+        let refused = config.to_lumina(&Lab::default()).unwrap_err().to_string();
+        assert!(refused.contains(&format!("{}:", field.path())), "{}: {refused}", field.key);
+    }
 }

@@ -84,10 +84,11 @@ fn refuse_traffic(traffic: &Traffic, refusals: &mut Vec<Refusal>) {
         let reason = "Lumina does not mix Sends and Reads on one connection; use a pair { send, read }";
         refuse("rdma-verb", reason.into());
     }
+    // These have reasons of their own.
+    let others = [TrafficField::INITIAL_PSN.key, TrafficField::ITER_MODE.key];
     for field in TrafficField::ALL.iter().filter(|field| field.files != Files::All) {
-        // Initial PSNs and ITER have reasons of their own.
-        if field.number().is_some() && field.default != TrafficField::ABSENT && !field.is_default(traffic) {
-            let (value, default) = ((field.get)(traffic), field.default);
+        if !others.contains(&field.key) && !field.is_default(traffic) {
+            let (value, default) = (field.text(traffic), field.text(&Traffic::default()));
             refuse(field.key, format!("Lumina has no such key, and {value} is not the default ({default})"));
         }
     }
