@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use corpus::{Action, LossEffect, TestConfig};
+use corpus::{Action, LossEffect, Pattern, TestConfig};
 use dumper::observation::CompletionStatus;
 use dumper::wire::Class;
 use dumper::{Fate, FlowId, Observation, Psn};
@@ -16,7 +16,7 @@ use crate::see::connections::Pair;
 
 /// Counts what came of the losses of a run. Only packets that the switch drops count as losses, and only where it does nothing else to any: a
 /// test with paths, with flow control or with other events has none, nor has one in which a host discarded packets that somebody waited
-/// for.
+/// for, or whose hosts post in turn: what they say of a NIC that sends more NAKs than one does not hold where a host posts alone.
 #[must_use]
 pub fn of(config: &TestConfig, observation: &Observation, analysis: &Analysis) -> Losses {
     let mut losses = Losses::default();
@@ -61,6 +61,7 @@ pub fn of(config: &TestConfig, observation: &Observation, analysis: &Analysis) -
 fn loses_only(config: &TestConfig) -> bool {
     let network = &config.network;
     (network.loses() || !config.events.is_empty())
+        && config.traffic.pattern == Pattern::OneWay
         && network.paths.is_empty()
         && !network.pfc
         && network.loss_effect == LossEffect::Drop
