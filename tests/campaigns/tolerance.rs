@@ -227,9 +227,9 @@ fn sums_are_the_same_for_any_number_of_jobs_and_parts() {
             ["corruption", "--nic", "./nic.toml", "--seed", "5", "--jobs", jobs, "--executions", executions];
         campaign(folder.path(), &[&args[..], &["--out", out]].concat());
     };
-    run("one", "1", "48");
-    run("two", "2", "48");
-    run("parts", "2", "20");
+    run("one", "1", "160");
+    run("two", "2", "160");
+    run("parts", "2", "70");
     let resumed = in_folder(
         folder.path(),
         &[
@@ -240,7 +240,7 @@ fn sums_are_the_same_for_any_number_of_jobs_and_parts() {
             "--seed",
             "5",
             "--executions",
-            "48",
+            "160",
             "--out",
             "parts",
             "--resume",
