@@ -115,25 +115,21 @@ fn data(event: &Event, psn: u32, iter: u32, traffic: &Traffic, path: fmt::Argume
         check.fail(psn_path, message, format!("allowed: {}", up_to(packets)), &SHAPE);
         return;
     }
-    if let Some((progression, count)) = event.progression.and_then(|p| Some((p, p.count?))) {
-        let last = u64::from(psn)
-            .saturating_add(u64::from(progression.every).saturating_mul(u64::from(count).saturating_sub(1)));
-        if last > packets {
-            let message = format!("the last packet would be {last}, beyond the connection's {packets}");
-            let most = (packets - u64::from(psn)) / u64::from(progression.every.max(1)) + 1;
-            let help = format!("allowed here: {}; leave count out to go on to the end", up_to(most));
-            check.fail(format!("{path}.count"), message, help, &SHAPE);
-        }
-    }
-    let known = traffic.shape().known_packets();
     let last = match event.progression {
+        None => u64::from(psn),
         Some(Progression { count: None, .. }) => packets,
         Some(Progression { every, count: Some(count) }) => {
-            u64::from(psn) + u64::from(every) * u64::from(count.saturating_sub(1))
+            u64::from(psn).saturating_add(u64::from(every).saturating_mul(u64::from(count).saturating_sub(1)))
         }
-        None => u64::from(psn),
     };
-    if traffic.times_dummies() && last > known {
+    if let Some(progression) = event.progression.filter(|_| last > packets) {
+        let message = format!("the last packet would be {last}, beyond the connection's {packets}");
+        let most = (packets - u64::from(psn)) / u64::from(progression.every.max(1)) + 1;
+        let help = format!("allowed here: {}; leave count out to go on to the end", up_to(most));
+        check.fail(format!("{path}.count"), message, help, &SHAPE);
+    }
+    let known = traffic.shape().known_packets();
+    if known < packets && last > known {
         let message = format!(
             "the event names packets up to {last}, and with dummy-idle-ns it depends on time which packets come behind the first message"
         );

@@ -48,13 +48,9 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
             &["traffic.num-connections"],
         );
     }
-    let dummies =
-        TrafficField::DUMMY_RULE.is_default(traffic) && TrafficField::DUMMY_IDLE_NS.is_default(traffic);
-    for (applies, rules, cause) in [
-        (!dummies, DUMMIES, "traffic.dummy-headers"),
-        (traffic.pattern == Pattern::PingPong, TURNS, "traffic.pattern"),
-    ] {
-        for Rule { key, message, help, .. } in rules.iter().filter(|rule| applies && !(rule.holds)(traffic)) {
+    let turns = if traffic.pattern == Pattern::PingPong { TURNS } else { &[] };
+    for (rules, cause) in [(DUMMIES, "traffic.dummy-headers"), (turns, "traffic.pattern")] {
+        for Rule { key, message, help, .. } in rules.iter().filter(|rule| !(rule.holds)(traffic)) {
             check.fail(format!("traffic.{key}"), *message, *help, &[cause]);
         }
     }
