@@ -80,6 +80,8 @@ pub struct Quick {
     pub max_bytes: u64,
     /// Exponents of the ACK timeout.
     pub timeouts: RangeInclusive<u8>,
+    /// Most of a link's loss, in packets of 10^9.
+    pub max_loss_ppb: u32,
 }
 
 /// A setting of a host's RoCE stack.

@@ -14,6 +14,9 @@ const RNR_WAITS: [u64; 32] = [
     3_072, 4_096, 6_144, 8_192, 12_288, 16_384, 24_576, 32_768, 49_152,
 ];
 
+/// An ACK timer may expire as late as this many T (IBA vol. 1, 9.7.6.1.3).
+pub const LATEST_EXPIRY: u32 = 4;
+
 /// T = 4.096 µs x 2^exponent, the shortest time after which an ACK timer may expire (IBA vol. 1, 9.7.6.1.3); `None`
 /// for 0, which waits for ever. Exponents beyond 31 are taken for 31.
 #[inline]

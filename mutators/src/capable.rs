@@ -49,6 +49,7 @@ impl Space {
             let limits = [
                 (Axis::Connections, 1, quick.max_connections.into()),
                 (Axis::Timeout, least.into(), most.into()),
+                (Axis::LossPpb, 0, quick.max_loss_ppb.into()),
             ];
             for (axis, least, most) in limits {
                 // A target that has only others means them.

@@ -85,9 +85,6 @@ impl Default for Times {
 /// sooner than this after the timer could start is no time-out, whatever the (unknown) configuration says.
 pub const SHORTEST_TIMEOUT: Nanos = Nanos(8_192);
 
-/// A timer may expire as late as this many T (IBA vol. 1, 9.7.6.1.3).
-pub const LATEST_EXPIRY: u64 = 4;
-
 /// Longest time of an acknowledgement from the switch to the requester: a retransmission from a PSN that was
 /// the oldest unacknowledged one this long ago is not a step back. Two guests of an emulated testbed take up
 /// to 13 ms to react; real links take microseconds.
@@ -203,6 +200,11 @@ pub const STAMPS_APART: Nanos = Nanos(1);
 /// A timer that expires at T does so within this share of T, in percent: kernels that count in ticks of 4 ms are off by 6 % of
 /// 67 ms. It tells the expiry from the NACK of a slow NIC.
 pub const TIMER_AT_T_PERCENT: u64 = 110;
+
+/// So many gaps in Read responses of one connection that were acted on when the ACK timer expired, and longer than [`ANSWER_PATIENCE`]
+/// after they had arrived, are ignored, where a host may stand still for longer than that: it does not do so each time until
+/// its timer expires.
+pub const GAPS_WAITED_OUT: u64 = 3;
 
 /// The largest transmit pipeline of a NIC, in bytes of frames: a packet that is scheduled may wait behind so many, with its
 /// timer running. Retransmissions of ConnectX-5 and 6 Dx wait behind some 70 KB (Lumina (preprint) §6.2, figure 10).

@@ -66,6 +66,13 @@ impl TestConfig {
         }
     }
 
+    /// The longest that an event holds a packet, in nanoseconds.
+    #[must_use]
+    pub fn longest_hold_ns(&self) -> u64 {
+        let held = self.events.iter().filter(|event| event.action.kind().form() == dumper::Form::Time);
+        held.filter_map(|event| Some(event.action.operand()?.1)).max().unwrap_or(0)
+    }
+
     /// Returns true if some event names a connection (relative QPN), or the network can lose its packets; where the hosts post in turn, those
     /// of its pair, for which it waits.
     #[must_use]

@@ -56,6 +56,9 @@ const DELIVERIES: &str = "rdma-result/deliveries.yml";
 /// Kind of clock behind the times.
 const CLOCK: &str = "rdma-result/clock.yml";
 
+/// Time after which the hosts were no longer waited for, in nanoseconds.
+const STOPPED: &str = "rdma-result/stopped_after_ns.yml";
+
 /// The kernel log of a host.
 fn log_of(role: &str) -> String {
     format!("rdma-result/{role}_kernel.log")
@@ -179,6 +182,7 @@ pub fn read(
         completions,
         deliveries,
         clock: yaml(&root.join(CLOCK))?.unwrap_or_default(),
+        stopped_after: yaml(&root.join(STOPPED))?,
         requester_log: kernel_log(&root.join(log_of("requester")))?,
         responder_log: kernel_log(&root.join(log_of("responder")))?,
         coverage: Default::default(),

@@ -100,6 +100,9 @@ pub struct Observation {
     pub deliveries: Option<Vec<Delivery>>,
     /// Meaning of the times.
     pub clock: Clock,
+    /// Time after the start of the traffic at which the hosts were no longer waited for, where messages had not completed by
+    /// then; `None` where nothing was outstanding, or where this is not known.
+    pub stopped_after: Option<Nanos>,
     /// Lines that the kernel of the requester's host logged during the test, where they were read.
     pub requester_log: Vec<LogLine>,
     /// Lines that the kernel of the responder's host logged during the test, where they were read.

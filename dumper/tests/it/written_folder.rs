@@ -126,7 +126,7 @@ fn observations() -> impl Strategy<Value = Observation> {
         any::<(bool, u64)>(),
         option::of(completions()),
         option::of(deliveries()),
-        (clock(), log(), log()),
+        (clock(), option::of(any::<u64>().prop_map(Nanos)), log(), log()),
     )
         .prop_map(
             |(
@@ -136,7 +136,7 @@ fn observations() -> impl Strategy<Value = Observation> {
                 (counted, split),
                 completions,
                 deliveries,
-                (clock, requester_log, responder_log),
+                (clock, stopped_after, requester_log, responder_log),
             )| {
                 let connections: Vec<_> = ends
                     .into_iter()
@@ -154,6 +154,7 @@ fn observations() -> impl Strategy<Value = Observation> {
                     completions,
                     deliveries,
                     clock,
+                    stopped_after,
                     requester_log,
                     responder_log,
                     coverage: Default::default(),

@@ -79,6 +79,13 @@ pub struct Settled {
     pub unposted: u64,
 }
 
+impl Settled {
+    /// Returns true if the deadline has passed with messages that had not completed.
+    pub const fn is_incomplete(&self) -> bool {
+        !self.outstanding.is_empty()
+    }
+}
+
 /// Results of a host after a test.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Finished {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use corpus::{Pattern, Role, TestConfig};
 use dumper::observation::SwitchCounters;
-use dumper::{Connection, HostCounters, LogLine, Observation};
+use dumper::{Connection, HostCounters, LogLine, Nanos, Observation};
 use p4::client::{Captured, PortLosses, SwitchClient, SwitchError};
 use p4::{Tables, TranslateError};
 use tokio::time::sleep;
@@ -183,7 +183,10 @@ async fn steps(
         Pattern::OneWay => [at_requester.await?, Settled::default()],
         Pattern::PingPong => both(at_requester, of(Role::Responder, responder.settled())).await?.into(),
     };
-    hosts.pass(deadline::longest_delay(config)).await;
+    if settled.iter().any(Settled::is_incomplete) {
+        observed.stopped_after = Some(Nanos(u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX)));
+    }
+    hosts.pass(Duration::from_nanos(config.longest_hold_ns())).await;
     drain(hosts).await?;
 
     let (at_requester, at_responder) =

@@ -11,7 +11,8 @@ pub(super) const LANES: u8 = 4;
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Tests of some tens of milliseconds: a packet takes both hosts about 0.1 ms. Time-outs cost nothing, whatever their exponent.
-const QUICK: Quick = Quick { max_connections: 16, max_bytes: 2 << 20, timeouts: 1..=31 };
+const QUICK: Quick =
+    Quick { max_connections: 16, max_bytes: 2 << 20, timeouts: 1..=31, max_loss_ppb: 999_999_999 };
 
 /// Capabilities of the testbed of user-mode guests.
 #[must_use]

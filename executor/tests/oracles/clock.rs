@@ -5,6 +5,7 @@ use std::path::Path;
 use corpus::Role;
 use dumper::Clock;
 use dumper::observation::LogLine;
+use dumper::timers::ack_timeout;
 use executor::NicProfile;
 
 use crate::{nic, signatures, support, test};
@@ -35,6 +36,35 @@ fn rules_of_packets_hold_on_every_clock() {
     let [exact, emulated] = by_clock(LOSS, &[again(), again()]);
     assert_eq!(exact, ["gbn-violation/responder/nak-again"]);
     assert_eq!(emulated, exact);
+}
+
+/// A host may stand still for as long as an ACK timer of 67 ms runs, but not three times until it expires.
+#[test]
+fn a_gap_that_is_left_to_the_timer_again_and_again_is_ignored() {
+    let of = |gaps: usize, profile: &str, timeout: u8| {
+        // Reads of four responses each, of which the second is lost, after as many rounds.
+        let lost = |read: usize| {
+            format!("{{ qpn = 1, psn = {}, iter = {}, type = \"drop\" }}", 4 * read + 2, read + 1)
+        };
+        let events = (0..gaps).map(lost);
+        let events: Vec<String> = events.collect();
+        let text = format!(
+            "traffic = {{ rdma-verb = \"read\", num-msgs-per-qp = 8, message-size = 4096, min-retransmit-timeout = {timeout} }}\n\
+             event = [{}]",
+            events.join(", ")
+        );
+        by_clock(&text, &[nic(profile), nic(profile)])
+    };
+    let ignores = "[timeout]\nfirst = 1.0\n[quirks]\nimplied-nak-ignored = true\n";
+    let ignored = ["gbn-violation/requester/implied-nak-missing"];
+    for (gaps, on_emulated) in [(1, &ignored[..0]), (2, &ignored[..0]), (3, &ignored), (8, &ignored)] {
+        let [exact, emulated] = of(gaps, ignores, 14);
+        assert_eq!(exact, ignored, "{gaps}");
+        assert_eq!(emulated, on_emulated, "{gaps}");
+    }
+    // Within 50 ms the timer may only have been faster than the NIC.
+    assert_eq!(of(8, ignores, 13)[1], [""; 0]);
+    assert_eq!(of(8, "", 14), [vec![], Vec::<String>::new()]);
 }
 
 /// Findings where a host's log has these lines, with NICs of these profiles.
@@ -87,6 +117,13 @@ fn a_request_that_never_completes_is_found() {
     let mut observation = executor::sim::run(&config, nics.clone()).unwrap();
     let last = observation.completions().iter().rposition(|one| one.connection == 2).unwrap();
     observation.completions.as_mut().unwrap().remove(last);
-    let found = signatures(&support::assess(&config, &nics, &observation));
-    assert_eq!(found, ["stall/requester/completion-missing"]);
+    let mut found = |stopped_after| {
+        observation.stopped_after = stopped_after;
+        signatures(&support::assess(&config, &nics, &observation))
+    };
+    assert_eq!(found(None), ["stall/requester/completion-missing"]);
+    // A test may be stopped while the ACK timer still runs, and at the latest it expires after 4 T.
+    let latest = ack_timeout(config.traffic.min_retransmit_timeout).unwrap().times(4);
+    assert_eq!(found(Some(latest)), [""; 0]);
+    assert_eq!(found(Some(latest.times(2))), ["stall/requester/completion-missing"]);
 }

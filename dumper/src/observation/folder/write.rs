@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::{
-    CAPTURES, CLOCK, COMPLETIONS, CONNECTIONS, DELIVERIES, MessageSnapshot, PortCounters, STATE,
+    CAPTURES, CLOCK, COMPLETIONS, CONNECTIONS, DELIVERIES, MessageSnapshot, PortCounters, STATE, STOPPED,
     StateSnapshot, counters_of, log_of,
 };
 use crate::capture::{self, CaptureFormat, WriteError};
@@ -101,6 +101,9 @@ pub fn write_with_capture(
     }
     if observation.clock != Clock::default() {
         yaml(&path.join(CLOCK), &observation.clock)?;
+    }
+    if let Some(stopped_after) = &observation.stopped_after {
+        yaml(&path.join(STOPPED), stopped_after)?;
     }
     for (role, lines) in
         [("requester", &observation.requester_log), ("responder", &observation.responder_log)]

@@ -2,6 +2,7 @@
 
 use dumper::Nanos;
 use dumper::observation::CompletionStatus;
+use dumper::timers::LATEST_EXPIRY;
 
 use super::Requester;
 use crate::anomaly::{Evidence, Role};
@@ -10,7 +11,7 @@ use crate::known::{RnrRetries, Timeout};
 use crate::retransmission::Retransmission;
 use crate::rules::Rule;
 use crate::see::report::Report;
-use crate::thresholds::{LATEST_EXPIRY, STALL_EXPIRIES};
+use crate::thresholds::STALL_EXPIRIES;
 
 impl Requester {
     /// The trace has ended at `now`.
@@ -32,7 +33,7 @@ impl Requester {
         let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return };
         let all_done = self.window.una() == self.window.next();
         let last = self.last_sent.max(self.window.last_progress()).max(self.last_covered);
-        let limit = minimum.times(LATEST_EXPIRY).times(STALL_EXPIRIES) + self.rnr_wait;
+        let limit = minimum.times(LATEST_EXPIRY.into()).times(STALL_EXPIRIES) + self.rnr_wait;
         if all_done || self.failed.is_some() || now - last <= limit {
             return;
         }

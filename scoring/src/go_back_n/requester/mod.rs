@@ -94,6 +94,16 @@ pub(super) struct Requester {
     /// A CNP was delivered to it. From then on a retransmission may wait for the rate of the QP, which no one but its reaction
     /// point knows.
     slowed: bool,
+    gaps: Gaps,
+}
+
+/// Gaps in Read responses, by what made the requester issue the Read again.
+#[derive(Clone, Copy, Debug, Default)]
+struct Gaps {
+    /// The gap, as far as can be told.
+    acted_on: u64,
+    /// The ACK timer, long after the gap.
+    waited_out: u64,
 }
 
 impl Requester {
@@ -124,6 +134,7 @@ impl Requester {
             rnr_resumed: Nanos::ZERO,
             expired_unseen: None,
             slowed: false,
+            gaps: Gaps::default(),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::go_back_n::tables::requester::Event;
 use crate::go_back_n::window::Past;
 use crate::retransmission::{Retransmission, Trigger};
 use crate::rules::Rule;
-use crate::thresholds::SLOWEST_NACK;
+use crate::thresholds::{ANSWER_PATIENCE, GAPS_WAITED_OUT, SLOWEST_NACK};
 
 /// A retransmission from an earlier PSN, while its cause is looked for.
 struct Return<'p> {
@@ -47,6 +47,7 @@ impl Requester {
         let psn = packet.psn;
         let una = self.window.una();
         let mut event = self.classify_return(packet, ledger);
+        self.count_gap(event, packet, ledger);
         let timer_due = self.timer_is_due(packet.time, ledger);
         let at_the_nak = self.unheeded.is_some_and(|nak| !psn.is_after(nak.psn));
         let mut ignored = None;
@@ -323,8 +324,8 @@ impl Requester {
             self.rnr_explains(packet, ledger)
         } else if is(self.nak) {
             Some(Event::ResumeAtNak)
-        } else if is(self.gap) {
-            Some(self.classify_reissue(packet, ledger))
+        } else if let Some(gap) = self.gap.filter(|gap| is(Some(*gap))) {
+            Some(self.classify_reissue(&gap, packet, ledger))
         } else {
             self.rnr_explains(packet, ledger)
         };
@@ -388,19 +389,37 @@ impl Requester {
     }
 
     /// Event of a Read that is issued again from a missing response: for the response beyond it, or by the timer alone.
-    fn classify_reissue(&self, packet: &Packet, ledger: &Ledger<'_>) -> Event {
-        match self.gap.filter(|gap| self.waits_out_gap(gap, packet, ledger)) {
-            None => Event::ResumeAtGap,
-            // The responses beyond it may have been discarded, or arrived just now.
-            Some(gap)
-                if ledger.requester_discards == Some(0)
-                    && self.failed.is_none()
-                    && packet.time - gap.time >= ledger.known.times.answer_patience =>
-            {
-                Event::ResumeIgnoringGap
-            }
-            Some(_) => Event::ResumeByTimer,
+    fn classify_reissue(&self, gap: &Cause, packet: &Packet, ledger: &Ledger<'_>) -> Event {
+        let again = self.gaps.waited_out + 1 >= GAPS_WAITED_OUT.max(self.gaps.acted_on + 1);
+        if again && self.leaves_gap(gap, packet, ledger) {
+            Event::ResumeIgnoringGap
+        } else if !self.waits_out_gap(gap, packet, ledger) {
+            Event::ResumeAtGap
+        } else if self.has_heard(gap, packet, ledger.known.times.answer_patience, ledger) {
+            Event::ResumeIgnoringGap
+        } else {
+            Event::ResumeByTimer
         }
+    }
+
+    /// Counts a gap by what made the requester issue the Read again.
+    fn count_gap(&mut self, event: Event, packet: &Packet, ledger: &Ledger<'_>) {
+        let Some(gap) = self.gap.filter(|gap| gap.psn == packet.psn && gap.pending > 0) else { return };
+        if self.leaves_gap(&gap, packet, ledger) {
+            self.gaps.waited_out += 1;
+        } else if event == Event::ResumeAtGap {
+            self.gaps.acted_on += 1;
+        }
+    }
+
+    /// Returns true if the requester leaves a gap to its timer, and does not act on it late.
+    fn leaves_gap(&self, gap: &Cause, packet: &Packet, ledger: &Ledger<'_>) -> bool {
+        self.acts_at_t(gap, packet, ledger) && self.has_heard(gap, packet, ANSWER_PATIENCE, ledger)
+    }
+
+    /// Returns true if the requester has had a response beyond a gap for so long: it was not discarded, and has not arrived just now.
+    fn has_heard(&self, gap: &Cause, packet: &Packet, patience: Nanos, ledger: &Ledger<'_>) -> bool {
+        ledger.requester_discards == Some(0) && self.failed.is_none() && packet.time - gap.time >= patience
     }
 }
 

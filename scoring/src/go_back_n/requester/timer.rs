@@ -2,6 +2,7 @@
 //! 9.7.6.1.3).
 
 use dumper::Nanos;
+use dumper::timers::LATEST_EXPIRY;
 
 use super::Requester;
 use super::cause::Cause;
@@ -10,7 +11,7 @@ use crate::go_back_n::ledger::Ledger;
 use crate::go_back_n::packet::Packet;
 use crate::known::Timeout;
 use crate::rules::Rule;
-use crate::thresholds::{LATEST_EXPIRY, SHORTEST_TIMEOUT, SLOWEST_NACK, TIMER_AT_T_PERCENT, TIMER_SLACK};
+use crate::thresholds::{SHORTEST_TIMEOUT, SLOWEST_NACK, TIMER_AT_T_PERCENT, TIMER_SLACK};
 
 /// Returns true if the timer is on, and would have expired after this time.
 fn is_time_out(time: Nanos, ledger: &Ledger<'_>) -> bool {
@@ -85,7 +86,7 @@ impl Requester {
         let (rule, waited, limit) = if is_early {
             (Rule::RtoBelowMinimum, longest, minimum)
         } else {
-            let maximum = minimum.times(LATEST_EXPIRY);
+            let maximum = minimum.times(LATEST_EXPIRY.into());
             (Rule::RtoAboveMaximum, self.waited_beyond(packet, maximum, ledger)?, maximum)
         };
         let relative = ledger.relative(packet.psn);
@@ -115,21 +116,33 @@ impl Requester {
     /// does so at T, or later than the slowest NIC makes an implied NAK.
     pub(super) fn waits_out_gap(&self, gap: &Cause, packet: &Packet, ledger: &Ledger<'_>) -> bool {
         let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return false };
-        let waited = self.window.waited_at_most(packet.time) + TIMER_SLACK;
         let slowest = SLOWEST_NACK.max(ledger.known.times.answer_patience);
+        // The implied NAK of an older gap, or of one before it, may be a slow NIC's.
+        let (age, oldest) = (packet.time - gap.time, packet.time - gap.oldest);
+        let is_at_t =
+            self.acts_at_t(gap, packet, ledger) && oldest.times(100) <= minimum.times(TIMER_AT_T_PERCENT);
+        is_at_t || (age > slowest && self.has_time_to_expire(gap, packet, minimum))
+    }
+
+    /// Returns true if the requester issues a Read with a gap in its responses again just when its ACK timer expires.
+    pub(super) fn acts_at_t(&self, gap: &Cause, packet: &Packet, ledger: &Ledger<'_>) -> bool {
+        let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return false };
+        let waited = self.window.waited_at_most(packet.time) + TIMER_SLACK;
+        self.has_time_to_expire(gap, packet, minimum)
+            && waited.times(100) <= minimum.times(TIMER_AT_T_PERCENT)
+    }
+
+    /// Returns true if the ACK timer may have expired on a Read with a gap in its responses, the first time that it is issued again.
+    fn has_time_to_expire(&self, gap: &Cause, packet: &Packet, minimum: Nanos) -> bool {
         // An RNR NAK asks for a wait that may be longer.
         let is_refused = self.rnr.is_some_and(|rnr| rnr.pending > 0);
         // One that has issued the Read from there before may take further responses beyond the gap for those of before.
         let once = self.window.was_sent_once(packet.psn);
-        // The implied NAK of an older gap, or of one before it, may be a slow NIC's.
-        let (age, oldest) = (packet.time - gap.time, packet.time - gap.oldest);
-        let at_t = minimum.times(TIMER_AT_T_PERCENT);
         !gap.acted
             && once
             && !is_refused
             && packet.psn == self.window.una()
-            && waited >= minimum
-            && (age > slowest || [waited, oldest].iter().all(|time| time.times(100) <= at_t))
+            && self.window.waited_at_most(packet.time) + TIMER_SLACK >= minimum
     }
 
     /// Notes that the timer certainly started again at `when`. Of one too short to be seen nobody knows when it did.

@@ -16,7 +16,7 @@ use super::protection::Protection;
 use super::sizes::Sizes;
 use super::time_outs::TimeOuts;
 
-/// PSNs before the end of a message for which it matters what follows them, where an end acts at once on what arrives.
+/// Most PSNs before the end of a message for which it matters what follows them, where an end acts at once on what arrives.
 const DEPTH: u64 = 64;
 
 /// What decides how many losses end in time-outs.
@@ -148,9 +148,18 @@ impl<'b> Way<'b> {
         }
     }
 
-    /// PSNs before the end of a message for which it matters what follows them.
+    /// PSNs before the end of a message for which it matters what follows them: until as many packets arrive as are told apart.
     fn depth(&self) -> u64 {
-        DEPTH + 2 * self.asking().horizon() as u64
+        let horizon = self.asking().horizon();
+        let most = DEPTH + 2 * horizon as u64;
+        // The first packet of a message is none of the MIDDLEs, nor is the last one.
+        let mut depth = 2;
+        let mut behind = Behind::nothing(horizon);
+        while depth < most && !behind.is_plenty() {
+            behind.also(self.middle);
+            depth += 1;
+        }
+        depth
     }
 
     /// How the receiver of the message's data asks for it.

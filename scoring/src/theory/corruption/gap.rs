@@ -54,6 +54,11 @@ impl Behind {
         all
     }
 
+    /// Returns true if as many arrive as are told apart.
+    pub(super) fn is_plenty(&self) -> bool {
+        self.least + 1 == self.packets.len()
+    }
+
     fn none(&self) -> f64 {
         self.packets[0]
     }

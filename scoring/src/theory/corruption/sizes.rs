@@ -25,10 +25,8 @@ const MOST: usize = 1 << 23;
 /// How many packets messages have.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sizes {
-    /// Probabilities of one packet, two, and so on.
-    shares: Vec<f64>,
-    /// Sums of all before: of the probabilities, and of their packets.
-    sums: Vec<(f64, f64)>,
+    /// Messages of more than no packet, than one, and so on to the most.
+    beyond: Vec<Part>,
 }
 
 /// A distribution that is none.
@@ -77,50 +75,51 @@ impl Sizes {
         if packets > MOST as f64 {
             return Err(SizesError::Large);
         }
-        let mut before = 0.0;
-        let shares = (1..=packets as usize).map(|packets| {
-            let up_to = part_up_to(points, packets as f64 * f64::from(mtu));
-            up_to - std::mem::replace(&mut before, up_to)
-        });
-        let shares: Vec<f64> = shares.collect();
-        let sums = (1..).zip(&shares).scan((0.0, 0.0), |(share, packets), (number, one)| {
-            *share += one;
-            *packets += one * f64::from(number);
-            Some((*share, *packets))
-        });
-        let sums = std::iter::once((0.0, 0.0)).chain(sums).collect();
-        Ok(Self { shares, sums })
+        let mut part = Part { share: 0.0, packets: 0.0, of_packets: 0.0 };
+        let mut beyond = vec![part];
+        let up_to = |packets: usize| part_up_to(points, packets as f64 * f64::from(mtu));
+        // From the largest on, as sums of what is rare are exact then.
+        let mut behind = 1.0;
+        for size in (1..=packets as usize).rev() {
+            let before = up_to(size - 1);
+            // Messages without a byte are of one packet.
+            let share = behind - if size == 1 { 0.0 } else { before };
+            behind = before;
+            let number = size as f64;
+            part.share += share;
+            part.packets += share * number;
+            part.of_packets += share / number;
+            beyond.push(part);
+        }
+        beyond.reverse();
+        Ok(Self { beyond })
     }
 
     /// Sizes of up to so many packets, with their probabilities.
     pub(super) fn up_to(&self, packets: u64) -> impl Iterator<Item = (u64, f64)> {
-        (1..).zip(self.shares.iter().copied()).take(packets as usize)
+        let shares = self.beyond.windows(2).map(|two| two[0].share - two[1].share);
+        (1..).zip(shares).take(packets as usize)
     }
 
     /// Sizes of more packets, put together where they differ by a 64th part: their mean, and their probability.
     pub(super) fn about(&self, beyond: u64) -> impl Iterator<Item = (u64, f64)> {
         let mut from = beyond as usize;
         std::iter::from_fn(move || {
-            let before = *self.sums.get(from)?;
-            let to = (from + 1 + from / 64).min(self.shares.len());
-            let behind = self.sums[to];
-            let share = behind.0 - before.0;
-            let mean = if share > 0.0 { (behind.1 - before.1) / share } else { to as f64 };
-            let is_left = from < to;
+            let most = self.beyond.len() - 1;
+            let before = self.beyond.get(from).filter(|_| from < most)?;
+            let to = (from + 1 + from / 64).min(most);
+            let behind = self.beyond[to];
+            let share = before.share - behind.share;
+            let mean = if share > 0.0 { (before.packets - behind.packets) / share } else { to as f64 };
             from = to;
-            is_left.then_some((mean.round() as u64, share))
+            Some((mean.round() as u64, share))
         })
     }
 
     /// Those with more packets.
     pub(super) fn beyond(&self, packets: u64) -> Part {
-        let rest = (1_u64..).zip(&self.shares).skip(packets as usize);
         let none = Part { share: 0.0, packets: 0.0, of_packets: 0.0 };
-        rest.fold(none, |part, (packets, share)| Part {
-            share: part.share + share,
-            packets: part.packets + share * packets as f64,
-            of_packets: part.of_packets + share / packets as f64,
-        })
+        self.beyond.get(packets as usize).copied().unwrap_or(none)
     }
 
     /// Mean number of packets: E(S).
@@ -154,7 +153,7 @@ mod tests {
     #[test]
     fn web_search_has_the_means_that_the_paper_works_with() {
         let sizes = Sizes::of(WEB_SEARCH, 1024).unwrap();
-        assert!((sizes.shares.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert!((sizes.up_to(u64::MAX).map(|(_, share)| share).sum::<f64>() - 1.0).abs() < 1e-9);
         assert!((sizes.mean_inverse() - 0.0576).abs() < 0.0001, "{}", sizes.mean_inverse());
         assert!((sizes.mean_inverse() / 0.055 - 1.0).abs() < 0.05);
         let of_1000 = Sizes::of(WEB_SEARCH, 1000).unwrap().mean_inverse();
@@ -203,7 +202,7 @@ mod tests {
     #[test]
     fn a_step_is_one_size() {
         let sizes = Sizes::of(&[(2048.0, 0.0), (2048.0, 100.0)], 1024).unwrap();
-        assert_eq!(sizes.shares, [0.0, 1.0]);
+        assert_eq!(sizes.up_to(9).collect::<Vec<_>>(), [(1, 0.0), (2, 1.0)]);
         assert_eq!((sizes.mean(), sizes.mean_inverse()), (2.0, 0.5));
     }
 }
