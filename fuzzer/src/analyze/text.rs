@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use dumper::integrity::{Integrity, Verdict};
+use dumper::timers::LATEST_EXPIRY;
 use dumper::{Endpoint, Nanos};
-use scoring::thresholds::LATEST_EXPIRY;
 use scoring::{
     AckTimer, Analysis, Certainty, CnpLimiter, CnpScope, ConnectionSummary, CounterReport, ExpiryCause,
     PairIterations, Retransmission, Trigger,
@@ -270,7 +270,7 @@ fn expiries(text: &mut String, analysis: &Analysis) {
     let _ = write!(text, "\nExpiries of the ACK timer: {count}");
     match analysis.ack_timer {
         Some(AckTimer { t_ns: Some(t), retry_cnt }) => {
-            let latest = t.times(LATEST_EXPIRY);
+            let latest = t.times(LATEST_EXPIRY.into());
             let _ = write!(text, ", configured for {t} to {latest} (T to 4T) and {retry_cnt} retries");
         }
         Some(AckTimer { t_ns: None, .. }) => text.push_str(", not configured"),
