@@ -103,12 +103,6 @@ impl Tables {
         self.losses[flow.index()] = Some(rule);
     }
 
-    /// Returns true if packets of some flow are lost at random.
-    #[must_use]
-    pub fn lose_at_random(&self) -> bool {
-        self.losses.iter().any(Option::is_some)
-    }
-
     /// Losses by flow; there may be fewer of them than flows.
     pub(crate) fn losses(&self) -> &[Option<LossRule>] {
         &self.losses

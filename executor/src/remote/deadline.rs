@@ -45,7 +45,8 @@ pub(super) fn of(config: &TestConfig, tables: &Tables, patience: Patience) -> Du
     let timeout = Duration::from_nanos(TIMEOUT_UNIT_NS << traffic.min_retransmit_timeout.min(31));
     // At the end a QP that hangs has been silent for longer than any timer may take to expire.
     let until_it_fails = (u32::from(traffic.max_retransmit_retry) + 1) * patience.latest;
-    let expiries = until_it_fails.max(LATEST_EXPIRY) + losses(tables).min(MAX_TIMEOUTS) * patience.latest;
+    let expiries =
+        until_it_fails.max(LATEST_EXPIRY) + losses(config, tables).min(MAX_TIMEOUTS) * patience.latest;
     let silent = timeout.saturating_mul(expiries);
     let turns = if traffic.pattern == Pattern::PingPong { messages } else { 0 };
     let moving = Duration::from_millis(bytes / BYTES_PER_MS + turns * TURN_MS);
@@ -69,12 +70,27 @@ fn not_ready(traffic: &Traffic) -> Duration {
     wait.saturating_mul(u32::try_from(waits).unwrap_or(u32::MAX))
 }
 
-/// Packets of one connection, of the one with most, that the injector does more to than to mark them. Timers
+/// Packets of one connection, of the one with most, that the injector does more to than to mark them, or may lose. Timers
 /// of different connections run side by side.
-fn losses(tables: &Tables) -> u32 {
-    if tables.lose_at_random() {
-        return MAX_TIMEOUTS;
+fn losses(config: &TestConfig, tables: &Tables) -> u32 {
+    events(tables).saturating_add(lost_at_random(config))
+}
+
+/// Most losses of a connection that are to be expected: their mean for its data packets and as many answers, and four standard
+/// deviations more. Where the hosts post in turn, a connection waits for the other one of its pair.
+fn lost_at_random(config: &TestConfig) -> u32 {
+    let network = &config.network;
+    if !network.loses() {
+        return 0;
     }
+    let pair = if config.traffic.pattern == Pattern::PingPong { 2.0 } else { 1.0 };
+    let packets = 2.0 * pair * config.traffic.shape().packets() as f64;
+    let mean = packets * f64::from(network.links) * f64::from(network.loss_ppb) / 1e9;
+    (mean + 4.0 * mean.sqrt()).ceil() as u32
+}
+
+/// Packets of one connection, of the one with most, that events name and do more to than to mark them.
+fn events(tables: &Tables) -> u32 {
     let mut losses: BTreeMap<u32, u32> = BTreeMap::new();
     for Entry { key, actions } in tables.entries() {
         if actions == (Actions { ecn: actions.ecn, ..Actions::default() }) {
@@ -138,6 +154,21 @@ mod tests {
         assert!(acks >= latest * 64 && acks < latest * 65, "{acks:?}");
         let endless = test("[traffic]\nmin-retransmit-timeout = 31\n");
         assert_eq!(of(&endless, &Tables::default(), PATIENCE), LONGEST);
+    }
+
+    /// Of 100 packets and as many answers 2 are lost, and nearly never more than 8.
+    #[test]
+    fn losses_at_random_are_waited_for() {
+        let latest = Duration::from_micros(67_109 * 4);
+        let of = |text: &str| {
+            deadline(&format!("message-size = 1024\nnum-msgs-per-qp = 100\n{text}"))
+                - deadline("message-size = 1024\nnum-msgs-per-qp = 100\n")
+        };
+        let expiries = |text: &str| of(text).as_secs_f64() / latest.as_secs_f64();
+        assert!((expiries("[network]\nloss-ppb = 10_000_000\n") - 8.0).abs() < 0.1);
+        // Both links of each direction.
+        assert!((expiries("[network]\nloss-ppb = 5_000_000\nlinks = 2\n") - 8.0).abs() < 0.1);
+        assert!((expiries("[network]\nloss-ppb = 900_000_000\n") - 64.0).abs() < 0.1);
     }
 
     #[test]
