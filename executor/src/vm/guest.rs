@@ -27,6 +27,9 @@ const RESTORE: Duration = Duration::from_secs(30);
 /// Longest wait for one answer of the agent.
 const ANSWER: Duration = Duration::from_secs(5);
 
+/// The first wait for it, which is doubled each time: what is sent before the guest runs is lost in QEMU.
+const FIRST_ANSWER: Duration = Duration::from_millis(100);
+
 /// Lines of the console that a message shows.
 const SHOWN: usize = 12;
 
@@ -84,7 +87,7 @@ impl Guest {
         if let Err(error) = saved {
             // A guest without snapshot is as good; one that does not go on is not.
             guest
-                .answers()
+                .answers(ANSWER)
                 .map_err(|_| guest.wrong(&format!("it does not go on after its snapshot ({error})")))?;
         }
         Ok(guest)
@@ -128,9 +131,10 @@ impl Guest {
 
     fn wait_ready(&self, limit: Duration) -> Result<(), GuestError> {
         let started = Instant::now();
+        let mut patience = FIRST_ANSWER;
         loop {
             self.alive()?;
-            match self.answers() {
+            match self.answers(patience) {
                 Ok(()) => return Ok(()),
                 Err(error) if started.elapsed() > limit => {
                     let seconds = limit.as_secs();
@@ -138,14 +142,15 @@ impl Guest {
                 }
                 Err(_) => thread::sleep(Duration::from_millis(50)),
             }
+            patience = (patience * 2).min(ANSWER);
         }
     }
 
     /// Checks that the agent answers, as far as HTTP/2 goes, on which gRPC runs: the port itself is QEMU's,
     /// and open in any case.
-    fn answers(&self) -> io::Result<()> {
-        let mut stream = TcpStream::connect_timeout(&self.agent, ANSWER)?;
-        stream.set_read_timeout(Some(ANSWER))?;
+    fn answers(&self, patience: Duration) -> io::Result<()> {
+        let mut stream = TcpStream::connect_timeout(&self.agent, patience)?;
+        stream.set_read_timeout(Some(patience))?;
         // RFC 9113, 3.4: the client's preface, and an empty SETTINGS frame.
         stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")?;
         let mut header = [0; 9];
