@@ -73,7 +73,7 @@ impl Verdict {
     #[must_use]
     pub fn shows(&self, signature: &str) -> bool {
         match self {
-            Self::Judged(judged) => judged.signatures().iter().any(|one| one == signature),
+            Self::Judged(judged) => judged.shows(signature),
             Self::Invalid(_) => false,
         }
     }
@@ -100,6 +100,12 @@ impl Judged {
     /// Signatures of the anomalies that nothing else in the test explains, in the order of their evidence.
     pub fn signatures(&self) -> Vec<String> {
         self.assessment.findings().map(Anomaly::signature).collect()
+    }
+
+    /// Returns true if the test shows a signature.
+    #[must_use]
+    pub fn shows(&self, signature: &str) -> bool {
+        self.assessment.findings().any(|anomaly| anomaly.signature() == signature)
     }
 
     /// Of a test that had to be stopped after so many packets.

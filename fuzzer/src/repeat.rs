@@ -1,11 +1,13 @@
 //! Judging on a testbed that is not deterministic: the frequency of a signature in a test, and the confidence
 //! that something is slower.
 
+use std::sync::Arc;
+
 use corpus::TestConfig;
 use executor::Testbed;
 use serde::{Deserialize, Serialize};
 
-use crate::judge::{Baselines, JudgeError, Verdict, judge};
+use crate::judge::{Baselines, JudgeError, Judged, Verdict, judge};
 use crate::policy::Policy;
 
 /// So many of five runs confirm it: a signature in half of all runs is confirmed with a probability of a half,
@@ -69,6 +71,42 @@ pub fn each_run(
         each(judge(testbed, config, baselines)?);
     }
     Ok(runs)
+}
+
+/// Runs of a test, as many as tell how often it shows something; none of those that could not be judged.
+#[derive(Debug)]
+pub struct Runs {
+    judged: Vec<Arc<Judged>>,
+    runs: u32,
+}
+
+impl Runs {
+    /// Runs a test.
+    ///
+    /// # Errors
+    /// The testbed fails.
+    pub fn of(
+        testbed: &mut dyn Testbed,
+        config: &TestConfig,
+        baselines: &dyn Baselines,
+    ) -> Result<Self, JudgeError> {
+        let mut judged = Vec::new();
+        let runs = each_run(testbed, config, baselines, |verdict| {
+            if let Verdict::Judged(one) = verdict {
+                judged.push(Arc::from(one));
+            }
+        })?;
+        Ok(Self { judged, runs })
+    }
+
+    /// The first run that shows a signature, and its frequency; none if none does.
+    #[must_use]
+    pub fn first_of(&self, signature: &str) -> Option<(Arc<Judged>, Frequency)> {
+        let mut showing = self.judged.iter().filter(|judged| judged.shows(signature));
+        let first = showing.next()?;
+        let seen = 1 + showing.count() as u32;
+        Some((Arc::clone(first), Frequency { seen, runs: self.runs }))
+    }
 }
 
 /// Frequency of a signature in the runs of a test, and the verdict on the first run that shows it, or else on the

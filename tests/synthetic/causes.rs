@@ -3,7 +3,7 @@
 
 use dumper::Nanos;
 use dumper::observation::CompletionStatus::RetryExceeded;
-use scoring::thresholds::LATEST_EXPIRY;
+use dumper::timers::LATEST_EXPIRY;
 use scoring::{Options, Retransmission, Trigger, analyze};
 use tests::synthetic::Tape;
 
@@ -223,7 +223,7 @@ fn a_late_expiry_for_a_discarded_answer() {
              +5000 < READ_RESPONSE_ONLY 2 msn=1"
         )
     };
-    judge.gives(&repeated(LATEST_EXPIRY * T), &[]);
+    judge.gives(&repeated(u64::from(LATEST_EXPIRY) * T), &[]);
     judge.gives(&repeated(8 * T), &["unexpected-timeout/requester/rto-above-maximum/flowing c1 @4"]);
 }
 

@@ -1,9 +1,8 @@
 //! Every threshold: just beyond it a rule fires, just within it stays silent.
 
 use dumper::observation::CompletionStatus;
-use scoring::thresholds::{
-    ACK_IN_FLIGHT, ANSWER_PATIENCE, LATEST_EXPIRY, SHORTEST_TIMEOUT, STALL_EXPIRIES, TIMER_SLACK,
-};
+use dumper::timers::LATEST_EXPIRY;
+use scoring::thresholds::{ACK_IN_FLIGHT, ANSWER_PATIENCE, SHORTEST_TIMEOUT, STALL_EXPIRIES, TIMER_SLACK};
 
 use crate::judge::Judge;
 
@@ -34,7 +33,7 @@ fn an_expiry_before_t() {
 
 #[test]
 fn an_expiry_after_4t() {
-    let latest = LATEST_EXPIRY * T + TIMER_SLACK.0;
+    let latest = u64::from(LATEST_EXPIRY) * T + TIMER_SLACK.0;
     let remark = "unexpected-timeout/requester/rto-above-maximum/flowing c1 @2";
     Judge::new().gives(&tail_loss(latest + 1), &[remark]);
     Judge::new().gives(&tail_loss(latest), &[]);
@@ -58,7 +57,7 @@ fn one_percent_beyond_a_limit() {
     for exponent in [1, 14] {
         let mut judge = Judge::new();
         judge.config.traffic.min_retransmit_timeout = exponent;
-        let latest = LATEST_EXPIRY * (4_096 << exponent) + TIMER_SLACK.0;
+        let latest = u64::from(LATEST_EXPIRY) * (4_096 << exponent) + TIMER_SLACK.0;
         let late = "unexpected-timeout/requester/rto-above-maximum/flowing c1 @2";
         judge.gives(&tail_loss(latest), &[]).gives(&tail_loss(latest * 101 / 100), &[late]);
     }
@@ -144,7 +143,7 @@ fn patience_with_the_first_ack() {
 /// A request is lost, and the requester says and does nothing more.
 #[test]
 fn a_stall() {
-    let limit = STALL_EXPIRIES * LATEST_EXPIRY * T;
+    let limit = STALL_EXPIRIES * u64::from(LATEST_EXPIRY) * T;
     let silence = |time: u64| {
         format!(
             "0 > WRITE_ONLY 1 ackreq drop

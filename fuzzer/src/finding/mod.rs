@@ -18,7 +18,9 @@ pub use copied::Copied;
 pub(crate) use copied::sha256;
 pub use read::{Kept, ReadError, find, folder_of, read};
 pub use replay::{Instead, ReplayError, Replayed, replay, replayed, stored};
-pub use work::{Answers, Course, Reproduced, Step, WorkError, describe, is_reproduced, minimise, reproduce};
+pub use work::{
+    Answers, Course, Reproduced, Step, WorkError, describe, is_reproduced, minimise, reproduce, reproduced,
+};
 pub(crate) use write::is_full;
 pub use write::{Origin, WriteError, count, reached, report_anew, restore, rewrite, write};
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
+use std::sync::Arc;
 
 use corpus::store::StoreError;
 use corpus::{Answer, FindingRecord, Key, Minimising, Minimized, TestConfig};
@@ -15,7 +16,7 @@ use crate::judge::{InMemory, JudgeError, Judged, Verdict, judge};
 use crate::measure::{Measurements, measure};
 use crate::minimize::{Effort, Minimised, derandomise, minimize};
 use crate::policy::Policy;
-use crate::repeat::{self, Frequency};
+use crate::repeat::{self, Frequency, Runs};
 use crate::report;
 
 /// Reasons why work on a finding ended early.
@@ -253,7 +254,7 @@ impl Questions<'_, '_> {
 #[derive(Debug)]
 pub struct Reproduced {
     /// Its run.
-    pub judged: Box<Judged>,
+    pub judged: Arc<Judged>,
     /// Frequency of the finding.
     pub frequency: Frequency,
     /// The numbers behind it, once the reproducer is minimised: before that there may be more than one thing in it.
@@ -294,11 +295,20 @@ pub fn reproduce(
     testbed: &mut dyn Testbed,
 ) -> Result<Option<Reproduced>, JudgeError> {
     let baselines = InMemory::on(testbed);
-    let (said, frequency) = repeat::frequency(testbed, &finding.reproducer, &finding.signature, &baselines)?;
-    let Verdict::Judged(judged) = said else { return Ok(None) };
-    if frequency.seen == 0 {
-        return Ok(None);
-    }
+    let runs = Runs::of(testbed, &finding.reproducer, &baselines)?;
+    reproduced(finding, testbed, &runs)
+}
+
+/// The same from runs that were made before.
+///
+/// # Errors
+/// The testbed fails.
+pub fn reproduced(
+    finding: &FindingRecord,
+    testbed: &mut dyn Testbed,
+    runs: &Runs,
+) -> Result<Option<Reproduced>, JudgeError> {
+    let Some((judged, frequency)) = runs.first_of(&finding.signature) else { return Ok(None) };
     let is_neighbour =
         judged.anomaly(&finding.signature).is_some_and(|anomaly| anomaly.kind() == Kind::NoisyNeighbor);
     // Where one run is enough, it is enough for that too; and a rare finding is not confirmed anyway.

@@ -11,7 +11,8 @@ use super::decider::Worked;
 use super::{Engine, Event};
 use crate::campaign::error::CampaignError;
 use crate::finding::{self, Answers, Course, FINDINGS, Kept, Reproduced, Step, WorkError};
-use crate::repeat::Frequency;
+use crate::judge::InMemory;
+use crate::repeat::{Frequency, Runs};
 
 /// Longest turn of minimising findings, where tests take their time. The progress of a turn is kept.
 const TURN: Duration = Duration::from_secs(20);
@@ -71,11 +72,11 @@ impl Engine<'_> {
                 return Ok(());
             }
             // A few at a time, so that a kill loses no more.
-            for some in new.chunks(self.runner.jobs()) {
-                let confirm = |testbed: &mut dyn Testbed, finding| self.confirm(testbed, finding);
+            for some in by_test(new).chunks(self.runner.jobs()) {
+                let confirm = |testbed: &mut dyn Testbed, findings| self.confirm(testbed, findings);
                 let confirmed = self.runner.each(some.to_vec(), confirm)?;
                 self.clock();
-                for worked in confirmed {
+                for worked in confirmed.into_iter().flatten() {
                     self.put(worked)?;
                 }
             }
@@ -86,12 +87,25 @@ impl Engine<'_> {
         }
     }
 
+    /// Confirms findings of one test.
     fn confirm(
         &self,
         testbed: &mut dyn Testbed,
+        findings: Vec<FindingRecord>,
+    ) -> Result<Vec<Worked>, CampaignError> {
+        let Some(first) = findings.first() else { return Ok(Vec::new()) };
+        let baselines = InMemory::on(testbed);
+        let runs = Runs::of(testbed, &first.reproducer, &baselines)?;
+        findings.into_iter().map(|finding| self.confirm_one(testbed, finding, &runs)).collect()
+    }
+
+    fn confirm_one(
+        &self,
+        testbed: &mut dyn Testbed,
         mut finding: FindingRecord,
+        runs: &Runs,
     ) -> Result<Worked, CampaignError> {
-        let seen = match finding::reproduce(&finding, testbed)? {
+        let seen = match finding::reproduced(&finding, testbed, runs)? {
             Some(reproduced) => {
                 if !reproduced.is_confirmed() {
                     finding.minimized = Minimized::Flaky;
@@ -277,4 +291,16 @@ impl Engine<'_> {
         };
         Ok(Worked { finding, seen })
     }
+}
+
+/// Findings by the tests that have shown them: those of one test are looked for in the same runs.
+fn by_test(findings: Vec<FindingRecord>) -> Vec<Vec<FindingRecord>> {
+    let mut groups: Vec<Vec<FindingRecord>> = Vec::new();
+    for finding in findings {
+        match groups.iter_mut().find(|group| group[0].reproducer == finding.reproducer) {
+            Some(group) => group.push(finding),
+            None => groups.push(vec![finding]),
+        }
+    }
+    groups
 }

@@ -116,33 +116,32 @@ impl Requester {
     /// does so at T, or later than the slowest NIC makes an implied NAK.
     pub(super) fn waits_out_gap(&self, gap: &Cause, packet: &Packet, ledger: &Ledger<'_>) -> bool {
         let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return false };
+        let waited = self.window.waited_at_most(packet.time) + TIMER_SLACK;
         let slowest = SLOWEST_NACK.max(ledger.known.times.answer_patience);
         // The implied NAK of an older gap, or of one before it, may be a slow NIC's.
         let (age, oldest) = (packet.time - gap.time, packet.time - gap.oldest);
-        let is_at_t =
-            self.acts_at_t(gap, packet, ledger) && oldest.times(100) <= minimum.times(TIMER_AT_T_PERCENT);
-        is_at_t || (age > slowest && self.has_time_to_expire(gap, packet, minimum))
+        let at_t = minimum.times(TIMER_AT_T_PERCENT);
+        self.reissues_first(gap, packet)
+            && waited >= minimum
+            && (age > slowest || [waited, oldest].iter().all(|time| time.times(100) <= at_t))
     }
 
-    /// Returns true if the requester issues a Read with a gap in its responses again just when its ACK timer expires.
+    /// Returns true if the requester issues a Read with a gap in its responses again just when its ACK timer expires, by a clock
+    /// that may count in ticks.
     pub(super) fn acts_at_t(&self, gap: &Cause, packet: &Packet, ledger: &Ledger<'_>) -> bool {
-        let Some(Timeout::Enabled(minimum)) = ledger.known.timeout else { return false };
-        let waited = self.window.waited_at_most(packet.time) + TIMER_SLACK;
-        self.has_time_to_expire(gap, packet, minimum)
-            && waited.times(100) <= minimum.times(TIMER_AT_T_PERCENT)
+        let Some(Timeout::Enabled(t)) = ledger.known.timeout else { return false };
+        let waited = self.window.waited_at_most(packet.time).times(100);
+        let near_t = t.times(200 - TIMER_AT_T_PERCENT)..=t.times(TIMER_AT_T_PERCENT);
+        self.reissues_first(gap, packet) && near_t.contains(&waited)
     }
 
-    /// Returns true if the ACK timer may have expired on a Read with a gap in its responses, the first time that it is issued again.
-    fn has_time_to_expire(&self, gap: &Cause, packet: &Packet, minimum: Nanos) -> bool {
-        // An RNR NAK asks for a wait that may be longer.
+    /// Returns true if a Read is issued again from a gap in its responses for the first time, and no RNR NAK makes the requester
+    /// wait for longer.
+    fn reissues_first(&self, gap: &Cause, packet: &Packet) -> bool {
         let is_refused = self.rnr.is_some_and(|rnr| rnr.pending > 0);
         // One that has issued the Read from there before may take further responses beyond the gap for those of before.
         let once = self.window.was_sent_once(packet.psn);
-        !gap.acted
-            && once
-            && !is_refused
-            && packet.psn == self.window.una()
-            && self.window.waited_at_most(packet.time) + TIMER_SLACK >= minimum
+        !gap.acted && once && !is_refused && packet.psn == self.window.una()
     }
 
     /// Notes that the timer certainly started again at `when`. Of one too short to be seen nobody knows when it did.
