@@ -126,3 +126,12 @@ fn a_copy_saves_the_time_out() {
         assert!(!times_out(&format!("[network.repeat]\n{copies}")), "{copies}");
     }
 }
+
+/// A retry count of 7 has no limit there (docs/findings-rxe.md), so that a QP whose packets are all lost goes on when the test is stopped.
+#[test]
+fn a_test_that_is_stopped_says_nothing_of_what_goes_on() {
+    let endless = format!("{WRITES}\nmax-retransmit-retry = 7\n");
+    let ran = run(&endless, "[network]\nloss-ppb = 999_999_999\nloss-model = \"per-packet\"\n").whole();
+    assert!(ran.observation.completions().is_empty() && ran.observation.stopped_after.is_some());
+    assert!(ran.said().iter().all(|(rule, _)| *rule != "completion-missing"), "{:?}", ran.said());
+}
