@@ -131,7 +131,8 @@ fn a_copy_saves_the_time_out() {
 #[test]
 fn a_test_that_is_stopped_says_nothing_of_what_goes_on() {
     let endless = format!("{WRITES}\nmax-retransmit-retry = 7\n");
-    let ran = run(&endless, "[network]\nloss-ppb = 999_999_999\nloss-model = \"per-packet\"\n").whole();
+    let ran =
+        run(&endless, "[network]\nloss-ppb = 500_000_000\nlinks = 16\nloss-model = \"per-packet\"\n").whole();
     assert!(ran.observation.completions().is_empty() && ran.observation.stopped_after.is_some());
     assert!(ran.said().iter().all(|(rule, _)| *rule != "completion-missing"), "{:?}", ran.said());
 }
