@@ -44,6 +44,10 @@ pub(super) fn fit(space: &Space, test: &mut TestConfig) {
         depth_of_messages(space, test);
     }
     in_turn(space, test);
+    if over_cap(space, test) {
+        shrink(space, test);
+        in_turn(space, test);
+    }
     waiting_dummies(space, test);
     classes::fit(space, test);
 }
@@ -72,9 +76,8 @@ fn in_turn(space: &Space, test: &mut TestConfig) {
     if !verbs.contains(&words::of_load(test.traffic.load)) {
         verbs.into_iter().for_each(|verb| set(space, test, Axis::Verb, verb));
     }
-    if test.traffic.message_size == 0 {
-        let smallest = space[Axis::MessageSize].at_least(1).unwrap_or_default();
-        set(space, test, Axis::MessageSize, smallest);
+    if u64::from(test.traffic.message_size) < least_bytes(test) {
+        set(space, test, Axis::MessageSize, smallest_size(space, test));
     }
     let connections = u64::from(test.traffic.load.connections());
     if !connections.is_multiple_of(2) {
@@ -85,6 +88,17 @@ fn in_turn(space: &Space, test: &mut TestConfig) {
     if over_cap(space, test) || !test.traffic.can_take_turns() {
         set(space, test, Axis::Pattern, Pattern::OneWay as u64);
     }
+}
+
+/// Bytes that a message of this form has at least: a host answers a Write when its last byte has arrived.
+fn least_bytes(test: &TestConfig) -> u64 {
+    let is_write = words::of_load(test.traffic.load) == words::WRITE;
+    u64::from(is_write && test.traffic.pattern == Pattern::PingPong)
+}
+
+fn smallest_size(space: &Space, test: &TestConfig) -> u64 {
+    let sizes = &space[Axis::MessageSize];
+    sizes.at_least(least_bytes(test)).unwrap_or(sizes.smallest())
 }
 
 /// Dummies that wait are there, and are told from messages; where the space does not have that, none wait.
@@ -184,7 +198,8 @@ fn shrink(space: &Space, test: &mut TestConfig) {
     let all = u64::from(test.traffic.num_msgs_per_qp).saturating_mul(test.traffic.load.connections().into());
     let own = (cap / all).saturating_sub(test.traffic.dummy_headers.into());
     let smaller = sizes.at_most(own.saturating_mul(test.traffic.mtu.bytes().into()));
-    set(space, test, Axis::MessageSize, smaller.unwrap_or(sizes.smallest()));
+    let smallest = smallest_size(space, test);
+    set(space, test, Axis::MessageSize, smaller.map_or(smallest, |smaller| smaller.max(smallest)));
     if !over_cap(space, test) {
         return;
     }

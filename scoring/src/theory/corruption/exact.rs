@@ -11,7 +11,7 @@ use super::behaviour::{Asking, Behaviour};
 use super::frames::Frames;
 use super::gap::{Ask, Behind, Gap};
 use super::links::Links;
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Powers};
 use super::protection::Protection;
 use super::sizes::Sizes;
 use super::time_outs::TimeOuts;
@@ -74,7 +74,7 @@ pub fn beyond(allowed: usize, frames: &Frames, conditions: &Conditions) -> f64 {
 pub fn beyond_of_sizes(allowed: usize, frames: &Frames, sizes: &Sizes, conditions: &Conditions) -> f64 {
     let frames = Frames { last: frames.middle, ..*frames };
     conditions.mean(&frames, allowed, |way, share| {
-        let (near, further) = (way.depth(), way.further());
+        let (near, mut further) = (way.depth(), Powers::of(way.further()));
         let mut longest = Outcome::none(allowed);
         let mut late = 0.0;
         for (outcome, (_, drawn)) in way.messages().zip(sizes.up_to(near)) {
@@ -84,7 +84,7 @@ pub fn beyond_of_sizes(allowed: usize, frames: &Frames, sizes: &Sizes, condition
         // Of those further ones each adds the same. To go through all of millions of sizes would change a digit that nobody is shown.
         let mut packets = near;
         for (mean, drawn) in sizes.about(near) {
-            longest = longest.and(&further.times(mean - packets));
+            longest.add(&further.times(mean - packets));
             packets = mean;
             late += drawn * longest.beyond();
         }

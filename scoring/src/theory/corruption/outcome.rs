@@ -47,22 +47,39 @@ impl Outcome {
     }
 
     /// So many of the kind.
-    pub(super) fn times(&self, mut count: u64) -> Self {
-        let mut all = Self::none(self.numbers.len() - 1);
-        let mut power = self.clone();
-        while count > 0 {
-            if count & 1 == 1 {
-                all = all.and(&power);
-            }
-            power = power.and(&power);
-            count >>= 1;
-        }
-        all
+    pub(super) fn times(&self, count: u64) -> Self {
+        Powers::of(self.clone()).times(count)
     }
 
     /// Probability of more than are told apart.
     pub(super) fn beyond(&self) -> f64 {
         (1.0 - self.numbers.iter().sum::<f64>()).max(0.0)
+    }
+}
+
+/// Many of one kind.
+pub(super) struct Powers {
+    /// One, two, four, and so on, as far as was asked for.
+    doubled: Vec<Outcome>,
+}
+
+impl Powers {
+    pub(super) fn of(one: Outcome) -> Self {
+        Self { doubled: vec![one] }
+    }
+
+    /// So many.
+    pub(super) fn times(&mut self, count: u64) -> Outcome {
+        let bits = (u64::BITS - count.leading_zeros()) as usize;
+        while self.doubled.len() < bits {
+            let last = &self.doubled[self.doubled.len() - 1];
+            self.doubled.push(last.and(last));
+        }
+        let mut all = Outcome::none(self.doubled[0].numbers.len() - 1);
+        for (_, power) in self.doubled.iter().enumerate().filter(|(bit, _)| count >> bit & 1 == 1) {
+            all.add(power);
+        }
+        all
     }
 }
 
