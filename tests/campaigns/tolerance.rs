@@ -22,6 +22,7 @@ const TIMEOUT: u8 = 8;
 const NEAR: f64 = 0.1;
 
 /// A NIC that was made up, and messages that show what is odd about it.
+#[derive(Debug)]
 struct Made {
     profile: String,
     verb: Verb,
@@ -123,7 +124,7 @@ impl Made {
         (low * high).sqrt()
     }
 
-    /// The forecast from a campaign.
+    /// The forecast from a campaign, which goes on for as many executions as it is said to need.
     fn predict(&self, folder: &Path) -> Value {
         let Self { verb, packets, dummies, percent, .. } = self;
         let args = [
@@ -134,14 +135,24 @@ impl Made {
             format!("--timeout={TIMEOUT}"),
         ];
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        predict(folder, &[&args[..], &["--format", "json"]].concat()).json()
+        let args = [&["predict", "corruption", "--nic-from", "c", "--format", "json"], &args[..]].concat();
+        for _ in 0..MORE {
+            let ran = in_folder(folder, &args);
+            let Some(executions) = asked_for(&ran) else { return ran.json() };
+            campaign(folder, &["--resume", "--executions", &executions, "--out", "c"]);
+        }
+        panic!("{self:?}: still too few losses")
     }
 }
 
-fn predict(folder: &Path, args: &[&str]) -> Ran {
-    let ran = in_folder(folder, &[&["predict", "corruption", "--nic-from", "c"], args].concat());
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    ran
+/// Times that a campaign goes on.
+const MORE: usize = 3;
+
+/// Executions that a forecast asks for, if it does.
+fn asked_for(ran: &Ran) -> Option<String> {
+    let asked = ran.stderr.split_once("; about ").and_then(|(_, about)| about.split_once(" executions"));
+    assert_eq!(ran.code, if asked.is_some() { 2 } else { 0 }, "{}", ran.stderr);
+    asked.map(|(executions, _)| executions.to_owned())
 }
 
 fn seen(folder: &Path, seed: u64, executions: &str) {
