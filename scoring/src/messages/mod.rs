@@ -3,7 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod iterations;
 pub(crate) mod ranks;
-mod silence;
+mod recent;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use crate::known::RnrRetries;
 use crate::rewritten::feigns_rnr_for_ever;
 use crate::rules::Rule;
 use ranks::Ranks;
-use silence::Silence;
+use recent::Recent;
 
 /// Messages of one QP.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -106,8 +106,8 @@ pub(crate) fn where_dummies_may_fail(
 /// whole or not at all.
 ///
 /// Only where each QP is bound to come to an end by itself: its ACK timer runs, and it does not retry for ever after
-/// RNR NAKs; and not where the test was stopped while its packets, or a timer, were still under way. A connection of which a request failed posts no more; where all wait for each other (`barrier-sync`),
-/// that is so for all, and those that wait for one that does not complete are not to blame, as where the hosts post in turn.
+/// RNR NAKs; and not where the test was stopped while its packets, or a timer, were still under way. A connection of which a
+/// request failed posts no more; where all wait for each other (`barrier-sync`), that is so for all, and those that wait for one that does not complete are not to blame, as where the hosts post in turn.
 pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anomalies: &mut Anomalies) {
     let Some(config) = config.filter(|_| observation.completions.is_some()) else { return };
     if may_wait_for_ever(config).is_some() {
@@ -126,7 +126,7 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
     let of = |connection: u32| completed.get(&connection).copied().unwrap_or_default();
     let round = |count: u32| count / traffic.tx_depth;
     let connections = || (1..).zip(&observation.connections);
-    let ends_late = Silence::of(observation, config);
+    let recent = Recent::of(observation, config);
     let slowest = connections().map(|(connection, _)| round(of(connection).0)).min();
     for (connection, ends) in connections() {
         let (count, failed) = of(connection);
@@ -135,7 +135,7 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
             None => traffic.barrier_sync && Some(round(count)) > slowest,
             Some(pair) => waits_for_pair(connection, count, of(pair)),
         };
-        if missing > 0 && !failed && !waits && !ends_late.may_go_on(ends) {
+        if missing > 0 && !failed && !waits && !recent.has(ends) {
             let who = Who {
                 role: Role::Requester,
                 address: Some(ends.requester.ip),

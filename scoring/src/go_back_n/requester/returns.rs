@@ -7,7 +7,7 @@ use dumper::{Nanos, Psn};
 
 use super::cause::{Cause, Unheeded, overtaken_by};
 use super::refusal::longest_on_its_way;
-use super::{Reissued, Requester};
+use super::{Gaps, Reissued, Requester};
 use crate::anomaly::{Evidence, Role};
 use crate::go_back_n::ledger::{Ledger, Lost};
 use crate::go_back_n::packet::Packet;
@@ -390,8 +390,9 @@ impl Requester {
 
     /// Event of a Read that is issued again from a missing response: for the response beyond it, or by the timer alone.
     fn classify_reissue(&self, gap: &Cause, packet: &Packet, ledger: &Ledger<'_>) -> Event {
-        let again = self.gaps.waited_out + 1 >= GAPS_WAITED_OUT.max(self.gaps.acted_on + 1);
-        if again && self.leaves_gap(gap, packet, ledger) {
+        let Gaps { acted_on, waited_out } = self.gaps;
+        let is_usual = waited_out + 1 >= GAPS_WAITED_OUT && waited_out >= acted_on;
+        if is_usual && self.leaves_gap(gap, packet, ledger) {
             Event::ResumeIgnoringGap
         } else if !self.waits_out_gap(gap, packet, ledger) {
             Event::ResumeAtGap

@@ -44,7 +44,7 @@ pub enum SizesError {
 }
 
 /// Part of a distribution.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Part {
     /// Probability of it.
     pub(super) share: f64,
@@ -75,7 +75,7 @@ impl Sizes {
         if packets > MOST as f64 {
             return Err(SizesError::Large);
         }
-        let mut part = Part { share: 0.0, packets: 0.0, of_packets: 0.0 };
+        let mut part = Part::default();
         let mut beyond = vec![part];
         let up_to = |packets: usize| part_up_to(points, packets as f64 * f64::from(mtu));
         // From the largest on, as sums of what is rare are exact then.
@@ -119,8 +119,7 @@ impl Sizes {
 
     /// Those with more packets.
     pub(super) fn beyond(&self, packets: u64) -> Part {
-        let none = Part { share: 0.0, packets: 0.0, of_packets: 0.0 };
-        self.beyond.get(packets as usize).copied().unwrap_or(none)
+        self.beyond.get(packets as usize).copied().unwrap_or_default()
     }
 
     /// Mean number of packets: E(S).
