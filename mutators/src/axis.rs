@@ -183,7 +183,7 @@ axes! {
             },
         ), "First PSN of every requester.";
     Seed "traffic.seed" number!(SEED), fields::SEED.default, of_traffic!(SEED),
-        "Seed of a run's random choices. Random tests have the smallest, so that they can share reference runs; an operator changes it.";
+        "Seed of a run's random choices. Random tests have the smallest, so that they can share reference runs, but where a link loses packets at random; an operator changes it.";
     IterMode "traffic.iter-mode" Kind::Words(words::ITER_MODES), TrafficField::ITER_MODE.default,
         of_traffic!(ITER_MODE), "How the injector counts rounds of transmission.";
     Gap "traffic.gap-ns" number!(GAP_NS), fields::GAP_NS.default, of_traffic!(GAP_NS),

@@ -114,6 +114,13 @@ impl Values {
                 let to = 1_u64.checked_shl(bits).map_or(u64::MAX, |next| next - 1);
                 rng.random_range(from.max(*min)..=to.min(*max))
             }
+            _ => self.draw_evenly(rng),
+        }
+    }
+
+    /// One of them, each alike.
+    pub(crate) fn draw_evenly(&self, rng: &mut ChaCha8Rng) -> u64 {
+        match self {
             Self::Range { min, max } => rng.random_range(*min..=*max),
             Self::List(list) => list[rng.random_range(0..list.len())],
         }

@@ -287,7 +287,7 @@ fn chains_reach_every_corner_with_every_operator() {
     for corner in [("traffic.num-connections", "pair"), ("events.count", "2"), ("events.every", "1")] {
         assert!(corners.contains(&(corner.0.to_owned(), corner.1.to_owned())), "{corner:?}");
     }
-    assert_eq!((totals.first(), totals.last()), (Some(&1), Some(&400)));
+    assert!(totals.first() <= Some(&2) && totals.last() == Some(&400), "{totals:?}");
 }
 
 /// A target that draws one operator only, in the small space.

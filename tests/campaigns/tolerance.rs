@@ -223,7 +223,8 @@ fn too_few_losses_and_bounds_that_no_time_out_decides() {
         in_folder(folder.path(), &["predict", "corruption", "--nic-from", "d", "--slo", "p99.9=1ms"]);
     assert_eq!(nowhere.code, 2, "{}", nowhere.stderr);
     assert!(nowhere.stderr.contains("d/campaign.toml"), "{}", nowhere.stderr);
-    let args = ["campaign", "general", "--executions", "3", "--out", "c2", "--nic", "reference"];
+    let args =
+        ["campaign", "general", "--seed", "1", "--executions", "3", "--out", "c2", "--nic", "reference"];
     assert_eq!(in_folder(folder.path(), &args).code, 0);
     let none = in_folder(folder.path(), &["predict", "corruption", "--nic-from", "c2", "--slo", "p99.9=1ms"]);
     assert!(none.code == 2 && none.stderr.contains("too few: "), "{}", none.stderr);

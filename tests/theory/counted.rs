@@ -32,12 +32,14 @@ pub(crate) struct Seen {
 
 /// Runs a setting.
 pub(crate) fn ran(setting: &Setting, seed: u64, merges: bool) -> (TestConfig, Observation) {
+    ran_on(setting.test(seed), if merges { MERGING } else { "" })
+}
+
+/// Runs a test with a responder of this profile.
+pub(crate) fn ran_on(mut config: TestConfig, profile: &str) -> (TestConfig, Observation) {
     let folder = tempfile::tempdir().unwrap();
-    let mut config = setting.test(seed);
-    if merges {
-        std::fs::write(folder.path().join("merging.toml"), MERGING).unwrap();
-        config.responder.nic = "./merging.toml".into();
-    }
+    std::fs::write(folder.path().join("responder.toml"), profile).unwrap();
+    config.responder.nic = "./responder.toml".into();
     let observation = Sim::new(Path::new(folder.path())).run(&config).unwrap();
     (config, observation)
 }

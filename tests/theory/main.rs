@@ -6,6 +6,7 @@ mod counted;
 mod recount;
 mod setting;
 
+use corpus::{LossModel, Verb};
 use dumper::Nanos;
 use scoring::ExpiryCause;
 use scoring::losses::{self, LossKind, Losses};
@@ -105,6 +106,34 @@ fn losses_come_to_what_the_standard_says() {
     assert!([all.naks.first.total(), all.naks.obeyed, all.acks].iter().all(|share| share.of == share.yes));
     assert!([&all.naks.repeated, &all.naks.again].iter().all(|shares| shares.total().yes == 0));
     assert!(all.own_acks.of > 1_000 && all.own_acks.yes == all.own_acks.of, "{:?}", all.own_acks);
+}
+
+/// The share of NAKs that a responder leaves out is that of its profile, whatever it is asked for: a Read that is issued again for a NAK
+/// is no Read that is issued again for a response.
+#[test]
+fn naks_that_are_left_out_are_counted_as_they_are() {
+    for seed in 501..=506 {
+        let percent = 10 * (seed - 500);
+        let drawn = Setting::drawn(seed).bare();
+        for verb in [Verb::Write, Verb::Read] {
+            let links = Links { loss: 1.0 / 64.0, links: 1, corrupted: 1.0, ..drawn.links };
+            let mut test = Setting { verb, links, packets: 1, in_all: 20_000, ..drawn }.test(seed);
+            // So that a lost request has others behind it.
+            test.traffic.tx_depth = 16;
+            test.network.loss_model = LossModel::PerPacket;
+            let profile = format!("[quirks]\nnak-missing-percent = {percent}\n");
+            let (config, observation) = counted::ran_on(test, &profile);
+            let analysis = scoring::analyze(&observation, scoring::Options { config: Some(&config) });
+            let sent = losses::of(&config, &observation, &analysis).naks.first.total();
+            let expected = 1.0 - percent as f64 / 100.0;
+            let error = (expected * (1.0 - expected) / sent.of as f64).sqrt();
+            println!("{verb:?}: {sent:?}, {expected} expected");
+            assert!(
+                sent.of > 100 && (sent.or(0.0) - expected).abs() < 4.0 * error,
+                "{verb:?}, {percent} %: {sent:?}"
+            );
+        }
+    }
 }
 
 /// Links that damage packets by chance: the mean over many seeds.

@@ -167,7 +167,9 @@ impl Connection {
 
     /// A Read is issued again, and no timer has expired.
     fn reissues(&mut self, seen: &Seen<'_>) {
-        if seen.record.psn.is_after(self.wanted) {
+        let is_asked_for = |hunt: &Hunt| seen.record.psn == self.expected && hunt.was_asked();
+        // A Read that has not arrived was asked for by a NAK. One behind a missing response is issued again with those before it.
+        if seen.record.psn.is_after(self.wanted) || self.request.as_ref().is_some_and(is_asked_for) {
             return;
         }
         match &mut self.response {

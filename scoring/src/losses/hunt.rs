@@ -123,6 +123,11 @@ impl Hunt {
         }
     }
 
+    /// Returns true if a NAK for it left the switch.
+    pub(super) const fn was_asked(&self) -> bool {
+        self.was_asked
+    }
+
     /// It arrives.
     pub(super) fn found(mut self, now: Nanos, losses: &mut Losses) {
         if !self.is_over {
