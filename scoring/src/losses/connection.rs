@@ -5,7 +5,7 @@ use dumper::wire::{AethRepr, Class, NakCode, Syndrome};
 use dumper::{Nanos, Psn, Record};
 
 use super::Losses;
-use super::hunt::{Hunt, Of};
+use super::hunt::{Hunt, Of, Place};
 use super::unanswered::Unanswered;
 
 /// A packet.
@@ -40,6 +40,8 @@ pub(super) struct Connection {
     expected: Psn,
     next: Psn,
     request: Option<Hunt>,
+    /// One past the highest PSN that was sent, when the last two lost packets arrived.
+    repaired: [Option<Psn>; 2],
     /// PSN of the next Read response, and one past the highest one.
     wanted: Psn,
     responded: Psn,
@@ -89,6 +91,7 @@ impl Connection {
             expected: psn,
             next: psn,
             request: None,
+            repaired: [None; 2],
             wanted: psn,
             responded: psn,
             asked_for: None,
@@ -136,7 +139,13 @@ impl Connection {
             if psn == self.expected {
                 match &mut self.request {
                     Some(hunt) => hunt.lost_again(losses),
-                    None => self.request = Some(Hunt::new(Of::Requests, record.time, is_new)),
+                    None => {
+                        let repaired =
+                            self.repaired.iter().flatten().filter(|next| next.is_after(psn)).count();
+                        let behind = self.next.relative_to(end);
+                        let place = Place { repaired, behind };
+                        self.request = Some(Hunt::new(Of::Requests, record.time, is_new, place));
+                    }
                 }
             }
         } else if psn.is_after(self.expected) {
@@ -146,7 +155,7 @@ impl Connection {
         } else if !end.is_after(self.expected) {
             // The requester repeats for something older, and what was lost since comes again as well.
             if let Some(hunt) = &mut self.request {
-                hunt.is_repaired_by_chance();
+                hunt.is_repaired_by_chance(losses);
             }
             self.unanswered.abandon();
         } else {
@@ -154,6 +163,7 @@ impl Connection {
             self.timer.expiries = 0;
             if let Some(hunt) = self.request.take() {
                 hunt.found(record.time, losses);
+                self.repaired = [self.repaired[1], Some(self.next)];
             }
             // A Read is answered by its responses. Copies are acknowledged one by one: the loss of one ACK is no loss then.
             self.unanswered.arrives(
@@ -196,7 +206,8 @@ impl Connection {
                     Some(hunt) => hunt.lost_again(losses),
                     None => {
                         let is_new = !psn.is_before(self.responded);
-                        let hunt = self.response.insert(Hunt::new(Of::Responses, time, is_new));
+                        let hunt =
+                            self.response.insert(Hunt::new(Of::Responses, time, is_new, Place::default()));
                         if self.asked_for == Some(psn) {
                             // Its only implied NAK may have been spent before it was lost.
                             hunt.abandon();

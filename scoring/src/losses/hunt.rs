@@ -48,6 +48,23 @@ impl Of {
     }
 }
 
+/// What was sent before and behind a lost packet when it was lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    /// Packets before it that were lost and repaired after it was first sent.
+    pub(super) repaired: usize,
+    /// Packets that had been sent behind it.
+    pub(super) behind: u32,
+}
+
+impl Place {
+    fn count(self, in_passing: bool, asked: &mut Asked) {
+        if let Some(shares) = self.repaired.checked_sub(1).and_then(|at| asked.in_passing.get_mut(at)) {
+            shares.count(self.behind, in_passing);
+        }
+    }
+}
+
 /// A lost packet that its receiver has not got.
 #[derive(Debug)]
 pub(super) struct Hunt {
@@ -55,6 +72,8 @@ pub(super) struct Hunt {
     since: Nanos,
     /// Its first transmission was lost. One that is sent again may be sent once more for what was missing before it.
     is_new: bool,
+    /// Where it was first sent.
+    place: Place,
     /// Packets that arrived behind it.
     behind: u32,
     /// NAKs, or Reads that were issued again.
@@ -73,17 +92,17 @@ pub(super) struct Hunt {
 /// A transmission after a NAK that was lost as well.
 #[derive(Debug, Default)]
 struct Again {
-    behind: u32,
     was_asked: bool,
 }
 
 impl Hunt {
     /// A packet is lost, the first time that it is sent or a later time.
-    pub(super) const fn new(of: Of, since: Nanos, is_new: bool) -> Self {
+    pub(super) const fn new(of: Of, since: Nanos, is_new: bool, place: Place) -> Self {
         Self {
             of,
             since,
             is_new,
+            place,
             behind: 0,
             asks: 0,
             first_ask_lost: false,
@@ -106,11 +125,8 @@ impl Hunt {
     }
 
     /// So many packets behind it arrive.
-    pub(super) fn passed_by(&mut self, packets: u32) {
+    pub(super) const fn passed_by(&mut self, packets: u32) {
         self.behind += packets;
-        if let Some(again) = &mut self.again {
-            again.behind += packets;
-        }
     }
 
     /// Its receiver asks for it.
@@ -146,8 +162,11 @@ impl Hunt {
     }
 
     /// It is going to be sent again, whatever its receiver does.
-    pub(super) const fn is_repaired_by_chance(&mut self) {
-        self.is_over |= self.asks == 0;
+    pub(super) fn is_repaired_by_chance(&mut self, losses: &mut Losses) {
+        if !self.is_over && self.asks == 0 {
+            self.place.count(true, self.of.asked(losses));
+            self.is_over = true;
+        }
     }
 
     /// What becomes of it is not to be counted.
@@ -164,6 +183,7 @@ impl Hunt {
             return;
         }
         let asked = self.of.asked(losses);
+        self.place.count(false, asked);
         // What is repaired without having been asked for says nothing.
         if self.behind > 0 && (self.asks > 0 || time_out) {
             asked.first.count(self.behind, self.asks > 0);
@@ -189,8 +209,9 @@ impl Hunt {
 
     fn count_again(&self, again: &Again, time_out: bool, losses: &mut Losses) {
         losses.kinds.entry(self.of.again()).or_default().count(time_out);
-        if again.behind > 0 && (again.was_asked || time_out) {
-            self.of.asked(losses).again.count(again.behind, again.was_asked);
+        // A NAK of the time before may bring it once more.
+        if self.behind > 0 {
+            self.of.asked(losses).again.count(self.behind, again.was_asked || !time_out);
         }
     }
 }

@@ -101,8 +101,11 @@ pub struct Asked {
     pub first: ByPackets,
     /// It asked once more, where its first NAK was lost.
     pub repeated: ByPackets,
-    /// It asked once more, where the packet was lost again: by the packets behind that transmission.
+    /// It asked once more, where the packet was lost again, or had done so before: by the packets behind all transmissions.
     pub again: ByPackets,
+    /// The packet was sent again although nobody had asked for it, by the packets that had been sent behind it; where one packet before it
+    /// was lost and repaired after it was first sent, and where more were. Where there is one NAK for a packet, it never is.
+    pub in_passing: [ByPackets; 2],
     /// What a NAK that left the switch asked for was sent.
     pub obeyed: Share,
 }
@@ -112,6 +115,7 @@ impl Asked {
         self.first.add(&other.first);
         self.repeated.add(&other.repeated);
         self.again.add(&other.again);
+        self.in_passing.iter_mut().zip(&other.in_passing).for_each(|(all, one)| all.add(one));
         self.obeyed += other.obeyed;
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod completions;
 pub(crate) mod iterations;
 pub(crate) mod ranks;
 mod recent;
+mod turns;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,6 +19,7 @@ use crate::rewritten::feigns_rnr_for_ever;
 use crate::rules::Rule;
 use ranks::Ranks;
 use recent::Recent;
+use turns::{Completed, Turns};
 
 /// Messages of one QP.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -95,11 +97,18 @@ pub(crate) fn where_dummies_may_fail(
     completions: &[Completion],
     config: Option<&TestConfig>,
 ) -> BTreeSet<u32> {
-    if config.is_none_or(|config| config.traffic.dummy_headers == 0) {
+    let Some(traffic) = config.map(|config| &config.traffic).filter(|traffic| traffic.dummy_headers > 0)
+    else {
         return BTreeSet::new();
-    }
+    };
     let flushed = completions.iter().filter(|one| one.status == CompletionStatus::Flushed);
-    complete(completions, config).into_iter().chain(flushed.map(|one| one.connection)).collect()
+    let turns = Turns::of(completions, traffic);
+    let waiting = (1..=traffic.load.connections()).filter(|connection| turns.waits(*connection));
+    complete(completions, config)
+        .into_iter()
+        .chain(flushed.map(|one| one.connection))
+        .chain(waiting)
+        .collect()
 }
 
 /// Judges that every message completes, with success or with an error; `completions` are reported for the test as a
@@ -107,35 +116,19 @@ pub(crate) fn where_dummies_may_fail(
 ///
 /// Only where each QP is bound to come to an end by itself: its ACK timer runs, and it does not retry for ever after
 /// RNR NAKs; and not where the test was stopped while its packets, or a timer, were still under way. A connection of which a
-/// request failed posts no more; where all wait for each other (`barrier-sync`), that is so for all, and those that wait for one that does not complete are not to blame, as where the hosts post in turn.
+/// request failed posts no more, and those that wait for another one are not to blame.
 pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anomalies: &mut Anomalies) {
     let Some(config) = config.filter(|_| observation.completions.is_some()) else { return };
     if may_wait_for_ever(config).is_some() {
         return;
     }
     let traffic = &config.traffic;
-    let mut completed: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
-    for completion in observation.completions() {
-        let (count, failed) = completed.entry(completion.connection).or_default();
-        *count += 1;
-        *failed |= completion.status != CompletionStatus::Success;
-    }
-    if traffic.barrier_sync && completed.values().any(|(_, failed)| *failed) {
-        return;
-    }
-    let of = |connection: u32| completed.get(&connection).copied().unwrap_or_default();
-    let round = |count: u32| count / traffic.tx_depth;
-    let connections = || (1..).zip(&observation.connections);
+    let turns = Turns::of(observation.completions(), traffic);
     let recent = Recent::of(observation, config);
-    let slowest = connections().map(|(connection, _)| round(of(connection).0)).min();
-    for (connection, ends) in connections() {
-        let (count, failed) = of(connection);
+    for (connection, ends) in (1..).zip(&observation.connections) {
+        let Completed { count, failed } = turns.of_connection(connection);
         let missing = traffic.num_msgs_per_qp.saturating_sub(count);
-        let waits = match traffic.paired_with(connection) {
-            None => traffic.barrier_sync && Some(round(count)) > slowest,
-            Some(pair) => waits_for_pair(connection, count, of(pair)),
-        };
-        if missing > 0 && !failed && !waits && !recent.has(ends) {
+        if missing > 0 && !failed && !turns.waits(connection) && !recent.has(ends) {
             let who = Who {
                 role: Role::Requester,
                 address: Some(ends.requester.ip),
@@ -146,13 +139,6 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
             anomalies.push(Anomaly { rule: Rule::CompletionMissing, who, state: "".into(), what, evidence });
         }
     }
-}
-
-/// Returns true if a connection that has so many completions has nothing to post until its pair, with this number of completions and
-/// perhaps a failure, goes on. The first of a pair has one message more than the second until that is answered.
-const fn waits_for_pair(connection: u32, count: u32, (pair_count, pair_failed): (u32, bool)) -> bool {
-    let answers = connection.is_multiple_of(2);
-    pair_failed || if answers { count >= pair_count } else { count > pair_count }
 }
 
 /// Reason why a QP of a test may wait for ever, if it may.
@@ -276,23 +262,5 @@ mod tests {
         assert_eq!(outstanding(Some(&log), None), [(2, 1, 0)]);
         assert_eq!(outstanding(Some(&[]), Some(&config)), [(1, 0, 3), (2, 0, 3)]);
         assert_eq!(outstanding(None, Some(&config)), []);
-    }
-
-    #[test]
-    fn of_a_pair_the_one_that_has_posted_is_to_blame() {
-        // Completions of the first and of the second: whether each waits for the other.
-        for (counts, waits) in [
-            ((0, 0), [false, true]),
-            ((3, 3), [false, true]),
-            ((3, 2), [true, false]),
-            // The completion of the first is lost, and its message was answered.
-            ((3, 4), [false, true]),
-        ] {
-            let (first, second) = counts;
-            let found =
-                [waits_for_pair(5, first, (second, false)), waits_for_pair(6, second, (first, false))];
-            assert_eq!(found, waits, "{counts:?}");
-        }
-        assert!(waits_for_pair(1, 0, (0, true)) && waits_for_pair(2, 0, (1, true)), "a failure ends both");
     }
 }

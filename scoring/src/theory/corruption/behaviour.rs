@@ -31,6 +31,11 @@ impl Chance {
         self.by_packets.get(packets).or(self.by_packets.last()).copied().unwrap_or_default()
     }
 
+    /// Returns true if there is no answer to any number of packets.
+    pub(super) fn is_never(&self) -> bool {
+        self.by_packets.iter().all(|probability| *probability == 0.0)
+    }
+
     /// Packets beyond which more of them change nothing.
     fn horizon(&self) -> usize {
         self.by_packets.len().saturating_sub(1)
@@ -44,8 +49,11 @@ pub struct Asking {
     pub first: Chance,
     /// It asks once more, where its first NAK was lost.
     pub repeated: Chance,
-    /// It asks once more, where the packet was lost again: by the packets behind that transmission.
+    /// It asks once more, where the packet was lost again: by the packets behind all transmissions.
     pub again: Chance,
+    /// The packet is sent again although nobody asks for it: where one packet before it was lost and repaired while it was under way, and
+    /// where more were.
+    pub in_passing: [Chance; 2],
     /// The other end does what a NAK that arrives asks for.
     pub obeyed: f64,
 }
@@ -54,7 +62,13 @@ impl Asking {
     /// One NAK for an expected PSN (IBA vol. 1, 9.7.5.1.1); one implied NAK for a missing response, until the timer expires (9.7.5.2.8).
     #[must_use]
     pub fn once() -> Self {
-        Self { first: Chance::always(), repeated: Chance::never(), again: Chance::never(), obeyed: 1.0 }
+        Self {
+            first: Chance::always(),
+            repeated: Chance::never(),
+            again: Chance::never(),
+            in_passing: [Chance::never(), Chance::never()],
+            obeyed: 1.0,
+        }
     }
 
     pub(super) fn horizon(&self) -> usize {

@@ -53,7 +53,7 @@ pub fn of_sizes(frames: &Frames, sizes: &Sizes, conditions: &Conditions) -> [Tim
             packet += of_this * (share * drawn / packets as f64);
         }
         if longer.share > 0.0 {
-            let (further, near) = (way.further().time_outs, near as f64);
+            let (further, near) = (way.further(1.0).time_outs, near as f64);
             message += of_this * (share * longer.share);
             message += further * (share * (longer.packets - near * longer.share));
             packet += of_this * (share * longer.of_packets);
@@ -74,7 +74,7 @@ pub fn beyond(allowed: usize, frames: &Frames, conditions: &Conditions) -> f64 {
 pub fn beyond_of_sizes(allowed: usize, frames: &Frames, sizes: &Sizes, conditions: &Conditions) -> f64 {
     let frames = Frames { last: frames.middle, ..*frames };
     conditions.mean(&frames, allowed, |way, share| {
-        let (near, mut further) = (way.depth(), Powers::of(way.further()));
+        let (near, mut further) = (way.depth(), Powers::of(way.further(1.0)));
         let mut longest = Outcome::none(allowed);
         let mut late = 0.0;
         for (outcome, (_, drawn)) in way.messages().zip(sizes.up_to(near)) {
@@ -170,44 +170,73 @@ impl<'b> Way<'b> {
     /// A message of so many packets.
     fn message(&self, packets: u64) -> Outcome {
         let near = packets.min(self.depth());
-        let nearest = self.messages().nth(near as usize - 1).unwrap_or_else(|| Outcome::none(self.allowed));
-        nearest.and(&self.further().times(packets - near))
+        let unasked = |place: u64| self.unasked(packets - place, place);
+        let nearest =
+            self.ends(unasked).nth(near as usize - 1).unwrap_or_else(|| Outcome::none(self.allowed));
+        // The first ones have few before them.
+        let few = (packets - near).min(DEPTH);
+        let first = (0..few).map(|before| self.further(self.unasked(before, packets - before)));
+        let nearest = first.fold(nearest, |all, one| all.and(&one));
+        nearest.and(&self.further(self.unasked(DEPTH, near + 1)).times(packets - near - few))
     }
 
-    /// Messages of one packet, of two, and so on.
+    /// Messages of one packet, of two, and so on, of which no packet is repaired in passing.
     fn messages(&self) -> impl Iterator<Item = Outcome> + '_ {
+        self.ends(|_| 1.0)
+    }
+
+    /// Probability that a lost packet, the `place`-th from the end of its message and with so many before it, is not repaired in passing.
+    fn unasked(&self, before: u64, place: u64) -> f64 {
+        let [one, more] = &self.asking().in_passing;
+        if one.is_never() && more.is_never() {
+            return 1.0;
+        }
+        let behind = (place - 1 + u64::from(self.protection.dummies)).min(DEPTH) as usize;
+        // They are under way together, as far as that matters.
+        let before = before.min(DEPTH) as i32;
+        let arrives = 1.0 - self.middle;
+        let no_loss = arrives.powi(before);
+        let one_loss = f64::from(before) * self.middle * arrives.powi((before - 1).max(0));
+        1.0 - one.behind(behind) * one_loss - more.behind(behind) * (1.0 - no_loss - one_loss)
+    }
+
+    /// Ends of a message of one packet, of two, and so on, with a FIRST at the beginning. A lost packet is to be asked for with a
+    /// probability, by its place from the end.
+    fn ends<'w>(&'w self, unasked: impl Fn(u64) -> f64 + 'w) -> impl Iterator<Item = Outcome> + 'w {
         let mut none = Behind::nothing(self.asking().horizon());
         (0..self.protection.dummies).for_each(|_| none.also(self.dummy));
         let [only, last] = [self.first, self.last].map(|once| {
-            let outcome = self.tail(once, &none).and(&self.request()).and(&self.unanswered(once));
+            let outcome = self.tail(once, unasked(1), &none).and(&self.request()).and(&self.unanswered(once));
             (outcome, none.and(power(once, self.protection.repeat.tails)))
         });
         // A LAST, and MIDDLEs before it.
         let mut end = last;
-        let more = std::iter::repeat_with(move || {
+        let more = (2..).map(move |place| {
             let (outcome, behind) = &end;
-            let message = outcome.and(&self.packet(self.first, behind));
+            let unasked = unasked(place);
+            let message = outcome.and(&self.packet(self.first, unasked, behind));
             let message = message.and(&self.dummies(&behind.and(self.first)));
-            end = (outcome.and(&self.packet(self.middle, behind)), behind.and(self.middle));
+            end = (outcome.and(&self.packet(self.middle, unasked, behind)), behind.and(self.middle));
             message
         });
         std::iter::once(only.0.and(&self.dummies(&only.1))).chain(more)
     }
 
-    /// What one more packet brings to a long message.
-    fn further(&self) -> Outcome {
-        self.packet(self.middle, &Behind::plenty(self.asking().horizon()))
+    /// What one more packet brings to a long message, which is to be asked for with a probability.
+    fn further(&self, unasked: f64) -> Outcome {
+        self.packet(self.middle, unasked, &Behind::plenty(self.asking().horizon()))
     }
 
-    /// A packet that is lost with a probability.
-    fn packet(&self, once: f64, behind: &Behind) -> Outcome {
-        self.lost(once, power(once, self.protection.repeat.retransmissions), behind)
+    /// A packet that is lost with a probability, and is to be asked for with another one.
+    fn packet(&self, once: f64, unasked: f64, behind: &Behind) -> Outcome {
+        self.lost(once * unasked, once, power(once, self.protection.repeat.retransmissions), behind)
     }
 
     /// The last packet of a message.
-    fn tail(&self, once: f64, behind: &Behind) -> Outcome {
+    fn tail(&self, once: f64, unasked: f64, behind: &Behind) -> Outcome {
         let Repeat { tails, retransmissions, .. } = self.protection.repeat;
-        self.lost(power(once, tails), power(once, tails.max(retransmissions)), behind)
+        let lost = power(once, tails);
+        self.lost(lost * unasked, lost, power(once, tails.max(retransmissions)), behind)
     }
 
     /// Dummies, behind which the next message comes.
@@ -215,20 +244,21 @@ impl<'b> Way<'b> {
         let mut behind = next.clone();
         let mut outcome = Outcome::none(self.allowed);
         for _ in 0..self.protection.dummies {
-            outcome = outcome.and(&self.packet(self.dummy, &behind));
+            outcome = outcome.and(&self.packet(self.dummy, 1.0, &behind));
             behind.also(self.dummy);
         }
         outcome
     }
 
-    /// A PSN that is lost with a probability, and with another one when a NAK has asked for it.
-    fn lost(&self, lost: f64, asked: f64, behind: &Behind) -> Outcome {
+    /// A PSN that is lost and missed with a probability; lost with another one when it is sent again, and with a third one when a NAK has
+    /// asked for it.
+    fn lost(&self, lost: f64, again: f64, asked: f64, behind: &Behind) -> Outcome {
         let gap = if self.is_read {
             // The switch copies what a NAK asks for, and no responses.
-            let again = 1.0 - (1.0 - self.request) * (1.0 - lost);
-            Gap { lost, asked: lost, again, is_response: true }
+            let reissued = 1.0 - (1.0 - self.request) * (1.0 - again);
+            Gap { lost, asked: again, again: reissued, is_response: true }
         } else {
-            Gap { lost, asked, again: lost, is_response: false }
+            Gap { lost, asked, again, is_response: false }
         };
         // A Read is issued again by a request, a NAK is an answer.
         let ask = Ask { asking: self.asking(), lost: if self.is_read { self.request } else { self.nak } };

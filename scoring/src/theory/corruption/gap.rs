@@ -93,7 +93,8 @@ impl Gap {
         let Ask { asking, lost: ask_lost } = ask;
         let sent = behind.mean(|packets| asking.first.behind(packets));
         let twice = behind.mean(|packets| asking.first.behind(packets) * asking.repeated.behind(packets));
-        let once_more = behind.mean(|packets| asking.again.behind(packets));
+        // As many as behind the first transmission come behind the next one.
+        let once_more = behind.mean(|packets| asking.again.behind(2 * packets));
         // The first transmission is lost, and then ...
         let passes = (1.0 - ask_lost) * (sent + ask_lost * twice);
         let heard = passes * asking.obeyed;
@@ -180,6 +181,7 @@ mod tests {
             first: Chance::of(vec![0.0, 0.5, 0.9]),
             repeated: Chance::of(vec![0.0, 0.0, 0.3]),
             again: Chance::of(vec![0.0, 0.2]),
+            in_passing: [Chance::never(), Chance::never()],
             obeyed: 0.8,
         };
         for is_response in [false, true] {
@@ -208,6 +210,7 @@ mod tests {
         let each = Asking { again: Chance::always(), repeated: Chance::always(), ..Asking::once() };
         assert!(of(&each, 3) < 1e-12);
         let every_fourth = Asking { again: Chance::of(vec![0.0, 0.0, 0.0, 0.0, 1.0]), ..Asking::once() };
-        assert!(of(&every_fourth, 4) < 1e-12 && of(&every_fourth, 3) > 0.01);
+        // Two packets behind each of two transmissions are four.
+        assert!(of(&every_fourth, 2) < 1e-12 && of(&every_fourth, 1) > 0.01);
     }
 }

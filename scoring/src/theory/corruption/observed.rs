@@ -158,6 +158,11 @@ impl<'a> Observed<'a> {
             first: self.chance(Quantity::Asked, &asked.first, good),
             repeated: self.chance(Quantity::AskedTwice, &asked.repeated, good),
             again: self.chance(Quantity::AskedAgain, &asked.again, good),
+            // What was never seen is not assumed: only a NIC that sends more NAKs than one does it.
+            in_passing: asked.in_passing.each_ref().map(|shares| match shares.total().yes {
+                0 => Chance::never(),
+                _ => chance(shares, good, 1.0),
+            }),
             obeyed: self.probability(Quantity::Obeyed, asked.obeyed, good),
         }
     }
@@ -180,23 +185,27 @@ impl<'a> Observed<'a> {
         if seen == 0 {
             return Chance::of(vec![0.0, self.probability(quantity, Share::default(), confidence)]);
         }
-        let times = (self.at_least(quantity) as f64 / seen as f64).max(1.0);
-        let mut by_packets = vec![0.0];
-        let mut known = None;
-        for (packets, share) in shares.growing() {
-            let probability = share.at(confidence, times);
-            // Fewer packets than ever arrived: as the fewest that did, or at the worst nothing.
-            let fewer = match (known, confidence) {
-                (Some(fewer), _) => fewer,
-                (None, Confidence::Least) => 0.0,
-                (None, _) => probability,
-            };
-            by_packets.resize((packets as usize).max(1), fewer);
-            by_packets.push(probability);
-            known = Some(probability);
-        }
-        Chance::of(by_packets)
+        chance(shares, confidence, (self.at_least(quantity) as f64 / seen as f64).max(1.0))
     }
+}
+
+/// The probabilities behind shares, as if they came from `times` as many trials.
+fn chance(shares: &ByPackets, confidence: Confidence, times: f64) -> Chance {
+    let mut by_packets = vec![0.0];
+    let mut known = None;
+    for (packets, share) in shares.growing() {
+        let probability = share.at(confidence, times);
+        // Fewer packets than ever arrived: as the fewest that did, or at the worst nothing.
+        let fewer = match (known, confidence) {
+            (Some(fewer), _) => fewer,
+            (None, Confidence::Least) => 0.0,
+            (None, _) => probability,
+        };
+        by_packets.resize((packets as usize).max(1), fewer);
+        by_packets.push(probability);
+        known = Some(probability);
+    }
+    Chance::of(by_packets)
 }
 
 #[cfg(test)]
