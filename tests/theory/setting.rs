@@ -3,7 +3,9 @@
 use corpus::{Load, LossModel, Network, Repeat, TestConfig, Traffic, Verb};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use scoring::theory::corruption::{Behaviour, Conditions, Frames, Links, Protection, TimeOuts, of_message};
+use scoring::theory::corruption::{
+    Behaviour, Conditions, Frames, Links, Protection, TimeOuts, beyond, of_message,
+};
 
 const MTU: u32 = 1024;
 
@@ -68,6 +70,12 @@ impl Setting {
     pub(crate) fn expected(&self, behaviour: Behaviour) -> TimeOuts {
         let frames = Frames::of(self.verb, self.message_size().into(), MTU);
         of_message(&frames, &Conditions { links: self.links, protection: self.protection, behaviour })
+    }
+
+    /// Share of the messages that have a time-out.
+    pub(crate) fn late(&self, behaviour: Behaviour) -> f64 {
+        let frames = Frames::of(self.verb, self.message_size().into(), MTU);
+        beyond(0, &frames, &Conditions { links: self.links, protection: self.protection, behaviour })
     }
 
     pub(crate) fn test(&self, seed: u64) -> TestConfig {
