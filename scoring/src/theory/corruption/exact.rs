@@ -7,7 +7,7 @@
 
 use corpus::Repeat;
 
-use super::behaviour::{Asking, Behaviour};
+use super::behaviour::{Asking, Behaviour, Chance};
 use super::frames::Frames;
 use super::gap::{Ask, Behind, Gap};
 use super::links::Links;
@@ -173,8 +173,8 @@ impl<'b> Way<'b> {
         let unasked = |place: u64| self.unasked(packets - place, place);
         let nearest =
             self.ends(unasked).nth(near as usize - 1).unwrap_or_else(|| Outcome::none(self.allowed));
-        // The first ones have few before them.
-        let few = (packets - near).min(DEPTH);
+        // The first ones have few before them, if that matters.
+        let few = if self.repairs_in_passing() { (packets - near).min(DEPTH) } else { 0 };
         let first = (0..few).map(|before| self.further(self.unasked(before, packets - before)));
         let nearest = first.fold(nearest, |all, one| all.and(&one));
         nearest.and(&self.further(self.unasked(DEPTH, near + 1)).times(packets - near - few))
@@ -185,12 +185,16 @@ impl<'b> Way<'b> {
         self.ends(|_| 1.0)
     }
 
+    fn repairs_in_passing(&self) -> bool {
+        !self.asking().in_passing.iter().all(Chance::is_never)
+    }
+
     /// Probability that a lost packet, the `place`-th from the end of its message and with so many before it, is not repaired in passing.
     fn unasked(&self, before: u64, place: u64) -> f64 {
-        let [one, more] = &self.asking().in_passing;
-        if one.is_never() && more.is_never() {
+        if !self.repairs_in_passing() {
             return 1.0;
         }
+        let [one, more] = &self.asking().in_passing;
         let behind = (place - 1 + u64::from(self.protection.dummies)).min(DEPTH) as usize;
         // They are under way together, as far as that matters.
         let before = before.min(DEPTH) as i32;
