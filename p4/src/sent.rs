@@ -50,7 +50,10 @@ impl Sent {
             0 => Actions { drop: true, ..Actions::default() },
             left => Actions { extra_copies: left - 1, ..actions },
         };
-        Self { actions, copies }
+        // A link has lost the packet and a queue its copies: nothing is left that leaves later.
+        let nothing_leaves = actions.drop && copies == 0;
+        let timing = if nothing_leaves { Timing::AtOnce } else { actions.timing };
+        Self { actions: Actions { timing, ..actions }, copies }
     }
 
     /// The packet takes a path that adds so much to a delay: all of it.
@@ -105,5 +108,21 @@ impl Lost {
             all_originals: self.all_originals || more.all_originals,
             copies: self.copies | more.copies,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A test drawn at random had a delay, copies, a lossy link and a full queue.
+    #[test]
+    fn of_what_a_link_and_a_queue_lose_nothing_leaves_later() {
+        let later = Actions { timing: Timing::Delay(Nanos(5)), ..Actions::default() };
+        let sent = Sent { actions: later, copies: 0b111 };
+        let on_link = sent.without(Lost { originals: 1, all_originals: true, copies: 0 }, false);
+        assert_eq!(on_link, Sent { actions: Actions { drop: true, ..later }, copies: 0b111 });
+        let in_queue = on_link.without(Lost { originals: 0, all_originals: false, copies: 0b111 }, false);
+        assert_eq!(in_queue, Sent::from(Actions { drop: true, ..Actions::default() }));
     }
 }

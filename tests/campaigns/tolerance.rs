@@ -18,6 +18,8 @@ use crate::seeds::seeds;
 /// Shorter than any time-out at `min-retransmit-timeout` 8, and longer than any repair.
 const BOUND: Nanos = Nanos(500_000);
 const TIMEOUT: u8 = 8;
+/// Packets that a test may have.
+const PACKETS: u32 = 4_000_000;
 /// How far a forecast may be from what runs show.
 const NEAR: f64 = 0.1;
 
@@ -30,7 +32,7 @@ struct Made {
     dummies: u8,
     /// Percent of the messages that have to be in time.
     percent: f64,
-    /// Messages of a run.
+    /// Messages that show how many are late.
     messages: u32,
 }
 
@@ -43,8 +45,8 @@ const NICS: [(&str, Make); 5] = [
         verb: Verb::Write,
         packets: rng.random_range(16..=40),
         dummies: 1,
-        percent: 99.5,
-        messages: 100_000,
+        percent: 99.9,
+        messages: 400_000,
     }),
     ("one ACK for what arrives together", |rng| Made {
         profile: format!("[responder]\nack-ns = {}\nmerge-acks = true\n", rng.random_range(3_000..=8_000)),
@@ -85,7 +87,7 @@ impl Made {
         let mut config = TestConfig {
             traffic: Traffic {
                 load: Load::Same { verb: self.verb, connections: 1 },
-                num_msgs_per_qp: self.messages,
+                num_msgs_per_qp: self.messages / self.runs(),
                 message_size: self.packets * 1024,
                 min_retransmit_timeout: TIMEOUT,
                 dummy_headers: self.dummies,
@@ -105,12 +107,21 @@ impl Made {
         config
     }
 
-    /// Share of the messages of a run that are late.
+    /// Runs that the messages need.
+    fn runs(&self) -> u32 {
+        (self.messages * (self.packets + u32::from(self.dummies))).div_ceil(PACKETS)
+    }
+
+    /// Share of the messages that are late.
     fn late(&self, folder: &Path, loss: f64, seed: u64) -> f64 {
-        let observation = Sim::new(folder).run(&self.test(loss, seed)).unwrap();
-        let completions = observation.completions();
-        let is_late = |one: &&dumper::Completion| one.completed_ns - one.posted_ns > BOUND;
-        completions.iter().filter(is_late).count() as f64 / completions.len() as f64
+        let of_run = |run: u32| {
+            // No two NICs have a seed in common.
+            let observation = Sim::new(folder).run(&self.test(loss, seed + 1_000 * u64::from(run))).unwrap();
+            let completions = observation.completions();
+            let is_late = |one: &&dumper::Completion| one.completed_ns - one.posted_ns > BOUND;
+            completions.iter().filter(is_late).count() as f64 / completions.len() as f64
+        };
+        (0..self.runs()).map(of_run).sum::<f64>() / f64::from(self.runs())
     }
 
     /// The loss with which as many are late as may be, by runs that lose more and more of the same packets.
