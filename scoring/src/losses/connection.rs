@@ -144,7 +144,8 @@ impl Connection {
                             self.repaired.iter().flatten().filter(|next| next.is_after(psn)).count();
                         let behind = self.next.relative_to(end);
                         let place = Place { repaired, behind };
-                        self.request = Some(Hunt::new(Of::Requests, record.time, is_new, place));
+                        let of = if record.class() == Class::ReadRequest { Of::Reads } else { Of::Requests };
+                        self.request = Some(Hunt::new(of, record.time, is_new, place));
                     }
                 }
             }

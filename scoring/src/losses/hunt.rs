@@ -4,45 +4,46 @@ use dumper::Nanos;
 
 use super::{Asked, LossKind, Losses};
 
-/// What is waited for: packets of requests, or Read responses.
+/// What is waited for: packets of Sends and Writes, Read requests, or Read responses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Of {
     Requests,
+    Reads,
     Responses,
 }
 
 impl Of {
     const fn shown(self) -> LossKind {
         match self {
-            Self::Requests => LossKind::Shown,
+            Self::Requests | Self::Reads => LossKind::Shown,
             Self::Responses => LossKind::ResponseShown,
         }
     }
 
     const fn tail(self) -> LossKind {
         match self {
-            Self::Requests => LossKind::TailLost,
+            Self::Requests | Self::Reads => LossKind::TailLost,
             Self::Responses => LossKind::ResponseTailLost,
         }
     }
 
     const fn ask_lost(self) -> LossKind {
         match self {
-            Self::Requests => LossKind::NakLost,
+            Self::Requests | Self::Reads => LossKind::NakLost,
             Self::Responses => LossKind::ReissueLost,
         }
     }
 
     const fn again(self) -> LossKind {
         match self {
-            Self::Requests => LossKind::LostAgain,
+            Self::Requests | Self::Reads => LossKind::LostAgain,
             Self::Responses => LossKind::ResponseLostAgain,
         }
     }
 
     const fn asked(self, losses: &mut Losses) -> &mut Asked {
         match self {
-            Self::Requests => &mut losses.naks,
+            Self::Requests | Self::Reads => &mut losses.naks,
             Self::Responses => &mut losses.implied_naks,
         }
     }
@@ -180,6 +181,10 @@ impl Hunt {
             if self.is_new {
                 losses.kinds.entry(self.of.tail()).or_default().count(time_out);
             }
+            return;
+        }
+        if self.of == Of::Reads && self.was_asked && !self.was_sent {
+            // The requester had to wait for a response of an earlier Read.
             return;
         }
         let asked = self.of.asked(losses);

@@ -102,8 +102,9 @@ pub(crate) fn where_dummies_may_fail(
         return BTreeSet::new();
     };
     let flushed = completions.iter().filter(|one| one.status == CompletionStatus::Flushed);
-    let turns = Turns::of(completions, traffic);
-    let waiting = (1..=traffic.load.connections()).filter(|connection| turns.waits(*connection));
+    let connections = traffic.load.connections();
+    let turns = Turns::of(completions, traffic, connections);
+    let waiting = (1..=connections).filter(|connection| turns.waits(*connection));
     complete(completions, config)
         .into_iter()
         .chain(flushed.map(|one| one.connection))
@@ -123,7 +124,7 @@ pub(crate) fn judge(observation: &Observation, config: Option<&TestConfig>, anom
         return;
     }
     let traffic = &config.traffic;
-    let turns = Turns::of(observation.completions(), traffic);
+    let turns = Turns::of(observation.completions(), traffic, observation.connections.len() as u32);
     let recent = Recent::of(observation, config);
     for (connection, ends) in (1..).zip(&observation.connections) {
         let Completed { count, failed } = turns.of_connection(connection);

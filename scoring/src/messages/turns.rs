@@ -25,7 +25,8 @@ pub(super) struct Turns<'t> {
 }
 
 impl<'t> Turns<'t> {
-    pub(super) fn of(completions: &[Completion], traffic: &'t Traffic) -> Self {
+    /// Of a test with so many connections.
+    pub(super) fn of(completions: &[Completion], traffic: &'t Traffic, connections: u32) -> Self {
         let mut completed: BTreeMap<u32, Completed> = BTreeMap::new();
         for completion in completions {
             let Completed { count, failed } = completed.entry(completion.connection).or_default();
@@ -34,7 +35,7 @@ impl<'t> Turns<'t> {
         }
         let any_failed = completed.values().any(|completed| completed.failed);
         let mut turns = Self { traffic, completed, slowest: 0, any_failed };
-        let rounds = (1..=traffic.load.connections()).map(|connection| turns.round(connection));
+        let rounds = (1..=connections).map(|connection| turns.round(connection));
         turns.slowest = rounds.min().unwrap_or_default();
         turns
     }
@@ -101,7 +102,7 @@ mod tests {
     fn waiting(pattern: Pattern, counts: [u32; 2], fails: Option<u32>) -> [bool; 2] {
         let test = test(pattern);
         let completions = completions(counts, fails);
-        let turns = Turns::of(&completions, &test.traffic);
+        let turns = Turns::of(&completions, &test.traffic, 2);
         [1, 2].map(|connection| turns.waits(connection))
     }
 
