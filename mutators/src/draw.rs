@@ -76,8 +76,7 @@ fn traffic(space: &Space, test: &mut TestConfig, rng: &mut ChaCha8Rng, draw: Dra
         match entry.of {
             // What is lost at random is something else in each test. Other runs of the same traffic share their reference.
             Of::Test(_, set) if entry.axis == Axis::Seed => {
-                let loses = space[Axis::LossPpb].largest() > 0;
-                set(test, if loses { values.draw_evenly(rng) } else { values.smallest() });
+                set(test, if space.loses() { values.draw_evenly(rng) } else { values.smallest() });
             }
             // Nothing is drawn, so that the random tests of a target are those from before there was the field.
             Of::Test(_, set) if entry.is_later() && values.smallest() == values.largest() => {

@@ -57,6 +57,11 @@ impl Space {
         self[Axis::SwapNics].contains(1)
     }
 
+    /// Returns true if tests may lose packets at random.
+    pub(crate) fn loses(&self) -> bool {
+        self[Axis::LossPpb].largest() > 0
+    }
+
     /// Most events of a test.
     pub(crate) fn max_entries(&self) -> usize {
         // At most `fields::MAX_EVENTS`.

@@ -68,14 +68,20 @@ impl Setting {
 
     /// Time-outs of a message.
     pub(crate) fn expected(&self, behaviour: Behaviour) -> TimeOuts {
-        let frames = Frames::of(self.verb, self.message_size().into(), MTU);
-        of_message(&frames, &Conditions { links: self.links, protection: self.protection, behaviour })
+        of_message(&self.frames(), &self.conditions(behaviour))
     }
 
     /// Share of the messages that have a time-out.
     pub(crate) fn late(&self, behaviour: Behaviour) -> f64 {
-        let frames = Frames::of(self.verb, self.message_size().into(), MTU);
-        beyond(0, &frames, &Conditions { links: self.links, protection: self.protection, behaviour })
+        beyond(0, &self.frames(), &self.conditions(behaviour))
+    }
+
+    fn frames(&self) -> Frames {
+        Frames::of(self.verb, self.message_size().into(), MTU)
+    }
+
+    fn conditions(&self, behaviour: Behaviour) -> Conditions {
+        Conditions { links: self.links, protection: self.protection, behaviour }
     }
 
     pub(crate) fn test(&self, seed: u64) -> TestConfig {

@@ -32,10 +32,6 @@ fn one_connection(space: &Space) -> bool {
     space[Axis::Connections].largest() == 1
 }
 
-fn loses(space: &Space) -> bool {
-    space[Axis::LossPpb].largest() > 0
-}
-
 fn any(space: &Space, axis: Axis, values: &[u64]) -> bool {
     values.iter().any(|value| space[axis].contains(*value))
 }
@@ -97,25 +93,25 @@ const CONTRADICTIONS: &[Contradiction] = &[
     },
     Contradiction {
         axes: &[Axis::LossPackets, Axis::LossPpb],
-        holds: |space| loses(space) && !any(space, Axis::LossPackets, &[words::ANY_KIND, words::LOST_DATA]),
+        holds: |space| space.loses() && !any(space, Axis::LossPackets, &[words::ANY_KIND, words::LOST_DATA]),
         message: "not every test has such packets, and those without them must lose others",
         help: "allow \"all\" or \"data\" too",
     },
     Contradiction {
         axes: &[Axis::LossDirection, Axis::LossPpb],
-        holds: |space| loses(space) && !any(space, Axis::LossDirection, &[0]),
+        holds: |space| space.loses() && !any(space, Axis::LossDirection, &[0]),
         message: "not every test has packets in this direction that can be lost, and those without them must lose others",
         help: "allow \"both\" too",
     },
     Contradiction {
         axes: &[Axis::Links, Axis::LossPpb],
-        holds: |space| loses(space) && space[Axis::Links].smallest() == 0,
+        holds: |space| space.loses() && space[Axis::Links].smallest() == 0,
         message: "without links nothing is lost",
         help: "begin with 1; tests without losses have network.loss-ppb = 0",
     },
     Contradiction {
         axes: &[Axis::CorruptedLinks, Axis::LossPpb],
-        holds: |space| loses(space) && space[Axis::CorruptedLinks].smallest() == 0,
+        holds: |space| space.loses() && space[Axis::CorruptedLinks].smallest() == 0,
         message: "where no link loses packets, nothing is lost",
         help: "begin with 1; tests without losses have network.loss-ppb = 0",
     },
