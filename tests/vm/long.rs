@@ -1,5 +1,7 @@
 //! Campaigns of minutes on every pairing of kernels: what they find is found again, and nothing is lost.
 
+use serde_json::Value;
+
 use super::given::given;
 use super::held::{each_finding_replays, stored_traces_show_no_more};
 use super::place::{Place, TEN};
@@ -14,7 +16,8 @@ fn hunt(target: &str, kernels: [&str; 2], seconds: u64) {
     hunt_with(target, kernels, seconds, &[]);
 }
 
-fn hunt_with(target: &str, kernels: [&str; 2], seconds: u64, more: &[&str]) {
+/// The same with further options; returns the campaign's summary.
+fn hunt_with(target: &str, kernels: [&str; 2], seconds: u64, more: &[&str]) -> Value {
     let seconds = given("LUMINA_SECONDS").unwrap_or(seconds);
     let place = Place::new();
     let duration = format!("{seconds}s");
@@ -36,6 +39,7 @@ fn hunt_with(target: &str, kernels: [&str; 2], seconds: u64, more: &[&str]) {
     each_finding_replays(&place, &summary);
     place.nothing_is_left();
     place.store_is_whole();
+    summary
 }
 
 /// Two pairs of guests at a time, on two cores.
@@ -95,4 +99,25 @@ fn retransmission_on_the_other_pairings() {
 #[ignore = "takes ten minutes: ci/long vm"]
 fn malformed_on_the_other_pairings() {
     hunt_on_others("malformed");
+}
+
+/// Under random losses, with copies and dummies: a gap in a Read response is noticed when the timer expires
+/// (docs/findings-rxe.md).
+fn corruption_finds_that_gaps_are_not_noticed(kernel: &str) {
+    let summary = hunt_with("corruption", [kernel, kernel], 10 * MINUTES, &[]);
+    let findings = summary["findings"].as_array().unwrap();
+    let is_found = |finding: &Value| finding["signature"].as_str().unwrap().contains("/implied-nak-missing");
+    assert!(findings.iter().any(is_found), "{findings:#?}");
+}
+
+#[test]
+#[ignore = "takes ten minutes: ci/long vm"]
+fn corruption_on_6_1() {
+    corruption_finds_that_gaps_are_not_noticed("6.1");
+}
+
+#[test]
+#[ignore = "takes ten minutes: ci/long vm"]
+fn corruption_on_6_12() {
+    corruption_finds_that_gaps_are_not_noticed("6.12");
 }
