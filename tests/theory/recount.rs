@@ -4,8 +4,9 @@ use corpus::ActionKind;
 use dumper::wire::{Class, Syndrome};
 use dumper::{Event, Nanos, Observation, Psn, Record};
 
-/// Each time-out's cause, in order; pauses of the requester that are shorter than `shortest` are no time-outs. Of one connection of Sends or Writes with one message in flight, where the network loses packets and does
-/// nothing else.
+/// Each time-out's cause, in order. A packet for which a NAK came is repeated for that, unless the requester is silent for longer than
+/// `shortest` before. Of one connection of Sends or Writes with one message in flight, where the network loses packets and does nothing
+/// else.
 pub(crate) fn causes(observation: &Observation, shortest: Nanos) -> Vec<&'static str> {
     let records = observation.trace.records();
     let first = observation.connections[0].requester.initial_psn.unwrap();
@@ -19,7 +20,7 @@ pub(crate) fn causes(observation: &Observation, shortest: Nanos) -> Vec<&'static
         }
         if let Some(last) = last_request
             && !record.psn.is_after(last.psn)
-            && record.time - last.time > shortest
+            && (record.time - last.time > shortest || !is_asked_for(&records[..at], record.psn))
         {
             let (cause, missing) = cause(&records[..at], first, &expiries);
             causes.push(cause);
@@ -36,6 +37,18 @@ fn is_request(record: &Record) -> bool {
 
 fn is_lost(record: &Record) -> bool {
     record.event() == Event::Action(ActionKind::Drop)
+}
+
+/// Returns true if a NAK for a PSN left the switch since the packet was sent.
+fn is_asked_for(before: &[Record], psn: Psn) -> bool {
+    let since = before.iter().rev().take_while(|one| !(is_request(one) && one.psn == psn));
+    since.filter(|one| is_nak(one, psn)).any(|one| !is_lost(one))
+}
+
+fn is_nak(record: &Record, psn: Psn) -> bool {
+    record.class() == Class::Acknowledge
+        && record.psn == psn
+        && matches!(record.aeth().syndrome, Syndrome::Nak(_))
 }
 
 /// Cause of an expiry after these packets, and the first PSN that has not arrived.
@@ -60,13 +73,7 @@ fn cause_of(before: &[Record], missing: Psn, known_from: usize, expiries: &[(usi
             before[since.unwrap_or(0)..].iter().any(|one| is_request(one) && !is_lost(one) && one.ack_req());
         return if since.is_none() || asked { "ack-lost" } else { "lost-again" };
     };
-    let naks = || {
-        before.iter().enumerate().filter(|(_, record)| {
-            record.class() == Class::Acknowledge
-                && record.psn == missing
-                && matches!(record.aeth().syndrome, Syndrome::Nak(_))
-        })
-    };
+    let naks = || before.iter().enumerate().filter(|(_, record)| is_nak(record, missing));
     // Whatever was lost before, it was asked for since.
     if naks().any(|(at, nak)| at > last && !is_lost(nak)) {
         return "nak-ignored";
