@@ -75,7 +75,7 @@ fn cause_of(before: &[Record], missing: Psn, known_from: usize, expiries: &[(usi
     };
     let naks = || before.iter().enumerate().filter(|(_, record)| is_nak(record, missing));
     // Whatever was lost before, it was asked for since.
-    if naks().any(|(at, nak)| at > last && !is_lost(nak)) {
+    if is_asked_for(before, missing) {
         return "nak-ignored";
     }
     // An expiry while something before it was missing was not for it.

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::place::Place;
 
 /// The findings of a summary: the signature of each, and its title.
-fn findings(summary: &Value) -> BTreeMap<String, String> {
+pub(crate) fn findings(summary: &Value) -> BTreeMap<String, String> {
     let text = |finding: &Value, field: &str| finding[field].as_str().unwrap().to_owned();
     let findings = summary["findings"].as_array().unwrap();
     findings.iter().map(|finding| (text(finding, "signature"), text(finding, "title"))).collect()
