@@ -1,5 +1,5 @@
 //! A generator of valid configurations, for property tests here and in other rooms (feature
-//! `testing`).
+//! `testing`). Boxed, so that it is compiled here, and not again in each program of tests.
 
 use proptest::{collection::vec, option, prelude::*, sample::select};
 
@@ -13,7 +13,7 @@ use crate::config::{
 
 /// Any valid configuration, small enough to run, with every field in use but those of the traffic that are not in
 /// `DRAWN`. Recorded tests of random seeds rest on these draws and their order.
-pub fn configs() -> impl Strategy<Value = TestConfig> {
+pub fn configs() -> BoxedStrategy<TestConfig> {
     (traffic(), any::<bool>())
         .prop_flat_map(|(traffic, v6)| {
             let connections = traffic.load.connections();
@@ -24,10 +24,11 @@ pub fn configs() -> impl Strategy<Value = TestConfig> {
         .prop_map(|(traffic, (requester, responder), events)| {
             settle(TestConfig { requester, responder, traffic, events, ..TestConfig::default() })
         })
+        .boxed()
 }
 
 /// The same with every field in use.
-pub fn complete_configs() -> impl Strategy<Value = TestConfig> {
+pub fn complete_configs() -> BoxedStrategy<TestConfig> {
     let is_drawn = |field: &TrafficField| DRAWN.iter().any(|drawn| drawn.key == field.key);
     let later: Vec<_> = TrafficField::ALL.iter().filter(|field| !is_drawn(field)).collect();
     let values: Vec<_> = later.iter().copied().map(value).collect();
@@ -35,7 +36,7 @@ pub fn complete_configs() -> impl Strategy<Value = TestConfig> {
         let network = network(config.traffic.load.connections());
         (Just(config), network)
     });
-    (networked, values).prop_map(move |((mut config, network), values)| {
+    let complete = (networked, values).prop_map(move |((mut config, network), values)| {
         config.network = network;
         if !config.is_valid() {
             config.network = Network::default();
@@ -47,7 +48,8 @@ pub fn complete_configs() -> impl Strategy<Value = TestConfig> {
             }
         }
         config
-    })
+    });
+    complete.boxed()
 }
 
 /// Removes contradictions, piece by piece: the rest keeps its variety.
@@ -314,14 +316,15 @@ fn action() -> impl Strategy<Value = Action> {
 
 /// Any field with any operand. [`configs`] rewrite no field that changes the meaning of a packet to its
 /// receiver.
-pub fn set_field() -> impl Strategy<Value = SetField> {
+pub fn set_field() -> BoxedStrategy<SetField> {
     select(HeaderField::NAMES.to_vec())
         .prop_flat_map(|(_, field)| within(&field.bounds()).prop_map(move |value| SetField { field, value }))
+        .boxed()
 }
 
 /// Any valid configuration that the published Lumina tool can express, with its events in the form
 /// that importing gives them.
-pub fn lumina_configs() -> impl Strategy<Value = TestConfig> {
+pub fn lumina_configs() -> BoxedStrategy<TestConfig> {
     let events = vec(
         (
             any::<prop::sample::Index>(),
@@ -332,8 +335,9 @@ pub fn lumina_configs() -> impl Strategy<Value = TestConfig> {
         ),
         0..6,
     );
-    (configs(), events, select(vec!["cx4-lx", "cx5", "cx6-dx", "e810"]), any::<bool>()).prop_map(
-        |(mut config, events, nic, same_class)| {
+    let nics = select(vec!["cx4-lx", "cx5", "cx6-dx", "e810"]);
+    let config =
+        (configs(), events, nics, any::<bool>()).prop_map(|(mut config, events, nic, same_class)| {
             let traffic = &mut config.traffic;
             if let Load::Alternating { connections } = traffic.load {
                 traffic.load = Load::Same { verb: Verb::Send, connections };
@@ -356,8 +360,8 @@ pub fn lumina_configs() -> impl Strategy<Value = TestConfig> {
                 })
                 .collect();
             settle(config)
-        },
-    )
+        });
+    config.boxed()
 }
 
 fn lumina_event(

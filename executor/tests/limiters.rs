@@ -27,7 +27,7 @@ fn limited(interval_us: u64, scope: &str, link: &str) -> NicProfile {
     let text = format!(
         "{link}\n[notification]\nconfigurable = false\nhidden-interval-us = {interval_us}\nscope = \"{scope}\"\n"
     );
-    toml::from_str(&text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 fn analyze(config: &TestConfig, profiles: [NicProfile; 2]) -> Analysis {

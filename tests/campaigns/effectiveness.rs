@@ -15,7 +15,7 @@ use crate::verdict::is_the_same_everywhere;
 const SOON: u64 = 5_000;
 
 /// After how many executions a campaign is looked at that has to find one kind: most find it early.
-const LOOKS: [u64; 3] = [400, 1_500, SOON];
+const LOOKS: [u64; 4] = [100, 400, 1_500, SOON];
 
 /// Executions of `general` in which nothing else is found.
 const LONG: [u64; 1] = [20_000];

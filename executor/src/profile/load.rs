@@ -1,6 +1,7 @@
 //! A profile by name or path. A file lists its differences from its base.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use corpus::{ConfigErrors, Finding, MAX_PROBLEMS, nearest};
 use serde::Deserialize;
@@ -92,8 +93,27 @@ pub fn load_with_base(nic: &str, folder: &Path) -> Result<Loaded, ProfileError> 
     read().map_err(ProfileError)
 }
 
+impl NicProfile {
+    /// The profile with the fields of a table, and else the defaults.
+    ///
+    /// # Errors
+    /// A field that no profile has, or a value that its type cannot have.
+    pub fn from_table(table: Table) -> Result<Self, toml::de::Error> {
+        Self::deserialize(Value::Table(table))
+    }
+}
+
+/// A profile as [`NicProfile::to_toml`] writes it, or a part of it, without a base.
+impl FromStr for NicProfile {
+    type Err = toml::de::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::from_table(text.parse()?)
+    }
+}
+
 fn profile_of(nic: &str, table: Table) -> Result<NicProfile, ConfigErrors> {
-    NicProfile::deserialize(Value::Table(table))
+    NicProfile::from_table(table)
         .map_err(|error| ConfigErrors::whole_file(nic, error.message().to_owned(), ""))
 }
 

@@ -26,7 +26,7 @@ fn test(text: &str) -> TestConfig {
 }
 
 fn nic(fields: &str) -> NicProfile {
-    toml::from_str(fields).unwrap_or_else(|error| panic!("{fields}: {error}"))
+    fields.parse().unwrap_or_else(|error| panic!("{fields}: {error}"))
 }
 
 /// Verdict on a test on two NICs.

@@ -106,7 +106,7 @@ fn every_condition_has_a_case() {
 #[test]
 fn conditions_add_up() {
     let broken = |text: &str| {
-        let nic: executor::NicProfile = toml::from_str(text).unwrap();
+        let nic: executor::NicProfile = text.parse().unwrap();
         let config = corpus::from_toml("test.toml", LOSS).unwrap();
         let observation = executor::sim::run(&config, [nic.clone(), nic]).unwrap();
         let analysis = scoring::analyze(&observation, Options { config: Some(&config) });

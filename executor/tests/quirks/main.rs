@@ -18,7 +18,7 @@ use scoring::{Analyzer, Options, Rule};
 
 /// A profile that is `reference` but for some fields.
 fn profile(fields: &str) -> NicProfile {
-    toml::from_str(fields).unwrap_or_else(|error| panic!("{fields}: {error}"))
+    fields.parse().unwrap_or_else(|error| panic!("{fields}: {error}"))
 }
 
 fn config(case: &Case) -> TestConfig {
@@ -51,10 +51,10 @@ fn with_quirk(case: &Case) -> [NicProfile; 2] {
 
 /// Both hosts' profiles as the case has them, with another legal choice.
 fn twin(case: &Case, choice: &str) -> [NicProfile; 2] {
-    let mut table: toml::Table = toml::from_str(choice).unwrap();
+    let mut table: toml::Table = choice.parse().unwrap();
     // Fields that the case needs of its hosts are fixed.
-    table.extend(toml::from_str::<toml::Table>(case.hosts).unwrap());
-    let profile: NicProfile = table.try_into().unwrap();
+    table.extend(case.hosts.parse::<toml::Table>().unwrap());
+    let profile = NicProfile::from_table(table).unwrap();
     [profile.clone(), profile]
 }
 

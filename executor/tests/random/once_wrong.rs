@@ -13,7 +13,7 @@ const FEWEST: usize = 24;
 
 fn read(folder: &Path) -> Case {
     let text = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
-    let profile = |name: &str| -> NicProfile { toml::from_str(&text(name)).unwrap() };
+    let profile = |name: &str| -> NicProfile { text(name).parse().unwrap() };
     let config =
         corpus::from_toml("test.toml", &text("test.toml")).unwrap_or_else(|errors| panic!("{errors}"));
     Case { config, profiles: [profile("requester.toml"), profile("responder.toml")] }

@@ -52,7 +52,7 @@ pub(crate) fn draw(seed: u64, host: &str) -> NicProfile {
             table = section.as_table_mut().unwrap();
         }
     }
-    table.try_into().unwrap()
+    NicProfile::from_table(table).unwrap()
 }
 
 /// Part of the values that are an end of their range: what is at a limit shows what is off by one there.

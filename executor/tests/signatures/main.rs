@@ -25,7 +25,7 @@ fn tests(usual: u64) -> u64 {
 
 /// Runs a test where both hosts have such a NIC, and counts the signatures of its findings.
 fn add_findings(config: &TestConfig, fields: &str, counts: &mut BTreeMap<String, u64>) {
-    let nic: NicProfile = toml::from_str(fields).unwrap_or_else(|error| panic!("{fields}: {error}"));
+    let nic: NicProfile = fields.parse().unwrap_or_else(|error| panic!("{fields}: {error}"));
     let nics = [nic.clone(), nic];
     let Ok(observation) = executor::sim::run(config, nics.clone()) else { return };
     for anomaly in support::assess(config, &nics, &observation).findings() {

@@ -13,7 +13,7 @@ use executor::NicProfile;
 
 /// Runs a test where both hosts have such a NIC.
 fn run(config: &TestConfig, profile: &str) -> Observation {
-    let nic: NicProfile = toml::from_str(profile).unwrap();
+    let nic: NicProfile = profile.parse().unwrap();
     executor::sim::run(config, [nic.clone(), nic]).unwrap()
 }
 

@@ -169,7 +169,7 @@ fn threshold_of_a_noisy_neighbour() {
             let fields = format!(
                 "slow-path.verbs = [\"{verb}\"]\nretransmission.nack-generation-ns.{verb} = 200_000\n"
             );
-            let of_verb: NicProfile = toml::from_str(&fields).unwrap();
+            let of_verb: NicProfile = fields.parse().unwrap();
             (of_verb.slow_path.verbs, of_verb.retransmission.nack_generation_ns)
         };
         let test = format!(
