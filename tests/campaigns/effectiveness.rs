@@ -21,7 +21,7 @@ const LOOKS: [u64; 4] = [100, 400, 1_500, SOON];
 const LONG: [u64; 1] = [20_000];
 
 /// The same before a change lands: a further number where what must be found is not found within the one before.
-const SHORTER: [u64; 3] = [800, 2_000, SOON];
+const SHORTER: [u64; 4] = [400, 800, 2_000, SOON];
 
 /// Seeds of which all but one have to find what must be found: `LUMINA_SEEDS` names others, as in `3-5`.
 const SEEDS: RangeInclusive<u64> = 1..=10;

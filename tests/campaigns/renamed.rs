@@ -49,7 +49,7 @@ fn a_renamed_profile_changes_no_verdict() {
                 "--seed",
                 "3",
                 "--executions",
-                "120",
+                "60",
                 "--out",
                 out,
             ];

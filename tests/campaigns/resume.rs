@@ -16,11 +16,11 @@ const CAMPAIGN: [&str; 6] = ["campaign", "./small.toml", "--nic", "cx4-lx", "--s
 /// Every strategy, with the executions of its campaign, as broad tests take their time; and with a corpus that is distilled several
 /// times, and has forgotten references.
 const STRATEGIES: [[&str; 6]; 7] = [
-    ["--strategy", "genetic", "--max-corpus", "10000", "--executions", "800"],
-    ["--strategy", "random", "--max-corpus", "10000", "--executions", "800"],
-    ["--strategy", "annealing", "--max-corpus", "unlimited", "--executions", "800"],
+    ["--strategy", "genetic", "--max-corpus", "10000", "--executions", "400"],
+    ["--strategy", "random", "--max-corpus", "10000", "--executions", "400"],
+    ["--strategy", "annealing", "--max-corpus", "unlimited", "--executions", "400"],
     ["--strategy", "adaptive", "--max-corpus", "unlimited", "--executions", "400"],
-    ["--strategy", "genetic", "--max-corpus", "64", "--executions", "800"],
+    ["--strategy", "genetic", "--max-corpus", "64", "--executions", "600"],
     ["--strategy", "annealing", "--max-corpus", "64", "--executions", "400"],
     ["--strategy", "adaptive", "--max-corpus", "64", "--executions", "400"],
 ];

@@ -19,20 +19,12 @@ fn every_corpus_passes() {
     }
 }
 
-/// A target without a corpus, or a corpus without a target, is a mistake in one of the lists.
+/// A corpus without a target is a mistake in the list.
 #[test]
-fn targets_and_corpora_are_the_same() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let names = |of: &str| {
-        let mut names: Vec<String> = fs::read_dir(folder.join(of))
-            .expect("the folder is there")
-            .filter_map(|entry| Some(entry.ok()?.path().file_stem()?.to_str()?.to_owned()))
-            .collect();
-        names.sort();
-        names
-    };
-    let mut targets: Vec<String> = fuzz_bodies::TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
-    targets.sort();
-    assert_eq!(names("corpus"), targets);
-    assert_eq!(names("targets"), targets);
+fn every_corpus_has_a_target() {
+    let corpora = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus");
+    for corpus in fs::read_dir(corpora).expect("the folder is there") {
+        let name = corpus.expect("the corpora can be listed").file_name();
+        assert!(fuzz_bodies::TARGETS.iter().any(|(target, _)| name == *target), "{name:?}");
+    }
 }
