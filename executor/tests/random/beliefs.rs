@@ -110,7 +110,7 @@ fn hold(seed: u64) -> Held {
 
 #[test]
 fn the_true_state_lies_inside_the_beliefs() {
-    let (first, cases) = (number("LUMINA_SEED", 1), number("LUMINA_CASES", 5_000));
+    let (first, cases) = (number("LUMINA_SEED", 1), number("LUMINA_CASES", 4_000));
     let held = Mutex::new(Held::default());
     each_seed(first, cases, |seed| {
         let of_test = hold(seed);

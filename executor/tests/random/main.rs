@@ -3,7 +3,7 @@
 //!
 //! Every other case is drawn as it comes; those between are edited to make the rare happen often.
 //!
-//! `LUMINA_CASES` sets the number of cases (6,000 otherwise, 5,000 of beliefs), `LUMINA_SEED` the first one.
+//! `LUMINA_CASES` sets the number of cases (4,000 otherwise), `LUMINA_SEED` the first one.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic where they fail")]
 
@@ -191,7 +191,7 @@ fn wrong_cases(first: u64, cases: u64) -> Vec<(u64, Case, Vec<String>)> {
 
 #[test]
 fn conforming_nics_show_no_anomaly() {
-    let cases = number("LUMINA_CASES", 6_000);
+    let cases = number("LUMINA_CASES", 4_000);
     let wrong = wrong_cases(number("LUMINA_SEED", 1), cases);
     let Some((seed, case, faults)) = wrong.first() else { return };
     let mut counts = BTreeMap::new();

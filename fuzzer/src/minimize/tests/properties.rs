@@ -107,7 +107,7 @@ fn steps(config: &TestConfig, most_packets: u64) -> Vec<TestConfig> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(128))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn no_step_away_from_the_result_shows_it(start in configs(), needs in needs()) {
