@@ -7,7 +7,7 @@ use dumper::capture::{self, ReadOptions};
 ///
 /// # Panics
 /// When an analyzer does.
-pub fn analyze(data: &[u8]) {
+pub(crate) fn analyze(data: &[u8]) {
     let captures = [(Path::new("input"), data)];
     if let Ok(captured) = capture::read_slices(&captures, ReadOptions::default(), &mut |_| ()) {
         let observation = Observation::of_trace(captured.traced.trace, captured.connections);

@@ -13,7 +13,7 @@ const PCAPNG_MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 ///
 /// # Panics
 /// When it is another trace then.
-pub fn pcap(data: &[u8]) {
+pub(crate) fn pcap(data: &[u8]) {
     if !data.starts_with(&PCAPNG_MAGIC) {
         read_and_write(data, CaptureFormat::PcapNanos);
     }
@@ -23,7 +23,7 @@ pub fn pcap(data: &[u8]) {
 ///
 /// # Panics
 /// When it is another trace then.
-pub fn pcapng(data: &[u8]) {
+pub(crate) fn pcapng(data: &[u8]) {
     if !data.starts_with(&PCAP_MAGIC) {
         read_and_write(data, CaptureFormat::PcapNg);
     }

@@ -7,7 +7,7 @@ use corpus::{ConfigErrors, TestConfig, from_toml};
 ///
 /// # Panics
 /// When it does not.
-pub fn config_toml(data: &[u8]) {
+pub(crate) fn config_toml(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match from_toml("input.toml", text) {
         Ok(config) => round_trips(&config, &Lab::default()),
@@ -19,7 +19,7 @@ pub fn config_toml(data: &[u8]) {
 ///
 /// # Panics
 /// When it is not.
-pub fn config_yaml(data: &[u8]) {
+pub(crate) fn config_yaml(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     match from_yaml("input.yml", text, None) {
         Ok(imported) => round_trips(&imported.config, &imported.lab),

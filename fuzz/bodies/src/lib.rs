@@ -14,14 +14,14 @@ mod simulate;
 mod switch;
 mod target;
 
-pub use analyze::analyze;
-pub use capture::{pcap, pcapng};
-pub use config::{config_toml, config_yaml};
-pub use packet::packet;
-pub use script::script;
-pub use simulate::simulate;
-pub use switch::switch;
-pub use target::target;
+use analyze::analyze;
+use capture::{pcap, pcapng};
+use config::{config_toml, config_yaml};
+use packet::packet;
+use script::script;
+use simulate::simulate;
+use switch::switch;
+use target::target;
 
 /// A target: its name, which is that of its corpus, and what it does.
 pub type Target = (&'static str, fn(&[u8]));

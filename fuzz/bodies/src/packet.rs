@@ -9,7 +9,7 @@ use dumper::wire::{
 ///
 /// # Panics
 /// When it does not.
-pub fn packet(data: &[u8]) {
+pub(crate) fn packet(data: &[u8]) {
     headers(data);
     let _ = icrc::verify(data);
     for ports in [UdpPorts::Roce, UdpPorts::Any] {

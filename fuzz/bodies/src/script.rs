@@ -7,7 +7,7 @@ use executor::script::{compare, to_config};
 ///
 /// # Panics
 /// When it does not read back the same.
-pub fn script(data: &[u8]) {
+pub(crate) fn script(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let script = match parse("input.rds", text) {
         Ok(script) => script,

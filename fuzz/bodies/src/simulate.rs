@@ -5,7 +5,7 @@ use crate::choices::Choices;
 ///
 /// # Panics
 /// When one of them does not hold.
-pub fn simulate(data: &[u8]) {
+pub(crate) fn simulate(data: &[u8]) {
     let mut choices = Choices::of(data);
     let profiles = [choices.profile(), choices.profile()];
     let config = choices.test(EVENTS);

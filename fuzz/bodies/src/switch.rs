@@ -14,7 +14,7 @@ use crate::choices::Choices;
 ///
 /// # Panics
 /// When the counters do not count what left, or a packet is not captured.
-pub fn switch(data: &[u8]) {
+pub(crate) fn switch(data: &[u8]) {
     let mut choices = Choices::of(data);
     let config = choices.test(EVENTS);
     let connections: Vec<_> = (1..=config.traffic.load.connections()).map(connection).collect();

@@ -17,7 +17,7 @@ const TESTS: u64 = 4;
 ///
 /// # Panics
 /// When one of them is not.
-pub fn target(data: &[u8]) {
+pub(crate) fn target(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let target = match Target::from_toml("input.toml", text, VOCABULARY) {
         Ok(target) => target,
