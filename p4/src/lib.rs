@@ -53,6 +53,7 @@ mod rounds;
 mod sent;
 pub mod serve;
 pub mod server;
+pub mod source;
 pub mod switch;
 mod tables;
 mod translate;

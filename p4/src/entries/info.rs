@@ -2,32 +2,44 @@
 
 use std::fmt::Write;
 
-use super::schema::{Action, COUNTER_SIZE, COUNTERS, TABLES, Table};
+use super::program::{PROGRAM_COUNTER_SIZE, PROGRAM_COUNTERS, PROGRAM_TABLES};
+use super::schema::{Action, COUNTER_SIZE, COUNTERS, Counter, TABLES, Table};
 use crate::proto::config::{
     Action as ActionInfo, ActionRef, Counter as CounterInfo, CounterSpec, Documentation, MatchField, P4Info,
     PkgInfo, Preamble, Table as TableInfo, action::Param, counter_spec::Unit, match_field,
 };
 
-/// The P4Info as a message.
+/// The P4Info of the software switch as a message.
 #[must_use]
 pub fn p4info() -> P4Info {
-    let mut actions: Vec<&Action> = TABLES.iter().map(|table| table.action).collect();
+    info("lumina-switch", &TABLES, &COUNTERS, COUNTER_SIZE)
+}
+
+/// The P4Info of the P4 programs, but for the architecture, which is that of the target.
+#[must_use]
+pub fn program_p4info(arch: &str) -> P4Info {
+    info(arch, &PROGRAM_TABLES, &PROGRAM_COUNTERS, PROGRAM_COUNTER_SIZE)
+}
+
+fn info(arch: &str, tables: &[&Table], counters: &[&Counter], counter_size: i64) -> P4Info {
+    let mut actions: Vec<&Action> = tables.iter().map(|table| table.action).collect();
     actions.sort_unstable_by_key(|action| action.id);
+    actions.dedup_by_key(|action| action.id);
     P4Info {
         pkg_info: Some(PkgInfo {
             name: "lumina-injector".to_owned(),
             version: "1".to_owned(),
             doc: doc("event injector of lumina-fuzz"),
-            arch: "lumina-switch".to_owned(),
+            arch: arch.to_owned(),
         }),
-        tables: TABLES.iter().map(|table| table_info(table)).collect(),
+        tables: tables.iter().map(|table| table_info(table)).collect(),
         actions: actions.into_iter().map(action_info).collect(),
-        counters: COUNTERS
+        counters: counters
             .iter()
             .map(|counter| CounterInfo {
                 preamble: preamble(counter.id, counter.name, counter.doc),
                 spec: Some(CounterSpec { unit: Unit::Packets.into() }),
-                size: COUNTER_SIZE,
+                size: counter_size,
             })
             .collect(),
     }
@@ -69,10 +81,9 @@ fn doc(brief: &str) -> Option<Documentation> {
     Some(Documentation { brief: brief.to_owned() })
 }
 
-/// The P4Info in the text form of protocol buffers, which other controllers read.
+/// A P4Info in the text form of protocol buffers, which other controllers read.
 #[must_use]
-pub fn p4info_text() -> String {
-    let info = p4info();
+pub fn p4info_text(info: &P4Info) -> String {
     let mut out = Text::default();
     if let Some(package) = &info.pkg_info {
         out.block("pkg_info", |out| {
@@ -172,13 +183,16 @@ impl Text {
 mod tests {
     use super::*;
 
-    /// The file is written by `UPDATE_DOCS=1`, as all generated documents are.
+    /// The files are written by `UPDATE_DOCS=1`, as all generated documents are.
     #[test]
-    fn the_file_for_other_controllers_is_this() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/p4info/lumina.p4info.txt");
-        if std::env::var_os("UPDATE_DOCS").is_some() {
-            std::fs::write(path, p4info_text()).unwrap();
+    fn the_files_for_other_controllers_are_these() {
+        for (name, info) in [("lumina", p4info()), ("event_injector", program_p4info("v1model"))] {
+            let path = format!("{}/p4info/{name}.p4info.txt", env!("CARGO_MANIFEST_DIR"));
+            let text = p4info_text(&info);
+            if std::env::var_os("UPDATE_DOCS").is_some() {
+                std::fs::write(&path, &text).unwrap();
+            }
+            assert_eq!(std::fs::read_to_string(path).unwrap(), text, "UPDATE_DOCS=1 writes it anew");
         }
-        assert_eq!(std::fs::read_to_string(path).unwrap(), p4info_text(), "UPDATE_DOCS=1 writes it anew");
     }
 }

@@ -5,11 +5,12 @@
 
 mod info;
 mod item;
+pub mod program;
 mod row;
 pub mod schema;
 mod store;
 
-pub use info::{p4info, p4info_text};
+pub use info::{p4info, p4info_text, program_p4info};
 pub use item::{items, update};
 pub use row::Refusal;
 pub(crate) use row::table as check_table;

@@ -6,7 +6,7 @@ use corpus::{Path, Repeat};
 use crate::Timing;
 
 /// A match field of a table or a parameter of an action: a number.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Unique in its table or action.
     pub id: u32,
@@ -59,11 +59,11 @@ pub struct Counter {
     pub doc: &'static str,
 }
 
-const fn field(id: u32, name: &'static str, bits: u32, doc: &'static str) -> Field {
+pub(crate) const fn field(id: u32, name: &'static str, bits: u32, doc: &'static str) -> Field {
     Field { id, name, bits, doc }
 }
 
-const FLOW: Field = field(1, "flow", 32, "number of the flow, as set_flow gave it");
+pub(crate) const FLOW: Field = field(1, "flow", 32, "number of the flow, as set_flow gave it");
 
 /// Says which flow a packet belongs to.
 pub static SET_FLOW: Action = Action {
@@ -84,7 +84,7 @@ pub static SET_FLOW: Action = Action {
 };
 
 /// Performs the actions of an event.
-pub static INJECT: Action = Action {
+pub const INJECT: Action = Action {
     id: 0x0100_0002,
     name: "ingress.inject",
     params: &INJECT_PARAMS,
@@ -199,7 +199,7 @@ pub static SPRAY: Action = Action {
 };
 
 /// The flows of a test.
-pub static FLOWS: Table = Table {
+pub const FLOWS: Table = Table {
     id: 0x0200_0001,
     name: "ingress.flows",
     keys: &[

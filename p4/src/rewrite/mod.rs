@@ -16,8 +16,8 @@ use layout::Layout;
 /// A frame after actions; none if they change no byte of it.
 ///
 /// - `ecn` sets both ECN bits. The checksum of an IPv4 header follows; the ICRC masks them (annex A17.3.3).
-/// - `corrupt` inverts a bit of the payload, and where there is none the last bit before the ICRC. The ICRC stays as it
-///   was, and so is wrong.
+/// - `corrupt` inverts a reserved bit of the BTH, which the ICRC covers and no receiver reads: a switch in hardware reaches it in every
+///   packet. The ICRC stays as it was, and so is wrong.
 /// - `set_field` rewrites a field and recomputes the ICRC.
 ///
 /// A UDP checksum, which RoCEv2 senders do not make (annex A17.4.3), becomes 0, none, where bytes under it change.
@@ -39,14 +39,12 @@ pub fn rewrite(frame: &[u8], actions: &Actions) -> Option<Vec<u8>> {
 }
 
 fn corrupt(frame: &mut [u8], layout: &Layout) {
-    let Some(icrc_at) = layout.icrc_at(frame) else { return };
-    let at = match layout.payload(frame) {
-        Some(payload) if !payload.is_empty() => payload.start,
-        _ => icrc_at - 1,
-    };
-    frame[at] ^= 1;
+    frame[layout.bth_at + RESERVED] ^= 1;
     layout.clear_udp_checksum(frame);
 }
+
+/// Byte of the BTH with the bit that asks for an acknowledgement and seven reserved ones (IBA vol. 1, 9.2).
+const RESERVED: usize = 8;
 
 /// Makes the ICRC of a packet right again that ends at `icrc_at`; one without a defined ICRC stays as it is.
 fn seal(frame: &mut [u8], layout: &Layout, icrc_at: usize) {

@@ -17,6 +17,7 @@ mod packets;
 mod paths;
 mod process;
 mod program;
+mod programs;
 mod reorder;
 mod repeats;
 mod rewriting;

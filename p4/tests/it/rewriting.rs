@@ -85,11 +85,8 @@ fn corruption_inverts_one_bit_and_leaves_the_icrc() {
         assert_eq!((before[at[0]] ^ after[at[0]]).count_ones(), 1);
         let (was, is) = (parse(&before), parse(&after));
         assert_eq!((was.icrc_ok(), is.icrc_ok()), (Some(true), Some(false)));
-        if was.payload_len > 0 {
-            let payload = before.len() - 4 - usize::from(was.bth.pad_count) - was.payload_len;
-            assert_eq!(at[0], payload, "the payload begins there");
-            assert_eq!((is.bth, is.extensions.reth), (was.bth, was.extensions.reth));
-        }
+        // All that a receiver reads is as it was.
+        assert_eq!((is.bth, is.extensions.reth), (was.bth, was.extensions.reth));
     }
 }
 
@@ -224,8 +221,6 @@ fn padding_of_ethernet_is_no_part_of_the_packet() {
     padded.extend([0xee; 9]);
     let after = rewrite(&padded, &set(HeaderField::MigReq, 0)).unwrap();
     assert_eq!((parse(&after).icrc_ok(), &after[len..]), (Some(true), &[0xee; 9][..]));
-    let corrupt = rewrite(&padded, &CORRUPT).unwrap();
-    assert_eq!(changed(&padded, &corrupt), [len - 5], "the last byte before the ICRC");
 }
 
 #[test]

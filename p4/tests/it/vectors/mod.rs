@@ -1,6 +1,6 @@
 //! The vectors of `p4/vectors`: packets in, packets out, mirrored packets.
 
-mod file;
+pub(crate) mod file;
 mod pipeline;
 mod sockets;
 mod virtual_time;
@@ -9,35 +9,35 @@ use corpus::Role;
 use dumper::{Event, Nanos, Psn};
 
 /// One vector.
-struct Vector {
-    name: String,
+pub(crate) struct Vector {
+    pub(crate) name: String,
     /// Its text is read anew by each kind of injector.
     test: corpus::TestConfig,
     initial: Psn,
-    packets: Vec<Packet>,
+    pub(crate) packets: Vec<Packet>,
     /// Packets in the order in which they leave, by their places.
     order: Vec<usize>,
 }
 
 /// A packet that enters, and what becomes of it.
-struct Packet {
-    from: Role,
-    frame: Vec<u8>,
+pub(crate) struct Packet {
+    pub(crate) from: Role,
+    pub(crate) frame: Vec<u8>,
     /// What leaves.
     out: Vec<Leaves>,
     after: Nanos,
-    mirror: Event,
+    pub(crate) mirror: Event,
 }
 
 /// A packet that leaves.
-struct Leaves {
-    frame: Vec<u8>,
+pub(crate) struct Leaves {
+    pub(crate) frame: Vec<u8>,
     /// It differs from the packet that entered.
     changed: bool,
 }
 
 impl Vector {
-    fn tables(&self) -> p4::Tables {
+    pub(crate) fn tables(&self) -> p4::Tables {
         let connections = crate::support::connections(self.test.traffic.load.connections(), self.initial);
         p4::translate(&self.test, &connections).unwrap_or_else(|error| panic!("{}: {error}", self.name))
     }
@@ -55,7 +55,7 @@ impl Vector {
     }
 
     /// Compares what left at a host's port.
-    fn assert_left(&self, host: Role, left: &[Vec<u8>]) {
+    pub(crate) fn assert_left(&self, host: Role, left: &[Vec<u8>]) {
         let expected = self.leave_to(host);
         let names = |frames: &[&[u8]]| frames.iter().map(|frame| self.name_of(frame)).collect::<Vec<_>>();
         let left: Vec<&[u8]> = left.iter().map(Vec::as_slice).collect();

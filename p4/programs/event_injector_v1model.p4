@@ -1,0 +1,320 @@
+// Event injector for v1model switches (bmv2): drops, marks, corrupts and duplicates the packets that entries name, and
+// mirrors every packet to the dumpers (docs/p4.md).
+
+#include <core.p4>
+#include <v1model.p4>
+
+#include "include/constants.p4"
+#include "include/headers.p4"
+#include "include/parser.p4"
+#include "include/packet.p4"
+#include "include/events.p4"
+#include "include/copies.p4"
+
+// Instances of packets at egress, as bmv2 numbers them.
+const bit<32> INSTANCE_INGRESS_CLONE = 1;
+// Fields that a mirrored packet keeps.
+const bit<8> MIRRORED = 1;
+
+struct metadata_t {
+    @field_list(1) bit<48> time;
+    @field_list(1) bit<32> sequence;
+    @field_list(1) bit<8> event;
+    fate_t fate;
+    packet_t packet;
+}
+
+parser InjectorParser(
+        packet_in packet,
+        out headers_t hdr,
+        inout metadata_t meta,
+        inout standard_metadata_t standard) {
+    RoceParser() roce;
+    state start {
+        roce.apply(packet, hdr);
+        transition accept;
+    }
+}
+
+control VerifyNothing(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+    }
+}
+
+// Registers hold the epoch of the test that wrote them, in their high bits.
+control Registers(inout packet_t packet) {
+    register<bit<48>>(FLOWS) last_psns;
+    register<bit<32>>(FLOWS) iters;
+    register<bit<48>>(OCCURRENCES) occurrences;
+    bit<48> value;
+    bit<32> rounds;
+    bit<16> known;
+    bit<32> at;
+    Round() round;
+
+    apply {
+        if (packet.is_data == 1) {
+            last_psns.read(value, packet.flow);
+            packet.last_psn = 0;
+            if (value[47:32] == packet.epoch) {
+                packet.last_psn = value[31:0];
+            }
+            last_psns.write(packet.flow, packet.epoch ++ packet.psn);
+            packet.steps = packet.psn - packet.last_psn;
+            round.apply(packet);
+            iters.read(rounds, packet.flow);
+            known = 1;
+            if (rounds[31:16] == packet.epoch && packet.round != ROUND_FIRST) {
+                known = rounds[15:0];
+            }
+            if (packet.round == ROUND_AGAIN) {
+                known = known |+| 1;
+            }
+            packet.iter = known;
+            iters.write(packet.flow, packet.epoch ++ known);
+        } else if (packet.is_control == 1) {
+            at = packet.flow;
+            // Those of both directions are counted together.
+            if (packet.kind == KIND_CNP) {
+                at[0:0] = 0;
+            }
+            packet.flow = at;
+            at = (at << 2) + (bit<32>)packet.kind;
+            occurrences.read(value, at);
+            packet.nth = 1;
+            if (value[47:32] == packet.epoch) {
+                packet.nth = value[31:0] |+| 1;
+            }
+            occurrences.write(at, packet.epoch ++ packet.nth);
+        }
+    }
+}
+
+// PSNs that NAKs have asked for. A cell holds the newest one; 0 is none, as no test has the epoch 0.
+control Asked(in bit<24> psn, inout packet_t packet, in bool leaves) {
+    register<bit<48>>(ASKED) asked_psns;
+    register<bit<16>>(ASKED) asked_connections;
+    bit<32> cell;
+    bit<48> asked;
+    bit<48> known;
+    bit<16> connection;
+
+    apply {
+        cell = (bit<32>)psn[11:0];
+        asked = packet.epoch ++ (bit<32>)psn;
+        if (packet.is_data == 1 && packet.flow[0:0] == 1) {
+            asked_psns.read(known, cell);
+            asked_connections.read(connection, cell);
+            if (known == asked && connection == packet.asked_connection) {
+                packet.is_asked = 1;
+                asked_psns.write(cell, 0);
+            }
+        } else if (packet.asks_again == 1 && packet.flow[0:0] == 0 && leaves) {
+            asked_psns.write(cell, asked);
+            asked_connections.write(cell, packet.asked_connection);
+        }
+    }
+}
+
+// The next mirror sequence number, and the dumper whose turn it is.
+control Mirror(in bit<16> epoch, in bit<16> last_turn, inout bit<32> sequence) {
+    register<bit<48>>(1) sequences;
+    register<bit<32>>(1) turns;
+    bit<48> value;
+    bit<32> turn;
+    bit<16> now;
+
+    @id(0x0100000b) @name(".ingress.mirror_to")
+    action mirror_to(@id(1) bit<16> session) {
+        clone_preserving_field_list(CloneType.I2E, (bit<32>)session, MIRRORED);
+    }
+    action none() {
+    }
+    @id(0x0200000c) @name(".ingress.dumpers")
+    table dumpers {
+        key = {
+            now: exact @id(1) @name("turn");
+        }
+        actions = {
+            mirror_to;
+            @defaultonly none;
+        }
+        const default_action = none();
+        size = 1024;
+    }
+
+    apply {
+        sequences.read(value, 0);
+        sequence = 1;
+        if (value[47:32] == epoch && value[31:0] != MAX_SEQUENCE) {
+            sequence = value[31:0] + 1;
+        }
+        sequences.write(0, epoch ++ sequence);
+        turns.read(turn, 0);
+        now = 0;
+        if (turn[31:16] == epoch && turn[15:0] != last_turn) {
+            now = turn[15:0] + 1;
+        }
+        turns.write(0, epoch ++ now);
+        dumpers.apply();
+    }
+}
+
+control InjectorIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    @id(0x12000001) @name(".ingress.port_ingress")
+    counter(PORTS, CounterType.packets) port_ingress;
+
+    bit<16> last_turn;
+    bit<16> groups;
+    bit<8> dropped_copies;
+    bool is_known;
+    bool leaves;
+    Kinds() kinds;
+    Flow() flow;
+    Registers() registers;
+    Events() events;
+    NakCopies() nak_copies;
+    Asked() asked;
+    DataCopies() data_copies;
+    Leaving() leaving;
+    Mirror() mirror;
+
+    @id(0x0100000a) @name(".ingress.forward_to")
+    action forward_to(
+            @id(1) bit<9> port,
+            @id(2) bit<16> epoch,
+            @id(3) bit<16> group,
+            @id(4) bit<16> turn) {
+        standard.egress_spec = port;
+        meta.packet.epoch = epoch;
+        groups = group;
+        last_turn = turn;
+    }
+    action drop() {
+        mark_to_drop(standard);
+    }
+    @id(0x0200000b) @name(".ingress.forward")
+    table forward {
+        key = {
+            standard.ingress_port: exact @id(1) @name("port");
+        }
+        actions = {
+            forward_to;
+            @defaultonly drop;
+        }
+        const default_action = drop();
+        size = 16;
+    }
+
+    apply {
+        groups = 0;
+        last_turn = 0;
+        dropped_copies = 0;
+        if (forward.apply().hit && hdr.bth.isValid()) {
+            port_ingress.count((bit<32>)standard.ingress_port);
+            if (hdr.ipv4.isValid()) {
+                meta.packet.destination = 96w0xffff ++ hdr.ipv4.destination;
+            } else {
+                meta.packet.destination = hdr.ipv6.destination;
+            }
+            meta.packet.psn = (bit<32>)hdr.bth.psn;
+            kinds.apply(hdr, meta.packet);
+            flow.apply(hdr, meta.packet, is_known);
+            if (is_known) {
+                registers.apply(meta.packet);
+                events.apply(hdr, meta.packet, meta.fate, dropped_copies);
+                nak_copies.apply(meta.packet, dropped_copies, meta.fate);
+                leaves = meta.fate.copies != 0 || (meta.fate.drop == 0 && meta.fate.corrupt == 0);
+                asked.apply(hdr.bth.psn, meta.packet, leaves);
+                if (meta.packet.is_data == 1) {
+                    data_copies.apply(meta.packet, dropped_copies, meta.fate);
+                }
+            }
+            leaving.apply(meta.fate);
+            meta.time = standard.ingress_global_timestamp;
+            meta.event = meta.fate.event;
+            mirror.apply(meta.packet.epoch, last_turn, meta.sequence);
+            if (meta.fate.replicas == 0) {
+                mark_to_drop(standard);
+            } else if (meta.fate.originals != 1 || meta.fate.replicas != 1) {
+                standard.mcast_grp = groups + (bit<16>)meta.fate.replicas;
+            }
+        }
+    }
+}
+
+control InjectorEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    @id(0x12000002) @name(".egress.port_egress")
+    counter(PORTS, CounterType.packets) port_egress;
+
+    bit<1> is_dropped;
+    bit<32> port;
+    bit<16> dumper_port;
+    Leave() leave;
+
+    apply {
+        is_dropped = 0;
+        if (hdr.bth.isValid()) {
+            if (standard.instance_type == INSTANCE_INGRESS_CLONE) {
+                hdr.ethernet.source = (bit<48>)meta.sequence;
+                hdr.ethernet.destination = meta.time;
+                hdr.ipv4.ttl = meta.event;
+                hdr.ipv6.hop_limit = meta.event;
+                // Congestion Experienced where an event sets it and the packet is ECN-capable.
+                if (meta.event == EVENT_ECN && hdr.ipv4.ecn != 0) {
+                    hdr.ipv4.ecn = CONGESTION_EXPERIENCED;
+                }
+                if (meta.event == EVENT_ECN && hdr.ipv6.ecn != 0) {
+                    hdr.ipv6.ecn = CONGESTION_EXPERIENCED;
+                }
+                // Receive-side scaling of the dumpers hashes it.
+                random(dumper_port, 0, 0xffff);
+                hdr.udp.destination_port = dumper_port;
+            } else {
+                leave.apply(hdr, meta.fate, standard.egress_rid, is_dropped);
+            }
+            if (is_dropped == 1) {
+                mark_to_drop(standard);
+            } else {
+                port = (bit<32>)standard.egress_port;
+                port_egress.count(port);
+            }
+        }
+    }
+}
+
+control Checksum(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        update_checksum(
+            hdr.ipv4.isValid() && hdr.bth.isValid(),
+            {
+                hdr.ipv4.version,
+                hdr.ipv4.words,
+                hdr.ipv4.dscp,
+                hdr.ipv4.ecn,
+                hdr.ipv4.length,
+                hdr.ipv4.identification,
+                hdr.ipv4.fragment,
+                hdr.ipv4.ttl,
+                hdr.ipv4.protocol,
+                hdr.ipv4.source,
+                hdr.ipv4.destination
+            },
+            hdr.ipv4.checksum,
+            HashAlgorithm.csum16);
+    }
+}
+
+control InjectorDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr);
+    }
+}
+
+V1Switch(
+    InjectorParser(),
+    VerifyNothing(),
+    InjectorIngress(),
+    InjectorEgress(),
+    Checksum(),
+    InjectorDeparser()) main;

@@ -1,0 +1,173 @@
+// Copies that the network makes of packets whose loss costs a time-out, and all that leaves for a packet.
+
+#ifndef COPIES_P4
+#define COPIES_P4
+
+#include "packet.p4"
+
+// Copies of NAKs that ask for a packet again.
+control NakCopies(in packet_t packet, in bit<8> dropped, inout fate_t fate) {
+    @id(0x01000008) @name(".ingress.copy")
+    action copy(@id(1) bit<8> copies) {
+        fate.made = copies;
+        fate.copies = copies & ~dropped;
+    }
+    action none() {
+    }
+    @id(0x02000009) @name(".ingress.nak_copies")
+    table nak_copies {
+        key = {
+            packet.asks_again: exact @id(1) @name("asks_again");
+        }
+        actions = {
+            copy;
+            @defaultonly none;
+        }
+        const default_action = none();
+        size = 2;
+    }
+    apply {
+        nak_copies.apply();
+    }
+}
+
+// Copies of data packets: those that a NAK has asked for, and the last ones of a message or response.
+control DataCopies(in packet_t packet, in bit<8> dropped, inout fate_t fate) {
+    @id(0x01000009) @name(".ingress.copy_data")
+    action copy_data(@id(1) bit<8> copies) {
+        fate.made = copies;
+        fate.copies = copies & ~dropped;
+    }
+    action none() {
+    }
+    @id(0x0200000a) @name(".ingress.data_copies")
+    table data_copies {
+        key = {
+            packet.is_asked: exact @id(1) @name("is_asked");
+            packet.ends: exact @id(2) @name("ends");
+        }
+        actions = {
+            copy_data;
+            @defaultonly none;
+        }
+        const default_action = none();
+        size = 4;
+    }
+    apply {
+        data_copies.apply();
+    }
+}
+
+// Number of packets that leave, and the event code of the mirrored one.
+control Leaving(inout fate_t fate) {
+    bit<1> is_duplicated;
+    bit<8> made;
+    action event(bit<8> code) {
+        fate.event = code;
+    }
+    @hidden table events {
+        key = {
+            fate.drop: exact;
+            fate.ecn: exact;
+            fate.corrupt: exact;
+            is_duplicated: exact;
+        }
+        actions = {
+            event;
+        }
+        const default_action = event(EVENT_SEVERAL);
+        const entries = {
+            (0, 0, 0, 0): event(EVENT_NONE);
+            (1, 0, 0, 0): event(EVENT_DROP);
+            (0, 1, 0, 0): event(EVENT_ECN);
+            (0, 0, 1, 0): event(EVENT_CORRUPT);
+            (0, 0, 0, 1): event(EVENT_DUPLICATE);
+        }
+        size = 8;
+    }
+    action number(bit<8> copies) {
+        made = copies;
+    }
+    @hidden table numbers {
+        key = {
+            fate.made: exact;
+        }
+        actions = {
+            number;
+        }
+        const default_action = number(0);
+        const entries = {
+            0x01: number(1);
+            0x03: number(2);
+            0x07: number(3);
+            0x0f: number(4);
+            0x1f: number(5);
+            0x3f: number(6);
+            0x7f: number(7);
+        }
+        size = 8;
+    }
+    apply {
+        is_duplicated = 0;
+        if (fate.duplicates != 0 || fate.copies != 0) {
+            is_duplicated = 1;
+        }
+        events.apply();
+        if (fate.drop == 0) {
+            fate.originals = fate.duplicates + 1;
+        }
+        numbers.apply();
+        fate.replicas = fate.originals + made;
+    }
+}
+
+// A packet at egress: one of the replicas of the packet that entered, from 1; 0 where there is just one.
+control Leave(inout headers_t hdr, in fate_t fate, in bit<16> replica, out bit<1> is_dropped) {
+    bit<8> copy;
+    action bit_of_copy(bit<8> mask) {
+        copy = mask;
+    }
+    // The copy's number, from 0.
+    bit<16> number;
+    @hidden table copies {
+        key = {
+            number: exact;
+        }
+        actions = {
+            bit_of_copy;
+        }
+        const default_action = bit_of_copy(0);
+        const entries = {
+            0: bit_of_copy(0x01);
+            1: bit_of_copy(0x02);
+            2: bit_of_copy(0x04);
+            3: bit_of_copy(0x08);
+            4: bit_of_copy(0x10);
+            5: bit_of_copy(0x20);
+            6: bit_of_copy(0x40);
+        }
+        size = 8;
+    }
+    apply {
+        is_dropped = 0;
+        if (replica <= (bit<16>)fate.originals) {
+            if (fate.ecn == 1) {
+                hdr.ipv4.ecn = CONGESTION_EXPERIENCED;
+                hdr.ipv6.ecn = CONGESTION_EXPERIENCED;
+            }
+            if (fate.corrupt == 1) {
+                // The ICRC covers the reserved bits of the BTH (IBA vol. 1, 7.8.1), and no receiver reads them.
+                hdr.bth.reserved = hdr.bth.reserved ^ 1;
+                hdr.udp.checksum = 0;
+            }
+        } else {
+            number = replica - 1 - (bit<16>)fate.originals;
+            copies.apply();
+            if (copy & fate.copies == 0) {
+                is_dropped = 1;
+            }
+        }
+    }
+}
+
+#endif

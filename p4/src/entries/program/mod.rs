@@ -1,0 +1,160 @@
+//! The tables of the P4 programs in `programs/`: those of the [schema](super::schema) that a switch in hardware can have, with what
+//! the ports of such a switch need. Both programs, and the file `p4info/event_injector.p4info.txt`, are held to it.
+
+mod items;
+
+use super::schema::{Action, Counter, FLOW, FLOWS, Field, INJECT, PORT_EGRESS, PORT_INGRESS, Table, field};
+pub use items::{Unsupported, Wiring, items};
+
+/// Says which flow a packet belongs to.
+static SET_FLOW: Action = Action {
+    id: 0x0100_0001,
+    name: "ingress.set_flow",
+    params: &[
+        field(
+            1,
+            "flow",
+            32,
+            "number of the flow: 2 * (connection - 1), + 1 towards the responder; without gaps",
+        ),
+        field(2, "iter_mode", 8, "how rounds of transmission are counted: 0 paper, 1 per message"),
+        field(3, "shares_psns", 1, "data of the other direction takes PSNs between the messages"),
+        field(4, "before_initial", 32, "PSN before that of its first data packet"),
+        field(
+            5,
+            "asked_connection",
+            16,
+            "its connection where a retransmission is known by connection and PSN, 0 where by its PSN alone",
+        ),
+    ],
+    doc: "the packet is of this flow, whose registers begin so",
+};
+
+/// Performs the actions of an event.
+static INJECT_SOME: Action = Action {
+    id: INJECT.id,
+    name: INJECT.name,
+    params: &[INJECT.params[0], INJECT.params[1], INJECT.params[2], INJECT.params[3], INJECT.params[8]],
+    doc: INJECT.doc,
+};
+
+const COPIES: &[Field] = &[field(1, "copies", 8, "copies that are made of the packet, a bit for each")];
+
+static COPY: Action =
+    Action { id: 0x0100_0008, name: "ingress.copy", params: COPIES, doc: "the packet leaves more than once" };
+
+static COPY_DATA: Action = Action {
+    id: 0x0100_0009,
+    name: "ingress.copy_data",
+    params: COPIES,
+    doc: "the packet leaves more than once",
+};
+
+static FORWARD_TO: Action = Action {
+    id: 0x0100_000a,
+    name: "ingress.forward_to",
+    params: &[
+        field(1, "port", 9, "the other host's port"),
+        field(2, "epoch", 16, "number of the test, from 1: registers that another test has left begin again"),
+        field(
+            3,
+            "group",
+            16,
+            "multicast group, less the number of its replicas, that sends a packet several times to that port",
+        ),
+        field(4, "turn", 16, "the last turn of the dumpers, before turn 0"),
+    ],
+    doc: "the packet goes to the other host",
+};
+
+static MIRROR_TO: Action = Action {
+    id: 0x0100_000b,
+    name: "ingress.mirror_to",
+    params: &[field(1, "session", 16, "clone session of the dumper's port")],
+    doc: "the mirrored packet goes to this dumper",
+};
+
+/// The flows of a test.
+pub static PROGRAM_FLOWS: Table = Table { action: &SET_FLOW, ..FLOWS };
+
+/// Events on data packets.
+pub static PROGRAM_DATA_EVENTS: Table = Table {
+    id: 0x0200_0002,
+    name: "ingress.data_events",
+    keys: &[
+        FLOW,
+        field(2, "psn", 24, "PSN of the BTH"),
+        field(3, "iter", 8, "round of transmission, from 1"),
+    ],
+    action: &INJECT_SOME,
+    // As many as the paper's injector has (Lumina section 4).
+    size: 100_000,
+    doc: "data packets (Send, Write, Read response) that events name",
+};
+
+/// Events on control packets, one entry for each number: a table in hardware is looked up once.
+pub static CONTROL_PACKETS: Table = Table {
+    id: 0x0200_0008,
+    name: "ingress.control_packets",
+    keys: &[
+        field(1, "flow", 32, "number of the flow that counts them; for CNPs the one towards the requester"),
+        field(2, "kind", 8, "0 ACK, 1 NAK, 2 CNP, 3 Read request"),
+        field(3, "nth", 32, "number among those of its flow and kind, from 1"),
+    ],
+    action: &INJECT_SOME,
+    size: 16_384,
+    doc: "control packets that events name by their number",
+};
+
+/// Copies of NAKs.
+pub static NAK_COPIES: Table = Table {
+    id: 0x0200_0009,
+    name: "ingress.nak_copies",
+    keys: &[field(1, "asks_again", 1, "it is a NAK of a sequence error")],
+    action: &COPY,
+    size: 2,
+    doc: "copies of NAKs that ask for a packet again, behind the events",
+};
+
+/// Copies of data packets.
+pub static DATA_COPIES: Table = Table {
+    id: 0x0200_000a,
+    name: "ingress.data_copies",
+    keys: &[
+        field(1, "is_asked", 1, "a NAK has asked for the packet"),
+        field(2, "ends", 1, "it is the last packet of a message or response"),
+    ],
+    action: &COPY_DATA,
+    size: 4,
+    doc: "copies of data packets, behind the events",
+};
+
+/// Ports of the hosts.
+pub static FORWARD: Table = Table {
+    id: 0x0200_000b,
+    name: "ingress.forward",
+    keys: &[field(1, "port", 9, "port at which a packet enters")],
+    action: &FORWARD_TO,
+    size: 16,
+    doc: "ports of the hosts; packets of other ports are dropped",
+};
+
+/// Turns of the dumpers.
+pub static DUMPERS: Table = Table {
+    id: 0x0200_000c,
+    name: "ingress.dumpers",
+    keys: &[field(1, "turn", 16, "turn, from 0: mirrored packets take the turns round and round")],
+    action: &MIRROR_TO,
+    size: 1024,
+    doc: "turns of the dumpers, each as many as its weight",
+};
+
+/// All tables of the programs.
+pub static PROGRAM_TABLES: [&Table; 7] =
+    [&PROGRAM_FLOWS, &PROGRAM_DATA_EVENTS, &CONTROL_PACKETS, &NAK_COPIES, &DATA_COPIES, &FORWARD, &DUMPERS];
+
+/// All counters of the programs.
+pub static PROGRAM_COUNTERS: [&Counter; 2] = [&PORT_INGRESS, &PORT_EGRESS];
+
+/// Cells of a counter: switches in hardware number their ports with 9 bits.
+pub const PROGRAM_COUNTER_SIZE: i64 = 512;

@@ -1,0 +1,112 @@
+//! A v1model switch in virtual time: packets in, replicas and clones out.
+
+use std::collections::BTreeMap;
+
+use p4::source::{Expression, Type};
+
+use super::externs::DROP_PORT;
+use super::load::{Loaded, annotation};
+use super::machine::Machine;
+use super::value::Value;
+
+/// A switch with an interpreted program.
+pub(crate) struct Switch<'a> {
+    pub(crate) machine: Machine<'a>,
+    /// Parser, ingress, egress, checksum and deparser.
+    controls: Vec<String>,
+    /// Ports and instances of multicast groups.
+    pub(crate) groups: BTreeMap<u128, Vec<(u128, u128)>>,
+    /// Ports of clone sessions.
+    pub(crate) sessions: BTreeMap<u128, u128>,
+}
+
+/// Kinds of instances at egress, as bmv2's simple_switch numbers them.
+const NORMAL: u128 = 0;
+const INGRESS_CLONE: u128 = 1;
+const REPLICATION: u128 = 5;
+
+/// A frame that left at a port.
+pub(crate) type Left = (u128, Vec<u8>);
+
+impl<'a> Switch<'a> {
+    pub(crate) fn new(program: &'a Loaded) -> Self {
+        let controls = program.instances["main"].arguments.iter().map(|control| match control {
+            Expression::Call(name, _) => match name.as_ref() {
+                Expression::Name(name) => name.clone(),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        });
+        let controls = controls.collect();
+        Self { machine: Machine::new(program), controls, groups: BTreeMap::new(), sessions: BTreeMap::new() }
+    }
+
+    /// A frame enters at a port: the frames that leave, clones first, as they are made at ingress.
+    pub(crate) fn receive(&mut self, port: u128, frame: &[u8], time: u128) -> Vec<Left> {
+        let [parser, _, ingress, egress, checksum, deparser] = self.controls.clone().try_into().unwrap();
+        let program = self.machine.program;
+        let named = |name: &str| Value::zero(&Type::Named(name.to_owned(), Vec::new()), program);
+        let mut standard = named("standard_metadata_t");
+        standard.member("ingress_port").set(&Value::Bits(port, 9));
+        standard.member("ingress_global_timestamp").set(&Value::Bits(time, 48));
+        let mut parsed = [Value::Packet, named("headers_t"), named("metadata_t"), standard];
+        (self.machine.input, self.machine.read) = (frame.to_vec(), 0);
+        // A packet that is too short goes on with the headers that it has.
+        let _ = self.machine.parse(&parser, &parser, &mut parsed);
+        let payload = frame[self.machine.read / 8..].to_vec();
+        let [_, headers, meta, standard] = parsed;
+
+        let mut at_ingress = [headers.clone(), meta.clone(), standard];
+        self.machine.externs.cloned_to = None;
+        self.machine.run(&ingress, &ingress, &mut at_ingress);
+        let [left_headers, mut left_meta, mut standard] = at_ingress;
+        let mut copies: Vec<(u128, u128, u128, Value, Value)> = Vec::new();
+        if let Some(session) = self.machine.externs.cloned_to {
+            // The packet as it entered, with the fields that the program keeps.
+            let mut kept = meta;
+            for field in &program.structs["metadata_t"].fields {
+                if annotation(&field.annotations, "field_list").is_some() {
+                    kept.member(&field.name).set(left_meta.member(&field.name));
+                }
+            }
+            let to = *self.sessions.get(&session).unwrap_or_else(|| panic!("there is no session {session}"));
+            copies.push((INGRESS_CLONE, to, 0, headers, kept));
+        }
+        let group = standard.member("mcast_grp").number();
+        let to = standard.member("egress_spec").number();
+        if group != 0 {
+            let members = self.groups.get(&group).unwrap_or_else(|| panic!("there is no group {group}"));
+            for (port, replica) in members {
+                copies.push((REPLICATION, *port, *replica, left_headers.clone(), left_meta.clone()));
+            }
+        } else if to != DROP_PORT {
+            copies.push((NORMAL, to, 0, left_headers, left_meta));
+        }
+
+        let mut left = Vec::new();
+        for (kind, port, replica, headers, meta) in copies {
+            let mut standard = standard.clone();
+            for (name, value) in [
+                ("instance_type", kind),
+                ("egress_port", port),
+                ("egress_spec", port),
+                ("egress_rid", replica),
+            ] {
+                standard.member(name).set(&Value::Bits(value, 128));
+            }
+            let mut at_egress = [headers, meta, standard];
+            self.machine.run(&egress, &egress, &mut at_egress);
+            let [headers, meta, mut standard] = at_egress;
+            if standard.member("egress_spec").number() == DROP_PORT {
+                continue;
+            }
+            let mut checked = [headers, meta];
+            self.machine.run(&checksum, &checksum, &mut checked);
+            let [headers, _] = checked;
+            self.machine.output.clear();
+            self.machine.run(&deparser, &deparser, &mut [Value::Packet, headers]);
+            left.push((port, [self.machine.output.as_slice(), &payload].concat()));
+        }
+        left
+    }
+}
