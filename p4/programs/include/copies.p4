@@ -83,7 +83,6 @@ control Leaving(inout fate_t fate) {
             (0, 0, 1, 0): event(EVENT_CORRUPT);
             (0, 0, 0, 1): event(EVENT_DUPLICATE);
         }
-        size = 8;
     }
     action number(bit<8> copies) {
         made = copies;
@@ -105,7 +104,6 @@ control Leaving(inout fate_t fate) {
             0x3f: number(6);
             0x7f: number(7);
         }
-        size = 8;
     }
     apply {
         is_duplicated = 0;
@@ -146,7 +144,6 @@ control Leave(inout headers_t hdr, in fate_t fate, in bit<16> replica, out bit<1
             5: bit_of_copy(0x20);
             6: bit_of_copy(0x40);
         }
-        size = 8;
     }
     apply {
         is_dropped = 0;

@@ -67,7 +67,6 @@ control Round(inout packet_t packet) {
             (ITER_PER_MESSAGE, 1, 1, 0 &&& 0xffffff): goes(ROUND_AGAIN);
             (ITER_PER_MESSAGE, 1, 1, 0 &&& 0x800000): goes(ROUND_FIRST);
         }
-        size = 8;
     }
     apply {
         rounds.apply();

@@ -120,7 +120,6 @@ control Kinds(in headers_t hdr, inout packet_t packet) {
             (0x17, _, _): data(1, 1);
             (0x81, _, _): control_packet(KIND_CNP);
         }
-        size = 32;
     }
     apply {
         kinds.apply();

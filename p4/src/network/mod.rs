@@ -10,4 +10,5 @@ pub(crate) use loss::Loss;
 pub use loss::LossRule;
 pub(crate) use paths::{Passage, Paths};
 pub use paths::{PathRule, Spread};
+pub use repeat::REMEMBERED;
 pub(crate) use repeat::Repeats;

@@ -8,7 +8,7 @@ use crate::flow::FlowIndex;
 use crate::{Kind, Packet, Sent};
 
 /// PSNs that the stage remembers, each at its low bits: a register array of that many cells.
-const REMEMBERED: usize = 1 << 12;
+pub const REMEMBERED: usize = 1 << 12;
 
 /// A PSN that a NAK has asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,5 +1,6 @@
 //! The tables of a test as entries of the P4 programs.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use corpus::{ControlPacket, Repeat, RepeatMatch};
@@ -110,6 +111,8 @@ pub fn items(tables: &Tables, wiring: &Wiring, epoch: u16) -> Result<Vec<TableEn
             [number(flow), mode as u128, shares_psns.into(), initial.sub(1).value().into(), asked.into()];
         all.push(row::entry(&PROGRAM_FLOWS, &key, Some(&params)));
     }
+    // The actions of all events on a control packet make one entry.
+    let mut control: BTreeMap<(FlowIndex, ControlPacket, u32), Actions> = BTreeMap::new();
     for entry in tables.entries() {
         match entry.key {
             Key::Data { flow, psn, iter } => {
@@ -121,16 +124,20 @@ pub fn items(tables: &Tables, wiring: &Wiring, epoch: u16) -> Result<Vec<TableEn
             Key::Control { flow, packet, nth } => {
                 let name = ControlPacket::NAMES[packet as usize].0;
                 let described = || format!("{name} packets of connection {}", flow.connection());
-                let params = encode(&entry.actions, described)?;
-                if nth.iter().nth(CONTROL_PACKETS.size).is_some() {
-                    return Err(Unsupported::ControlPackets { packet: described() });
-                }
+                encode(&entry.actions, described)?;
                 for nth in nth.iter() {
-                    let key = [number(flow), packet as u128, nth.into()];
-                    all.push(row::entry(&CONTROL_PACKETS, &key, Some(&params)));
+                    control.entry((flow, packet, nth)).or_default().add(entry.actions);
+                    if control.len() > CONTROL_PACKETS.size {
+                        return Err(Unsupported::ControlPackets { packet: described() });
+                    }
                 }
             }
         }
+    }
+    for ((flow, packet, nth), actions) in control {
+        let key = [number(flow), packet as u128, nth.into()];
+        let params = encode(&actions, || format!("control packets of connection {}", flow.connection()))?;
+        all.push(row::entry(&CONTROL_PACKETS, &key, Some(&params)));
     }
     all.extend(repeats(repeat));
     let turns = wiring.turns()?;

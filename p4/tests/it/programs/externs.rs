@@ -11,8 +11,8 @@ pub(crate) struct Externs {
     registers: BTreeMap<String, BTreeMap<u128, u128>>,
     /// Packets, by the path of the counter and the cell.
     pub(crate) counted: BTreeMap<(String, u128), u64>,
-    /// Clone session that the packet is cloned to.
-    pub(crate) cloned_to: Option<u128>,
+    /// Clone session that the packet is cloned to, and the list of fields that it keeps.
+    pub(crate) cloned_to: Option<(u128, u128)>,
     /// Next random number.
     random: u128,
 }
@@ -39,7 +39,8 @@ impl Externs {
             ("register", "read") => {
                 let cell = cell(&arguments[1]);
                 let value = self.registers.get(path).and_then(|cells| cells.get(&cell)).copied();
-                arguments[0].set(&Value::Bits(value.unwrap_or(0), 128));
+                let value = Value::Bits(value.unwrap_or(0), 0);
+                arguments[0].set(&value);
                 vec![0]
             }
             ("register", "write") => {
@@ -64,13 +65,13 @@ impl Externs {
                 vec![0]
             }
             "clone_preserving_field_list" => {
-                self.cloned_to = Some(arguments[1].number());
+                self.cloned_to = Some((arguments[1].number(), arguments[2].number()));
                 Vec::new()
             }
             "random" => {
                 let (low, high) = (arguments[1].number(), arguments[2].number());
                 self.random = self.random.wrapping_mul(25_214_903_917).wrapping_add(11);
-                arguments[0].set(&Value::Bits(low + (self.random >> 16) % (high - low + 1), 128));
+                arguments[0].set(&Value::Bits(low + (self.random >> 16) % (high - low + 1), 0));
                 vec![0]
             }
             // RFC 1071: the complement of the sum in ones' complement.

@@ -23,6 +23,11 @@ pub(crate) fn folder() -> PathBuf {
 }
 
 impl Loaded {
+    /// A program of the folder.
+    pub(crate) fn unchanged(name: &str) -> Self {
+        Self::new(name, &mut |_, text| text)
+    }
+
     /// A program of the folder, whose texts may be changed before they are read.
     pub(crate) fn new(name: &str, change: &mut dyn FnMut(&Path, String) -> String) -> Self {
         let mut all = Self::default();

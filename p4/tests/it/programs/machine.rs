@@ -205,9 +205,10 @@ impl<'a> Machine<'a> {
         if let Expression::Slice(whole, high, low) = to {
             let (high, low) = (self.program.number(high) as u32, self.program.number(low) as u32);
             let before = self.eval(whole, frame);
+            let mut part = Value::Bits(0, high - low + 1);
+            part.set(value);
             let kept = before.number() & !(mask(high - low + 1) << low);
-            let after = kept | (value.number() & mask(high - low + 1)) << low;
-            self.assign(whole, &before.to_bits(128).with(after), frame);
+            self.assign(whole, &before.with(kept | part.number() << low), frame);
             return;
         }
         place(to, &mut frame.variables).set(value);
@@ -249,13 +250,13 @@ impl<'a> Machine<'a> {
             Expression::Index(..) => panic!("no program here has stacks of headers"),
             Expression::Slice(whole, high, low) => {
                 let (high, low) = (self.program.number(high) as u32, self.program.number(low) as u32);
-                let number = self.eval(whole, frame).number() >> low;
-                Value::Bits(number & mask(high - low + 1), high - low + 1)
+                let whole = self.eval(whole, frame);
+                assert!(high < width(&whole), "{whole:?} has no bit {high}");
+                Value::Bits(whole.number() >> low & mask(high - low + 1), high - low + 1)
             }
             Expression::Cast(r#type, value) => {
-                let mut cast = Value::zero(r#type, self.program);
-                cast.set(&self.eval(value, frame));
-                cast
+                let Type::Bit(bits) = r#type else { panic!("{type:?}: only numbers are cast") };
+                self.eval(value, frame).to_bits(*bits)
             }
             Expression::Unary(UnaryOp::Not, value) => Value::Bool(!self.eval(value, frame).bool()),
             Expression::Unary(UnaryOp::Complement, value) => {
@@ -283,7 +284,12 @@ impl<'a> Machine<'a> {
         }
         let right = self.eval(right, frame);
         let (a, b) = (left.number(), right.number());
-        let bits = if width(&left) == 0 { width(&right) } else { width(&left) };
+        let bits = width(&left).max(width(&right));
+        let is_typed = [&left, &right].iter().all(|value| [0, bits].contains(&width(value)));
+        assert!(
+            is_typed || matches!(op, BinaryOp::Concatenate | BinaryOp::ShiftLeft),
+            "{op:?}: {left:?}, {right:?}"
+        );
         let limit = if bits == 0 { u128::MAX } else { mask(bits) };
         let number = match op {
             BinaryOp::Equal => return Value::Bool(a == b),

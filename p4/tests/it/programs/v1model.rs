@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use p4::source::{Expression, Type};
 
 use super::externs::DROP_PORT;
-use super::load::{Loaded, annotation};
+use super::load::{Loaded, annotation, number_of};
 use super::machine::Machine;
 use super::value::Value;
 
@@ -61,11 +61,12 @@ impl<'a> Switch<'a> {
         self.machine.run(&ingress, &ingress, &mut at_ingress);
         let [left_headers, mut left_meta, mut standard] = at_ingress;
         let mut copies: Vec<(u128, u128, u128, Value, Value)> = Vec::new();
-        if let Some(session) = self.machine.externs.cloned_to {
+        if let Some((session, list)) = self.machine.externs.cloned_to {
             // The packet as it entered, with the fields that the program keeps.
             let mut kept = meta;
             for field in &program.structs["metadata_t"].fields {
-                if annotation(&field.annotations, "field_list").is_some() {
+                let is_kept = annotation(&field.annotations, "field_list").is_some();
+                if is_kept && u128::from(number_of(&field.annotations, "field_list")) == list {
                     kept.member(&field.name).set(left_meta.member(&field.name));
                 }
             }
@@ -92,7 +93,7 @@ impl<'a> Switch<'a> {
                 ("egress_spec", port),
                 ("egress_rid", replica),
             ] {
-                standard.member(name).set(&Value::Bits(value, 128));
+                standard.member(name).set(&Value::Bits(value, 0));
             }
             let mut at_egress = [headers, meta, standard];
             self.machine.run(&egress, &egress, &mut at_egress);

@@ -74,10 +74,15 @@ impl Value {
         member.unwrap_or_else(|| panic!("there is no field {name}"))
     }
 
-    /// Replaces it by a value, which gets its width.
+    /// Replaces it by a value of its type.
     pub(crate) fn set(&mut self, value: &Self) {
-        *self = match self {
-            Self::Bits(_, bits) => value.to_bits(*bits),
+        *self = match (&self, value) {
+            (Self::Bits(_, bits), Self::Bits(number, given)) => {
+                let fits = *given == *bits || *given == 0 && *number <= mask(*bits);
+                assert!(fits, "{value:?} is no number of {bits} bits");
+                Self::Bits(*number, *bits)
+            }
+            (Self::Bits(..), other) => panic!("{other:?} is no number"),
             _ => value.clone(),
         };
     }

@@ -24,7 +24,7 @@ pub(crate) struct Packet {
     pub(crate) from: Role,
     pub(crate) frame: Vec<u8>,
     /// What leaves.
-    out: Vec<Leaves>,
+    pub(crate) out: Vec<Leaves>,
     after: Nanos,
     pub(crate) mirror: Event,
 }
@@ -55,7 +55,7 @@ impl Vector {
     }
 
     /// Compares what left at a host's port.
-    pub(crate) fn assert_left(&self, host: Role, left: &[Vec<u8>]) {
+    fn assert_left(&self, host: Role, left: &[Vec<u8>]) {
         let expected = self.leave_to(host);
         let names = |frames: &[&[u8]]| frames.iter().map(|frame| self.name_of(frame)).collect::<Vec<_>>();
         let left: Vec<&[u8]> = left.iter().map(Vec::as_slice).collect();

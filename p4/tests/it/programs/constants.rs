@@ -1,0 +1,138 @@
+//! Constants of the programs are those of the pipeline; and no number of a program can change unnoticed.
+
+use std::ops::Range;
+use std::path::Path;
+
+use corpus::{ControlPacket, IterMode};
+use dumper::mirror::MAX_SEQUENCE;
+use dumper::wire::{EtherType, Opcode, ROCE_PORT};
+use dumper::{ActionKind, Event};
+use p4::entries::program::{PROGRAM_COUNTER_SIZE, PROGRAM_FLOWS};
+
+use super::load::Loaded;
+use super::runs::{Case, wiring};
+use super::{PROGRAMS, drawn, quietly, rules, tables, vectors};
+
+#[test]
+fn constants_are_those_of_the_pipeline() {
+    for name in PROGRAMS {
+        check(&Loaded::unchanged(name));
+    }
+}
+
+fn check(program: &Loaded) {
+    let action = |kind: ActionKind| u128::from(kind.code());
+    let expected = [
+        ("ETHER_TYPE_IPV4", u16::from(EtherType::Ipv4).into()),
+        ("ETHER_TYPE_IPV6", u16::from(EtherType::Ipv6).into()),
+        ("ETHER_TYPE_VLAN", u16::from(EtherType::Vlan).into()),
+        ("ETHER_TYPE_SERVICE_VLAN", u16::from(EtherType::ServiceVlan).into()),
+        ("ROCE_PORT", ROCE_PORT.into()),
+        ("ACKNOWLEDGE", Opcode::Acknowledge.code().into()),
+        ("KIND_ACK", ControlPacket::Ack as u128),
+        ("KIND_NAK", ControlPacket::Nak as u128),
+        ("KIND_CNP", ControlPacket::Cnp as u128),
+        ("KIND_READ_REQUEST", ControlPacket::ReadRequest as u128),
+        ("ITER_PAPER", IterMode::Paper as u128),
+        ("ITER_PER_MESSAGE", IterMode::PerMessage as u128),
+        ("EVENT_NONE", Event::None.code().into()),
+        ("EVENT_DROP", action(ActionKind::Drop)),
+        ("EVENT_ECN", action(ActionKind::Ecn)),
+        ("EVENT_CORRUPT", action(ActionKind::Corrupt)),
+        ("EVENT_DUPLICATE", action(ActionKind::Duplicate)),
+        ("EVENT_SEVERAL", Event::Several.code().into()),
+        ("MAX_SEQUENCE", MAX_SEQUENCE.into()),
+        ("FLOWS", PROGRAM_FLOWS.size as u128),
+        ("OCCURRENCES", (PROGRAM_FLOWS.size * ControlPacket::NAMES.len()) as u128),
+        ("ASKED", p4::network::REMEMBERED as u128),
+        ("PORTS", PROGRAM_COUNTER_SIZE as u128),
+    ];
+    for (name, value) in expected {
+        assert_eq!(program.constant(name), value, "{name}");
+    }
+}
+
+/// A number in a file of the programs.
+#[derive(Debug)]
+struct Number {
+    file: String,
+    at: Range<usize>,
+    /// Its line, for people.
+    #[expect(dead_code, reason = "a failed test shows it")]
+    line: String,
+}
+
+/// Numbers of a text, without those of comments, and of the widths of types: what is wider than it must be is not wrong.
+fn numbers(file: &Path, text: &str) -> Vec<Number> {
+    let mut all = Vec::new();
+    let mut begin = 0;
+    for line in text.split_inclusive('\n') {
+        let code = &line[..line.find("//").unwrap_or(line.len())];
+        let is_digit = |at: usize| code[at..].starts_with(|it: char| it.is_ascii_digit());
+        let mut at = 0;
+        while at < code.len() {
+            let is_in_word =
+                at > 0 && code[..at].ends_with(|it: char| it.is_ascii_alphanumeric() || it == '_');
+            if !is_digit(at) || is_in_word {
+                at += 1;
+                continue;
+            }
+            let len = code[at..].find(|it: char| !it.is_ascii_alphanumeric()).unwrap_or(code.len() - at);
+            if !code[..at].ends_with("bit<") && !code.starts_with('#') {
+                let file = file.file_name().unwrap().to_string_lossy().into_owned();
+                all.push(Number { file, at: begin + at..begin + at + len, line: code.trim().to_owned() });
+            }
+            at += len;
+        }
+        begin += line.len();
+    }
+    all
+}
+
+/// The number that is one more.
+fn more(text: &str) -> String {
+    let (width, digits) = match text.split_once('w') {
+        Some((width, digits)) => (format!("{width}w"), digits),
+        None => (String::new(), text),
+    };
+    let value = match digits.strip_prefix("0x") {
+        Some(hex) => u128::from_str_radix(hex, 16).unwrap(),
+        None => digits.parse().unwrap(),
+    };
+    format!("{width}{}", value + 1)
+}
+
+#[test]
+fn no_number_can_change_unnoticed() {
+    let (vectors, drawn) = (vectors::possible(), drawn::fixed(150));
+    for name in PROGRAMS {
+        let mut all = Vec::new();
+        Loaded::new(name, &mut |path, text| {
+            all.extend(numbers(path, &text));
+            text
+        });
+        assert!(all.len() > 100, "{}", all.len());
+        let unnoticed: Vec<_> =
+            all.iter().filter(|number| !is_noticed(name, number, &[&vectors, &drawn])).collect();
+        assert!(unnoticed.is_empty(), "{unnoticed:#?}");
+    }
+}
+
+/// Returns true if a test fails with a program in which a number is one more.
+fn is_noticed(name: &str, number: &Number, cases: &[&[Case]]) -> bool {
+    let changed = quietly(|| {
+        Loaded::new(name, &mut |path, mut text| {
+            if path.ends_with(&number.file) {
+                let other = more(&text[number.at.clone()]);
+                text.replace_range(number.at.clone(), &other);
+            }
+            text
+        })
+    });
+    let Some(program) = changed else { return true };
+    let fails = |test: &dyn Fn()| quietly(test).is_none();
+    fails(&|| check(&program))
+        || fails(&|| tables::check(&program))
+        || fails(&|| rules::check(&program))
+        || cases.iter().flat_map(|cases| cases.iter()).any(|case| fails(&|| case.check(&program, &wiring())))
+}
