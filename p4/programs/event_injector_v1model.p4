@@ -128,7 +128,7 @@ control Mirror(in bit<16> epoch, in bit<16> last_turn, inout bit<32> sequence) {
     action mirror_to(@id(1) bit<16> session) {
         clone_preserving_field_list(CloneType.I2E, (bit<32>)session, MIRRORED);
     }
-    action none() {
+    @hidden action none() {
     }
     @id(0x0200000c) @name(".ingress.dumpers")
     table dumpers {
@@ -164,9 +164,6 @@ control InjectorIngress(inout headers_t hdr, inout metadata_t meta, inout standa
     @id(0x12000001) @name(".ingress.port_ingress")
     counter(PORTS, CounterType.packets) port_ingress;
 
-    bit<16> last_turn;
-    bit<16> groups;
-    bit<8> dropped_copies;
     bool is_known;
     bool leaves;
     Kinds() kinds;
@@ -187,10 +184,10 @@ control InjectorIngress(inout headers_t hdr, inout metadata_t meta, inout standa
             @id(4) bit<16> turn) {
         standard.egress_spec = port;
         meta.packet.epoch = epoch;
-        groups = group;
-        last_turn = turn;
+        meta.packet.groups = group;
+        meta.packet.last_turn = turn;
     }
-    action drop() {
+    @hidden action drop() {
         mark_to_drop(standard);
     }
     @id(0x0200000b) @name(".ingress.forward")
@@ -207,9 +204,6 @@ control InjectorIngress(inout headers_t hdr, inout metadata_t meta, inout standa
     }
 
     apply {
-        groups = 0;
-        last_turn = 0;
-        dropped_copies = 0;
         if (forward.apply().hit && hdr.bth.isValid()) {
             port_ingress.count((bit<32>)standard.ingress_port);
             if (hdr.ipv4.isValid()) {
@@ -222,22 +216,22 @@ control InjectorIngress(inout headers_t hdr, inout metadata_t meta, inout standa
             flow.apply(hdr, meta.packet, is_known);
             if (is_known) {
                 registers.apply(meta.packet);
-                events.apply(hdr, meta.packet, meta.fate, dropped_copies);
-                nak_copies.apply(meta.packet, dropped_copies, meta.fate);
+                events.apply(hdr, meta.packet, meta.fate);
+                nak_copies.apply(meta.packet, meta.fate);
                 leaves = meta.fate.copies != 0 || (meta.fate.drop == 0 && meta.fate.corrupt == 0);
                 asked.apply(hdr.bth.psn, meta.packet, leaves);
                 if (meta.packet.is_data == 1) {
-                    data_copies.apply(meta.packet, dropped_copies, meta.fate);
+                    data_copies.apply(meta.packet, meta.fate);
                 }
             }
             leaving.apply(meta.fate);
             meta.time = standard.ingress_global_timestamp;
             meta.event = meta.fate.event;
-            mirror.apply(meta.packet.epoch, last_turn, meta.sequence);
+            mirror.apply(meta.packet.epoch, meta.packet.last_turn, meta.sequence);
             if (meta.fate.replicas == 0) {
                 mark_to_drop(standard);
             } else if (meta.fate.originals != 1 || meta.fate.replicas != 1) {
-                standard.mcast_grp = groups + (bit<16>)meta.fate.replicas;
+                standard.mcast_grp = meta.packet.groups + (bit<16>)meta.fate.replicas;
             }
         }
     }

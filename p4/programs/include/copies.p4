@@ -6,13 +6,13 @@
 #include "packet.p4"
 
 // Copies of NAKs that ask for a packet again.
-control NakCopies(in packet_t packet, in bit<8> dropped, inout fate_t fate) {
+control NakCopies(in packet_t packet, inout fate_t fate) {
     @id(0x01000008) @name(".ingress.copy")
     action copy(@id(1) bit<8> copies) {
         fate.made = copies;
-        fate.copies = copies & ~dropped;
+        fate.copies = copies & ~fate.dropped_copies;
     }
-    action none() {
+    @hidden action none() {
     }
     @id(0x02000009) @name(".ingress.nak_copies")
     table nak_copies {
@@ -32,13 +32,13 @@ control NakCopies(in packet_t packet, in bit<8> dropped, inout fate_t fate) {
 }
 
 // Copies of data packets: those that a NAK has asked for, and the last ones of a message or response.
-control DataCopies(in packet_t packet, in bit<8> dropped, inout fate_t fate) {
+control DataCopies(in packet_t packet, inout fate_t fate) {
     @id(0x01000009) @name(".ingress.copy_data")
     action copy_data(@id(1) bit<8> copies) {
         fate.made = copies;
-        fate.copies = copies & ~dropped;
+        fate.copies = copies & ~fate.dropped_copies;
     }
-    action none() {
+    @hidden action none() {
     }
     @id(0x0200000a) @name(".ingress.data_copies")
     table data_copies {
@@ -62,7 +62,7 @@ control DataCopies(in packet_t packet, in bit<8> dropped, inout fate_t fate) {
 control Leaving(inout fate_t fate) {
     bit<1> is_duplicated;
     bit<8> made;
-    action event(bit<8> code) {
+    @hidden action event(bit<8> code) {
         fate.event = code;
     }
     @hidden table events {
@@ -84,7 +84,7 @@ control Leaving(inout fate_t fate) {
             (0, 0, 0, 1): event(EVENT_DUPLICATE);
         }
     }
-    action number(bit<8> copies) {
+    @hidden action number(bit<8> copies) {
         made = copies;
     }
     @hidden table numbers {
@@ -122,7 +122,7 @@ control Leaving(inout fate_t fate) {
 // A packet at egress: one of the replicas of the packet that entered, from 1; 0 where there is just one.
 control Leave(inout headers_t hdr, in fate_t fate, in bit<16> replica, out bit<1> is_dropped) {
     bit<8> copy;
-    action bit_of_copy(bit<8> mask) {
+    @hidden action bit_of_copy(bit<8> mask) {
         copy = mask;
     }
     // The copy's number, from 0.

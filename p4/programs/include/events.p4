@@ -20,7 +20,7 @@ control Flow(in headers_t hdr, inout packet_t packet, out bool is_known) {
         packet.psn = packet.psn - before_initial;
         packet.asked_connection = asked_connection;
     }
-    action none() {
+    @hidden action none() {
     }
     @id(0x02000001) @name(".ingress.flows")
     table flows {
@@ -43,7 +43,7 @@ control Flow(in headers_t hdr, inout packet_t packet, out bool is_known) {
 // What a data packet does to the round of its flow: it begins again with each step back (Lumina section 3.3), or with each
 // jump, and then once more with each message (the published switch program).
 control Round(inout packet_t packet) {
-    action goes(bit<2> round) {
+    @hidden action goes(bit<2> round) {
         packet.round = round;
     }
     @hidden table rounds {
@@ -74,7 +74,7 @@ control Round(inout packet_t packet) {
 }
 
 // Events on data packets, by PSN and round, and on control packets, by their number.
-control Events(in headers_t hdr, in packet_t packet, inout fate_t fate, inout bit<8> dropped_copies) {
+control Events(in headers_t hdr, in packet_t packet, inout fate_t fate) {
     @id(0x01000002) @name(".ingress.inject")
     action inject(
             @id(1) bit<1> drop,
@@ -86,9 +86,9 @@ control Events(in headers_t hdr, in packet_t packet, inout fate_t fate, inout bi
         fate.ecn = ecn;
         fate.corrupt = corrupt;
         fate.duplicates = copies;
-        dropped_copies = drop_copies;
+        fate.dropped_copies = drop_copies;
     }
-    action none() {
+    @hidden action none() {
     }
     @id(0x02000002) @name(".ingress.data_events")
     table data_events {

@@ -12,6 +12,9 @@ struct packet_t {
     bit<128> destination;
     // Number of the test: registers that another test has left begin again.
     bit<16> epoch;
+    // Multicast groups of the port that it goes to, and the last turn of the dumpers.
+    bit<16> groups;
+    bit<16> last_turn;
 
     // Kind of packet. Data packets may start and end a message or response, NAKs may ask for a PSN again.
     bit<1> is_data;
@@ -48,7 +51,8 @@ struct fate_t {
     bit<1> ecn;
     bit<1> corrupt;
     bit<8> duplicates;
-    // Copies that the network makes, and those that leave, a bit for each.
+    // Copies of the network that an event drops, those that the network makes, and those that leave, a bit for each.
+    bit<8> dropped_copies;
     bit<8> made;
     bit<8> copies;
     // The packet and its duplicates, and these with all copies.
@@ -60,22 +64,22 @@ struct fate_t {
 
 // Kind of a packet, by its opcode and the syndrome of an acknowledgement.
 control Kinds(in headers_t hdr, inout packet_t packet) {
-    action data(bit<1> starts, bit<1> ends) {
+    @hidden action data(bit<1> starts, bit<1> ends) {
         packet.is_data = 1;
         packet.starts = starts;
         packet.ends = ends;
     }
-    action control_packet(bit<8> kind) {
+    @hidden action control_packet(bit<8> kind) {
         packet.is_control = 1;
         packet.kind = kind;
     }
-    action sequence_nak() {
+    @hidden action sequence_nak() {
         packet.is_control = 1;
         packet.kind = KIND_NAK;
         packet.asks_again = 1;
     }
     // Nothing that an event can name: atomics, datagrams, unknown opcodes, reserved syndromes.
-    action other() {
+    @hidden action other() {
     }
     @hidden table kinds {
         key = {

@@ -57,8 +57,6 @@ fn check(program: &Loaded) {
 struct Number {
     file: String,
     at: Range<usize>,
-    /// Its line, for people.
-    #[expect(dead_code, reason = "a failed test shows it")]
     line: String,
 }
 
@@ -102,9 +100,18 @@ fn more(text: &str) -> String {
     format!("{width}{}", value + 1)
 }
 
+/// Numbers that may be others: lines of the programs, and the reason.
+const MAY_CHANGE: &[(&str, &str)] = &[
+    ("asked_psns.write(cell, 0);", "no test has the epoch 0, whatever the PSN"),
+    ("register<bit<48>>(1) sequences;", "a further cell is never used"),
+    ("register<bit<32>>(1) turns;", "a further cell is never used"),
+    ("random(dumper_port, 0, 0xffff);", "any ports spread packets over the queues of a dumper"),
+];
+
 #[test]
 fn no_number_can_change_unnoticed() {
-    let (vectors, drawn) = (vectors::possible(), drawn::fixed(150));
+    let (vectors, mut drawn) = (vectors::possible(), drawn::fixed(150));
+    drawn.extend(vectors::large());
     for name in PROGRAMS {
         let mut all = Vec::new();
         Loaded::new(name, &mut |path, text| {
@@ -112,14 +119,15 @@ fn no_number_can_change_unnoticed() {
             text
         });
         assert!(all.len() > 100, "{}", all.len());
+        all.retain(|number| !MAY_CHANGE.iter().any(|(line, _)| *line == number.line));
         let unnoticed: Vec<_> =
-            all.iter().filter(|number| !is_noticed(name, number, &[&vectors, &drawn])).collect();
+            all.iter().filter(|number| !is_noticed(name, number, &vectors, &drawn)).collect();
         assert!(unnoticed.is_empty(), "{unnoticed:#?}");
     }
 }
 
 /// Returns true if a test fails with a program in which a number is one more.
-fn is_noticed(name: &str, number: &Number, cases: &[&[Case]]) -> bool {
+fn is_noticed(name: &str, number: &Number, vectors: &[Case], drawn: &[Case]) -> bool {
     let changed = quietly(|| {
         Loaded::new(name, &mut |path, mut text| {
             if path.ends_with(&number.file) {
@@ -134,5 +142,6 @@ fn is_noticed(name: &str, number: &Number, cases: &[&[Case]]) -> bool {
     fails(&|| check(&program))
         || fails(&|| tables::check(&program))
         || fails(&|| rules::check(&program))
-        || cases.iter().flat_map(|cases| cases.iter()).any(|case| fails(&|| case.check(&program, &wiring())))
+        || vectors.iter().any(|case| fails(&|| case.check_epochs(&program, &wiring(), 1)))
+        || drawn.iter().any(|case| fails(&|| case.check(&program, &wiring())))
 }

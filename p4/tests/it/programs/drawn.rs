@@ -142,7 +142,7 @@ fn frame(v6: bool, initial: u32) -> impl Strategy<Value = (Role, Vec<u8>)> {
         1 => any::<u8>(),
     ];
     let psn = prop_oneof![8 => 1..=4u32, 1 => Just(0), 1 => select(vec![0x7f_ffff, 0x80_0000, 0xff_ffff])];
-    let class = prop_oneof![3 => Just(2u8), 1 => any::<u8>()];
+    let class = prop_oneof![2 => Just(2u8), 2 => 0..=3u8, 1 => any::<u8>()];
     let connection = prop_oneof![6 => Just(1), 2 => Just(2), 1 => Just(0)];
     let fields = (any::<bool>(), connection, opcode(), psn, syndrome, class, select(vec![0u16, 3, 64]));
     (fields, 0..=5u8, 0..=12u8, any::<u16>()).prop_map(move |(fields, tags, other, number)| {

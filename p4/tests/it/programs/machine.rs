@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use p4::entries::program::PROGRAM_TABLES;
 use p4::proto::runtime::{TableEntry, field_match::FieldMatchType, table_action};
 use p4::source::{
     BinaryOp, Block, Control, Expression, Field, Function, Instance, Statement, Table, Transition, Type,
@@ -395,7 +396,10 @@ impl<'a> Machine<'a> {
             })
         } else {
             let key: Vec<_> = keys.iter().map(Value::number).collect();
-            let entries = self.entries.get(&number_of(&table.annotations, "id"));
+            let id = number_of(&table.annotations, "id");
+            let schema = PROGRAM_TABLES.iter().find(|schema| schema.id == id).unwrap();
+            assert!(keys.iter().map(width).eq(schema.keys.iter().map(|key| key.bits)), "{}", table.name);
+            let entries = self.entries.get(&id);
             entries.and_then(|entries| entries.get(&key)).map(|entry| self.action_of(table, control, entry))
         };
         let is_hit = found.is_some();
@@ -461,8 +465,9 @@ impl<'a> Machine<'a> {
                 set if is_any(set) => true,
                 Expression::Bool(set) => value.bool() == *set,
                 Expression::Binary(BinaryOp::Mask, set, mask) => {
-                    let mask = self.program.number(mask);
-                    value.number() & mask == self.program.number(set) & mask
+                    let (set, mask) = (self.program.number(set), self.program.number(mask));
+                    assert_eq!(set & !mask, 0, "a bit that does not count is set in {set:#x} &&& {mask:#x}");
+                    value.number() & mask == set
                 }
                 set => value.number() == self.program.number(set),
             })

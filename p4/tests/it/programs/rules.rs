@@ -6,7 +6,7 @@ use corpus::{ControlPacket, IterMode};
 use dumper::Psn;
 use dumper::wire::{Opcode, Syndrome};
 use p4::source::Type;
-use p4::{Kind, Packet, Rounds};
+use p4::{Actions, Kind, Packet, Rounds, Sent};
 
 use super::PROGRAMS;
 use super::load::Loaded;
@@ -24,6 +24,8 @@ fn rules_are_those_of_the_pipeline() {
 pub(super) fn check(program: &Loaded) {
     kinds(program);
     rounds(program);
+    leaving(program);
+    leave(program);
 }
 
 fn zero(program: &Loaded, name: &str) -> Value {
@@ -97,4 +99,54 @@ fn rounds(program: &Loaded) {
         }
     }
     assert_eq!(rounds, [0, 1, 2]);
+}
+
+/// Packets that leave, and event codes, of each combination of actions and copies.
+fn leaving(program: &Loaded) {
+    for made in (0..=7).map(|copies| (1u8 << copies) - 1) {
+        for bits in 0..16u8 {
+            let bit = |at: u8| bits >> at & 1 == 1;
+            for extra_copies in [0, 1, 16] {
+                let actions = Actions {
+                    drop: bit(0),
+                    ecn: bit(1),
+                    corrupt: bit(2),
+                    extra_copies,
+                    ..Actions::default()
+                };
+                let copies = if bit(3) { made } else { made & !0b11 };
+                let mut fate = zero(program, "fate_t");
+                for (name, value) in [
+                    ("drop", actions.drop.into()),
+                    ("ecn", actions.ecn.into()),
+                    ("corrupt", actions.corrupt.into()),
+                    ("duplicates", extra_copies),
+                    ("made", made),
+                    ("copies", copies),
+                ] {
+                    fate.member(name).set(&Value::Bits(u128::from(value), 0));
+                }
+                let mut arguments = [fate];
+                Machine::new(program).run("leaving", "Leaving", &mut arguments);
+                let [mut fate] = arguments;
+                let found = ["originals", "replicas", "event"].map(|name| fate.member(name).number());
+                let sent = Sent { actions, copies };
+                let expected =
+                    [sent.originals(), sent.originals() + made.count_ones() as u8, sent.event().code()];
+                assert_eq!(found, expected.map(u128::from), "{sent:?}, {made:#b} made");
+            }
+        }
+    }
+}
+
+/// Replicas behind all copies do not leave.
+fn leave(program: &Loaded) {
+    for replica in 1..=9u128 {
+        let mut fate = zero(program, "fate_t");
+        fate.member("originals").set(&Value::Bits(1, 0));
+        fate.member("copies").set(&Value::Bits(0b111_1111, 0));
+        let mut arguments = [zero(program, "headers_t"), fate, Value::Bits(replica, 16), Value::Bits(0, 1)];
+        Machine::new(program).run("leave", "Leave", &mut arguments);
+        assert_eq!(arguments[3].number(), u128::from(replica > 8), "replica {replica}");
+    }
 }

@@ -48,13 +48,18 @@ impl Case {
     /// # Panics
     /// When a frame does not leave as it has to, or is mirrored otherwise.
     pub(super) fn check(&self, program: &Loaded, wiring: &Wiring) {
+        self.check_epochs(program, wiring, 2);
+    }
+
+    /// Runs it so often, one test behind the other.
+    pub(super) fn check_epochs(&self, program: &Loaded, wiring: &Wiring, epochs: u16) {
         let mut switch = Switch::new(program);
         for (group, port, replicas) in wiring.groups() {
             let members = (1..=replicas).map(|replica| (port.into(), replica.into())).collect();
             switch.groups.insert(group.into(), members);
         }
         switch.sessions = wiring.sessions().map(|(session, port)| (session.into(), port.into())).collect();
-        for epoch in 1..=2 {
+        for epoch in 1..=epochs {
             for entry in items(&self.tables, wiring, epoch).unwrap() {
                 switch.machine.write(entry);
             }

@@ -35,6 +35,8 @@ struct Entry {
     syndrome: u8,
     #[serde(default)]
     payload: u16,
+    #[serde(default = "ect_0")]
+    traffic_class: u8,
     #[serde(default = "as_it_came")]
     out: Vec<String>,
     #[serde(default)]
@@ -53,6 +55,10 @@ fn requester() -> String {
 
 const fn sequence_error() -> u8 {
     0x60
+}
+
+const fn ect_0() -> u8 {
+    2
 }
 
 fn as_it_came() -> Vec<String> {
@@ -103,6 +109,7 @@ impl Entry {
             psn: self.psn,
             syndrome: self.syndrome,
             payload: self.payload,
+            traffic_class: self.traffic_class,
             ..Made::default()
         };
         let frame = made.frame();
