@@ -43,86 +43,76 @@ control VerifyNothing(inout headers_t hdr, inout metadata_t meta) {
 
 // Registers hold the epoch of the test that wrote them, in their high bits.
 control Registers(inout packet_t packet) {
-    register<bit<48>>(FLOWS) last_psns;
-    register<bit<32>>(FLOWS) iters;
-    register<bit<48>>(OCCURRENCES) occurrences;
-    bit<48> value;
-    bit<32> rounds;
-    bit<16> known;
+    register<bit<64>>(FLOWS) last_psns;
+    register<bit<64>>(FLOWS) iters;
+    register<bit<64>>(OCCURRENCES) occurrences;
+    bit<64> cell;
     bit<32> at;
     Round() round;
 
     apply {
         if (packet.is_data == 1) {
-            last_psns.read(value, packet.flow);
+            last_psns.read(cell, packet.flow);
             packet.last_psn = 0;
-            if (value[47:32] == packet.epoch) {
-                packet.last_psn = value[31:0];
+            if (cell[63:32] == packet.epoch) {
+                packet.last_psn = cell[31:0];
             }
             last_psns.write(packet.flow, packet.epoch ++ packet.psn);
             packet.steps = packet.psn - packet.last_psn;
             round.apply(packet);
-            iters.read(rounds, packet.flow);
-            known = 1;
-            if (rounds[31:16] == packet.epoch && packet.round != ROUND_FIRST) {
-                known = rounds[15:0];
+            iters.read(cell, packet.flow);
+            packet.iter = 1;
+            if (cell[63:32] == packet.epoch && packet.round != ROUND_FIRST) {
+                packet.iter = cell[31:0];
             }
             if (packet.round == ROUND_AGAIN) {
-                known = known |+| 1;
+                packet.iter = packet.iter |+| 1;
             }
-            packet.iter = known;
-            iters.write(packet.flow, packet.epoch ++ known);
+            iters.write(packet.flow, packet.epoch ++ packet.iter);
         } else if (packet.is_control == 1) {
-            at = packet.flow;
             // Those of both directions are counted together.
             if (packet.kind == KIND_CNP) {
-                at[0:0] = 0;
+                packet.flow[0:0] = 0;
             }
-            packet.flow = at;
-            at = (at << 2) + (bit<32>)packet.kind;
-            occurrences.read(value, at);
+            at = 15w0 ++ packet.flow[14:0] ++ packet.kind[1:0];
+            occurrences.read(cell, at);
             packet.nth = 1;
-            if (value[47:32] == packet.epoch) {
-                packet.nth = value[31:0] |+| 1;
+            if (cell[63:32] == packet.epoch) {
+                packet.nth = cell[31:0] |+| 1;
             }
             occurrences.write(at, packet.epoch ++ packet.nth);
         }
     }
 }
 
-// PSNs that NAKs have asked for. A cell holds the newest one; 0 is none, as no test has the epoch 0.
-control Asked(in bit<24> psn, inout packet_t packet, in bool leaves) {
-    register<bit<48>>(ASKED) asked_psns;
-    register<bit<16>>(ASKED) asked_connections;
-    bit<32> cell;
-    bit<48> asked;
-    bit<48> known;
-    bit<16> connection;
+// PSNs that NAKs have asked for. A cell holds the newest one; 0 is none, as no tag is 0.
+control Asked(in bit<24> psn, inout packet_t packet, in bit<1> leaves) {
+    register<bit<64>>(ASKED) asked_psns;
+    bit<32> at;
+    bit<64> asked;
+    bit<64> cell;
 
     apply {
-        cell = (bit<32>)psn[11:0];
-        asked = packet.epoch ++ (bit<32>)psn;
+        at = 20w0 ++ psn[11:0];
+        asked = packet.asked_tag ++ (bit<32>)psn;
         if (packet.is_data == 1 && packet.flow[0:0] == 1) {
-            asked_psns.read(known, cell);
-            asked_connections.read(connection, cell);
-            if (known == asked && connection == packet.asked_connection) {
+            asked_psns.read(cell, at);
+            if (cell == asked) {
                 packet.is_asked = 1;
-                asked_psns.write(cell, 0);
+                asked_psns.write(at, 0);
             }
-        } else if (packet.asks_again == 1 && packet.flow[0:0] == 0 && leaves) {
-            asked_psns.write(cell, asked);
-            asked_connections.write(cell, packet.asked_connection);
+        } else if (packet.asks_again == 1 && packet.flow[0:0] == 0 && leaves == 1) {
+            asked_psns.write(at, asked);
         }
     }
 }
 
 // The next mirror sequence number, and the dumper whose turn it is.
-control Mirror(in bit<16> epoch, in bit<16> last_turn, inout bit<32> sequence) {
-    register<bit<48>>(1) sequences;
-    register<bit<32>>(1) turns;
-    bit<48> value;
+control Mirror(in packet_t packet, inout bit<32> sequence) {
+    register<bit<64>>(1) sequences;
+    register<bit<64>>(1) turns;
+    bit<64> cell;
     bit<32> turn;
-    bit<16> now;
 
     @id(0x0100000b) @name(".ingress.mirror_to")
     action mirror_to(@id(1) bit<16> session) {
@@ -133,7 +123,7 @@ control Mirror(in bit<16> epoch, in bit<16> last_turn, inout bit<32> sequence) {
     @id(0x0200000c) @name(".ingress.dumpers")
     table dumpers {
         key = {
-            now: exact @id(1) @name("turn");
+            turn: exact @id(1) @name("turn");
         }
         actions = {
             mirror_to;
@@ -144,18 +134,18 @@ control Mirror(in bit<16> epoch, in bit<16> last_turn, inout bit<32> sequence) {
     }
 
     apply {
-        sequences.read(value, 0);
+        sequences.read(cell, 0);
         sequence = 1;
-        if (value[47:32] == epoch && value[31:0] != MAX_SEQUENCE) {
-            sequence = value[31:0] + 1;
+        if (cell[63:32] == packet.epoch && cell[31:0] != MAX_SEQUENCE) {
+            sequence = cell[31:0] + 1;
         }
-        sequences.write(0, epoch ++ sequence);
-        turns.read(turn, 0);
-        now = 0;
-        if (turn[31:16] == epoch && turn[15:0] != last_turn) {
-            now = turn[15:0] + 1;
+        sequences.write(0, packet.epoch ++ sequence);
+        turns.read(cell, 0);
+        turn = 0;
+        if (cell[63:32] == packet.epoch && cell[31:0] != packet.last_turn) {
+            turn = cell[31:0] + 1;
         }
-        turns.write(0, epoch ++ now);
+        turns.write(0, packet.epoch ++ turn);
         dumpers.apply();
     }
 }
@@ -165,7 +155,7 @@ control InjectorIngress(inout headers_t hdr, inout metadata_t meta, inout standa
     counter(PORTS, CounterType.packets) port_ingress;
 
     bool is_known;
-    bool leaves;
+    bit<1> leaves;
     Kinds() kinds;
     Flow() flow;
     Registers() registers;
@@ -179,9 +169,9 @@ control InjectorIngress(inout headers_t hdr, inout metadata_t meta, inout standa
     @id(0x0100000a) @name(".ingress.forward_to")
     action forward_to(
             @id(1) bit<9> port,
-            @id(2) bit<16> epoch,
+            @id(2) bit<32> epoch,
             @id(3) bit<16> group,
-            @id(4) bit<16> turn) {
+            @id(4) bit<32> turn) {
         standard.egress_spec = port;
         meta.packet.epoch = epoch;
         meta.packet.groups = group;
@@ -218,7 +208,10 @@ control InjectorIngress(inout headers_t hdr, inout metadata_t meta, inout standa
                 registers.apply(meta.packet);
                 events.apply(hdr, meta.packet, meta.fate);
                 nak_copies.apply(meta.packet, meta.fate);
-                leaves = meta.fate.copies != 0 || (meta.fate.drop == 0 && meta.fate.corrupt == 0);
+                leaves = 0;
+                if (meta.fate.copies != 0 || (meta.fate.drop == 0 && meta.fate.corrupt == 0)) {
+                    leaves = 1;
+                }
                 asked.apply(hdr.bth.psn, meta.packet, leaves);
                 if (meta.packet.is_data == 1) {
                     data_copies.apply(meta.packet, meta.fate);
@@ -227,7 +220,7 @@ control InjectorIngress(inout headers_t hdr, inout metadata_t meta, inout standa
             leaving.apply(meta.fate);
             meta.time = standard.ingress_global_timestamp;
             meta.event = meta.fate.event;
-            mirror.apply(meta.packet.epoch, meta.packet.last_turn, meta.sequence);
+            mirror.apply(meta.packet, meta.sequence);
             if (meta.fate.replicas == 0) {
                 mark_to_drop(standard);
             } else if (meta.fate.originals != 1 || meta.fate.replicas != 1) {

@@ -121,12 +121,12 @@ control Leaving(inout fate_t fate) {
 
 // A packet at egress: one of the replicas of the packet that entered, from 1; 0 where there is just one.
 control Leave(inout headers_t hdr, in fate_t fate, in bit<16> replica, out bit<1> is_dropped) {
+    // The copy's number, from 1; 0 and less are the packet and its duplicates.
+    bit<16> number;
     bit<8> copy;
     @hidden action bit_of_copy(bit<8> mask) {
         copy = mask;
     }
-    // The copy's number, from 0.
-    bit<16> number;
     @hidden table copies {
         key = {
             number: exact;
@@ -136,18 +136,19 @@ control Leave(inout headers_t hdr, in fate_t fate, in bit<16> replica, out bit<1
         }
         const default_action = bit_of_copy(0);
         const entries = {
-            0: bit_of_copy(0x01);
-            1: bit_of_copy(0x02);
-            2: bit_of_copy(0x04);
-            3: bit_of_copy(0x08);
-            4: bit_of_copy(0x10);
-            5: bit_of_copy(0x20);
-            6: bit_of_copy(0x40);
+            1: bit_of_copy(0x01);
+            2: bit_of_copy(0x02);
+            3: bit_of_copy(0x04);
+            4: bit_of_copy(0x08);
+            5: bit_of_copy(0x10);
+            6: bit_of_copy(0x20);
+            7: bit_of_copy(0x40);
         }
     }
     apply {
         is_dropped = 0;
-        if (replica <= (bit<16>)fate.originals) {
+        number = replica - (bit<16>)fate.originals;
+        if (number == 0 || number[15:15] == 1) {
             if (fate.ecn == 1) {
                 hdr.ipv4.ecn = CONGESTION_EXPERIENCED;
                 hdr.ipv6.ecn = CONGESTION_EXPERIENCED;
@@ -158,9 +159,9 @@ control Leave(inout headers_t hdr, in fate_t fate, in bit<16> replica, out bit<1
                 hdr.udp.checksum = 0;
             }
         } else {
-            number = replica - 1 - (bit<16>)fate.originals;
             copies.apply();
-            if (copy & fate.copies == 0) {
+            copy = copy & fate.copies;
+            if (copy == 0) {
                 is_dropped = 1;
             }
         }

@@ -13,12 +13,12 @@ control Flow(in headers_t hdr, inout packet_t packet, out bool is_known) {
             @id(2) bit<8> iter_mode,
             @id(3) bit<1> shares_psns,
             @id(4) bit<32> before_initial,
-            @id(5) bit<16> asked_connection) {
+            @id(5) bit<32> asked_tag) {
         packet.flow = flow;
         packet.iter_mode = iter_mode;
         packet.shares_psns = shares_psns;
         packet.psn = packet.psn - before_initial;
-        packet.asked_connection = asked_connection;
+        packet.asked_tag = asked_tag;
     }
     @hidden action none() {
     }
@@ -121,7 +121,7 @@ control Events(in headers_t hdr, in packet_t packet, inout fate_t fate) {
     apply {
         if (packet.is_data == 1) {
             // Events name rounds up to 255.
-            if (packet.iter[15:8] == 0) {
+            if (packet.iter[31:8] == 0) {
                 data_events.apply();
             }
         } else if (packet.is_control == 1) {

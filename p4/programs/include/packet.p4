@@ -11,10 +11,10 @@ struct packet_t {
     // Destination address; IPv4 as an IPv4-mapped IPv6 address.
     bit<128> destination;
     // Number of the test: registers that another test has left begin again.
-    bit<16> epoch;
+    bit<32> epoch;
     // Multicast groups of the port that it goes to, and the last turn of the dumpers.
     bit<16> groups;
-    bit<16> last_turn;
+    bit<32> last_turn;
 
     // Kind of packet. Data packets may start and end a message or response, NAKs may ask for a PSN again.
     bit<1> is_data;
@@ -28,8 +28,8 @@ struct packet_t {
     bit<32> flow;
     bit<8> iter_mode;
     bit<1> shares_psns;
-    // Its connection where retransmissions are known by connection and PSN; 0 where they are known by their PSN.
-    bit<16> asked_connection;
+    // Marks the PSNs that NAKs of the test have asked for, or of the connection.
+    bit<32> asked_tag;
 
     // PSN, counted from the one before the initial PSN, and steps from the last data packet of the flow. Their low 24
     // bits count: PSNs are serial numbers (IBA vol. 1, 9.7.2).
@@ -37,7 +37,7 @@ struct packet_t {
     bit<32> last_psn;
     bit<32> steps;
     bit<2> round;
-    bit<16> iter;
+    bit<32> iter;
     // Number among the control packets of its flow and kind.
     bit<32> nth;
     // A NAK has asked for it.

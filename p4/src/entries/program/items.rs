@@ -89,7 +89,7 @@ impl Wiring {
 ///
 /// # Errors
 /// See [`Unsupported`].
-pub fn items(tables: &Tables, wiring: &Wiring, epoch: u16) -> Result<Vec<TableEntry>, Unsupported> {
+pub fn items(tables: &Tables, wiring: &Wiring, epoch: u32) -> Result<Vec<TableEntry>, Unsupported> {
     if !tables.losses().is_empty() {
         return Err(Unsupported::Network("random losses"));
     }
@@ -105,10 +105,11 @@ pub fn items(tables: &Tables, wiring: &Wiring, epoch: u16) -> Result<Vec<TableEn
             IpAddr::V6(address) => address,
         };
         let (initial, mode, shares_psns) = rounds.started();
-        let asked = if repeat.matching == RepeatMatch::Connection { flow.connection() } else { 0 };
+        let connection = if repeat.matching == RepeatMatch::Connection { flow.connection() } else { 0 };
+        let tag = asked_tag(epoch, connection);
         let key = [destination.to_bits(), qpn.into()];
         let params =
-            [number(flow), mode as u128, shares_psns.into(), initial.sub(1).value().into(), asked.into()];
+            [number(flow), mode as u128, shares_psns.into(), initial.sub(1).value().into(), tag.into()];
         all.push(row::entry(&PROGRAM_FLOWS, &key, Some(&params)));
     }
     // The actions of all events on a control packet make one entry.
@@ -153,6 +154,16 @@ pub fn items(tables: &Tables, wiring: &Wiring, epoch: u16) -> Result<Vec<TableEn
     }
     Ok(all)
 }
+
+/// Marks PSNs that NAKs have asked for: others in every test, so that none that an earlier test left in the registers is taken for
+/// one of this test. Not 0.
+fn asked_tag(epoch: u32, connection: u32) -> u32 {
+    // Of connections there are 10,000 at most; the tags of two tests are the same after 2^18 tests.
+    (epoch << CONNECTION_BITS | connection).max(1)
+}
+
+/// Bits of a tag that say the connection.
+const CONNECTION_BITS: u32 = 14;
 
 fn number(flow: FlowIndex) -> u128 {
     flow.index() as u128

@@ -22,9 +22,10 @@ static SET_FLOW: Action = Action {
         field(4, "before_initial", 32, "PSN before that of its first data packet"),
         field(
             5,
-            "asked_connection",
-            16,
-            "its connection where a retransmission is known by connection and PSN, 0 where by its PSN alone",
+            "asked_tag",
+            32,
+            "marks PSNs that NAKs have asked for: those of the test, or of the connection where a retransmission is known by \
+             connection and PSN; not 0",
         ),
     ],
     doc: "the packet is of this flow, whose registers begin so",
@@ -55,14 +56,14 @@ static FORWARD_TO: Action = Action {
     name: "ingress.forward_to",
     params: &[
         field(1, "port", 9, "the other host's port"),
-        field(2, "epoch", 16, "number of the test, from 1: registers that another test has left begin again"),
+        field(2, "epoch", 32, "number of the test, from 1: registers that another test has left begin again"),
         field(
             3,
             "group",
             16,
             "multicast group, less the number of its replicas, that sends a packet several times to that port",
         ),
-        field(4, "turn", 16, "the last turn of the dumpers, before turn 0"),
+        field(4, "turn", 32, "the last turn of the dumpers, before turn 0"),
     ],
     doc: "the packet goes to the other host",
 };
@@ -143,7 +144,7 @@ pub static FORWARD: Table = Table {
 pub static DUMPERS: Table = Table {
     id: 0x0200_000c,
     name: "ingress.dumpers",
-    keys: &[field(1, "turn", 16, "turn, from 0: mirrored packets take the turns round and round")],
+    keys: &[field(1, "turn", 32, "turn, from 0: mirrored packets take the turns round and round")],
     action: &MIRROR_TO,
     size: 1024,
     doc: "turns of the dumpers, each as many as its weight",

@@ -102,9 +102,9 @@ fn more(text: &str) -> String {
 
 /// Numbers that may be others: lines of the programs, and the reason.
 const MAY_CHANGE: &[(&str, &str)] = &[
-    ("asked_psns.write(cell, 0);", "no test has the epoch 0, whatever the PSN"),
-    ("register<bit<48>>(1) sequences;", "a further cell is never used"),
-    ("register<bit<32>>(1) turns;", "a further cell is never used"),
+    ("asked_psns.write(at, 0);", "no tag is 0, whatever the PSN"),
+    ("register<bit<64>>(1) sequences;", "a further cell is never used"),
+    ("register<bit<64>>(1) turns;", "a further cell is never used"),
     ("random(dumper_port, 0, 0xffff);", "any ports spread packets over the queues of a dumper"),
 ];
 

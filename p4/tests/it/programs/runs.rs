@@ -52,7 +52,7 @@ impl Case {
     }
 
     /// Runs it so often, one test behind the other.
-    pub(super) fn check_epochs(&self, program: &Loaded, wiring: &Wiring, epochs: u16) {
+    pub(super) fn check_epochs(&self, program: &Loaded, wiring: &Wiring, epochs: u32) {
         let mut switch = Switch::new(program);
         for (group, port, replicas) in wiring.groups() {
             let members = (1..=replicas).map(|replica| (port.into(), replica.into())).collect();
@@ -67,7 +67,7 @@ impl Case {
         }
     }
 
-    fn run(&self, switch: &mut Switch<'_>, epoch: u16) {
+    fn run(&self, switch: &mut Switch<'_>, epoch: u32) {
         let mut sequence = 0;
         let mut counts: BTreeMap<(&str, u128), u64> = BTreeMap::new();
         switch.machine.externs.counted.clear();
