@@ -295,6 +295,8 @@ pub enum Expression {
     Index(Box<Expression>, Box<Expression>),
     /// `value[high:low]`
     Slice(Box<Expression>, Box<Expression>, Box<Expression>),
+    /// `function<types>`, before its arguments.
+    Generic(Box<Expression>, Vec<Type>),
     /// `function(arguments)`
     Call(Box<Expression>, Vec<Expression>),
     /// `(type) value`

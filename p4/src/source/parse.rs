@@ -494,9 +494,13 @@ impl<'a> Reader<'a> {
         if self.takes("~") {
             return Ok(Expression::Unary(UnaryOp::Complement, self.nested(Self::unary)?.into()));
         }
-        let is_cast = self.is_sign("(")
-            && matches!(self.peek_behind(1), Some(Token::Name("bit" | "bool")))
-            && self.peek_behind(2) != Some(Token::Sign(","));
+        // What stands behind the name of a type between parentheses is a value, and behind a value an operator.
+        let is_cast = match [1, 2, 3].map(|words| self.peek_behind(words)) {
+            _ if !self.is_sign("(") => false,
+            [Some(Token::Name("bit")), Some(Token::Sign("<")), _] => true,
+            [Some(Token::Name(_)), Some(Token::Sign(")")), Some(Token::Name(_) | Token::Number(_))] => true,
+            _ => false,
+        };
         if is_cast {
             self.sign("(")?;
             let r#type = self.r#type()?;
@@ -512,6 +516,9 @@ impl<'a> Reader<'a> {
         loop {
             if self.takes(".") {
                 value = Expression::Member(value.into(), self.name()?);
+                if let Some(types) = self.type_arguments() {
+                    value = Expression::Generic(value.into(), types);
+                }
             } else if self.takes("(") {
                 value = Expression::Call(value.into(), self.arguments()?);
             } else if self.takes("[") {
@@ -531,6 +538,17 @@ impl<'a> Reader<'a> {
                 return Err(format!("more than {MAX_DEPTH} members, calls and indices stand in a row"));
             }
         }
+    }
+
+    /// Type arguments of a call. Without its arguments behind them, `<` is an operator.
+    fn type_arguments(&mut self) -> Option<Vec<Type>> {
+        let before = self.at;
+        let types = if self.takes("<") { self.list(">", Self::r#type).ok() } else { None };
+        let types = types.filter(|_| self.is_sign("("));
+        if types.is_none() {
+            self.at = before;
+        }
+        types
     }
 
     fn primary(&mut self) -> Read<Expression> {

@@ -10,6 +10,7 @@ use proptest::sample::select;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
+use super::PROGRAMS;
 use super::load::Loaded;
 use super::runs::{Case, Entered, wiring};
 use crate::frames::Made;
@@ -193,13 +194,14 @@ pub(super) fn fixed(count: usize) -> Vec<Case> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
     fn the_programs_do_what_the_software_switch_does(drawn in drawn()) {
-        let program = Loaded::unchanged("event_injector_v1model.p4");
         if let Some(case) = drawn.case() {
-            case.check(&program, &wiring());
+            for program in PROGRAMS.map(Loaded::unchanged) {
+                case.check(&program, &wiring());
+            }
         }
     }
 }

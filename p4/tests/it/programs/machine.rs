@@ -135,6 +135,8 @@ impl<'a> Machine<'a> {
         };
         match call {
             Some((_, "extract", arguments)) => self.extract(&arguments[0], frame),
+            // Metadata before the packet, which is not among the bytes here.
+            Some((_, "advance", _)) => Ok(()),
             Some((Expression::Name(object), "apply", arguments)) => {
                 let parser = instance(frame, object);
                 let Type::Named(r#type, _) = &parser.r#type else { panic!("{object} is no parser") };
@@ -153,19 +155,16 @@ impl<'a> Machine<'a> {
 
     fn extract(&mut self, to: &Expression, frame: &mut Frame<'a>) -> Result<(), TooShort> {
         let mut header = self.eval(to, frame);
-        let Value::Header { is_valid, fields } = &mut header else { panic!("{to:?} is no header") };
+        // Intrinsic metadata, which is not among the bytes here.
+        let Value::Header { is_valid, fields } = &mut header else { return Ok(()) };
         let bits: usize = fields.iter().map(|(_, value)| width(value) as usize).sum();
         if self.read + bits > 8 * self.input.len() {
             return Err(TooShort);
         }
         for (_, value) in fields {
             let bits = width(value);
-            let number = (0..bits as usize).fold(0, |number, bit| {
-                let at = self.read + bit;
-                number << 1 | u128::from(self.input[at / 8] >> (7 - at % 8) & 1)
-            });
+            *value = Value::Bits(ahead(&self.input, self.read, bits), bits);
             self.read += bits as usize;
-            *value = Value::Bits(number, bits);
         }
         *is_valid = true;
         self.assign(to, &header, frame);
@@ -249,6 +248,7 @@ impl<'a> Machine<'a> {
                 whole => self.eval(whole, frame).member(name).clone(),
             },
             Expression::Index(..) => panic!("no program here has stacks of headers"),
+            Expression::Generic(..) => panic!("a type argument is no value"),
             Expression::Slice(whole, high, low) => {
                 let (high, low) = (self.program.number(high) as u32, self.program.number(low) as u32);
                 let whole = self.eval(whole, frame);
@@ -256,8 +256,8 @@ impl<'a> Machine<'a> {
                 Value::Bits(whole.number() >> low & mask(high - low + 1), high - low + 1)
             }
             Expression::Cast(r#type, value) => {
-                let Type::Bit(bits) = r#type else { panic!("{type:?}: only numbers are cast") };
-                self.eval(value, frame).to_bits(*bits)
+                let zero = Value::zero(r#type, self.program);
+                self.eval(value, frame).to_bits(width(&zero))
             }
             Expression::Unary(UnaryOp::Not, value) => Value::Bool(!self.eval(value, frame).bool()),
             Expression::Unary(UnaryOp::Complement, value) => {
@@ -332,6 +332,12 @@ impl<'a> Machine<'a> {
                 }
                 Value::Bool(true)
             }
+            Expression::Generic(function, types) => match (function.as_ref(), types.as_slice()) {
+                (Expression::Member(_, method), [Type::Bit(bits)]) if method == "lookahead" => {
+                    Value::Bits(ahead(&self.input, self.read, *bits), *bits)
+                }
+                (function, _) => self.call(function, arguments, frame),
+            },
             Expression::Member(object, method) => self.method(object, method, arguments, frame),
             other => panic!("{other:?} cannot be called"),
         }
@@ -349,7 +355,14 @@ impl<'a> Machine<'a> {
                 let Value::Header { is_valid, .. } = self.eval(object, frame) else { panic!("no header") };
                 return Value::Bool(is_valid);
             }
-            "emit" => {
+            "setValid" => {
+                let mut header = self.eval(object, frame);
+                let Value::Header { is_valid, .. } = &mut header else { panic!("no header") };
+                *is_valid = true;
+                self.assign(object, &header, frame);
+                return Value::Bool(true);
+            }
+            "emit" if arguments.len() == 1 => {
                 let value = self.eval(&arguments[0], frame);
                 self.emit(&value, &arguments[0]);
                 return Value::Bool(true);
@@ -371,12 +384,45 @@ impl<'a> Machine<'a> {
             self.assign_all(arguments, &values, &control.params, frame);
             return Value::Bool(true);
         }
-        let size = instance.arguments.first().map(|size| self.program.number(size));
-        let given = self.externs.method(&path, r#type, size, method, &mut values);
+        if r#type == "RegisterAction" {
+            return self.execute(&instance, &values[0], frame);
+        }
+        let size = self.size(&instance);
+        let (given, result) = self.externs.method(&path, r#type, size, method, &mut values);
         for at in given {
             self.assign(&arguments[at], &values[at], frame);
         }
-        Value::Bool(true)
+        result
+    }
+
+    /// The first argument of an instance's constructor, if it has one.
+    fn size(&self, instance: &Instance) -> Option<u128> {
+        let size = instance.arguments.first();
+        size.filter(|size| !matches!(size, Expression::Call(..))).map(|size| self.program.number(size))
+    }
+
+    /// Updates a cell of a register by a function of the program (tofino1_base.p4).
+    fn execute(&mut self, action: &Instance, at: &Value, frame: &mut Frame<'a>) -> Value {
+        let [Expression::Name(register)] = action.arguments.as_slice() else { panic!("{}", action.name) };
+        let register = instance(frame, register);
+        let Type::Named(_, types) = &register.r#type else { panic!("{}", register.name) };
+        let path = format!("{}.{}", frame.path, register.name);
+        let size = self.size(register);
+        let cell = self.externs.cell(&path, size, at).cloned();
+        let mut values = vec![cell.unwrap_or_else(|| Value::zero(&types[0], self.program))];
+        let [function] = action.functions.as_slice() else { panic!("{}", action.name) };
+        if let [_, result] = function.params.as_slice() {
+            values.push(Value::zero(&result.r#type, self.program));
+        }
+        for (param, value) in function.params.iter().zip(&values) {
+            assert!(frame.variables.insert(param.name.clone(), value.clone()).is_none(), "{}", param.name);
+        }
+        self.block(&function.body, frame);
+        let mut results = function.params.iter().map(|param| frame.variables.remove(&param.name).unwrap());
+        let cell = results.next().unwrap();
+        let result = results.next();
+        self.externs.set_cell(&path, size, at, cell);
+        result.unwrap_or(Value::Bool(true))
     }
 
     /// Looks a packet up in a table, and runs the action.
@@ -477,16 +523,7 @@ impl<'a> Machine<'a> {
     fn emit(&mut self, value: &Value, of: &Expression) {
         match value {
             Value::Header { is_valid: false, .. } => {}
-            Value::Header { fields, .. } => {
-                let mut bits: Vec<bool> = Vec::new();
-                for (_, value) in fields {
-                    let (number, width) = (value.number(), width(value));
-                    bits.extend((0..width).rev().map(|bit| number >> bit & 1 == 1));
-                }
-                let bytes =
-                    bits.chunks(8).map(|bits| bits.iter().fold(0, |byte, bit| byte << 1 | u8::from(*bit)));
-                self.output.extend(bytes);
-            }
+            header @ Value::Header { .. } => self.output.extend(header.bytes()),
             Value::Struct(headers) => {
                 for field in &self.program.structs["headers_t"].fields {
                     self.emit(&headers[&field.name], of);
@@ -505,6 +542,12 @@ impl Value {
             other => Self::Bits(number, width(other)),
         }
     }
+}
+
+/// A number of so many bits of a packet, behind those that are read.
+fn ahead(packet: &[u8], read: usize, bits: u32) -> u128 {
+    let bits = read..read + bits as usize;
+    bits.fold(0, |number, at| number << 1 | u128::from(packet[at / 8] >> (7 - at % 8) & 1))
 }
 
 fn is_any(set: &Expression) -> bool {

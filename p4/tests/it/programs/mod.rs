@@ -8,6 +8,8 @@ mod externs;
 mod load;
 mod machine;
 mod runs;
+mod switch;
+mod tofino;
 mod v1model;
 mod value;
 
@@ -18,7 +20,7 @@ mod tables;
 mod vectors;
 
 /// The programs.
-const PROGRAMS: [&str; 1] = ["event_injector_v1model.p4"];
+const PROGRAMS: [&str; 2] = ["event_injector_v1model.p4", "event_injector_tna.p4"];
 
 /// The result of a function; none if it panics, of which nothing is printed.
 fn quietly<T>(function: impl FnOnce() -> T) -> Option<T> {

@@ -9,7 +9,7 @@ use p4::entries::program::{Unsupported, Wiring, items};
 use p4::{Dumper, Tables};
 
 use super::load::Loaded;
-use super::v1model::Switch;
+use super::switch::Switch;
 use crate::support::PORTS;
 
 /// A frame that enters.

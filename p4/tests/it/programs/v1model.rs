@@ -1,49 +1,21 @@
-//! A v1model switch in virtual time: packets in, replicas and clones out.
+//! A v1model switch in virtual time: a packet in, its clone and replicas out.
 
-use std::collections::BTreeMap;
-
-use p4::source::{Expression, Type};
+use p4::source::Type;
 
 use super::externs::DROP_PORT;
-use super::load::{Loaded, annotation, number_of};
-use super::machine::Machine;
+use super::load::{annotation, number_of};
+use super::switch::{Left, Switch};
 use super::value::Value;
-
-/// A switch with an interpreted program.
-pub(crate) struct Switch<'a> {
-    pub(crate) machine: Machine<'a>,
-    /// Parser, ingress, egress, checksum and deparser.
-    controls: Vec<String>,
-    /// Ports and instances of multicast groups.
-    pub(crate) groups: BTreeMap<u128, Vec<(u128, u128)>>,
-    /// Ports of clone sessions.
-    pub(crate) sessions: BTreeMap<u128, u128>,
-}
 
 /// Kinds of instances at egress, as bmv2's simple_switch numbers them.
 const NORMAL: u128 = 0;
 const INGRESS_CLONE: u128 = 1;
 const REPLICATION: u128 = 5;
 
-/// A frame that left at a port.
-pub(crate) type Left = (u128, Vec<u8>);
-
-impl<'a> Switch<'a> {
-    pub(crate) fn new(program: &'a Loaded) -> Self {
-        let controls = program.instances["main"].arguments.iter().map(|control| match control {
-            Expression::Call(name, _) => match name.as_ref() {
-                Expression::Name(name) => name.clone(),
-                other => panic!("{other:?}"),
-            },
-            other => panic!("{other:?}"),
-        });
-        let controls = controls.collect();
-        Self { machine: Machine::new(program), controls, groups: BTreeMap::new(), sessions: BTreeMap::new() }
-    }
-
+impl Switch<'_> {
     /// A frame enters at a port: the frames that leave, clones first, as they are made at ingress.
-    pub(crate) fn receive(&mut self, port: u128, frame: &[u8], time: u128) -> Vec<Left> {
-        let [parser, _, ingress, egress, checksum, deparser] = self.controls.clone().try_into().unwrap();
+    pub(super) fn receive_v1model(&mut self, port: u128, frame: &[u8], time: u128) -> Vec<Left> {
+        let [parser, _, ingress, egress, checksum, deparser] = self.blocks.clone().try_into().unwrap();
         let program = self.machine.program;
         let named = |name: &str| Value::zero(&Type::Named(name.to_owned(), Vec::new()), program);
         let mut standard = named("standard_metadata_t");

@@ -30,7 +30,7 @@ impl Value {
             Type::Bool => Self::Bool(false),
             Type::Named(name, _) => {
                 let Some((fields, is_header)) = program.fields(r#type) else {
-                    return standard(name);
+                    return alias(name).map_or_else(|| standard(name), |bits| Self::Bits(0, bits));
                 };
                 let fields =
                     fields.fields.iter().map(|it| (it.name.clone(), Self::zero(&it.r#type, program)));
@@ -49,6 +49,21 @@ impl Value {
             Self::Bool(value) => u128::from(*value),
             other => panic!("{other:?} is no number"),
         }
+    }
+
+    /// Bytes of numbers one behind the other: those of a header or a tuple.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let numbers: Vec<&Self> = match self {
+            Self::Header { fields, .. } => fields.iter().map(|(_, value)| value).collect(),
+            Self::Struct(fields) => (0..fields.len()).map(|at| &fields[&at.to_string()]).collect(),
+            other => panic!("{other:?} has no bytes"),
+        };
+        let mut bits: Vec<bool> = Vec::new();
+        for number in numbers {
+            let Self::Bits(number, width) = number else { panic!("{number:?} is no number") };
+            bits.extend((0..*width).rev().map(|bit| number >> bit & 1 == 1));
+        }
+        bits.chunks(8).map(|bits| bits.iter().fold(0, |byte, bit| byte << 1 | u8::from(*bit))).collect()
     }
 
     pub(crate) fn bool(&self) -> bool {
@@ -93,6 +108,16 @@ pub(crate) const fn mask(bits: u32) -> u128 {
     if bits >= 128 { u128::MAX } else { (1 << bits) - 1 }
 }
 
+/// Width of a number that the architectures give a name (tofino1_specs.p4).
+pub(crate) fn alias(name: &str) -> Option<u32> {
+    match name {
+        "PortId_t" => Some(9),
+        "MirrorId_t" => Some(10),
+        "MirrorType_t" => Some(3),
+        _ => None,
+    }
+}
+
 /// Types that the architectures declare.
 fn standard(name: &str) -> Value {
     let fields: &[(&str, u32)] = match name {
@@ -107,6 +132,15 @@ fn standard(name: &str) -> Value {
             ("egress_rid", 16),
             ("ingress_global_timestamp", 48),
         ],
+        // tofino1_specs.p4 and tofino1_base.p4
+        "ingress_intrinsic_metadata_t" => &[("ingress_port", 9), ("ingress_mac_tstamp", 48)],
+        "ingress_intrinsic_metadata_for_deparser_t" => &[("drop_ctl", 3), ("mirror_type", 3)],
+        "ingress_intrinsic_metadata_for_tm_t" => &[("ucast_egress_port", 9), ("mcast_grp_a", 16)],
+        "egress_intrinsic_metadata_t" => &[("egress_port", 9), ("egress_rid", 16)],
+        "egress_intrinsic_metadata_for_deparser_t" => &[("drop_ctl", 3)],
+        "ingress_intrinsic_metadata_from_parser_t"
+        | "egress_intrinsic_metadata_from_parser_t"
+        | "egress_intrinsic_metadata_for_output_port_t" => &[],
         other => panic!("{other} is no type that is known here"),
     };
     Value::Struct(fields.iter().map(|(name, bits)| ((*name).to_owned(), Value::Bits(0, *bits))).collect())

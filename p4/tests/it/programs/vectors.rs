@@ -5,6 +5,7 @@ use dumper::wire::Opcode;
 use dumper::{ActionKind, Event, Psn};
 use p4::translate;
 
+use super::PROGRAMS;
 use super::load::Loaded;
 use super::runs::{Case, Entered, wiring};
 use crate::frames::Made;
@@ -12,10 +13,11 @@ use crate::support::{config, connections};
 use crate::vectors::{Vector, file};
 
 #[test]
-fn the_program_for_v1model_holds_to_the_vectors() {
-    let program = Loaded::unchanged("event_injector_v1model.p4");
-    for case in possible().into_iter().chain(large()) {
-        case.check(&program, &wiring());
+fn the_programs_hold_to_the_vectors() {
+    for program in PROGRAMS.map(Loaded::unchanged) {
+        for case in possible().into_iter().chain(large()) {
+            case.check(&program, &wiring());
+        }
     }
 }
 

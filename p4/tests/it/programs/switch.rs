@@ -1,0 +1,64 @@
+//! A switch with an interpreted program.
+
+use std::collections::BTreeMap;
+
+use p4::source::{Expression, Type};
+
+use super::load::Loaded;
+use super::machine::Machine;
+
+/// A switch, with what its controller has made of its traffic manager.
+pub(crate) struct Switch<'a> {
+    pub(crate) machine: Machine<'a>,
+    architecture: Architecture,
+    /// Parsers and controls of the program, in the order of the architecture.
+    pub(super) blocks: Vec<String>,
+    /// Ports and instances of multicast groups.
+    pub(crate) groups: BTreeMap<u128, Vec<(u128, u128)>>,
+    /// Ports of clone and mirror sessions.
+    pub(crate) sessions: BTreeMap<u128, u128>,
+}
+
+#[derive(Clone, Copy)]
+enum Architecture {
+    V1model,
+    Tofino,
+}
+
+/// A frame that left at a port.
+pub(crate) type Left = (u128, Vec<u8>);
+
+impl<'a> Switch<'a> {
+    pub(crate) fn new(program: &'a Loaded) -> Self {
+        let main = &program.instances["main"];
+        let (architecture, blocks) = match &main.r#type {
+            Type::Named(name, _) if name == "V1Switch" => (Architecture::V1model, &main.arguments),
+            Type::Named(name, _) if name == "Switch" => {
+                (Architecture::Tofino, &program.instances["pipe"].arguments)
+            }
+            other => panic!("{other:?} is no architecture that is known here"),
+        };
+        let blocks = blocks.iter().map(|block| match block {
+            Expression::Call(name, _) => match name.as_ref() {
+                Expression::Name(name) => name.clone(),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        });
+        Self {
+            machine: Machine::new(program),
+            architecture,
+            blocks: blocks.collect(),
+            groups: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+        }
+    }
+
+    /// A frame enters at a port: the frames that leave, mirrored ones first.
+    pub(crate) fn receive(&mut self, port: u128, frame: &[u8], time: u128) -> Vec<Left> {
+        match self.architecture {
+            Architecture::V1model => self.receive_v1model(port, frame, time),
+            Architecture::Tofino => self.receive_tofino(port, frame, time),
+        }
+    }
+}
