@@ -263,8 +263,8 @@ control Ingress(
         meta.packet.groups = group;
         meta.packet.last_turn = turn;
     }
+    // A packet with neither a port nor a group does not leave.
     @hidden action drop() {
-        for_deparser.drop_ctl = 1;
     }
     @id(0x0200000b) @name(".ingress.forward")
     table forward {
@@ -314,12 +314,10 @@ control Ingress(
                 meta.mirrored.event = meta.fate.event;
                 meta.mirrored.time = intrinsic.ingress_mac_tstamp;
                 mirroring.apply(meta.packet, meta.mirrored.sequence, meta.session);
-                if (meta.fate.replicas == 0) {
-                    for_deparser.drop_ctl = 1;
-                } else if (meta.fate.originals != 1 || meta.fate.replicas != 1) {
-                    for_tm.mcast_grp_a = meta.packet.groups + (bit<16>)meta.fate.replicas;
-                } else {
+                if (meta.fate.originals == 1 && meta.fate.replicas == 1) {
                     for_tm.ucast_egress_port = to;
+                } else if (meta.fate.replicas != 0) {
+                    for_tm.mcast_grp_a = meta.packet.groups + (bit<16>)meta.fate.replicas;
                 }
             } else {
                 for_tm.ucast_egress_port = to;

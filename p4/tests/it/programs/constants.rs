@@ -1,5 +1,6 @@
 //! Constants of the programs are those of the pipeline; and no number of a program can change unnoticed.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 
@@ -103,8 +104,13 @@ fn more(text: &str) -> String {
 /// Numbers that may be others: lines of the programs, and the reason.
 const MAY_CHANGE: &[(&str, &str)] = &[
     ("asked_psns.write(at, 0);", "no tag is 0, whatever the PSN"),
+    ("cell.epoch = 0;", "no tag is 0, and none is 1"),
     ("register<bit<64>>(1) sequences;", "a further cell is never used"),
     ("register<bit<64>>(1) turns;", "a further cell is never used"),
+    ("Register<cell_t, bit<1>>(1) sequences;", "a further cell is never used"),
+    ("Register<cell_t, bit<1>>(1) turns;", "a further cell is never used"),
+    ("const bit<8> MIRRORED = 2;", "only the program reads it"),
+    ("const MirrorType_t MIRROR_TYPE = 1;", "only the program reads it"),
     ("random(dumper_port, 0, 0xffff);", "any ports spread packets over the queues of a dumper"),
 ];
 
@@ -112,13 +118,17 @@ const MAY_CHANGE: &[(&str, &str)] = &[
 fn no_number_can_change_unnoticed() {
     let (vectors, mut drawn) = (vectors::possible(), drawn::fixed(150));
     drawn.extend(vectors::large());
+    let mut seen = BTreeSet::new();
     for name in PROGRAMS {
         let mut all = Vec::new();
         Loaded::new(name, &mut |path, text| {
-            all.extend(numbers(path, &text));
+            // Files that both programs include are changed once.
+            if seen.insert(path.to_owned()) {
+                all.extend(numbers(path, &text));
+            }
             text
         });
-        assert!(all.len() > 100, "{}", all.len());
+        assert!(all.len() > 50, "{}", all.len());
         all.retain(|number| !MAY_CHANGE.iter().any(|(line, _)| *line == number.line));
         let unnoticed: Vec<_> =
             all.iter().filter(|number| !is_noticed(name, number, &vectors, &drawn)).collect();

@@ -245,7 +245,10 @@ impl<'a> Machine<'a> {
             Expression::Member(whole, name) => match whole.as_ref() {
                 // `CloneType.I2E` and the like.
                 Expression::Name(object) if !frame.variables.contains_key(object) => Value::Bits(0, 0),
-                whole => self.eval(whole, frame).member(name).clone(),
+                whole => match find(whole, &frame.variables) {
+                    Some(whole) => whole.get(name).clone(),
+                    None => self.eval(whole, frame).get(name).clone(),
+                },
             },
             Expression::Index(..) => panic!("no program here has stacks of headers"),
             Expression::Generic(..) => panic!("a type argument is no value"),
@@ -352,8 +355,10 @@ impl<'a> Machine<'a> {
     ) -> Value {
         match method {
             "isValid" => {
-                let Value::Header { is_valid, .. } = self.eval(object, frame) else { panic!("no header") };
-                return Value::Bool(is_valid);
+                let Some(Value::Header { is_valid, .. }) = find(object, &frame.variables) else {
+                    panic!("no header")
+                };
+                return Value::Bool(*is_valid);
             }
             "setValid" => {
                 let mut header = self.eval(object, frame);
@@ -408,6 +413,8 @@ impl<'a> Machine<'a> {
         let Type::Named(_, types) = &register.r#type else { panic!("{}", register.name) };
         let path = format!("{}.{}", frame.path, register.name);
         let size = self.size(register);
+        let index = width(&Value::zero(&types[1], self.program));
+        assert!([0, index].contains(&width(at)), "{path}: {at:?} is no number of {index} bits");
         let cell = self.externs.cell(&path, size, at).cloned();
         let mut values = vec![cell.unwrap_or_else(|| Value::zero(&types[0], self.program))];
         let [function] = action.functions.as_slice() else { panic!("{}", action.name) };
@@ -581,6 +588,15 @@ fn bind(frame: &mut Frame<'_>, params: &[Field], arguments: &[Value]) {
 fn give_back(frame: &Frame<'_>, params: &[Field], arguments: &mut [Value]) {
     for (param, value) in params.iter().zip(arguments) {
         *value = frame.variables[&param.name].clone();
+    }
+}
+
+/// The value of a variable, or of a field of one.
+fn find<'v>(value: &Expression, variables: &'v BTreeMap<String, Value>) -> Option<&'v Value> {
+    match value {
+        Expression::Name(name) => variables.get(name),
+        Expression::Member(whole, name) => find(whole, variables).map(|whole| whole.get(name)),
+        _ => None,
     }
 }
 

@@ -37,6 +37,9 @@ pub(super) fn wiring() -> Wiring {
 /// Ports of the dumpers, turn for turn.
 const TURNS: [u128; 4] = [30, 30, 31, 30];
 
+/// A port of no host.
+const UNKNOWN_PORT: u128 = 99;
+
 impl Case {
     /// Returns true if the programs can do it.
     pub(super) fn is_possible(&self) -> Result<(), Unsupported> {
@@ -64,6 +67,8 @@ impl Case {
                 switch.machine.write(entry);
             }
             self.run(&mut switch, epoch);
+            let elsewhere = switch.receive(UNKNOWN_PORT, &self.entered[0].frame, 0);
+            assert!(elsewhere.is_empty(), "{}: a packet that enters at another port is dropped", self.name);
         }
     }
 

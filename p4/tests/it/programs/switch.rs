@@ -6,6 +6,7 @@ use p4::source::{Expression, Type};
 
 use super::load::Loaded;
 use super::machine::Machine;
+use super::value::Value;
 
 /// A switch, with what its controller has made of its traffic manager.
 pub(crate) struct Switch<'a> {
@@ -52,6 +53,14 @@ impl<'a> Switch<'a> {
             groups: BTreeMap::new(),
             sessions: BTreeMap::new(),
         }
+    }
+
+    /// Ports and instances of the replicas of a packet.
+    pub(super) fn replicas(&self, group: u128, fate: &Value) -> &[(u128, u128)] {
+        let members = self.groups.get(&group).unwrap_or_else(|| panic!("there is no group {group}"));
+        let is_original = fate.get("originals").number() == 1;
+        assert!(members.len() > 1 || !is_original, "a packet that leaves once takes no group");
+        members
     }
 
     /// A frame enters at a port: the frames that leave, mirrored ones first.

@@ -36,6 +36,7 @@ impl Switch<'_> {
         ];
         self.machine.run(&ingress, &ingress, &mut at_ingress);
         let [headers, meta, _, _, mut for_deparser, mut for_tm] = at_ingress;
+        let fate = meta.get("fate").clone();
         let is_dropped = for_deparser.member("drop_ctl").number() & 1 == 1;
         self.machine.externs.mirrored_to = None;
         self.machine.output.clear();
@@ -53,7 +54,7 @@ impl Switch<'_> {
             let (group, to) =
                 (for_tm.member("mcast_grp_a").number(), for_tm.member("ucast_egress_port").number());
             if group != 0 {
-                let members = self.groups.get(&group).unwrap_or_else(|| panic!("there is no group {group}"));
+                let members = self.replicas(group, &fate);
                 packets.extend(members.iter().map(|(port, replica)| (*port, *replica, bridged.clone())));
             }
             if to != NO_PORT {

@@ -48,10 +48,7 @@ impl Switch<'_> {
         let group = standard.member("mcast_grp").number();
         let to = standard.member("egress_spec").number();
         if group != 0 {
-            let members = self.groups.get(&group).unwrap_or_else(|| panic!("there is no group {group}"));
-            let is_original = left_meta.member("fate").member("originals").number() == 1;
-            assert!(members.len() > 1 || !is_original, "a packet that leaves once takes no group");
-            for (port, replica) in members {
+            for (port, replica) in self.replicas(group, left_meta.get("fate")) {
                 copies.push((REPLICATION, *port, *replica, left_headers.clone(), left_meta.clone()));
             }
         } else if to != DROP_PORT {

@@ -78,6 +78,17 @@ impl Value {
         Self::Bits(self.number() & mask(bits), bits)
     }
 
+    pub(crate) fn get(&self, name: &str) -> &Self {
+        let member = match self {
+            Self::Struct(fields) => fields.get(name),
+            Self::Header { fields, .. } => {
+                fields.iter().find(|(known, _)| known == name).map(|(_, value)| value)
+            }
+            _ => None,
+        };
+        member.unwrap_or_else(|| panic!("there is no field {name}"))
+    }
+
     pub(crate) fn member(&mut self, name: &str) -> &mut Self {
         let member = match self {
             Self::Struct(fields) => fields.get_mut(name),
