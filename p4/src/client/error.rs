@@ -5,6 +5,7 @@ use std::time::Duration;
 use tonic::{Code, Status};
 
 use crate::Address;
+use crate::entries::program::Unsupported;
 
 /// A failed request to a switch.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -32,6 +33,19 @@ pub enum Why {
         /// Message of the switch.
         message: String,
     },
+    /// The switch refused an entry.
+    #[error("it refused the entry of {intent} ({code:?}): {message}")]
+    Entry {
+        /// Part of the test that the entry is of.
+        intent: String,
+        /// Kind of refusal, in gRPC's terms.
+        code: Code,
+        /// Message of the switch.
+        message: String,
+    },
+    /// The test has what the switch cannot do.
+    #[error(transparent)]
+    Unsupported(Unsupported),
     /// The switch did not answer.
     #[error("it did not answer within {} s", .0.as_secs())]
     TimedOut(Duration),

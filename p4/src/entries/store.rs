@@ -55,7 +55,7 @@ impl Store {
                 let message = "counters are reset by committing a pipeline, and cannot be written";
                 return Err(Refusal::new(Code::Unimplemented, message));
             }
-            None => {
+            Some(entity::Entity::PacketReplicationEngineEntry(_)) | None => {
                 return Err(Refusal::new(
                     Code::Unimplemented,
                     "the update is of no kind of entity known here: table entries",

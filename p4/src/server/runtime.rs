@@ -138,7 +138,7 @@ impl Control {
             Some(entity::Entity::CounterEntry(entry)) => {
                 Ok(Box::new(std::iter::once(self.read_counters(&entry)?)))
             }
-            None => {
+            Some(entity::Entity::PacketReplicationEngineEntry(_)) | None => {
                 let message = "the entity is of no kind known here: table entries and counter entries";
                 Err(Refusal::new(Code::Unimplemented, message))
             }

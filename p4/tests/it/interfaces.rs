@@ -1,17 +1,10 @@
 //! The built switch between network interfaces: two pairs of veth in a namespace that the test makes.
 
 use std::io::{BufRead, BufReader};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::ifaddrs::getifaddrs;
 use nix::sys::signal::{Signal, kill};
-use nix::sys::socket::sockopt::ReceiveTimeout;
-use nix::sys::socket::{
-    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recv, send, setsockopt, socket,
-};
-use nix::sys::time::{TimeVal, TimeValLike};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use p4::Tables;
@@ -19,78 +12,17 @@ use p4::client::SwitchClient;
 
 use crate::frames::Made;
 use crate::process::PATIENCE;
-
-/// Hosts at h1 and h2, the switch at s1 and s2; nothing else speaks there.
-const NAMESPACE: &str = "
-echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
-ip link set lo up
-for host in 1 2; do
-    ip link add h$host type veth peer name s$host
-    ip link set h$host mtu 9200 up
-    ip link set s$host mtu 9200 up
-done
-exec \"$@\"
-";
+use crate::veth::{Ended, Host, in_namespace};
 
 #[test]
 fn a_switch_between_interfaces_forwards_and_tells_of_what_the_system_dropped() {
-    let ran = Command::new("unshare")
-        .args(["--user", "--map-root-user", "--net", "sh", "-ec", NAMESPACE, "sh"])
-        .arg(std::env::current_exe().unwrap())
-        .args(["--exact", "interfaces::in_a_namespace", "--ignored", "--nocapture"])
-        .output()
-        .expect("`unshare` is there");
-    let said = String::from_utf8_lossy(&ran.stdout);
-    assert!(ran.status.success(), "{said}{}", String::from_utf8_lossy(&ran.stderr));
-    assert!(said.contains("1 passed"), "{said}");
-}
-
-/// The end of a cable: what a host has of the network.
-struct Host(OwnedFd);
-
-impl Host {
-    fn at(name: &str) -> Self {
-        let flags = SockFlag::SOCK_CLOEXEC;
-        let socket = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).unwrap();
-        let all = getifaddrs().unwrap().filter(|interface| interface.interface_name == name);
-        let mut addresses = all.filter_map(|interface| interface.address);
-        let address: LinkAddr = addresses.find_map(|address| address.as_link_addr().copied()).unwrap();
-        bind(socket.as_raw_fd(), &address).unwrap();
-        Self(socket)
-    }
-
-    fn send(&self, frame: &[u8]) {
-        assert_eq!(send(self.0.as_raw_fd(), frame, MsgFlags::empty()), Ok(frame.len()));
-    }
-
-    fn receive(&self) -> Vec<u8> {
-        self.receive_within(PATIENCE).expect("a frame is to come")
-    }
-
-    fn receive_within(&self, patience: Duration) -> Option<Vec<u8>> {
-        setsockopt(&self.0, ReceiveTimeout, &TimeVal::milliseconds(patience.as_millis() as i64)).unwrap();
-        let mut frame = vec![0; 1 << 16];
-        let length = recv(self.0.as_raw_fd(), &mut frame, MsgFlags::empty()).ok()?;
-        frame.truncate(length);
-        Some(frame)
-    }
-}
-
-/// The switch's process, which ends with this.
-struct Switch(Child);
-
-impl Drop for Switch {
-    fn drop(&mut self) {
-        // Either fails where it has ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    in_namespace(2, "interfaces::in_a_namespace");
 }
 
 #[test]
 #[ignore = "changes the network: the test above runs it in a namespace"]
 fn in_a_namespace() {
-    let mut switch = Switch(
+    let mut switch = Ended(
         Command::new(env!("CARGO_BIN_EXE_lumina-switch"))
             .args(["--port", "if:s1", "--port", "if:s2", "--listen", "127.0.0.1:0", "--die-with-parent"])
             .stdout(Stdio::piped())

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a panic is how a test says no")]
 
 mod actions;
+#[cfg(feature = "interfaces")]
+mod bmv2;
 mod control;
 mod entries;
 mod flood;
@@ -27,3 +29,5 @@ mod support;
 mod switching;
 mod translation;
 mod vectors;
+#[cfg(feature = "interfaces")]
+mod veth;

@@ -1,15 +1,17 @@
 //! The tables of a test as entries of the P4 programs.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::IpAddr;
 
-use corpus::{ControlPacket, Repeat, RepeatMatch};
+use corpus::{Action, ControlPacket, RepeatMatch};
 use dumper::Psn;
 
 use super::{CONTROL_PACKETS, DATA_COPIES, DUMPERS, FORWARD, NAK_COPIES, PROGRAM_DATA_EVENTS, PROGRAM_FLOWS};
 use crate::entries::row;
+use crate::entries::schema::Table;
 use crate::proto::runtime::TableEntry;
-use crate::{Actions, Dumper, FlowIndex, Key, PortError, Ports, Tables, Timing};
+use crate::{Actions, Dumper, FlowIndex, Key, PortError, Ports, Tables};
 
 /// Ports of a switch that runs a P4 program.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -20,6 +22,69 @@ pub struct Wiring {
     pub dumpers: Vec<Dumper>,
 }
 
+/// An entry, and the part of the test that it is of.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Item {
+    /// The entry.
+    pub entry: TableEntry,
+    /// The part of the test.
+    pub intent: Intent,
+}
+
+/// The part of a test that an entry is of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Intent {
+    /// A direction of a connection.
+    Flow(FlowIndex),
+    /// Events on a data packet.
+    Data {
+        /// Its flow.
+        flow: FlowIndex,
+        /// Its PSN.
+        psn: Psn,
+        /// Its round of transmission.
+        iter: u8,
+    },
+    /// Events on a control packet.
+    Control {
+        /// Its flow.
+        flow: FlowIndex,
+        /// Its kind.
+        packet: ControlPacket,
+        /// Its number among those of the flow and kind.
+        nth: u32,
+    },
+    /// Copies of the network.
+    Repeat,
+    /// The port of a host.
+    Host(u32),
+    /// A turn of the dumpers.
+    Turn(u32),
+}
+
+impl fmt::Display for Intent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flow(flow) => {
+                write!(f, "connection {} towards its {}", flow.connection(), flow.towards().name())
+            }
+            Self::Data { flow, psn, iter } => {
+                write!(f, "data packet {} of connection {}, round {iter}", psn.value(), flow.connection())
+            }
+            Self::Control { flow, packet, nth } => {
+                write!(f, "{} packet {nth} of connection {}", packet_name(*packet), flow.connection())
+            }
+            Self::Repeat => write!(f, "[network.repeat]"),
+            Self::Host(port) => write!(f, "the host at port {port}"),
+            Self::Turn(turn) => write!(f, "turn {turn} of the dumpers"),
+        }
+    }
+}
+
+fn packet_name(packet: ControlPacket) -> &'static str {
+    ControlPacket::NAMES[packet as usize].0
+}
+
 /// Multicast groups of a host's port begin here, those of the other one as far behind.
 const GROUPS: u32 = 32;
 
@@ -28,22 +93,23 @@ const GROUPS: u32 = 32;
 pub enum Unsupported {
     /// An action that holds, delays or rewrites packets.
     #[error(
-        "{packet}: P4 programs drop, mark, corrupt and duplicate packets; {action} is for the software switch"
+        "{intent}: P4 programs drop, mark, corrupt and duplicate packets; {action} is for the software switch"
     )]
     Action {
         /// The packet.
-        packet: String,
+        intent: Intent,
         /// Name of the action.
         action: &'static str,
     },
-    /// An event on more control packets than the table holds.
+    /// Events on more packets than the table holds.
     #[error(
-        "{packet}: a P4 program has an entry for each, {} at most; name fewer, for example with `count`",
-        CONTROL_PACKETS.size
+        "{intent}: the table of the P4 program is full, with {most} entries; name fewer packets, for example with `count`"
     )]
-    ControlPackets {
-        /// The packets.
-        packet: String,
+    Entries {
+        /// The first packet without an entry.
+        intent: Intent,
+        /// Entries of the table.
+        most: usize,
     },
     /// Random losses or several paths.
     #[error("{0}: only the software switch has them")]
@@ -89,7 +155,7 @@ impl Wiring {
 ///
 /// # Errors
 /// See [`Unsupported`].
-pub fn items(tables: &Tables, wiring: &Wiring, epoch: u32) -> Result<Vec<TableEntry>, Unsupported> {
+pub fn items(tables: &Tables, wiring: &Wiring, epoch: u32) -> Result<Vec<Item>, Unsupported> {
     if !tables.losses().is_empty() {
         return Err(Unsupported::Network("random losses"));
     }
@@ -97,6 +163,9 @@ pub fn items(tables: &Tables, wiring: &Wiring, epoch: u32) -> Result<Vec<TableEn
         return Err(Unsupported::Network("paths"));
     }
     let mut all = Vec::new();
+    let mut add = |table: &Table, key: &[u128], params: &[u128], intent: Intent| {
+        all.push(Item { entry: row::entry(table, key, Some(params)), intent });
+    };
     let repeat = tables.repeat();
     for (flow, destination, qpn) in tables.flows() {
         let Some(rounds) = tables.rounds(flow) else { continue };
@@ -107,52 +176,67 @@ pub fn items(tables: &Tables, wiring: &Wiring, epoch: u32) -> Result<Vec<TableEn
         let (initial, mode, shares_psns) = rounds.started();
         let connection = if repeat.matching == RepeatMatch::Connection { flow.connection() } else { 0 };
         let tag = asked_tag(epoch, connection);
-        let key = [destination.to_bits(), qpn.into()];
         let params =
             [number(flow), mode as u128, shares_psns.into(), initial.sub(1).value().into(), tag.into()];
-        all.push(row::entry(&PROGRAM_FLOWS, &key, Some(&params)));
+        add(&PROGRAM_FLOWS, &[destination.to_bits(), qpn.into()], &params, Intent::Flow(flow));
     }
     // The actions of all events on a control packet make one entry.
     let mut control: BTreeMap<(FlowIndex, ControlPacket, u32), Actions> = BTreeMap::new();
+    let mut data = 0;
     for entry in tables.entries() {
         match entry.key {
             Key::Data { flow, psn, iter } => {
-                let packet = || format!("data packet {} of connection {}", psn.value(), flow.connection());
-                let params = encode(&entry.actions, packet)?;
-                let key = [number(flow), psn.value().into(), iter.into()];
-                all.push(row::entry(&PROGRAM_DATA_EVENTS, &key, Some(&params)));
+                let intent = Intent::Data { flow, psn, iter };
+                let params = encode(&entry.actions, &intent)?;
+                data += 1;
+                if data > PROGRAM_DATA_EVENTS.size {
+                    return Err(Unsupported::Entries { intent, most: PROGRAM_DATA_EVENTS.size });
+                }
+                add(&PROGRAM_DATA_EVENTS, &[number(flow), psn.value().into(), iter.into()], &params, intent);
             }
             Key::Control { flow, packet, nth } => {
-                let name = ControlPacket::NAMES[packet as usize].0;
-                let described = || format!("{name} packets of connection {}", flow.connection());
-                encode(&entry.actions, described)?;
                 for nth in nth.iter() {
                     control.entry((flow, packet, nth)).or_default().add(entry.actions);
                     if control.len() > CONTROL_PACKETS.size {
-                        return Err(Unsupported::ControlPackets { packet: described() });
+                        let intent = Intent::Control { flow, packet, nth };
+                        return Err(Unsupported::Entries { intent, most: CONTROL_PACKETS.size });
                     }
                 }
             }
         }
     }
     for ((flow, packet, nth), actions) in control {
-        let key = [number(flow), packet as u128, nth.into()];
-        let params = encode(&actions, || format!("control packets of connection {}", flow.connection()))?;
-        all.push(row::entry(&CONTROL_PACKETS, &key, Some(&params)));
+        let intent = Intent::Control { flow, packet, nth };
+        let params = encode(&actions, &intent)?;
+        add(&CONTROL_PACKETS, &[number(flow), packet as u128, nth.into()], &params, intent);
     }
-    all.extend(repeats(repeat));
+    if repeat.naks > 1 {
+        add(&NAK_COPIES, &[1], &[copies(repeat.naks)], Intent::Repeat);
+    }
+    for (is_asked, ends) in [(false, true), (true, false), (true, true)] {
+        let again = if is_asked { repeat.retransmissions } else { 1 };
+        let packets = if ends { again.max(repeat.tails) } else { again };
+        if packets > 1 {
+            add(&DATA_COPIES, &[is_asked.into(), ends.into()], &[copies(packets)], Intent::Repeat);
+        }
+    }
     let turns = wiring.turns()?;
     let last_turn = turns.len() as u128 - 1;
     for (host, port) in (0..).zip(wiring.hosts) {
         let to = 1 - host;
         let group = GROUPS * (1 + to as u32);
         let params = [wiring.hosts[to].into(), epoch.into(), group.into(), last_turn];
-        all.push(row::entry(&FORWARD, &[port.into()], Some(&params)));
+        add(&FORWARD, &[port.into()], &params, Intent::Host(port));
     }
     for (turn, session) in (0..).zip(turns) {
-        all.push(row::entry(&DUMPERS, &[turn], Some(&[session.into()])));
+        add(&DUMPERS, &[u128::from(turn)], &[session.into()], Intent::Turn(turn));
     }
     Ok(all)
+}
+
+/// A bit for each copy that leaves where so many packets leave for one.
+fn copies(packets: u8) -> u128 {
+    (1 << packets.saturating_sub(1)) - 1
 }
 
 /// Marks PSNs that NAKs have asked for: others in every test, so that none that an earlier test left in the registers is taken for
@@ -169,35 +253,11 @@ fn number(flow: FlowIndex) -> u128 {
     flow.index() as u128
 }
 
-fn encode(actions: &Actions, packet: impl Fn() -> String) -> Result<[u128; 5], Unsupported> {
+fn encode(actions: &Actions, intent: &Intent) -> Result<[u128; 5], Unsupported> {
     let Actions { drop, ecn, corrupt, set_field, extra_copies, timing, drop_copies } = *actions;
-    let action = match (timing, set_field) {
-        (Timing::AtOnce, None) => None,
-        (Timing::AtOnce, Some(_)) => Some("set-field"),
-        (timing, _) => timing.action().map(|action| action.name()),
-    };
+    let action = timing.action().or(set_field.map(Action::SetField));
     if let Some(action) = action {
-        return Err(Unsupported::Action { packet: packet(), action });
+        return Err(Unsupported::Action { intent: intent.clone(), action: action.name() });
     }
     Ok([drop.into(), ecn.into(), corrupt.into(), extra_copies.into(), drop_copies.into()])
 }
-
-/// Copies of packets whose loss costs a time-out.
-fn repeats(repeat: Repeat) -> Vec<TableEntry> {
-    let copies = |packets: u8| (1u128 << packets.saturating_sub(1)) - 1;
-    let mut all = Vec::new();
-    if repeat.naks > 1 {
-        all.push(row::entry(&NAK_COPIES, &[1], Some(&[copies(repeat.naks)])));
-    }
-    for (is_asked, ends) in [(false, true), (true, false), (true, true)] {
-        let again = if is_asked { repeat.retransmissions } else { 1 };
-        let packets = if ends { again.max(repeat.tails) } else { again };
-        if packets > 1 {
-            all.push(row::entry(&DATA_COPIES, &[is_asked.into(), ends.into()], Some(&[copies(packets)])));
-        }
-    }
-    all
-}
-
-/// PSNs are serial numbers: 24 bits of them count.
-const _: () = assert!(Psn::MAX.value() == (1 << 24) - 1);

@@ -4,7 +4,7 @@
 mod items;
 
 use super::schema::{Action, Counter, FLOW, FLOWS, Field, INJECT, PORT_EGRESS, PORT_INGRESS, Table, field};
-pub use items::{Unsupported, Wiring, items};
+pub use items::{Intent, Item, Unsupported, Wiring, items};
 
 /// Says which flow a packet belongs to.
 static SET_FLOW: Action = Action {

@@ -19,6 +19,11 @@ mod rules;
 mod tables;
 mod vectors;
 
+#[cfg(feature = "interfaces")]
+pub(crate) use runs::{Case, udp_at, wiring};
+#[cfg(feature = "interfaces")]
+pub(crate) use vectors::possible;
+
 /// The programs.
 const PROGRAMS: [&str; 2] = ["event_injector_v1model.p4", "event_injector_tna.p4"];
 

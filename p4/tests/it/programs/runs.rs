@@ -13,24 +13,24 @@ use super::switch::Switch;
 use crate::support::PORTS;
 
 /// A frame that enters.
-pub(super) struct Entered {
-    pub(super) from: Role,
-    pub(super) frame: Vec<u8>,
+pub(crate) struct Entered {
+    pub(crate) from: Role,
+    pub(crate) frame: Vec<u8>,
     /// Frames that leave for it, and where.
-    pub(super) left: Vec<(Role, Vec<u8>)>,
+    pub(crate) left: Vec<(Role, Vec<u8>)>,
     /// Event of its mirrored copy; none if it is not mirrored.
-    pub(super) mirror: Option<Event>,
+    pub(crate) mirror: Option<Event>,
 }
 
 /// A test with frames, and what becomes of them.
-pub(super) struct Case {
-    pub(super) name: String,
-    pub(super) tables: Tables,
-    pub(super) entered: Vec<Entered>,
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) tables: Tables,
+    pub(crate) entered: Vec<Entered>,
 }
 
 /// Two dumpers with a weight of three to one.
-pub(super) fn wiring() -> Wiring {
+pub(crate) fn wiring() -> Wiring {
     Wiring { hosts: PORTS, dumpers: vec![Dumper { port: 30, weight: 3 }, Dumper { port: 31, weight: 1 }] }
 }
 
@@ -42,7 +42,7 @@ const UNKNOWN_PORT: u128 = 99;
 
 impl Case {
     /// Returns true if the programs can do it.
-    pub(super) fn is_possible(&self) -> Result<(), Unsupported> {
+    pub(crate) fn is_possible(&self) -> Result<(), Unsupported> {
         items(&self.tables, &wiring(), 1).map(|_| ())
     }
 
@@ -50,12 +50,12 @@ impl Case {
     ///
     /// # Panics
     /// When a frame does not leave as it has to, or is mirrored otherwise.
-    pub(super) fn check(&self, program: &Loaded, wiring: &Wiring) {
+    pub(crate) fn check(&self, program: &Loaded, wiring: &Wiring) {
         self.check_epochs(program, wiring, 2);
     }
 
     /// Runs it so often, one test behind the other.
-    pub(super) fn check_epochs(&self, program: &Loaded, wiring: &Wiring, epochs: u32) {
+    pub(crate) fn check_epochs(&self, program: &Loaded, wiring: &Wiring, epochs: u32) {
         let mut switch = Switch::new(program);
         for (group, port, replicas) in wiring.groups() {
             let members = (1..=replicas).map(|replica| (port.into(), replica.into())).collect();
@@ -63,8 +63,8 @@ impl Case {
         }
         switch.sessions = wiring.sessions().map(|(session, port)| (session.into(), port.into())).collect();
         for epoch in 1..=epochs {
-            for entry in items(&self.tables, wiring, epoch).unwrap() {
-                switch.machine.write(entry);
+            for item in items(&self.tables, wiring, epoch).unwrap() {
+                switch.machine.write(item.entry);
             }
             self.run(&mut switch, epoch);
             let elsewhere = switch.receive(UNKNOWN_PORT, &self.entered[0].frame, 0);
@@ -117,7 +117,7 @@ impl Case {
 }
 
 /// Where the UDP header of a RoCEv2 frame begins: behind its tags and an IP header without options.
-fn udp_at(frame: &[u8]) -> usize {
+pub(crate) fn udp_at(frame: &[u8]) -> usize {
     let mut at = 12;
     while matches!(frame[at..at + 2], [0x81, 0] | [0x88, 0xa8]) {
         at += 4;

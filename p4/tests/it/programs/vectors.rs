@@ -22,7 +22,7 @@ fn the_programs_hold_to_the_vectors() {
 }
 
 /// Those within the capabilities of P4 programs.
-pub(super) fn possible() -> Vec<Case> {
+pub(crate) fn possible() -> Vec<Case> {
     let vectors = file::all();
     let cases = vectors.iter().map(case).filter(|case| case.is_possible().is_ok());
     let cases: Vec<_> = cases.collect();

@@ -1,0 +1,109 @@
+//! The software switch.
+
+use tonic::transport::Channel;
+
+use super::WRITE_CHUNK;
+use super::captured::{self, Captured, Collector};
+use super::connection::{Connection, answer, answer_of_stream};
+use super::error::{SwitchError, Why};
+use crate::entries::{self, p4info};
+use crate::proto::capture::capture_client::CaptureClient;
+use crate::proto::capture::{CollectRequest, Summary, collect_response::Part};
+use crate::proto::runtime::{
+    CounterEntry, Entity, ForwardingPipelineConfig, Update, entity,
+    set_forwarding_pipeline_config_request::Action, update, write_request::Atomicity,
+};
+use crate::server::DEVICE_ID;
+use crate::switch::PORT_NUMBERS;
+use crate::{Address, Tables};
+
+/// A software switch of which this client is the primary, as long as it lives and no other takes its place.
+#[derive(Debug)]
+pub struct SwitchClient {
+    connection: Connection,
+    capture: CaptureClient<Channel>,
+}
+
+impl SwitchClient {
+    /// Connects and becomes the primary. A client that connected earlier is one no more: the last one counts.
+    ///
+    /// # Errors
+    /// When the switch cannot be reached, does not answer in time, or has a primary with a higher identifier.
+    pub async fn connect(address: &Address) -> Result<Self, SwitchError> {
+        let connection = Connection::open(address, DEVICE_ID).await?;
+        let capture = CaptureClient::new(connection.channel.clone());
+        Ok(Self { connection, capture })
+    }
+
+    /// Replaces the tables of the switch by those of a test, at once: registers, mirror sequence numbers and
+    /// counters start again, with an empty capture. `tables` are as [`translate`](crate::translate()) made
+    /// them.
+    ///
+    /// # Errors
+    /// When the switch refuses or is lost. Then it has the tables that it had before, or (where the answer to the last
+    /// step was lost) the new ones.
+    pub async fn program(&mut self, tables: &Tables) -> Result<(), SwitchError> {
+        self.write_all(tables).await.map_err(|why| self.connection.error("writing tables", why))
+    }
+
+    async fn write_all(&mut self, tables: &Tables) -> Result<(), Why> {
+        let config = ForwardingPipelineConfig { p4info: Some(p4info()), ..Default::default() };
+        self.connection.set_pipeline(Action::VerifyAndSave, Some(config)).await?;
+        let mut entries = entries::items(tables).into_iter();
+        loop {
+            let chunk = entries.by_ref().take(WRITE_CHUNK);
+            let updates: Vec<Update> =
+                chunk.map(|entry| entries::update(entry, update::Type::Insert)).collect();
+            if updates.is_empty() {
+                break;
+            }
+            self.connection.write(updates, Atomicity::DataplaneAtomic).await?;
+        }
+        self.connection.set_pipeline(Action::Commit, None).await
+    }
+
+    /// Counters of the switch since [`program`](Self::program).
+    ///
+    /// # Errors
+    /// When the switch refuses or is lost, or sends an unreadable answer.
+    pub async fn counters(&mut self) -> Result<dumper::SwitchCounters, SwitchError> {
+        self.read_counters().await.map_err(|why| self.connection.error("reading counters", why))
+    }
+
+    /// Ends the capture, and returns its packets and counters since [`program`](Self::program).
+    ///
+    /// # Errors
+    /// When the switch refuses or is lost, or sends an unreadable answer.
+    pub async fn collect(&mut self) -> Result<Captured, SwitchError> {
+        self.collect_all().await.map_err(|why| self.connection.error("collecting the capture", why))
+    }
+
+    async fn collect_all(&mut self) -> Result<Captured, Why> {
+        let request = CollectRequest {
+            device_id: self.connection.device_id(),
+            election_id: Some(self.connection.election_id()),
+        };
+        let mut parts = answer(self.capture.collect(request)).await?;
+        let mut collector = Collector::new();
+        let summary: Summary = loop {
+            match answer_of_stream(&mut parts).await?.and_then(|message| message.part) {
+                Some(Part::Packets(packets)) => collector.add(packets)?,
+                Some(Part::Summary(summary)) => break summary,
+                None => return Err(Why::Protocol("the capture ended without its summary".to_owned())),
+            }
+        };
+        let counters = self.read_counters().await?;
+        collector.finish(summary, counters)
+    }
+
+    async fn read_counters(&mut self) -> Result<dumper::SwitchCounters, Why> {
+        let wanted = Entity { entity: Some(entity::Entity::CounterEntry(CounterEntry::default())) };
+        let [requester, responder, _] = PORT_NUMBERS;
+        let mut counters =
+            dumper::SwitchCounters { host_ports: vec![requester, responder], ..Default::default() };
+        for entity in self.connection.read(vec![wanted]).await? {
+            captured::add_counter(&mut counters, &entity)?;
+        }
+        Ok(counters)
+    }
+}

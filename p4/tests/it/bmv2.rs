@@ -1,0 +1,185 @@
+//! The compiled program on bmv2, between network interfaces: `ci/p4` runs this where p4c and bmv2 are installed.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use corpus::Role;
+use dumper::mirror::MirrorMeta;
+use p4::client::{Device, ProgramClient, SwitchError};
+use p4::entries::program_p4info;
+use p4::proto::config::P4Info;
+use prost::Message;
+use tokio::runtime::Runtime;
+
+use crate::process::PATIENCE;
+use crate::programs::{Case, possible, udp_at, wiring};
+use crate::veth::{Ended, Host, in_namespace};
+
+/// Time in which no frame may come where none should.
+const SILENCE: Duration = Duration::from_millis(20);
+
+/// A file that `ci/p4` has made.
+fn compiled(name: &str) -> PathBuf {
+    let folder = std::env::var_os("LUMINA_P4").expect("LUMINA_P4 is the folder of what p4c has made");
+    PathBuf::from(folder).join(name)
+}
+
+#[test]
+#[ignore = "needs p4c and bmv2: ci/p4 runs it"]
+fn the_compiler_gives_the_p4info_of_the_schema() {
+    for (name, arch) in [("v1model", "v1model"), ("tna", "tna"), ("t2na", "t2na")] {
+        let Ok(bytes) = std::fs::read(compiled(&format!("{name}.p4info.bin"))) else {
+            println!("{name}: not compiled");
+            continue;
+        };
+        let found = P4Info::decode(bytes.as_slice()).unwrap();
+        let expected = program_p4info(arch);
+        // Documentation is ours alone, and the default actions have no entries.
+        let ids = |info: &P4Info| {
+            let mut tables: Vec<_> = info
+                .tables
+                .iter()
+                .map(|table| {
+                    let preamble = table.preamble.clone().unwrap_or_default();
+                    let keys: Vec<_> = table
+                        .match_fields
+                        .iter()
+                        .map(|key| (key.id, key.name.clone(), key.bitwidth, key.r#match))
+                        .collect();
+                    (preamble.id, preamble.name, preamble.alias, keys, table.size)
+                })
+                .collect();
+            tables.sort_by_key(|table| table.0);
+            tables
+        };
+        assert_eq!(ids(&found), ids(&expected), "{name}");
+        let actions = |info: &P4Info| {
+            let mut actions: Vec<_> = info
+                .actions
+                .iter()
+                .map(|action| {
+                    let preamble = action.preamble.clone().unwrap_or_default();
+                    let params: Vec<_> = action
+                        .params
+                        .iter()
+                        .map(|param| (param.id, param.name.clone(), param.bitwidth))
+                        .collect();
+                    (preamble.id, preamble.name, params)
+                })
+                .collect();
+            actions.sort();
+            actions
+        };
+        assert_eq!(actions(&found), actions(&expected), "{name}");
+        let counters = |info: &P4Info| {
+            let counters = info.counters.iter().map(|counter| {
+                let preamble = counter.preamble.clone().unwrap_or_default();
+                (preamble.id, preamble.name, counter.size)
+            });
+            counters.collect::<Vec<_>>()
+        };
+        assert_eq!(counters(&found), counters(&expected), "{name}");
+        println!("{name}: the P4Info is that of the schema");
+    }
+}
+
+#[test]
+#[ignore = "needs p4c and bmv2: ci/p4 runs it"]
+fn bmv2_holds_to_the_vectors() {
+    in_namespace(4, "bmv2::in_a_namespace");
+}
+
+/// A switch between two hosts and two dumpers.
+struct Rig {
+    _switch: Ended,
+    runtime: Runtime,
+    client: ProgramClient,
+    hosts: [Host; 2],
+    dumpers: [Host; 2],
+}
+
+impl Rig {
+    fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let program = std::env::var("SIMPLE_SWITCH_GRPC").unwrap_or_else(|_| "simple_switch_grpc".to_owned());
+        let mut command = Command::new(program);
+        for (at, port) in (1..).zip([10, 20, 30, 31]) {
+            command.args(["--interface", &format!("{port}@s{at}")]);
+        }
+        command.args(["--device-id", "7", "--no-p4", "--", "--grpc-server-addr", &address.to_string()]);
+        let switch = Ended(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let config = std::fs::read(compiled("v1model.json")).unwrap();
+        let device = Device { id: 7, arch: "v1model".to_owned(), config, wiring: wiring() };
+        let begun = Instant::now();
+        let address = address.to_string().parse().unwrap();
+        let client = loop {
+            match runtime.block_on(ProgramClient::connect(&address, device.clone())) {
+                Ok(client) => break client,
+                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        };
+        let hosts = [Host::at("h1"), Host::at("h2")];
+        Self { _switch: switch, runtime, client, hosts, dumpers: [Host::at("h3"), Host::at("h4")] }
+    }
+
+    fn check(&mut self, case: &Case) -> Result<(), SwitchError> {
+        self.runtime.block_on(self.client.program(&case.tables))?;
+        let mut mirrored = 0;
+        for entered in &case.entered {
+            self.hosts[entered.from as usize].send(&entered.frame);
+            mirrored += u64::from(entered.mirror.is_some());
+            // What comes in at two ports has no order of its own.
+            let begun = Instant::now();
+            while self.runtime.block_on(self.client.counters())?.received() != mirrored {
+                assert!(begun.elapsed() < PATIENCE, "{}: packet {mirrored} does not enter", case.name);
+            }
+        }
+        for (place, entered) in case.entered.iter().enumerate() {
+            for host in Role::ALL {
+                let left = entered.left.iter().filter(|(to, _)| *to == host);
+                let mut expected: Vec<_> = left.map(|(_, frame)| frame.clone()).collect();
+                let mut left: Vec<_> = expected.iter().map(|_| self.hosts[host as usize].receive()).collect();
+                // The replicas of a packet leave in the order that the traffic manager gives them.
+                expected.sort();
+                left.sort();
+                assert!(left == expected, "{}: packet {}", case.name, place + 1);
+            }
+        }
+        let mut sequence = 0;
+        for entered in &case.entered {
+            let Some(event) = entered.mirror else { continue };
+            let at = usize::from(sequence % 4 == 2);
+            sequence += 1;
+            let mut mirrored = self.dumpers[at].receive();
+            let mut expected = entered.frame.clone();
+            let time = dumper::Nanos(0);
+            p4::rewrite::mirror(&mut expected, MirrorMeta { sequence, time, event });
+            // The switch's own time, and the destination port, which is drawn.
+            let port = udp_at(&entered.frame) + 2;
+            mirrored[..6].fill(0);
+            mirrored[port..port + 2].copy_from_slice(&entered.frame[port..port + 2]);
+            assert!(mirrored == expected, "{}: mirrored packet {sequence}", case.name);
+        }
+        for end in self.hosts.iter().chain(&self.dumpers) {
+            assert_eq!(end.receive_within(SILENCE), None, "{}", case.name);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+#[ignore = "changes the network: the test above runs it in a namespace"]
+fn in_a_namespace() {
+    let mut rig = Rig::start();
+    let cases = possible();
+    for case in &cases {
+        rig.check(case).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    }
+    println!("bmv2: {} vectors", cases.len());
+}
