@@ -8,6 +8,7 @@ mod analyze;
 mod capture;
 mod choices;
 mod config;
+mod p4_source;
 mod packet;
 mod script;
 mod simulate;
@@ -17,6 +18,7 @@ mod target;
 use analyze::analyze;
 use capture::{pcap, pcapng};
 use config::{config_toml, config_yaml};
+use p4_source::p4_source;
 use packet::packet;
 use script::script;
 use simulate::simulate;
@@ -31,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     ("analyze", analyze),
     ("config_toml", config_toml),
     ("config_yaml", config_yaml),
+    ("p4_source", p4_source),
     ("packet", packet),
     ("pcap", pcap),
     ("pcapng", pcapng),

@@ -12,10 +12,11 @@ use p4::client::SwitchClient;
 
 use crate::frames::Made;
 use crate::process::PATIENCE;
+use crate::vectors::sockets;
 use crate::veth::{Ended, Host, in_namespace};
 
 #[test]
-fn a_switch_between_interfaces_forwards_and_tells_of_what_the_system_dropped() {
+fn a_switch_between_interfaces_holds_to_the_vectors_and_tells_of_what_the_system_dropped() {
     in_namespace(2, "interfaces::in_a_namespace");
 }
 
@@ -36,6 +37,9 @@ fn in_a_namespace() {
     let mut client = runtime.block_on(SwitchClient::connect(&address.trim().parse().unwrap())).unwrap();
     let hosts = [Host::at("h1"), Host::at("h2")];
     let of = |psn, payload| Made { psn, payload, ..Made::default() }.frame();
+
+    let receive = |host: usize| hosts[host].receive();
+    sockets::check_all(&runtime, &mut client, |host, frame| hosts[host].send(frame), receive);
 
     runtime.block_on(client.program(&Tables::default())).unwrap();
     for psn in 0..100 {

@@ -24,7 +24,7 @@ pub(crate) struct Rig {
     pub(crate) switch: Child,
     pub(crate) address: Address,
     pub(crate) guests: [UnixDatagram; 2],
-    runtime: Runtime,
+    pub(crate) runtime: Runtime,
 }
 
 impl Rig {

@@ -2,7 +2,7 @@
 
 pub(crate) mod file;
 mod pipeline;
-mod sockets;
+pub(crate) mod sockets;
 mod virtual_time;
 
 use corpus::Role;
