@@ -70,17 +70,23 @@ control Registers(inout packet_t packet) {
             }
             iters.write(packet.flow, packet.epoch ++ packet.iter);
         } else if (packet.is_control == 1) {
-            // Those of both directions are counted together.
+            packet.nth = 0;
+            // Events name CNPs of both directions, Read requests towards the responder, and acknowledgements towards the requester.
+            if (packet.kind == KIND_CNP
+                    || (packet.kind == KIND_READ_REQUEST && packet.flow[0:0] == 1)
+                    || (packet.kind != KIND_READ_REQUEST && packet.flow[0:0] == 0)) {
+                at = 16w0 ++ packet.flow[14:1] ++ packet.kind[1:0];
+                occurrences.read(cell, at);
+                packet.nth = 1;
+                if (cell[63:32] == packet.epoch) {
+                    packet.nth = cell[31:0] |+| 1;
+                }
+                occurrences.write(at, packet.epoch ++ packet.nth);
+            }
+            // Entries for CNPs have the flow towards the requester.
             if (packet.kind == KIND_CNP) {
                 packet.flow[0:0] = 0;
             }
-            at = 15w0 ++ packet.flow[14:0] ++ packet.kind[1:0];
-            occurrences.read(cell, at);
-            packet.nth = 1;
-            if (cell[63:32] == packet.epoch) {
-                packet.nth = cell[31:0] |+| 1;
-            }
-            occurrences.write(at, packet.epoch ++ packet.nth);
         }
     }
 }
@@ -94,7 +100,8 @@ control Asked(in bit<24> psn, inout packet_t packet, in bit<1> leaves) {
 
     apply {
         at = 20w0 ++ psn[11:0];
-        asked = packet.asked_tag ++ (bit<32>)psn;
+        packet.asked_psn = (bit<32>)psn;
+        asked = packet.asked_tag ++ packet.asked_psn;
         if (packet.is_data == 1 && packet.flow[0:0] == 1) {
             asked_psns.read(cell, at);
             if (cell == asked) {
@@ -174,7 +181,7 @@ control InjectorIngress(inout headers_t hdr, inout metadata_t meta, inout standa
             @id(4) bit<32> turn) {
         standard.egress_spec = port;
         meta.packet.epoch = epoch;
-        meta.packet.groups = group;
+        meta.fate.group = group;
         meta.packet.last_turn = turn;
     }
     @hidden action drop() {
@@ -224,7 +231,7 @@ control InjectorIngress(inout headers_t hdr, inout metadata_t meta, inout standa
             if (meta.fate.replicas == 0) {
                 mark_to_drop(standard);
             } else if (meta.fate.originals != 1 || meta.fate.replicas != 1) {
-                standard.mcast_grp = meta.packet.groups + (bit<16>)meta.fate.replicas;
+                standard.mcast_grp = meta.fate.group;
             }
         }
     }
@@ -237,23 +244,14 @@ control InjectorEgress(inout headers_t hdr, inout metadata_t meta, inout standar
     bit<1> is_dropped;
     bit<32> port;
     bit<16> dumper_port;
+    Marks() marks;
     Leave() leave;
 
     apply {
         is_dropped = 0;
         if (hdr.bth.isValid()) {
             if (standard.instance_type == INSTANCE_INGRESS_CLONE) {
-                hdr.ethernet.source = (bit<48>)meta.sequence;
-                hdr.ethernet.destination = meta.time;
-                hdr.ipv4.ttl = meta.event;
-                hdr.ipv6.hop_limit = meta.event;
-                // Congestion Experienced where an event sets it and the packet is ECN-capable.
-                if (meta.event == EVENT_ECN && hdr.ipv4.ecn != 0) {
-                    hdr.ipv4.ecn = CONGESTION_EXPERIENCED;
-                }
-                if (meta.event == EVENT_ECN && hdr.ipv6.ecn != 0) {
-                    hdr.ipv6.ecn = CONGESTION_EXPERIENCED;
-                }
+                marks.apply(hdr, meta.sequence, meta.time, meta.event);
                 // Receive-side scaling of the dumpers hashes it.
                 random(dumper_port, 0, 0xffff);
                 hdr.udp.destination_port = dumper_port;

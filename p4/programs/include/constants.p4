@@ -46,8 +46,8 @@ const bit<32> MAX_SEQUENCE = 0x7fffffff;
 
 // Cells of registers.
 const bit<32> FLOWS = 20000;
-// Four kinds of control packets for each flow, at flow * 4 + kind.
-const bit<32> OCCURRENCES = 80000;
+// Four kinds of control packets for each connection, at (connection - 1) * 4 + kind.
+const bit<32> OCCURRENCES = 40000;
 // PSNs that NAKs have asked for, each at its low bits.
 const bit<32> ASKED = 4096;
 // Port numbers.

@@ -61,7 +61,6 @@ control DataCopies(in packet_t packet, inout fate_t fate) {
 // Number of packets that leave, and the event code of the mirrored one.
 control Leaving(inout fate_t fate) {
     bit<1> is_duplicated;
-    bit<8> made;
     @hidden action event(bit<8> code) {
         fate.event = code;
     }
@@ -84,8 +83,8 @@ control Leaving(inout fate_t fate) {
             (0, 0, 0, 1): event(EVENT_DUPLICATE);
         }
     }
-    @hidden action number(bit<8> copies) {
-        made = copies;
+    @hidden action number(bit<16> copies) {
+        fate.replicas = fate.originals + copies;
     }
     @hidden table numbers {
         key = {
@@ -115,7 +114,7 @@ control Leaving(inout fate_t fate) {
             fate.originals = fate.duplicates + 1;
         }
         numbers.apply();
-        fate.replicas = fate.originals + made;
+        fate.group = fate.group + fate.replicas;
     }
 }
 
@@ -123,19 +122,27 @@ control Leaving(inout fate_t fate) {
 control Leave(inout headers_t hdr, in fate_t fate, in bit<16> replica, out bit<1> is_dropped) {
     // The copy's number, from 1; 0 and less are the packet and its duplicates.
     bit<16> number;
+    bit<1> is_copy;
     bit<8> copy;
+    @hidden action original() {
+        is_copy = 0;
+    }
     @hidden action bit_of_copy(bit<8> mask) {
+        is_copy = 1;
         copy = mask;
     }
     @hidden table copies {
         key = {
-            number: exact;
+            number: ternary;
         }
         actions = {
+            original;
             bit_of_copy;
         }
         const default_action = bit_of_copy(0);
         const entries = {
+            0: original();
+            0x8000 &&& 0x8000: original();
             1: bit_of_copy(0x01);
             2: bit_of_copy(0x02);
             3: bit_of_copy(0x04);
@@ -147,11 +154,16 @@ control Leave(inout headers_t hdr, in fate_t fate, in bit<16> replica, out bit<1
     }
     apply {
         is_dropped = 0;
-        number = replica - (bit<16>)fate.originals;
-        if (number == 0 || number[15:15] == 1) {
+        copy = 0;
+        number = replica - fate.originals;
+        copies.apply();
+        if (is_copy == 0) {
             if (fate.ecn == 1) {
-                hdr.ipv4.ecn = CONGESTION_EXPERIENCED;
-                hdr.ipv6.ecn = CONGESTION_EXPERIENCED;
+                if (hdr.ipv4.isValid()) {
+                    hdr.ipv4.ecn = CONGESTION_EXPERIENCED;
+                } else {
+                    hdr.ipv6.ecn = CONGESTION_EXPERIENCED;
+                }
             }
             if (fate.corrupt == 1) {
                 // The ICRC covers the reserved bits of the BTH (IBA vol. 1, 7.8.1), and no receiver reads them.
@@ -159,10 +171,29 @@ control Leave(inout headers_t hdr, in fate_t fate, in bit<16> replica, out bit<1
                 hdr.udp.checksum = 0;
             }
         } else {
-            copies.apply();
             copy = copy & fate.copies;
             if (copy == 0) {
                 is_dropped = 1;
+            }
+        }
+    }
+}
+
+// The metadata of a mirrored packet, in header fields that a dumper does not need (Lumina section 3.4).
+control Marks(inout headers_t hdr, in bit<32> sequence, in bit<48> time, in bit<8> event) {
+    apply {
+        hdr.ethernet.source = (bit<48>)sequence;
+        hdr.ethernet.destination = time;
+        // Congestion Experienced where an event sets it and the packet is ECN-capable.
+        if (hdr.ipv4.isValid()) {
+            hdr.ipv4.ttl = event;
+            if (event == EVENT_ECN && hdr.ipv4.ecn != 0) {
+                hdr.ipv4.ecn = CONGESTION_EXPERIENCED;
+            }
+        } else {
+            hdr.ipv6.hop_limit = event;
+            if (event == EVENT_ECN && hdr.ipv6.ecn != 0) {
+                hdr.ipv6.ecn = CONGESTION_EXPERIENCED;
             }
         }
     }

@@ -12,12 +12,12 @@ control Flow(in headers_t hdr, inout packet_t packet, out bool is_known) {
             @id(1) bit<32> flow,
             @id(2) bit<8> iter_mode,
             @id(3) bit<1> shares_psns,
-            @id(4) bit<32> before_initial,
+            @id(4) bit<32> psn_offset,
             @id(5) bit<32> asked_tag) {
         packet.flow = flow;
         packet.iter_mode = iter_mode;
         packet.shares_psns = shares_psns;
-        packet.psn = packet.psn - before_initial;
+        packet.psn = packet.psn + psn_offset;
         packet.asked_tag = asked_tag;
     }
     @hidden action none() {
@@ -85,7 +85,7 @@ control Events(in headers_t hdr, in packet_t packet, inout fate_t fate) {
         fate.drop = drop;
         fate.ecn = ecn;
         fate.corrupt = corrupt;
-        fate.duplicates = copies;
+        fate.duplicates = (bit<16>)copies;
         fate.dropped_copies = drop_copies;
     }
     @hidden action none() {

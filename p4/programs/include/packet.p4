@@ -12,8 +12,7 @@ struct packet_t {
     bit<128> destination;
     // Number of the test: registers that another test has left begin again.
     bit<32> epoch;
-    // Multicast groups of the port that it goes to, and the last turn of the dumpers.
-    bit<16> groups;
+    // The last turn of the dumpers.
     bit<32> last_turn;
 
     // Kind of packet. Data packets may start and end a message or response, NAKs may ask for a PSN again.
@@ -40,8 +39,9 @@ struct packet_t {
     bit<32> iter;
     // Number among the control packets of its flow and kind.
     bit<32> nth;
-    // A NAK has asked for it.
+    // A NAK has asked for it. The PSN that is asked for, as registers hold it.
     bit<1> is_asked;
+    bit<32> asked_psn;
 }
 
 // What leaves for a packet.
@@ -50,14 +50,16 @@ struct fate_t {
     bit<1> drop;
     bit<1> ecn;
     bit<1> corrupt;
-    bit<8> duplicates;
+    bit<16> duplicates;
     // Copies of the network that an event drops, those that the network makes, and those that leave, a bit for each.
     bit<8> dropped_copies;
     bit<8> made;
     bit<8> copies;
     // The packet and its duplicates, and these with all copies.
-    bit<8> originals;
-    bit<8> replicas;
+    bit<16> originals;
+    bit<16> replicas;
+    // Multicast group of so many replicas at the port that the packet goes to.
+    bit<16> group;
     // Event code of the mirrored packet.
     bit<8> event;
 }

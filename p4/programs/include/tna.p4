@@ -22,7 +22,7 @@ header bridged_h {
     bit<1> ecn;
     bit<1> corrupt;
     bit<5> padding;
-    bit<8> originals;
+    bit<16> originals;
     bit<8> copies;
 }
 
@@ -43,6 +43,8 @@ struct metadata_t {
     bridged_h bridged;
     mirrored_h mirrored;
     MirrorId_t session;
+    // The other host's port.
+    PortId_t port;
     packet_t packet;
     fate_t fate;
 }
@@ -135,21 +137,26 @@ control Occurrences(inout packet_t packet) {
     };
 
     apply {
-        // Those of both directions are counted together.
+        packet.nth = 0;
+        // Events name CNPs of both directions, Read requests towards the responder, and acknowledgements towards the requester.
+        if (packet.kind == KIND_CNP
+                || (packet.kind == KIND_READ_REQUEST && packet.flow[0:0] == 1)
+                || (packet.kind != KIND_READ_REQUEST && packet.flow[0:0] == 0)) {
+            packet.nth = next.execute(16w0 ++ packet.flow[14:1] ++ packet.kind[1:0]);
+        }
+        // Entries for CNPs have the flow towards the requester.
         if (packet.kind == KIND_CNP) {
             packet.flow[0:0] = 0;
         }
-        packet.nth = next.execute(15w0 ++ packet.flow[14:0] ++ packet.kind[1:0]);
     }
 }
 
 // PSNs that NAKs have asked for: the tag stands where other cells have the epoch. 0 is none, as no tag is 0.
 control Asked(in bit<24> psn, inout packet_t packet, in bit<1> leaves) {
-    bit<32> asked;
     Register<cell_t, bit<32>>(ASKED) asked_psns;
     RegisterAction<cell_t, bit<32>, bit<1>>(asked_psns) take = {
         void apply(inout cell_t cell, out bit<1> is_asked) {
-            if (cell.epoch == packet.asked_tag && cell.value == asked) {
+            if (cell.epoch == packet.asked_tag && cell.value == packet.asked_psn) {
                 is_asked = 1;
                 cell.epoch = 0;
             } else {
@@ -160,12 +167,12 @@ control Asked(in bit<24> psn, inout packet_t packet, in bit<1> leaves) {
     RegisterAction<cell_t, bit<32>, bit<1>>(asked_psns) put = {
         void apply(inout cell_t cell) {
             cell.epoch = packet.asked_tag;
-            cell.value = asked;
+            cell.value = packet.asked_psn;
         }
     };
 
     apply {
-        asked = (bit<32>)psn;
+        packet.asked_psn = (bit<32>)psn;
         if (packet.is_data == 1 && packet.flow[0:0] == 1) {
             packet.is_asked = take.execute(20w0 ++ psn[11:0]);
         } else if (packet.asks_again == 1 && packet.flow[0:0] == 0 && leaves == 1) {
@@ -175,7 +182,7 @@ control Asked(in bit<24> psn, inout packet_t packet, in bit<1> leaves) {
 }
 
 // The next mirror sequence number, and the dumper whose turn it is.
-control Mirroring(in packet_t packet, inout bit<32> sequence, out MirrorId_t to) {
+control Mirroring(in packet_t packet, inout bit<32> sequence, inout MirrorId_t to) {
     Register<cell_t, bit<1>>(1) sequences;
     RegisterAction<cell_t, bit<1>, bit<32>>(sequences) next_sequence = {
         void apply(inout cell_t cell, out bit<32> next) {
@@ -240,7 +247,6 @@ control Ingress(
 
     bool is_known;
     bit<1> leaves;
-    PortId_t to;
     Kinds() kinds;
     Flow() flow;
     Rounds() rounds;
@@ -258,9 +264,9 @@ control Ingress(
             @id(2) bit<32> epoch,
             @id(3) bit<16> group,
             @id(4) bit<32> turn) {
-        to = port;
+        meta.port = port;
         meta.packet.epoch = epoch;
-        meta.packet.groups = group;
+        meta.fate.group = group;
         meta.packet.last_turn = turn;
     }
     // A packet with neither a port nor a group does not leave.
@@ -315,12 +321,12 @@ control Ingress(
                 meta.mirrored.time = intrinsic.ingress_mac_tstamp;
                 mirroring.apply(meta.packet, meta.mirrored.sequence, meta.session);
                 if (meta.fate.originals == 1 && meta.fate.replicas == 1) {
-                    for_tm.ucast_egress_port = to;
+                    for_tm.ucast_egress_port = meta.port;
                 } else if (meta.fate.replicas != 0) {
-                    for_tm.mcast_grp_a = meta.packet.groups + (bit<16>)meta.fate.replicas;
+                    for_tm.mcast_grp_a = meta.fate.group;
                 }
             } else {
-                for_tm.ucast_egress_port = to;
+                for_tm.ucast_egress_port = meta.port;
             }
             meta.bridged.setValid();
             meta.bridged.source = BRIDGED;
@@ -338,7 +344,7 @@ control IngressDeparser(
         inout headers_t hdr,
         in metadata_t meta,
         in ingress_intrinsic_metadata_for_deparser_t for_deparser) {
-    Mirror(MIRROR_TYPE) mirror;
+    Mirror() mirror;
     apply {
         if (for_deparser.mirror_type == MIRROR_TYPE) {
             mirror.emit<mirrored_h>(
@@ -389,23 +395,14 @@ control Egress(
     Random<bit<16>>() dumper_ports;
 
     bit<1> is_dropped;
+    Marks() marks;
     Leave() leave;
 
     apply {
         is_dropped = 0;
         if (hdr.bth.isValid()) {
             if (meta.mirrored.isValid()) {
-                hdr.ethernet.source = (bit<48>)meta.mirrored.sequence;
-                hdr.ethernet.destination = meta.mirrored.time;
-                hdr.ipv4.ttl = meta.mirrored.event;
-                hdr.ipv6.hop_limit = meta.mirrored.event;
-                // Congestion Experienced where an event sets it and the packet is ECN-capable.
-                if (meta.mirrored.event == EVENT_ECN && hdr.ipv4.ecn != 0) {
-                    hdr.ipv4.ecn = CONGESTION_EXPERIENCED;
-                }
-                if (meta.mirrored.event == EVENT_ECN && hdr.ipv6.ecn != 0) {
-                    hdr.ipv6.ecn = CONGESTION_EXPERIENCED;
-                }
+                marks.apply(hdr, meta.mirrored.sequence, meta.mirrored.time, meta.mirrored.event);
                 // Receive-side scaling of the dumpers hashes it.
                 hdr.udp.destination_port = dumper_ports.get();
             } else {

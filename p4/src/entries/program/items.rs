@@ -176,8 +176,13 @@ pub fn items(tables: &Tables, wiring: &Wiring, epoch: u32) -> Result<Vec<Item>, 
         let (initial, mode, shares_psns) = rounds.started();
         let connection = if repeat.matching == RepeatMatch::Connection { flow.connection() } else { 0 };
         let tag = asked_tag(epoch, connection);
-        let params =
-            [number(flow), mode as u128, shares_psns.into(), initial.sub(1).value().into(), tag.into()];
+        let params = [
+            number(flow),
+            mode as u128,
+            shares_psns.into(),
+            1u32.wrapping_sub(initial.value()).into(),
+            tag.into(),
+        ];
         add(&PROGRAM_FLOWS, &[destination.to_bits(), qpn.into()], &params, Intent::Flow(flow));
     }
     // The actions of all events on a control packet make one entry.

@@ -19,7 +19,12 @@ static SET_FLOW: Action = Action {
         ),
         field(2, "iter_mode", 8, "how rounds of transmission are counted: 0 paper, 1 per message"),
         field(3, "shares_psns", 1, "data of the other direction takes PSNs between the messages"),
-        field(4, "before_initial", 32, "PSN before that of its first data packet"),
+        field(
+            4,
+            "psn_offset",
+            32,
+            "added to a PSN, counts it from its first data packet, 1, in the low 24 bits",
+        ),
         field(
             5,
             "asked_tag",

@@ -44,7 +44,7 @@ fn check(program: &Loaded) {
         ("EVENT_SEVERAL", Event::Several.code().into()),
         ("MAX_SEQUENCE", MAX_SEQUENCE.into()),
         ("FLOWS", PROGRAM_FLOWS.size as u128),
-        ("OCCURRENCES", (PROGRAM_FLOWS.size * ControlPacket::NAMES.len()) as u128),
+        ("OCCURRENCES", (PROGRAM_FLOWS.size / 2 * ControlPacket::NAMES.len()) as u128),
         ("ASKED", p4::network::REMEMBERED as u128),
         ("PORTS", PROGRAM_COUNTER_SIZE as u128),
     ];
