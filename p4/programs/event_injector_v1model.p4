@@ -70,7 +70,6 @@ control Registers(inout packet_t packet) {
             }
             iters.write(packet.flow, packet.epoch ++ packet.iter);
         } else if (packet.is_control == 1) {
-            packet.nth = 0;
             // Events name CNPs of both directions, Read requests towards the responder, and acknowledgements towards the requester.
             if (packet.kind == KIND_CNP
                     || (packet.kind == KIND_READ_REQUEST && packet.flow[0:0] == 1)
@@ -92,7 +91,7 @@ control Registers(inout packet_t packet) {
 }
 
 // PSNs that NAKs have asked for. A cell holds the newest one; 0 is none, as no tag is 0.
-control Asked(in bit<24> psn, inout packet_t packet, in bit<1> leaves) {
+control Asked(in bit<24> psn, inout packet_t packet, in fate_t fate) {
     register<bit<64>>(ASKED) asked_psns;
     bit<32> at;
     bit<64> asked;
@@ -108,7 +107,7 @@ control Asked(in bit<24> psn, inout packet_t packet, in bit<1> leaves) {
                 packet.is_asked = 1;
                 asked_psns.write(at, 0);
             }
-        } else if (packet.asks_again == 1 && packet.flow[0:0] == 0 && leaves == 1) {
+        } else if (packet.asks_again == 1 && packet.flow[0:0] == 0 && (fate.copies != 0 || fate.is_intact == 1)) {
             asked_psns.write(at, asked);
         }
     }
@@ -162,7 +161,6 @@ control InjectorIngress(inout headers_t hdr, inout metadata_t meta, inout standa
     counter(PORTS, CounterType.packets) port_ingress;
 
     bool is_known;
-    bit<1> leaves;
     Kinds() kinds;
     Flow() flow;
     Registers() registers;
@@ -214,12 +212,11 @@ control InjectorIngress(inout headers_t hdr, inout metadata_t meta, inout standa
             if (is_known) {
                 registers.apply(meta.packet);
                 events.apply(hdr, meta.packet, meta.fate);
-                nak_copies.apply(meta.packet, meta.fate);
-                leaves = 0;
-                if (meta.fate.copies != 0 || (meta.fate.drop == 0 && meta.fate.corrupt == 0)) {
-                    leaves = 1;
+                if (meta.fate.drop == 0 && meta.fate.corrupt == 0) {
+                    meta.fate.is_intact = 1;
                 }
-                asked.apply(hdr.bth.psn, meta.packet, leaves);
+                nak_copies.apply(meta.packet, meta.fate);
+                asked.apply(hdr.bth.psn, meta.packet, meta.fate);
                 if (meta.packet.is_data == 1) {
                     data_copies.apply(meta.packet, meta.fate);
                 }

@@ -58,9 +58,9 @@ control DataCopies(in packet_t packet, inout fate_t fate) {
     }
 }
 
-// Number of packets that leave, and the event code of the mirrored one.
+// Number of packets that leave, and the event code of the mirrored one. Groups are counted up beside it: a stage of a switch in
+// hardware adds two numbers.
 control Leaving(inout fate_t fate) {
-    bit<1> is_duplicated;
     @hidden action event(bit<8> code) {
         fate.event = code;
     }
@@ -69,22 +69,24 @@ control Leaving(inout fate_t fate) {
             fate.drop: exact;
             fate.ecn: exact;
             fate.corrupt: exact;
-            is_duplicated: exact;
+            fate.duplicates: ternary;
+            fate.copies: ternary;
         }
         actions = {
             event;
         }
         const default_action = event(EVENT_SEVERAL);
         const entries = {
-            (0, 0, 0, 0): event(EVENT_NONE);
-            (1, 0, 0, 0): event(EVENT_DROP);
-            (0, 1, 0, 0): event(EVENT_ECN);
-            (0, 0, 1, 0): event(EVENT_CORRUPT);
-            (0, 0, 0, 1): event(EVENT_DUPLICATE);
+            (0, 0, 0, 0, 0): event(EVENT_NONE);
+            (1, 0, 0, 0, 0): event(EVENT_DROP);
+            (0, 1, 0, 0, 0): event(EVENT_ECN);
+            (0, 0, 1, 0, 0): event(EVENT_CORRUPT);
+            (0, 0, 0, _, _): event(EVENT_DUPLICATE);
         }
     }
     @hidden action number(bit<16> copies) {
         fate.replicas = fate.originals + copies;
+        fate.group = fate.group + copies;
     }
     @hidden table numbers {
         key = {
@@ -105,16 +107,14 @@ control Leaving(inout fate_t fate) {
         }
     }
     apply {
-        is_duplicated = 0;
-        if (fate.duplicates != 0 || fate.copies != 0) {
-            is_duplicated = 1;
-        }
         events.apply();
         if (fate.drop == 0) {
             fate.originals = fate.duplicates + 1;
+            fate.group = fate.group + fate.duplicates;
+        } else {
+            fate.group = fate.group - 1;
         }
         numbers.apply();
-        fate.group = fate.group + fate.replicas;
     }
 }
 

@@ -55,10 +55,12 @@ struct fate_t {
     bit<8> dropped_copies;
     bit<8> made;
     bit<8> copies;
+    // It is neither dropped nor corrupted.
+    bit<1> is_intact;
     // The packet and its duplicates, and these with all copies.
     bit<16> originals;
     bit<16> replicas;
-    // Multicast group of so many replicas at the port that the packet goes to.
+    // Multicast group of so many replicas at the port that the packet goes to; before they are counted, of one.
     bit<16> group;
     // Event code of the mirrored packet.
     bit<8> event;

@@ -137,7 +137,6 @@ control Occurrences(inout packet_t packet) {
     };
 
     apply {
-        packet.nth = 0;
         // Events name CNPs of both directions, Read requests towards the responder, and acknowledgements towards the requester.
         if (packet.kind == KIND_CNP
                 || (packet.kind == KIND_READ_REQUEST && packet.flow[0:0] == 1)
@@ -152,7 +151,7 @@ control Occurrences(inout packet_t packet) {
 }
 
 // PSNs that NAKs have asked for: the tag stands where other cells have the epoch. 0 is none, as no tag is 0.
-control Asked(in bit<24> psn, inout packet_t packet, in bit<1> leaves) {
+control Asked(in bit<24> psn, inout packet_t packet, in fate_t fate) {
     Register<cell_t, bit<32>>(ASKED) asked_psns;
     RegisterAction<cell_t, bit<32>, bit<1>>(asked_psns) take = {
         void apply(inout cell_t cell, out bit<1> is_asked) {
@@ -175,7 +174,7 @@ control Asked(in bit<24> psn, inout packet_t packet, in bit<1> leaves) {
         packet.asked_psn = (bit<32>)psn;
         if (packet.is_data == 1 && packet.flow[0:0] == 1) {
             packet.is_asked = take.execute(20w0 ++ psn[11:0]);
-        } else if (packet.asks_again == 1 && packet.flow[0:0] == 0 && leaves == 1) {
+        } else if (packet.asks_again == 1 && packet.flow[0:0] == 0 && (fate.copies != 0 || fate.is_intact == 1)) {
             put.execute(20w0 ++ psn[11:0]);
         }
     }
@@ -246,7 +245,6 @@ control Ingress(
     Counter<bit<64>, PortId_t>(PORTS, CounterType_t.PACKETS) port_ingress;
 
     bool is_known;
-    bit<1> leaves;
     Kinds() kinds;
     Flow() flow;
     Rounds() rounds;
@@ -304,12 +302,11 @@ control Ingress(
                         occurrences.apply(meta.packet);
                     }
                     events.apply(hdr, meta.packet, meta.fate);
-                    nak_copies.apply(meta.packet, meta.fate);
-                    leaves = 0;
-                    if (meta.fate.copies != 0 || (meta.fate.drop == 0 && meta.fate.corrupt == 0)) {
-                        leaves = 1;
+                    if (meta.fate.drop == 0 && meta.fate.corrupt == 0) {
+                        meta.fate.is_intact = 1;
                     }
-                    asked.apply(hdr.bth.psn, meta.packet, leaves);
+                    nak_copies.apply(meta.packet, meta.fate);
+                    asked.apply(hdr.bth.psn, meta.packet, meta.fate);
                     if (meta.packet.is_data == 1) {
                         data_copies.apply(meta.packet, meta.fate);
                     }
@@ -317,7 +314,6 @@ control Ingress(
                 leaving.apply(meta.fate);
                 for_deparser.mirror_type = MIRROR_TYPE;
                 meta.mirrored.source = MIRRORED;
-                meta.mirrored.event = meta.fate.event;
                 meta.mirrored.time = intrinsic.ingress_mac_tstamp;
                 mirroring.apply(meta.packet, meta.mirrored.sequence, meta.session);
                 if (meta.fate.originals == 1 && meta.fate.replicas == 1) {
@@ -349,7 +345,7 @@ control IngressDeparser(
         if (for_deparser.mirror_type == MIRROR_TYPE) {
             mirror.emit<mirrored_h>(
                 meta.session,
-                { meta.mirrored.source, meta.mirrored.event, meta.mirrored.sequence, meta.mirrored.time });
+                { meta.mirrored.source, meta.fate.event, meta.mirrored.sequence, meta.mirrored.time });
         }
         packet.emit(meta.bridged);
         packet.emit(hdr);

@@ -229,7 +229,7 @@ pub fn items(tables: &Tables, wiring: &Wiring, epoch: u32) -> Result<Vec<Item>, 
     let last_turn = turns.len() as u128 - 1;
     for (host, port) in (0..).zip(wiring.hosts) {
         let to = 1 - host;
-        let group = GROUPS * (1 + to as u32);
+        let group = GROUPS * (1 + to as u32) + 1;
         let params = [wiring.hosts[to].into(), epoch.into(), group.into(), last_turn];
         add(&FORWARD, &[port.into()], &params, Intent::Host(port));
     }

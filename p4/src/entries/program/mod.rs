@@ -66,7 +66,7 @@ static FORWARD_TO: Action = Action {
             3,
             "group",
             16,
-            "multicast group, less the number of its replicas, that sends a packet several times to that port",
+            "multicast group that sends a packet once to that port; behind it, twice, and so on",
         ),
         field(4, "turn", 32, "the last turn of the dumpers, before turn 0"),
     ],

@@ -104,6 +104,7 @@ fn more(text: &str) -> String {
 /// Numbers that may be others: lines of the programs, and the reason.
 const MAY_CHANGE: &[(&str, &str)] = &[
     ("asked_psns.write(at, 0);", "no tag is 0, whatever the PSN"),
+    ("copy = 0;", "each copy has its bit from the table"),
     ("cell.epoch = 0;", "no tag is 0, and none is 1"),
     ("register<bit<64>>(1) sequences;", "a further cell is never used"),
     ("register<bit<64>>(1) turns;", "a further cell is never used"),
