@@ -369,7 +369,7 @@ impl<'a> Machine<'a> {
             }
             "emit" if arguments.len() == 1 => {
                 let value = self.eval(&arguments[0], frame);
-                self.emit(&value, &arguments[0]);
+                self.emit(&value);
                 return Value::Bool(true);
             }
             _ => {}
@@ -527,13 +527,13 @@ impl<'a> Machine<'a> {
     }
 
     /// Puts a header, or all valid headers of a struct, behind the output: in the order of their declaration.
-    fn emit(&mut self, value: &Value, of: &Expression) {
+    fn emit(&mut self, value: &Value) {
         match value {
             Value::Header { is_valid: false, .. } => {}
             header @ Value::Header { .. } => self.output.extend(header.bytes()),
             Value::Struct(headers) => {
                 for field in &self.program.structs["headers_t"].fields {
-                    self.emit(&headers[&field.name], of);
+                    self.emit(&headers[&field.name]);
                 }
             }
             other => panic!("{other:?} cannot be emitted"),
