@@ -24,7 +24,7 @@ fn set(field: HeaderField, value: u64) -> Actions {
 
 /// The first packet of an opcode.
 fn first(opcode: Opcode, actions: Actions) -> Forgery {
-    Forgery { opcode, actions }
+    Forgery { opcode, alters: false, actions }
 }
 
 /// Runs a test while what a host sends is forged.
@@ -41,9 +41,8 @@ fn forged(role: Role, forgery: Forgery, traffic: &str, events: &str) -> Ran {
 #[test]
 fn an_altered_payload_is_found() {
     // A bit of the payload is inverted, and then the ICRC made right by a field that becomes what it was.
-    let altered = Actions { corrupt: true, ..set(HeaderField::AckReq, 0) };
-    forged(Role::Requester, first(Opcode::WriteMiddle, altered), WRITES, "")
-        .breaks_at_least("delivered-wrong");
+    let altered = Forgery { alters: true, ..first(Opcode::WriteMiddle, set(HeaderField::AckReq, 0)) };
+    forged(Role::Requester, altered, WRITES, "").breaks_at_least("delivered-wrong");
 }
 
 #[test]

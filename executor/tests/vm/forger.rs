@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use corpus::Role;
 use dumper::wire::frame::{Parsed, UdpPorts};
-use dumper::wire::{Frame, Opcode};
+use dumper::wire::{Frame, Opcode, icrc};
 use executor::guests::run_folder;
 use executor::vm::switch_socket;
 use p4::Actions;
@@ -27,8 +27,23 @@ const LOOK_UP: Duration = Duration::from_millis(20);
 pub(crate) struct Forgery {
     /// To the first packet of this opcode.
     pub(crate) opcode: Opcode,
-    /// Actions on the packet; its ICRC stays right.
+    /// A bit of its payload is inverted.
+    pub(crate) alters: bool,
+    /// Actions on the packet; its ICRC becomes right.
     pub(crate) actions: Actions,
+}
+
+impl Forgery {
+    /// The packet after it.
+    fn of(&self, frame: &[u8]) -> Option<Vec<u8>> {
+        let mut altered = frame.to_vec();
+        if self.alters {
+            // The last byte before the ICRC.
+            let at = altered.len().checked_sub(icrc::LEN + 1)?;
+            altered[at] ^= 1;
+        }
+        p4::rewrite::rewrite(&altered, &self.actions)
+    }
 }
 
 /// A forger at work, until it is dropped: then the guest's frames come to the switch again as they are.
@@ -91,7 +106,7 @@ fn pass(socket: &UnixDatagram, switch: &Path, forgery: Forgery, ends: &AtomicBoo
         };
         let frame = &buffer[..len];
         let is_it = opcode_of(frame) == Some(forgery.opcode) && !forged.load(Ordering::Relaxed);
-        let sent = if is_it { p4::rewrite::rewrite(frame, &forgery.actions) } else { None };
+        let sent = if is_it { forgery.of(frame) } else { None };
         forged.fetch_or(is_it, Ordering::Relaxed);
         // A switch that is gone is what the test will say.
         let _ = socket.send_to(sent.as_deref().unwrap_or(frame), switch);
