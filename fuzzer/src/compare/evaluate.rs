@@ -171,14 +171,17 @@ fn sample(strategy: Strategy, nic: &str, anomaly: &str, runs: &[Ran], limit: f64
             None => Time { at: limit, reached: false },
         })
         .collect();
-    let seconds = of_strategy().map(|ran| first(ran).map_or(ran.elapsed_s, |found| found.at_s)).sum::<f64>();
+    // Runs come in the order in which they ended, or were read again; the sum must not depend on it.
+    let mut seconds: Vec<f64> =
+        of_strategy().map(|ran| first(ran).map_or(ran.elapsed_s, |found| found.at_s)).collect();
+    seconds.sort_by(f64::total_cmp);
     Sample {
         strategy,
         runs: times.len(),
         found: times.iter().filter(|time| time.reached).count(),
         restricted_mean: restricted_mean(&times, limit),
         quartiles: [0.25, 0.5, 0.75].map(|part| quantile(&times, part)),
-        mean_s: seconds / times.len().max(1) as f64,
+        mean_s: seconds.iter().sum::<f64>() / times.len().max(1) as f64,
         times,
     }
 }
