@@ -80,8 +80,13 @@ impl Connection {
         answer(self.runtime.set_forwarding_pipeline_config(request)).await.map(|_| ())
     }
 
-    /// Writes a batch: one round trip.
-    pub(super) async fn write(&mut self, updates: Vec<Update>, atomicity: Atomicity) -> Result<(), Status> {
+    /// Writes a batch: one round trip. `refused` says what a refusal means.
+    pub(super) async fn write(
+        &mut self,
+        updates: Vec<Update>,
+        atomicity: Atomicity,
+        refused: impl FnOnce(Status) -> Why,
+    ) -> Result<(), Why> {
         let request = WriteRequest {
             device_id: self.device_id,
             election_id: Some(self.election_id),
@@ -89,8 +94,7 @@ impl Connection {
             atomicity: atomicity.into(),
             ..Default::default()
         };
-        let answered = timeout(CALL_TIMEOUT, self.runtime.write(request)).await;
-        answered.unwrap_or_else(|_| Err(Status::deadline_exceeded("no answer"))).map(|_| ())
+        within(self.runtime.write(request)).await?.map(|_| ()).map_err(refused)
     }
 
     /// Reads all that an entity stands for.

@@ -84,7 +84,7 @@ impl ProgramClient {
             let entity = Some(entity::Entity::PacketReplicationEngineEntry(entry));
             Update { r#type: Type::Insert.into(), entity: Some(Entity { entity }) }
         });
-        Ok(self.connection.write(updates.collect(), Atomicity::ContinueOnError).await?)
+        self.connection.write(updates.collect(), Atomicity::ContinueOnError, Why::from).await
     }
 
     /// Replaces the entries of the switch by those of a test: registers, mirror sequence numbers and counters start again. No packets of a
@@ -119,10 +119,11 @@ impl ProgramClient {
         let mut updates = gone.chain(updates).peekable();
         while updates.peek().is_some() {
             let (updates, intents): (Vec<_>, Vec<_>) = updates.by_ref().take(WRITE_CHUNK).unzip();
-            if let Err(status) = self.connection.write(updates, Atomicity::ContinueOnError).await {
+            let refused = |status| refused(status, &intents);
+            if let Err(why) = self.connection.write(updates, Atomicity::ContinueOnError, refused).await {
                 // What the switch has now is not known.
                 self.set_up().await?;
-                return Err(refused(status, &intents));
+                return Err(why);
             }
         }
         self.before = self.read_counters().await?;

@@ -57,7 +57,7 @@ impl SwitchClient {
             if updates.is_empty() {
                 break;
             }
-            self.connection.write(updates, Atomicity::DataplaneAtomic).await?;
+            self.connection.write(updates, Atomicity::DataplaneAtomic, Why::from).await?;
         }
         self.connection.set_pipeline(Action::Commit, None).await
     }

@@ -63,10 +63,10 @@ pub(crate) const fn field(id: u32, name: &'static str, bits: u32, doc: &'static 
     Field { id, name, bits, doc }
 }
 
-pub(crate) const FLOW: Field = field(1, "flow", 32, "number of the flow, as set_flow gave it");
+const FLOW: Field = field(1, "flow", 32, "number of the flow, as set_flow gave it");
 
 /// Says which flow a packet belongs to.
-pub static SET_FLOW: Action = Action {
+pub const SET_FLOW: Action = Action {
     id: 0x0100_0001,
     name: "ingress.set_flow",
     params: &[
@@ -163,7 +163,7 @@ pub static LOSE: Action = Action {
 };
 
 /// Sends packets of a kind more than once.
-pub static REPEAT: Action = Action {
+pub const REPEAT: Action = Action {
     id: 0x0100_0005,
     name: "ingress.repeat",
     params: &[
@@ -213,7 +213,7 @@ pub const FLOWS: Table = Table {
 };
 
 /// Events on data packets.
-pub static DATA_EVENTS: Table = Table {
+pub const DATA_EVENTS: Table = Table {
     id: 0x0200_0002,
     name: "ingress.data_events",
     keys: &[
@@ -228,7 +228,7 @@ pub static DATA_EVENTS: Table = Table {
 };
 
 /// Events on control packets.
-pub static CONTROL_EVENTS: Table = Table {
+pub const CONTROL_EVENTS: Table = Table {
     id: 0x0200_0003,
     name: "ingress.control_events",
     keys: &[

@@ -3,22 +3,20 @@
 
 mod items;
 
-use super::schema::{Action, Counter, FLOW, FLOWS, Field, INJECT, PORT_EGRESS, PORT_INGRESS, Table, field};
+use super::schema::{
+    Action, CONTROL_EVENTS, Counter, DATA_EVENTS, FLOWS, Field, INJECT, PORT_EGRESS, PORT_INGRESS, REPEAT,
+    SET_FLOW, Table, field,
+};
 pub use items::{Intent, Item, Unsupported, Wiring, items};
 
 /// Says which flow a packet belongs to.
-static SET_FLOW: Action = Action {
-    id: 0x0100_0001,
-    name: "ingress.set_flow",
+static SET_PROGRAM_FLOW: Action = Action {
+    id: SET_FLOW.id,
+    name: SET_FLOW.name,
     params: &[
-        field(
-            1,
-            "flow",
-            32,
-            "number of the flow: 2 * (connection - 1), + 1 towards the responder; without gaps",
-        ),
-        field(2, "iter_mode", 8, "how rounds of transmission are counted: 0 paper, 1 per message"),
-        field(3, "shares_psns", 1, "data of the other direction takes PSNs between the messages"),
+        SET_FLOW.params[0],
+        SET_FLOW.params[1],
+        SET_FLOW.params[2],
         field(
             4,
             "psn_offset",
@@ -33,7 +31,7 @@ static SET_FLOW: Action = Action {
              connection and PSN; not 0",
         ),
     ],
-    doc: "the packet is of this flow, whose registers begin so",
+    doc: SET_FLOW.doc,
 };
 
 /// Performs the actions of an event.
@@ -46,15 +44,10 @@ static INJECT_SOME: Action = Action {
 
 const COPIES: &[Field] = &[field(1, "copies", 8, "copies that are made of the packet, a bit for each")];
 
-static COPY: Action =
-    Action { id: 0x0100_0008, name: "ingress.copy", params: COPIES, doc: "the packet leaves more than once" };
+static COPY: Action = Action { id: 0x0100_0008, name: "ingress.copy", params: COPIES, doc: REPEAT.doc };
 
-static COPY_DATA: Action = Action {
-    id: 0x0100_0009,
-    name: "ingress.copy_data",
-    params: COPIES,
-    doc: "the packet leaves more than once",
-};
+static COPY_DATA: Action =
+    Action { id: 0x0100_0009, name: "ingress.copy_data", params: COPIES, doc: REPEAT.doc };
 
 static FORWARD_TO: Action = Action {
     id: 0x0100_000a,
@@ -81,21 +74,14 @@ static MIRROR_TO: Action = Action {
 };
 
 /// The flows of a test.
-pub static PROGRAM_FLOWS: Table = Table { action: &SET_FLOW, ..FLOWS };
+pub static PROGRAM_FLOWS: Table = Table { action: &SET_PROGRAM_FLOW, ..FLOWS };
 
 /// Events on data packets.
 pub static PROGRAM_DATA_EVENTS: Table = Table {
-    id: 0x0200_0002,
-    name: "ingress.data_events",
-    keys: &[
-        FLOW,
-        field(2, "psn", 24, "PSN of the BTH"),
-        field(3, "iter", 8, "round of transmission, from 1"),
-    ],
     action: &INJECT_SOME,
     // As many as the paper's injector has (Lumina section 4).
     size: 100_000,
-    doc: "data packets (Send, Write, Read response) that events name",
+    ..DATA_EVENTS
 };
 
 /// Events on control packets, one entry for each number: a table in hardware is looked up once.
@@ -103,13 +89,13 @@ pub static CONTROL_PACKETS: Table = Table {
     id: 0x0200_0008,
     name: "ingress.control_packets",
     keys: &[
-        field(1, "flow", 32, "number of the flow that counts them; for CNPs the one towards the requester"),
-        field(2, "kind", 8, "0 ACK, 1 NAK, 2 CNP, 3 Read request"),
+        CONTROL_EVENTS.keys[0],
+        CONTROL_EVENTS.keys[1],
         field(3, "nth", 32, "number among those of its flow and kind, from 1"),
     ],
     action: &INJECT_SOME,
     size: 16_384,
-    doc: "control packets that events name by their number",
+    doc: CONTROL_EVENTS.doc,
 };
 
 /// Copies of NAKs.

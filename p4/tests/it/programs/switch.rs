@@ -55,6 +55,21 @@ impl<'a> Switch<'a> {
         }
     }
 
+    /// The first value of a named type.
+    pub(super) fn named(&self, name: &str) -> Value {
+        Value::zero(&Type::Named(name.to_owned(), Vec::new()), self.machine.program)
+    }
+
+    /// Parses a packet: headers, metadata, the architecture's metadata, and what no header has read.
+    pub(super) fn parsed(&mut self, parser: &str, packet: &[u8], metadata: Value) -> ([Value; 3], Vec<u8>) {
+        let mut parsed = [Value::Packet, self.named("headers_t"), self.named("metadata_t"), metadata];
+        (self.machine.input, self.machine.read) = (packet.to_vec(), 0);
+        // A packet that is too short goes on with the headers that it has.
+        let _ = self.machine.parse(parser, parser, &mut parsed);
+        let [_, headers, meta, metadata] = parsed;
+        ([headers, meta, metadata], packet[self.machine.read / 8..].to_vec())
+    }
+
     /// Ports and instances of the replicas of a packet.
     pub(super) fn replicas(&self, group: u128, fate: &Value) -> &[(u128, u128)] {
         let members = self.groups.get(&group).unwrap_or_else(|| panic!("there is no group {group}"));

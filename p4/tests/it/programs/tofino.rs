@@ -1,7 +1,5 @@
 //! A Tofino switch in virtual time: a packet in, its mirrored copy and replicas out.
 
-use p4::source::Type;
-
 use super::switch::{Left, Switch};
 use super::value::Value;
 
@@ -12,26 +10,18 @@ impl Switch<'_> {
     /// A frame enters at a port: the frames that leave, mirrored ones first.
     pub(super) fn receive_tofino(&mut self, port: u128, frame: &[u8], time: u128) -> Vec<Left> {
         let [parser, ingress, deparser, ..] = <[String; 6]>::try_from(self.blocks.clone()).unwrap();
-        let program = self.machine.program;
-        let named = |name: &str| Value::zero(&Type::Named(name.to_owned(), Vec::new()), program);
-        let mut intrinsic = named("ingress_intrinsic_metadata_t");
+        let mut intrinsic = self.named("ingress_intrinsic_metadata_t");
         intrinsic.member("ingress_port").set(&Value::Bits(port, 9));
         intrinsic.member("ingress_mac_tstamp").set(&Value::Bits(time, 48));
-        let mut parsed = [Value::Packet, named("headers_t"), named("metadata_t"), intrinsic];
-        (self.machine.input, self.machine.read) = (frame.to_vec(), 0);
-        // A packet that is too short goes on with the headers that it has.
-        let _ = self.machine.parse(&parser, &parser, &mut parsed);
-        let payload = frame[self.machine.read / 8..].to_vec();
-        let [_, headers, meta, intrinsic] = parsed;
-
-        let mut for_tm = named("ingress_intrinsic_metadata_for_tm_t");
+        let ([headers, meta, intrinsic], payload) = self.parsed(&parser, frame, intrinsic);
+        let mut for_tm = self.named("ingress_intrinsic_metadata_for_tm_t");
         for_tm.member("ucast_egress_port").set(&Value::Bits(NO_PORT, 9));
         let mut at_ingress = [
             headers,
             meta,
             intrinsic,
-            named("ingress_intrinsic_metadata_from_parser_t"),
-            named("ingress_intrinsic_metadata_for_deparser_t"),
+            self.named("ingress_intrinsic_metadata_from_parser_t"),
+            self.named("ingress_intrinsic_metadata_for_deparser_t"),
             for_tm,
         ];
         self.machine.run(&ingress, &ingress, &mut at_ingress);
@@ -67,23 +57,17 @@ impl Switch<'_> {
     /// A packet at egress, if it leaves.
     fn leave(&mut self, port: u128, replica: u128, bytes: &[u8]) -> Option<Left> {
         let [.., parser, egress, deparser] = <[String; 6]>::try_from(self.blocks.clone()).unwrap();
-        let program = self.machine.program;
-        let named = |name: &str| Value::zero(&Type::Named(name.to_owned(), Vec::new()), program);
-        let mut intrinsic = named("egress_intrinsic_metadata_t");
+        let mut intrinsic = self.named("egress_intrinsic_metadata_t");
         intrinsic.member("egress_port").set(&Value::Bits(port, 9));
         intrinsic.member("egress_rid").set(&Value::Bits(replica, 16));
-        let mut parsed = [Value::Packet, named("headers_t"), named("metadata_t"), intrinsic];
-        (self.machine.input, self.machine.read) = (bytes.to_vec(), 0);
-        let _ = self.machine.parse(&parser, &parser, &mut parsed);
-        let payload = bytes[self.machine.read / 8..].to_vec();
-        let [_, headers, meta, intrinsic] = parsed;
+        let ([headers, meta, intrinsic], payload) = self.parsed(&parser, bytes, intrinsic);
         let mut at_egress = [
             headers,
             meta,
             intrinsic,
-            named("egress_intrinsic_metadata_from_parser_t"),
-            named("egress_intrinsic_metadata_for_deparser_t"),
-            named("egress_intrinsic_metadata_for_output_port_t"),
+            self.named("egress_intrinsic_metadata_from_parser_t"),
+            self.named("egress_intrinsic_metadata_for_deparser_t"),
+            self.named("egress_intrinsic_metadata_for_output_port_t"),
         ];
         self.machine.run(&egress, &egress, &mut at_egress);
         let [headers, meta, _, _, mut for_deparser, _] = at_egress;

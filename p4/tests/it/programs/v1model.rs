@@ -1,7 +1,5 @@
 //! A v1model switch in virtual time: a packet in, its clone and replicas out.
 
-use p4::source::Type;
-
 use super::externs::DROP_PORT;
 use super::load::{annotation, number_of};
 use super::switch::{Left, Switch};
@@ -17,16 +15,10 @@ impl Switch<'_> {
     pub(super) fn receive_v1model(&mut self, port: u128, frame: &[u8], time: u128) -> Vec<Left> {
         let [parser, _, ingress, egress, checksum, deparser] = self.blocks.clone().try_into().unwrap();
         let program = self.machine.program;
-        let named = |name: &str| Value::zero(&Type::Named(name.to_owned(), Vec::new()), program);
-        let mut standard = named("standard_metadata_t");
+        let mut standard = self.named("standard_metadata_t");
         standard.member("ingress_port").set(&Value::Bits(port, 9));
         standard.member("ingress_global_timestamp").set(&Value::Bits(time, 48));
-        let mut parsed = [Value::Packet, named("headers_t"), named("metadata_t"), standard];
-        (self.machine.input, self.machine.read) = (frame.to_vec(), 0);
-        // A packet that is too short goes on with the headers that it has.
-        let _ = self.machine.parse(&parser, &parser, &mut parsed);
-        let payload = frame[self.machine.read / 8..].to_vec();
-        let [_, headers, meta, standard] = parsed;
+        let ([headers, meta, standard], payload) = self.parsed(&parser, frame, standard);
 
         let mut at_ingress = [headers.clone(), meta.clone(), standard];
         self.machine.externs.cloned_to = None;
