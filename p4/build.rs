@@ -1,6 +1,7 @@
 //! Compiles the .proto files in Rust, so that no protoc is needed.
 
-const FILES: [&str; 2] = ["p4/v1/p4runtime.proto", "lumina/capture/v1/capture.proto"];
+const FILES: [&str; 3] =
+    ["p4/config/v1/p4info.proto", "p4/v1/p4runtime.proto", "lumina/capture/v1/capture.proto"];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto");

@@ -9,7 +9,7 @@ use dumper::{Event, Exit, Nanos, SwitchCounters, Trace};
 use corpus::config::{HeaderField, SetField};
 
 use super::Why;
-use crate::entries::schema;
+use crate::entries::schema::{self, Counter};
 use crate::proto::capture::{Exit as ExitMessage, Packet, Packets, Summary};
 use crate::proto::runtime::{CounterEntry, Entity, Index, entity};
 use crate::server::{packet, summary};
@@ -75,6 +75,9 @@ pub struct PortLosses {
     pub missed: u64,
 }
 
+/// Packets of a capture that are taken: some gigabytes, sixteen times those of a switch that was given no other limits.
+const MOST_PACKETS: u64 = 1 << 24;
+
 /// Puts the packets of a capture together: 64 bytes are kept of each.
 pub(super) struct Collector {
     builder: TraceBuilder,
@@ -87,6 +90,9 @@ impl Collector {
     }
 
     pub(super) fn add(&mut self, packets: Packets) -> Result<(), Why> {
+        if self.packets + packets.packets.len() as u64 > MOST_PACKETS {
+            return Err(Why::Protocol(format!("it captured more than {MOST_PACKETS} packets")));
+        }
         for packet in packets.packets {
             self.packets += 1;
             let exit = packet.exit.as_ref().map(|exit| exit_of(&packet, exit)).transpose()?;
@@ -177,8 +183,15 @@ fn exit_of(packet: &Packet, exit: &ExitMessage) -> Result<Exit, Why> {
     Ok(Exit { corrupt, ce, mig_req, rewritten, ..unknown })
 }
 
-/// Adds a cell of a counter.
-pub(super) fn add_counter(counters: &mut SwitchCounters, entity: &Entity) -> Result<(), Why> {
+/// Cells of counters that are read out at most: of a switch with as many ports as any that is built.
+pub(super) const COUNTER_CELLS: usize = 1 << 16;
+
+/// Adds a cell of one of the counters `known`, which have these identifiers.
+pub(super) fn add_counter(
+    counters: &mut SwitchCounters,
+    entity: &Entity,
+    known: impl IntoIterator<Item = (u32, &'static Counter)>,
+) -> Result<(), Why> {
     let cell = match &entity.entity {
         Some(entity::Entity::CounterEntry(CounterEntry {
             counter_id,
@@ -193,10 +206,12 @@ pub(super) fn add_counter(counters: &mut SwitchCounters, entity: &Entity) -> Res
     let (counter, port, packets) = cell.ok_or_else(|| {
         Why::Protocol("it read out something else than packet counters of ports".to_owned())
     })?;
-    if counter == schema::PORT_INGRESS.id {
-        counters.ingress.insert(port, packets);
-    } else if counter == schema::PORT_EGRESS.id {
-        counters.egress.insert(port, packets);
-    }
+    let known = known.into_iter().find(|(id, _)| *id == counter).map(|(_, counter)| counter.id);
+    let ports = match known {
+        Some(id) if id == schema::PORT_INGRESS.id => &mut counters.ingress,
+        Some(id) if id == schema::PORT_EGRESS.id => &mut counters.egress,
+        _ => return Err(Why::Protocol(format!("it read out counter {counter:#010x}, which is none of these"))),
+    };
+    ports.insert(port, packets);
     Ok(())
 }

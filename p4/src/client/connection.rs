@@ -11,18 +11,28 @@ use tonic::{Code, Status, Streaming};
 
 use super::error::{self, SwitchError, Why};
 use crate::Address;
+use crate::entries::Intent;
 use crate::proto::runtime::p4_runtime_client::P4RuntimeClient;
 use crate::proto::runtime::{
-    Entity, ForwardingPipelineConfig, MasterArbitrationUpdate, ReadRequest,
-    SetForwardingPipelineConfigRequest, StreamMessageRequest, StreamMessageResponse, Uint128, Update,
-    WriteRequest, set_forwarding_pipeline_config_request::Action, stream_message_request,
-    stream_message_response, write_request::Atomicity,
+    Entity, ForwardingPipelineConfig, GetForwardingPipelineConfigRequest, MasterArbitrationUpdate,
+    ReadRequest, SetForwardingPipelineConfigRequest, StreamMessageRequest, StreamMessageResponse, Uint128,
+    Update, WriteRequest, get_forwarding_pipeline_config_request::ResponseType,
+    set_forwarding_pipeline_config_request::Action, stream_message_request, stream_message_response,
+    write_request::Atomicity,
 };
 use crate::server::uint128;
 
-/// Longest wait for a call, and for the next message of a stream. Calls take milliseconds; those with a
-/// million entries take seconds on a busy machine.
+/// Longest wait for the answer to a call, with all messages of it. Calls take milliseconds; those with a million
+/// entries take seconds on a busy machine.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Longest wait for the notice that another client has become the primary, where a call was refused.
+const NOTICE_TIMEOUT: Duration = Duration::from_secs(1);
+/// Notices that are looked at then: a primary gets one of each change.
+const NOTICES: usize = 16;
+
+/// Updates of one Write: some 300 KB.
+const WRITE_CHUNK: usize = 2_000;
 
 /// A server of which this client is the primary, as long as it lives and no other takes its place.
 #[derive(Debug)]
@@ -33,8 +43,12 @@ pub(super) struct Connection {
     /// For further services of the server.
     pub(super) channel: Channel,
     runtime: P4RuntimeClient<Channel>,
-    /// Both ends of the stream that makes it primary: it ends with them.
-    _arbitration: (mpsc::Sender<StreamMessageRequest>, Streaming<StreamMessageResponse>),
+    /// The stream that makes it primary, until either end of it is dropped: the requests, and the notices.
+    arbitration: (mpsc::Sender<StreamMessageRequest>, Streaming<StreamMessageResponse>),
+    /// The server did not answer, or is not there any more.
+    is_lost: bool,
+    /// Another client has become the primary: its election identifier.
+    deposed_by: Option<u128>,
 }
 
 impl Connection {
@@ -46,7 +60,7 @@ impl Connection {
             Address::Unix(path) => format!("unix:{}", path.display()),
         };
         let endpoint = Endpoint::from_shared(uri).map_err(|error| at(Why::Lost(error::chain(&error))))?;
-        let connected = within(endpoint.connect()).await.map_err(at)?;
+        let connected = within(CALL_TIMEOUT, endpoint.connect()).await.map_err(at)?;
         let channel = connected.map_err(|error| at(Why::Lost(error::chain(&error))))?;
         let runtime = P4RuntimeClient::new(channel.clone());
         // Nanoseconds since 1970, so that the latest client has the highest.
@@ -54,7 +68,12 @@ impl Connection {
         let election_id = uint128(since_1970.as_nanos().max(1));
         let arbitration = arbitrate(runtime.clone(), device_id, election_id).await.map_err(at)?;
         let address = address.clone();
-        Ok(Self { address, device_id, election_id, channel, runtime, _arbitration: arbitration })
+        let (is_lost, deposed_by) = (false, None);
+        Ok(Self { address, device_id, election_id, channel, runtime, arbitration, is_lost, deposed_by })
+    }
+
+    pub(super) const fn address(&self) -> &Address {
+        &self.address
     }
 
     pub(super) const fn device_id(&self) -> u64 {
@@ -63,6 +82,11 @@ impl Connection {
 
     pub(super) const fn election_id(&self) -> Uint128 {
         self.election_id
+    }
+
+    /// True if a new connection is needed.
+    pub(super) const fn is_lost(&self) -> bool {
+        self.is_lost
     }
 
     pub(super) async fn set_pipeline(
@@ -77,40 +101,99 @@ impl Connection {
             config,
             ..Default::default()
         };
-        answer(self.runtime.set_forwarding_pipeline_config(request)).await.map(|_| ())
+        match answer(self.runtime.set_forwarding_pipeline_config(request)).await {
+            Ok(_) => Ok(()),
+            Err(why) => Err(self.explained(why).await),
+        }
     }
 
-    /// Writes a batch: one round trip. `refused` says what a refusal means.
+    /// The P4Info of the pipeline that the server has.
+    pub(super) async fn p4info(&mut self) -> Result<Vec<u8>, Why> {
+        let request = GetForwardingPipelineConfigRequest {
+            device_id: self.device_id,
+            response_type: ResponseType::P4infoAndCookie.into(),
+        };
+        let config = answer(self.runtime.get_forwarding_pipeline_config(request)).await?.config;
+        Ok(config.unwrap_or_default().p4info)
+    }
+
+    /// Writes in batches, with a round trip each.
     pub(super) async fn write(
         &mut self,
-        updates: Vec<Update>,
+        updates: impl IntoIterator<Item = (Update, Intent)>,
         atomicity: Atomicity,
-        refused: impl FnOnce(Status) -> Why,
     ) -> Result<(), Why> {
-        let request = WriteRequest {
-            device_id: self.device_id,
-            election_id: Some(self.election_id),
-            updates,
-            atomicity: atomicity.into(),
-            ..Default::default()
-        };
-        within(self.runtime.write(request)).await?.map(|_| ()).map_err(refused)
-    }
-
-    /// Reads all that an entity stands for.
-    pub(super) async fn read(&mut self, wanted: Vec<Entity>) -> Result<Vec<Entity>, Why> {
-        let request = ReadRequest { device_id: self.device_id, entities: wanted, ..Default::default() };
-        let mut messages = answer(self.runtime.read(request)).await?;
-        let mut all = Vec::new();
-        while let Some(message) = answer_of_stream(&mut messages).await? {
-            all.extend(message.entities);
+        let mut updates = updates.into_iter();
+        loop {
+            let (updates, intents): (Vec<_>, Vec<_>) = updates.by_ref().take(WRITE_CHUNK).unzip();
+            if updates.is_empty() {
+                return Ok(());
+            }
+            let request = WriteRequest {
+                device_id: self.device_id,
+                election_id: Some(self.election_id),
+                updates,
+                atomicity: atomicity.into(),
+                ..Default::default()
+            };
+            match within(CALL_TIMEOUT, self.runtime.write(request)).await {
+                Ok(Ok(_)) => {}
+                Ok(Err(status)) => {
+                    let why = self.explained(Why::from(status.clone())).await;
+                    return Err(error::of_write(&status, why, &intents));
+                }
+                Err(why) => return Err(error::of_batch(why, &intents)),
+            }
         }
-        Ok(all)
     }
 
-    pub(super) fn error(&self, doing: &'static str, why: Why) -> SwitchError {
+    /// Reads all that entities stand for, which is no more than so many.
+    pub(super) async fn read(&mut self, wanted: Vec<Entity>, most: usize) -> Result<Vec<Entity>, Why> {
+        let request = ReadRequest { device_id: self.device_id, entities: wanted, ..Default::default() };
+        let reading = async {
+            let mut messages = self.runtime.read(request).await.map_err(Why::from)?.into_inner();
+            let mut all = Vec::new();
+            while let Some(message) = messages.message().await.map_err(Why::from)? {
+                all.extend(message.entities);
+                if all.len() > most {
+                    return Err(Why::Protocol(format!("it read out more than {most} entities")));
+                }
+            }
+            Ok(all)
+        };
+        within(CALL_TIMEOUT, reading).await?
+    }
+
+    /// A failure of a request. After one that leaves open what the server has, a new connection is needed.
+    pub(super) fn failed(&mut self, doing: &'static str, why: Why) -> SwitchError {
+        self.is_lost |= why.is_lost();
         SwitchError { address: self.address.clone(), doing, why }
     }
+
+    /// Why a request was refused: the notice of another primary says more than the refusal.
+    pub(super) async fn explained(&mut self, why: Why) -> Why {
+        if !matches!(why, Why::Refused { code: Code::PermissionDenied, .. }) {
+            return why;
+        }
+        if self.deposed_by.is_none() {
+            let notice = another_primary(&mut self.arbitration.1);
+            self.deposed_by = timeout(NOTICE_TIMEOUT, notice).await.unwrap_or_default();
+        }
+        self.deposed_by.map_or(why, Why::Deposed)
+    }
+}
+
+/// The election identifier of another primary, when the server tells of it; none if the stream ends.
+async fn another_primary(notices: &mut Streaming<StreamMessageResponse>) -> Option<u128> {
+    for _ in 0..NOTICES {
+        let message = notices.message().await.ok()??;
+        let Some(stream_message_response::Update::Arbitration(told)) = message.update else { continue };
+        if told.status.is_some_and(|status| status.code != i32::from(Code::Ok)) {
+            let Uint128 { high, low } = told.election_id.unwrap_or_default();
+            return Some(u128::from(high) << 64 | u128::from(low));
+        }
+    }
+    None
 }
 
 /// Opens the stream that makes a client the primary, and waits until it is.
@@ -144,14 +227,15 @@ async fn arbitrate(
 pub(super) async fn answer<T>(
     call: impl Future<Output = Result<tonic::Response<T>, Status>>,
 ) -> Result<T, Why> {
-    Ok(within(call).await?.map_err(Why::from)?.into_inner())
+    Ok(within(CALL_TIMEOUT, call).await?.map_err(Why::from)?.into_inner())
 }
 
 /// The next message of a stream, in time.
 pub(super) async fn answer_of_stream<T>(stream: &mut Streaming<T>) -> Result<Option<T>, Why> {
-    within(stream.message()).await?.map_err(Why::from)
+    within(CALL_TIMEOUT, stream.message()).await?.map_err(Why::from)
 }
 
-async fn within<T>(call: impl Future<Output = T>) -> Result<T, Why> {
-    timeout(CALL_TIMEOUT, call).await.map_err(|_| Why::TimedOut(CALL_TIMEOUT))
+/// Whatever takes no longer.
+pub(super) async fn within<T>(time: Duration, work: impl Future<Output = T>) -> Result<T, Why> {
+    timeout(time, work).await.map_err(|_| Why::TimedOut(time))
 }

@@ -12,6 +12,3 @@ pub use connection::CALL_TIMEOUT;
 pub use error::{SwitchError, Why};
 pub use program::{Device, ProgramClient};
 pub use software::SwitchClient;
-
-/// Updates of one Write: some 300 KB.
-const WRITE_CHUNK: usize = 2_000;

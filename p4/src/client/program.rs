@@ -4,17 +4,14 @@ use std::collections::BTreeMap;
 
 use dumper::SwitchCounters;
 use prost::Message;
-use tonic::{Code, Status};
 
-use super::WRITE_CHUNK;
-use super::captured::add_counter;
+use super::captured::{COUNTER_CELLS, add_counter};
 use super::connection::Connection;
 use super::error::{SwitchError, Why};
-use crate::entries::program::{Intent, Item, PROGRAM_COUNTERS, Wiring, items};
-use crate::entries::{program_p4info, update};
-use crate::proto::rpc;
+use crate::entries::program::{Compiled, Wiring, items};
+use crate::entries::{Intent, Item, update};
 use crate::proto::runtime::{
-    CloneSessionEntry, CounterEntry, Entity, Error, ForwardingPipelineConfig, MulticastGroupEntry,
+    CloneSessionEntry, CounterEntry, Entity, ForwardingPipelineConfig, MulticastGroupEntry,
     PacketReplicationEngineEntry, Replica, TableEntry, Update, entity, packet_replication_engine_entry,
     set_forwarding_pipeline_config_request::Action, update::Type, write_request::Atomicity,
 };
@@ -25,8 +22,8 @@ use crate::{Address, Tables};
 pub struct Device {
     /// Number of the device in P4Runtime.
     pub id: u64,
-    /// Architecture of its program, as the P4Info gives it: `v1model` or `tna`.
-    pub arch: String,
+    /// The program's P4Info.
+    pub compiled: Compiled,
     /// The compiled program: JSON for bmv2.
     pub config: Vec<u8>,
     /// Ports of the hosts and dumpers.
@@ -38,10 +35,12 @@ pub struct Device {
 pub struct ProgramClient {
     connection: Connection,
     device: Device,
+    /// The switch has its program, without entries but for those that were written.
+    is_set_up: bool,
     /// Number of the test.
     epoch: u32,
     /// Entries of the switch, by their tables and keys.
-    written: BTreeMap<Vec<u8>, TableEntry>,
+    written: BTreeMap<Vec<u8>, Item>,
     /// Counters when the test began.
     before: SwitchCounters,
 }
@@ -55,77 +54,85 @@ impl ProgramClient {
     pub async fn connect(address: &Address, device: Device) -> Result<Self, SwitchError> {
         let connection = Connection::open(address, device.id).await?;
         let (written, before) = (BTreeMap::new(), SwitchCounters::default());
-        let mut client = Self { connection, device, epoch: 0, written, before };
-        client.set_up().await.map_err(|why| client.connection.error("loading its program", why))?;
+        let mut client = Self { connection, device, is_set_up: false, epoch: 0, written, before };
+        client.set_up().await.map_err(|why| client.connection.failed("loading its program", why))?;
         Ok(client)
     }
 
     async fn set_up(&mut self) -> Result<(), Why> {
+        self.is_set_up = false;
         let config = ForwardingPipelineConfig {
-            p4info: Some(program_p4info(&self.device.arch)),
+            p4info: self.device.compiled.p4info().to_vec(),
             p4_device_config: self.device.config.clone(),
             ..Default::default()
         };
         self.connection.set_pipeline(Action::VerifyAndCommit, Some(config)).await?;
-        (self.epoch, self.written) = (0, BTreeMap::new());
+        let has = Compiled::read(self.connection.p4info().await?);
+        let has = has.map_err(|error| Why::OtherProgram(error.to_string()))?;
+        let number = |(id, _)| id;
+        if !has.counters().map(number).eq(self.device.compiled.counters().map(number)) {
+            return Err(Why::OtherProgram("its counters have other numbers".to_owned()));
+        }
         let wiring = &self.device.wiring;
         let sessions = wiring.sessions().map(|(session_id, port)| {
             let replicas = vec![Replica { egress_port: port, instance: 0 }];
             let session = CloneSessionEntry { session_id, replicas, ..Default::default() };
-            packet_replication_engine_entry::Type::CloneSessionEntry(session)
+            (packet_replication_engine_entry::Type::CloneSessionEntry(session), Intent::Dumper(port))
         });
         let groups = wiring.groups().map(|(multicast_group_id, port, replicas)| {
             let replicas = (1..=replicas).map(|instance| Replica { egress_port: port, instance });
             let group = MulticastGroupEntry { multicast_group_id, replicas: replicas.collect() };
-            packet_replication_engine_entry::Type::MulticastGroupEntry(group)
+            (packet_replication_engine_entry::Type::MulticastGroupEntry(group), Intent::Host(port))
         });
-        let updates = sessions.chain(groups).map(|entry| {
+        let updates = sessions.chain(groups).map(|(entry, intent)| {
             let entry = PacketReplicationEngineEntry { r#type: Some(entry) };
             let entity = Some(entity::Entity::PacketReplicationEngineEntry(entry));
-            Update { r#type: Type::Insert.into(), entity: Some(Entity { entity }) }
+            (Update { r#type: Type::Insert.into(), entity: Some(Entity { entity }) }, intent)
         });
-        self.connection.write(updates.collect(), Atomicity::ContinueOnError, Why::from).await
+        let updates: Vec<_> = updates.collect();
+        self.connection.write(updates, Atomicity::ContinueOnError).await?;
+        (self.epoch, self.written, self.is_set_up) = (0, BTreeMap::new(), true);
+        Ok(())
     }
 
     /// Replaces the entries of the switch by those of a test: registers, mirror sequence numbers and counters start again. No packets of a
-    /// test may be on their way. `tables` are as [`translate`](crate::translate()) made them.
+    /// test may be on their way. `tables` are as [`translate`](crate::translate()) made them. A switch that did not answer before is
+    /// connected to again.
     ///
     /// # Errors
     /// When the test has what the program cannot do, or when the switch refuses an entry, which the error names, or is lost.
     pub async fn program(&mut self, tables: &Tables) -> Result<(), SwitchError> {
-        self.write_all(tables).await.map_err(|why| self.connection.error("writing tables", why))
+        if self.connection.is_lost() {
+            *self = Self::connect(self.connection.address(), self.device.clone()).await?;
+        }
+        // Registers hold the number of the test: after the last one they begin with 0 again.
+        if !self.is_set_up || self.epoch == u32::MAX {
+            self.set_up().await.map_err(|why| self.connection.failed("loading its program", why))?;
+        }
+        self.write_all(tables).await.map_err(|why| self.connection.failed("writing tables", why))
     }
 
     async fn write_all(&mut self, tables: &Tables) -> Result<(), Why> {
-        if self.epoch == u32::MAX {
-            // What the registers hold is taken for that of an earlier test, until they begin with 0 again.
-            self.set_up().await?;
-        }
+        let wanted = items(tables, &self.device.wiring, self.epoch + 1).map_err(Why::Unsupported)?;
         self.epoch += 1;
-        let wanted = items(tables, &self.device.wiring, self.epoch).map_err(Why::Unsupported)?;
-        let mut updates: Vec<(Update, Option<Intent>)> = Vec::new();
+        // What the switch has is known again when all is written.
+        self.is_set_up = false;
+        let mut updates = Vec::new();
         let mut stale = std::mem::take(&mut self.written);
-        for Item { entry, intent } in wanted {
-            let key = key(&entry);
+        for item in wanted {
+            let key = key(&item.entry);
             match stale.remove(&key) {
-                Some(known) if known == entry => {}
-                Some(_) => updates.push((update(entry.clone(), Type::Modify), Some(intent))),
-                None => updates.push((update(entry.clone(), Type::Insert), Some(intent))),
+                Some(known) if known.entry == item.entry => {}
+                Some(_) => updates.push((update(item.entry.clone(), Type::Modify), item.intent)),
+                None => updates.push((update(item.entry.clone(), Type::Insert), item.intent)),
             }
-            self.written.insert(key, entry);
+            self.written.insert(key, item);
         }
         // First, so that there is room for the others.
-        let gone = stale.into_values().map(|entry| (update(entry, Type::Delete), None));
-        let mut updates = gone.chain(updates).peekable();
-        while updates.peek().is_some() {
-            let (updates, intents): (Vec<_>, Vec<_>) = updates.by_ref().take(WRITE_CHUNK).unzip();
-            let refused = |status| refused(status, &intents);
-            if let Err(why) = self.connection.write(updates, Atomicity::ContinueOnError, refused).await {
-                // What the switch has now is not known.
-                self.set_up().await?;
-                return Err(why);
-            }
-        }
+        let gone = stale.into_values().map(|item| (update(item.entry, Type::Delete), item.intent));
+        let all: Vec<_> = gone.chain(updates).collect();
+        self.connection.write(all, Atomicity::ContinueOnError).await?;
+        self.is_set_up = true;
         self.before = self.read_counters().await?;
         Ok(())
     }
@@ -135,7 +142,8 @@ impl ProgramClient {
     /// # Errors
     /// When the switch refuses or is lost, or sends an unreadable answer.
     pub async fn counters(&mut self) -> Result<SwitchCounters, SwitchError> {
-        let now = self.read_counters().await.map_err(|why| self.connection.error("reading counters", why))?;
+        let now = self.read_counters().await;
+        let now = now.map_err(|why| self.connection.failed("reading counters", why))?;
         let since = |now: &BTreeMap<u32, u64>, before: &BTreeMap<u32, u64>| {
             let of = |port: &u32| before.get(port).copied().unwrap_or(0);
             now.iter().map(|(port, packets)| (*port, packets.saturating_sub(of(port)))).collect()
@@ -148,16 +156,17 @@ impl ProgramClient {
     }
 
     async fn read_counters(&mut self) -> Result<SwitchCounters, Why> {
-        let wanted = PROGRAM_COUNTERS.iter().map(|counter| {
-            let entry = CounterEntry { counter_id: counter.id, ..Default::default() };
+        let wanted = self.device.compiled.counters().map(|(counter_id, _)| {
+            let entry = CounterEntry { counter_id, ..Default::default() };
             Entity { entity: Some(entity::Entity::CounterEntry(entry)) }
         });
         let wiring = &self.device.wiring;
         let ports: Vec<u32> =
             wiring.hosts.into_iter().chain(wiring.dumpers.iter().map(|dumper| dumper.port)).collect();
         let mut counters = SwitchCounters { host_ports: wiring.hosts.to_vec(), ..Default::default() };
-        for entity in self.connection.read(wanted.collect()).await? {
-            add_counter(&mut counters, &entity)?;
+        let wanted: Vec<_> = wanted.collect();
+        for entity in self.connection.read(wanted, COUNTER_CELLS).await? {
+            add_counter(&mut counters, &entity, self.device.compiled.counters())?;
         }
         counters.ingress.retain(|port, _| ports.contains(port));
         counters.egress.retain(|port, _| ports.contains(port));
@@ -169,21 +178,4 @@ impl ProgramClient {
 fn key(entry: &TableEntry) -> Vec<u8> {
     TableEntry { table_id: entry.table_id, r#match: entry.r#match.clone(), ..Default::default() }
         .encode_to_vec()
-}
-
-/// Refusal of a Write, with the intent of the first entry that was refused.
-fn refused(status: Status, intents: &[Option<Intent>]) -> Why {
-    let details = rpc::Status::decode(status.details()).unwrap_or_default().details;
-    let errors = details.iter().map(|detail| Error::decode(detail.value.as_slice()).unwrap_or_default());
-    let first = intents.iter().zip(errors).find(|(_, error)| error.canonical_code != i32::from(Code::Ok));
-    match first {
-        Some((intent, error)) => Why::Entry {
-            intent: intent
-                .as_ref()
-                .map_or_else(|| "an entry of an earlier test".to_owned(), Intent::to_string),
-            code: Code::from(error.canonical_code),
-            message: error.message,
-        },
-        None => Why::from(status),
-    }
 }

@@ -1,21 +1,27 @@
 //! The software switch.
 
+use std::time::Duration;
+
+use prost::Message;
 use tonic::transport::Channel;
 
-use super::WRITE_CHUNK;
-use super::captured::{self, Captured, Collector};
-use super::connection::{Connection, answer, answer_of_stream};
+use super::captured::{COUNTER_CELLS, Captured, Collector, add_counter};
+use super::connection::{Connection, answer, answer_of_stream, within};
 use super::error::{SwitchError, Why};
+use crate::entries::schema::COUNTERS;
 use crate::entries::{self, p4info};
 use crate::proto::capture::capture_client::CaptureClient;
-use crate::proto::capture::{CollectRequest, Summary, collect_response::Part};
+use crate::proto::capture::{CollectRequest, collect_response::Part};
 use crate::proto::runtime::{
-    CounterEntry, Entity, ForwardingPipelineConfig, Update, entity,
-    set_forwarding_pipeline_config_request::Action, update, write_request::Atomicity,
+    CounterEntry, Entity, ForwardingPipelineConfig, entity, set_forwarding_pipeline_config_request::Action,
+    update::Type, write_request::Atomicity,
 };
 use crate::server::DEVICE_ID;
 use crate::switch::PORT_NUMBERS;
 use crate::{Address, Tables};
+
+/// Longest wait for a whole capture: half a gigabyte, if no other limits were given to the switch.
+const COLLECT_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// A software switch of which this client is the primary, as long as it lives and no other takes its place.
 #[derive(Debug)]
@@ -41,24 +47,20 @@ impl SwitchClient {
     ///
     /// # Errors
     /// When the switch refuses or is lost. Then it has the tables that it had before, or (where the answer to the last
-    /// step was lost) the new ones.
+    /// step was lost) the new ones. One that did not answer before is connected to again.
     pub async fn program(&mut self, tables: &Tables) -> Result<(), SwitchError> {
-        self.write_all(tables).await.map_err(|why| self.connection.error("writing tables", why))
+        if self.connection.is_lost() {
+            *self = Self::connect(self.connection.address()).await?;
+        }
+        self.write_all(tables).await.map_err(|why| self.connection.failed("writing tables", why))
     }
 
     async fn write_all(&mut self, tables: &Tables) -> Result<(), Why> {
-        let config = ForwardingPipelineConfig { p4info: Some(p4info()), ..Default::default() };
+        let config = ForwardingPipelineConfig { p4info: p4info().encode_to_vec(), ..Default::default() };
         self.connection.set_pipeline(Action::VerifyAndSave, Some(config)).await?;
-        let mut entries = entries::items(tables).into_iter();
-        loop {
-            let chunk = entries.by_ref().take(WRITE_CHUNK);
-            let updates: Vec<Update> =
-                chunk.map(|entry| entries::update(entry, update::Type::Insert)).collect();
-            if updates.is_empty() {
-                break;
-            }
-            self.connection.write(updates, Atomicity::DataplaneAtomic, Why::from).await?;
-        }
+        let items = entries::items(tables).into_iter();
+        let updates = items.map(|item| (entries::update(item.entry, Type::Insert), item.intent));
+        self.connection.write(updates, Atomicity::DataplaneAtomic).await?;
         self.connection.set_pipeline(Action::Commit, None).await
     }
 
@@ -67,7 +69,7 @@ impl SwitchClient {
     /// # Errors
     /// When the switch refuses or is lost, or sends an unreadable answer.
     pub async fn counters(&mut self) -> Result<dumper::SwitchCounters, SwitchError> {
-        self.read_counters().await.map_err(|why| self.connection.error("reading counters", why))
+        self.read_counters().await.map_err(|why| self.connection.failed("reading counters", why))
     }
 
     /// Ends the capture, and returns its packets and counters since [`program`](Self::program).
@@ -75,7 +77,7 @@ impl SwitchClient {
     /// # Errors
     /// When the switch refuses or is lost, or sends an unreadable answer.
     pub async fn collect(&mut self) -> Result<Captured, SwitchError> {
-        self.collect_all().await.map_err(|why| self.connection.error("collecting the capture", why))
+        self.collect_all().await.map_err(|why| self.connection.failed("collecting the capture", why))
     }
 
     async fn collect_all(&mut self) -> Result<Captured, Why> {
@@ -83,15 +85,21 @@ impl SwitchClient {
             device_id: self.connection.device_id(),
             election_id: Some(self.connection.election_id()),
         };
-        let mut parts = answer(self.capture.collect(request)).await?;
+        let mut parts = match answer(self.capture.collect(request)).await {
+            Ok(parts) => parts,
+            Err(why) => return Err(self.connection.explained(why).await),
+        };
         let mut collector = Collector::new();
-        let summary: Summary = loop {
-            match answer_of_stream(&mut parts).await?.and_then(|message| message.part) {
-                Some(Part::Packets(packets)) => collector.add(packets)?,
-                Some(Part::Summary(summary)) => break summary,
-                None => return Err(Why::Protocol("the capture ended without its summary".to_owned())),
+        let packets = async {
+            loop {
+                match answer_of_stream(&mut parts).await?.and_then(|message| message.part) {
+                    Some(Part::Packets(packets)) => collector.add(packets)?,
+                    Some(Part::Summary(summary)) => return Ok(summary),
+                    None => return Err(Why::Protocol("the capture ended without its summary".to_owned())),
+                }
             }
         };
+        let summary = within(COLLECT_TIMEOUT, packets).await??;
         let counters = self.read_counters().await?;
         collector.finish(summary, counters)
     }
@@ -101,8 +109,9 @@ impl SwitchClient {
         let [requester, responder, _] = PORT_NUMBERS;
         let mut counters =
             dumper::SwitchCounters { host_ports: vec![requester, responder], ..Default::default() };
-        for entity in self.connection.read(vec![wanted]).await? {
-            captured::add_counter(&mut counters, &entity)?;
+        for entity in self.connection.read(vec![wanted], COUNTER_CELLS).await? {
+            let known = COUNTERS.into_iter().map(|counter| (counter.id, counter));
+            add_counter(&mut counters, &entity, known)?;
         }
         Ok(counters)
     }

@@ -8,6 +8,7 @@ use corpus::{Action, ControlPacket, IterMode, PacketKinds, Path, Repeat, RepeatM
 use dumper::{Nanos, Psn};
 use tonic::Code;
 
+use super::intent::{Intent, Item};
 use super::row::{self, Numbers, Refusal};
 use super::schema::{CONTROL_EVENTS, DATA_EVENTS, FLOWS, LOSSES, PATHS, REPEATS, SPREAD, Table};
 use crate::action::ALL_COPIES;
@@ -53,12 +54,13 @@ pub(crate) enum ItemValue {
     Spread(Spread),
 }
 
-/// An entry.
-pub(crate) type Item = (ItemKey, ItemValue);
+/// An entry, decoded.
+pub(crate) type Decoded = (ItemKey, ItemValue);
 
 /// All entries of tables that no pipeline has been made of yet.
-pub fn items(tables: &Tables) -> Vec<TableEntry> {
-    of_tables(tables).iter().map(encode).collect()
+pub fn items(tables: &Tables) -> Vec<Item> {
+    let item = |(decoded, intent): &_| Item { entry: encode(decoded), intent: *intent };
+    of_tables(tables).iter().map(item).collect()
 }
 
 /// An entry as an update of a Write.
@@ -67,33 +69,41 @@ pub fn update(entry: TableEntry, r#type: Type) -> Update {
     Update { r#type: r#type.into(), entity: Some(entity) }
 }
 
-fn of_tables(tables: &Tables) -> Vec<Item> {
+fn of_tables(tables: &Tables) -> Vec<(Decoded, Intent)> {
     let flows = tables.flows().into_iter().filter_map(|(flow, destination, qpn)| {
-        Some((ItemKey::Flow(destination, qpn), ItemValue::Flow(flow, *tables.rounds(flow)?)))
+        let value = ItemValue::Flow(flow, *tables.rounds(flow)?);
+        Some(((ItemKey::Flow(destination, qpn), value), Intent::Flow(flow)))
     });
     let mut rule = (None, 0);
-    let entries = tables.entries().into_iter().map(|entry| match entry.key {
-        Key::Data { flow, psn, iter } => {
-            (ItemKey::Data(flow, psn.value(), iter), ItemValue::Data(entry.actions))
-        }
-        Key::Control { flow, packet, nth } => {
-            rule =
-                if rule.0 == Some((flow, packet)) { (rule.0, rule.1 + 1) } else { (Some((flow, packet)), 0) };
-            (ItemKey::Control(flow, packet, rule.1), ItemValue::Control(nth, entry.actions))
-        }
+    let entries = tables.entries().into_iter().map(|entry| {
+        let decoded = match entry.key {
+            Key::Data { flow, psn, iter } => {
+                (ItemKey::Data(flow, psn.value(), iter), ItemValue::Data(entry.actions))
+            }
+            Key::Control { flow, packet, nth } => {
+                let kind = Some((flow, packet));
+                rule = if rule.0 == kind { (rule.0, rule.1 + 1) } else { (kind, 0) };
+                (ItemKey::Control(flow, packet, rule.1), ItemValue::Control(nth, entry.actions))
+            }
+        };
+        (decoded, Intent::Event(entry.key))
     });
     let losses = tables.losses().iter().enumerate().filter_map(|(flow, rule)| {
-        Some((ItemKey::Loss(FlowIndex::at(flow as u32)), ItemValue::Loss((*rule)?)))
+        let flow = FlowIndex::at(flow as u32);
+        Some(((ItemKey::Loss(flow), ItemValue::Loss((*rule)?)), Intent::Losses(flow)))
     });
     let repeat = tables.repeat();
     let repeats = (0..).zip(Repeat::NUMBERS).map(|(kind, number)| (kind, (number.get)(&repeat)));
-    let repeats = repeats
-        .filter(|(_, packets)| *packets > 1)
-        .map(|(kind, packets)| (ItemKey::Repeat(kind), ItemValue::Repeat(packets, repeat.matching)));
+    let repeats = repeats.filter(|(_, packets)| *packets > 1).map(|(kind, packets)| {
+        ((ItemKey::Repeat(kind), ItemValue::Repeat(packets, repeat.matching)), Intent::Repeat)
+    });
     let rule = tables.paths();
-    let paths = (0..).zip(&rule.paths).map(|(number, path)| (ItemKey::Path(number), ItemValue::Path(*path)));
-    let spread =
-        rule.spread.iter().map(|spread| (ItemKey::Spread(spread.packets as u8), ItemValue::Spread(*spread)));
+    let paths = (0..).zip(&rule.paths).map(|(number, path)| {
+        ((ItemKey::Path(number), ItemValue::Path(*path)), Intent::Path(number))
+    });
+    let spread = rule.spread.iter().map(|spread| {
+        ((ItemKey::Spread(spread.packets as u8), ItemValue::Spread(*spread)), Intent::Spread)
+    });
     flows.chain(entries).chain(losses).chain(repeats).chain(paths).chain(spread).collect()
 }
 
@@ -125,7 +135,7 @@ pub(crate) fn decode_key(entry: &TableEntry) -> Result<(&'static Table, ItemKey)
 }
 
 /// Reads an entry.
-pub(crate) fn decode(entry: &TableEntry) -> Result<Item, Refusal> {
+pub(crate) fn decode(entry: &TableEntry) -> Result<Decoded, Refusal> {
     let (table, key) = decode_key(entry)?;
     let params = row::params(table, entry)?;
     let value = match key {
@@ -154,7 +164,7 @@ pub(crate) fn decode(entry: &TableEntry) -> Result<Item, Refusal> {
 }
 
 /// Writes an entry.
-pub(crate) fn encode((key, value): &Item) -> TableEntry {
+pub(crate) fn encode((key, value): &Decoded) -> TableEntry {
     let table = match key {
         ItemKey::Flow(..) => &FLOWS,
         ItemKey::Data(..) => &DATA_EVENTS,

@@ -4,6 +4,7 @@
 //! meaning (`item`), and a [`Store`] keeps the entries that a controller has written.
 
 mod info;
+mod intent;
 mod item;
 pub mod program;
 mod row;
@@ -11,6 +12,7 @@ pub mod schema;
 mod store;
 
 pub use info::{p4info, p4info_text, program_p4info};
+pub use intent::{Intent, Item};
 pub use item::{items, update};
 pub use row::Refusal;
 pub(crate) use row::table as check_table;

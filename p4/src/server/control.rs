@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use prost::Message;
 use tokio::sync::mpsc::Sender;
 use tonic::{Code, Status};
 
 use super::arbitration::{Arbitration, ClientId, Notice, check_device};
 use crate::entries::{Refusal, Store, p4info};
+use crate::proto::config::P4Info;
 use crate::proto::runtime::{
     ForwardingPipelineConfig, MasterArbitrationUpdate, SetForwardingPipelineConfigRequest,
     StreamMessageResponse, Uint128, WriteRequest, forwarding_pipeline_config::Cookie,
@@ -179,7 +181,7 @@ impl State {
 /// A pipeline without entries, if it is the one that this switch has.
 fn verify(config: Option<&ForwardingPipelineConfig>) -> Result<Pipeline, Refusal> {
     let config = config.ok_or_else(|| Refusal::invalid("no config is given"))?;
-    if config.p4info.as_ref() != Some(&p4info()) {
+    if P4Info::decode(config.p4info.as_slice()).ok() != Some(p4info()) {
         let message = "the P4Info is not that of this switch, which has one pipeline; \
                        GetForwardingPipelineConfig tells it";
         return Err(Refusal::invalid(message));

@@ -79,8 +79,8 @@ impl P4Runtime for Control {
         // The pipeline is built in: its P4Info is available before anything is committed.
         let cookie = self.committed(request.device_id).ok().and_then(|pipeline| pipeline.cookie);
         let p4info = match request.response_type() {
-            ResponseType::All | ResponseType::P4infoAndCookie => Some(p4info()),
-            ResponseType::CookieOnly | ResponseType::DeviceConfigAndCookie => None,
+            ResponseType::All | ResponseType::P4infoAndCookie => p4info().encode_to_vec(),
+            ResponseType::CookieOnly | ResponseType::DeviceConfigAndCookie => Vec::new(),
         };
         let config = ForwardingPipelineConfig { p4info, cookie, p4_device_config: Vec::new() };
         Ok(Response::new(GetForwardingPipelineConfigResponse { config: Some(config) }))

@@ -2,7 +2,7 @@
 
 use corpus::{ControlPacket, Role, testing};
 use dumper::{Nanos, Psn};
-use p4::entries::{Store, items, update};
+use p4::entries::{Store, update};
 use p4::proto::runtime::update::Type;
 use p4::proto::runtime::{TableEntry, Update, field_match::FieldMatchType, table_action};
 use p4::{Kind, Packet, Pipeline, Tables, translate};
@@ -25,6 +25,10 @@ fn stored(entries: &[TableEntry]) -> Store {
 fn tables_of(text: &str) -> Tables {
     let config = config(text);
     translate(&config, &connections(config.traffic.load.connections(), Psn::new(1))).unwrap()
+}
+
+fn items(tables: &Tables) -> Vec<TableEntry> {
+    p4::entries::items(tables).into_iter().map(|item| item.entry).collect()
 }
 
 /// One flow each way, an event on a data packet and three rules for ACKs.

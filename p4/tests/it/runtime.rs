@@ -151,7 +151,7 @@ impl Controller {
 
 fn pipeline() -> Option<ForwardingPipelineConfig> {
     let cookie = Some(Cookie { cookie: 42 });
-    Some(ForwardingPipelineConfig { p4info: Some(p4info()), cookie, ..Default::default() })
+    Some(ForwardingPipelineConfig { p4info: p4info().encode_to_vec(), cookie, ..Default::default() })
 }
 
 /// As many entries as a Read takes several messages for.
@@ -162,7 +162,8 @@ fn entries() -> Vec<TableEntry> {
         { qpn = 1, packet = "ack", nth = 2, every = 3, type = "drop" }]
         traffic = { num-msgs-per-qp = 500 }"#,
     );
-    items(&translate(&config, &connections(1, Psn::new(1))).unwrap())
+    let tables = translate(&config, &connections(1, Psn::new(1))).unwrap();
+    items(&tables).into_iter().map(|item| item.entry).collect()
 }
 
 fn inserts(entries: &[TableEntry]) -> Vec<Update> {
@@ -206,7 +207,7 @@ async fn pipelines_are_verified_saved_and_committed() {
     let (mut controller, _stream) = Controller::primary().await;
     let mut other = p4info();
     other.tables[0].size += 1;
-    let other = Some(ForwardingPipelineConfig { p4info: Some(other), ..Default::default() });
+    let other = Some(ForwardingPipelineConfig { p4info: other.encode_to_vec(), ..Default::default() });
     for (action, config, expected) in [
         (Action::Unspecified, pipeline(), Code::InvalidArgument),
         (Action::ReconcileAndCommit, pipeline(), Code::Unimplemented),

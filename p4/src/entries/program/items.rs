@@ -1,16 +1,14 @@
 //! The tables of a test as entries of the P4 programs.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::net::IpAddr;
 
+use corpus::config::Points;
 use corpus::{Action, ControlPacket, RepeatMatch};
-use dumper::Psn;
 
 use super::{CONTROL_PACKETS, DATA_COPIES, DUMPERS, FORWARD, NAK_COPIES, PROGRAM_DATA_EVENTS, PROGRAM_FLOWS};
-use crate::entries::row;
 use crate::entries::schema::Table;
-use crate::proto::runtime::TableEntry;
+use crate::entries::{Intent, Item, row};
 use crate::{Actions, Dumper, FlowIndex, Key, PortError, Ports, Tables};
 
 /// Ports of a switch that runs a P4 program.
@@ -20,69 +18,6 @@ pub struct Wiring {
     pub hosts: [u32; 2],
     /// Ports of the dumpers, with their weights.
     pub dumpers: Vec<Dumper>,
-}
-
-/// An entry, and the part of the test that it is of.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Item {
-    /// The entry.
-    pub entry: TableEntry,
-    /// The part of the test.
-    pub intent: Intent,
-}
-
-/// The part of a test that an entry is of.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Intent {
-    /// A direction of a connection.
-    Flow(FlowIndex),
-    /// Events on a data packet.
-    Data {
-        /// Its flow.
-        flow: FlowIndex,
-        /// Its PSN.
-        psn: Psn,
-        /// Its round of transmission.
-        iter: u8,
-    },
-    /// Events on a control packet.
-    Control {
-        /// Its flow.
-        flow: FlowIndex,
-        /// Its kind.
-        packet: ControlPacket,
-        /// Its number among those of the flow and kind.
-        nth: u32,
-    },
-    /// Copies of the network.
-    Repeat,
-    /// The port of a host.
-    Host(u32),
-    /// A turn of the dumpers.
-    Turn(u32),
-}
-
-impl fmt::Display for Intent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flow(flow) => {
-                write!(f, "connection {} towards its {}", flow.connection(), flow.towards().name())
-            }
-            Self::Data { flow, psn, iter } => {
-                write!(f, "data packet {} of connection {}, round {iter}", psn.value(), flow.connection())
-            }
-            Self::Control { flow, packet, nth } => {
-                write!(f, "{} packet {nth} of connection {}", packet_name(*packet), flow.connection())
-            }
-            Self::Repeat => write!(f, "[network.repeat]"),
-            Self::Host(port) => write!(f, "the host at port {port}"),
-            Self::Turn(turn) => write!(f, "turn {turn} of the dumpers"),
-        }
-    }
-}
-
-fn packet_name(packet: ControlPacket) -> &'static str {
-    ControlPacket::NAMES[packet as usize].0
 }
 
 /// Multicast groups of a host's port begin here, those of the other one as far behind.
@@ -191,8 +126,8 @@ pub fn items(tables: &Tables, wiring: &Wiring, epoch: u32) -> Result<Vec<Item>, 
     for entry in tables.entries() {
         match entry.key {
             Key::Data { flow, psn, iter } => {
-                let intent = Intent::Data { flow, psn, iter };
-                let params = encode(&entry.actions, &intent)?;
+                let intent = Intent::Event(entry.key);
+                let params = encode(&entry.actions, intent)?;
                 data += 1;
                 if data > PROGRAM_DATA_EVENTS.size {
                     return Err(Unsupported::Entries { intent, most: PROGRAM_DATA_EVENTS.size });
@@ -203,7 +138,7 @@ pub fn items(tables: &Tables, wiring: &Wiring, epoch: u32) -> Result<Vec<Item>, 
                 for nth in nth.iter() {
                     control.entry((flow, packet, nth)).or_default().add(entry.actions);
                     if control.len() > CONTROL_PACKETS.size {
-                        let intent = Intent::Control { flow, packet, nth };
+                        let intent = one(flow, packet, nth);
                         return Err(Unsupported::Entries { intent, most: CONTROL_PACKETS.size });
                     }
                 }
@@ -211,8 +146,8 @@ pub fn items(tables: &Tables, wiring: &Wiring, epoch: u32) -> Result<Vec<Item>, 
         }
     }
     for ((flow, packet, nth), actions) in control {
-        let intent = Intent::Control { flow, packet, nth };
-        let params = encode(&actions, &intent)?;
+        let intent = one(flow, packet, nth);
+        let params = encode(&actions, intent)?;
         add(&CONTROL_PACKETS, &[number(flow), packet as u128, nth.into()], &params, intent);
     }
     if repeat.naks > 1 {
@@ -239,6 +174,11 @@ pub fn items(tables: &Tables, wiring: &Wiring, epoch: u32) -> Result<Vec<Item>, 
     Ok(all)
 }
 
+/// The events on one control packet.
+const fn one(flow: FlowIndex, packet: ControlPacket, nth: u32) -> Intent {
+    Intent::Event(Key::Control { flow, packet, nth: Points { first: nth, step: 1, last: nth } })
+}
+
 /// A bit for each copy that leaves where so many packets leave for one.
 fn copies(packets: u8) -> u128 {
     (1 << packets.saturating_sub(1)) - 1
@@ -258,11 +198,11 @@ fn number(flow: FlowIndex) -> u128 {
     flow.index() as u128
 }
 
-fn encode(actions: &Actions, intent: &Intent) -> Result<[u128; 5], Unsupported> {
+fn encode(actions: &Actions, intent: Intent) -> Result<[u128; 5], Unsupported> {
     let Actions { drop, ecn, corrupt, set_field, extra_copies, timing, drop_copies } = *actions;
     let action = timing.action().or(set_field.map(Action::SetField));
     if let Some(action) = action {
-        return Err(Unsupported::Action { intent: intent.clone(), action: action.name() });
+        return Err(Unsupported::Action { intent, action: action.name() });
     }
     Ok([drop.into(), ecn.into(), corrupt.into(), extra_copies.into(), drop_copies.into()])
 }

@@ -1,13 +1,15 @@
 //! The tables of the P4 programs in `programs/`: those of the [schema](super::schema) that a switch in hardware can have, with what
 //! the ports of such a switch need. Both programs, and the file `p4info/event_injector.p4info.txt`, are held to it.
 
+mod compiled;
 mod items;
 
 use super::schema::{
     Action, CONTROL_EVENTS, Counter, DATA_EVENTS, FLOWS, Field, INJECT, PORT_EGRESS, PORT_INGRESS, REPEAT,
     SET_FLOW, Table, field,
 };
-pub use items::{Intent, Item, Unsupported, Wiring, items};
+pub use compiled::{Compiled, P4InfoError};
+pub use items::{Unsupported, Wiring, items};
 
 /// Says which flow a packet belongs to.
 static SET_PROGRAM_FLOW: Action = Action {
