@@ -5,6 +5,7 @@
 mod actions;
 #[cfg(feature = "interfaces")]
 mod bmv2;
+mod conformance;
 mod control;
 mod entries;
 mod flood;

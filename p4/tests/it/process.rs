@@ -33,9 +33,18 @@ impl Rig {
     }
 
     pub(crate) fn start_with(arguments: &[&str]) -> Self {
+        Self::listening(|folder| format!("unix:{}", folder.join("control").display()), arguments)
+    }
+
+    /// With the services on TCP.
+    pub(crate) fn start_over_tcp() -> Self {
+        Self::listening(|_| "127.0.0.1:0".to_owned(), &[])
+    }
+
+    fn listening(listen: impl Fn(&Path) -> String, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let guests = [0, 1].map(|at| guest(folder.path(), at));
-        let (switch, address) = start(folder.path(), arguments);
+        let (switch, address) = start(folder.path(), &listen(folder.path()), arguments);
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         Self { folder, switch, address, guests, runtime }
     }
@@ -132,11 +141,10 @@ pub(crate) fn command(folder: &Path) -> Command {
     command
 }
 
-fn start(folder: &Path, arguments: &[&str]) -> (Child, Address) {
-    let control = format!("unix:{}", folder.join("control").display());
+fn start(folder: &Path, listen: &str, arguments: &[&str]) -> (Child, Address) {
     let mut command = command(folder);
     // A test that panics or is killed leaves no switch behind.
-    command.args(["--die-with-parent", "--listen", &control]).args(arguments);
+    command.args(["--die-with-parent", "--listen", listen]).args(arguments);
     let mut switch = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     BufReader::new(switch.stdout.take().unwrap()).read_line(&mut line).unwrap();

@@ -10,7 +10,6 @@ use dumper::{ActionKind, Connection, Event, Nanos, Psn, integrity};
 use p4::client::{PortUnreadable, Why};
 use p4::switch::{Limits, Switch};
 use p4::{Actions, Packet, Pipeline, Tables, translate};
-use tonic::Code;
 
 use crate::frames::{Made, captured, parse, v4};
 use crate::process::Rig;
