@@ -9,6 +9,8 @@ mod capture;
 mod choices;
 mod config;
 mod p4_source;
+mod p4info;
+mod p4runtime;
 mod packet;
 mod script;
 mod simulate;
@@ -19,6 +21,8 @@ use analyze::analyze;
 use capture::{pcap, pcapng};
 use config::{config_toml, config_yaml};
 use p4_source::p4_source;
+use p4info::p4info;
+use p4runtime::p4runtime;
 use packet::packet;
 use script::script;
 use simulate::simulate;
@@ -34,6 +38,8 @@ pub const TARGETS: &[Target] = &[
     ("config_toml", config_toml),
     ("config_yaml", config_yaml),
     ("p4_source", p4_source),
+    ("p4info", p4info),
+    ("p4runtime", p4runtime),
     ("packet", packet),
     ("pcap", pcap),
     ("pcapng", pcapng),

@@ -47,7 +47,7 @@ pub(crate) fn switch(data: &[u8]) {
 const EVENTS: usize = 4;
 
 /// The addresses of the hosts end in 1 and 2, and their QPNs are 0x100 and 0x200 more than the number of the connection.
-fn connection(number: u32) -> Connection {
+pub(crate) fn connection(number: u32) -> Connection {
     let end = |host: Role| Endpoint {
         ip: address(host).into(),
         qpn: Some(qpn(host, number)),
@@ -66,7 +66,7 @@ const fn qpn(host: Role, connection: u32) -> u32 {
 
 impl Choices<'_> {
     /// Up to 255 bytes of the input.
-    fn bytes(&mut self) -> Vec<u8> {
+    pub(crate) fn bytes(&mut self) -> Vec<u8> {
         (0..self.byte()).map(|_| self.byte()).collect()
     }
 
