@@ -32,7 +32,8 @@ use crate::switch::connection;
 /// # Panics
 /// When a Write that is done in whole or not at all is done in part, or one that is done leaves another number of entries.
 pub(crate) fn p4runtime(data: &[u8]) {
-    let runtime = Builder::new_current_thread().build().expect("a runtime without I/O needs nothing of the system");
+    let runtime =
+        Builder::new_current_thread().build().expect("a runtime without I/O needs nothing of the system");
     runtime.block_on(async {
         let switch = Shared::new(Switch::new(Limits::default()));
         let control = Control::new(switch.clone());
@@ -43,7 +44,8 @@ pub(crate) fn p4runtime(data: &[u8]) {
             match choices.below(8) {
                 0 => set_pipeline(&control, &mut choices).await,
                 1 => {
-                    let request = StreamMessageRequest::decode(choices.bytes().as_slice()).unwrap_or_default();
+                    let request =
+                        StreamMessageRequest::decode(choices.bytes().as_slice()).unwrap_or_default();
                     let _ = stream(&control, vec![request, arbitration(u64::from(choices.byte()))]).await;
                 }
                 2 => {
@@ -58,7 +60,9 @@ pub(crate) fn p4runtime(data: &[u8]) {
                 }
                 4 => {
                     let request = GetForwardingPipelineConfigRequest::decode(choices.bytes().as_slice());
-                    let _ = control.get_forwarding_pipeline_config(Request::new(request.unwrap_or_default())).await;
+                    let _ = control
+                        .get_forwarding_pipeline_config(Request::new(request.unwrap_or_default()))
+                        .await;
                 }
                 5 => {
                     let frame = choices.bytes();
@@ -143,7 +147,8 @@ async fn write_entries(control: &Control, choices: &mut Choices<'_>) {
     let config = choices.test(2);
     let connections: Vec<_> = (1..=config.traffic.load.connections()).map(connection).collect();
     let Ok(tables) = translate(&config, &connections) else { return };
-    let mut updates: Vec<_> = items(&tables).into_iter().take(64).map(|item| update(item.entry, kind)).collect();
+    let mut updates: Vec<_> =
+        items(&tables).into_iter().take(64).map(|item| update(item.entry, kind)).collect();
     if let Some(changed) = updates.get_mut(usize::from(at)) {
         let mut bytes = changed.encode_to_vec();
         let place = usize::from(place) % bytes.len();

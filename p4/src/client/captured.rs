@@ -210,7 +210,11 @@ pub(super) fn add_counter(
     let ports = match known {
         Some(id) if id == schema::PORT_INGRESS.id => &mut counters.ingress,
         Some(id) if id == schema::PORT_EGRESS.id => &mut counters.egress,
-        _ => return Err(Why::Protocol(format!("it read out counter {counter:#010x}, which is none of these"))),
+        _ => {
+            return Err(Why::Protocol(format!(
+                "it read out counter {counter:#010x}, which is none of these"
+            )));
+        }
     };
     ports.insert(port, packets);
     Ok(())

@@ -179,7 +179,7 @@ impl Connection {
             let notice = another_primary(&mut self.arbitration.1);
             self.deposed_by = timeout(NOTICE_TIMEOUT, notice).await.unwrap_or_default();
         }
-        self.deposed_by.map_or(why, Why::Deposed)
+        self.deposed_by.map_or(why, |by| Why::Deposed(by.to_string()))
     }
 }
 

@@ -48,18 +48,18 @@ pub enum Why {
         message: String,
     },
     /// A batch of entries was not written, and the switch did not say which entry is at fault.
-    #[error("entries from that of {first} to that of {last}: {why}")]
+    #[error("entries from that of {} to that of {}: {why}", .ends[0], .ends[1])]
     Batch {
-        /// Part of the test that the first entry is of.
-        first: Intent,
-        /// Part of the test that the last entry is of.
-        last: Intent,
+        /// Parts of the test that its first and its last entry are of.
+        ends: Box<[Intent; 2]>,
         /// The reason.
         why: Box<Why>,
     },
-    /// Another client, with this election identifier, has become the primary.
-    #[error("another controller has become its primary (election id {0}): a switch is one campaign's at a time")]
-    Deposed(u128),
+    /// Another client has become the primary: its election identifier, in decimal.
+    #[error(
+        "another controller has become its primary (election id {0}): a switch is one campaign's at a time"
+    )]
+    Deposed(String),
     /// The test has what the switch cannot do.
     #[error(transparent)]
     Unsupported(Unsupported),
@@ -102,7 +102,8 @@ impl From<Status> for Why {
 pub(super) fn of_write(status: &Status, why: Why, intents: &[Intent]) -> Why {
     let details = rpc::Status::decode(status.details()).unwrap_or_default().details;
     let errors = details.iter().map(|detail| Error::decode(detail.value.as_slice()).unwrap_or_default());
-    let mut failed = intents.iter().zip(errors).filter(|(_, error)| error.canonical_code != i32::from(Code::Ok));
+    let mut failed =
+        intents.iter().zip(errors).filter(|(_, error)| error.canonical_code != i32::from(Code::Ok));
     // That of the batch being aborted says nothing, if another says why.
     let first = failed.clone().find(|(_, error)| error.canonical_code != i32::from(Code::Aborted));
     match first.or_else(|| failed.next()) {
@@ -116,7 +117,7 @@ pub(super) fn of_write(status: &Status, why: Why, intents: &[Intent]) -> Why {
 /// The failure of a batch.
 pub(super) fn of_batch(why: Why, intents: &[Intent]) -> Why {
     match (intents.first(), intents.last()) {
-        (Some(first), Some(last)) => Why::Batch { first: *first, last: *last, why: Box::new(why) },
+        (Some(first), Some(last)) => Why::Batch { ends: Box::new([*first, *last]), why: Box::new(why) },
         _ => why,
     }
 }

@@ -98,12 +98,13 @@ fn of_tables(tables: &Tables) -> Vec<(Decoded, Intent)> {
         ((ItemKey::Repeat(kind), ItemValue::Repeat(packets, repeat.matching)), Intent::Repeat)
     });
     let rule = tables.paths();
-    let paths = (0..).zip(&rule.paths).map(|(number, path)| {
-        ((ItemKey::Path(number), ItemValue::Path(*path)), Intent::Path(number))
-    });
-    let spread = rule.spread.iter().map(|spread| {
-        ((ItemKey::Spread(spread.packets as u8), ItemValue::Spread(*spread)), Intent::Spread)
-    });
+    let paths = (0..)
+        .zip(&rule.paths)
+        .map(|(number, path)| ((ItemKey::Path(number), ItemValue::Path(*path)), Intent::Path(number)));
+    let spread = rule
+        .spread
+        .iter()
+        .map(|spread| ((ItemKey::Spread(spread.packets as u8), ItemValue::Spread(*spread)), Intent::Spread));
     flows.chain(entries).chain(losses).chain(repeats).chain(paths).chain(spread).collect()
 }
 

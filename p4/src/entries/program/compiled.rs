@@ -6,7 +6,7 @@ use prost::Message;
 use super::{PROGRAM_COUNTER_SIZE, PROGRAM_COUNTERS, PROGRAM_TABLES};
 use crate::entries::schema::{Action, Counter, Field, Table};
 use crate::proto::config::match_field::{Match, MatchType};
-use crate::proto::config::{P4Info, Preamble, counter_spec::Unit};
+use crate::proto::config::{CounterSpec, P4Info, Preamble, counter_spec::Unit};
 
 /// The P4Info of a compiled program, whose tables and counters are those of the schema.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -94,9 +94,8 @@ fn check_action(info: &P4Info, action: &Action) -> Result<(), P4InfoError> {
     let found = info.actions.iter().find(|found| id(found.preamble.as_ref()) == action.id);
     let found = found.ok_or_else(|| missing(&what, action.id))?;
     same(&format!("{what}, name"), plain(found.preamble.as_ref()), action.name)?;
-    let params = found.params.iter().map(|param| {
-        format!("{} {:?} of {} bits", param.id, param.name, param.bitwidth)
-    });
+    let params =
+        found.params.iter().map(|param| format!("{} {:?} of {} bits", param.id, param.name, param.bitwidth));
     same(&format!("{what}, parameters"), &list(params), &fields(action.params))
 }
 
@@ -105,7 +104,7 @@ fn check_counter(info: &P4Info, counter: &Counter) -> Result<u32, P4InfoError> {
     let what = format!("counter {}", counter.name);
     let found = info.counters.iter().find(|found| plain(found.preamble.as_ref()) == counter.name);
     let found = found.ok_or_else(|| differs(&what, "no counter of that name", "one".to_owned()))?;
-    let unit = found.spec.as_ref().map_or(Unit::Unspecified, |spec| spec.unit());
+    let unit = found.spec.as_ref().map_or(Unit::Unspecified, CounterSpec::unit);
     same(&format!("{what}, unit"), unit.as_str_name(), Unit::Packets.as_str_name())?;
     at_least(&format!("{what}, size"), found.size, PROGRAM_COUNTER_SIZE)?;
     Ok(id(found.preamble.as_ref()))
@@ -215,10 +214,7 @@ mod tests {
                 |info| info.counters[1].spec = None,
                 "counter egress.port_egress, unit: it has UNSPECIFIED, not PACKETS",
             ),
-            (
-                |info| info.counters[1].size = 8,
-                "counter egress.port_egress, size: it has 8, not 512 or more",
-            ),
+            (|info| info.counters[1].size = 8, "counter egress.port_egress, size: it has 8, not 512 or more"),
         ] {
             let error = read(change).unwrap_err();
             assert!(error.contains(expected), "{error}");

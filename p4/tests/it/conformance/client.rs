@@ -150,7 +150,12 @@ impl Client {
     }
 
     /// Writes updates; the codes of each where not all are done, or that of the whole.
-    pub(super) async fn write(&mut self, from: u64, updates: Vec<Message>, atomicity: Atomicity) -> Vec<Code> {
+    pub(super) async fn write(
+        &mut self,
+        from: u64,
+        updates: Vec<Message>,
+        atomicity: Atomicity,
+    ) -> Vec<Code> {
         let request = Message::new().number(1, self.device).message(3, election(from));
         let request = request.messages(4, updates).number(5, atomicity as u64);
         let Err(status) = self.unary("Write", request).await else { return vec![Code::Ok] };

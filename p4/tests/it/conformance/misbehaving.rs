@@ -76,24 +76,39 @@ const CONNECTING: &[(Fault, Expected)] = &[
 const LOADING: &[(Fault, Expected)] = &[
     (Fault::SilentPipeline, &["loading its program: it did not answer within 30 s"]),
     (Fault::RefusedPipeline, &["loading its program: it refused (InvalidArgument): of another target"]),
-    (Fault::OtherP4Info, &["the P4Info of its program is another one than it was given: table ingress.flows"]),
+    (
+        Fault::OtherP4Info,
+        &["the P4Info of its program is another one than it was given: table ingress.flows"],
+    ),
     (Fault::RefusedUpdate(1, 1), &["it refused the entry of the host at port 10 (ResourceExhausted): full"]),
-    (Fault::SilentBatch(1), &["entries from that of the dumper at port 30 to that of the host at port 20: it did not"]),
+    (
+        Fault::SilentBatch(1),
+        &["entries from that of the dumper at port 30 to that of the host at port 20: it did not"],
+    ),
 ];
 
 /// The batches of the test's entries.
 const WRITING: &[(Fault, Expected)] = &[
     (
         Fault::SilentBatch(2),
-        &["writing tables: entries from that of the events on PSN", "to that of", "it did not answer within 30 s"],
+        &[
+            "writing tables: entries from that of the events on PSN",
+            "to that of",
+            "it did not answer within 30 s",
+        ],
     ),
     (
         Fault::CutBatch(2),
-        &["writing tables: entries from that of the events on PSN", "towards its responder: it is not there:"],
+        &[
+            "writing tables: entries from that of the events on PSN",
+            "towards its responder: it is not there:",
+        ],
     ),
     (
         Fault::RefusedUpdate(1, 1),
-        &["writing tables: it refused the entry of connection 1 towards its responder (ResourceExhausted): full"],
+        &[
+            "writing tables: it refused the entry of connection 1 towards its responder (ResourceExhausted): full",
+        ],
     ),
     (
         Fault::RefusedBatch(1),
@@ -101,11 +116,16 @@ const WRITING: &[(Fault, Expected)] = &[
     ),
     (
         Fault::UnreadableResults(1),
-        &["writing tables: entries from that of connection 1 towards its requester to that of the events on PSN"],
+        &[
+            "writing tables: entries from that of connection 1 towards its requester to that of the events on PSN",
+        ],
     ),
     (
         Fault::Deposed(2),
-        &["entries from that of the events", "another controller has become its primary (election id 18446744073709551623)"],
+        &[
+            "entries from that of the events",
+            "another controller has become its primary (election id 18446744073709551623)",
+        ],
     ),
 ];
 

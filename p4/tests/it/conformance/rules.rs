@@ -28,6 +28,7 @@ pub(crate) struct Target<'a> {
 struct Found(Vec<String>);
 
 impl Found {
+    #[allow(clippy::needless_pass_by_value, reason = "both are made for the comparison")]
     fn same<T: PartialEq + Debug>(&mut self, what: &str, found: T, expected: T) {
         if found != expected {
             self.0.push(format!("{what}: {found:?}, not {expected:?}"));
@@ -205,9 +206,8 @@ async fn counters(found: &mut Found, client: &mut Client, schema: &Schema, targe
     let mut count = async |wanted: Message| {
         let cells = client.read(COUNTER_ENTRY, wanted).await;
         cells.map(|cells| {
-            let packets = |cell: &Fields| {
-                (cell.number(1), cell.message(2).number(1), cell.message(3).number(2))
-            };
+            let packets =
+                |cell: &Fields| (cell.number(1), cell.message(2).number(1), cell.message(3).number(2));
             cells.iter().map(packets).filter(|(.., packets)| *packets > 0).collect::<Vec<_>>()
         })
     };

@@ -81,9 +81,11 @@ impl Entry<'_> {
     }
 
     pub(super) fn action(&self, id: u64) -> Message {
-        let params = self.table.params.iter().map(|(id, name, _)| {
-            Message::new().number(2, *id).bytes(3, &value(self.params, name))
-        });
+        let params = self
+            .table
+            .params
+            .iter()
+            .map(|(id, name, _)| Message::new().number(2, *id).bytes(3, &value(self.params, name)));
         Message::new().number(1, id).messages(4, params)
     }
 
@@ -105,16 +107,15 @@ pub(super) fn update(kind: Kind, entry: Message) -> Message {
     Message::new().number(1, kind as u64).message(2, Message::new().message(2, entry))
 }
 
+/// Identifier and value of a match field or parameter.
+type Given = (u64, Vec<u8>);
+
 /// Table, key and parameters of an entry that was read, without regard to the order of fields.
-pub(super) fn content(entry: &Fields) -> (u64, Vec<(u64, Vec<u8>)>, Vec<(u64, Vec<u8>)>) {
-    let mut keys: Vec<_> = entry
-        .messages(2)
-        .iter()
-        .map(|key| (key.number(1), key.message(2).bytes(1).to_vec()))
-        .collect();
+pub(super) fn content(entry: &Fields) -> (u64, Vec<Given>, Vec<Given>) {
+    let mut keys: Vec<_> =
+        entry.messages(2).iter().map(|key| (key.number(1), key.message(2).bytes(1).to_vec())).collect();
     let params = entry.message(3).message(1).messages(4);
-    let mut params: Vec<_> =
-        params.iter().map(|param| (param.number(2), param.bytes(3).to_vec())).collect();
+    let mut params: Vec<_> = params.iter().map(|param| (param.number(2), param.bytes(3).to_vec())).collect();
     keys.sort();
     params.sort();
     (entry.number(1), keys, params)

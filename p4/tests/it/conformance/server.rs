@@ -74,12 +74,15 @@ pub(super) enum Fault {
     EndedCapture,
 }
 
+/// To a client's stream.
+type Outlet = mpsc::Sender<Result<StreamMessageResponse, Status>>;
+
 #[derive(Clone)]
 struct Fake {
     fault: Arc<Mutex<Fault>>,
     p4info: Arc<Mutex<Vec<u8>>>,
     batches: Arc<AtomicUsize>,
-    outlet: Arc<Mutex<Option<mpsc::Sender<Result<StreamMessageResponse, Status>>>>>,
+    outlet: Arc<Mutex<Option<Outlet>>>,
     is_cut: Arc<AtomicBool>,
 }
 
@@ -304,7 +307,11 @@ struct Wire {
 
 impl Wire {
     fn check(&self) -> IoResult<()> {
-        if self.is_cut.load(Ordering::Relaxed) { Err(Error::from(ErrorKind::ConnectionReset)) } else { Ok(()) }
+        if self.is_cut.load(Ordering::Relaxed) {
+            Err(Error::from(ErrorKind::ConnectionReset))
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -326,7 +333,11 @@ impl AsyncRead for Wire {
 }
 
 impl AsyncWrite for Wire {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<IoResult<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<IoResult<usize>> {
         self.check()?;
         Pin::new(&mut self.stream).poll_write(context, bytes)
     }

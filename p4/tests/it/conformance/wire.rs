@@ -24,7 +24,7 @@ impl Message {
     }
 
     pub(super) fn message(self, field: u32, value: Self) -> Self {
-        self.bytes(field, &value.0)
+        self.bytes(field, &value.into_bytes())
     }
 
     pub(super) fn messages(self, field: u32, values: impl IntoIterator<Item = Self>) -> Self {
