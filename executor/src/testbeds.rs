@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::guests::{Kernel, Pairs};
 use crate::sim::Sim;
+use crate::vm::Between as _;
 use crate::{Nic, Testbed, uml, vm};
 
 /// Name of the testbed of a test.
@@ -20,6 +21,9 @@ pub enum TestbedName {
     Sim,
     /// On `rdma_rxe` in two virtual machines.
     Vm,
+    /// The same, with bmv2 and the P4 program between them.
+    #[serde(rename = "vm-p4")]
+    VmP4,
     /// On `rdma_rxe` in two user-mode kernels, in virtual time.
     Uml,
     /// The same for campaigns, whose search is in fast mode ([`uml::Mode::Fast`]); what it finds is looked at exactly.
@@ -35,7 +39,7 @@ impl TestbedName {
         match self {
             // Of two user-mode kernels one runs at a time.
             Self::Sim | Self::Uml | Self::UmlFast => 1,
-            Self::Vm => 2,
+            Self::Vm | Self::VmP4 => 2,
         }
     }
 
@@ -68,7 +72,7 @@ impl TestbedName {
     /// Returns true if its hosts are guests, whose NICs are named by their kernels.
     #[must_use]
     pub const fn has_guests(self) -> bool {
-        matches!(self, Self::Vm | Self::Uml | Self::UmlFast)
+        matches!(self, Self::Vm | Self::VmP4 | Self::Uml | Self::UmlFast)
     }
 
     /// Capabilities of the testbed, which none has to be made for.
@@ -77,6 +81,7 @@ impl TestbedName {
         match self {
             Self::Sim => Sim::new(Path::new("")).capabilities(),
             Self::Vm => vm::capabilities(),
+            Self::VmP4 => vm::P4Switch::capabilities(),
             Self::Uml | Self::UmlFast => uml::capabilities(),
         }
     }
@@ -87,6 +92,7 @@ impl TestbedName {
         match self {
             Self::Sim => "sim",
             Self::Vm => "vm",
+            Self::VmP4 => "vm-p4",
             Self::Uml => "uml",
             Self::UmlFast => "uml-fast",
         }
@@ -96,7 +102,7 @@ impl TestbedName {
     pub(crate) fn kernel(self, kernel: &Kernel) -> Option<(String, String)> {
         let manifest = match self {
             Self::Sim => return None,
-            Self::Vm => vm::Cache::open(None).ok()?.image(kernel).ok()?.manifest,
+            Self::Vm | Self::VmP4 => vm::Cache::open(None).ok()?.image(kernel).ok()?.manifest,
             Self::Uml | Self::UmlFast => uml::Cache::open(None).ok()?.image(kernel).ok()?.manifest,
         };
         let file = ["linux", "vmlinuz"].into_iter().find_map(|file| manifest.files.get(file))?;
@@ -108,7 +114,7 @@ impl TestbedName {
     pub fn default_nic(self) -> String {
         match self {
             Self::Sim => Host::DEFAULT_NIC.to_owned(),
-            Self::Vm | Self::Uml | Self::UmlFast => Nic::guest_name(&Kernel::default()),
+            Self::Vm | Self::VmP4 | Self::Uml | Self::UmlFast => Nic::guest_name(&Kernel::default()),
         }
     }
 }
@@ -120,9 +126,10 @@ impl FromStr for TestbedName {
         match name {
             "sim" => Ok(Self::Sim),
             "vm" => Ok(Self::Vm),
+            "vm-p4" => Ok(Self::VmP4),
             "uml" => Ok(Self::Uml),
             "uml-fast" => Err("the fast mode is for campaigns; single tests run on uml, exactly"),
-            _ => Err("testbeds of real NICs, named by a file, are not built yet; there are sim, vm and uml"),
+            _ => Err("testbeds of real NICs, named by a file, are not built yet; there are sim, vm, vm-p4 and uml"),
         }
     }
 }
@@ -132,6 +139,7 @@ impl fmt::Display for TestbedName {
         f.write_str(match self {
             Self::Sim => "the simulated testbed",
             Self::Vm => "the VM testbed",
+            Self::VmP4 => "the VM testbed with a P4 switch",
             Self::Uml => "the testbed in virtual time",
             Self::UmlFast => "the testbed in virtual time, in fast mode",
         })
@@ -145,6 +153,8 @@ pub enum Testbeds {
     Sim(Sim),
     /// Pairs of guests.
     Vm(Pairs<vm::Site>),
+    /// Pairs of guests with a P4 switch.
+    VmP4(Pairs<vm::Site<vm::P4Switch>>),
     /// Pairs of guests in virtual time.
     Uml(uml::Campaigns),
 }
@@ -153,7 +163,7 @@ pub enum Testbeds {
 #[derive(Debug, thiserror::Error)]
 #[error("the {} has {nic}, which {testbed} does not have; {}", role.name(), match testbed {
     TestbedName::Sim => "guests run with --testbed vm or uml",
-    TestbedName::Vm | TestbedName::Uml | TestbedName::UmlFast => "name a kernel with --requester-kernel and --responder-kernel, or --nic rxe-6.1",
+    TestbedName::Vm | TestbedName::VmP4 | TestbedName::Uml | TestbedName::UmlFast => "name a kernel with --requester-kernel and --responder-kernel, or --nic rxe-6.1",
 })]
 pub struct WrongTestbed {
     /// The host.
@@ -184,6 +194,9 @@ impl Testbeds {
             (TestbedName::Vm, Nic::Guest(first), Nic::Guest(second)) => {
                 Ok(Self::Vm(Pairs::new([first.clone(), second.clone()])))
             }
+            (TestbedName::VmP4, Nic::Guest(first), Nic::Guest(second)) => {
+                Ok(Self::VmP4(Pairs::new([first.clone(), second.clone()])))
+            }
             (TestbedName::Uml | TestbedName::UmlFast, Nic::Guest(first), Nic::Guest(second)) => {
                 let is_fast = testbed == TestbedName::UmlFast;
                 let mode = if is_fast { uml::Mode::Fast } else { uml::Mode::Exact };
@@ -202,7 +215,7 @@ impl Testbeds {
     #[must_use]
     pub fn codes(&self) -> uml::Codes {
         match self {
-            Self::Sim(_) | Self::Vm(_) => uml::Codes::default(),
+            Self::Sim(_) | Self::Vm(_) | Self::VmP4(_) => uml::Codes::default(),
             Self::Uml(campaigns) => campaigns.codes().unwrap_or_default(),
         }
     }
@@ -213,6 +226,7 @@ impl Testbeds {
         match self {
             Self::Sim(sim) => Box::new(sim.clone()),
             Self::Vm(pairs) => pairs.lease(),
+            Self::VmP4(pairs) => pairs.lease(),
             Self::Uml(campaigns) => campaigns.testbed(),
         }
     }

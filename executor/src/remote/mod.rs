@@ -2,6 +2,7 @@
 
 mod deadline;
 mod remarks;
+mod switch;
 
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -9,11 +10,12 @@ use std::time::Duration;
 use corpus::{Pattern, Role, TestConfig};
 use dumper::observation::SwitchCounters;
 use dumper::{Connection, HostCounters, LogLine, Nanos, Observation};
-use p4::client::{Captured, PortLosses, SwitchClient, SwitchError};
+use p4::client::{Captured, PortLosses, SwitchError};
 use p4::{Tables, TranslateError};
 use tokio::time::sleep;
 
 pub use self::deadline::Patience;
+pub use self::switch::{Dumper, ProgramSwitch, Switch};
 use crate::agent::{
     AgentClient, AgentError, Finished, Link, Prepare, PreparedHost, RunningTest, Settled, Stream,
 };
@@ -48,7 +50,7 @@ pub struct Remote {
     /// The hosts.
     pub agents: [AgentClient; 2],
     /// The switch, of which this is the primary client.
-    pub switch: SwitchClient,
+    pub switch: Switch,
     /// Time limits for the hosts.
     pub patience: Patience,
 }
@@ -77,7 +79,7 @@ impl Hosts for Remote {
     }
 
     async fn collect(&mut self) -> Result<Captured, RemoteError> {
-        Ok(self.switch.collect().await?)
+        self.switch.collect().await
     }
 }
 

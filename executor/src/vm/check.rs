@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use super::switch::Switch;
+use super::switch::{Between as _, SoftwareSwitch};
 use super::{Cache, Pair, Qemu, Start, Wiring};
 use crate::guests::checkup::{Checkup, Step, version, whole};
 use crate::guests::tool::{APT_GET, SETPRIV};
@@ -45,7 +45,7 @@ pub fn check(cache: Option<&Path>, kernels: &[Kernel; 2], tell: &mut dyn FnMut(&
     });
     let switch = checkup.step("switch", || {
         let folder = RunFolder::make()?;
-        let switch = Switch::start(&folder)?;
+        let switch = SoftwareSwitch::start(&folder)?;
         Ok((format!("listens at {}", switch.address), (switch, folder)))
     });
     let ready = qemu.zip(of_requester.zip(of_responder)).zip(switch);

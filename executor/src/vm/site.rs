@@ -5,13 +5,12 @@ use std::time::{Duration, Instant};
 
 use corpus::{Capabilities, TestConfig};
 use dumper::{Clock, Observation};
-use p4::client::SwitchClient;
 use tokio::runtime::Runtime;
 
 use super::pair::{Pair, Wiring};
 use super::qemu::Qemu;
-use super::switch::Switch;
-use super::{Cache, Guest, capabilities};
+use super::switch::{Between, SoftwareSwitch};
+use super::{Cache, Guest};
 use crate::agent::{AgentClient, Timeouts};
 use crate::guests::log::{put_log_since, without_ends_of_agents};
 use crate::guests::{Console, GuestError, Kernel, Outcome, RunFolder, with_guests};
@@ -37,7 +36,7 @@ const OTHERS_LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Everything that runs for one testbed. It all ends when this is dropped, and with this process.
 #[derive(Debug)]
-pub struct Site {
+pub struct Site<S = SoftwareSwitch> {
     remote: Remote,
     runtime: Runtime,
     pair: Pair,
@@ -45,12 +44,12 @@ pub struct Site {
     /// that a kernel logs between two tests belongs to the next one, rather than to none.
     read: [u64; 2],
     troubles: usize,
-    switch: Switch,
+    switch: S,
     // Last, as the others have their sockets in it.
     _folder: RunFolder,
 }
 
-impl Site {
+impl<S> Site<S> {
     /// The observation, with the kernels' lines since the last test.
     fn with_logs(&mut self, mut observed: Box<Observation>) -> Box<Observation> {
         observed.clock = Clock::Emulated;
@@ -103,11 +102,11 @@ impl Site {
     }
 }
 
-impl crate::guests::Site for Site {
+impl<S: Between> crate::guests::Site for Site<S> {
     const NAME: &'static str = "vm";
 
     fn capabilities() -> Capabilities {
-        capabilities()
+        S::capabilities()
     }
 
     /// Guests go on from a snapshot where there is one.
@@ -117,12 +116,12 @@ impl crate::guests::Site for Site {
         let (requester, responder) = (requester?, responder?);
         let qemu = Qemu::find(&requester)?;
         let folder = RunFolder::make()?;
-        let switch = Switch::start(&folder)?;
+        let switch = S::start(&folder)?;
         let pair = Pair::start(&qemu, [&requester, &responder], &folder, Wiring::Switch)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime =
             runtime.map_err(|error| GuestError::Folder(format!("no thread for connections: {error}")))?;
-        let remote = runtime.block_on(connect(&pair, &switch))?;
+        let remote = runtime.block_on(connect(&pair, &switch, &folder))?;
         let mut site = Self { remote, runtime, pair, read: [0; 2], troubles: 0, switch, _folder: folder };
         site.read = site.lines();
         site.troubles = site.count_troubles();
@@ -161,7 +160,11 @@ impl crate::guests::Site for Site {
     }
 }
 
-async fn connect(pair: &Pair, switch: &Switch) -> Result<Remote, GuestError> {
+async fn connect(
+    pair: &Pair,
+    switch: &impl Between,
+    folder: &RunFolder,
+) -> Result<Remote, GuestError> {
     let agent = |host: u8, guest: &Guest| {
         let address = guest.agent().to_string();
         async move {
@@ -173,7 +176,6 @@ async fn connect(pair: &Pair, switch: &Switch) -> Result<Remote, GuestError> {
         }
     };
     let agents = [agent(1, &pair.requester).await?, agent(2, &pair.responder).await?];
-    let switch = SwitchClient::connect(&switch.address).await;
-    let switch = switch.map_err(|error| GuestError::Switch(error.to_string()))?;
+    let switch = switch.connect(folder).await?;
     Ok(Remote { agents, switch, patience: PATIENCE })
 }

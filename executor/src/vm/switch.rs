@@ -1,18 +1,23 @@
-//! The switch between the guests of a pair: a process of its own.
+//! The software switch between the guests of a pair: a process of its own.
 
+use std::fmt;
 use std::io::{BufRead as _, BufReader};
 use std::process::{ChildStdout, ExitStatus};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use corpus::Capabilities;
 use p4::Address;
+use p4::client::SwitchClient;
 use tokio::time::sleep;
 
+use super::capabilities;
 use super::pair::{guest_socket, switch_socket};
 use crate::guests::child::Child;
 use crate::guests::programs::{SWITCH, beside_this};
 use crate::guests::{GuestError, RunFolder};
+use crate::remote;
 
 /// Longest wait for the address that it listens on.
 const START: Duration = Duration::from_secs(20);
@@ -20,20 +25,41 @@ const START: Duration = Duration::from_secs(20);
 /// Interval of checks that it still runs.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A switch that runs. It ends when this is dropped, and with this process.
+/// The software switch, running. It ends when this is dropped, and with this process.
 #[derive(Debug)]
-pub(super) struct Switch {
+pub struct SoftwareSwitch {
     process: Child,
     /// Address of its control.
     pub(super) address: Address,
 }
 
-impl Switch {
+/// What is between the guests of a pair. It ends when this is dropped, and with this process.
+pub trait Between: Sized + fmt::Debug {
+    /// Capabilities of the testbed with this switch.
+    fn capabilities() -> Capabilities;
+
     /// Starts a switch between the sockets of two guests, with its own sockets in the folder too.
     ///
     /// # Errors
-    /// The program is not there or does not start.
-    pub(super) fn start(folder: &RunFolder) -> Result<Self, GuestError> {
+    /// A program is not there or does not start.
+    fn start(folder: &RunFolder) -> Result<Self, GuestError>;
+
+    /// Connects to it.
+    ///
+    /// # Errors
+    /// It does not answer, or not as it should.
+    fn connect(&self, folder: &RunFolder) -> impl Future<Output = Result<remote::Switch, GuestError>>;
+
+    /// Waits for its end; how it ended.
+    fn end(&self) -> impl Future<Output = ExitStatus>;
+}
+
+impl Between for SoftwareSwitch {
+    fn capabilities() -> Capabilities {
+        capabilities()
+    }
+
+    fn start(folder: &RunFolder) -> Result<Self, GuestError> {
         let program = beside_this(SWITCH)?;
         let port = |host| {
             let (ours, guests) = (switch_socket(folder.path(), host), guest_socket(folder.path(), host));
@@ -49,13 +75,23 @@ impl Switch {
         Ok(Self { process, address })
     }
 
-    /// Waits for its end; how it ended.
-    pub(super) async fn end(&self) -> ExitStatus {
-        loop {
-            match self.process.ended() {
-                Some(status) => return status,
-                None => sleep(LOOK).await,
-            }
+    async fn connect(&self, _: &RunFolder) -> Result<remote::Switch, GuestError> {
+        let client = SwitchClient::connect(&self.address).await;
+        let client = client.map_err(|error| GuestError::Switch(error.to_string()))?;
+        Ok(remote::Switch::Software(Box::new(client)))
+    }
+
+    async fn end(&self) -> ExitStatus {
+        end_of(&self.process).await
+    }
+}
+
+/// Waits for the end of a process; how it ended.
+pub(super) async fn end_of(process: &Child) -> ExitStatus {
+    loop {
+        match process.ended() {
+            Some(status) => return status,
+            None => sleep(LOOK).await,
         }
     }
 }

@@ -1,0 +1,190 @@
+//! The switch between the hosts, of either kind.
+
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use dumper::trace::{IcrcTally, Origin, TraceBuilder, Vantage};
+use dumper::wire::frame::UdpPorts;
+use dumper::{Nanos, SwitchCounters};
+use p4::Tables;
+use p4::client::{Captured, ProgramClient, SwitchClient, SwitchError};
+use tokio::net::UnixDatagram;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::RemoteError;
+use crate::lock::locked;
+
+/// The switch between the hosts, of which this is the primary client.
+#[derive(Debug)]
+pub enum Switch {
+    /// The software switch, which captures packets itself.
+    Software(Box<SwitchClient>),
+    /// One that runs a P4 program, with a dumper.
+    Program(Box<ProgramSwitch>),
+}
+
+impl Switch {
+    pub(super) async fn program(&mut self, tables: &Tables) -> Result<(), SwitchError> {
+        match self {
+            Self::Software(client) => client.program(tables).await,
+            Self::Program(switch) => switch.program(tables).await,
+        }
+    }
+
+    pub(super) async fn counters(&mut self) -> Result<SwitchCounters, SwitchError> {
+        match self {
+            Self::Software(client) => client.counters().await,
+            Self::Program(switch) => switch.client.counters().await,
+        }
+    }
+
+    pub(super) async fn collect(&mut self) -> Result<Captured, RemoteError> {
+        match self {
+            Self::Software(client) => Ok(client.collect().await?),
+            Self::Program(switch) => switch.collect().await,
+        }
+    }
+}
+
+/// A switch that runs a P4 program, and the dumper at one of its ports.
+#[derive(Debug)]
+pub struct ProgramSwitch {
+    client: ProgramClient,
+    dumper: Dumper,
+    /// Nanoseconds of a unit of its clock.
+    unit_ns: u64,
+}
+
+/// Longest wait for the last mirrored packets.
+const LAST_PACKETS: Duration = Duration::from_secs(2);
+
+/// Interval of looks at the dumper.
+const LOOK: Duration = Duration::from_millis(2);
+
+impl ProgramSwitch {
+    /// A switch whose clock has this unit, and its dumper.
+    #[must_use]
+    pub const fn new(client: ProgramClient, dumper: Dumper, unit_ns: u64) -> Self {
+        Self { client, dumper, unit_ns }
+    }
+
+    async fn program(&mut self, tables: &Tables) -> Result<(), SwitchError> {
+        self.client.program(tables).await?;
+        // Mirrored packets of an earlier test have been waited for.
+        locked(&self.dumper.dumped).clear();
+        Ok(())
+    }
+
+    async fn collect(&mut self) -> Result<Captured, RemoteError> {
+        let begun = Instant::now();
+        let mut counters = self.client.counters().await?;
+        while (locked(&self.dumper.dumped).packets.len() as u64) < counters.received()
+            && begun.elapsed() < LAST_PACKETS
+        {
+            sleep(LOOK).await;
+            counters = self.client.counters().await?;
+        }
+        let dumped = std::mem::take(&mut *locked(&self.dumper.dumped));
+        let received = counters.received();
+        let mut captured = dumped.trace(self.unit_ns, counters).map_err(RemoteError::Capture)?;
+        captured.not_captured = received.saturating_sub(captured.trace.records().len() as u64);
+        Ok(captured)
+    }
+}
+
+/// A dumper: takes every mirrored packet that comes to a socket, as frames in datagrams.
+#[derive(Debug)]
+pub struct Dumper {
+    dumped: Arc<Mutex<Dumped>>,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Dumper {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Bytes that are kept of a packet: all of its headers.
+const KEPT: usize = 128;
+
+/// Most packets that are kept of a test.
+const MOST_PACKETS: usize = 1 << 20;
+
+#[derive(Debug, Default)]
+struct Dumped {
+    /// The beginning of each, and its length.
+    packets: Vec<(Box<[u8]>, u32)>,
+    /// Those that there was no room for.
+    missed: u64,
+}
+
+impl Dumper {
+    /// A dumper at a socket that it makes, within the runtime of the caller.
+    ///
+    /// # Errors
+    /// The socket cannot be made.
+    pub fn at(path: &Path) -> io::Result<Self> {
+        let socket = UnixDatagram::bind(path)?;
+        let dumped = Arc::new(Mutex::new(Dumped::default()));
+        let taken = Arc::clone(&dumped);
+        let task = tokio::spawn(async move {
+            let mut frame = vec![0; usize::from(u16::MAX)];
+            while let Ok(length) = socket.recv(&mut frame).await {
+                locked(&taken).add(&frame[..length]);
+            }
+        });
+        Ok(Self { dumped, task })
+    }
+}
+
+impl Dumped {
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    fn add(&mut self, frame: &[u8]) {
+        if self.packets.len() == MOST_PACKETS {
+            self.missed += 1;
+        } else {
+            self.packets.push((frame[..frame.len().min(KEPT)].into(), frame.len() as u32));
+        }
+    }
+
+    /// The trace; times in ns.
+    fn trace(self, unit_ns: u64, counters: SwitchCounters) -> Result<Captured, String> {
+        let mut builder = TraceBuilder::new(Origin::Mirror, UdpPorts::Any);
+        for ((packet, length), number) in self.packets.into_iter().zip(1..) {
+            let mut packet = packet;
+            in_ns(&mut packet, unit_ns);
+            builder.push((0, number), &packet, length, Nanos::ZERO, (Vantage::FIRST, None));
+        }
+        let traced = builder.finish();
+        if let Some(error) = traced.skipped.errors.first() {
+            return Err(format!("mirrored packet {}: {}", error.packet, error.error));
+        }
+        Ok(Captured {
+            trace: traced.trace,
+            // Only the beginning of a packet is kept, and its port is not the one that it was sent to.
+            icrc: IcrcTally::default(),
+            counters,
+            not_captured: self.missed,
+            held: 0,
+            unreadable: Vec::new(),
+            losses: Vec::new(),
+        })
+    }
+}
+
+/// Bytes of the destination address, which carries the time.
+const TIME: usize = 6;
+
+/// Has the time of a mirrored packet in ns.
+fn in_ns(packet: &mut [u8], unit_ns: u64) {
+    let Some(time) = packet.first_chunk_mut::<TIME>() else { return };
+    let units = time.iter().fold(0, |units: u64, byte| units << 8 | u64::from(*byte));
+    time.copy_from_slice(&units.wrapping_mul(unit_ns).to_be_bytes()[2..]);
+}

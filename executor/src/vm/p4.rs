@@ -1,0 +1,153 @@
+//! bmv2 with the P4 program between the guests of a pair, in a network namespace of its own.
+//!
+//! bmv2 has network interfaces for ports, guests have sockets: a software switch that nobody programs passes frames from one to the other.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, ExitStatus};
+use std::time::{Duration, Instant};
+
+use ::p4::client::{Device, ProgramClient};
+use ::p4::entries::program::{Compiled, Wiring};
+use ::p4::{Address, Dumper as DumperPort};
+use corpus::{ActionKind, Capabilities};
+use tokio::time::sleep;
+
+use super::capabilities;
+use super::pair::{guest_socket, switch_socket};
+use super::switch::{Between, end_of};
+use crate::guests::child::Child;
+use crate::guests::error::At as _;
+use crate::guests::programs::{SWITCH, beside_this};
+use crate::guests::{GuestError, RunFolder};
+use crate::remote::{self, Dumper, ProgramSwitch};
+
+/// The folder of what p4c made of the program (`ci/p4`).
+const COMPILED: &str = "LUMINA_P4";
+
+/// bmv2's program, if it is not in `PATH`.
+const PROGRAM: &str = "SIMPLE_SWITCH_GRPC";
+
+/// Its number in P4Runtime.
+const DEVICE_ID: u64 = 1;
+
+/// Ports of the hosts and of the dumper.
+const HOSTS: [u32; 2] = [1, 2];
+const DUMPER: u32 = 3;
+
+/// bmv2 counts microseconds since its start.
+const UNIT_NS: u64 = 1_000;
+
+/// Longest wait for its services.
+const START: Duration = Duration::from_secs(20);
+
+/// Interval of attempts to connect.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// In a namespace: cables, a software switch between each guest's socket and the host's end of a cable, and bmv2 at the other
+/// ends. The first arguments are the software switch and its pairs of sockets; the others are bmv2's.
+const NAMESPACE: &str = r#"
+echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
+ip link set lo up
+switch=$1
+for cable in 1 2 3; do
+    shift
+    ip link add "h$cable" type veth peer name "s$cable"
+    ip link set "h$cable" mtu 9200 up
+    ip link set "s$cable" mtu 9200 up
+    "$switch" --die-with-parent --port "$1" --port "if:h$cable" --listen "unix:relay-$cable" >/dev/null &
+done
+shift
+exec "$@" >/dev/null
+"#;
+
+/// bmv2, running. It ends when this is dropped, and with this process.
+#[derive(Debug)]
+pub struct P4Switch {
+    process: Child,
+    /// All that it has started ends with this.
+    _stdin: ChildStdin,
+}
+
+/// The socket of the dumper in the folder of a pair, and that of the software switch towards it.
+fn dumper_sockets(folder: &Path) -> [PathBuf; 2] {
+    ["dumper", "dumper.switch"].map(|name| folder.join(name))
+}
+
+fn control(folder: &Path) -> PathBuf {
+    folder.join("control")
+}
+
+impl Between for P4Switch {
+    fn capabilities() -> Capabilities {
+        let all = capabilities();
+        let can = [ActionKind::Drop, ActionKind::Ecn, ActionKind::Corrupt, ActionKind::Duplicate];
+        Capabilities {
+            actions: all.actions.into_iter().filter(|action| can.contains(action)).collect(),
+            header_fields: [].into(),
+            loss: false,
+            paths: false,
+            ..all
+        }
+    }
+
+    fn start(folder: &RunFolder) -> Result<Self, GuestError> {
+        let relay = beside_this(SWITCH)?;
+        let bmv2 = env::var(PROGRAM).unwrap_or_else(|_| "simple_switch_grpc".to_owned());
+        let path = folder.path();
+        let pair = |[ours, theirs]: [PathBuf; 2]| format!("unix:{}:{}", ours.display(), theirs.display());
+        let mut arguments: Vec<String> =
+            ["--user", "--map-root-user", "--net", "sh", "-ec", NAMESPACE, "sh"].map(str::to_owned).into();
+        arguments.push(relay.display().to_string());
+        arguments.extend([1, 2].map(|host| pair([switch_socket(path, host), guest_socket(path, host)])));
+        let [dumper, to_dumper] = dumper_sockets(path);
+        arguments.push(pair([to_dumper, dumper]));
+        arguments.push(bmv2);
+        for (port, cable) in [HOSTS[0], HOSTS[1], DUMPER].into_iter().zip(1..) {
+            arguments.extend(["--interface".to_owned(), format!("{port}@s{cable}")]);
+        }
+        let device = DEVICE_ID.to_string();
+        let server = format!("unix:{}", control(path).display());
+        arguments.extend(["--device-id", &device, "--no-p4", "--", "--grpc-server-addr", &server].map(str::to_owned));
+        let (process, stdin, _) = Child::spawn_kept(path, "unshare", arguments)?;
+        Ok(Self { process, _stdin: stdin })
+    }
+
+    async fn connect(&self, folder: &RunFolder) -> Result<remote::Switch, GuestError> {
+        let compiled = env::var_os(COMPILED).map(PathBuf::from).ok_or_else(|| {
+            let mend = "docs/p4.md says how the program is compiled";
+            GuestError::Switch(format!("{COMPILED} does not say where the compiled P4 program is; {mend}"))
+        })?;
+        let read = |name: &str| {
+            let path = compiled.join(name);
+            std::fs::read(&path).at("read", &path)
+        };
+        let p4info = Compiled::read(read("v1model.p4info.bin")?);
+        let device = Device {
+            id: DEVICE_ID,
+            compiled: p4info.map_err(|error| GuestError::Switch(format!("v1model.p4info.bin: {error}")))?,
+            config: read("v1model.json")?,
+            wiring: Wiring { hosts: HOSTS, dumpers: vec![DumperPort { port: DUMPER, weight: 1 }] },
+        };
+        let [dumper, _] = dumper_sockets(folder.path());
+        let dumper = Dumper::at(&dumper).at("make the socket", &dumper)?;
+        let (begun, address) = (Instant::now(), Address::Unix(control(folder.path())));
+        loop {
+            let why = match ProgramClient::connect(&address, device.clone()).await {
+                Ok(client) => {
+                    let switch = ProgramSwitch::new(client, dumper, UNIT_NS);
+                    return Ok(remote::Switch::Program(Box::new(switch)));
+                }
+                Err(why) => why,
+            };
+            if begun.elapsed() > START || self.process.ended().is_some() {
+                return Err(GuestError::Switch(format!("{why}: {}", self.process.stderr())));
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    async fn end(&self) -> ExitStatus {
+        end_of(&self.process).await
+    }
+}
