@@ -129,7 +129,9 @@ impl FromStr for TestbedName {
             "vm-p4" => Ok(Self::VmP4),
             "uml" => Ok(Self::Uml),
             "uml-fast" => Err("the fast mode is for campaigns; single tests run on uml, exactly"),
-            _ => Err("testbeds of real NICs, named by a file, are not built yet; there are sim, vm, vm-p4 and uml"),
+            _ => Err(
+                "testbeds of real NICs, named by a file, are not built yet; there are sim, vm, vm-p4 and uml",
+            ),
         }
     }
 }

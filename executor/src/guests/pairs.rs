@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use corpus::{Capabilities, Role, TestConfig};
 use dumper::observation::kernel::{Kind, SILENT, troubles};
 use dumper::{LogLine, Observation};
+use p4::client::{SwitchError, Why};
 
 use super::{GuestError, Kernel};
 use crate::agent::AgentError;
@@ -123,6 +124,10 @@ impl<S: Site> Testbed for Leased<S> {
                     self.site = Some(site);
                     return Err(TestbedError::Config(error.to_string()));
                 }
+                Outcome::Failed(Failed { error, .. }) if is_beyond_switch(&error) => {
+                    self.site = Some(site);
+                    return Err(TestbedError::Config(error.to_string()));
+                }
                 Outcome::Failed(Failed { error: RemoteError::TooManyPackets(packets), .. }) => {
                     return Err(TestbedError::TooManyPackets { packets });
                 }
@@ -136,6 +141,11 @@ impl<S: Site> Testbed for Leased<S> {
 /// Returns true if the testbed refuses the test; other errors do not tell yet.
 const fn is_refusal(error: &RemoteError) -> bool {
     matches!(error, RemoteError::Agent { source: AgentError::Refused { .. }, .. } | RemoteError::Translate(_))
+}
+
+/// Returns true if the test has what the switch cannot do, on whatever guests.
+const fn is_beyond_switch(error: &RemoteError) -> bool {
+    matches!(error, RemoteError::Switch(SwitchError { why: Why::Unsupported(_), .. }))
 }
 
 /// Loss of a host for a reason other than its kernel.

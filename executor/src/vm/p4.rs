@@ -67,11 +67,31 @@ pub struct P4Switch {
     process: Child,
     /// All that it has started ends with this.
     _stdin: ChildStdin,
+    device: Device,
 }
 
 /// The socket of the dumper in the folder of a pair, and that of the software switch towards it.
 fn dumper_sockets(folder: &Path) -> [PathBuf; 2] {
     ["dumper", "dumper.switch"].map(|name| folder.join(name))
+}
+
+/// The switch with its program, as `ci/p4` has compiled it.
+fn device() -> Result<Device, GuestError> {
+    let compiled = env::var_os(COMPILED).map(PathBuf::from).ok_or_else(|| {
+        let mend = "docs/p4.md says how the program is compiled";
+        GuestError::Switch(format!("{COMPILED} does not say where the compiled P4 program is; {mend}"))
+    })?;
+    let read = |name: &str| {
+        let path = compiled.join(name);
+        std::fs::read(&path).at("read", &path)
+    };
+    let p4info = Compiled::read(read("v1model.p4info.bin")?);
+    Ok(Device {
+        id: DEVICE_ID,
+        compiled: p4info.map_err(|error| GuestError::Switch(format!("v1model.p4info.bin: {error}")))?,
+        config: read("v1model.json")?,
+        wiring: Wiring { hosts: HOSTS, dumpers: vec![DumperPort { port: DUMPER, weight: 1 }] },
+    })
 }
 
 fn control(folder: &Path) -> PathBuf {
@@ -92,7 +112,7 @@ impl Between for P4Switch {
     }
 
     fn start(folder: &RunFolder) -> Result<Self, GuestError> {
-        let relay = beside_this(SWITCH)?;
+        let (device, relay) = (device()?, beside_this(SWITCH)?);
         let bmv2 = env::var(PROGRAM).unwrap_or_else(|_| "simple_switch_grpc".to_owned());
         let path = folder.path();
         let pair = |[ours, theirs]: [PathBuf; 2]| format!("unix:{}:{}", ours.display(), theirs.display());
@@ -106,34 +126,21 @@ impl Between for P4Switch {
         for (port, cable) in [HOSTS[0], HOSTS[1], DUMPER].into_iter().zip(1..) {
             arguments.extend(["--interface".to_owned(), format!("{port}@s{cable}")]);
         }
-        let device = DEVICE_ID.to_string();
+        let number = DEVICE_ID.to_string();
         let server = format!("unix:{}", control(path).display());
-        arguments.extend(["--device-id", &device, "--no-p4", "--", "--grpc-server-addr", &server].map(str::to_owned));
+        arguments.extend(
+            ["--device-id", &number, "--no-p4", "--", "--grpc-server-addr", &server].map(str::to_owned),
+        );
         let (process, stdin, _) = Child::spawn_kept(path, "unshare", arguments)?;
-        Ok(Self { process, _stdin: stdin })
+        Ok(Self { process, _stdin: stdin, device })
     }
 
     async fn connect(&self, folder: &RunFolder) -> Result<remote::Switch, GuestError> {
-        let compiled = env::var_os(COMPILED).map(PathBuf::from).ok_or_else(|| {
-            let mend = "docs/p4.md says how the program is compiled";
-            GuestError::Switch(format!("{COMPILED} does not say where the compiled P4 program is; {mend}"))
-        })?;
-        let read = |name: &str| {
-            let path = compiled.join(name);
-            std::fs::read(&path).at("read", &path)
-        };
-        let p4info = Compiled::read(read("v1model.p4info.bin")?);
-        let device = Device {
-            id: DEVICE_ID,
-            compiled: p4info.map_err(|error| GuestError::Switch(format!("v1model.p4info.bin: {error}")))?,
-            config: read("v1model.json")?,
-            wiring: Wiring { hosts: HOSTS, dumpers: vec![DumperPort { port: DUMPER, weight: 1 }] },
-        };
         let [dumper, _] = dumper_sockets(folder.path());
         let dumper = Dumper::at(&dumper).at("make the socket", &dumper)?;
         let (begun, address) = (Instant::now(), Address::Unix(control(folder.path())));
         loop {
-            let why = match ProgramClient::connect(&address, device.clone()).await {
+            let why = match ProgramClient::connect(&address, self.device.clone()).await {
                 Ok(client) => {
                     let switch = ProgramSwitch::new(client, dumper, UNIT_NS);
                     return Ok(remote::Switch::Program(Box::new(switch)));

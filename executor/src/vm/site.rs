@@ -160,11 +160,7 @@ impl<S: Between> crate::guests::Site for Site<S> {
     }
 }
 
-async fn connect(
-    pair: &Pair,
-    switch: &impl Between,
-    folder: &RunFolder,
-) -> Result<Remote, GuestError> {
+async fn connect(pair: &Pair, switch: &impl Between, folder: &RunFolder) -> Result<Remote, GuestError> {
     let agent = |host: u8, guest: &Guest| {
         let address = guest.agent().to_string();
         async move {

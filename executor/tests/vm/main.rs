@@ -14,6 +14,7 @@ mod guests {
     mod forged;
     mod forger;
     mod killed;
+    mod p4_switch;
     mod pair;
     mod random;
     #[path = "../../../tests/theory/recount.rs"]

@@ -6,7 +6,7 @@ use corpus::{Role, TestConfig};
 use dumper::Observation;
 use dumper::integrity::{self, Verdict};
 use dumper::observation::CompletionStatus;
-use executor::guests::Pairs;
+use executor::guests::{self, Pairs};
 use scoring::{Analysis, Options};
 
 use super::site::{KERNELS, Site, capabilities};
@@ -46,7 +46,7 @@ pub(crate) fn run(traffic: &str, events: &str) -> Ran {
 
 impl Ran {
     /// Runs a test on a pair.
-    pub(crate) fn of(pairs: &Pairs<Site>, config: TestConfig) -> Self {
+    pub(crate) fn of(pairs: &Pairs<impl guests::Site + 'static>, config: TestConfig) -> Self {
         let observation = pairs.lease().run(&config);
         let observation = observation.unwrap_or_else(|error| panic!("{error}\n{}", config.to_toml()));
         Self { config, observation }

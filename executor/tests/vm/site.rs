@@ -1,9 +1,12 @@
 //! The testbed whose guests the tests run on.
 
 pub(crate) use executor::guests::Kernel;
-pub(crate) use executor::vm::{Site, capabilities};
+pub(crate) use executor::vm::capabilities;
 
 use executor::guests::Pairs;
+
+/// With the software switch.
+pub(crate) type Site = executor::vm::Site;
 
 /// Attempts at a script before it is reported not to hold: packets of two hosts that share a busy machine
 /// race, and a script names one of their orders.

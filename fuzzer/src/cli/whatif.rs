@@ -43,7 +43,7 @@ pub(super) struct Args {
     /// Runs of each setting, with seeds that follow each other.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole(1..=MOST_RUNS))]
     runs: u64,
-    /// Testbed: sim, vm or uml.
+    /// Testbed: sim, vm, vm-p4 or uml.
     #[arg(long, default_value = "sim", value_name = "TESTBED")]
     testbed: TestbedName,
     #[command(flatten)]
