@@ -116,7 +116,11 @@ fn limit(axis: Axis, can: &Capabilities) -> Option<Limit> {
             let kinds = ActionKind::NAMES.iter().filter(|(_, kind)| can.actions.contains(kind));
             Some(Limit::OneOf(kinds.map(|(_, kind)| *kind as u64).collect()))
         }
-        Axis::Field => Some(Limit::OneOf(can.header_fields.iter().map(|field| *field as u64).collect())),
+        // No event has a field where none is rewritten.
+        Axis::Field => can
+            .actions
+            .contains(&ActionKind::SetField)
+            .then(|| Limit::OneOf(can.header_fields.iter().map(|field| *field as u64).collect())),
         axis => {
             let of_axis = |kind: &&ActionKind| Axis::of_operand(**kind) == Some(axis);
             let timed = ActionKind::ALL.iter().find(of_axis).filter(|kind| kind.form() == Form::Time)?;

@@ -293,6 +293,16 @@ fn tests_ask_for_nothing_that_the_testbed_has_not() {
             }
         }
     }
+    // As a switch in hardware, which rewrites nothing.
+    let fixed = Capabilities {
+        actions: [ActionKind::Drop, ActionKind::Duplicate].into(),
+        header_fields: [].into(),
+        ..can.clone()
+    };
+    let target = shipped("general").within(&fixed).unwrap();
+    for seed in 0..100 {
+        assert_eq!(fixed.violations(&target.random(&hosts(), &mut ChaCha8Rng::seed_from_u64(seed))), []);
+    }
     let refused =
         shipped("malformed").within(&Capabilities { header_fields: [HeaderField::MigReq].into(), ..can });
     insta::assert_snapshot!(refused.unwrap_err());

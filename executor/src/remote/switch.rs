@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use dumper::trace::{IcrcTally, Origin, TraceBuilder, Vantage};
 use dumper::wire::frame::UdpPorts;
-use dumper::{Nanos, SwitchCounters};
+use dumper::{ActionKind, Event, Nanos, SwitchCounters};
 use p4::Tables;
-use p4::client::{Captured, ProgramClient, SwitchClient, SwitchError};
+use p4::client::{Captured, PortLosses, ProgramClient, SwitchClient, SwitchError};
 use tokio::net::UnixDatagram;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -91,8 +91,22 @@ impl ProgramSwitch {
         let received = counters.received();
         let mut captured = dumped.trace(self.unit_ns, counters).map_err(RemoteError::Capture)?;
         captured.not_captured = received.saturating_sub(captured.trace.records().len() as u64);
+        captured.losses = own_losses(&captured);
         Ok(captured)
     }
+}
+
+/// What such a switch has lost itself: as its queues are full, fewer packets leave than come in and are not dropped. Of copies that
+/// are lost there is no count.
+fn own_losses(captured: &Captured) -> Vec<PortLosses> {
+    let records = captured.trace.records();
+    let dropped = records.iter().filter(|record| record.event() == Event::Action(ActionKind::Drop)).count();
+    let SwitchCounters { egress, host_ports, .. } = &captured.counters;
+    let left: u64 = host_ports.iter().filter_map(|port| egress.get(port)).sum();
+    let overflow = (records.len() as u64).saturating_sub(dropped as u64).saturating_sub(left);
+    let port = host_ports.first().copied().unwrap_or_default();
+    let losses = PortLosses { port, overflow, absent: 0, refused: 0, missed: 0 };
+    (overflow > 0).then_some(losses).into_iter().collect()
 }
 
 /// A dumper: takes every mirrored packet that comes to a socket, as frames in datagrams.
