@@ -16,7 +16,7 @@ use prost::bytes::{Buf, BufMut};
 use super::wire::{Fields, Message};
 
 /// Longer than a notice takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Messages as their bytes.
 #[derive(Clone, Copy, Default)]
