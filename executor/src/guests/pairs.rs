@@ -120,11 +120,9 @@ impl<S: Site> Testbed for Leased<S> {
                 }
                 Outcome::KernelTrouble(observed) => return Ok(*observed),
                 // A host that has run tests may have been left without a resource of this one.
-                Outcome::Failed(Failed { error, .. }) if is_new && is_refusal(&error) => {
-                    self.site = Some(site);
-                    return Err(TestbedError::Config(error.to_string()));
-                }
-                Outcome::Failed(Failed { error, .. }) if is_beyond_switch(&error) => {
+                Outcome::Failed(Failed { error, .. })
+                    if is_beyond_switch(&error) || is_new && is_refusal(&error) =>
+                {
                     self.site = Some(site);
                     return Err(TestbedError::Config(error.to_string()));
                 }

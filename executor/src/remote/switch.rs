@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use dumper::trace::{IcrcTally, Origin, TraceBuilder, Vantage};
 use dumper::wire::frame::UdpPorts;
-use dumper::{ActionKind, Event, Nanos, SwitchCounters};
+use dumper::{ActionKind, Event, Nanos, SwitchCounters, Trace};
 use p4::Tables;
 use p4::client::{Captured, PortLosses, ProgramClient, SwitchClient, SwitchError};
+use p4::switch::Limits;
 use tokio::net::UnixDatagram;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
@@ -74,34 +75,40 @@ impl ProgramSwitch {
     async fn program(&mut self, tables: &Tables) -> Result<(), SwitchError> {
         self.client.program(tables).await?;
         // Mirrored packets of an earlier test have been waited for.
-        locked(&self.dumper.dumped).clear();
+        locked(&self.dumper.packets).clear();
         Ok(())
     }
 
     async fn collect(&mut self) -> Result<Captured, RemoteError> {
         let begun = Instant::now();
         let mut counters = self.client.counters().await?;
-        while (locked(&self.dumper.dumped).packets.len() as u64) < counters.received()
+        while (locked(&self.dumper.packets).len() as u64) < counters.received()
             && begun.elapsed() < LAST_PACKETS
         {
             sleep(LOOK).await;
             counters = self.client.counters().await?;
         }
-        let dumped = std::mem::take(&mut *locked(&self.dumper.dumped));
-        let received = counters.received();
-        let mut captured = dumped.trace(self.unit_ns, counters).map_err(RemoteError::Capture)?;
-        captured.not_captured = received.saturating_sub(captured.trace.records().len() as u64);
-        captured.losses = own_losses(&captured);
-        Ok(captured)
+        let packets = std::mem::take(&mut *locked(&self.dumper.packets));
+        let trace = trace(packets, self.unit_ns).map_err(RemoteError::Capture)?;
+        Ok(Captured {
+            not_captured: counters.received().saturating_sub(trace.records().len() as u64),
+            losses: own_losses(&trace, &counters),
+            trace,
+            // Only the beginning of a packet is kept, and its port is not the one that it was sent to.
+            icrc: IcrcTally::default(),
+            counters,
+            held: 0,
+            unreadable: Vec::new(),
+        })
     }
 }
 
 /// What such a switch has lost itself: as its queues are full, fewer packets leave than come in and are not dropped. Of copies that
 /// are lost there is no count.
-fn own_losses(captured: &Captured) -> Vec<PortLosses> {
-    let records = captured.trace.records();
+fn own_losses(trace: &Trace, counters: &SwitchCounters) -> Vec<PortLosses> {
+    let records = trace.records();
     let dropped = records.iter().filter(|record| record.event() == Event::Action(ActionKind::Drop)).count();
-    let SwitchCounters { egress, host_ports, .. } = &captured.counters;
+    let SwitchCounters { egress, host_ports, .. } = counters;
     let left: u64 = host_ports.iter().filter_map(|port| egress.get(port)).sum();
     let overflow = (records.len() as u64).saturating_sub(dropped as u64).saturating_sub(left);
     let port = host_ports.first().copied().unwrap_or_default();
@@ -112,7 +119,7 @@ fn own_losses(captured: &Captured) -> Vec<PortLosses> {
 /// A dumper: takes every mirrored packet that comes to a socket, as frames in datagrams.
 #[derive(Debug)]
 pub struct Dumper {
-    dumped: Arc<Mutex<Dumped>>,
+    packets: Arc<Mutex<Vec<Dumped>>>,
     task: JoinHandle<()>,
 }
 
@@ -125,16 +132,8 @@ impl Drop for Dumper {
 /// Bytes that are kept of a packet: all of its headers.
 const KEPT: usize = 128;
 
-/// Most packets that are kept of a test.
-const MOST_PACKETS: usize = 1 << 20;
-
-#[derive(Debug, Default)]
-struct Dumped {
-    /// The beginning of each, and its length.
-    packets: Vec<(Box<[u8]>, u32)>,
-    /// Those that there was no room for.
-    missed: u64,
-}
+/// The beginning of a packet, and its length.
+type Dumped = (Box<[u8]>, u32);
 
 impl Dumper {
     /// A dumper at a socket that it makes, within the runtime of the caller.
@@ -143,53 +142,34 @@ impl Dumper {
     /// The socket cannot be made.
     pub fn at(path: &Path) -> io::Result<Self> {
         let socket = UnixDatagram::bind(path)?;
-        let dumped = Arc::new(Mutex::new(Dumped::default()));
-        let taken = Arc::clone(&dumped);
+        let packets = Arc::new(Mutex::new(Vec::new()));
+        let taken = Arc::clone(&packets);
+        // Those beyond are missing in the trace, as where the software switch's capture is full.
+        let most = Limits::default().packets;
         let task = tokio::spawn(async move {
             let mut frame = vec![0; usize::from(u16::MAX)];
             while let Ok(length) = socket.recv(&mut frame).await {
-                locked(&taken).add(&frame[..length]);
+                let mut packets = locked(&taken);
+                if packets.len() < most {
+                    packets.push((frame[..length.min(KEPT)].into(), length as u32));
+                }
             }
         });
-        Ok(Self { dumped, task })
+        Ok(Self { packets, task })
     }
 }
 
-impl Dumped {
-    fn clear(&mut self) {
-        *self = Self::default();
+/// The trace of mirrored packets; times in ns.
+fn trace(packets: Vec<Dumped>, unit_ns: u64) -> Result<Trace, String> {
+    let mut builder = TraceBuilder::new(Origin::Mirror, UdpPorts::Any);
+    for ((mut packet, length), number) in packets.into_iter().zip(1..) {
+        in_ns(&mut packet, unit_ns);
+        builder.push((0, number), &packet, length, Nanos::ZERO, (Vantage::FIRST, None));
     }
-
-    fn add(&mut self, frame: &[u8]) {
-        if self.packets.len() == MOST_PACKETS {
-            self.missed += 1;
-        } else {
-            self.packets.push((frame[..frame.len().min(KEPT)].into(), frame.len() as u32));
-        }
-    }
-
-    /// The trace; times in ns.
-    fn trace(self, unit_ns: u64, counters: SwitchCounters) -> Result<Captured, String> {
-        let mut builder = TraceBuilder::new(Origin::Mirror, UdpPorts::Any);
-        for ((packet, length), number) in self.packets.into_iter().zip(1..) {
-            let mut packet = packet;
-            in_ns(&mut packet, unit_ns);
-            builder.push((0, number), &packet, length, Nanos::ZERO, (Vantage::FIRST, None));
-        }
-        let traced = builder.finish();
-        if let Some(error) = traced.skipped.errors.first() {
-            return Err(format!("mirrored packet {}: {}", error.packet, error.error));
-        }
-        Ok(Captured {
-            trace: traced.trace,
-            // Only the beginning of a packet is kept, and its port is not the one that it was sent to.
-            icrc: IcrcTally::default(),
-            counters,
-            not_captured: self.missed,
-            held: 0,
-            unreadable: Vec::new(),
-            losses: Vec::new(),
-        })
+    let traced = builder.finish();
+    match traced.skipped.errors.first() {
+        Some(error) => Err(format!("mirrored packet {}: {}", error.packet, error.error)),
+        None => Ok(traced.trace),
     }
 }
 

@@ -3,19 +3,19 @@
 //! bmv2 has network interfaces for ports, guests have sockets: a software switch that nobody programs passes frames from one to the other.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ChildStdin, ExitStatus};
 use std::time::{Duration, Instant};
 
 use ::p4::client::{Device, ProgramClient};
 use ::p4::entries::program::{Compiled, Wiring};
+use ::p4::switch::PortSpec;
 use ::p4::{Address, Dumper as DumperPort};
 use corpus::{ActionKind, Capabilities};
 use tokio::time::sleep;
 
 use super::capabilities;
-use super::pair::{guest_socket, switch_socket};
-use super::switch::{Between, end_of};
+use super::switch::{Between, end_of, port_of};
 use crate::guests::child::Child;
 use crate::guests::error::At as _;
 use crate::guests::programs::{SWITCH, beside_this};
@@ -68,11 +68,10 @@ pub struct P4Switch {
     /// All that it has started ends with this.
     _stdin: ChildStdin,
     device: Device,
-}
-
-/// The socket of the dumper in the folder of a pair, and that of the software switch towards it.
-fn dumper_sockets(folder: &Path) -> [PathBuf; 2] {
-    ["dumper", "dumper.switch"].map(|name| folder.join(name))
+    /// Address of its control.
+    address: Address,
+    /// The dumper's socket.
+    dumper: PathBuf,
 }
 
 /// The switch with its program, as `ci/p4` has compiled it.
@@ -94,10 +93,6 @@ fn device() -> Result<Device, GuestError> {
     })
 }
 
-fn control(folder: &Path) -> PathBuf {
-    folder.join("control")
-}
-
 impl Between for P4Switch {
     fn capabilities() -> Capabilities {
         let all = capabilities();
@@ -115,32 +110,30 @@ impl Between for P4Switch {
         let (device, relay) = (device()?, beside_this(SWITCH)?);
         let bmv2 = env::var(PROGRAM).unwrap_or_else(|_| "simple_switch_grpc".to_owned());
         let path = folder.path();
-        let pair = |[ours, theirs]: [PathBuf; 2]| format!("unix:{}:{}", ours.display(), theirs.display());
         let mut arguments: Vec<String> =
             ["--user", "--map-root-user", "--net", "sh", "-ec", NAMESPACE, "sh"].map(str::to_owned).into();
         arguments.push(relay.display().to_string());
-        arguments.extend([1, 2].map(|host| pair([switch_socket(path, host), guest_socket(path, host)])));
-        let [dumper, to_dumper] = dumper_sockets(path);
-        arguments.push(pair([to_dumper, dumper]));
-        arguments.push(bmv2);
+        arguments.extend([1, 2].map(|host| port_of(path, host).to_string()));
+        let dumper = path.join("dumper");
+        let to_dumper = PortSpec::Unix { local: path.join("dumper.switch"), remote: dumper.clone() };
+        arguments.extend([to_dumper.to_string(), bmv2]);
         for (port, cable) in [HOSTS[0], HOSTS[1], DUMPER].into_iter().zip(1..) {
             arguments.extend(["--interface".to_owned(), format!("{port}@s{cable}")]);
         }
-        let number = DEVICE_ID.to_string();
-        let server = format!("unix:{}", control(path).display());
+        let address = Address::Unix(path.join("control"));
+        let (number, server) = (DEVICE_ID.to_string(), address.to_string());
         arguments.extend(
             ["--device-id", &number, "--no-p4", "--", "--grpc-server-addr", &server].map(str::to_owned),
         );
         let (process, stdin, _) = Child::spawn_kept(path, "unshare", arguments)?;
-        Ok(Self { process, _stdin: stdin, device })
+        Ok(Self { process, _stdin: stdin, device, address, dumper })
     }
 
-    async fn connect(&self, folder: &RunFolder) -> Result<remote::Switch, GuestError> {
-        let [dumper, _] = dumper_sockets(folder.path());
-        let dumper = Dumper::at(&dumper).at("make the socket", &dumper)?;
-        let (begun, address) = (Instant::now(), Address::Unix(control(folder.path())));
+    async fn connect(&self) -> Result<remote::Switch, GuestError> {
+        let dumper = Dumper::at(&self.dumper).at("make the socket", &self.dumper)?;
+        let begun = Instant::now();
         loop {
-            let why = match ProgramClient::connect(&address, self.device.clone()).await {
+            let why = match ProgramClient::connect(&self.address, self.device.clone()).await {
                 Ok(client) => {
                     let switch = ProgramSwitch::new(client, dumper, UNIT_NS);
                     return Ok(remote::Switch::Program(Box::new(switch)));

@@ -121,7 +121,7 @@ impl<S: Between> crate::guests::Site for Site<S> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime =
             runtime.map_err(|error| GuestError::Folder(format!("no thread for connections: {error}")))?;
-        let remote = runtime.block_on(connect(&pair, &switch, &folder))?;
+        let remote = runtime.block_on(connect(&pair, &switch))?;
         let mut site = Self { remote, runtime, pair, read: [0; 2], troubles: 0, switch, _folder: folder };
         site.read = site.lines();
         site.troubles = site.count_troubles();
@@ -160,7 +160,7 @@ impl<S: Between> crate::guests::Site for Site<S> {
     }
 }
 
-async fn connect(pair: &Pair, switch: &impl Between, folder: &RunFolder) -> Result<Remote, GuestError> {
+async fn connect(pair: &Pair, switch: &impl Between) -> Result<Remote, GuestError> {
     let agent = |host: u8, guest: &Guest| {
         let address = guest.agent().to_string();
         async move {
@@ -172,6 +172,6 @@ async fn connect(pair: &Pair, switch: &impl Between, folder: &RunFolder) -> Resu
         }
     };
     let agents = [agent(1, &pair.requester).await?, agent(2, &pair.responder).await?];
-    let switch = switch.connect(folder).await?;
+    let switch = switch.connect().await?;
     Ok(Remote { agents, switch, patience: PATIENCE })
 }

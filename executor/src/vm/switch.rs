@@ -1,7 +1,8 @@
-//! The software switch between the guests of a pair: a process of its own.
+//! The switch between the guests of a pair: a process of its own.
 
 use std::fmt;
 use std::io::{BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{ChildStdout, ExitStatus};
 use std::sync::mpsc;
 use std::thread;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use corpus::Capabilities;
 use p4::Address;
 use p4::client::SwitchClient;
+use p4::switch::PortSpec;
 use tokio::time::sleep;
 
 use super::capabilities;
@@ -48,7 +50,7 @@ pub trait Between: Sized + fmt::Debug {
     ///
     /// # Errors
     /// It does not answer, or not as it should.
-    fn connect(&self, folder: &RunFolder) -> impl Future<Output = Result<remote::Switch, GuestError>>;
+    fn connect(&self) -> impl Future<Output = Result<remote::Switch, GuestError>>;
 
     /// Waits for its end; how it ended.
     fn end(&self) -> impl Future<Output = ExitStatus>;
@@ -61,11 +63,8 @@ impl Between for SoftwareSwitch {
 
     fn start(folder: &RunFolder) -> Result<Self, GuestError> {
         let program = beside_this(SWITCH)?;
-        let port = |host| {
-            let (ours, guests) = (switch_socket(folder.path(), host), guest_socket(folder.path(), host));
-            format!("unix:{}:{}", ours.display(), guests.display())
-        };
-        let control = format!("unix:{}", folder.path().join("control").display());
+        let port = |host| port_of(folder.path(), host).to_string();
+        let control = Address::Unix(folder.path().join("control")).to_string();
         let arguments = ["--port", &port(1), "--port", &port(2), "--listen", &control].map(str::to_owned);
         let (process, _, stdout) = Child::spawn(&program.to_string_lossy(), arguments.into())?;
         let said = first_line(stdout)
@@ -75,7 +74,7 @@ impl Between for SoftwareSwitch {
         Ok(Self { process, address })
     }
 
-    async fn connect(&self, _: &RunFolder) -> Result<remote::Switch, GuestError> {
+    async fn connect(&self) -> Result<remote::Switch, GuestError> {
         let client = SwitchClient::connect(&self.address).await;
         let client = client.map_err(|error| GuestError::Switch(error.to_string()))?;
         Ok(remote::Switch::Software(Box::new(client)))
@@ -84,6 +83,11 @@ impl Between for SoftwareSwitch {
     async fn end(&self) -> ExitStatus {
         end_of(&self.process).await
     }
+}
+
+/// A software switch's port towards a host's guest, in the folder of a pair.
+pub(super) fn port_of(folder: &Path, host: u8) -> PortSpec {
+    PortSpec::Unix { local: switch_socket(folder, host), remote: guest_socket(folder, host) }
 }
 
 /// Waits for the end of a process; how it ended.

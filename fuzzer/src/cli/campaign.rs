@@ -49,9 +49,9 @@ pub(super) struct Args {
     /// with --resume.
     #[arg(value_name = "TARGET", required_unless_present = "resume")]
     target: Option<String>,
-    /// Testbed of the tests: sim, on models of NICs; vm, on Linux guests with rdma_rxe; vm-p4, with bmv2 and
-    /// the P4 program between them (docs/p4.md); uml, on guests in virtual time; uml-fast, with fewer interrupts, so that packets are up to 7 us late: twice the tests, and what they find is looked
-    /// at on uml [default: sim].
+    /// Testbed of the tests: sim, on models of NICs; vm, on Linux guests with rdma_rxe; vm-p4, with bmv2 and the P4 program
+    /// between them (docs/p4.md); uml, on guests in virtual time; uml-fast, with fewer interrupts, so that packets are up to
+    /// 7 us late: twice the tests, and what they find is looked at on uml [default: sim].
     #[arg(long, value_name = "TESTBED", value_parser = TestbedName::of_campaign)]
     testbed: Option<TestbedName>,
     #[command(flatten)]

@@ -20,7 +20,7 @@ use crate::proto::runtime::{
     set_forwarding_pipeline_config_request::Action, stream_message_request, stream_message_response,
     write_request::Atomicity,
 };
-use crate::server::uint128;
+use crate::server::{u128_of, uint128};
 
 /// Longest wait for the answer to a call, with all messages of it. Calls take milliseconds; those with a million
 /// entries take seconds on a busy machine.
@@ -189,8 +189,7 @@ async fn another_primary(notices: &mut Streaming<StreamMessageResponse>) -> Opti
         let message = notices.message().await.ok()??;
         let Some(stream_message_response::Update::Arbitration(told)) = message.update else { continue };
         if told.status.is_some_and(|status| status.code != i32::from(Code::Ok)) {
-            let Uint128 { high, low } = told.election_id.unwrap_or_default();
-            return Some(u128::from(high) << 64 | u128::from(low));
+            return Some(u128_of(&told.election_id.unwrap_or_default()));
         }
     }
     None

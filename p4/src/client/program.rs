@@ -89,7 +89,6 @@ impl ProgramClient {
             let entity = Some(entity::Entity::PacketReplicationEngineEntry(entry));
             (Update { r#type: Type::Insert.into(), entity: Some(Entity { entity }) }, intent)
         });
-        let updates: Vec<_> = updates.collect();
         self.connection.write(updates, Atomicity::ContinueOnError).await?;
         (self.epoch, self.written, self.is_set_up) = (0, BTreeMap::new(), true);
         Ok(())
@@ -130,8 +129,7 @@ impl ProgramClient {
         }
         // First, so that there is room for the others.
         let gone = stale.into_values().map(|item| (update(item.entry, Type::Delete), item.intent));
-        let all: Vec<_> = gone.chain(updates).collect();
-        self.connection.write(all, Atomicity::ContinueOnError).await?;
+        self.connection.write(gone.chain(updates), Atomicity::ContinueOnError).await?;
         self.is_set_up = true;
         self.before = self.read_counters().await?;
         Ok(())

@@ -42,7 +42,7 @@ impl Arbitration {
             );
             return Err(Refusal::invalid(message));
         }
-        let election = request.election_id.as_ref().map(number);
+        let election = request.election_id.as_ref().map(u128_of);
         if election == Some(0) {
             return Err(Refusal::invalid("the election identifier is 0; they start at 1"));
         }
@@ -79,7 +79,7 @@ impl Arbitration {
     /// Refuses a request unless it is the primary's.
     pub(super) fn check(&self, device: u64, election: Option<&Uint128>) -> Result<(), Refusal> {
         check_device(device)?;
-        let election = election.map(number);
+        let election = election.map(u128_of);
         if self.primary().is_some() && election.is_some() && election == self.highest {
             return Ok(());
         }
@@ -126,7 +126,8 @@ pub(super) fn check_device(device: u64) -> Result<(), Refusal> {
     ))
 }
 
-fn number(id: &Uint128) -> u128 {
+/// A message as a number.
+pub(crate) fn u128_of(id: &Uint128) -> u128 {
     u128::from(id.high) << 64 | u128::from(id.low)
 }
 

@@ -5,7 +5,7 @@ mod capture;
 mod control;
 mod runtime;
 
-pub(crate) use arbitration::uint128;
+pub(crate) use arbitration::{u128_of, uint128};
 pub(crate) use capture::{packet, summary};
 pub use control::Control;
 

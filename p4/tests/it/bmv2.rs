@@ -1,5 +1,6 @@
 //! The compiled program on bmv2, between network interfaces: `ci/p4` runs this where p4c and bmv2 are installed.
 
+use std::fmt::Display;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -11,6 +12,7 @@ use p4::Address;
 use p4::client::{Device, ProgramClient, SwitchError};
 use p4::entries::program::Compiled;
 use tokio::runtime::Runtime;
+use tokio::time::sleep;
 use tonic::transport::Endpoint;
 
 use crate::conformance::{Target, deviations, forwards, tables};
@@ -71,6 +73,18 @@ fn start() -> (Ended, Address) {
     (switch, address.to_string().parse().unwrap())
 }
 
+/// What succeeds once bmv2 serves.
+async fn patiently<T, E: Display>(mut attempt: impl AsyncFnMut() -> Result<T, E>) -> T {
+    let begun = Instant::now();
+    loop {
+        match attempt().await {
+            Ok(done) => return done,
+            Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
+        }
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
 impl Rig {
     fn start() -> Self {
         let (switch, address) = start();
@@ -78,14 +92,8 @@ impl Rig {
         let config = std::fs::read(compiled("v1model.json")).unwrap();
         let compiled = Compiled::read(std::fs::read(compiled("v1model.p4info.bin")).unwrap()).unwrap();
         let device = Device { id: 7, compiled, config, wiring: wiring() };
-        let begun = Instant::now();
-        let client = loop {
-            match runtime.block_on(ProgramClient::connect(&address, device.clone())) {
-                Ok(client) => break client,
-                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
-            }
-            std::thread::sleep(Duration::from_millis(50));
-        };
+        let client =
+            runtime.block_on(patiently(async || ProgramClient::connect(&address, device.clone()).await));
         let hosts = [Host::at("h1"), Host::at("h2")];
         Self { _switch: switch, runtime, client, hosts, dumpers: [Host::at("h3"), Host::at("h4")] }
     }
@@ -160,14 +168,7 @@ fn conforms() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let found = runtime.block_on(async {
         let endpoint = Endpoint::from_shared(format!("http://{address}")).unwrap();
-        let begun = Instant::now();
-        let channel = loop {
-            match endpoint.connect().await {
-                Ok(channel) => break channel,
-                Err(error) => assert!(begun.elapsed() < PATIENCE, "{error}"),
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        };
+        let channel = patiently(async || endpoint.connect().await).await;
         deviations(Target {
             channel,
             device: 7,
