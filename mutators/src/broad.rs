@@ -13,7 +13,7 @@ use crate::classes;
 use crate::covering::{Covered, Levels};
 use crate::draw;
 use crate::parts::{Part, Parts};
-use crate::settle::settle;
+use crate::settle::{settle, settle_or_plainest};
 use crate::space::Space;
 use crate::values::Values;
 use crate::words;
@@ -45,7 +45,7 @@ pub(crate) fn test(
         }
     }
     let mut test = best.map(|(_, test)| test).unwrap_or_default();
-    settle(space, &mut test);
+    settle_or_plainest(space, &mut test);
     let count = event_count(space, parts, rng);
     while test.events.len() < count {
         let before = test.events.len();

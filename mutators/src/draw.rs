@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::axis::{AXES, Axis, Of};
 use crate::classes;
-use crate::settle::{give_addresses, operands, settle};
+use crate::settle::{give_addresses, operands, settle, settle_or_plainest};
 use crate::space::Space;
 use crate::values::Values;
 use crate::words;
@@ -24,7 +24,7 @@ const LONGEST_LIST: u32 = 64;
 /// A random test of the space.
 pub(crate) fn test(space: &Space, hosts: &[Host; 2], rng: &mut ChaCha8Rng) -> TestConfig {
     let mut test = traffic_and_hosts(space, hosts, rng, Values::draw, DRAWS);
-    settle(space, &mut test);
+    settle_or_plainest(space, &mut test);
     for _ in 0..event_count(space, rng) {
         for _ in 0..EVENT_DRAWS {
             let mut more = test.clone();

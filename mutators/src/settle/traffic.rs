@@ -61,7 +61,17 @@ fn set(space: &Space, test: &mut TestConfig, axis: Axis, value: u64) {
 /// Connections that a test of this form has at least.
 pub(crate) fn least_connections(space: &Space, test: &TestConfig) -> u64 {
     let split = matches!(test.traffic.load, Load::Split { .. });
-    if split || test.traffic.barrier_sync || space.innocent() { 2 } else { 1 }
+    let in_turn = test.traffic.pattern == Pattern::PingPong;
+    if split || test.traffic.barrier_sync || in_turn || space.innocent() { 2 } else { 1 }
+}
+
+/// The most connections of the space that are not more than that; whole pairs where the hosts post in turn.
+fn most_connections(space: &Space, test: &TestConfig, most: u64) -> Option<u64> {
+    let mut found = space[Axis::Connections].at_most(most)?;
+    while test.traffic.pattern == Pattern::PingPong && !found.is_multiple_of(2) {
+        found = space[Axis::Connections].at_most(found.checked_sub(1)?)?;
+    }
+    Some(found)
 }
 
 /// Where the hosts post in turn: pairs of connections, with what they can answer. Where the space does not have that, one host posts.
@@ -90,10 +100,13 @@ fn in_turn(space: &Space, test: &mut TestConfig) {
     }
 }
 
-/// Bytes that a message of this form has at least: a host answers a Write when its last byte has arrived.
+/// Bytes that a message of this form has at least: a host answers a Write when its last byte has arrived, and
+/// waiting dummies are told from Writes and Reads by their size.
 fn least_bytes(test: &TestConfig) -> u64 {
-    let is_write = words::of_load(test.traffic.load) == words::WRITE;
-    u64::from(is_write && test.traffic.pattern == Pattern::PingPong)
+    let verb = words::of_load(test.traffic.load);
+    let in_turn = verb == words::WRITE && test.traffic.pattern == Pattern::PingPong;
+    let beside_dummies = verb != words::SEND && test.traffic.dummy_idle_ns > 0;
+    u64::from(in_turn || beside_dummies)
 }
 
 fn smallest_size(space: &Space, test: &TestConfig) -> u64 {
@@ -101,12 +114,18 @@ fn smallest_size(space: &Space, test: &TestConfig) -> u64 {
     sizes.at_least(least_bytes(test)).unwrap_or(sizes.smallest())
 }
 
+/// Where dummies wait, there is one.
+fn fewest_dummies(space: &Space, test: &TestConfig) -> u64 {
+    let numbers = &space[Axis::DummyHeaders];
+    numbers.at_least((test.traffic.dummy_idle_ns > 0).into()).unwrap_or(numbers.smallest())
+}
+
 /// Dummies that wait are there, and are told from messages; where the space does not have that, none wait.
 fn waiting_dummies(space: &Space, test: &mut TestConfig) {
     if test.traffic.dummy_idle_ns > 0 && !test.traffic.can_wait_with_dummies() {
         let before = test.clone();
         if test.traffic.dummy_headers == 0 {
-            set(space, test, Axis::DummyHeaders, space[Axis::DummyHeaders].at_least(1).unwrap_or_default());
+            set(space, test, Axis::DummyHeaders, fewest_dummies(space, test));
         }
         set(space, test, Axis::MessageSize, space[Axis::MessageSize].at_least(1).unwrap_or_default());
         if !test.traffic.can_wait_with_dummies() {
@@ -174,7 +193,7 @@ fn short_pauses(space: &Space, test: &mut TestConfig) {
     }
 }
 
-fn over_cap(space: &Space, test: &TestConfig) -> bool {
+pub(super) fn over_cap(space: &Space, test: &TestConfig) -> bool {
     test.traffic.total_packets() > space.packet_cap.into()
 }
 
@@ -208,11 +227,11 @@ fn shrink(space: &Space, test: &mut TestConfig) {
         if last_resort {
             plain(space, test);
             set(space, test, Axis::Mtu, space[Axis::Mtu].largest());
-            set(space, test, Axis::DummyHeaders, space[Axis::DummyHeaders].smallest());
+            set(space, test, Axis::DummyHeaders, fewest_dummies(space, test));
         }
         let each = test.traffic.shape().packets();
         let least = connections.at_least(least_connections(space, test));
-        let fewer = connections.at_most(cap / each).max(least).unwrap_or(connections.smallest());
+        let fewer = most_connections(space, test, cap / each).max(least).unwrap_or(connections.smallest());
         set(space, test, Axis::Connections, fewer);
         if !over_cap(space, test) {
             return;
@@ -280,6 +299,69 @@ mod tests {
         fit(&space, &mut test);
         assert_eq!(test.traffic.total_packets(), 10);
         assert_eq!(test.traffic.load, Load::Same { verb: Verb::Write, connections: 1 });
+    }
+
+    #[test]
+    fn messages_that_are_told_from_waiting_dummies_get_a_larger_mtu_where_no_smaller_size_is_left() {
+        let space = space(
+            &[
+                (Axis::Mtu, Values::List(vec![256, 1024])),
+                (Axis::MessageSize, Values::List(vec![0, 20_000])),
+                (Axis::DummyHeaders, Values::only(1)),
+                (Axis::DummyIdle, Values::only(1)),
+            ],
+            210,
+        );
+        for size in [0, 20_000] {
+            let mut test = TestConfig::default();
+            (test.traffic.mtu, test.traffic.message_size) = (Mtu::B256, size);
+            fit(&space, &mut test);
+            assert_eq!((test.traffic.mtu, test.traffic.message_size), (Mtu::B1024, 20_000));
+            assert_eq!((test.violations(), test.traffic.total_packets()), (Vec::new(), 210));
+        }
+    }
+
+    #[test]
+    fn a_dummy_that_waits_is_left_when_all_else_shrinks() {
+        let space = space(
+            &[
+                (Axis::Connections, Values::List(vec![1, 40])),
+                (Axis::Messages, Values::only(10)),
+                (Axis::MessageSize, Values::only(10_240)),
+                (Axis::DummyHeaders, range(0, 3)),
+                (Axis::DummyIdle, Values::only(1)),
+            ],
+            120,
+        );
+        let mut test = TestConfig::default();
+        test.traffic.load = Load::Same { verb: Verb::Write, connections: 40 };
+        test.traffic.dummy_headers = 3;
+        fit(&space, &mut test);
+        assert_eq!((test.traffic.load.connections(), test.traffic.dummy_headers), (1, 1));
+        assert_eq!((test.violations(), test.traffic.total_packets()), (Vec::new(), 110));
+    }
+
+    #[test]
+    fn what_shrinks_keeps_whole_pairs_of_hosts_that_post_in_turn() {
+        let fitted = |connections, packet_cap| {
+            let space = space(
+                &[
+                    (Axis::Connections, connections),
+                    (Axis::Messages, Values::only(10)),
+                    (Axis::Mtu, Values::List(vec![256, 512])),
+                    (Axis::MessageSize, Values::only(10_240)),
+                    (Axis::Pattern, Values::only(Pattern::PingPong as u64)),
+                ],
+                packet_cap,
+            );
+            let mut test = TestConfig::default();
+            fit(&space, &mut test);
+            assert_eq!(test.violations(), []);
+            assert!(test.traffic.total_packets() <= packet_cap.into());
+            (test.traffic.load.connections(), test.traffic.mtu)
+        };
+        assert_eq!(fitted(range(1, 2), 400), (2, Mtu::B512));
+        assert_eq!(fitted(Values::List(vec![4, 5, 8]), 1_100), (4, Mtu::B512));
     }
 
     #[test]
