@@ -12,6 +12,7 @@ pub mod integrity;
 pub mod mirror;
 pub mod observation;
 mod psn;
+pub mod ring;
 pub mod script;
 mod time;
 pub mod timers;

@@ -1,6 +1,7 @@
 //! The software switch as a program.
 
 use std::io::Write;
+use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -9,7 +10,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::getppid;
 use p4::Address;
 use p4::process::{Options, run};
-use p4::switch::{Limits, PortSpec, Totals};
+use p4::switch::{Dumpers, Limits, PortSpec, SpecError, Totals};
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Software switch of lumina-fuzz: an event injector between two hosts
@@ -25,10 +26,23 @@ struct Arguments {
     /// unix:LOCAL:REMOTE is a pair of datagram sockets, one frame a datagram: the switch receives at LOCAL and sends to
     /// REMOTE. REMOTE need not be there yet, and may go and come back. if:NAME is a network interface; it must be
     /// promiscuous (`ip link set NAME promisc on`), must not merge frames (`ethtool -K NAME gro off lro off tso off gso
-    /// off`), and takes the capability CAP_NET_RAW. The system removes VLAN tags of frames that come in
-    /// there, so they leave without them.
+    /// off`), and takes the capability CAP_NET_RAW. Frames come in through AF_XDP where the kernel has it, the interface has
+    /// one queue (`ethtool -L NAME combined 1`) and this process has the capabilities CAP_NET_ADMIN and CAP_BPF: then this machine
+    /// itself receives nothing there any more. Else they come in through AF_PACKET. xdp:NAME and packet:NAME insist on one of both.
     #[arg(long = "port", value_name = "PORT", required = true)]
     ports: Vec<PortSpec>,
+
+    /// A port with a dumper, to which copies of the packets of a test are mirrored; may be given several times
+    ///
+    /// PORT*3 is a dumper that gets three times as many as one with weight 1. Without dumpers the switch captures packets itself.
+    #[arg(long = "dumper", value_name = "PORT[*WEIGHT]", value_parser = dumper_port)]
+    dumpers: Vec<(PortSpec, NonZeroU32)>,
+
+    /// Leave the UDP destination port of mirrored packets as it was
+    ///
+    /// Else each has another one, so that the cores of a dumper share the packets of one connection.
+    #[arg(long, requires = "dumpers")]
+    one_mirror_port: bool,
 
     /// Address to listen at for the orchestrator: IP:PORT (port 0: any free one) or unix:PATH
     ///
@@ -50,6 +64,18 @@ struct Arguments {
     die_with_parent: bool,
 }
 
+/// The port of a dumper, and its weight.
+fn dumper_port(text: &str) -> Result<(PortSpec, NonZeroU32), String> {
+    let (port, weight) = text.rsplit_once('*').unwrap_or((text, "1"));
+    let weight = weight.parse().map_err(|_| {
+        format!(
+            "{weight:?} is no weight of a dumper; write a whole number from 1 to {} behind the *",
+            u32::MAX
+        )
+    })?;
+    Ok((port.parse().map_err(|error: SpecError| error.to_string())?, weight))
+}
+
 const EXAMPLES: &str = "\
 Examples:
   # Between two QEMU guests, whose network is
@@ -57,7 +83,10 @@ Examples:
   lumina-switch --port unix:a-switch:a-guest --port unix:b-switch:b-guest --listen unix:control
 
   # Between two hosts at two network cards
-  lumina-switch --port if:eth1 --port if:eth2 --listen 192.0.2.1:9559";
+  lumina-switch --port if:eth1 --port if:eth2 --listen 192.0.2.1:9559
+
+  # With two dumpers, of which the first gets three quarters of the mirrored packets
+  lumina-switch --port if:eth1 --port if:eth2 --dumper 'if:eth3*3' --dumper if:eth4";
 
 fn main() -> ExitCode {
     let parent = getppid();
@@ -83,7 +112,9 @@ fn main() -> ExitCode {
     };
     let bytes = arguments.capture_mib.saturating_mul(1 << 20);
     let limits = Limits { packets: arguments.capture_packets, bytes };
-    match serve(Options { ports, listen: arguments.listen, limits }) {
+    let (dumper_ports, weights) = arguments.dumpers.into_iter().unzip();
+    let dumpers = Dumpers { weights, one_port: arguments.one_mirror_port };
+    match serve(Options { ports, dumper_ports, dumpers, listen: arguments.listen, limits }) {
         Ok(totals) => {
             tell(&totals);
             ExitCode::SUCCESS
@@ -107,7 +138,8 @@ async fn serve(options: Options) -> Result<Totals, Box<dyn std::error::Error>> {
         let _ = writeln!(std::io::stdout(), "{address}");
         let _ = std::io::stdout().flush();
     };
-    Ok(run(options, listening, stop).await?)
+    let tell = &mut |told| eprintln!("lumina-switch: {told}");
+    Ok(run(options, tell, listening, stop).await?)
 }
 
 fn tell(totals: &Totals) {
@@ -121,6 +153,13 @@ fn tell(totals: &Totals) {
             lost.absent,
             lost.refused,
             lost.missed
+        );
+    }
+    if !totals.mirrored.is_empty() {
+        eprintln!(
+            "lumina-switch: mirrored to the dumpers: {}; {} copies lost",
+            totals.mirrored.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
+            totals.unmirrored.total()
         );
     }
 }

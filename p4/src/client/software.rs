@@ -17,7 +17,7 @@ use crate::proto::runtime::{
     update::Type, write_request::Atomicity,
 };
 use crate::server::DEVICE_ID;
-use crate::switch::PORT_NUMBERS;
+use crate::switch::HOST_PORTS;
 use crate::{Address, Tables};
 
 /// Longest wait for a whole capture: half a gigabyte, if no other limits were given to the switch.
@@ -106,7 +106,7 @@ impl SwitchClient {
 
     async fn read_counters(&mut self) -> Result<dumper::SwitchCounters, Why> {
         let wanted = Entity { entity: Some(entity::Entity::CounterEntry(CounterEntry::default())) };
-        let [requester, responder, _] = PORT_NUMBERS;
+        let [requester, responder] = HOST_PORTS;
         let mut counters =
             dumper::SwitchCounters { host_ports: vec![requester, responder], ..Default::default() };
         for entity in self.connection.read(vec![wanted], COUNTER_CELLS).await? {

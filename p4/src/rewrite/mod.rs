@@ -71,3 +71,14 @@ pub fn mirror(frame: &mut [u8], meta: MirrorMeta) {
         }
     }
 }
+
+/// Gives a mirrored packet another UDP destination port, so that the cores of a dumper share the packets of one connection
+/// (Lumina §3.4): one that follows from its mirror sequence number, neighbours of which come far from each other.
+pub fn scatter(frame: &mut [u8], sequence: u32) {
+    // Knuth's multiplicative hash: 2^32 over the golden ratio.
+    const GOLDEN: u32 = 0x9e37_79b1;
+    if let Some(Layout { udp_at, .. }) = Layout::locate(frame) {
+        let port = (sequence.wrapping_mul(GOLDEN) >> 16) as u16;
+        frame[udp_at + 2..udp_at + 4].copy_from_slice(&port.to_be_bytes());
+    }
+}

@@ -7,8 +7,9 @@ use dumper::wire::frame::Frame as RoceFrame;
 use dumper::{Event, Nanos, SwitchCounters};
 
 use super::capture::{Capture, Left, Limits};
-use super::{Departure, Frame, PORT_NUMBERS};
-use crate::{Dumper, MAX_HOLD, Packet, Pipeline, Ports, Tables, Ticket, rewrite};
+use super::mirroring::{self, Mirroring};
+use super::{Departure, Dumpers, Frame, HOST_PORTS, Mirrored};
+use crate::{MAX_HOLD, Packet, Pipeline, Ports, Tables, Ticket, rewrite};
 
 /// Most packets that are held or delayed at a time; further ones are lost, and counted. With the largest MTU some
 /// 270 MB.
@@ -30,6 +31,14 @@ struct Held {
     place: Option<usize>,
 }
 
+impl Held {
+    /// With memory of its own: a frame that stays keeps all those that it shares its memory with.
+    fn alone(self) -> Self {
+        let alone = |frame: Frame| Frame::copy_from_slice(&frame);
+        Self { frame: alone(self.frame), entered: self.entered.map(alone), ..self }
+    }
+}
+
 #[derive(Debug)]
 enum Later {
     Depart(Held),
@@ -44,6 +53,8 @@ pub(super) struct Injector {
     began: Nanos,
     limits: Limits,
     capture: Capture,
+    /// None where the switch captures all packets itself.
+    mirroring: Option<Mirroring>,
     held: BTreeMap<Ticket, Held>,
     /// By time, and by number for those at one time.
     later: BTreeMap<(Nanos, u64), Later>,
@@ -53,15 +64,16 @@ pub(super) struct Injector {
 }
 
 impl Injector {
-    pub(super) fn new(tables: Tables, limits: Limits, now: Nanos) -> Self {
-        let [requester, responder, port] = PORT_NUMBERS;
-        let ports = Ports::new(requester, responder, &[Dumper { port, weight: 1 }])
-            .expect("the three ports have different numbers, and the capture has a weight");
+    pub(super) fn new(tables: Tables, limits: Limits, dumpers: &Dumpers, now: Nanos) -> Self {
+        let [requester, responder] = HOST_PORTS;
+        let ports = Ports::new(requester, responder, &mirroring::ports(dumpers))
+            .expect("ports have different numbers, and there is a dumper or the capture, with a weight");
         Self {
             pipeline: Pipeline::new(tables, ports),
             began: now,
             limits,
             capture: Capture::default(),
+            mirroring: (!dumpers.weights.is_empty()).then(|| Mirroring::new(dumpers.one_port)),
             held: BTreeMap::new(),
             later: BTreeMap::new(),
             next_number: 0,
@@ -95,7 +107,15 @@ impl Injector {
         let now = self.behind_the_last(now);
         let since = now - self.began;
         let verdict = self.pipeline.process(from, flow, headers, since);
-        let place = self.capture.push(self.limits, verdict.mirror, frame);
+        let place = match &mut self.mirroring {
+            // Of what dumpers do not see, which is how a packet left.
+            Some(mirroring) => {
+                mirroring.push(verdict.dumper, verdict.mirror, frame);
+                let leaves_otherwise = verdict.mirror.event.has_exit();
+                leaves_otherwise.then(|| self.capture.push(self.limits, verdict.mirror, frame)).flatten()
+            }
+            None => self.capture.push(self.limits, verdict.mirror, frame),
+        };
         let to = port.peer();
         let sent = verdict.sent;
         let mut lost = 0;
@@ -120,16 +140,20 @@ impl Injector {
                 (None, None) => self.release(held, now, out),
                 _ if !room => lost = u64::from(sent.leaving()),
                 (Some(ticket), _) => {
-                    self.held.insert(ticket, held);
+                    self.held.insert(ticket, held.alone());
                     self.note(now + MAX_HOLD, Later::Expire(ticket));
                 }
-                (None, Some(delay)) => self.note(now + delay, Later::Depart(held)),
+                (None, Some(delay)) => self.note(now + delay, Later::Depart(held.alone())),
             }
         }
         if verdict.releases {
             self.release_overtaken(now, out);
         }
         lost
+    }
+
+    pub(super) fn take_mirrored(&mut self) -> impl Iterator<Item = Mirrored> {
+        self.mirroring.as_mut().map(Mirroring::take).into_iter().flatten()
     }
 
     pub(super) fn next_timeout(&self) -> Option<Nanos> {

@@ -1,16 +1,19 @@
 //! The software switch: two ports, and between them the pipeline over real frames.
 //!
-//! [`Switch`] is the whole of it without sockets, clocks or threads. [`process::run`](crate::process::run) drives it from two [`Port`]s, in a thread
-//! of its own, and adds the gRPC services of [`server`](crate::server).
+//! [`Switch`] is the whole of it without sockets, clocks or threads. [`process::run`](crate::process::run) drives it from the ports that
+//! [`PortSpec`] names, in a thread for each direction, and adds the gRPC services of [`server`](crate::server).
 
 mod bridge;
 mod capture;
+mod chunk;
 mod forward;
 mod injector;
+mod mirroring;
 mod port;
 mod queue;
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use corpus::Role;
@@ -20,21 +23,25 @@ use prost::bytes::Bytes;
 
 use crate::Tables;
 use bridge::Bridge;
+use chunk::Chunk;
 use injector::Injector;
 
 pub use capture::{Capture, Captured, Left, Limits};
-pub(crate) use forward::forward;
+pub(crate) use forward::Direction;
 pub use forward::{Shared, Totals};
-pub use port::{OpenError, Port, PortSpec, SpecError};
+pub use mirroring::MIRRORED_BYTES;
+pub use port::{Access, OpenError, PortSpec, SpecError};
 pub use queue::{MAX_QUEUED_BYTES, MAX_QUEUED_FRAMES};
 
-/// Ports of the hosts, by [`Role`], and then that of the capture, where other testbeds have dumpers.
-pub const PORT_NUMBERS: [u32; 3] = [1, 2, 3];
+/// Port numbers of the hosts, by [`Role`].
+pub const HOST_PORTS: [u32; 2] = [1, 2];
+/// Port number of the first dumper, or else of the capture.
+pub const FIRST_DUMPER_PORT: u32 = 3;
 
 /// The port number of a host.
 #[must_use]
 pub const fn port_number(host: Role) -> u32 {
-    PORT_NUMBERS[host as usize]
+    HOST_PORTS[host as usize]
 }
 
 /// A frame on its way. Capture, queues and copies share its bytes.
@@ -47,6 +54,25 @@ pub struct Departure {
     pub to: Role,
     /// The frame.
     pub frame: Frame,
+}
+
+/// A mirrored copy of a packet, for a dumper.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Mirrored {
+    /// Number of the dumper, from 0.
+    pub dumper: usize,
+    /// The beginning of the packet, with its metadata ([`dumper::mirror`]).
+    pub frame: Frame,
+}
+
+/// Dumpers of a switch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Dumpers {
+    /// Their weights: of as many mirrored packets as all weights add up to, a dumper gets this many. Without dumpers the
+    /// switch captures the packets itself.
+    pub weights: Vec<NonZeroU32>,
+    /// Every mirrored packet keeps its UDP destination port: then all packets of a connection come to one core of a dumper (Lumina §3.4).
+    pub one_port: bool,
 }
 
 /// Frames that were lost at a port against the switch's will.
@@ -106,6 +132,8 @@ pub struct Ended {
     pub unreadable: [Unreadable; 2],
     /// Frames lost at the ports, by [`Role`].
     pub losses: [Losses; 2],
+    /// Mirrored packets that no dumper got.
+    pub unmirrored: Losses,
 }
 
 /// A switch with two ports.
@@ -115,34 +143,47 @@ pub struct Ended {
 #[derive(Debug)]
 pub struct Switch {
     bridge: Bridge,
+    chunk: Chunk,
     injector: Option<Injector>,
     ended: Option<Arc<Ended>>,
     limits: Limits,
+    dumpers: Dumpers,
     unreadable: [Unreadable; 2],
     losses: [Losses; 2],
+    unmirrored: Losses,
 }
 
 impl Switch {
-    /// A switch that only forwards.
+    /// A switch that only forwards, and will capture packets itself.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
+        Self::with_dumpers(limits, Dumpers::default())
+    }
+
+    /// The same with dumpers, which get a copy of every packet of a test.
+    #[must_use]
+    pub fn with_dumpers(limits: Limits, dumpers: Dumpers) -> Self {
         Self {
             bridge: Bridge::default(),
+            chunk: Chunk::default(),
             injector: None,
             ended: None,
             limits,
+            dumpers,
             unreadable: Default::default(),
             losses: Default::default(),
+            unmirrored: Losses::default(),
         }
     }
 
     /// Begins a test: registers, mirror sequence numbers and counters start again, with an empty capture.
     /// Packets of the last test that are still held are dropped: they must not arrive in this one.
     pub fn begin(&mut self, tables: Tables, now: Nanos) {
-        self.injector = Some(Injector::new(tables, self.limits, now));
+        self.injector = Some(Injector::new(tables, self.limits, &self.dumpers, now));
         self.ended = None;
         self.unreadable = Default::default();
         self.losses = Default::default();
+        self.unmirrored = Losses::default();
     }
 
     /// Ends the capture and hands it out, again where it has ended; none if none has begun. RoCE packets pass
@@ -150,8 +191,8 @@ impl Switch {
     pub fn end(&mut self) -> Option<Arc<Ended>> {
         if self.ended.is_none() {
             let (capture, held) = self.injector.as_mut()?.end();
-            let (unreadable, losses) = (self.unreadable.clone(), self.losses);
-            self.ended = Some(Arc::new(Ended { capture, held, unreadable, losses }));
+            let (unreadable, losses, unmirrored) = (self.unreadable.clone(), self.losses, self.unmirrored);
+            self.ended = Some(Arc::new(Ended { capture, held, unreadable, losses, unmirrored }));
         }
         self.ended.clone()
     }
@@ -167,12 +208,17 @@ impl Switch {
         self.losses[port as usize].add(losses);
     }
 
+    /// Notes mirrored packets that were lost.
+    pub fn note_unmirrored(&mut self, losses: Losses) {
+        self.unmirrored.add(losses);
+    }
+
     /// A frame has come in at a port.
     pub fn receive(&mut self, port: Role, frame: &[u8], now: Nanos, out: &mut Vec<Departure>) {
         if !self.bridge.crosses(port, frame) {
             return;
         }
-        let frame_bytes = Frame::copy_from_slice(frame);
+        let frame_bytes = self.chunk.copied(frame);
         if let (Some(injector), None) = (&mut self.injector, &self.ended) {
             match RoceFrame::parse(frame, UdpPorts::Roce) {
                 Ok(Parsed::Roce(packet)) => {
@@ -185,6 +231,11 @@ impl Switch {
             }
         }
         out.push(Departure { to: port.peer(), frame: frame_bytes });
+    }
+
+    /// Hands out the mirrored packets since the last call.
+    pub fn take_mirrored(&mut self) -> impl Iterator<Item = Mirrored> {
+        self.injector.as_mut().map(Injector::take_mirrored).into_iter().flatten()
     }
 
     /// Time at which [`handle_timeout`](Self::handle_timeout) is to be called.

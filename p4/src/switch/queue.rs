@@ -27,9 +27,9 @@ impl Queue {
         room
     }
 
-    /// The first frames, as many as there are up to `most`.
-    pub(super) fn first(&self, most: usize) -> impl Iterator<Item = &Frame> {
-        self.frames.iter().take(most)
+    /// The frames, the first one first.
+    pub(super) fn frames(&self) -> impl Iterator<Item = &Frame> {
+        self.frames.iter()
     }
 
     /// Takes the first frames out.

@@ -48,14 +48,14 @@ impl Vector {
     }
 
     /// Frames in the order in which they leave at a host's port.
-    fn leave_to(&self, host: Role) -> Vec<&[u8]> {
+    pub(crate) fn leave_to(&self, host: Role) -> Vec<&[u8]> {
         let packets = self.order.iter().map(|place| &self.packets[*place]);
         let out = packets.filter(|packet| packet.from.peer() == host).flat_map(|packet| &packet.out);
         out.map(|leaves| leaves.frame.as_slice()).collect()
     }
 
     /// Compares what left at a host's port.
-    fn assert_left(&self, host: Role, left: &[Vec<u8>]) {
+    pub(crate) fn assert_left(&self, host: Role, left: &[Vec<u8>]) {
         let expected = self.leave_to(host);
         let names = |frames: &[&[u8]]| frames.iter().map(|frame| self.name_of(frame)).collect::<Vec<_>>();
         let left: Vec<&[u8]> = left.iter().map(Vec::as_slice).collect();

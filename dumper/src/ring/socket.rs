@@ -1,0 +1,169 @@
+//! A packet socket at an interface, and its options.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use nix::libc;
+use nix::net::if_::if_nametoindex;
+use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
+
+use super::memory::Plain;
+
+/// A network interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interface {
+    /// Its number.
+    pub index: u32,
+    /// Bytes of its longest packet, without the Ethernet header.
+    pub mtu: usize,
+    /// Queues in which packets come in.
+    pub queues: u32,
+}
+
+/// Numbers of queues (`struct ethtool_channels` of linux/ethtool.h).
+#[repr(C)]
+#[derive(Default)]
+struct Channels {
+    command: u32,
+    most: [u32; 4],
+    rx_count: u32,
+    tx_count: u32,
+    other_count: u32,
+    combined_count: u32,
+}
+
+/// The command that asks for them, `ETHTOOL_GCHANNELS`, and the call that has it, as in linux/ethtool.h and linux/sockios.h.
+const GET_CHANNELS: u32 = 0x3c;
+const SIOCETHTOOL: libc::Ioctl = 0x8946;
+
+/// Reasons why frames of an interface cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// It is not there.
+    #[error("there is no such interface; `ip link` lists them")]
+    NoInterface,
+    /// Frames would come in where nobody takes them.
+    #[error(
+        "the interface has {0} queues, and frames of one are taken; give it one (`ethtool -L NAME combined 1`)"
+    )]
+    Queues(u32),
+    /// The system refused.
+    #[error("{what}: {source}")]
+    System {
+        /// Operation that failed.
+        what: &'static str,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+}
+
+/// Makes an error of one of the system's.
+pub(super) fn system<E: Into<io::Error>>(what: &'static str) -> impl FnOnce(E) -> OpenError {
+    move |error| OpenError::System { what, source: error.into() }
+}
+
+impl Interface {
+    /// The interface of a name.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn named(name: &str) -> Result<Self, OpenError> {
+        let index = if_nametoindex(name).map_err(|_| OpenError::NoInterface)?;
+        let any = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
+            .map_err(system("a socket cannot be made"))?;
+        let name = CString::new(name).map_err(|_| OpenError::NoInterface)?;
+        // SAFETY: the structure has integers, arrays and unions of them, and a pointer, which may be null.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name.iter_mut().zip(name.as_bytes()) {
+            *to = from.cast_signed();
+        }
+        // SAFETY: this call reads the name and writes the MTU of the structure, which outlives it.
+        check(unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCGIFMTU, &mut request) })
+            .map_err(system("the MTU of the interface cannot be had"))?;
+        // SAFETY: the call has written this member.
+        let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+        let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
+        request.ifr_ifru.ifru_data = (&raw mut channels).cast();
+        // SAFETY: this call reads the name and the command and writes the numbers of the structure that is pointed to, which outlives it.
+        let told = unsafe { libc::ioctl(any.as_raw_fd(), SIOCETHTOOL, &mut request) };
+        // An interface that does not tell has one.
+        let queues = if told == 0 { channels.rx_count + channels.combined_count } else { 1 };
+        Ok(Self { index, mtu: usize::try_from(mtu).unwrap_or_default(), queues })
+    }
+}
+
+/// A packet socket that receives nothing yet.
+pub(super) fn raw() -> Result<OwnedFd, OpenError> {
+    // Without a protocol, so that it takes no frames of all interfaces before it is bound to one.
+    socket(AddressFamily::Packet, SockType::Raw, SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK, None)
+        .map_err(system("a packet socket cannot be opened (it takes the capability CAP_NET_RAW)"))
+}
+
+/// Has a socket receive every frame of an interface, or none and only send there.
+pub(super) fn bind(socket: &OwnedFd, interface: Interface, receives: bool) -> Result<(), OpenError> {
+    let protocol = if receives { SockProtocol::EthAll as i32 as u16 } else { 0 };
+    let address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: protocol,
+        sll_ifindex: interface.index.cast_signed(),
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    bind_to(socket, &address).map_err(system("the packet socket cannot be bound"))
+}
+
+/// Binds a socket to an address of its family.
+pub(super) fn bind_to<A>(socket: &OwnedFd, address: &A) -> io::Result<()> {
+    let length = size_of::<A>() as libc::socklen_t;
+    // SAFETY: the address has the length that is given, and outlives the call.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const *address).cast(), length) })
+}
+
+/// A packet socket that only sends, at an interface.
+///
+/// # Errors
+/// See [`OpenError`].
+pub fn sender(interface: Interface) -> Result<OwnedFd, OpenError> {
+    let socket = raw()?;
+    // Without the queueing discipline of the interface. A device that is full says so, and nothing is lost; kernels before 3.14 do not
+    // have it.
+    let _ = set(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1_i32);
+    bind(&socket, interface, false)?;
+    Ok(socket)
+}
+
+/// Sets an option of a socket.
+pub(super) fn set<T>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the value has the length that is given, and outlives the call.
+    check(unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const *value).cast(), length) })
+}
+
+/// Reads an option of a socket; what an older kernel does not write stays 0.
+pub(super) fn get<T: Plain>(socket: &OwnedFd, level: libc::c_int, option: libc::c_int) -> io::Result<T> {
+    // SAFETY: every pattern of bits is a value.
+    let mut told: T = unsafe { std::mem::zeroed() };
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the call writes at most as many bytes as the structure has.
+    check(unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, option, (&raw mut told).cast(), &raw mut length)
+    })?;
+    Ok(told)
+}
+
+// SAFETY: it has integers only.
+unsafe impl Plain for libc::tpacket_stats {}
+
+/// Frames that a packet socket has dropped since the last call, for lack of room.
+pub(super) fn dropped(socket: &OwnedFd) -> io::Result<u64> {
+    let told: libc::tpacket_stats = get(socket, libc::SOL_PACKET, libc::PACKET_STATISTICS)?;
+    Ok(told.tp_drops.into())
+}
+
+/// Error of a call that returns 0, or something else and an error.
+pub(super) fn check(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
