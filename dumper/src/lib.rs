@@ -11,9 +11,13 @@ mod event;
 pub mod integrity;
 pub mod mirror;
 pub mod observation;
+pub mod pool;
 mod psn;
 pub mod ring;
 pub mod script;
+pub mod serve;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod time;
 pub mod timers;
 pub mod trace;

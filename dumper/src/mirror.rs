@@ -11,7 +11,9 @@
 //! | UDP checksum | the original source port on the mirror wire |
 
 use crate::event::Event;
-use crate::wire::{FrameRepr, Mac, frame::IpRepr};
+use crate::wire::frame::{IpRepr, UdpPorts};
+use crate::wire::layout::{Layout, Located};
+use crate::wire::{FrameRepr, Mac, ROCE_PORT};
 use crate::{ActionKind, Nanos};
 
 /// Largest mirror sequence number; the next one is 1.
@@ -100,6 +102,15 @@ pub fn sequence_distance(later: u32, earlier: u32) -> i64 {
         distance + ring
     } else {
         distance
+    }
+}
+
+/// Gives a mirrored packet the UDP destination port of RoCEv2 back.
+pub fn restore_port(frame: &mut [u8]) {
+    let located = Layout::locate(frame, UdpPorts::Any);
+    if let Ok(Located::Roce(layout)) = located {
+        let at = layout.udp_at() + 2;
+        frame[at..at + 2].copy_from_slice(&ROCE_PORT.to_be_bytes());
     }
 }
 

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use dumper::serve::MESSAGE_BYTES;
 use executor::agent::{AgentClient, Timeouts};
-use p4::serve::MESSAGE_BYTES;
 
 #[path = "../../p4/tests/it/flood.rs"]
 mod flood;

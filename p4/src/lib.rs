@@ -33,11 +33,9 @@
 //!
 //! The software switch (`lumina-switch`) is the same pipeline over real frames: [`rewrite`] applies a verdict
 //! to their bytes, [`switch`] moves, holds and captures them, [`server`] takes tables as [`entries`] of
-//! P4Runtime, [`process`] runs both, and [`client`] is the orchestrator's side of that. [`serve`] limits the clients of the switch and of
-//! the agent of a host.
+//! P4Runtime, [`process`] runs both, and [`client`] is the orchestrator's side of that.
 
 mod action;
-mod address;
 pub mod client;
 pub mod entries;
 mod flow;
@@ -51,7 +49,6 @@ pub mod proto;
 pub mod rewrite;
 mod rounds;
 mod sent;
-pub mod serve;
 pub mod server;
 pub mod source;
 pub mod switch;
@@ -59,7 +56,6 @@ mod tables;
 mod translate;
 
 pub use action::{Actions, Timing};
-pub use address::{Address, AddressError};
 pub use flow::FlowIndex;
 pub use hold::{MAX_HOLD, Ticket};
 pub use packet::{Kind, Packet};

@@ -3,13 +3,10 @@
 use std::future::Future;
 use std::io;
 use std::os::unix::net::UnixStream as StdUnixStream;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use dumper::serve::{self, Address, Bound, ListenError, serve};
 
-use crate::Address;
-use crate::serve::{self, Listener, serve};
 use crate::server::{Control, services};
 use crate::switch::{Direction, Dumpers, Limits, OpenError, PortSpec, Shared, Switch, Totals};
 
@@ -35,19 +32,8 @@ pub enum ProcessError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The services cannot be reached at their address.
-    #[error("cannot listen at {address}: {source}")]
-    Listen {
-        /// The address.
-        address: Address,
-        /// Error of the operating system.
-        source: io::Error,
-    },
-    /// Another process listens there.
-    #[error("cannot listen at {0}: another process does")]
-    InUse(Address),
-    /// There is a file at the path of the socket.
-    #[error("cannot listen at {0}: there is a file at this path that is no socket")]
-    NotASocket(Address),
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// The services failed.
     #[error("the services failed: {0}")]
     Serve(#[from] tonic::transport::Error),
@@ -104,54 +90,4 @@ pub async fn run(
 /// Result of a thread.
 fn finished(joined: Result<io::Result<Totals>, tokio::task::JoinError>) -> Result<Totals, ProcessError> {
     Ok(joined.map_err(io::Error::other)??)
-}
-
-/// A listener, and where it listens.
-struct Bound {
-    address: Address,
-    listener: Listener,
-    /// Removes the socket's path in the end.
-    _path: Option<OwnedPath>,
-}
-
-impl Bound {
-    async fn listen(address: &Address) -> Result<Self, ProcessError> {
-        let error = |source| ProcessError::Listen { address: address.clone(), source };
-        match address {
-            Address::Tcp(wanted) => {
-                let listener = TcpListener::bind(wanted).await.map_err(error)?;
-                let address = Address::Tcp(listener.local_addr().map_err(error)?);
-                Ok(Self { address, listener: Listener::Tcp(listener), _path: None })
-            }
-            Address::Unix(path) => {
-                remove_stale(address, path).await?;
-                let listener = UnixListener::bind(path).map_err(error)?;
-                let listener = Listener::Unix(listener);
-                Ok(Self { address: address.clone(), listener, _path: Some(OwnedPath(path.clone())) })
-            }
-        }
-    }
-}
-
-/// Removes the socket that a killed switch left behind.
-async fn remove_stale(address: &Address, path: &Path) -> Result<(), ProcessError> {
-    use std::os::unix::fs::FileTypeExt;
-    let Ok(metadata) = std::fs::symlink_metadata(path) else { return Ok(()) };
-    if !metadata.file_type().is_socket() {
-        return Err(ProcessError::NotASocket(address.clone()));
-    }
-    if UnixStream::connect(path).await.is_ok() {
-        return Err(ProcessError::InUse(address.clone()));
-    }
-    std::fs::remove_file(path).map_err(|source| ProcessError::Listen { address: address.clone(), source })
-}
-
-/// A path that is removed when its owner goes.
-struct OwnedPath(PathBuf);
-
-impl Drop for OwnedPath {
-    fn drop(&mut self) {
-        // The next switch finds it stale.
-        let _ = std::fs::remove_file(&self.0);
-    }
 }

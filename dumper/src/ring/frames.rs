@@ -7,18 +7,10 @@ use nix::libc::{self, sockaddr_ll, tpacket_req, tpacket2_hdr};
 
 use super::memory::{Memory, Plain, acquire, release};
 use super::socket::{self, Interface, OpenError, system};
-
-/// Bytes of a VLAN tag, which the system takes out of a frame and which is put back.
-const TAG: usize = 4;
+use super::tag::{TAG, Tag};
 
 /// Bytes of a tagged frame beside its packet.
 const ETHERNET: usize = 14 + TAG;
-
-/// Bytes of the addresses in front of the tag.
-const ADDRESSES: usize = 12;
-
-/// Kind of tag where the system does not say (IEEE 802.1Q).
-const TPID: u16 = 0x8100;
 
 /// Where the sender of a frame is told: behind the header, aligned.
 const SENDER: usize = align(size_of::<tpacket2_hdr>());
@@ -142,15 +134,8 @@ impl Frames {
         if header.tp_snaplen < header.tp_len || !is_inside {
             return None;
         }
-        if status & libc::TP_STATUS_VLAN_VALID == 0 || length < ADDRESSES {
-            return self.memory.bytes(at + start, length).map(|frame| &*frame);
-        }
-        let tpid = if status & libc::TP_STATUS_VLAN_TPID_VALID == 0 { TPID } else { header.tp_vlan_tpid };
-        let frame = self.memory.bytes(at + start - TAG, length + TAG)?;
-        frame.copy_within(TAG..TAG + ADDRESSES, 0);
-        frame[ADDRESSES..ADDRESSES + 2].copy_from_slice(&tpid.to_be_bytes());
-        frame[ADDRESSES + 2..ADDRESSES + TAG].copy_from_slice(&header.tp_vlan_tci.to_be_bytes());
-        Some(frame)
+        let tag = Tag { status, tpid: header.tp_vlan_tpid, tci: header.tp_vlan_tci };
+        tag.put_back(&mut self.memory, at + start, length)
     }
 }
 

@@ -154,6 +154,15 @@ pub(super) fn get<T: Plain>(socket: &OwnedFd, level: libc::c_int, option: libc::
     Ok(told)
 }
 
+/// Has a socket receive only the first bytes of each frame.
+pub(super) fn truncate(socket: &OwnedFd, bytes: usize) -> io::Result<()> {
+    // The one instruction of a program that says so: it returns how many bytes are kept (linux/bpf_common.h).
+    const RETURN_NUMBER: u16 = 0x06;
+    let mut program = [libc::sock_filter { code: RETURN_NUMBER, jt: 0, jf: 0, k: bytes as u32 }];
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &filter)
+}
+
 // SAFETY: it has integers only.
 unsafe impl Plain for libc::tpacket_stats {}
 

@@ -73,6 +73,11 @@ pub(crate) enum Located<'a> {
 }
 
 impl<'a> Layout<'a> {
+    /// Offset of the UDP header in the frame that this was found in.
+    pub(crate) fn udp_at(&self) -> usize {
+        self.udp.as_ptr().addr() - self.ethernet.as_ptr().addr()
+    }
+
     /// Finds the headers of a frame.
     // Always inlined, so that the result lives in registers.
     #[inline(always)]

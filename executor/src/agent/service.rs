@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use p4::serve::{Limits, Listener, serve};
+use dumper::serve::{Limits, Listener, serve};
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::time::timeout;
@@ -78,7 +78,7 @@ impl AgentService {
         Self { host: Arc::new(host), lease: Arc::default() }
     }
 
-    /// Serves clients, within the limits of [`p4::serve`], until `stop` is done, and then ends a test that is running: when this returns, nothing of it is
+    /// Serves clients, within the limits of [`dumper::serve`], until `stop` is done, and then ends a test that is running: when this returns, nothing of it is
     /// left.
     ///
     /// # Errors

@@ -26,7 +26,7 @@ Try it without hardware: modprobe rdma_rxe; rdma link add rxe0 type rxe netdev e
 Exit codes: 0 stopped by SIGTERM or SIGINT, 1 failed, 2 usage.";
 
 #[derive(Parser)]
-#[command(name = "lumina-agent", version, about = ABOUT, after_help = AFTER_HELP.replace("{LIMITS}", p4::serve::HELP), max_term_width = 100)]
+#[command(name = "lumina-agent", version, about = ABOUT, after_help = AFTER_HELP.replace("{LIMITS}", dumper::serve::HELP), max_term_width = 100)]
 struct Cli {
     /// Address to listen on; port 0 takes a free one. The address is printed on stdout; 0.0.0.0 and ::, every
     /// address of the host, are warned of.

@@ -9,6 +9,9 @@ use super::error::At as _;
 /// The software switch.
 pub(crate) const SWITCH: &str = "lumina-switch";
 
+/// The dumper.
+pub(crate) const DUMPER: &str = "lumina-dumper";
+
 /// Folder in which cargo puts the programs of tests, below those that it builds.
 const TESTS: &str = "deps";
 

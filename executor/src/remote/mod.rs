@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use corpus::{Pattern, Role, TestConfig};
 use dumper::observation::SwitchCounters;
+use dumper::pool::PoolError;
 use dumper::{Connection, HostCounters, LogLine, Nanos, Observation};
 use p4::client::{Captured, PortLosses, SwitchError};
 use p4::{Tables, TranslateError};
 use tokio::time::sleep;
 
 pub use self::deadline::Patience;
-pub use self::switch::{Dumper, ProgramSwitch, Switch};
+pub use self::switch::{ProgramSwitch, Switch};
 use crate::agent::{
     AgentClient, AgentError, Finished, Link, Prepare, PreparedHost, RunningTest, Settled, Stream,
 };
@@ -67,7 +68,7 @@ impl Hosts for Remote {
     }
 
     async fn program(&mut self, tables: &Tables) -> Result<(), RemoteError> {
-        Ok(self.switch.program(tables).await?)
+        self.switch.program(tables).await
     }
 
     async fn pass(&mut self, time: Duration) {
@@ -97,6 +98,9 @@ pub enum RemoteError {
     /// The switch.
     #[error(transparent)]
     Switch(#[from] SwitchError),
+    /// A dumper.
+    #[error(transparent)]
+    Dumper(#[from] PoolError),
     /// The process of the switch is gone.
     #[error("the switch ended in the middle of a test ({0})")]
     SwitchEnded(ExitStatus),

@@ -1,36 +1,27 @@
 //! The switch between the hosts, of either kind.
 
-use std::io;
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-
-use dumper::trace::{IcrcTally, Origin, TraceBuilder, Vantage};
-use dumper::wire::frame::UdpPorts;
-use dumper::{ActionKind, Event, Nanos, SwitchCounters, Trace};
+use dumper::pool::{Collected, Losses, Pool};
+use dumper::serve::Address;
+use dumper::trace::IcrcTally;
+use dumper::{ActionKind, Event, SwitchCounters, Trace};
 use p4::Tables;
 use p4::client::{Captured, PortLosses, ProgramClient, SwitchClient, SwitchError};
-use p4::switch::Limits;
-use tokio::net::UnixDatagram;
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
 
 use super::RemoteError;
-use crate::lock::locked;
 
 /// The switch between the hosts, of which this is the primary client.
 #[derive(Debug)]
 pub enum Switch {
     /// The software switch, which captures packets itself.
     Software(Box<SwitchClient>),
-    /// One that runs a P4 program, with a dumper.
+    /// One that runs a P4 program, with dumpers.
     Program(Box<ProgramSwitch>),
 }
 
 impl Switch {
-    pub(super) async fn program(&mut self, tables: &Tables) -> Result<(), SwitchError> {
+    pub(super) async fn program(&mut self, tables: &Tables) -> Result<(), RemoteError> {
         match self {
-            Self::Software(client) => client.program(tables).await,
+            Self::Software(client) => Ok(client.program(tables).await?),
             Self::Program(switch) => switch.program(tables).await,
         }
     }
@@ -50,48 +41,43 @@ impl Switch {
     }
 }
 
-/// A switch that runs a P4 program, and the dumper at one of its ports.
+/// A switch that runs a P4 program, and the dumpers at its other ports.
 #[derive(Debug)]
 pub struct ProgramSwitch {
     client: ProgramClient,
-    dumper: Dumper,
+    pool: Pool,
     /// Nanoseconds of a unit of its clock.
     unit_ns: u64,
 }
 
-/// Longest wait for the last mirrored packets.
-const LAST_PACKETS: Duration = Duration::from_secs(2);
-
-/// Interval of looks at the dumper.
-const LOOK: Duration = Duration::from_millis(2);
-
 impl ProgramSwitch {
-    /// A switch whose clock has this unit, and its dumper.
+    /// A switch whose clock has this unit, and its dumpers.
     #[must_use]
-    pub const fn new(client: ProgramClient, dumper: Dumper, unit_ns: u64) -> Self {
-        Self { client, dumper, unit_ns }
+    pub const fn new(client: ProgramClient, pool: Pool, unit_ns: u64) -> Self {
+        Self { client, pool, unit_ns }
     }
 
-    async fn program(&mut self, tables: &Tables) -> Result<(), SwitchError> {
+    async fn program(&mut self, tables: &Tables) -> Result<(), RemoteError> {
         self.client.program(tables).await?;
         // Mirrored packets of an earlier test have been waited for.
-        locked(&self.dumper.packets).clear();
-        Ok(())
+        Ok(self.pool.begin().await?)
     }
 
     async fn collect(&mut self) -> Result<Captured, RemoteError> {
-        let begun = Instant::now();
-        let mut counters = self.client.counters().await?;
-        while (locked(&self.dumper.packets).len() as u64) < counters.received()
-            && begun.elapsed() < LAST_PACKETS
-        {
-            sleep(LOOK).await;
-            counters = self.client.counters().await?;
+        let counters = self.client.counters().await?;
+        let Collected { traced, losses } =
+            self.pool.collect(counters.received(), self.unit_ns, |_| None).await?;
+        let counters = self.client.counters().await?;
+        if let Some(error) = traced.skipped.errors.first() {
+            return Err(RemoteError::Capture(format!("mirrored packet {}: {}", error.packet, error.error)));
         }
-        let packets = std::mem::take(&mut *locked(&self.dumper.packets));
-        let trace = trace(packets, self.unit_ns).map_err(RemoteError::Capture)?;
+        let trace = traced.trace;
+        let not_captured = counters.received().saturating_sub(trace.records().len() as u64);
+        if not_captured > 0 {
+            return Err(RemoteError::Losses(not_dumped(not_captured, &losses)));
+        }
         Ok(Captured {
-            not_captured: counters.received().saturating_sub(trace.records().len() as u64),
+            not_captured,
             losses: own_losses(&trace, &counters),
             trace,
             // Only the beginning of a packet is kept, and its port is not the one that it was sent to.
@@ -101,6 +87,18 @@ impl ProgramSwitch {
             unreadable: Vec::new(),
         })
     }
+}
+
+/// Mirrored packets that no dumper has, in words: where they were lost.
+fn not_dumped(packets: u64, losses: &[(Address, Losses)]) -> String {
+    let told = losses.iter().map(|(address, losses)| {
+        let Losses { no_room, ring, interface, foreign } = losses;
+        format!(
+            "the dumper at {address} did not keep {no_room} for want of memory and {ring} that it was too slow for, its interfaces dropped \
+             {interface}, and {foreign} were of no switch"
+        )
+    });
+    format!("{packets} mirrored packets came to no dumper; {}", told.collect::<Vec<_>>().join("; "))
 }
 
 /// What such a switch has lost itself: as its queues are full, fewer packets leave than come in and are not dropped. Of copies that
@@ -114,71 +112,4 @@ fn own_losses(trace: &Trace, counters: &SwitchCounters) -> Vec<PortLosses> {
     let port = host_ports.first().copied().unwrap_or_default();
     let losses = PortLosses { port, overflow, absent: 0, refused: 0, missed: 0 };
     (overflow > 0).then_some(losses).into_iter().collect()
-}
-
-/// A dumper: takes every mirrored packet that comes to a socket, as frames in datagrams.
-#[derive(Debug)]
-pub struct Dumper {
-    packets: Arc<Mutex<Vec<Dumped>>>,
-    task: JoinHandle<()>,
-}
-
-impl Drop for Dumper {
-    fn drop(&mut self) {
-        self.task.abort();
-    }
-}
-
-/// Bytes that are kept of a packet: all of its headers.
-const KEPT: usize = 128;
-
-/// The beginning of a packet, and its length.
-type Dumped = (Box<[u8]>, u32);
-
-impl Dumper {
-    /// A dumper at a socket that it makes, within the runtime of the caller.
-    ///
-    /// # Errors
-    /// The socket cannot be made.
-    pub fn at(path: &Path) -> io::Result<Self> {
-        let socket = UnixDatagram::bind(path)?;
-        let packets = Arc::new(Mutex::new(Vec::new()));
-        let taken = Arc::clone(&packets);
-        // Those beyond are missing in the trace, as where the software switch's capture is full.
-        let most = Limits::default().packets;
-        let task = tokio::spawn(async move {
-            let mut frame = vec![0; usize::from(u16::MAX)];
-            while let Ok(length) = socket.recv(&mut frame).await {
-                let mut packets = locked(&taken);
-                if packets.len() < most {
-                    packets.push((frame[..length.min(KEPT)].into(), length as u32));
-                }
-            }
-        });
-        Ok(Self { packets, task })
-    }
-}
-
-/// The trace of mirrored packets; times in ns.
-fn trace(packets: Vec<Dumped>, unit_ns: u64) -> Result<Trace, String> {
-    let mut builder = TraceBuilder::new(Origin::Mirror, UdpPorts::Any);
-    for ((mut packet, length), number) in packets.into_iter().zip(1..) {
-        in_ns(&mut packet, unit_ns);
-        builder.push((0, number), &packet, length, Nanos::ZERO, (Vantage::FIRST, None));
-    }
-    let traced = builder.finish();
-    match traced.skipped.errors.first() {
-        Some(error) => Err(format!("mirrored packet {}: {}", error.packet, error.error)),
-        None => Ok(traced.trace),
-    }
-}
-
-/// Bytes of the destination address, which carries the time.
-const TIME: usize = 6;
-
-/// Has the time of a mirrored packet in ns.
-fn in_ns(packet: &mut [u8], unit_ns: u64) {
-    let Some(time) = packet.first_chunk_mut::<TIME>() else { return };
-    let units = time.iter().fold(0, |units: u64, byte| units << 8 | u64::from(*byte));
-    time.copy_from_slice(&units.wrapping_mul(unit_ns).to_be_bytes()[2..]);
 }

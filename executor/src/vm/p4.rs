@@ -7,20 +7,21 @@ use std::path::PathBuf;
 use std::process::{ChildStdin, ExitStatus};
 use std::time::{Duration, Instant};
 
+use ::p4::Dumper as DumperPort;
 use ::p4::client::{Device, ProgramClient};
 use ::p4::entries::program::{Compiled, Wiring};
-use ::p4::switch::PortSpec;
-use ::p4::{Address, Dumper as DumperPort};
 use corpus::{ActionKind, Capabilities};
+use dumper::pool::Pool;
+use dumper::serve::Address;
 use tokio::time::sleep;
 
 use super::capabilities;
 use super::switch::{Between, end_of, port_of};
 use crate::guests::child::Child;
 use crate::guests::error::At as _;
-use crate::guests::programs::{SWITCH, beside_this};
+use crate::guests::programs::{DUMPER as DUMPER_PROGRAM, SWITCH, beside_this};
 use crate::guests::{GuestError, RunFolder};
-use crate::remote::{self, Dumper, ProgramSwitch};
+use crate::remote::{self, ProgramSwitch};
 
 /// The folder of what p4c made of the program (`ci/p4`).
 const COMPILED: &str = "LUMINA_P4";
@@ -44,18 +45,23 @@ const START: Duration = Duration::from_secs(20);
 /// Interval of attempts to connect.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// In a namespace: cables, a software switch between each guest's socket and the host's end of a cable, and bmv2 at the other
-/// ends. The first arguments are the software switch and its pairs of sockets; the others are bmv2's.
+/// In a namespace: cables, a software switch between each guest's socket and the host's end of a cable, a dumper at the third cable, and
+/// bmv2 at the other ends. The first arguments are the dumper with its address, and the software switch with its pairs of sockets; the others are
+/// bmv2's.
 const NAMESPACE: &str = r#"
 echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6
 ip link set lo up
-switch=$1
 for cable in 1 2 3; do
-    shift
     ip link add "h$cable" type veth peer name "s$cable"
     ip link set "h$cable" mtu 9200 up
     ip link set "s$cable" mtu 9200 up
-    "$switch" --die-with-parent --port "$1" --port "if:h$cable" --listen "unix:relay-$cable" >/dev/null &
+done
+"$1" --die-with-parent --interface h3 --listen "$2" >/dev/null &
+shift 2
+switch=$1
+for cable in 1 2; do
+    shift
+    "$switch" --die-with-parent --port "$1" --port "packet:h$cable" --listen "unix:relay-$cable" >/dev/null &
 done
 shift
 exec "$@" >/dev/null
@@ -70,8 +76,8 @@ pub struct P4Switch {
     device: Device,
     /// Address of its control.
     address: Address,
-    /// The dumper's socket.
-    dumper: PathBuf,
+    /// The dumper's.
+    dumper: Address,
 }
 
 /// The switch with its program, as `ci/p4` has compiled it.
@@ -93,6 +99,16 @@ fn device() -> Result<Device, GuestError> {
     })
 }
 
+impl P4Switch {
+    /// Connects to bmv2 and to the dumper.
+    async fn both(&self) -> Result<(ProgramClient, Pool), String> {
+        let client = ProgramClient::connect(&self.address, self.device.clone()).await;
+        let client = client.map_err(|error| error.to_string())?;
+        let pool = Pool::connect(std::slice::from_ref(&self.dumper)).await;
+        Ok((client, pool.map_err(|error| error.to_string())?))
+    }
+}
+
 impl Between for P4Switch {
     fn capabilities() -> Capabilities {
         let all = capabilities();
@@ -107,16 +123,15 @@ impl Between for P4Switch {
     }
 
     fn start(folder: &RunFolder) -> Result<Self, GuestError> {
-        let (device, relay) = (device()?, beside_this(SWITCH)?);
+        let (device, relay, dump) = (device()?, beside_this(SWITCH)?, beside_this(DUMPER_PROGRAM)?);
         let bmv2 = env::var(PROGRAM).unwrap_or_else(|_| "simple_switch_grpc".to_owned());
         let path = folder.path();
         let mut arguments: Vec<String> =
             ["--user", "--map-root-user", "--net", "sh", "-ec", NAMESPACE, "sh"].map(str::to_owned).into();
-        arguments.push(relay.display().to_string());
+        let dumper = Address::Unix(path.join("dumper"));
+        arguments.extend([dump.display().to_string(), dumper.to_string(), relay.display().to_string()]);
         arguments.extend([1, 2].map(|host| port_of(path, host).to_string()));
-        let dumper = path.join("dumper");
-        let to_dumper = PortSpec::Unix { local: path.join("dumper.switch"), remote: dumper.clone() };
-        arguments.extend([to_dumper.to_string(), bmv2]);
+        arguments.push(bmv2);
         for (port, cable) in [HOSTS[0], HOSTS[1], DUMPER].into_iter().zip(1..) {
             arguments.extend(["--interface".to_owned(), format!("{port}@s{cable}")]);
         }
@@ -130,12 +145,11 @@ impl Between for P4Switch {
     }
 
     async fn connect(&self) -> Result<remote::Switch, GuestError> {
-        let dumper = Dumper::at(&self.dumper).at("make the socket", &self.dumper)?;
         let begun = Instant::now();
         loop {
-            let why = match ProgramClient::connect(&self.address, self.device.clone()).await {
-                Ok(client) => {
-                    let switch = ProgramSwitch::new(client, dumper, UNIT_NS);
+            let why = match self.both().await {
+                Ok((client, pool)) => {
+                    let switch = ProgramSwitch::new(client, pool, UNIT_NS);
                     return Ok(remote::Switch::Program(Box::new(switch)));
                 }
                 Err(why) => why,

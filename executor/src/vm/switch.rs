@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use corpus::Capabilities;
-use p4::Address;
+use dumper::serve::Address;
 use p4::client::SwitchClient;
 use p4::switch::PortSpec;
 use tokio::time::sleep;

@@ -5,10 +5,8 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use clap::Parser;
-use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::Signal;
+use dumper::serve::{Address, die_with};
 use nix::unistd::getppid;
-use p4::Address;
 use p4::process::{Options, run};
 use p4::switch::{Dumpers, Limits, PortSpec, SpecError, Totals};
 use tokio::signal::unix::{SignalKind, signal};
@@ -19,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 /// over P4Runtime: it drops, marks, corrupts, delays, reorders, duplicates and rewrites exactly the packets that a test
 /// names, and keeps each one as it entered. Without an orchestrator it only forwards.
 #[derive(Parser, Debug)]
-#[command(name = "lumina-switch", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", p4::serve::HELP))]
+#[command(name = "lumina-switch", version, after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{}", dumper::serve::HELP))]
 struct Arguments {
     /// A port; give it twice, first the requester's
     ///
@@ -91,14 +89,10 @@ Examples:
 fn main() -> ExitCode {
     let parent = getppid();
     let arguments = Arguments::parse();
-    if arguments.die_with_parent {
-        if let Err(error) = set_pdeathsig(Signal::SIGKILL) {
-            return failed(&format!("--die-with-parent cannot be had: {error}"));
-        }
-        // It may have died before it was watched.
-        if getppid() != parent {
-            return failed("whoever started this process is gone already");
-        }
+    if arguments.die_with_parent
+        && let Err(why) = die_with(parent)
+    {
+        return failed(&why);
     }
     let ports = match <[PortSpec; 2]>::try_from(arguments.ports) {
         Ok(ports) => ports,

@@ -10,7 +10,6 @@ use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Status, Streaming};
 
 use super::error::{self, SwitchError, Why};
-use crate::Address;
 use crate::entries::Intent;
 use crate::proto::runtime::p4_runtime_client::P4RuntimeClient;
 use crate::proto::runtime::{
@@ -21,6 +20,7 @@ use crate::proto::runtime::{
     write_request::Atomicity,
 };
 use crate::server::{u128_of, uint128};
+use dumper::serve::{Address, chain};
 
 /// Longest wait for the answer to a call, with all messages of it. Calls take milliseconds; those with a million
 /// entries take seconds on a busy machine.
@@ -55,13 +55,9 @@ impl Connection {
     /// Connects and becomes the primary. A client that connected earlier is one no more: the last one counts.
     pub(super) async fn open(address: &Address, device_id: u64) -> Result<Self, SwitchError> {
         let at = |why| SwitchError { address: address.clone(), doing: "connecting", why };
-        let uri = match address {
-            Address::Tcp(address) => format!("http://{address}"),
-            Address::Unix(path) => format!("unix:{}", path.display()),
-        };
-        let endpoint = Endpoint::from_shared(uri).map_err(|error| at(Why::Lost(error::chain(&error))))?;
+        let endpoint = Endpoint::from_shared(address.uri()).map_err(|error| at(Why::Lost(chain(&error))))?;
         let connected = within(CALL_TIMEOUT, endpoint.connect()).await.map_err(at)?;
-        let channel = connected.map_err(|error| at(Why::Lost(error::chain(&error))))?;
+        let channel = connected.map_err(|error| at(Why::Lost(chain(&error))))?;
         let runtime = P4RuntimeClient::new(channel.clone());
         // Nanoseconds since 1970, so that the latest client has the highest.
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

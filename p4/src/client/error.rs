@@ -5,11 +5,11 @@ use std::time::Duration;
 use prost::Message;
 use tonic::{Code, Status};
 
-use crate::Address;
 use crate::entries::Intent;
 use crate::entries::program::Unsupported;
 use crate::proto::rpc;
 use crate::proto::runtime::Error;
+use dumper::serve::{Address, chain};
 
 /// A failed request to a switch.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -120,10 +120,4 @@ pub(super) fn of_batch(why: Why, intents: &[Intent]) -> Why {
         (Some(first), Some(last)) => Why::Batch { ends: Box::new([*first, *last]), why: Box::new(why) },
         _ => why,
     }
-}
-
-/// An error with its causes in one line.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use dumper::SwitchCounters;
+use dumper::serve::Address;
 use prost::Message;
 
 use super::captured::{COUNTER_CELLS, add_counter};
 use super::connection::Connection;
 use super::error::{SwitchError, Why};
+use crate::Tables;
 use crate::entries::program::{Compiled, Wiring, items};
 use crate::entries::{Intent, Item, update};
 use crate::proto::runtime::{
@@ -15,7 +17,6 @@ use crate::proto::runtime::{
     PacketReplicationEngineEntry, Replica, TableEntry, Update, entity, packet_replication_engine_entry,
     set_forwarding_pipeline_config_request::Action, update::Type, write_request::Atomicity,
 };
-use crate::{Address, Tables};
 
 /// A switch, and its program as the compiler made it.
 #[derive(Clone, Debug)]

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use dumper::serve::Address;
 use prost::Message;
 use tonic::transport::Channel;
 
 use super::captured::{COUNTER_CELLS, Captured, Collector, add_counter};
 use super::connection::{Connection, answer, answer_of_stream, within};
 use super::error::{SwitchError, Why};
+use crate::Tables;
 use crate::entries::schema::COUNTERS;
 use crate::entries::{self, p4info};
 use crate::proto::capture::capture_client::CaptureClient;
@@ -18,7 +20,6 @@ use crate::proto::runtime::{
 };
 use crate::server::DEVICE_ID;
 use crate::switch::HOST_PORTS;
-use crate::{Address, Tables};
 
 /// Longest wait for a whole capture: half a gigabyte, if no other limits were given to the switch.
 const COLLECT_TIMEOUT: Duration = Duration::from_secs(300);

@@ -119,7 +119,7 @@ impl Direction {
             let is_there = self.inlet.look(&mut incoming)?;
             if !is_there {
                 passing.losses[self.from as usize].missed += self.inlet.dropped();
-                passing.note(shared, &mut totals);
+                passing.note(&mut totals, || shared.lock());
             }
             // A flood does not keep the switch from being stopped.
             if !is_there || passes.is_multiple_of(PASSES) {
@@ -180,7 +180,7 @@ impl Direction {
     /// which the switch decides, before another thread has its turn.
     fn pass(&mut self, shared: &Shared, incoming: &mut Incoming, passing: &mut Passing, totals: &mut Totals) {
         let from = self.from;
-        let Passing { departures, mirrored, took, losses, unmirrored } = passing;
+        let Passing { departures, mirrored, took, losses, .. } = passing;
         let mut switch = shared.lock();
         let taken = self.inlet.take(incoming, |frame| {
             totals.received[from as usize] += 1;
@@ -196,12 +196,13 @@ impl Direction {
         }
         departures.clear();
         mirrored.extend(switch.take_mirrored());
-        drop(switch);
+        // Before a frame is sent, so that a capture that ends when it has arrived has what was lost before it.
+        passing.note(totals, || switch);
         for (at, outlet) in self.dumpers.iter().enumerate() {
-            let copies = mirrored.iter().filter(|copy| copy.dumper == at);
-            unmirrored.overflow += outlet.push(copies.map(|copy| copy.frame.clone()));
+            let copies = passing.mirrored.iter().filter(|copy| copy.dumper == at);
+            passing.unmirrored.overflow += outlet.push(copies.map(|copy| copy.frame.clone()));
         }
-        mirrored.clear();
+        passing.mirrored.clear();
     }
 
     /// Sends what waits, as far as receivers take it.
@@ -221,7 +222,7 @@ impl Direction {
             *mirrored += sent;
             passing.unmirrored.add(lost);
         }
-        passing.note(shared, totals);
+        passing.note(totals, || shared.lock());
     }
 }
 
@@ -249,18 +250,19 @@ struct Passing {
 
 impl Passing {
     /// Notes what was lost.
-    fn note(&mut self, shared: &Shared, totals: &mut Totals) {
+    fn note<'s>(&mut self, totals: &mut Totals, switch: impl FnOnce() -> MutexGuard<'s, Switch>) {
+        let none = Losses::default();
+        if self.losses == [none; 2] && self.unmirrored == none {
+            return;
+        }
+        let mut switch = switch();
         for at in Role::ALL {
             let lost = std::mem::take(&mut self.losses[at as usize]);
-            if lost != Losses::default() {
-                totals.lost[at as usize].add(lost);
-                shared.lock().note_losses(at, lost);
-            }
+            totals.lost[at as usize].add(lost);
+            switch.note_losses(at, lost);
         }
         let unmirrored = std::mem::take(&mut self.unmirrored);
-        if unmirrored != Losses::default() {
-            totals.unmirrored.add(unmirrored);
-            shared.lock().note_unmirrored(unmirrored);
-        }
+        totals.unmirrored.add(unmirrored);
+        switch.note_unmirrored(unmirrored);
     }
 }

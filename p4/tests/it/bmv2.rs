@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use corpus::Role;
 use dumper::mirror::MirrorMeta;
-use p4::Address;
+use dumper::serve::Address;
+use dumper::testing::in_namespace;
 use p4::client::{Device, ProgramClient, SwitchError};
 use p4::entries::program::Compiled;
 use tokio::runtime::Runtime;
@@ -19,7 +20,7 @@ use crate::conformance::{Target, deviations, forwards, tables};
 use crate::frames::Made;
 use crate::process::PATIENCE;
 use crate::programs::{Case, possible, udp_at, wiring};
-use crate::veth::{Ended, Host, in_namespace};
+use crate::veth::{Ended, Host};
 
 /// Time in which no frame may come where none should.
 const SILENCE: Duration = Duration::from_millis(20);

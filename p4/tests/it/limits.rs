@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use p4::Address;
+use dumper::serve::Address;
+use dumper::serve::{Limits, MESSAGE_BYTES};
 use p4::client::SwitchClient;
 use p4::proto::runtime::{CapabilitiesRequest, WriteRequest};
-use p4::serve::{Limits, MESSAGE_BYTES};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use dumper::serve::Address;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use p4::Address;
 use p4::client::SwitchClient;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};

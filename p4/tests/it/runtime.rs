@@ -2,6 +2,7 @@
 
 use corpus::Role;
 use dumper::Psn;
+use dumper::serve::{self, Listener, serve};
 use p4::entries::{items, p4info, schema, update};
 use p4::proto::rpc;
 use p4::proto::runtime::p4_runtime_client::P4RuntimeClient;
@@ -13,7 +14,6 @@ use p4::proto::runtime::{
     Update, WriteRequest, entity, forwarding_pipeline_config::Cookie, stream_message_request,
     stream_message_response, update::Type, write_request::Atomicity,
 };
-use p4::serve::{self, Listener, serve};
 use p4::switch::{Limits, Shared, Switch};
 use p4::translate;
 use prost::Message;

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use dumper::Psn;
+use dumper::serve::Address;
 use dumper::wire::Ecn;
 use p4::client::{ProgramClient, SwitchClient};
 use p4::entries::{items, program};
-use p4::{Address, Tables, translate};
+use p4::{Tables, translate};
 use prost::Message as _;
 use tonic::transport::Endpoint;
 

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use corpus::TestConfig;
 use dumper::Psn;
+use dumper::serve::Address;
 use p4::client::{Device, ProgramClient, SwitchClient, SwitchError};
 use p4::entries::program::Compiled;
 use p4::entries::program_p4info;
-use p4::{Address, Dumper, Tables, translate};
+use p4::{Dumper, Tables, translate};
 use prost::Message;
 use tempfile::TempDir;
 use tokio::net::UnixListener;

@@ -1,11 +1,11 @@
-//! Address of a switch's control: TCP or a unix socket.
+//! Address of a service: TCP or a unix socket.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Address of a switch's services.
+/// Address of a service.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Address {
     /// TCP.
@@ -31,6 +31,17 @@ impl FromStr for Address {
             None => text.parse().ok().map(Self::Tcp),
         };
         address.ok_or_else(|| AddressError { text: text.to_owned() })
+    }
+}
+
+impl Address {
+    /// It in the form in which clients of gRPC take it.
+    #[must_use]
+    pub fn uri(&self) -> String {
+        match self {
+            Self::Tcp(address) => format!("http://{address}"),
+            Self::Unix(path) => format!("unix:{}", path.display()),
+        }
     }
 }
 

@@ -1,10 +1,12 @@
-//! gRPC services within limits: the switch's and the host agent's.
+//! gRPC services within limits: the dumper's, the switch's and the host agent's.
 //!
-//! Neither has authentication, so each must bear any client: the number of connections, the streams of each, the
+//! None has authentication, so each must bear any client: the number of connections, the streams of each, the
 //! size of a message, and the memory and time of unfinished messages have bounds, and so has the time that a
 //! connection may take for its handshake or stay idle. Where there is no room, the connection without a request in
 //! service for the longest time makes way for a new one: clients that are served are never cut off for others.
 
+mod address;
+mod bound;
 mod connection;
 mod listener;
 mod log;
@@ -17,19 +19,24 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::unistd::{Pid, getppid};
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::Routes;
 use tonic::transport::Server;
 
+pub use address::{Address, AddressError};
+pub use bound::{Bound, ListenError};
 pub use listener::Listener;
 
 use log::Log;
 use metering::Metering;
 use registry::Registry;
 
-/// Limits of the clients of a service. The agent and the switch have the default; tests have shorter times.
+/// Limits of the clients of a service. The programs have the default; tests have shorter times.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Connections that are open at a time.
@@ -122,6 +129,23 @@ pub async fn serve(
         () = listener.accept(&registry, accepted) => Ok(()),
         () = registry.watch() => Ok(()),
     }
+}
+
+/// An error with its causes in one line.
+#[must_use]
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// Ends this process as soon as the one that started it does, however it ends.
+///
+/// # Errors
+/// That cannot be had, or the process is gone already.
+pub fn die_with(parent: Pid) -> Result<(), String> {
+    set_pdeathsig(Signal::SIGKILL).map_err(|error| format!("--die-with-parent cannot be had: {error}"))?;
+    // It may have died before it was watched.
+    if getppid() == parent { Ok(()) } else { Err("the process that started this one is gone already".into()) }
 }
 
 /// A warning where an address stands for all of the host's.
