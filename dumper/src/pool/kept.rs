@@ -100,3 +100,33 @@ impl Kept {
         Some(Packet { sequence, frame: &self.frames[number as usize][..kept.into()], length })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A frame whose source address is a sequence number.
+    fn frame(sequence: u32, bytes: usize) -> Vec<u8> {
+        let mut frame = vec![0; bytes];
+        frame[8..12].copy_from_slice(&sequence.to_be_bytes());
+        frame
+    }
+
+    #[test]
+    fn packets_come_out_in_order_and_cut() {
+        let mut kept = Kept::new(4);
+        for (sequence, bytes) in [(7, 60), (3, 1_000), (5, KEPT), (3, 61)] {
+            kept.push(&frame(sequence, bytes), 2_000 + sequence);
+        }
+        kept.push(&frame(0, 60), 60);
+        kept.push(&[1, 2, 3], 3);
+        kept.push(&frame(9, 60), 60);
+        kept.finish();
+        let out: Vec<_> = (0..).map_while(|at| kept.get(at)).collect();
+        let told: Vec<_> = out.iter().map(|one| (one.sequence, one.frame.len(), one.length)).collect();
+        assert_eq!(told, [(3, KEPT, 2_003), (3, 61, 2_003), (5, KEPT, 2_005), (7, 60, 2_007)]);
+        assert_eq!((kept.losses().no_room, kept.losses().foreign), (1, 2));
+        kept.clear();
+        assert_eq!((kept.len(), kept.losses(), kept.get(0)), (0, Losses::default(), None));
+    }
+}

@@ -4,7 +4,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use corpus::Role;
-use dumper::server::Control;
 use http_body::{Body, Frame};
 use p4::entries::{items, p4info, update};
 use p4::proto::runtime::p4_runtime_server::P4Runtime;
@@ -13,6 +12,7 @@ use p4::proto::runtime::{
     ReadRequest, SetForwardingPipelineConfigRequest, StreamMessageRequest, TableEntry, Uint128, Update,
     WriteRequest, entity, stream_message_request, update::Type, write_request::Atomicity,
 };
+use p4::server::Control;
 use p4::switch::{Limits, Shared, Switch};
 use p4::translate;
 use prost::Message;
