@@ -8,6 +8,8 @@ use std::thread::{self, JoinHandle};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::SocketError;
 
 use super::kept::{KEPT, Kept};
 use super::merge::Merge;
@@ -228,6 +230,10 @@ fn take(mut blocks: Blocks, share: &Mutex<Share>, stopped: &UnixStream) {
         }
         if sockets[1].any().unwrap_or(true) {
             return;
+        }
+        if sockets[0].revents().is_some_and(|events| events.contains(PollFlags::POLLERR)) {
+            // An interface that goes down says so until it is asked; it may come up again.
+            let _ = getsockopt(&blocks.socket(), SocketError);
         }
         loop {
             let mut share = locked(share);

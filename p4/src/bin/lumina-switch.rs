@@ -149,12 +149,8 @@ fn tell(totals: &Totals) {
             lost.missed
         );
     }
-    if !totals.mirrored.is_empty() {
-        eprintln!(
-            "lumina-switch: mirrored to the dumpers: {}; {} copies lost",
-            totals.mirrored.iter().map(u64::to_string).collect::<Vec<_>>().join(", "),
-            totals.unmirrored.total()
-        );
+    for ((mirrored, lost), dumper) in totals.mirrored.iter().zip(&totals.unmirrored).zip(1..) {
+        eprintln!("lumina-switch: dumper {dumper}: {mirrored} packets mirrored, {} lost", lost.total());
     }
 }
 

@@ -12,7 +12,7 @@ use crate::proto::capture::capture_server::Capture;
 use crate::proto::capture::{
     self, CollectRequest, CollectResponse, Exit, Packet, Packets, Summary, collect_response::Part,
 };
-use crate::switch::{Captured, Ended, port_number};
+use crate::switch::{Captured, Ended, FIRST_DUMPER_PORT, port_number};
 
 /// Bytes of frames after which a message ends.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -91,9 +91,11 @@ pub(crate) fn packet(captured: &Captured) -> Packet {
 
 /// Message of the end of a capture.
 pub(crate) fn summary(ended: &Ended) -> Summary {
-    let losses = Role::ALL.into_iter().zip(ended.losses).filter(|(_, losses)| losses.total() > 0);
-    let losses = losses.map(|(role, losses)| capture::Losses {
-        port: port_number(role),
+    let of_hosts = Role::ALL.map(port_number).into_iter().zip(ended.losses);
+    let of_dumpers = (FIRST_DUMPER_PORT..).zip(ended.unmirrored.iter().copied());
+    let losses = of_hosts.chain(of_dumpers).filter(|(_, losses)| losses.total() > 0);
+    let losses = losses.map(|(port, losses)| capture::Losses {
+        port,
         overflow: losses.overflow,
         absent: losses.absent,
         refused: losses.refused,

@@ -10,6 +10,8 @@ use corpus::Role;
 use dumper::Nanos;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::SocketError;
 use nix::sys::time::TimeSpec;
 
 use super::port::{self, Incoming, Inlet, OpenError, Outgoing, Outlet, PortSpec};
@@ -52,8 +54,8 @@ pub struct Totals {
     pub lost: [Losses; 2],
     /// Mirrored packets that went out, by dumper.
     pub mirrored: Vec<u64>,
-    /// Mirrored packets that were lost.
-    pub unmirrored: Losses,
+    /// Mirrored packets that were lost, by dumper.
+    pub unmirrored: Vec<Losses>,
 }
 
 impl Totals {
@@ -65,10 +67,9 @@ impl Totals {
             self.sent[at] += more.sent[at];
             self.lost[at].add(more.lost[at]);
         }
-        let longest = self.mirrored.len().max(more.mirrored.len());
-        self.mirrored.resize(longest, 0);
+        // Each thread has all dumpers.
         self.mirrored.iter_mut().zip(&more.mirrored).for_each(|(all, more)| *all += more);
-        self.unmirrored.add(more.unmirrored);
+        self.unmirrored.iter_mut().zip(&more.unmirrored).for_each(|(all, more)| all.add(*more));
         self
     }
 }
@@ -112,8 +113,10 @@ impl Direction {
         // is ignored.
         let _ = nix::sys::prctl::set_timerslack(1);
         let (mut incoming, mut outgoing) = (Incoming::new(), Outgoing::new());
-        let mut passing = Passing::default();
-        let mut totals = Totals { mirrored: vec![0; self.dumpers.len()], ..Totals::default() };
+        let unmirrored = vec![Losses::default(); self.dumpers.len()];
+        let mut passing = Passing { unmirrored: unmirrored.clone(), ..Passing::default() };
+        let mirrored = vec![0; self.dumpers.len()];
+        let mut totals = Totals { mirrored, unmirrored, ..Totals::default() };
         let mut passes = 0_u32;
         loop {
             let is_there = self.inlet.look(&mut incoming)?;
@@ -161,6 +164,10 @@ impl Direction {
             Err(Errno::EINTR) => return Ok(Ready::Other),
             Err(error) => return Err(error.into()),
         }
+        if sockets[1].revents().is_some_and(|events| events.contains(PollFlags::POLLERR)) {
+            // An interface that goes down says so until it is asked; it may come up again.
+            let _ = getsockopt(&self.inlet.socket(), SocketError);
+        }
         let is_ready = |socket: &PollFd<'_>| socket.any().unwrap_or(true);
         Ok(match (is_ready(&sockets[0]), is_ready(&sockets[1])) {
             (true, _) => Ready::Stop,
@@ -200,7 +207,7 @@ impl Direction {
         passing.note(totals, || switch);
         for (at, outlet) in self.dumpers.iter().enumerate() {
             let copies = passing.mirrored.iter().filter(|copy| copy.dumper == at);
-            passing.unmirrored.overflow += outlet.push(copies.map(|copy| copy.frame.clone()));
+            passing.unmirrored[at].overflow += outlet.push(copies.map(|copy| copy.frame.clone()));
         }
         passing.mirrored.clear();
     }
@@ -217,10 +224,10 @@ impl Direction {
                 passing.took[at] = to == self.from.peer() || !self.outlets[at].is_empty();
             }
         }
-        for (outlet, mirrored) in self.dumpers.iter().zip(&mut totals.mirrored) {
+        for (at, outlet) in self.dumpers.iter().enumerate() {
             let (sent, lost) = outlet.flush(outgoing, || shared.now());
-            *mirrored += sent;
-            passing.unmirrored.add(lost);
+            totals.mirrored[at] += sent;
+            passing.unmirrored[at].add(lost);
         }
         passing.note(totals, || shared.lock());
     }
@@ -245,14 +252,13 @@ struct Passing {
     took: [bool; 2],
     /// Frames that were lost and not noted yet.
     losses: [Losses; 2],
-    unmirrored: Losses,
+    unmirrored: Vec<Losses>,
 }
 
 impl Passing {
     /// Notes what was lost.
     fn note<'s>(&mut self, totals: &mut Totals, switch: impl FnOnce() -> MutexGuard<'s, Switch>) {
-        let none = Losses::default();
-        if self.losses == [none; 2] && self.unmirrored == none {
+        if self.losses.iter().chain(&self.unmirrored).all(|losses| losses.total() == 0) {
             return;
         }
         let mut switch = switch();
@@ -261,8 +267,10 @@ impl Passing {
             totals.lost[at as usize].add(lost);
             switch.note_losses(at, lost);
         }
-        let unmirrored = std::mem::take(&mut self.unmirrored);
-        totals.unmirrored.add(unmirrored);
-        switch.note_unmirrored(unmirrored);
+        for (at, lost) in self.unmirrored.iter_mut().enumerate() {
+            let lost = std::mem::take(lost);
+            totals.unmirrored[at].add(lost);
+            switch.note_unmirrored(at, lost);
+        }
     }
 }

@@ -132,8 +132,8 @@ pub struct Ended {
     pub unreadable: [Unreadable; 2],
     /// Frames lost at the ports, by [`Role`].
     pub losses: [Losses; 2],
-    /// Mirrored packets that no dumper got.
-    pub unmirrored: Losses,
+    /// Mirrored packets that a dumper did not get, by dumper.
+    pub unmirrored: Vec<Losses>,
 }
 
 /// A switch with two ports.
@@ -150,7 +150,7 @@ pub struct Switch {
     dumpers: Dumpers,
     unreadable: [Unreadable; 2],
     losses: [Losses; 2],
-    unmirrored: Losses,
+    unmirrored: Vec<Losses>,
 }
 
 impl Switch {
@@ -169,10 +169,10 @@ impl Switch {
             injector: None,
             ended: None,
             limits,
+            unmirrored: vec![Losses::default(); dumpers.weights.len()],
             dumpers,
             unreadable: Default::default(),
             losses: Default::default(),
-            unmirrored: Losses::default(),
         }
     }
 
@@ -183,7 +183,7 @@ impl Switch {
         self.ended = None;
         self.unreadable = Default::default();
         self.losses = Default::default();
-        self.unmirrored = Losses::default();
+        self.unmirrored.fill(Losses::default());
     }
 
     /// Ends the capture and hands it out, again where it has ended; none if none has begun. RoCE packets pass
@@ -191,7 +191,8 @@ impl Switch {
     pub fn end(&mut self) -> Option<Arc<Ended>> {
         if self.ended.is_none() {
             let (capture, held) = self.injector.as_mut()?.end();
-            let (unreadable, losses, unmirrored) = (self.unreadable.clone(), self.losses, self.unmirrored);
+            let (unreadable, losses) = (self.unreadable.clone(), self.losses);
+            let unmirrored = self.unmirrored.clone();
             self.ended = Some(Arc::new(Ended { capture, held, unreadable, losses, unmirrored }));
         }
         self.ended.clone()
@@ -208,9 +209,9 @@ impl Switch {
         self.losses[port as usize].add(losses);
     }
 
-    /// Notes mirrored packets that were lost.
-    pub fn note_unmirrored(&mut self, losses: Losses) {
-        self.unmirrored.add(losses);
+    /// Notes mirrored packets that were lost on their way to a dumper, which there is.
+    pub fn note_unmirrored(&mut self, dumper: usize, losses: Losses) {
+        self.unmirrored[dumper].add(losses);
     }
 
     /// A frame has come in at a port.

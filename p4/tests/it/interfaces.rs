@@ -2,33 +2,28 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use corpus::Role;
-use dumper::integrity::Verdict;
+use dumper::Nanos;
 use dumper::mirror::MirrorMeta;
-use dumper::pool::{Collected, Dumper, Losses, Options, Pool, routes};
-use dumper::serve::{self, Address, Bound};
 use dumper::testing::{Root, in_namespace_of};
-use dumper::{ActionKind, Event, Nanos, Psn, integrity};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, geteuid};
+use p4::Tables;
 use p4::client::SwitchClient;
 use p4::switch::MIRRORED_BYTES;
-use p4::{Tables, translate};
 use tokio::runtime::Runtime;
 
 use crate::frames::Made;
 use crate::process::PATIENCE;
 use crate::programs::udp_at;
-use crate::support::{config, connections};
 use crate::vectors::{file, sockets};
 use crate::veth::{Ended, Host};
 
 /// Names the kind of the ports.
-const ACCESS: &str = "LUMINA_ACCESS";
+pub(crate) const ACCESS: &str = "LUMINA_ACCESS";
 
 #[test]
 fn a_switch_between_interfaces_holds_to_the_vectors_and_tells_of_what_the_system_dropped() {
@@ -52,21 +47,16 @@ fn dumpers_get_their_shares_of_all_packets() {
     in_namespace_of(Root::OfUser, 4, "interfaces::dumpers_in_a_namespace", &[(ACCESS, "packet")]);
 }
 
-#[test]
-fn a_pool_of_dumpers_has_every_packet_and_its_exit() {
-    in_namespace_of(Root::OfUser, 4, "interfaces::pool_in_a_namespace", &[(ACCESS, "packet")]);
-}
-
 /// The switch, at s1 and s2.
-struct Rig {
+pub(crate) struct Rig {
     switch: Ended,
-    runtime: Runtime,
-    client: SwitchClient,
-    hosts: [Host; 2],
+    pub(crate) runtime: Runtime,
+    pub(crate) client: SwitchClient,
+    pub(crate) hosts: [Host; 2],
 }
 
 impl Rig {
-    fn start(arguments: &[&str]) -> Self {
+    pub(crate) fn start(arguments: &[&str]) -> Self {
         let access = std::env::var(ACCESS).unwrap();
         let [first, second] = ["s1", "s2"].map(|name| format!("{access}:{name}"));
         let mut switch = Ended(
@@ -84,12 +74,22 @@ impl Rig {
         Self { switch, runtime, client, hosts: [Host::at("h1"), Host::at("h2")] }
     }
 
-    fn begin(&mut self, tables: &Tables) {
+    pub(crate) fn begin(&mut self, tables: &Tables) {
         self.runtime.block_on(self.client.program(tables)).unwrap();
     }
 }
 
-fn of(psn: u32, payload: u16) -> Vec<u8> {
+impl Rig {
+    /// Processor time of the switch.
+    fn used(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.switch.0.id())).unwrap();
+        // Fields 14 and 15 of proc(5), in hundredths of a second, behind the name in parentheses.
+        let fields = stat.rsplit_once(')').unwrap().1.split_whitespace().skip(11).take(2);
+        Duration::from_millis(fields.map(|ticks| 10 * ticks.parse::<u64>().unwrap()).sum())
+    }
+}
+
+pub(crate) fn of(psn: u32, payload: u16) -> Vec<u8> {
     Made { psn, payload, ..Made::default() }.frame()
 }
 
@@ -110,6 +110,16 @@ fn in_a_namespace() {
     }
     let captured = rig.runtime.block_on(rig.client.collect()).unwrap();
     assert_eq!((captured.trace.records().len(), captured.losses), (frames.len(), vec![]));
+
+    // An interface that went down and came up again is as before, and the switch does not spin meanwhile.
+    let set = |state: &str| Command::new("ip").args(["link", "set", "s1", state]).status().unwrap().success();
+    assert!(set("down"));
+    let before = rig.used();
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(rig.used() - before < Duration::from_millis(500));
+    assert!(set("up"));
+    rig.hosts[0].send(&frames[0]);
+    assert!(rig.hosts[1].receive() == frames[0]);
 
     rig.begin(&Tables::default());
     // A switch that stands still for longer than the system has room.
@@ -181,68 +191,5 @@ fn dumpers_in_a_namespace() {
         ports.sort();
         ports.dedup();
         assert!(if one_port { ports.len() == 1 } else { ports.len() > 10 }, "{} ports", ports.len());
-    }
-}
-
-#[test]
-#[ignore = "changes the network: the test above runs it in a namespace"]
-fn pool_in_a_namespace() {
-    const PACKETS: u32 = 3_000;
-    /// A host has room for these.
-    const PER_TURN: usize = 300;
-    let mut rig = Rig::start(&["--dumper", "packet:s3*3", "--dumper", "packet:s4"]);
-    let folder = tempfile::tempdir().unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let addresses: Vec<_> = ["h3", "h4"].map(|name| Address::Unix(folder.path().join(name))).into();
-    for (name, address) in ["h3", "h4"].into_iter().zip(&addresses) {
-        let options = Options { interfaces: vec![name.to_owned()], threads: 2, packets: PACKETS };
-        let routes = routes(Arc::new(Dumper::start(options).unwrap()));
-        let bound = runtime.block_on(Bound::listen(address)).unwrap();
-        runtime.spawn(async move {
-            // All of it: its path is there as long as it is.
-            let bound = bound;
-            serve::serve("test", bound.listener, routes, serve::Limits::default()).await
-        });
-    }
-    let mut pool = runtime.block_on(Pool::connect(&addresses)).unwrap();
-    let config = config(&format!(
-        r#"traffic = {{ num-msgs-per-qp = {PACKETS}, message-size = 1024 }}
-        event = [
-            {{ qpn = 1, psn = 2, every = 3, type = "drop" }},
-            {{ qpn = 1, psn = 3, every = 3, type = "delay", delay-us = 50 }},
-        ]"#
-    ));
-    let tables = translate(&config, &connections(1, Psn::new(1))).unwrap();
-    // What one test left is not in the next.
-    for _ in 0..2 {
-        rig.runtime.block_on(rig.client.program(&tables)).unwrap();
-        runtime.block_on(pool.begin()).unwrap();
-        for first in (1..=PACKETS).step_by(PER_TURN) {
-            (first..first + PER_TURN as u32).for_each(|psn| rig.hosts[0].send(&of(psn, 1024)));
-            (0..PER_TURN - PER_TURN / 3).for_each(|_| drop(rig.hosts[1].receive()));
-        }
-        let exits = rig.runtime.block_on(rig.client.collect()).unwrap();
-        assert_eq!(exits.losses, []);
-        let counters = exits.counters.clone();
-        let of_dumpers = [3, 4].map(|port| counters.egress[&port]);
-        assert_eq!(of_dumpers, [u64::from(PACKETS) * 3 / 4, u64::from(PACKETS) / 4]);
-        let exit = |sequence| {
-            let record = exits.trace.records().iter().find(|record| record.sequence == sequence)?;
-            exits.trace.extra(record)?.exit
-        };
-        let Collected { traced, losses } =
-            runtime.block_on(pool.collect(counters.mirrored(), 1, exit)).unwrap();
-        assert!(losses.iter().all(|(_, losses)| *losses == Losses::default()), "{losses:?}");
-        let integrity = integrity::check(&traced.trace, Some(&counters));
-        let verdicts = integrity.conditions.iter().map(|condition| condition.verdict);
-        assert!(verdicts.eq([Verdict::Pass; 4]), "{integrity:?}");
-        for (psn, record) in (1..).zip(traced.trace.records()) {
-            let event = [ActionKind::Delay, ActionKind::Delay, ActionKind::Drop][(psn % 3) as usize];
-            let event = if psn % 3 == 1 { Event::None } else { Event::Action(event) };
-            assert_eq!((record.psn.value(), record.event()), (psn, event));
-            let later =
-                traced.trace.extra(record).and_then(|extra| extra.exit).map(|exit| exit.time - record.time);
-            assert_eq!(later.is_some_and(|later| later >= Nanos(50_000)), psn % 3 == 0, "{psn}");
-        }
     }
 }

@@ -18,6 +18,8 @@ mod mirroring;
 mod model;
 mod packets;
 mod paths;
+#[cfg(feature = "interfaces")]
+mod pool;
 mod process;
 mod program;
 mod programs;
