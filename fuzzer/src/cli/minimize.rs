@@ -22,7 +22,7 @@ Examples:
   lumina-fuzz minimize night/findings/1f0c3d2a9b4e
   lumina-fuzz minimize finding.tar.gz                 a bundle, as `export --format bundle` writes it
 
-A campaign spends at most 2,000 executions on a finding; `minimize` continues from there, until nothing can be removed. \
+A campaign spends at most 5,000 executions on a finding; `minimize` continues from there, until nothing can be removed. \
 It writes the finding's files (or the bundle) again, and records the smaller test in the corpus of its campaign.
 
 Exit codes: 0 done, 1 failed or not reproduced, 2 usage or bad input, 130 interrupted, with the smallest test so far saved.";
