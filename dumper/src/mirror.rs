@@ -13,7 +13,7 @@
 use crate::event::Event;
 use crate::wire::frame::{IpRepr, UdpPorts};
 use crate::wire::layout::{Layout, Located};
-use crate::wire::{FrameRepr, Mac, ROCE_PORT};
+use crate::wire::{Ethernet, EthernetRepr, FrameRepr, Mac, ROCE_PORT};
 use crate::{ActionKind, Nanos};
 
 /// Largest mirror sequence number; the next one is 1.
@@ -88,6 +88,11 @@ pub const fn entered_class(mirrored: u8, event: Event) -> u8 {
 #[inline]
 pub fn sequence_of(source: Mac) -> Option<u32> {
     u32::try_from(source.0).ok().filter(|sequence| (1..=MAX_SEQUENCE).contains(sequence))
+}
+
+/// The mirror sequence number of a frame; `None` where it has none.
+pub fn sequence_in(frame: &[u8]) -> Option<u32> {
+    sequence_of(EthernetRepr::parse(&Ethernet::new_checked(frame).ok()?).source)
 }
 
 /// Signed steps from mirror sequence number `earlier` to `later`, the shorter way round the ring of

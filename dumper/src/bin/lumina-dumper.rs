@@ -7,9 +7,8 @@ use std::sync::Arc;
 
 use clap::Parser;
 use dumper::pool::{self, Dumper, Options};
-use dumper::serve::{self, Address, Bound, die_with, serve};
+use dumper::serve::{self, Address, Bound, die_with, serve, stopped};
 use nix::unistd::getppid;
-use tokio::signal::unix::{SignalKind, signal};
 
 const ABOUT: &str = "Keeps the mirrored packets of tests for lumina-fuzz.";
 
@@ -79,15 +78,7 @@ fn main() -> ExitCode {
 }
 
 async fn run(cli: Cli) -> Result<(), String> {
-    let handler = |kind| signal(kind).map_err(|error| format!("signals: {error}"));
-    let (mut terminate, mut interrupt) =
-        (handler(SignalKind::terminate())?, handler(SignalKind::interrupt())?);
-    let stop = async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    };
+    let stop = stopped().map_err(|error| format!("signals: {error}"))?;
     let Cli { interfaces, threads, packets, listen, out, .. } = cli;
     let options = Options { interfaces, threads, packets };
     let dumper = Arc::new(Dumper::start(options).map_err(|error| error.to_string())?);

@@ -11,11 +11,10 @@ use super::Losses;
 use super::merge::Merge;
 use super::proto::dumper_client::DumperClient;
 use super::proto::{BeginRequest, CountRequest, EndRequest, Packet, Part, part};
-use crate::mirror::sequence_of;
+use crate::mirror::sequence_in;
 use crate::serve::{Address, chain};
 use crate::trace::{Origin, TraceBuilder, Traced, Vantage};
 use crate::wire::frame::UdpPorts;
-use crate::wire::{Ethernet, EthernetRepr};
 use crate::{Exit, Nanos};
 
 /// Longest wait for an answer.
@@ -240,9 +239,7 @@ impl Stream {
         let protocol = |why: &str| Why::Protocol(format!("it does not speak as lumina-dumper does: {why}"));
         loop {
             if let Some(packet) = self.packets.next() {
-                let source =
-                    Ethernet::new_checked(&*packet.frame).map(|frame| EthernetRepr::parse(&frame).source);
-                let sequence = source.ok().and_then(sequence_of);
+                let sequence = sequence_in(&packet.frame);
                 let sequence = sequence.ok_or_else(|| protocol("a packet has no mirror sequence number"))?;
                 if sequence < self.last {
                     return Err(protocol("packets are not in order"));

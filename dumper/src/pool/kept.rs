@@ -2,7 +2,6 @@
 
 use super::Losses;
 use crate::mirror;
-use crate::wire::{Ethernet, EthernetRepr};
 
 /// Bytes that are kept of a packet: all of its headers (Lumina §3.4).
 pub const KEPT: usize = 128;
@@ -59,8 +58,7 @@ impl Kept {
 
     /// Keeps the beginning of a packet of so many bytes.
     pub(super) fn push(&mut self, frame: &[u8], length: u32) {
-        let source = Ethernet::new_checked(frame).map(|ethernet| EthernetRepr::parse(&ethernet).source);
-        let Some(sequence) = source.ok().and_then(mirror::sequence_of) else {
+        let Some(sequence) = mirror::sequence_in(frame) else {
             self.losses.foreign += 1;
             return;
         };

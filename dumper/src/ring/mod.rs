@@ -7,6 +7,7 @@
 #![allow(unsafe_code, reason = "memory that is shared with the kernel, and calls without safe wrappers")]
 
 mod blocks;
+mod ethtool;
 mod frames;
 mod memory;
 mod socket;
@@ -14,5 +15,6 @@ mod tag;
 pub mod xdp;
 
 pub use blocks::{Blocks, Group};
+pub use ethtool::ethtool;
 pub use frames::{Frames, Taken};
 pub use socket::{Interface, OpenError, sender};

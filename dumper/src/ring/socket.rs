@@ -1,6 +1,5 @@
 //! A packet socket at an interface, and its options.
 
-use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -8,6 +7,7 @@ use nix::libc;
 use nix::net::if_::if_nametoindex;
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, socket};
 
+use super::ethtool;
 use super::memory::Plain;
 
 /// A network interface.
@@ -21,21 +21,8 @@ pub struct Interface {
     pub queues: u32,
 }
 
-/// Numbers of queues (`struct ethtool_channels` of linux/ethtool.h).
-#[repr(C)]
-#[derive(Default)]
-struct Channels {
-    command: u32,
-    most: [u32; 4],
-    rx_count: u32,
-    tx_count: u32,
-    other_count: u32,
-    combined_count: u32,
-}
-
-/// The command that asks for them, `ETHTOOL_GCHANNELS`, and the call that has it, as in linux/ethtool.h and linux/sockios.h.
-const GET_CHANNELS: u32 = 0x3c;
-const SIOCETHTOOL: libc::Ioctl = 0x8946;
+/// `ETHTOOL_GCHANNELS` (linux/ethtool.h).
+const GET_CHANNELS: u64 = 0x3c;
 
 /// Reasons why frames of an interface cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -70,25 +57,22 @@ impl Interface {
     /// See [`OpenError`].
     pub fn named(name: &str) -> Result<Self, OpenError> {
         let index = if_nametoindex(name).map_err(|_| OpenError::NoInterface)?;
-        let any = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)
-            .map_err(system("a socket cannot be made"))?;
-        let name = CString::new(name).map_err(|_| OpenError::NoInterface)?;
-        // SAFETY: the structure has integers, arrays and unions of them, and a pointer, which may be null.
-        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-        for (to, from) in request.ifr_name.iter_mut().zip(name.as_bytes()) {
-            *to = from.cast_signed();
-        }
-        // SAFETY: this call reads the name and writes the MTU of the structure, which outlives it.
-        check(unsafe { libc::ioctl(any.as_raw_fd(), libc::SIOCGIFMTU, &mut request) })
-            .map_err(system("the MTU of the interface cannot be had"))?;
-        // SAFETY: the call has written this member.
-        let mtu = unsafe { request.ifr_ifru.ifru_mtu };
-        let mut channels = Channels { command: GET_CHANNELS, ..Channels::default() };
-        request.ifr_ifru.ifru_data = (&raw mut channels).cast();
-        // SAFETY: this call reads the name and the command and writes the numbers of the structure that is pointed to, which outlives it.
-        let told = unsafe { libc::ioctl(any.as_raw_fd(), SIOCETHTOOL, &mut request) };
-        // An interface that does not tell has one.
-        let queues = if told == 0 { channels.rx_count + channels.combined_count } else { 1 };
+        let told = || {
+            let mut request = ethtool::named(name)?;
+            ethtool::call(libc::SIOCGIFMTU, &mut request)?;
+            // SAFETY: the call has written this member.
+            Ok::<_, io::Error>(unsafe { request.ifr_ifru.ifru_mtu })
+        };
+        let mtu = told().map_err(system("the MTU of the interface cannot be had"))?;
+        // struct ethtool_channels: the command, most queues of four kinds, then how many there are to receive, to send, for other uses, and
+        // for both directions.
+        let mut channels = [GET_CHANNELS, 0, 0, 0, 0];
+        // SAFETY: the structure of this command has nine numbers of 32 bits.
+        let queues = match unsafe { ethtool(name, &mut channels) } {
+            Ok(()) => (channels[2] >> 32) as u32 + channels[4] as u32,
+            // An interface that does not tell has one.
+            Err(_) => 1,
+        };
         Ok(Self { index, mtu: usize::try_from(mtu).unwrap_or_default(), queues })
     }
 }

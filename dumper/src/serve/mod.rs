@@ -22,6 +22,7 @@ use std::time::Duration;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getppid};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
@@ -136,6 +137,20 @@ pub async fn serve(
 pub fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// Waits for SIGTERM or SIGINT, which end a program of a testbed; they are heard from the call on.
+///
+/// # Errors
+/// The system refuses.
+pub fn stopped() -> std::io::Result<impl Future<Output = ()>> {
+    let [mut terminate, mut interrupt] = [signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?];
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }
 
 /// Ends this process as soon as the one that started it does, however it ends.

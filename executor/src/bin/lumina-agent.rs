@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::Parser;
+use dumper::serve::stopped;
 use executor::agent::{AgentService, DEFAULT_ADDRESS, Host, HostOptions, protocol, serve_port};
 use executor::guests::FirstProcess;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
-use tokio::signal::unix::{SignalKind, signal};
 
 const ABOUT: &str = "Drives this host's RDMA stack for lumina-fuzz.";
 
@@ -85,15 +85,7 @@ fn host_of(cli: &Cli) -> Host {
 }
 
 async fn serve(cli: Cli) -> Result<(), String> {
-    let handler = |kind| signal(kind).map_err(|error| format!("signals: {error}"));
-    let (mut terminate, mut interrupt) =
-        (handler(SignalKind::terminate())?, handler(SignalKind::interrupt())?);
-    let stop = async {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    };
+    let stop = stopped().map_err(|error| format!("signals: {error}"))?;
     let listener = TcpListener::bind(cli.listen).await.map_err(|error| {
         format!(
             "cannot listen on {}: {error}; is another agent running? --listen takes another address",

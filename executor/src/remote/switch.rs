@@ -77,7 +77,7 @@ impl ProgramSwitch {
             return Err(RemoteError::Losses(not_dumped(not_captured, &losses)));
         }
         Ok(Captured {
-            not_captured,
+            not_captured: 0,
             losses: own_losses(&trace, &counters),
             trace,
             // Only the beginning of a packet is kept, and its port is not the one that it was sent to.

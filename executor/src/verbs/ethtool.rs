@@ -1,15 +1,11 @@
-//! Counters of `ethtool -S`, by an ioctl for which no crate is at hand.
+//! Counters of `ethtool -S`.
 
 use std::collections::BTreeMap;
-use std::ffi::c_char;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
 
+use dumper::ring::ethtool;
 use nix::libc;
-use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
 
-/// `SIOCETHTOOL` (linux/sockios.h).
-const SIOCETHTOOL: libc::c_ulong = 0x8946;
 /// `ETHTOOL_GSSET_INFO`, `ETHTOOL_GSTRINGS`, `ETHTOOL_GSTATS`, `ETH_SS_STATS` (linux/ethtool.h).
 const GSSET_INFO: u32 = 0x37;
 const GSTRINGS: u32 = 0x1b;
@@ -28,11 +24,10 @@ const SLACK: usize = 2;
 /// # Errors
 /// There is no such device, or its driver fails.
 pub fn statistics(interface: &str) -> io::Result<BTreeMap<String, u64>> {
-    let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
-
     // struct ethtool_sset_info: command, reserved, mask of sets (64 bits), then one count for each set in the mask.
     let mut info = [u64::from(GSSET_INFO), 1 << SS_STATS, 0];
-    match call(&socket, interface, &mut info) {
+    // SAFETY: there is room for the one count that is asked for.
+    match unsafe { ethtool(interface, &mut info) } {
         Ok(()) => {}
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(BTreeMap::new()),
         Err(error) => return Err(error),
@@ -49,11 +44,13 @@ pub fn statistics(interface: &str) -> io::Result<BTreeMap<String, u64>> {
     let mut strings = vec![0_u64; 2 + counted * SLACK * NAME_BYTES / 8];
     strings[0] = u64::from(GSTRINGS) | u64::from(SS_STATS) << 32;
     strings[1] = counted as u64;
-    call(&socket, interface, &mut strings)?;
+    // SAFETY: there is room for more names than there were.
+    unsafe { ethtool(interface, &mut strings) }?;
     // struct ethtool_stats: command, count, then the values.
     let mut stats = vec![0_u64; 1 + counted * SLACK];
     stats[0] = u64::from(GSTATS) | (counted as u64) << 32;
-    call(&socket, interface, &mut stats)?;
+    // SAFETY: there is room for more values than there were.
+    unsafe { ethtool(interface, &mut stats) }?;
 
     let bytes: Vec<u8> = strings.iter().flat_map(|word| word.to_ne_bytes()).collect();
     let names = bytes[12..].chunks_exact(NAME_BYTES);
@@ -65,23 +62,6 @@ pub fn statistics(interface: &str) -> io::Result<BTreeMap<String, u64>> {
 fn name_of(name: &[u8]) -> String {
     let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
     String::from_utf8_lossy(&name[..end]).trim().to_owned()
-}
-
-/// Calls ethtool's ioctl with a command's data. Words of 64 bits keep it aligned; little-endian hosts only, as the
-/// packing above says.
-fn call(socket: &OwnedFd, interface: &str, data: &mut [u64]) -> io::Result<()> {
-    // SAFETY: an ifreq of zeros is one without name and data.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    if interface.len() >= request.ifr_name.len() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
-        *to = from as c_char;
-    }
-    request.ifr_ifru.ifru_data = data.as_mut_ptr().cast();
-    // SAFETY: the request names a device by a text that ends in zero, and data that is as long as the command needs.
-    let returned = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL, &raw mut request) };
-    if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use clap::Parser;
-use dumper::serve::{Address, die_with};
+use dumper::serve::{Address, die_with, stopped};
 use nix::unistd::getppid;
 use p4::process::{Options, run};
 use p4::switch::{Dumpers, Limits, PortSpec, SpecError, Totals};
-use tokio::signal::unix::{SignalKind, signal};
 
 /// Software switch of lumina-fuzz: an event injector between two hosts
 ///
@@ -119,14 +118,7 @@ fn main() -> ExitCode {
 
 #[tokio::main(worker_threads = 2)]
 async fn serve(options: Options) -> Result<Totals, Box<dyn std::error::Error>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let stop = async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    };
+    let stop = stopped()?;
     let listening = |address: &Address| {
         // A closed stdout is ignored.
         let _ = writeln!(std::io::stdout(), "{address}");
