@@ -268,3 +268,39 @@ fn one(plan: &Plan, key: &Key, basis: &str, job: usize, stop: &Stop) -> Result<O
         found,
     }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_read_as_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = Plan {
+            target: String::new(),
+            testbed: executor::TestbedName::Sim,
+            nics: Vec::new(),
+            strategies: Vec::new(),
+            seeds: 0..1000,
+            executions: 1,
+            until: Until::First,
+            jobs: 1,
+            folder: folder.path().to_owned(),
+        };
+        // A third has more digits than serde_json keeps without `float_roundtrip`.
+        let ran = |seed: u64| Ran {
+            nic: "cx5".to_owned(),
+            strategy: Strategy::Genetic,
+            seed,
+            basis: String::new(),
+            executions: 600,
+            elapsed_s: (seed as f64) / 7.0,
+            found: vec![Found { signature: "a".to_owned(), execution: 1, at_s: (seed as f64) / 3.0 }],
+        };
+        let runs: Vec<Ran> = plan.seeds.clone().map(ran).collect();
+        for one in &runs {
+            append(&plan.folder, one).unwrap();
+        }
+        assert_eq!(read(&plan).unwrap().into_values().collect::<Vec<_>>(), runs);
+    }
+}
