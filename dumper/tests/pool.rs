@@ -129,7 +129,7 @@ fn several_dumpers() {
         Dumper::start(folder.path(), "h2", &["--threads", "3"]),
     ];
     let addresses: Vec<_> = dumpers.iter().map(|dumper| dumper.address.clone()).collect();
-    let mut pool = runtime.block_on(Pool::connect(&addresses)).unwrap();
+    let mut pool = runtime.block_on(Pool::connect(&addresses, None)).unwrap();
     // Each dump has its own packets.
     for payload in [0, 1_024] {
         runtime.block_on(pool.begin()).unwrap();
@@ -154,7 +154,7 @@ fn several_dumpers() {
         assert!(traced.skipped.errors.is_empty() && traced.skipped.other.is_empty());
     }
     // Another orchestrator has begun a dump at one of them.
-    let mut other = runtime.block_on(Pool::connect(&addresses[1..])).unwrap();
+    let mut other = runtime.block_on(Pool::connect(&addresses[1..], None)).unwrap();
     runtime.block_on(other.begin()).unwrap();
     let error = runtime.block_on(pool.collect(0, 1, |_| None)).unwrap_err();
     assert_eq!(error.address, addresses[1]);
@@ -175,7 +175,7 @@ fn losses() {
     let (folder, runtime) = (tempfile::tempdir().unwrap(), runtime());
     let dumper = Dumper::start(folder.path(), "h1", &["--packets", &ROOM.to_string()]);
     let addresses = [dumper.address.clone()];
-    let mut pool = runtime.block_on(Pool::connect(&addresses)).unwrap();
+    let mut pool = runtime.block_on(Pool::connect(&addresses, None)).unwrap();
     runtime.block_on(pool.begin()).unwrap();
     let foreign = vec![0xff; 60];
     send_all("s1", (1..=ROOM + 5).map(|number| mirrored(number, 8)).chain([foreign.clone(), foreign]));

@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 /// Short, as nothing that is waited for in vain shall take long.
-const TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(2), answer: Duration::from_secs(10) };
+const TIMEOUTS: Timeouts = Timeouts { answer: Duration::from_secs(10) };
 
 /// An agent of a host that has no device of that name, whatever others it has.
 struct Agent {
@@ -35,13 +35,13 @@ impl Agent {
         let (stop, stopped) = oneshot::channel();
         let served = tokio::spawn(async move {
             let stopped = async { stopped.await.unwrap_or(()) };
-            AgentService::new(host).serve(listener, stopped).await.unwrap();
+            AgentService::new(host).serve(listener, None, stopped).await.unwrap();
         });
         Self { address, stop, served }
     }
 
     async fn client(&self) -> AgentClient {
-        AgentClient::connect(&self.address, TIMEOUTS).await.unwrap()
+        AgentClient::connect(&self.address.parse().unwrap(), None, TIMEOUTS).await.unwrap()
     }
 }
 
@@ -132,7 +132,7 @@ async fn an_agent_that_ends_is_lost_and_one_that_was_never_there_too() {
     tokio::time::timeout(TIMEOUTS.answer, agent.served).await.unwrap().unwrap();
     let lost = test.start(Duration::from_secs(1)).await.unwrap_err();
     assert!(matches!(lost, AgentError::Lost { .. }), "{lost:?}");
-    let lost = AgentClient::connect(&agent.address, TIMEOUTS).await.unwrap_err();
+    let lost = AgentClient::connect(&agent.address.parse().unwrap(), None, TIMEOUTS).await.unwrap_err();
     assert!(
         matches!(&lost, AgentError::Lost { agent: address, .. } if *address == agent.address),
         "{lost:?}"
@@ -143,8 +143,8 @@ async fn an_agent_that_ends_is_lost_and_one_that_was_never_there_too() {
 async fn an_agent_that_does_not_answer_is_told_from_one_that_is_lost() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = silent.local_addr().unwrap().to_string();
-    let timeouts = Timeouts { answer: Duration::from_millis(200), ..TIMEOUTS };
-    let mut client = AgentClient::connect(&address, timeouts).await.unwrap();
+    let timeouts = Timeouts { answer: Duration::from_millis(200) };
+    let mut client = AgentClient::connect(&address.parse().unwrap(), None, timeouts).await.unwrap();
     let error = client.describe().await.unwrap_err();
     assert_eq!(
         error,
@@ -162,7 +162,7 @@ async fn the_program_says_where_it_listens_and_ends_when_asked_to() {
     let mut line = String::new();
     BufReader::new(agent.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim().strip_prefix("lumina-agent listens on ").expect(&line).to_owned();
-    let client = AgentClient::connect(&address, TIMEOUTS).await.unwrap();
+    let client = AgentClient::connect(&address.parse().unwrap(), None, TIMEOUTS).await.unwrap();
     let _running = taken(&client).await.unwrap();
     let second =
         Command::new(env!("CARGO_BIN_EXE_lumina-agent")).args(["--listen", &address]).output().unwrap();

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use dumper::serve::MESSAGE_BYTES;
+use dumper::serve::{Address, MESSAGE_BYTES};
 use executor::agent::{AgentClient, Timeouts};
 
 #[path = "../../p4/tests/it/flood.rs"]
@@ -20,7 +20,7 @@ const MOST_MEMORY: u64 = 200;
 const DESCRIBE: &str = "/lumina.agent.v1.Agent/Describe";
 const TEST: &str = "/lumina.agent.v1.Agent/Test";
 
-const TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(5), answer: Duration::from_secs(10) };
+const TIMEOUTS: Timeouts = Timeouts { answer: Duration::from_secs(10) };
 
 /// An agent that is killed with this.
 struct Agent {
@@ -46,7 +46,7 @@ impl Agent {
     async fn serves_others(&self) {
         let peak = peak_megabytes(self.process.id()).expect("the agent lives");
         assert!(peak < MOST_MEMORY, "the agent has had {peak} MB");
-        let mut client = AgentClient::connect(&self.address.to_string(), TIMEOUTS).await.unwrap();
+        let mut client = AgentClient::connect(&Address::Tcp(self.address), None, TIMEOUTS).await.unwrap();
         client.describe().await.unwrap();
     }
 

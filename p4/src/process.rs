@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::sync::Arc;
 
-use dumper::serve::{self, Address, Bound, ListenError, serve};
+use dumper::serve::tls::Role;
+use dumper::serve::{self, Access, AccessError, Address, Bound, ListenError, serve};
 
 use crate::server::{Control, services};
 use crate::switch::{Direction, Dumpers, Limits, OpenError, PortSpec, Shared, Switch, Totals};
@@ -21,6 +22,8 @@ pub struct Options {
     pub dumpers: Dumpers,
     /// Address of the services. With port 0 the system chooses one.
     pub listen: Address,
+    /// Clients of the services.
+    pub access: Access,
     /// Limits of the capture of a test.
     pub limits: Limits,
 }
@@ -31,6 +34,9 @@ pub enum ProcessError {
     /// A port cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// Nobody may be served.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// The services cannot be reached at their address.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -52,6 +58,8 @@ pub async fn run(
     listening: impl FnOnce(&Address),
     stop: impl Future<Output = ()>,
 ) -> Result<Totals, ProcessError> {
+    let keys =
+        options.access.open(&options.listen, Role::Switch, |warning| tell(format!("warning: {warning}")))?;
     let [first, second] = Direction::open(&options.ports, &options.dumper_ports, tell)?;
     let bound = Bound::listen(&options.listen).await?;
     let shared = Shared::new(Switch::with_dumpers(options.limits, options.dumpers));
@@ -65,7 +73,7 @@ pub async fn run(
     };
     let (mut first, mut second) = (start(first), start(second));
     listening(&bound.address);
-    let served = serve("lumina-switch", bound.listener, routes, serve::Limits::default());
+    let served = serve("lumina-switch", bound.listener, keys.as_ref(), routes, serve::Limits::default());
     let (mut of_first, mut of_second) = (None, None);
     let ended_early = tokio::select! {
         () = stop => None,

@@ -37,6 +37,7 @@ const fn broken_by(kind: Kind) -> Option<Rule> {
         Kind::HungTask | Kind::RcuStall | Kind::SoftLockup | Kind::HardLockup => Some(Rule::KernelHangs),
         Kind::AgentEnded => Some(Rule::AgentEnds),
         Kind::Silent => Some(Rule::HostSilent),
+        Kind::Rebooted => Some(Rule::HostRestarts),
         Kind::UnfoundedCompletion => Some(Rule::CompletionUnfounded),
         Kind::OutOfMemory => None,
     }
@@ -82,7 +83,10 @@ pub(crate) fn judge(observation: &Observation, anomalies: &mut Anomalies) -> boo
     let mut crashed = false;
     for (role, address, log) in hosts {
         for fault in faults(log) {
-            crashed |= matches!(fault.rule, Rule::KernelCrashes | Rule::AgentEnds | Rule::HostSilent);
+            crashed |= matches!(
+                fault.rule,
+                Rule::KernelCrashes | Rule::AgentEnds | Rule::HostSilent | Rule::HostRestarts
+            );
             let who = Who { role, address, connection: None };
             let what = words(&fault);
             let evidence = Evidence::default();
@@ -99,6 +103,7 @@ fn words(fault: &Fault) -> String {
     let called = if calls.is_empty() { String::new() } else { format!(" in {}{more}", calls.join(" < ")) };
     match fault.rule {
         Rule::AgentEnds => format!("loses the program that uses the QP: `{headline}`"),
+        Rule::HostRestarts => format!("restarts: `{headline}`"),
         Rule::HostSilent => format!("stops answering: `{headline}`"),
         Rule::CompletionUnfounded => format!("reports a completion without a posted request: `{headline}`"),
         _ => format!("logs `{headline}`{called}"),

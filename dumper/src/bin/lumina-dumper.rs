@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use clap::Parser;
 use dumper::pool::{self, Dumper, Options};
-use dumper::serve::{self, Address, Bound, die_with, serve, stopped};
+use dumper::serve::tls::Role;
+use dumper::serve::{self, Access, Address, Bound, die_with, serve, stopped};
 use nix::unistd::getppid;
 
 const ABOUT: &str = "Keeps the mirrored packets of tests for lumina-fuzz.";
@@ -25,7 +26,7 @@ as pcapng and can be read with lumina-fuzz analyze.
 
 Examples:
   # For an orchestrator, with two threads
-  lumina-dumper --interface eth1 --threads 2 --listen 192.0.2.3:7472
+  lumina-dumper --interface eth1 --threads 2 --listen 192.0.2.3:7472 --keys keys
 
   # By hand
   lumina-dumper --interface eth1 --out dump.pcapng
@@ -53,6 +54,9 @@ struct Cli {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7472")]
     listen: Address,
 
+    #[command(flatten)]
+    access: Access,
+
     /// Keep packets from the start, and write them into a file at the end, without an orchestrator
     #[arg(long, value_name = "FILE", conflicts_with = "listen")]
     out: Option<PathBuf>,
@@ -79,13 +83,16 @@ fn main() -> ExitCode {
 
 async fn run(cli: Cli) -> Result<(), String> {
     let stop = stopped().map_err(|error| format!("signals: {error}"))?;
-    let Cli { interfaces, threads, packets, listen, out, .. } = cli;
+    let Cli { interfaces, threads, packets, listen, access, out, .. } = cli;
     let options = Options { interfaces, threads, packets };
     let dumper = Arc::new(Dumper::start(options).map_err(|error| error.to_string())?);
     let Some(out) = out else {
+        let warn = |what: &str| eprintln!("lumina-dumper: warning: {what}");
+        let keys = access.open(&listen, Role::Dumper, warn).map_err(|error| error.to_string())?;
         let bound = Bound::listen(&listen).await.map_err(|error| error.to_string())?;
         say(&bound.address.to_string());
-        let served = serve("lumina-dumper", bound.listener, pool::routes(dumper), serve::Limits::default());
+        let limits = serve::Limits::default();
+        let served = serve("lumina-dumper", bound.listener, keys.as_ref(), pool::routes(dumper), limits);
         return tokio::select! {
             () = stop => Ok(()),
             served = served => served.map_err(|error| format!("the service failed: {error}")),

@@ -40,6 +40,8 @@ pub enum Kind {
     AgentEnded,
     /// The host did not answer any more ([`SILENT`]).
     Silent,
+    /// The host was started again ([`REBOOTED`]).
+    Rebooted,
     /// The host's stack completed a request that was not posted ([`UNFOUNDED_COMPLETION`]).
     UnfoundedCompletion,
 }
@@ -49,6 +51,12 @@ pub const AGENT_ENDED: &str = "guest: agent ended with status ";
 
 /// Begins the line that a testbed adds to the log of a host which does not answer.
 pub const SILENT: &str = "testbed: no answer: ";
+
+/// Begins the line that a testbed adds to the log of a host that was started again in the middle of a test.
+pub const REBOOTED: &str = "testbed: started again: ";
+
+/// Begins the line that a testbed adds to the log of a host whose agent was started again in the middle of a test.
+pub const AGENT_RESTARTED: &str = "testbed: agent started again: ";
 
 /// Begins the line that a testbed adds to the log of a host whose kernel computes without end, before the place and the calls
 /// that it was seen in.
@@ -65,7 +73,7 @@ impl Kind {
     /// Returns true if the kernel itself reports it; other kinds can have an outside cause.
     #[must_use]
     pub const fn is_of_kernel(self) -> bool {
-        !matches!(self, Self::AgentEnded | Self::Silent | Self::UnfoundedCompletion)
+        !matches!(self, Self::AgentEnded | Self::Silent | Self::Rebooted | Self::UnfoundedCompletion)
     }
 }
 
@@ -300,7 +308,8 @@ fn headline(text: &str) -> Option<Kind> {
         _ if text.starts_with("INFO: task ") && text.contains(" blocked for more than ") => Kind::HungTask,
         _ if begins(&["rcu: INFO: ", "INFO: rcu_"]) && text.contains("stall") => Kind::RcuStall,
         _ if text.starts_with("Out of memory: Killed process ") => Kind::OutOfMemory,
-        _ if text.starts_with(AGENT_ENDED) => Kind::AgentEnded,
+        _ if text.starts_with(AGENT_ENDED) || text.starts_with(AGENT_RESTARTED) => Kind::AgentEnded,
+        _ if text.starts_with(REBOOTED) => Kind::Rebooted,
         _ if text.starts_with(SILENT) => Kind::Silent,
         _ if text.starts_with(UNFOUNDED_COMPLETION) => Kind::UnfoundedCompletion,
         _ => return None,

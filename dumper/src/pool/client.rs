@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Streaming;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 
 use super::Losses;
 use super::merge::Merge;
 use super::proto::dumper_client::DumperClient;
 use super::proto::{BeginRequest, CountRequest, EndRequest, Packet, Part, part};
 use crate::mirror::sequence_in;
-use crate::serve::{Address, chain};
+use crate::serve::tls::{Keys, Role};
+use crate::serve::{Address, DialError, dial};
 use crate::trace::{Origin, TraceBuilder, Traced, Vantage};
 use crate::wire::frame::UdpPorts;
 use crate::{Exit, Nanos};
@@ -74,6 +75,15 @@ impl fmt::Display for Why {
     }
 }
 
+impl From<DialError> for Why {
+    fn from(error: DialError) -> Self {
+        match error {
+            DialError::Unreachable(why) => Self::Lost(why),
+            DialError::Refused(why) => Self::Refused(why),
+        }
+    }
+}
+
 impl From<tonic::Status> for Why {
     fn from(status: tonic::Status) -> Self {
         match status.code() {
@@ -100,11 +110,9 @@ async fn answer<T>(asked: impl Future<Output = Result<T, tonic::Status>>) -> Res
 }
 
 impl Member {
-    async fn connect(address: &Address) -> Result<Self, Why> {
-        let lost = |error: tonic::transport::Error| Why::Lost(chain(&error));
-        let endpoint = Endpoint::from_shared(address.uri()).map_err(lost)?;
-        let channel = timeout(PATIENCE, endpoint.connect()).await.map_err(|_| Why::Silent)?.map_err(lost)?;
-        Ok(Self { address: address.clone(), client: DumperClient::new(channel), dump: 0 })
+    async fn connect(address: &Address, keys: Option<&Keys>) -> Result<Self, Why> {
+        let dialled = dial(address, Role::Dumper, keys).await.map_err(Why::from)?;
+        Ok(Self { address: address.clone(), client: DumperClient::new(dialled.channel), dump: 0 })
     }
 
     async fn begin(&mut self) -> Result<(), Why> {
@@ -124,14 +132,14 @@ impl Member {
 }
 
 impl Pool {
-    /// Connects to dumpers.
+    /// Connects to dumpers: over TLS with keys.
     ///
     /// # Errors
-    /// One cannot be reached.
-    pub async fn connect(addresses: &[Address]) -> Result<Self, PoolError> {
+    /// One cannot be reached, or is none.
+    pub async fn connect(addresses: &[Address], keys: Option<&Keys>) -> Result<Self, PoolError> {
         let mut members = Vec::new();
         for address in addresses {
-            let member = Member::connect(address).await;
+            let member = Member::connect(address, keys).await;
             members.push(member.map_err(|why| PoolError { address: address.clone(), why })?);
         }
         Ok(Self(members))

@@ -5,8 +5,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use serde::Deserialize;
+
 /// Address of a service.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Address {
     /// TCP.
     Tcp(SocketAddr),
@@ -34,10 +37,17 @@ impl FromStr for Address {
     }
 }
 
+impl TryFrom<String> for Address {
+    type Error = AddressError;
+
+    fn try_from(text: String) -> Result<Self, AddressError> {
+        text.parse()
+    }
+}
+
 impl Address {
     /// It in the form in which clients of gRPC take it.
-    #[must_use]
-    pub fn uri(&self) -> String {
+    pub(super) fn uri(&self) -> String {
         match self {
             Self::Tcp(address) => format!("http://{address}"),
             Self::Unix(path) => format!("unix:{}", path.display()),

@@ -12,16 +12,16 @@ use tokio::sync::oneshot;
 use tonic::transport::server::Connected;
 
 use super::registry::{Registry, State};
+use super::secured::Secured;
 
-/// A socket of either kind.
-#[derive(Debug)]
+/// A socket of any kind.
 pub(super) enum Socket {
     Tcp(TcpStream),
+    Tls(Box<Secured>),
     Unix(UnixStream),
 }
 
 /// A connection of a service.
-#[derive(Debug)]
 pub(super) struct Connection {
     socket: Socket,
     registry: Arc<Registry>,
@@ -73,8 +73,14 @@ impl AsyncRead for Connection {
         let before = buffer.filled().len();
         let read = match self.socket(cx)? {
             Socket::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Socket::Tls(stream) => Pin::new(stream).poll_read(cx, buffer),
             Socket::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
         };
+        if let (Poll::Ready(Err(error)), Socket::Tls(_)) = (&read, &self.socket)
+            && !self.handshake.is_over()
+        {
+            self.state.say_not_secured(error);
+        }
         if let Some(bytes) = buffer.filled().get(before..).filter(|_| !self.handshake.is_over())
             && self.handshake.take(bytes)
         {
@@ -88,6 +94,7 @@ impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.socket(cx)? {
             Socket::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Socket::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
             Socket::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
@@ -95,6 +102,7 @@ impl AsyncWrite for Connection {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.socket(cx)? {
             Socket::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+            Socket::Tls(stream) => Pin::new(stream).poll_flush(cx),
             Socket::Unix(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
@@ -102,6 +110,7 @@ impl AsyncWrite for Connection {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.socket {
             Socket::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Socket::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
             Socket::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }

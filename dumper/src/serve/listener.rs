@@ -12,6 +12,8 @@ use tokio::time::sleep;
 use super::connection::{Connection, Socket};
 use super::log::Kind;
 use super::registry::Registry;
+use super::secured::Secured;
+use super::tls::Keys;
 
 /// The pause of a listener after the system has refused a connection, as when there is no file descriptor left.
 const REFUSED: Duration = Duration::from_millis(100);
@@ -35,9 +37,14 @@ impl Listener {
     }
 
     /// Hands out connections for which there is room. Ends when nobody takes them.
-    pub(super) async fn accept(&self, registry: &Arc<Registry>, accepted: Sender<Connection>) {
+    pub(super) async fn accept(
+        &self,
+        registry: &Arc<Registry>,
+        keys: Option<&Keys>,
+        accepted: Sender<Connection>,
+    ) {
         loop {
-            match self.next().await {
+            match self.next(keys).await {
                 Ok((socket, client)) => {
                     let Some(connection) = Connection::admit(socket, client, registry) else { continue };
                     if accepted.send(connection).await.is_err() {
@@ -52,14 +59,18 @@ impl Listener {
         }
     }
 
-    async fn next(&self) -> io::Result<(Socket, String)> {
+    async fn next(&self, keys: Option<&Keys>) -> io::Result<(Socket, String)> {
         match self {
             Self::Tcp(listener) => {
                 let (stream, client) = listener.accept().await?;
                 // Steps and answers are small, and each waits for the other. An error means that the connection
                 // has ended.
                 let _ = stream.set_nodelay(true);
-                Ok((Socket::Tcp(stream), client.to_string()))
+                let socket = match keys {
+                    Some(keys) => Socket::Tls(Box::new(Secured::accept(stream, keys.server()))),
+                    None => Socket::Tcp(stream),
+                };
+                Ok((socket, client.to_string()))
             }
             Self::Unix(listener) => {
                 let (stream, _) = listener.accept().await?;

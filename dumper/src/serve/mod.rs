@@ -1,19 +1,24 @@
 //! gRPC services within limits: the dumper's, the switch's and the host agent's.
 //!
-//! None has authentication, so each must bear any client: the number of connections, the streams of each, the
+//! Over TLS they serve orchestrators alone ([`tls`]), in plaintext everybody who reaches them ([`Access`]), so each must bear any
+//! client: the number of connections, the streams of each, the
 //! size of a message, and the memory and time of unfinished messages have bounds, and so has the time that a
 //! connection may take for its handshake or stay idle. Where there is no room, the connection without a request in
 //! service for the longest time makes way for a new one: clients that are served are never cut off for others.
 
+mod access;
 mod address;
 mod bound;
 mod connection;
+mod dial;
 mod listener;
 mod log;
 mod message;
 mod metering;
 mod registry;
 mod request;
+mod secured;
+pub mod tls;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,13 +34,16 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::Routes;
 use tonic::transport::Server;
 
+pub use access::{Access, AccessError};
 pub use address::{Address, AddressError};
 pub use bound::{Bound, ListenError};
+pub use dial::{DialError, Dialled, dial};
 pub use listener::Listener;
 
 use log::Log;
 use metering::Metering;
 use registry::Registry;
+use tls::Keys;
 
 /// Limits of the clients of a service. The programs have the default; tests have shorter times.
 #[derive(Clone, Copy, Debug)]
@@ -93,24 +101,25 @@ impl Default for Limits {
 
 /// Limits and reach of a service, for the help of its program.
 pub const HELP: &str = "\
-Whoever reaches the address is served, in plaintext and without authentication: name an address of a management \
-network, not 0.0.0.0 or [::]. Clients have limits: 32 connections (a new one takes the place of the one that was \
+With --keys only orchestrators of the same testbed are served, over TLS (docs/physical.md). Without, everybody of this machine \
+is, and with --insecure everybody who reaches the address. Clients have limits: 32 connections (a new one takes the place of the one that was \
 without a request for the longest time), 8 streams on each, 2 MiB for a message and for all unfinished messages of a \
 connection, 30 s for the handshake and for each message, 10 minutes without a request. A line on stderr says when a \
 client meets one of them.";
 
-/// Serves clients until this future is dropped. `program` begins the lines on stderr.
+/// Serves clients until this future is dropped: with keys orchestrators alone. `program` begins the lines on stderr.
 ///
 /// # Errors
 /// The service fails as a whole; no client can make it do so.
 pub async fn serve(
     program: &'static str,
     listener: Listener,
+    keys: Option<&Keys>,
     routes: Routes,
     limits: Limits,
 ) -> Result<(), tonic::transport::Error> {
     let log = Arc::new(Log::new(program));
-    if let Some(warning) = listener.address().and_then(reach_warning) {
+    if let Some(warning) = listener.address().filter(|_| keys.is_none()).and_then(reach_warning) {
         log.warn(&warning);
     }
     let registry = Arc::new(Registry::new(limits, log));
@@ -127,7 +136,7 @@ pub async fn serve(
         .serve_with_incoming(ReceiverStream::new(incoming).map(Ok::<_, std::io::Error>));
     tokio::select! {
         served = server => served,
-        () = listener.accept(&registry, accepted) => Ok(()),
+        () = listener.accept(&registry, keys, accepted) => Ok(()),
         () = registry.watch() => Ok(()),
     }
 }

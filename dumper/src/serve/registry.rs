@@ -69,6 +69,12 @@ impl State {
         self.log.say(Kind::Message, &format!("a message from {} is refused: {why}", self.client));
     }
 
+    /// Says that a client that has to show a certificate did not, or not a good one.
+    pub(super) fn say_not_secured(&self, error: &std::io::Error) {
+        self.log
+            .say(Kind::Connection, &format!("{} is not served: no TLS as with --keys: {error}", self.client));
+    }
+
     fn is_in_service(&self) -> bool {
         self.in_service.load(Ordering::Relaxed) > 0
     }

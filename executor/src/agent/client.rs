@@ -1,19 +1,13 @@
 //! The orchestrator's side of an agent.
 
-use std::time::Duration;
-
-use tonic::transport::{Channel, Endpoint};
+use dumper::serve::tls::{Keys, Role};
+use dumper::serve::{Address, dial};
+use tonic::transport::Channel;
 
 use super::link::Stream;
-use super::peer::{AgentError, Peer, Timeouts, all_of};
+use super::peer::{AgentError, Peer, Timeouts};
 use super::proto::{self, DescribeRequest, Description};
 use super::running::RunningTest;
-
-/// Interval of keepalives on a silent connection.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
-
-/// Longest wait for the answer: an emulated guest on a busy machine stands still for seconds at times.
-const KEEP_ALIVE_ANSWER: Duration = Duration::from_secs(30);
 
 /// A connection to the agent of a host.
 #[derive(Clone, Debug)]
@@ -23,20 +17,18 @@ pub struct AgentClient {
 }
 
 impl AgentClient {
-    /// Connects to an agent, at `HOST:PORT`.
+    /// Connects to an agent: over TLS with keys.
     ///
     /// # Errors
-    /// No agent answers at this address.
-    pub async fn connect(address: &str, timeouts: Timeouts) -> Result<Self, AgentError> {
-        let peer = Peer { address: address.to_owned(), timeouts };
-        let endpoint = Endpoint::from_shared(format!("http://{address}"))
-            .map_err(|error| peer.lost(format!("{address:?} is no address: {error}")))?
-            .connect_timeout(timeouts.connect)
-            .tcp_nodelay(true)
-            .http2_keep_alive_interval(KEEP_ALIVE)
-            .keep_alive_timeout(KEEP_ALIVE_ANSWER);
-        let channel = endpoint.connect().await.map_err(|error| peer.lost(all_of(&error)))?;
-        Ok(Self { agent: proto::agent_client::AgentClient::new(channel), peer })
+    /// No agent answers at this address, or what answers is none of the testbed's.
+    pub async fn connect(
+        address: &Address,
+        keys: Option<&Keys>,
+        timeouts: Timeouts,
+    ) -> Result<Self, AgentError> {
+        let peer = Peer { address: address.to_string(), timeouts };
+        let dialled = dial(address, Role::Agent, keys).await.map_err(|error| peer.lost(error.to_string()))?;
+        Ok(Self { agent: proto::agent_client::AgentClient::new(dialled.channel), peer })
     }
 
     /// Devices and capabilities of the host.

@@ -1,6 +1,6 @@
 //! Description of a host: its devices and capabilities.
 
-use super::host::{Host, kernel_release};
+use super::host::{Host, boot_id, kernel_release};
 use super::proto::{Description, Device, Gid, GidType, Limits, Port};
 use super::sysfs::CounterFiles;
 use super::{parameters, sysfs};
@@ -22,6 +22,9 @@ pub(super) fn describe(host: &Host) -> Description {
         devices,
         no_devices,
         max_memory_bytes: host.max_memory(),
+        protocol: super::protocol(),
+        boot_id: boot_id(),
+        instance: host.instance(),
     }
 }
 

@@ -32,13 +32,20 @@ pub struct Host {
     options: HostOptions,
     /// The library, or the reason why it cannot be used.
     verbs: Result<Verbs, String>,
+    /// Another number for each process.
+    instance: u64,
 }
 
 impl Host {
     /// Finds the RDMA stack. A host without one is described as such.
     #[must_use]
     pub fn new(options: HostOptions) -> Self {
-        Self { options, verbs: Verbs::load().map_err(|error| error.to_string()) }
+        let verbs = Verbs::load().map_err(|error| error.to_string());
+        Self { options, verbs, instance: rand::random() }
+    }
+
+    pub(super) const fn instance(&self) -> u64 {
+        self.instance
     }
 
     /// Devices that tests may use, or the reason why there is none and the remedy.
@@ -111,6 +118,11 @@ fn open_of((list, names): &(DeviceList, Vec<String>), name: &str) -> Result<(Str
 /// Release of the running kernel.
 pub(super) fn kernel_release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
+}
+
+/// The kernel's identifier of this boot (`random(4)`).
+pub(super) fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
 /// `MemAvailable` of `/proc/meminfo`.

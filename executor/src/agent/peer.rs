@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dumper::serve::chain;
 use tokio::time::timeout;
 use tonic::{Code, Status};
 
@@ -10,8 +11,6 @@ use super::proto::event::Event as Said;
 /// Time limits for an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// To take a connection.
-    pub connect: Duration,
     /// To answer a step of a test, or a question. Of traffic, beyond its deadline.
     pub answer: Duration,
 }
@@ -19,7 +18,7 @@ pub struct Timeouts {
 impl Default for Timeouts {
     /// Generous: an emulated guest makes a QP in a millisecond, and a test can have thousands.
     fn default() -> Self {
-        Self { connect: Duration::from_secs(5), answer: Duration::from_secs(30) }
+        Self { answer: Duration::from_secs(30) }
     }
 }
 
@@ -116,7 +115,7 @@ impl Peer {
     pub(super) fn error(&self, status: &Status) -> AgentError {
         let (agent, reason) = (self.address.clone(), status.message().to_owned());
         if let Some(source) = std::error::Error::source(status) {
-            return AgentError::Lost { agent, reason: all_of(source) };
+            return AgentError::Lost { agent, reason: chain(source) };
         }
         match status.code() {
             Code::InvalidArgument | Code::FailedPrecondition | Code::ResourceExhausted => {
@@ -127,10 +126,4 @@ impl Peer {
             _ => AgentError::Failed { agent, reason },
         }
     }
-}
-
-/// An error with all its causes.
-pub(super) fn all_of(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

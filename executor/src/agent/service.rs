@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use dumper::serve::tls::Keys;
 use dumper::serve::{Limits, Listener, serve};
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedMutexGuard, mpsc};
@@ -78,7 +79,7 @@ impl AgentService {
         Self { host: Arc::new(host), lease: Arc::default() }
     }
 
-    /// Serves clients, within the limits of [`dumper::serve`], until `stop` is done, and then ends a test that is running: when this returns, nothing of it is
+    /// Serves clients (with keys: orchestrators), within the limits of [`dumper::serve`], until `stop` is done, and then ends a test that is running: when this returns, nothing of it is
     /// left.
     ///
     /// # Errors
@@ -86,13 +87,14 @@ impl AgentService {
     pub async fn serve(
         self,
         listener: TcpListener,
+        keys: Option<&Keys>,
         stop: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
         let lease = Arc::clone(&self.lease);
         let (stopping, stopped) = tokio::sync::watch::channel(());
         let service = Serving { agent: self, stopped };
         let routes = Routes::new(AgentServer::new(service));
-        let server = serve("lumina-agent", Listener::Tcp(listener), routes, Limits::default());
+        let server = serve("lumina-agent", Listener::Tcp(listener), keys, routes, Limits::default());
         let served = tokio::select! {
             served = server => served,
             () = stop => Ok(()),

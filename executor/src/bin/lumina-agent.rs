@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use clap::Parser;
-use dumper::serve::stopped;
+use dumper::serve::tls::Role;
+use dumper::serve::{Access, Address, stopped};
 use executor::agent::{AgentService, DEFAULT_ADDRESS, Host, HostOptions, protocol, serve_port};
 use executor::guests::FirstProcess;
 use tokio::net::TcpListener;
@@ -18,7 +19,7 @@ test at a time; when it goes away, in whatever way, everything that the test mad
 libibverbs (Debian: apt-get install libibverbs1 ibverbs-providers), an RDMA device, and no root if the device's \
 permissions and `ulimit -l` allow what tests need; RoCE parameters do need root.
 
-It listens for programs of this host alone unless --listen says otherwise, and whoever reaches it may run traffic.
+It listens for programs of this host alone unless --listen says otherwise; then it needs --keys.
 
 {LIMITS}
 
@@ -32,6 +33,8 @@ struct Cli {
     /// address of the host, are warned of.
     #[arg(long, value_name = "ADDRESS:PORT", default_value_t = DEFAULT_ADDRESS)]
     listen: SocketAddr,
+    #[command(flatten)]
+    access: Access,
     /// Be the first process of the guest in virtual time with this number, 1 or 2: set it up, and serve the
     /// orchestrator at the guest's port, as a network connection would take longer than a test.
     #[arg(long, env = "LUMINA_GUEST", value_name = "NUMBER", conflicts_with = "listen", value_parser = clap::value_parser!(u8).range(1..=2))]
@@ -80,12 +83,18 @@ fn failed(reason: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
+fn warn(what: &str) {
+    eprintln!("lumina-agent: warning: {what}");
+}
+
 fn host_of(cli: &Cli) -> Host {
     Host::new(HostOptions { devices: cli.device.clone(), max_memory: u64::from(cli.max_memory) << 20 })
 }
 
 async fn serve(cli: Cli) -> Result<(), String> {
     let stop = stopped().map_err(|error| format!("signals: {error}"))?;
+    let keys =
+        cli.access.open(&Address::Tcp(cli.listen), Role::Agent, warn).map_err(|error| error.to_string())?;
     let listener = TcpListener::bind(cli.listen).await.map_err(|error| {
         format!(
             "cannot listen on {}: {error}; is another agent running? --listen takes another address",
@@ -94,5 +103,8 @@ async fn serve(cli: Cli) -> Result<(), String> {
     })?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     println!("lumina-agent listens on {address}");
-    AgentService::new(host_of(&cli)).serve(listener, stop).await.map_err(|error| error.to_string())
+    AgentService::new(host_of(&cli))
+        .serve(listener, keys.as_ref(), stop)
+        .await
+        .map_err(|error| error.to_string())
 }

@@ -1,5 +1,7 @@
 //! Checks of a testbed, step by step.
 
+use std::marker::PhantomData;
+
 use serde::Serialize;
 
 use super::tool::Tool;
@@ -37,25 +39,34 @@ pub(crate) fn whole(manifest: &Manifest, testbed: &str) -> String {
     }
 }
 
+/// The error of a step, which knows a remedy.
+pub(crate) trait Mends: std::fmt::Display {
+    /// The remedy, where it is known.
+    fn mend(&self) -> Option<String>;
+}
+
+impl Mends for GuestError {
+    fn mend(&self) -> Option<String> {
+        self.mend()
+    }
+}
+
 /// Steps that are told as they are done.
-pub(crate) struct Checkup<'a> {
+pub(crate) struct Checkup<'a, E> {
     tell: &'a mut dyn FnMut(&Step),
+    errors: PhantomData<fn(E)>,
     /// True if all steps so far were well.
     pub(crate) well: bool,
 }
 
-impl<'a> Checkup<'a> {
+impl<'a, E: Mends> Checkup<'a, E> {
     /// Nothing is checked yet.
     pub(crate) fn new(tell: &'a mut dyn FnMut(&Step)) -> Self {
-        Self { tell, well: true }
+        Self { tell, errors: PhantomData, well: true }
     }
 
     /// A step.
-    pub(crate) fn step<T>(
-        &mut self,
-        name: &str,
-        look: impl FnOnce() -> Result<(String, T), GuestError>,
-    ) -> Option<T> {
+    pub(crate) fn step<T>(&mut self, name: &str, look: impl FnOnce() -> Result<(String, T), E>) -> Option<T> {
         self.needing(name, Some(()), |()| look())
     }
 
@@ -64,7 +75,7 @@ impl<'a> Checkup<'a> {
         &mut self,
         name: &str,
         needed: Option<N>,
-        look: impl FnOnce(N) -> Result<(String, T), GuestError>,
+        look: impl FnOnce(N) -> Result<(String, T), E>,
     ) -> Option<T> {
         let (ok, seen, mend, result) = match needed.map(look) {
             None => (None, "not tried, as what it needs failed".to_owned(), None, None),

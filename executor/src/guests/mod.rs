@@ -23,6 +23,7 @@ pub(crate) mod store;
 pub(crate) mod tool;
 pub(crate) mod userland;
 
+pub use crate::remote::Outcome;
 pub use addresses::ADDRESSES;
 pub(crate) use addresses::{MTU, mac_of, with_guests};
 pub(crate) use capabilities::of_rxe;
@@ -34,7 +35,7 @@ pub use first_process::FirstProcess;
 pub use kernel::{Kernel, Options};
 pub use manifest::{Manifest, PackageVersion};
 pub(crate) use pairs::broken;
-pub use pairs::{Outcome, Pairs, Site};
+pub use pairs::{Pairs, Site};
 pub use programs::beside_this;
 pub use run_folder::RunFolder;
 

@@ -1,5 +1,6 @@
 //! One test over the agents of two hosts and a switch: the steps that the VM testbed and the physical one share.
 
+mod attempts;
 mod deadline;
 mod remarks;
 mod switch;
@@ -15,6 +16,8 @@ use p4::client::{Captured, PortLosses, SwitchError};
 use p4::{Tables, TranslateError};
 use tokio::time::sleep;
 
+pub use self::attempts::Outcome;
+pub(crate) use self::attempts::attempts;
 pub use self::deadline::Patience;
 pub use self::switch::{ProgramSwitch, Switch};
 use crate::agent::{

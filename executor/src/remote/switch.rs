@@ -1,19 +1,27 @@
 //! The switch between the hosts, of either kind.
 
+use std::collections::HashMap;
+
+use corpus::Capabilities;
 use dumper::pool::{Collected, Losses, Pool};
 use dumper::serve::Address;
 use dumper::trace::IcrcTally;
-use dumper::{ActionKind, Event, SwitchCounters, Trace};
+use dumper::{ActionKind, Event, Exit, SwitchCounters, Trace};
 use p4::Tables;
 use p4::client::{Captured, PortLosses, ProgramClient, SwitchClient, SwitchError};
 
 use super::RemoteError;
+
+/// The software switch counts nanoseconds.
+const SOFTWARE_UNIT_NS: u64 = 1;
 
 /// The switch between the hosts, of which this is the primary client.
 #[derive(Debug)]
 pub enum Switch {
     /// The software switch, which captures packets itself.
     Software(Box<SwitchClient>),
+    /// The software switch with dumpers, which get all packets; it captures how those left that did not leave as they came.
+    Mirroring(Box<SwitchClient>, Pool),
     /// One that runs a P4 program, with dumpers.
     Program(Box<ProgramSwitch>),
 }
@@ -22,13 +30,23 @@ impl Switch {
     pub(super) async fn program(&mut self, tables: &Tables) -> Result<(), RemoteError> {
         match self {
             Self::Software(client) => Ok(client.program(tables).await?),
+            Self::Mirroring(client, pool) => {
+                client.program(tables).await?;
+                Ok(pool.begin().await?)
+            }
             Self::Program(switch) => switch.program(tables).await,
         }
     }
 
+    /// Takes a test of which no packet comes, and collects it.
+    pub(crate) async fn try_out(&mut self) -> Result<(), RemoteError> {
+        self.program(&Tables::default()).await?;
+        self.collect().await.map(drop)
+    }
+
     pub(super) async fn counters(&mut self) -> Result<SwitchCounters, SwitchError> {
         match self {
-            Self::Software(client) => client.counters().await,
+            Self::Software(client) | Self::Mirroring(client, _) => client.counters().await,
             Self::Program(switch) => switch.client.counters().await,
         }
     }
@@ -36,6 +54,7 @@ impl Switch {
     pub(super) async fn collect(&mut self) -> Result<Captured, RemoteError> {
         match self {
             Self::Software(client) => Ok(client.collect().await?),
+            Self::Mirroring(client, pool) => with_dumped(client.collect().await?, pool).await,
             Self::Program(switch) => switch.collect().await,
         }
     }
@@ -57,6 +76,19 @@ impl ProgramSwitch {
         Self { client, pool, unit_ns }
     }
 
+    /// The part of a testbed's capabilities that it has with such a switch.
+    #[must_use]
+    pub fn within(all: Capabilities) -> Capabilities {
+        let can = [ActionKind::Drop, ActionKind::Ecn, ActionKind::Corrupt, ActionKind::Duplicate];
+        Capabilities {
+            actions: all.actions.into_iter().filter(|action| can.contains(action)).collect(),
+            header_fields: [].into(),
+            loss: false,
+            paths: false,
+            ..all
+        }
+    }
+
     async fn program(&mut self, tables: &Tables) -> Result<(), RemoteError> {
         self.client.program(tables).await?;
         // Mirrored packets of an earlier test have been waited for.
@@ -65,17 +97,9 @@ impl ProgramSwitch {
 
     async fn collect(&mut self) -> Result<Captured, RemoteError> {
         let counters = self.client.counters().await?;
-        let Collected { traced, losses } =
-            self.pool.collect(counters.received(), self.unit_ns, |_| None).await?;
+        let collected = self.pool.collect(counters.received(), self.unit_ns, |_| None).await?;
         let counters = self.client.counters().await?;
-        if let Some(error) = traced.skipped.errors.first() {
-            return Err(RemoteError::Capture(format!("mirrored packet {}: {}", error.packet, error.error)));
-        }
-        let trace = traced.trace;
-        let not_captured = counters.received().saturating_sub(trace.records().len() as u64);
-        if not_captured > 0 {
-            return Err(RemoteError::Losses(not_dumped(not_captured, &losses)));
-        }
+        let trace = whole(collected, &counters)?;
         Ok(Captured {
             not_captured: 0,
             losses: own_losses(&trace, &counters),
@@ -86,6 +110,28 @@ impl ProgramSwitch {
             held: 0,
             unreadable: Vec::new(),
         })
+    }
+}
+
+/// The capture of a software switch with the packets that it has mirrored.
+async fn with_dumped(captured: Captured, pool: &mut Pool) -> Result<Captured, RemoteError> {
+    let Captured { trace, counters, .. } = &captured;
+    let exits: HashMap<u32, Exit> =
+        trace.records().iter().filter_map(|record| Some((record.sequence, trace.exit(record)?))).collect();
+    let exit = |sequence| exits.get(&sequence).copied();
+    let collected = pool.collect(counters.received(), SOFTWARE_UNIT_NS, exit).await?;
+    let trace = whole(collected, counters)?;
+    Ok(Captured { trace, ..captured })
+}
+
+/// The trace of the dumpers, of as many packets as came in at the switch.
+fn whole(Collected { traced, losses }: Collected, counters: &SwitchCounters) -> Result<Trace, RemoteError> {
+    if let Some(error) = traced.skipped.errors.first() {
+        return Err(RemoteError::Capture(format!("mirrored packet {}: {}", error.packet, error.error)));
+    }
+    match counters.received().saturating_sub(traced.trace.records().len() as u64) {
+        0 => Ok(traced.trace),
+        missing => Err(RemoteError::Losses(not_dumped(missing, &losses))),
     }
 }
 

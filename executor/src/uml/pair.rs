@@ -35,7 +35,7 @@ const PATIENCE: Patience = Patience {
 };
 
 /// Time limits of the agents, in virtual time: what a host does costs it no time, beside its own timers.
-const TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(10), answer: Duration::from_secs(10) };
+const TIMEOUTS: Timeouts = Timeouts { answer: Duration::from_secs(10) };
 
 /// Time after which an agent, which computes in no time, has made its NIC and waits for a test, and its kernel has said all of
 /// it.
@@ -149,7 +149,7 @@ impl Pair {
     /// start then.
     fn wait_for_agents(&self) -> Result<(), UmlError> {
         let mut world = self.world();
-        let until = world.now() + Nanos(TIMEOUTS.connect.as_nanos() as u64);
+        let until = world.now() + Nanos(TIMEOUTS.answer.as_nanos() as u64);
         for host in Role::ALL {
             if !world.run_until(until, |world| Ok(world.guest(host).has_port()))? {
                 return Err(world.guest(host).says("its kernel has no port for the agent"));

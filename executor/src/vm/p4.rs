@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ::p4::Dumper as DumperPort;
 use ::p4::client::{Device, ProgramClient};
 use ::p4::entries::program::{Compiled, Wiring};
-use corpus::{ActionKind, Capabilities};
+use corpus::Capabilities;
 use dumper::pool::Pool;
 use dumper::serve::Address;
 use tokio::time::sleep;
@@ -102,24 +102,16 @@ fn device() -> Result<Device, GuestError> {
 impl P4Switch {
     /// Connects to bmv2 and to the dumper.
     async fn both(&self) -> Result<(ProgramClient, Pool), String> {
-        let client = ProgramClient::connect(&self.address, self.device.clone()).await;
+        let client = ProgramClient::connect(&self.address, None, self.device.clone()).await;
         let client = client.map_err(|error| error.to_string())?;
-        let pool = Pool::connect(std::slice::from_ref(&self.dumper)).await;
+        let pool = Pool::connect(std::slice::from_ref(&self.dumper), None).await;
         Ok((client, pool.map_err(|error| error.to_string())?))
     }
 }
 
 impl Between for P4Switch {
     fn capabilities() -> Capabilities {
-        let all = capabilities();
-        let can = [ActionKind::Drop, ActionKind::Ecn, ActionKind::Corrupt, ActionKind::Duplicate];
-        Capabilities {
-            actions: all.actions.into_iter().filter(|action| can.contains(action)).collect(),
-            header_fields: [].into(),
-            loss: false,
-            paths: false,
-            ..all
-        }
+        ProgramSwitch::within(capabilities())
     }
 
     fn start(folder: &RunFolder) -> Result<Self, GuestError> {

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use corpus::{Capabilities, TestConfig};
+use dumper::serve::Address;
 use dumper::{Clock, Observation};
 use tokio::runtime::Runtime;
 
@@ -162,13 +163,11 @@ impl<S: Between> crate::guests::Site for Site<S> {
 
 async fn connect(pair: &Pair, switch: &impl Between) -> Result<Remote, GuestError> {
     let agent = |host: u8, guest: &Guest| {
-        let address = guest.agent().to_string();
+        let address = Address::Tcp(guest.agent());
         async move {
-            AgentClient::connect(&address, Timeouts::default()).await.map_err(|error| GuestError::Guest {
-                host,
-                why: error.to_string(),
-                said: String::new(),
-            })
+            AgentClient::connect(&address, None, Timeouts::default())
+                .await
+                .map_err(|error| GuestError::Guest { host, why: error.to_string(), said: String::new() })
         }
     };
     let agents = [agent(1, &pair.requester).await?, agent(2, &pair.responder).await?];

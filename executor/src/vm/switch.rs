@@ -75,7 +75,7 @@ impl Between for SoftwareSwitch {
     }
 
     async fn connect(&self) -> Result<remote::Switch, GuestError> {
-        let client = SwitchClient::connect(&self.address).await;
+        let client = SwitchClient::connect(&self.address, None).await;
         let client = client.map_err(|error| GuestError::Switch(error.to_string()))?;
         Ok(remote::Switch::Software(Box::new(client)))
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use corpus::{Role, TestConfig};
 use dumper::observation::CompletionStatus;
+use dumper::serve::Address;
 use executor::agent::proto::{GidType, Parameter, ParameterState};
 use executor::agent::{AgentClient, Prepare, RunningTest, Timeouts};
 use executor::guests::{Kernel, RunFolder};
@@ -32,7 +33,7 @@ async fn started(agents: &[AgentClient; 2], config: &TestConfig) -> [RunningTest
 }
 
 async fn connected(address: SocketAddr) -> AgentClient {
-    AgentClient::connect(&address.to_string(), Timeouts::default()).await.unwrap()
+    AgentClient::connect(&Address::Tcp(address), None, Timeouts::default()).await.unwrap()
 }
 
 /// A pair of guests whose NICs lead to each other.

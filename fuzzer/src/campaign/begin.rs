@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use corpus::store::Store;
 use corpus::{FindingRecord, Host, Role, TestConfig};
 use executor::uml::Codes;
-use executor::{Nic, Testbed, TestbedName, Testbeds, WrongTestbed};
+use executor::{Nic, NoTestbed, Testbed, TestbedName, Testbeds, WrongTestbed};
 use mutators::{Target, Vocabulary};
 use scoring::Kind;
 use scoring::score::Objective;
@@ -81,18 +81,21 @@ impl Campaign {
         // Everything that the user gave is read before anything is made.
         let here = Path::new("");
         let target = Target::load(target_name, here, vocabulary()).map_err(|error| error.0)?;
-        let testbed = request.testbed.unwrap_or_default();
-        let names = [0, 1].map(|at| request.nics[at].clone().unwrap_or_else(|| testbed.default_nic()));
+        let testbed = request.testbed.clone().unwrap_or_default().from_anywhere();
+        let mut names = testbed.default_nics().map_err(|error| CampaignError::Usage(error.to_string()))?;
+        for (name, asked) in names.iter_mut().zip(&request.nics) {
+            asked.as_ref().unwrap_or(name).clone().clone_into(name);
+        }
         let load = |nic: &str| Nic::load(nic, here).map_err(|error| error.0);
         let nics = [load(&names[0])?, load(&names[1])?];
         check_nics(&target, &names, &nics)?;
-        let nic_texts = nics.each_ref().map(|nic| nic.text_on(testbed));
+        let nic_texts = Role::ALL.map(|role| nics[role as usize].text_on(&testbed, role));
         let nic_copies = [0, 1].map(|at| {
             let is_file = !Nic::is_shipped(&names[at]);
             let from = is_file.then(|| whole(&names[at]));
             Copied::new(&names[at], from, NICS[at], &nic_texts[at])
         });
-        let testbeds = testbeds(testbed, path, nic_copies.each_ref(), &nics)?;
+        let testbeds = testbeds(&testbed, path, nic_copies.each_ref(), &nics)?;
         let mut notes = Vec::new();
         let initial = match &request.initial {
             Some(folder) => initial::read(folder, &target, &mut notes)?,
@@ -170,11 +173,11 @@ impl Campaign {
         unchanged(&settings.target, &text, &mut notes, |given| {
             Target::load(given, Path::new(""), vocabulary()).map(|target| target.to_toml()).ok()
         })?;
-        let mut nics = Vec::new();
-        for copy in [&settings.requester_nic, &settings.responder_nic] {
-            let (text, nic, is_same) = copied_nic(path, &settings, copy)?;
+        let (mut nics, mut changed) = (Vec::new(), None);
+        for (role, copy) in Role::ALL.into_iter().zip([&settings.requester_nic, &settings.responder_nic]) {
+            let (text, nic, is_same) = copied_nic(path, &settings, copy, role)?;
             unchanged(copy, &text, &mut notes, |given| {
-                Nic::load(given, Path::new("")).map(|nic| nic.text_on(settings.testbed)).ok()
+                Nic::load(given, Path::new("")).map(|nic| nic.text_on(&settings.testbed, role)).ok()
             })?;
             if let Nic::Guest(kernel) = &nic
                 && !is_same
@@ -193,11 +196,22 @@ impl Campaign {
                     copy.file
                 ));
             }
+            if matches!(nic, Nic::Real(_)) && !is_same {
+                changed = changed.or(Some(copy));
+            }
             nics.push(nic);
         }
         let nics: [Nic; 2] = nics.try_into().expect("there is one for each host");
         let copies = [&settings.requester_nic, &settings.responder_nic];
-        let testbeds = testbeds(settings.testbed, path, copies, &nics)?;
+        let testbeds = testbeds(&settings.testbed, path, copies, &nics)?;
+        if let Some(copy) = changed {
+            return Err(CampaignError::Usage(format!(
+                "{} has another device, driver, firmware or kernel than when the campaign began ({}): a campaign is of one; begin a \
+                 new one (--initial takes the tests that `corpus export` writes)",
+                copy.given,
+                path.join(&copy.file).display()
+            )));
+        }
         let mut initial = Vec::new();
         for copy in &settings.initial {
             let text = folder::read_copy(path, copy)?;
@@ -307,25 +321,31 @@ pub(super) fn copied_nic(
     path: &Path,
     settings: &Settings,
     copy: &Copied,
+    role: Role,
 ) -> Result<(String, Nic, bool), CampaignError> {
     let text = folder::read_copy(path, copy)?;
     let nic = Nic::load(&copy.file, path).map_err(|error| error.0)?;
-    let is_same = copy.is(&nic.text_on(settings.testbed));
+    let is_same = copy.is(&nic.text_on(&settings.testbed, role));
     Ok((text, nic, is_same))
 }
 
 /// The testbeds of a campaign in a folder, for NICs of which these are the copies.
 pub(super) fn testbeds(
-    testbed: TestbedName,
+    testbed: &TestbedName,
     folder: &Path,
     copies: [&Copied; 2],
     nics: &[Nic; 2],
 ) -> Result<Testbeds, CampaignError> {
     let [first, second] = copies.map(Copied::name_in_tests);
-    Testbeds::new(testbed, folder, [(first, &nics[0]), (second, &nics[1])]).map_err(|wrong| {
-        // By the name that the user knows.
-        let at = usize::from(wrong.role == Role::Responder);
-        CampaignError::Usage(WrongTestbed { nic: copies[at].given.clone(), ..wrong }.to_string())
+    Testbeds::new(testbed, folder, [(first, &nics[0]), (second, &nics[1])]).map_err(|error| {
+        CampaignError::Usage(match error {
+            // By the name that the user knows.
+            NoTestbed::Nic(wrong) => {
+                let nic = copies[wrong.role as usize].given.clone();
+                WrongTestbed { nic, ..wrong }.to_string()
+            }
+            error @ NoTestbed::Real(_) => error.to_string(),
+        })
     })
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use corpus::Role;
 use corpus::store::Store;
 use executor::Nic;
 use mutators::Target;
@@ -50,13 +51,13 @@ pub(super) fn check_request(
     if let Some(wants) = other(&request.target, &settings.target.given) {
         return differs("target", &settings.target.given, wants);
     }
-    for (what, wants, has) in [
-        ("requester's NIC", &request.nics[0], &settings.requester_nic),
-        ("responder's NIC", &request.nics[1], &settings.responder_nic),
+    for (role, what, wants, has) in [
+        (Role::Requester, "requester's NIC", &request.nics[0], &settings.requester_nic),
+        (Role::Responder, "responder's NIC", &request.nics[1], &settings.responder_nic),
     ] {
         // The file may have been moved, as long as it equals the copy.
         if let Some(wants) = other(wants, &has.given)
-            && !Nic::load(wants, Path::new("")).is_ok_and(|nic| has.is(&nic.text_on(settings.testbed)))
+            && !Nic::load(wants, Path::new("")).is_ok_and(|nic| has.is(&nic.text_on(&settings.testbed, role)))
         {
             return differs(what, &has.given, wants);
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use corpus::store::Archive;
-use corpus::{Evaluation, Outcome};
+use corpus::{Evaluation, Outcome, Role};
 use dumper::observation::Coverage;
 use executor::Nic;
 use executor::uml::Codes;
@@ -80,15 +80,15 @@ fn codes_of(path: &Path) -> Result<([Nic; 2], Codes), CampaignError> {
     let usage = |why: String| CampaignError::Usage(format!("{}: {why}", path.display()));
     let copies = [&settings.requester_nic, &settings.responder_nic];
     let mut nics = Vec::new();
-    for copy in copies {
-        let (_, nic, is_same) = copied_nic(path, &settings, copy)?;
+    for (role, copy) in Role::ALL.into_iter().zip(copies) {
+        let (_, nic, is_same) = copied_nic(path, &settings, copy, role)?;
         if !is_same {
             return Err(usage(format!("{} is another kernel than in the campaign, or is gone", nic.name())));
         }
         nics.push(nic);
     }
     let nics: [Nic; 2] = nics.try_into().expect("there is one for each host");
-    let codes = testbeds(settings.testbed, path, copies, &nics)?.codes();
+    let codes = testbeds(&settings.testbed, path, copies, &nics)?.codes();
     if codes.is_empty() {
         return Err(usage(
             "its kernels do not count what runs; `testbed uml build --kernel 6.12 --coverage` builds one that does, and \

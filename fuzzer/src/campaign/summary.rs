@@ -69,7 +69,7 @@ impl<'a> Summary<'a> {
             target: &settings.target.given,
             strategy: settings.strategy,
             seed: settings.seed,
-            testbed: settings.testbed,
+            testbed: settings.testbed.clone(),
             requester_nic: &settings.requester_nic.given,
             responder_nic: &settings.responder_nic.given,
             executions: progress.executions,

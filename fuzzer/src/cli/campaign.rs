@@ -109,7 +109,7 @@ impl Args {
             nics: self.nics.names(),
             seed: self.seed,
             strategy: self.strategy,
-            testbed: self.testbed,
+            testbed: self.testbed.clone(),
             limits: Limits {
                 executions: self.executions.and_then(Limit::value),
                 duration_s: self.duration.and_then(Limit::value),
@@ -174,7 +174,7 @@ fn run_campaign(args: &Args) -> Result<Exit, Exit> {
         say("stopping: running tests end and are saved; Ctrl-C again ends at once, with what is saved");
     };
     hear_ctrl_c(&stop, asked, seen)?;
-    let jobs = args.jobs.map_or_else(|| default_jobs(campaign.settings().testbed), usize::from);
+    let jobs = args.jobs.map_or_else(|| default_jobs(&campaign.settings().testbed), usize::from);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build().map_err(|error| {
         complain(&format!("error: cannot start the jobs: {error}"));
         Exit::Failed
@@ -256,10 +256,11 @@ fn conclude(
 }
 
 /// As many tests at a time as the machine has cores for.
-pub(super) fn default_jobs(testbed: TestbedName) -> usize {
+pub(super) fn default_jobs(testbed: &TestbedName) -> usize {
     // A machine that does not say how many cores it has has one.
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    (cores / testbed.cores_per_test()).max(1)
+    let jobs = (cores / testbed.cores_per_test()).max(1);
+    testbed.most_jobs().map_or(jobs, |most| jobs.min(most))
 }
 
 /// The first Ctrl-C (or a request to terminate) lets the running tests end; the second one ends the program. Either is

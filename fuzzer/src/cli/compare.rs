@@ -98,13 +98,13 @@ impl Args {
         let target = Path::new(&self.target).file_stem().unwrap_or_default().to_string_lossy();
         Plan {
             target: self.target.clone(),
-            testbed: self.testbed,
+            testbed: self.testbed.clone(),
             nics: self.nic.clone(),
             strategies: self.strategies.clone(),
             seeds: self.first_seed..self.first_seed + self.seeds,
             executions: self.executions,
             until,
-            jobs: self.jobs.map_or_else(|| default_jobs(self.testbed), usize::from),
+            jobs: self.jobs.map_or_else(|| default_jobs(&self.testbed), usize::from),
             folder: self.out.clone().unwrap_or_else(|| format!("compare-{target}").into()),
         }
     }

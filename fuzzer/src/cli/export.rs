@@ -218,7 +218,7 @@ fn named(path: &Path) -> Result<Named, Exit> {
     };
     let kept = finding::read(folder).map_err(|error| bad(&error))?;
     let document = &kept.document;
-    let test = load(&folder.join(REPRODUCER), &Overrides::default(), document.testbed, Format::Text)?;
+    let test = load(&folder.join(REPRODUCER), &Overrides::default(), document.testbed.clone(), Format::Text)?;
     let mut config = test.config.clone();
     for (role, nic) in Role::ALL.into_iter().zip([&document.requester_nic, &document.responder_nic]) {
         config.host_mut(role).nic.clone_from(&nic.given);

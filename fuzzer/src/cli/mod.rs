@@ -8,6 +8,7 @@ mod completions;
 mod corpus;
 mod coverage;
 mod export;
+mod keys;
 mod limit;
 mod minimize;
 mod nic_args;

@@ -69,7 +69,7 @@ impl InsteadArgs {
     /// The same for a test of the user's, whose testbed is the simulated one if none is named.
     pub(super) fn of_test(&self) -> (Overrides, TestbedName) {
         let overrides = Overrides { nics: self.nics.named(), seed: self.seed };
-        (overrides, self.testbed.unwrap_or_default())
+        (overrides, self.testbed.clone().unwrap_or_default())
     }
 
     /// The seed of the test, if one was given.
@@ -87,6 +87,10 @@ impl InsteadArgs {
             },
         };
         let [requester, responder] = self.nics.names();
-        Ok(Instead { testbed: self.testbed, nics: [load(requester)?, load(responder)?], seed: self.seed })
+        Ok(Instead {
+            testbed: self.testbed.clone(),
+            nics: [load(requester)?, load(responder)?],
+            seed: self.seed,
+        })
     }
 }

@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args) -> Exit {
 }
 
 fn run_test(args: &Args) -> Result<Exit, Exit> {
-    let test = load(&args.test, &args.overrides(), args.testbed, args.format)?;
+    let test = load(&args.test, &args.overrides(), args.testbed.clone(), args.format)?;
     // The folder last, as it is made.
     let prepared = args.record.as_deref().map_or(Ok(()), run::prepare_script);
     let prepared = prepared.and_then(|()| args.out.as_deref().map_or(Ok(()), run::prepare));

@@ -16,11 +16,12 @@ use executor::guests::{
     AGENT, Event, GuestError, Kernel, Manifest, Options, RunFolder, Step, beside_this, run_folder,
 };
 use executor::vm::{Pair, Qemu, Wiring};
-use executor::{uml, vm};
+use executor::{physical, uml, vm};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::coverage::{CoverageArgs, coverage};
+use super::keys;
 use super::output::{complain, print, print_json};
 use super::progress::with_spinner;
 use super::{Exit, Format};
@@ -38,6 +39,8 @@ Examples:
   lumina-fuzz testbed uml coverage night
   lumina-fuzz testbed uml build --tree ~/linux --name next
   lumina-fuzz testbed uml check --requester-kernel 6.12 --responder-kernel 6.12
+  lumina-fuzz testbed keys lab.toml
+  lumina-fuzz testbed check lab.toml
 
 Run `build` once, and `check` when a test fails unexpectedly. `up` is for inspection by hand; tests start and end their \
 own guests. Guests never outlive the program that started them, even if it is killed.";
@@ -55,6 +58,27 @@ pub(super) struct Args {
 
 #[derive(Subcommand)]
 enum TestbedArgs {
+    /// Look at every machine of a testbed of real NICs, which a file names, and at the connections to them: keys, agents, NICs, links,
+    /// dumpers, switch. Each step that fails says how to fix it. Exit code 1 if one does. A campaign that uses the switch is
+    /// disturbed.
+    Check {
+        /// The testbed's file (docs/physical.md).
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+    /// Make the keys of all machines of a testbed of real NICs: an authority, and for each machine a folder with its certificate, which
+    /// names its role and its address, and its private key. Repeated, it renews the certificates and keeps the authority.
+    Keys {
+        /// The testbed's file (docs/physical.md).
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Folder of the keys [default: `keys` beside the file].
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// Days for which the certificates are valid.
+        #[arg(long, value_name = "N", default_value_t = 397, value_parser = clap::value_parser!(u16).range(1..=3650))]
+        days: u16,
+    },
     /// Linux in two QEMU guests, whose RDMA is the kernel's soft-RoCE (rdma_rxe). Neither root nor KVM is needed.
     Vm {
         #[command(subcommand)]
@@ -191,6 +215,8 @@ impl BuildArgs {
 pub(super) fn run(args: &Args) -> Exit {
     let format = args.format;
     let done = match &args.testbed {
+        TestbedArgs::Check { file } => Ok(steps(|tell| physical::check::check(file, tell), format)),
+        TestbedArgs::Keys { file, out, days } => Ok(keys::run(file, out.as_deref(), *days, format)),
         TestbedArgs::Vm { action: Action::Build(args) } => build_vm(args, format),
         TestbedArgs::Vm { action: Action::Up(pair) } => up(pair, format),
         TestbedArgs::Vm { action: Action::Check(pair) } => Ok(check(pair, vm::check::check, format)),
@@ -292,8 +318,13 @@ fn build<S>(
 type Checks = fn(Option<&Path>, &[Kernel; 2], &mut dyn FnMut(&Step)) -> bool;
 
 fn check(args: &PairArgs, checks: Checks, format: Format) -> Exit {
+    steps(|tell| checks(args.cache.cache.as_deref(), &args.kernels(), tell), format)
+}
+
+/// Prints the steps of a check.
+fn steps(check: impl FnOnce(&mut dyn FnMut(&Step)) -> bool, format: Format) -> Exit {
     let mut steps = Vec::new();
-    let well = checks(args.cache.cache.as_deref(), &args.kernels(), &mut |step| {
+    let well = check(&mut |step| {
         match format {
             // As they come: the last ones take their time.
             Format::Text => drop(print(&line(step))),

@@ -89,7 +89,8 @@ fn whatif(args: &Args) -> Result<Exit, Exit> {
         corpus::load(&args.test).map_err(|errors| bad_file("bad configuration", errors, args.format))?;
     complain_notes(&loaded);
     let overrides = Overrides { nics: args.nics.named(), seed: args.seed };
-    let plan = Plan::of(&args.test, &loaded.config, &args.vary, args.runs as u32, &overrides, args.testbed);
+    let plan =
+        Plan::of(&args.test, &loaded.config, &args.vary, args.runs as u32, &overrides, args.testbed.clone());
     let plan = plan.map_err(|error| match error {
         PlanError::Config(errors) => bad_file("bad setting", errors, args.format),
         PlanError::Profile(error) => no_profile(error, args.format),
@@ -103,7 +104,7 @@ fn whatif(args: &Args) -> Result<Exit, Exit> {
         Format::Text => print(&whatif::text(&plan, &summaries)),
         Format::Json => print_json(&Document {
             test: args.test.display().to_string(),
-            testbed: args.testbed,
+            testbed: args.testbed.clone(),
             first_seed: plan.points.first().map_or(0, |(_, test)| test.config.traffic.seed),
             points: &summaries,
         }),

@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use corpus::Role;
 use executor::Nic;
 use mutators::Target;
 use serde::{Deserialize, Serialize};
@@ -159,7 +160,7 @@ fn bases(plan: &Plan) -> Result<BTreeMap<String, String>, CampaignError> {
     let here = Path::new("");
     let target = Target::load(&plan.target, here, vocabulary()).map_err(|error| error.0)?.to_toml();
     let basis = |nic: &String| {
-        let text = Nic::load(nic, here).map_err(|error| error.0)?.text_on(plan.testbed);
+        let text = Nic::load(nic, here).map_err(|error| error.0)?.text_on(&plan.testbed, Role::Requester);
         let limits = format!("{} {:?}", plan.executions, plan.until);
         let all = [VERSION, &target, &text, &format!("{:?}", plan.testbed), &limits];
         Ok((nic.clone(), sha256(&all.join("\n"))))
@@ -213,7 +214,7 @@ fn one(plan: &Plan, key: &Key, basis: &str, job: usize, stop: &Stop) -> Result<O
         nics: [Some(nic.clone()), Some(nic.clone())],
         seed: Some(*seed),
         strategy: Some(*strategy),
-        testbed: Some(plan.testbed),
+        testbed: Some(plan.testbed.clone()),
         limits: Limits {
             executions: Some(plan.executions),
             stop_on_first: Some(plan.until == Until::First),

@@ -78,7 +78,8 @@ impl Kept {
         };
         let (requester, responder) = (nic(0)?, nic(1)?);
         let nics = [(&*copies[0].file, &requester), (&*copies[1].file, &responder)];
-        Ok(Testbeds::new(instead.testbed.unwrap_or(self.document.testbed), &self.folder, nics)?)
+        let testbed = instead.testbed.as_ref().unwrap_or(&self.document.testbed);
+        Ok(Testbeds::new(testbed, &self.folder, nics)?)
     }
 
     /// With the replacements in its test.

@@ -99,7 +99,7 @@ pub fn keep(
         write(&name.to_string_lossy(), &script.text)?;
     }
     for (role, nic) in Role::ALL.into_iter().zip(&test.nics) {
-        write(&copy_of(role), &nic.text_on(test.testbed))?;
+        write(&copy_of(role), &nic.text_on(&test.testbed, role))?;
     }
     let verdicts = serde_json::to_string_pretty(verdicts)
         .map_err(|error| KeepError::Io { path: path.join(VERDICTS), source: error.into() })?;
@@ -128,9 +128,11 @@ pub fn testbeds_of(folder: &Path, config: &TestConfig, instead: &Instead) -> Res
     };
     let (requester, responder) = (load(Role::Requester)?, load(Role::Responder)?);
     let kept = || Nic::testbed_in(&folder.join(copy_of(Role::Requester)));
-    let testbed = instead.testbed.or_else(kept).unwrap_or_else(|| TestbedName::of(&requester));
+    let testbed = instead.testbed.clone().or_else(kept).or_else(|| TestbedName::of(&requester));
+    let testbed =
+        testbed.ok_or("the folder does not say which testbed its NICs are of; --testbed FILE names it")?;
     let nics = [(&*config.requester.nic, &requester), (&*config.responder.nic, &responder)];
-    Testbeds::new(testbed, folder, nics).map_err(|wrong| wrong.to_string())
+    Testbeds::new(&testbed, folder, nics).map_err(|error| error.to_string())
 }
 
 /// Returns true if a file has a name of Lumina's.

@@ -12,7 +12,7 @@ use corpus::{RoceParameters, Role, TestConfig};
 use dumper::trace::Digest;
 use dumper::{Nanos, Observation};
 use executor::profile::ProfileError;
-use executor::{Nic, TestbedError, TestbedName, Testbeds};
+use executor::{Nic, NoTestbed, TestbedError, TestbedName, Testbeds};
 use serde::Serialize;
 
 use crate::analyze::Report;
@@ -90,14 +90,18 @@ impl Test {
         testbed: TestbedName,
     ) -> Result<Self, NoProfile> {
         let mut overridden = Vec::new();
-        let elsewhere = testbed.has_guests().then(|| ("--testbed", testbed.default_nic()));
+        let elsewhere = match &testbed {
+            TestbedName::Sim => None,
+            // A file that cannot be read any more is told of when the test begins.
+            other => other.default_nics().ok(),
+        };
         // A script's paths have become those of the current folder.
         let beside = file.parent().filter(|_| script.is_none()).unwrap_or(Path::new(""));
         let mut load = |role: Role| {
             let host = config.host_mut(role);
-            let is_elsewhere = elsewhere.is_some() && !Nic::is_guest(&host.nic);
-            let elsewhere = elsewhere.as_ref().filter(|_| is_elsewhere);
-            let folder = match overrides.nics[role as usize].as_ref().or(elsewhere) {
+            let elsewhere = elsewhere.as_ref().filter(|_| !testbed.may_have(&host.nic));
+            let elsewhere = elsewhere.map(|nics| ("--testbed", nics[role as usize].clone()));
+            let folder = match overrides.nics[role as usize].as_ref().or(elsewhere.as_ref()) {
                 Some((flag, nic)) => {
                     let from = std::mem::replace(&mut host.nic, nic.clone());
                     let field = ["requester.nic", "responder.nic"][role as usize];
@@ -150,8 +154,10 @@ impl Test {
         let names = Role::ALL.map(|role| self.config.host(role).nic.as_str());
         let [first, second] = &self.nics;
         let nics = [(names[0], first), (names[1], second)];
-        Testbeds::new(self.testbed, Path::new(""), nics)
-            .map_err(|wrong| TestbedError::Config(wrong.to_string()))
+        Testbeds::new(&self.testbed, Path::new(""), nics).map_err(|error| match error {
+            NoTestbed::Nic(wrong) => TestbedError::Config(wrong.to_string()),
+            error @ NoTestbed::Real(_) => TestbedError::Broken(error.to_string()),
+        })
     }
 
     /// Runs the test on its testbed and judges it, with the reference runs that it needs. What takes one is not judged for
@@ -202,7 +208,7 @@ impl Test {
         TestSubject {
             test: TestDocument {
                 file: self.file.display().to_string(),
-                testbed: self.testbed,
+                testbed: self.testbed.clone(),
                 requester_nic,
                 responder_nic,
                 seed: self.config.traffic.seed,

@@ -54,14 +54,14 @@ impl Plan {
     ) -> Result<Self, PlanError> {
         let test = |point: Point| {
             let config = point.applied_to(file, config).map_err(PlanError::Config)?;
-            let test = Test::new(file, (config, None, Lab::default()), overrides, testbed);
+            let test = Test::new(file, (config, None, Lab::default()), overrides, testbed.clone());
             Ok((point, test.map_err(PlanError::Profile)?))
         };
         let points = grid(varied).into_iter().map(test).collect::<Result<_, _>>()?;
         Ok(Self { points, runs })
     }
 
-    /// Runs all of it; `progress` receives the number of finished runs and of all. Guests run one test at a time.
+    /// Runs all of it; `progress` receives the number of finished runs and of all. Guests and real NICs run one test at a time.
     ///
     /// # Errors
     /// A test cannot be run.
@@ -73,7 +73,7 @@ impl Plan {
             Ok(outcome)
         };
         let of_point = |(_, test): &(Point, Test)| -> Result<Vec<Outcome>, JudgeError> {
-            if test.testbed.has_guests() {
+            if test.testbed != TestbedName::Sim {
                 return (0..self.runs).map(|run| one(test, run)).collect();
             }
             (0..self.runs).into_par_iter().map(|run| one(test, run)).collect()

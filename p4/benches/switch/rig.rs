@@ -95,7 +95,7 @@ impl Rig {
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut address).unwrap();
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let address = address.trim().parse().unwrap();
-        let client = runtime.block_on(SwitchClient::connect(&address)).unwrap();
+        let client = runtime.block_on(SwitchClient::connect(&address, None)).unwrap();
         let hosts = [1, 2].map(|host| kind.host(folder.path(), host));
         Self { process, hosts, client, runtime, _folder: folder }
     }
@@ -131,6 +131,7 @@ pub(crate) fn serve(arguments: &[String]) {
         ports: [port(first), port(second)],
         dumper_ports: vec!["if:s3".parse().unwrap()],
         dumpers: Dumpers { weights: vec![NonZeroU32::MIN], one_port: false },
+        access: Access::default(),
         listen: format!("unix:{control}").parse().unwrap(),
         limits: Limits::default(),
     };

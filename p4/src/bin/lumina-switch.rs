@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::process::ExitCode;
 
 use clap::Parser;
-use dumper::serve::{Address, die_with, stopped};
+use dumper::serve::{Access, Address, die_with, stopped};
 use nix::unistd::getppid;
 use p4::process::{Options, run};
 use p4::switch::{Dumpers, Limits, PortSpec, SpecError, Totals};
@@ -43,10 +43,12 @@ struct Arguments {
 
     /// Address to listen at for the orchestrator: IP:PORT (port 0: any free one) or unix:PATH
     ///
-    /// The address is printed as the first line on stdout. Whoever reaches it controls the switch: keep it on loopback
-    /// or in a network of your own. 0.0.0.0 and ::, every address of the host, are warned of.
+    /// The address is printed as the first line on stdout. Beyond this machine's own addresses it needs --keys.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9559")]
     listen: Address,
+
+    #[command(flatten)]
+    access: Access,
 
     /// Most packets captured of a test; further ones pass, and the test is invalid
     #[arg(long, value_name = "PACKETS", default_value_t = Limits::default().packets)]
@@ -80,7 +82,7 @@ Examples:
   lumina-switch --port unix:a-switch:a-guest --port unix:b-switch:b-guest --listen unix:control
 
   # Between two hosts at two network cards
-  lumina-switch --port if:eth1 --port if:eth2 --listen 192.0.2.1:9559
+  lumina-switch --port if:eth1 --port if:eth2 --listen 192.0.2.1:9559 --keys keys
 
   # With two dumpers, of which the first gets three quarters of the mirrored packets
   lumina-switch --port if:eth1 --port if:eth2 --dumper 'if:eth3*3' --dumper if:eth4";
@@ -107,7 +109,14 @@ fn main() -> ExitCode {
     let limits = Limits { packets: arguments.capture_packets, bytes };
     let (dumper_ports, weights) = arguments.dumpers.into_iter().unzip();
     let dumpers = Dumpers { weights, one_port: arguments.one_mirror_port };
-    match serve(Options { ports, dumper_ports, dumpers, listen: arguments.listen, limits }) {
+    match serve(Options {
+        ports,
+        dumper_ports,
+        dumpers,
+        listen: arguments.listen,
+        access: arguments.access,
+        limits,
+    }) {
         Ok(totals) => {
             tell(&totals);
             ExitCode::SUCCESS

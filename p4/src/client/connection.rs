@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Code, Status, Streaming};
 
 use super::error::{self, SwitchError, Why};
@@ -20,7 +20,8 @@ use crate::proto::runtime::{
     write_request::Atomicity,
 };
 use crate::server::{u128_of, uint128};
-use dumper::serve::{Address, chain};
+use dumper::serve::tls::{Keys, Role};
+use dumper::serve::{Address, dial};
 
 /// Longest wait for the answer to a call, with all messages of it. Calls take milliseconds; those with a million
 /// entries take seconds on a busy machine.
@@ -38,6 +39,7 @@ const WRITE_CHUNK: usize = 2_000;
 #[derive(Debug)]
 pub(super) struct Connection {
     address: Address,
+    keys: Option<Keys>,
     device_id: u64,
     election_id: Uint128,
     /// For further services of the server.
@@ -52,24 +54,31 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects and becomes the primary. A client that connected earlier is one no more: the last one counts.
-    pub(super) async fn open(address: &Address, device_id: u64) -> Result<Self, SwitchError> {
+    /// Connects, over TLS with keys, and becomes the primary. A client that connected earlier is one no more: the last one counts.
+    pub(super) async fn open(
+        address: &Address,
+        keys: Option<&Keys>,
+        device_id: u64,
+    ) -> Result<Self, SwitchError> {
         let at = |why| SwitchError { address: address.clone(), doing: "connecting", why };
-        let endpoint = Endpoint::from_shared(address.uri()).map_err(|error| at(Why::Lost(chain(&error))))?;
-        let connected = within(CALL_TIMEOUT, endpoint.connect()).await.map_err(at)?;
-        let channel = connected.map_err(|error| at(Why::Lost(chain(&error))))?;
+        let dialled = dial(address, Role::Switch, keys).await;
+        let channel = dialled.map_err(|error| at(Why::Lost(error.to_string())))?.channel;
         let runtime = P4RuntimeClient::new(channel.clone());
         // Nanoseconds since 1970, so that the latest client has the highest.
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let election_id = uint128(since_1970.as_nanos().max(1));
         let arbitration = arbitrate(runtime.clone(), device_id, election_id).await.map_err(at)?;
-        let address = address.clone();
+        let (address, keys) = (address.clone(), keys.cloned());
         let (is_lost, deposed_by) = (false, None);
-        Ok(Self { address, device_id, election_id, channel, runtime, arbitration, is_lost, deposed_by })
+        Ok(Self { address, keys, device_id, election_id, channel, runtime, arbitration, is_lost, deposed_by })
     }
 
     pub(super) const fn address(&self) -> &Address {
         &self.address
+    }
+
+    pub(super) const fn keys(&self) -> Option<&Keys> {
+        self.keys.as_ref()
     }
 
     pub(super) const fn device_id(&self) -> u64 {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dumper::SwitchCounters;
 use dumper::serve::Address;
+use dumper::serve::tls::Keys;
 use prost::Message;
 
 use super::captured::{COUNTER_CELLS, add_counter};
@@ -47,13 +48,17 @@ pub struct ProgramClient {
 }
 
 impl ProgramClient {
-    /// Connects, becomes the primary, and gives the switch its program, with sessions for the dumpers and groups for copies of
+    /// Connects, over TLS with keys, becomes the primary, and gives the switch its program, with sessions for the dumpers and groups for copies of
     /// packets. A client that connected earlier is primary no more: the last one counts.
     ///
     /// # Errors
     /// When the switch cannot be reached, does not answer in time, has a primary with a higher identifier, or refuses the program.
-    pub async fn connect(address: &Address, device: Device) -> Result<Self, SwitchError> {
-        let connection = Connection::open(address, device.id).await?;
+    pub async fn connect(
+        address: &Address,
+        keys: Option<&Keys>,
+        device: Device,
+    ) -> Result<Self, SwitchError> {
+        let connection = Connection::open(address, keys, device.id).await?;
         let (written, before) = (BTreeMap::new(), SwitchCounters::default());
         let mut client = Self { connection, device, is_set_up: false, epoch: 0, written, before };
         client.set_up().await.map_err(|why| client.connection.failed("loading its program", why))?;
@@ -103,7 +108,8 @@ impl ProgramClient {
     /// When the test has what the program cannot do, or when the switch refuses an entry, which the error names, or is lost.
     pub async fn program(&mut self, tables: &Tables) -> Result<(), SwitchError> {
         if self.connection.is_lost() {
-            *self = Self::connect(self.connection.address(), self.device.clone()).await?;
+            let (address, keys) = (self.connection.address(), self.connection.keys());
+            *self = Self::connect(address, keys, self.device.clone()).await?;
         }
         // Registers hold the number of the test: after the last one they begin with 0 again.
         if !self.is_set_up || self.epoch == u32::MAX {

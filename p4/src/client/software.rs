@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dumper::serve::Address;
+use dumper::serve::tls::Keys;
 use prost::Message;
 use tonic::transport::Channel;
 
@@ -32,12 +33,12 @@ pub struct SwitchClient {
 }
 
 impl SwitchClient {
-    /// Connects and becomes the primary. A client that connected earlier is one no more: the last one counts.
+    /// Connects, over TLS with keys, and becomes the primary. A client that connected earlier is one no more: the last one counts.
     ///
     /// # Errors
     /// When the switch cannot be reached, does not answer in time, or has a primary with a higher identifier.
-    pub async fn connect(address: &Address) -> Result<Self, SwitchError> {
-        let connection = Connection::open(address, DEVICE_ID).await?;
+    pub async fn connect(address: &Address, keys: Option<&Keys>) -> Result<Self, SwitchError> {
+        let connection = Connection::open(address, keys, DEVICE_ID).await?;
         let capture = CaptureClient::new(connection.channel.clone());
         Ok(Self { connection, capture })
     }
@@ -51,7 +52,7 @@ impl SwitchClient {
     /// step was lost) the new ones. One that did not answer before is connected to again.
     pub async fn program(&mut self, tables: &Tables) -> Result<(), SwitchError> {
         if self.connection.is_lost() {
-            *self = Self::connect(self.connection.address()).await?;
+            *self = Self::connect(self.connection.address(), self.connection.keys()).await?;
         }
         self.write_all(tables).await.map_err(|why| self.connection.failed("writing tables", why))
     }

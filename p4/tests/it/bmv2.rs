@@ -93,8 +93,8 @@ impl Rig {
         let config = std::fs::read(compiled("v1model.json")).unwrap();
         let compiled = Compiled::read(std::fs::read(compiled("v1model.p4info.bin")).unwrap()).unwrap();
         let device = Device { id: 7, compiled, config, wiring: wiring() };
-        let client =
-            runtime.block_on(patiently(async || ProgramClient::connect(&address, device.clone()).await));
+        let client = runtime
+            .block_on(patiently(async || ProgramClient::connect(&address, None, device.clone()).await));
         let hosts = [Host::at("h1"), Host::at("h2")];
         Self { _switch: switch, runtime, client, hosts, dumpers: [Host::at("h3"), Host::at("h4")] }
     }

@@ -70,7 +70,7 @@ impl Rig {
         let mut address = String::new();
         BufReader::new(switch.0.stdout.take().unwrap()).read_line(&mut address).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let client = runtime.block_on(SwitchClient::connect(&address.trim().parse().unwrap())).unwrap();
+        let client = runtime.block_on(SwitchClient::connect(&address.trim().parse().unwrap(), None)).unwrap();
         Self { switch, runtime, client, hosts: [Host::at("h1"), Host::at("h2")] }
     }
 

@@ -158,7 +158,7 @@ impl Program {
     async fn serves_others(&self) {
         let peak = peak_megabytes(self.process.id()).expect("the switch lives");
         assert!(peak < MOST_MEMORY, "the switch has had {peak} MB");
-        SwitchClient::connect(&self.address).await.unwrap();
+        SwitchClient::connect(&self.address, None).await.unwrap();
     }
 
     /// Kills it; everything that it wrote on stderr.

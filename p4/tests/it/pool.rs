@@ -57,7 +57,7 @@ impl Dumpers {
                 serve::serve("test", bound.listener, routes, serve::Limits::default()).await
             });
         }
-        let pool = runtime.block_on(Pool::connect(&addresses)).unwrap();
+        let pool = runtime.block_on(Pool::connect(&addresses, None)).unwrap();
         Self { pool, addresses, runtime, _folder: folder }
     }
 }

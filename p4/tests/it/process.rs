@@ -58,7 +58,7 @@ impl Rig {
     }
 
     pub(crate) fn client(&self) -> SwitchClient {
-        self.wait(SwitchClient::connect(&self.address)).unwrap()
+        self.wait(SwitchClient::connect(&self.address, None)).unwrap()
     }
 
     /// A guest sends a frame, waiting while the switch is busy.

@@ -402,7 +402,7 @@ fn a_switch_that_is_gone_is_told_from_one_that_refuses() {
     rig.switch.wait().unwrap();
     let lost = rig.wait(client.program(&Tables::default())).unwrap_err();
     assert!(matches!(lost.why, Why::Lost(_)), "{lost}");
-    let nobody = rig.wait(p4::client::SwitchClient::connect(&rig.address)).unwrap_err();
+    let nobody = rig.wait(p4::client::SwitchClient::connect(&rig.address, None)).unwrap_err();
     assert!(matches!(nobody.why, Why::Lost(_)), "{nobody}");
     assert_eq!(nobody.doing, "connecting");
 }

@@ -994,6 +994,16 @@ rules! {
         excuse: Nothing,
     }
 
+    /// A host that was started again in the middle of a test.
+    HostRestarts {
+        name: "host-restarts",
+        kind: Crash,
+        analyzer: HostLog,
+        expected: "no packet makes the host restart",
+        clauses: &[iba("9.9.2"), iba("9.9.3")],
+        excuse: Nothing,
+    }
+
     /// A test whose QPs never come to an end.
     NeverEnds {
         name: "never-ends",

@@ -42,7 +42,7 @@ fn many_entries_are_written_read_back_and_matched() {
     assert_eq!(expected.len() as u32, CONNECTIONS * (EVENTS + 2));
 
     let rig = Rig::start_over_tcp();
-    let mut client = rig.wait(SwitchClient::connect(&rig.address)).unwrap();
+    let mut client = rig.wait(SwitchClient::connect(&rig.address, None)).unwrap();
     let begun = Instant::now();
     rig.wait(client.program(&tables)).unwrap();
     println!("{} entries are written in {:?}", expected.len(), begun.elapsed());
@@ -84,12 +84,12 @@ async fn many_entries_take_few_round_trips() {
     let (_folder, path) = folder();
     let switch = Switch::serve(&path, Fault::None);
     let address = Address::Unix(path);
-    let mut client = SwitchClient::connect(&address).await.unwrap();
+    let mut client = SwitchClient::connect(&address, None).await.unwrap();
     client.program(&tables).await.unwrap();
     assert_eq!(switch.batches() as u32, CONNECTIONS * (EVENTS + 2) / 2_000);
 
     switch.set(Fault::None);
-    let mut client = ProgramClient::connect(&address, device()).await.unwrap();
+    let mut client = ProgramClient::connect(&address, None, device()).await.unwrap();
     client.program(&tables).await.unwrap();
     let all = program::items(&tables, &device().wiring, 1).unwrap();
     assert_eq!(switch.batches(), 1 + all.len().div_ceil(2_000));

@@ -150,13 +150,13 @@ async fn a_client_of_a_switch_that_does_not_take_it() {
         let (_folder, path) = folder();
         let _switch = Switch::serve(&path, *fault);
         let address = Address::Unix(path);
-        has_all(*fault, &refused(*fault, SwitchClient::connect(&address)).await, expected);
-        has_all(*fault, &refused(*fault, ProgramClient::connect(&address, device())).await, expected);
+        has_all(*fault, &refused(*fault, SwitchClient::connect(&address, None)).await, expected);
+        has_all(*fault, &refused(*fault, ProgramClient::connect(&address, None, device())).await, expected);
     }
     let (_folder, path) = folder();
     // Somebody listens, and says nothing.
     let _silent = UnixListener::bind(&path).unwrap();
-    let error = refused(Fault::None, SwitchClient::connect(&Address::Unix(path))).await;
+    let error = refused(Fault::None, SwitchClient::connect(&Address::Unix(path), None)).await;
     has_all(Fault::None, &error, &["connecting: it did not answer within 30 s"]);
 }
 
@@ -166,7 +166,7 @@ async fn a_program_that_is_not_loaded() {
         let (_folder, path) = folder();
         let _switch = Switch::serve(&path, *fault);
         let address = Address::Unix(path);
-        has_all(*fault, &refused(*fault, ProgramClient::connect(&address, device())).await, expected);
+        has_all(*fault, &refused(*fault, ProgramClient::connect(&address, None, device())).await, expected);
     }
 }
 
@@ -176,7 +176,7 @@ async fn a_batch_that_is_not_written_of_the_software_switch() {
     for (fault, expected) in WRITING {
         let (_folder, path) = folder();
         let switch = Switch::serve(&path, Fault::None);
-        let mut client = SwitchClient::connect(&Address::Unix(path)).await.unwrap();
+        let mut client = SwitchClient::connect(&Address::Unix(path), None).await.unwrap();
         switch.set(*fault);
         has_all(*fault, &refused(*fault, client.program(&tables)).await, expected);
         switch.set(Fault::None);
@@ -191,7 +191,7 @@ async fn a_batch_that_is_not_written_of_a_program() {
     for (fault, expected) in WRITING {
         let (_folder, path) = folder();
         let switch = Switch::serve(&path, Fault::None);
-        let mut client = ProgramClient::connect(&Address::Unix(path), device()).await.unwrap();
+        let mut client = ProgramClient::connect(&Address::Unix(path), None, device()).await.unwrap();
         switch.set(*fault);
         has_all(*fault, &refused(*fault, client.program(&tables)).await, expected);
         switch.set(Fault::None);
@@ -212,7 +212,7 @@ async fn answers_without_an_end_or_a_sense() {
         let (_folder, path) = folder();
         let switch = Switch::serve(&path, Fault::None);
         let address = Address::Unix(path);
-        let mut client = SwitchClient::connect(&address).await.unwrap();
+        let mut client = SwitchClient::connect(&address, None).await.unwrap();
         client.program(&Tables::default()).await.unwrap();
         switch.set(*fault);
         let error = if COLLECTING.iter().any(|(known, _)| known == fault) {
@@ -223,7 +223,7 @@ async fn answers_without_an_end_or_a_sense() {
         has_all(*fault, &error, expected);
         switch.set(Fault::None);
         if READING.iter().any(|(known, _)| known == fault) {
-            let mut client = ProgramClient::connect(&address, device()).await.unwrap();
+            let mut client = ProgramClient::connect(&address, None, device()).await.unwrap();
             client.program(&Tables::default()).await.unwrap();
             switch.set(*fault);
             has_all(*fault, &refused(*fault, client.counters()).await, expected);

@@ -1,0 +1,91 @@
+//! A testbed of real NICs as a campaign has it: one, whose jobs take turns.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use corpus::{Capabilities, Role, TestConfig};
+use dumper::Observation;
+use dumper::serve::tls::Keys;
+use tokio::runtime::Runtime;
+
+use super::capabilities::capabilities_of;
+use super::file::TestbedFile;
+use super::host::HostFacts;
+use super::site::Site;
+use super::{PhysicalError, connect};
+use crate::lock::locked;
+use crate::remote::attempts;
+use crate::{Testbed, TestbedError};
+
+/// A testbed of real NICs, whose hosts have answered.
+#[derive(Debug, Clone)]
+pub struct Lab(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    file: TestbedFile,
+    keys: Option<Keys>,
+    /// The hosts as they were first, the requester's first.
+    hosts: [HostFacts; 2],
+    capabilities: Capabilities,
+    site: Mutex<Option<Site>>,
+}
+
+/// A thread for connections.
+pub(super) fn runtime() -> Result<Runtime, PhysicalError> {
+    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?)
+}
+
+impl Lab {
+    /// The testbed of a file. Its agents are asked what their hosts have; the switch and the dumpers are left alone until the first
+    /// test, as another campaign may have them.
+    ///
+    /// # Errors
+    /// See [`PhysicalError`].
+    pub fn open(path: &Path) -> Result<Self, PhysicalError> {
+        let file = TestbedFile::load(path)?;
+        let keys = connect::keys_of(&file)?;
+        let hosts = runtime()?.block_on(async {
+            let described = |role| connect::agent(&file, keys.as_ref(), role);
+            let (requester, responder) =
+                tokio::try_join!(described(Role::Requester), described(Role::Responder))?;
+            Ok::<_, PhysicalError>([requester.1, responder.1])
+        })?;
+        let capabilities = capabilities_of(&file, &hosts);
+        Ok(Self(Arc::new(Shared { file, keys, hosts, capabilities, site: Mutex::default() })))
+    }
+
+    /// Its file.
+    #[must_use]
+    pub fn file(&self) -> &TestbedFile {
+        &self.0.file
+    }
+
+    /// What a host has.
+    #[must_use]
+    pub fn host(&self, role: Role) -> &HostFacts {
+        &self.0.hosts[role as usize]
+    }
+}
+
+impl Testbed for Lab {
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities.clone()
+    }
+
+    fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
+        let Shared { file, keys, hosts, capabilities, site } = &*self.0;
+        TestbedError::unless_capable(capabilities, config)?;
+        let start = || Site::start(file, keys.as_ref(), hosts).map_err(|error| broken(&error, file));
+        attempts(&mut locked(site), start, |site| site.run(config))
+    }
+}
+
+/// A testbed that cannot run tests.
+fn broken(error: &PhysicalError, file: &TestbedFile) -> TestbedError {
+    let mend = error.mend().map(|mend| format!("; {mend}")).unwrap_or_default();
+    TestbedError::Broken(format!(
+        "{error}{mend} (`lumina-fuzz testbed check {}` looks at everything)",
+        file.path.display()
+    ))
+}

@@ -1,0 +1,108 @@
+//! The testbed of real NICs: two hosts with agents, a switch and dumpers, which a file names ([`TestbedFile`]).
+
+mod capabilities;
+pub mod check;
+mod connect;
+mod file;
+mod host;
+mod lab;
+mod names;
+mod site;
+
+use corpus::Role;
+use dumper::serve::Address;
+use dumper::serve::tls::Role as Part;
+
+pub use capabilities::capabilities;
+pub use file::{DumperEntry, FileError, HostEntry, LimitsEntry, SwitchEntry, SwitchKind, TestbedFile};
+pub use host::HostFacts;
+pub use lab::Lab;
+pub use names::{DeviceName, NicName};
+
+use crate::agent::AgentError;
+use crate::guests::checkup::Mends;
+use crate::remote::RemoteError;
+
+/// A testbed of real NICs that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PhysicalError {
+    /// Its file.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The keys that it names.
+    #[error(transparent)]
+    Keys(#[from] dumper::serve::tls::KeysError),
+    /// The agent of a host cannot be reached, or refuses.
+    #[error("the {} host: {source}", role.name())]
+    Agent {
+        /// The host.
+        role: Role,
+        /// The failure.
+        source: AgentError,
+    },
+    /// A host is not as it should be.
+    #[error("the {} host at {agent}: {why}", role.name())]
+    Host {
+        /// The host.
+        role: Role,
+        /// Address of its agent.
+        agent: String,
+        /// What is wrong.
+        why: String,
+        /// What to do.
+        mend: String,
+    },
+    /// A service does not answer, or is another one.
+    #[error("the {part} at {address}: {why}")]
+    Service {
+        /// Its role.
+        part: Part,
+        /// Its address.
+        address: Address,
+        /// What is wrong.
+        why: String,
+    },
+    /// The switch or a dumper.
+    #[error(transparent)]
+    Between(#[from] RemoteError),
+    /// The compiled P4 program.
+    #[error("{file}: {why}")]
+    Program {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// This machine.
+    #[error("no thread for connections: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+impl Mends for PhysicalError {
+    fn mend(&self) -> Option<String> {
+        self.mend()
+    }
+}
+
+impl PhysicalError {
+    /// What to do about it, where the error does not say that.
+    #[must_use]
+    pub fn mend(&self) -> Option<String> {
+        match self {
+            Self::Agent { .. } => {
+                Some("start lumina-agent there (docs/physical.md), and look at its stderr".to_owned())
+            }
+            Self::Host { mend, .. } => Some(mend.clone()),
+            Self::Service { part, .. } => {
+                Some(format!("start the {part}'s program (docs/physical.md), and look at its stderr"))
+            }
+            Self::Between(RemoteError::Switch(_)) => {
+                Some("start the switch's server (docs/physical.md), and look at its stderr".to_owned())
+            }
+            Self::Between(RemoteError::Dumper(_)) => {
+                Some("start lumina-dumper there (docs/physical.md), and look at its stderr".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
