@@ -47,6 +47,14 @@ impl FromStr for NicName {
     }
 }
 
+impl FromStr for DeviceName {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        name.to_owned().try_into()
+    }
+}
+
 impl TryFrom<String> for DeviceName {
     type Error = String;
 

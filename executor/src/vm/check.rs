@@ -51,7 +51,7 @@ pub fn check(cache: Option<&Path>, kernels: &[Kernel; 2], tell: &mut dyn FnMut(&
     let ready = qemu.zip(of_requester.zip(of_responder)).zip(switch);
     let pair = checkup.needing("guests", ready, |((qemu, images), (switch, folder))| {
         let started = Instant::now();
-        let pair = Pair::start(&qemu, [&images.0, &images.1], &folder, Wiring::Switch)?;
+        let pair = Pair::start(&qemu, [&images.0, &images.1], &folder, &Wiring::Switch)?;
         let how = match (pair.requester.start_kind(), pair.responder.start_kind()) {
             (Start::Restored, Start::Restored) => "from snapshots",
             (Start::Booted, Start::Booted) => "booted",

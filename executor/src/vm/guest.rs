@@ -12,6 +12,8 @@ use super::Image;
 use super::monitor::Monitor;
 use super::qemu::{Qemu, arguments_of_start};
 use super::snapshot::Snapshot;
+use dumper::serve::tls::{CA, CERTIFICATE, KEY};
+
 use crate::guests::Console;
 use crate::guests::GuestError;
 use crate::guests::child::Child;
@@ -30,6 +32,9 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// The first wait for it, which is doubled each time: what is sent before the guest runs is lost in QEMU.
 const FIRST_ANSWER: Duration = Duration::from_millis(100);
 
+/// Longest wait until the agent has keys.
+const KEYS: Duration = Duration::from_secs(60);
+
 /// Lines of the console that a message shows.
 const SHOWN: usize = 12;
 
@@ -42,13 +47,25 @@ pub enum Start {
     Restored,
 }
 
-/// The sockets of a guest.
+/// Cable of a guest's NIC.
+#[derive(Clone, Debug)]
+pub enum Cable {
+    /// Sockets, one frame a datagram.
+    Sockets {
+        /// Socket at which the NIC receives.
+        local: PathBuf,
+        /// Socket to which it sends.
+        remote: PathBuf,
+    },
+    /// A tap device.
+    Tap(String),
+}
+
+/// The connections of a guest.
 #[derive(Clone, Debug)]
 pub struct Sockets {
-    /// Socket at which its NIC receives frames, one a datagram.
-    pub local: PathBuf,
-    /// Socket to which its NIC sends frames.
-    pub remote: PathBuf,
+    /// Its NIC's.
+    pub cable: Cable,
     /// QEMU's monitor.
     pub monitor: PathBuf,
 }
@@ -100,7 +117,11 @@ impl Guest {
         sockets: &Sockets,
         snapshot: Option<&Path>,
     ) -> Result<Self, GuestError> {
-        for socket in [&sockets.local, &sockets.monitor] {
+        let local = match &sockets.cable {
+            Cable::Sockets { local, .. } => Some(local),
+            Cable::Tap(_) => None,
+        };
+        for socket in local.into_iter().chain([&sockets.monitor]) {
             // Left by the guest that was here before.
             match fs::remove_file(socket) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -110,7 +131,7 @@ impl Guest {
             }
         }
         let mut arguments = qemu.fixed_arguments(image, host);
-        arguments.extend(arguments_of_start(&sockets.local, &sockets.remote, &sockets.monitor, snapshot));
+        arguments.extend(arguments_of_start(&sockets.cable, &sockets.monitor, snapshot));
         let (child, words, stdout) = Child::spawn(QEMU.program, arguments)?;
         let console = Console::of(stdout);
         let told = Monitor::connect(&sockets.monitor, || child.ended().is_none())
@@ -178,15 +199,41 @@ impl Guest {
         GuestError::Guest { host: self.host, why: why.to_owned(), said }
     }
 
+    /// Says a line to the guest's first process.
+    ///
+    /// # Errors
+    /// Its console is closed.
+    pub fn say(&mut self, line: &str) -> Result<(), GuestError> {
+        let said = self.words.write_all(format!("{line}\n").as_bytes());
+        said.map_err(|error| self.wrong(&format!("its console cannot be written to ({error})")))
+    }
+
+    /// Gives the guest's agent the keys in a folder: from then on it serves orchestrators of their testbed alone.
+    ///
+    /// # Errors
+    /// A file cannot be read, or the guest does not take them.
+    pub fn give_keys(&mut self, folder: &Path) -> Result<(), GuestError> {
+        for name in [CA, CERTIFICATE, KEY] {
+            let path = folder.join(name);
+            let text = fs::read_to_string(&path).at("read", &path)?;
+            for line in text.lines().filter(|line| !line.is_empty()) {
+                self.say(&format!("key {name} {line}"))?;
+            }
+        }
+        let mark = self.console.mark();
+        self.say("keys")?;
+        let taken = |line: &str| (line == "guest: agent has keys").then_some(());
+        let said = self.console.wait_for(mark, KEYS, taken);
+        said.ok_or_else(|| self.wrong("its agent does not take the keys"))
+    }
+
     /// Has the guest ping the other one's first address; whether it was answered.
     ///
     /// # Errors
     /// The guest does not say.
     pub fn ping(&mut self) -> Result<bool, GuestError> {
         let mark = self.console.mark();
-        if let Err(error) = self.words.write_all(b"ping\n") {
-            return Err(self.wrong(&format!("its console cannot be written to ({error})")));
-        }
+        self.say("ping")?;
         let said = self.console.wait_for(mark, Duration::from_secs(60), |line| match line {
             "guest: ping answered" => Some(true),
             "guest: ping unanswered" => Some(false),

@@ -16,7 +16,7 @@ mod switch;
 
 pub use accelerator::Accelerator;
 pub use capabilities::capabilities;
-pub use guest::{Guest, Sockets, Start};
+pub use guest::{Cable, Guest, Sockets, Start};
 pub use image::{Build, Cache, Image};
 pub use p4::P4Switch;
 pub use pair::{Pair, Wiring, guest_socket, sockets, switch_socket};

@@ -4,17 +4,19 @@ use std::path::Path;
 use std::thread;
 
 use super::Image;
-use super::guest::{Guest, Sockets};
+use super::guest::{Cable, Guest, Sockets};
 use super::qemu::Qemu;
 use crate::guests::{GuestError, RunFolder};
 
 /// Connection of the guests' NICs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Wiring {
     /// To each other.
     Direct,
     /// To a switch, which receives at [`switch_socket`] of each host.
     Switch,
+    /// To tap devices, the requester's first.
+    Taps([String; 2]),
 }
 
 /// The guests of the requester and of the responder.
@@ -40,12 +42,14 @@ pub fn switch_socket(folder: &Path, host: u8) -> std::path::PathBuf {
 
 /// The sockets of a host's guest.
 #[must_use]
-pub fn sockets(folder: &Path, host: u8, wiring: Wiring) -> Sockets {
-    let remote = match wiring {
-        Wiring::Direct => guest_socket(folder, 3 - host),
-        Wiring::Switch => switch_socket(folder, host),
+pub fn sockets(folder: &Path, host: u8, wiring: &Wiring) -> Sockets {
+    let to = |remote| Cable::Sockets { local: guest_socket(folder, host), remote };
+    let cable = match wiring {
+        Wiring::Direct => to(guest_socket(folder, 3 - host)),
+        Wiring::Switch => to(switch_socket(folder, host)),
+        Wiring::Taps(taps) => Cable::Tap(taps[usize::from(host - 1)].clone()),
     };
-    Sockets { local: guest_socket(folder, host), remote, monitor: folder.join(format!("{host}.qmp")) }
+    Sockets { cable, monitor: folder.join(format!("{host}.qmp")) }
 }
 
 impl Pair {
@@ -58,7 +62,7 @@ impl Pair {
         qemu: &Qemu,
         images: [&Image; 2],
         folder: &RunFolder,
-        wiring: Wiring,
+        wiring: &Wiring,
     ) -> Result<Self, GuestError> {
         let start = |host: u8, image| Guest::start(qemu, image, host, &sockets(folder.path(), host, wiring));
         let [of_requester, of_responder] = images;

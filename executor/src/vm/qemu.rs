@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::accelerator::Accelerator;
+use super::guest::Cable;
 use super::{Image, kvm};
 use crate::guests::tool::QEMU;
 use crate::guests::{ADDRESSES, GuestError};
@@ -101,19 +102,19 @@ impl Qemu {
 
 /// Arguments that differ from one start of a guest to the next: its sockets, and the snapshot that it starts
 /// from.
-pub(super) fn arguments_of_start(
-    local: &Path,
-    remote: &Path,
-    monitor: &Path,
-    snapshot: Option<&Path>,
-) -> Vec<String> {
-    let mut arguments = vec![
-        "-netdev".to_owned(),
-        format!(
+pub(super) fn arguments_of_start(cable: &Cable, monitor: &Path, snapshot: Option<&Path>) -> Vec<String> {
+    let netdev = match cable {
+        Cable::Sockets { local, remote } => format!(
             "dgram,id=data,local.type=unix,local.path={},remote.type=unix,remote.path={}",
             escaped(local),
             escaped(remote)
         ),
+        // Without offloads, which sockets have not either: a snapshot fits both.
+        Cable::Tap(name) => format!("tap,id=data,ifname={name},script=no,downscript=no,vnet_hdr=off"),
+    };
+    let mut arguments = vec![
+        "-netdev".to_owned(),
+        netdev,
         "-qmp".to_owned(),
         format!("unix:{},server=on,wait=off", escaped(monitor)),
     ];
@@ -148,7 +149,8 @@ mod tests {
     #[test]
     fn paths_keep_their_commas_and_apostrophes() {
         let at = Path::new;
-        let arguments = arguments_of_start(at("/t/a,b"), at("/t/c"), at("/t/m"), Some(at("/t/it's")));
+        let cable = Cable::Sockets { local: at("/t/a,b").into(), remote: at("/t/c").into() };
+        let arguments = arguments_of_start(&cable, at("/t/m"), Some(at("/t/it's")));
         assert_eq!(
             arguments,
             [

@@ -118,7 +118,7 @@ impl<S: Between> crate::guests::Site for Site<S> {
         let qemu = Qemu::find(&requester)?;
         let folder = RunFolder::make()?;
         let switch = S::start(&folder)?;
-        let pair = Pair::start(&qemu, [&requester, &responder], &folder, Wiring::Switch)?;
+        let pair = Pair::start(&qemu, [&requester, &responder], &folder, &Wiring::Switch)?;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime =
             runtime.map_err(|error| GuestError::Folder(format!("no thread for connections: {error}")))?;

@@ -39,7 +39,7 @@ async fn connected(address: SocketAddr) -> AgentClient {
 /// A pair of guests whose NICs lead to each other.
 fn pair(folder: &RunFolder) -> Pair {
     let image = Cache::open(None).unwrap().image(&Kernel::V6_1).unwrap();
-    Pair::start(&Qemu::find(&image).unwrap(), [&image, &image], folder, Wiring::Direct).unwrap()
+    Pair::start(&Qemu::find(&image).unwrap(), [&image, &image], folder, &Wiring::Direct).unwrap()
 }
 
 fn runtime() -> Runtime {

@@ -11,10 +11,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use clap::Subcommand;
-use corpus::plural;
+use corpus::{Role, plural};
 use executor::guests::{
     AGENT, Event, GuestError, Kernel, Manifest, Options, RunFolder, Step, beside_this, run_folder,
 };
+use executor::physical::DeviceName;
 use executor::vm::{Pair, Qemu, Wiring};
 use executor::{physical, uml, vm};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -33,6 +34,7 @@ Examples:
   lumina-fuzz testbed vm check
   lumina-fuzz testbed vm check --responder-kernel 6.12 --format json
   lumina-fuzz testbed vm up            until Ctrl-C, or `down` from elsewhere
+  lumina-fuzz testbed vm up --requester-tap tap1 --responder-tap tap2 --keys keys
   lumina-fuzz testbed uml build --kernel 6.12
   lumina-fuzz testbed uml build --kernel 6.12 --kasan
   lumina-fuzz testbed uml build --kernel 6.12 --coverage
@@ -113,8 +115,9 @@ enum Action {
     /// Make the images: fetch kernels and userland from Debian's archive (checked by apt), put the agent in.
     /// Repeated, it does the remaining steps: another agent needs no network.
     Build(BuildArgs),
-    /// Start a pair of guests, connected back to back, print the addresses of their agents, and keep them until Ctrl-C.
-    Up(PairArgs),
+    /// Start a pair of guests, connected back to back, print the addresses of their agents, and keep them until Ctrl-C. At tap
+    /// devices, and with keys, they stand for the hosts of a testbed of real NICs (docs/physical.md).
+    Up(UpArgs),
     /// Check that the testbed works on this machine, step by step: QEMU, KVM, apt, images, a pair of guests
     /// and a ping between them. Each step that fails says how to fix it. Exit code 1 if one does.
     Check(PairArgs),
@@ -132,6 +135,30 @@ struct PairArgs {
     responder_kernel: Kernel,
     #[command(flatten)]
     cache: CacheArgs,
+}
+
+#[derive(clap::Args)]
+struct UpArgs {
+    #[command(flatten)]
+    pair: PairArgs,
+    /// Connect the NIC of the requester's guest to this tap device, in place of the other guest.
+    #[arg(long, value_name = "NAME", requires = "responder_tap")]
+    requester_tap: Option<DeviceName>,
+    /// The same for the responder's guest.
+    #[arg(long, value_name = "NAME", requires = "requester_tap")]
+    responder_tap: Option<DeviceName>,
+    /// Give the agents the keys in the folders `requester` and `responder` of this one, as `testbed keys` makes them.
+    #[arg(long, value_name = "DIR")]
+    keys: Option<PathBuf>,
+}
+
+impl UpArgs {
+    fn wiring(&self) -> Wiring {
+        match (&self.requester_tap, &self.responder_tap) {
+            (Some(first), Some(second)) => Wiring::Taps([first.to_string(), second.to_string()]),
+            _ => Wiring::Direct,
+        }
+    }
 }
 
 impl PairArgs {
@@ -432,7 +459,9 @@ fn up_uml(args: &PairArgs, format: Format) -> Result<Exit, GuestError> {
     interrupts.wait(|| Ok(()))
 }
 
-fn up(args: &PairArgs, format: Format) -> Result<Exit, GuestError> {
+fn up(args: &UpArgs, format: Format) -> Result<Exit, GuestError> {
+    let wiring = args.wiring();
+    let UpArgs { pair: args, keys, .. } = args;
     let cache = vm::Cache::open(args.cache.cache.as_deref())?;
     let [of_requester, of_responder] = args.kernels().map(|kernel| cache.image(&kernel));
     let (of_requester, of_responder) = (of_requester?, of_responder?);
@@ -442,7 +471,12 @@ fn up(args: &PairArgs, format: Format) -> Result<Exit, GuestError> {
     folder.make_stoppable()?;
     complain(&format!("starting two guests with {}; the first time takes longest", qemu.accelerator.name()));
     let pair = with_spinner("starting", || {
-        Pair::start(&qemu, [&of_requester, &of_responder], &folder, Wiring::Direct)
+        let mut pair = Pair::start(&qemu, [&of_requester, &of_responder], &folder, &wiring)?;
+        if let Some(keys) = keys {
+            pair.requester.give_keys(&keys.join(Role::Requester.name()))?;
+            pair.responder.give_keys(&keys.join(Role::Responder.name()))?;
+        }
+        Ok::<_, GuestError>(pair)
     })?;
     interrupts.hold();
     let guests: Vec<Up> = [(1, &pair.requester), (2, &pair.responder)]

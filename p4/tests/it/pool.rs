@@ -54,7 +54,7 @@ impl Dumpers {
             runtime.spawn(async move {
                 // All of it: its path is there as long as it is.
                 let bound = bound;
-                serve::serve("test", bound.listener, routes, serve::Limits::default()).await
+                serve::serve("test", bound.listener, None, routes, serve::Limits::default()).await
             });
         }
         let pool = runtime.block_on(Pool::connect(&addresses, None)).unwrap();

@@ -67,7 +67,7 @@ impl Controller {
         let address = format!("http://{}", listener.local_addr().unwrap());
         let switch = Shared::new(Switch::new(Limits::default()));
         let routes = p4::server::services(p4::server::Control::new(switch.clone()));
-        tokio::spawn(serve("test", Listener::Tcp(listener), routes, limits));
+        tokio::spawn(serve("test", Listener::Tcp(listener), None, routes, limits));
         let client = P4RuntimeClient::connect(address.clone()).await.unwrap();
         Self { switch, client, address }
     }

@@ -54,17 +54,25 @@ ip addr add "$control" dev eth1
 ip link set eth1 up
 rdma link add rxe0 type rxe netdev eth0 || say "no RDMA device: rdma link add failed"
 
-# Words that come in on the console.
-while read -r word; do
+# Words that come in on the console. A line of a key is added to a file, until the agent is to have the keys.
+mkdir -p /keys
+while read -r word rest; do
     case $word in
     kill-agent) killall -9 lumina-agent ;;
+    key) (umask 077; echo "${rest#* }" >>"/keys/${rest%% *}") ;;
+    keys) touch /keys/whole; killall lumina-agent ;;
+    clock) date -s "@$rest" >/tmp/clock ;;
+    link) ip link set eth0 "$rest" ;;
     crash) echo c >/proc/sysrq-trigger ;;
     ping) ping -c 3 -W 2 "$(address 0 "$peer")" >/tmp/ping && say "ping answered" || say "ping unanswered" ;;
     esac
 done </dev/console &
 
+access=--insecure
 while :; do
-    lumina-agent --listen 0.0.0.0:7471 --insecure
+    # The control network ends in QEMU, at a port of this machine.
+    [ ! -e /keys/whole ] || { access="--keys /keys"; say "agent has keys"; }
+    lumina-agent --listen 0.0.0.0:7471 $access
     # In the kernel's log, which is what a test keeps.
     echo "guest: agent ended with status $?" >/dev/kmsg
     sleep 0.2
