@@ -16,6 +16,7 @@ mod inputs;
 mod interrupts;
 mod nics;
 mod paper;
+mod physical;
 mod plain_words;
 mod predict;
 mod readme;

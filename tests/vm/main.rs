@@ -16,6 +16,7 @@ mod guests {
     mod kills;
     mod long;
     mod orchestrator;
+    mod physical;
     mod place;
     #[path = "../cli/run.rs"]
     #[allow(dead_code, reason = "these tests need some of it")]

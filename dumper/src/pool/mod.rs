@@ -16,7 +16,7 @@ mod proto {
     tonic::include_proto!("lumina.dumper.v1");
 }
 
-pub use client::{Collected, Pool, PoolError};
+pub use client::{Collected, Pool, PoolError, Why};
 pub use dumper::{Dumper, Options, StartError};
 pub use kept::{KEPT, Packet};
 pub use losses::Losses;

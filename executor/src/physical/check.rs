@@ -67,9 +67,7 @@ impl Checked<'_> {
         let (_, facts) = self.thread.block_on(connect::agent(self.file, self.keys, role))?;
         let HostFacts { device, port, netdev, kernel, mtu, addresses, .. } = &facts;
         if !facts.active {
-            let why = format!("port {port} of {device} ({netdev}) is down");
-            let mend = format!("`ip link set {netdev} up` there, and look at the cable and at the switch");
-            return Err(PhysicalError::Host { role, agent: entry.agent.to_string(), why, mend });
+            return Err(PhysicalError::down(role, entry.agent.to_string(), &facts));
         }
         let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
         let parameters: Vec<&str> = facts.parameters.iter().map(String::as_str).collect();

@@ -119,6 +119,9 @@ const RESTART: Duration = Duration::from_secs(600);
 /// Values of the exponent of the ACK timer (IBA vol. 1, 9.7.6.1.3); 0 is no timer.
 const TIMEOUTS: RangeInclusive<u8> = 1..=31;
 
+/// Ports of a Tofino's pipe: the upper two bits of the nine of a port are the pipe (open-p4studio, `tofino.p4`).
+const PORTS_OF_A_PIPE: u32 = 128;
+
 const fn one() -> u8 {
     1
 }
@@ -260,6 +263,14 @@ impl TestbedFile {
         }
         if taken.len() < 2 + self.dumpers.len() {
             return Err("switch.ports: both hosts have the same one".into());
+        }
+        let pipes: BTreeSet<u32> = taken.iter().map(|port| port / PORTS_OF_A_PIPE).collect();
+        if *kind == SwitchKind::Tofino && pipes.len() > 1 {
+            return Err(format!(
+                "switch.ports, dumper.port: they are ports of {} pipes ({PORTS_OF_A_PIPE} ports each), and registers are per pipe: \
+                 sequence numbers and rounds are right in one only",
+                pipes.len()
+            ));
         }
         Ok(())
     }

@@ -1,7 +1,9 @@
 //! A testbed of real NICs as a campaign has it: one, whose jobs take turns.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use corpus::{Capabilities, Role, TestConfig};
 use dumper::Observation;
@@ -29,6 +31,8 @@ struct Shared {
     hosts: [HostFacts; 2],
     capabilities: Capabilities,
     site: Mutex<Option<Site>>,
+    /// All machines were there once: one that is not there now may be restarting.
+    was_up: AtomicBool,
 }
 
 /// A thread for connections.
@@ -52,7 +56,14 @@ impl Lab {
             Ok::<_, PhysicalError>([requester.1, responder.1])
         })?;
         let capabilities = capabilities_of(&file, &hosts);
-        Ok(Self(Arc::new(Shared { file, keys, hosts, capabilities, site: Mutex::default() })))
+        Ok(Self(Arc::new(Shared {
+            file,
+            keys,
+            hosts,
+            capabilities,
+            site: Mutex::default(),
+            was_up: AtomicBool::new(false),
+        })))
     }
 
     /// Its file.
@@ -74,9 +85,15 @@ impl Testbed for Lab {
     }
 
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {
-        let Shared { file, keys, hosts, capabilities, site } = &*self.0;
+        let Shared { file, keys, hosts, capabilities, site, was_up } = &*self.0;
         TestbedError::unless_capable(capabilities, config)?;
-        let start = || Site::start(file, keys.as_ref(), hosts).map_err(|error| broken(&error, file));
+        let start = || {
+            let patience = if was_up.load(Ordering::Relaxed) { file.restart() } else { Duration::ZERO };
+            let site =
+                Site::start(file, keys.as_ref(), hosts, patience).map_err(|error| broken(&error, file))?;
+            was_up.store(true, Ordering::Relaxed);
+            Ok(site)
+        };
         attempts(&mut locked(site), start, |site| site.run(config))
     }
 }

@@ -52,6 +52,18 @@ pub enum PhysicalError {
         /// What to do.
         mend: String,
     },
+    /// The port of a host is down.
+    #[error("the {} host at {agent}: {port} is down", role.name())]
+    Down {
+        /// The host.
+        role: Role,
+        /// Address of its agent.
+        agent: String,
+        /// The port.
+        port: String,
+        /// Its network device.
+        netdev: String,
+    },
     /// A service does not answer, or is another one.
     #[error("the {part} at {address}: {why}")]
     Service {
@@ -85,6 +97,34 @@ impl Mends for PhysicalError {
 }
 
 impl PhysicalError {
+    /// A port through which nothing goes.
+    fn down(role: Role, agent: String, host: &HostFacts) -> Self {
+        let HostFacts { device, port, netdev, .. } = host;
+        Self::Down {
+            role,
+            agent,
+            port: format!("port {port} of {device} ({netdev})"),
+            netdev: netdev.clone(),
+        }
+    }
+
+    /// Returns true if it may pass: a machine that is not there may be restarting, and links train for seconds.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Agent { source, .. } => {
+                matches!(source, AgentError::Lost { .. } | AgentError::TimedOut { .. })
+            }
+            Self::Between(RemoteError::Switch(error)) => {
+                matches!(error.why, p4::client::Why::Lost(_) | p4::client::Why::TimedOut(_))
+            }
+            Self::Between(RemoteError::Dumper(error)) => {
+                matches!(error.why, dumper::pool::Why::Lost(_) | dumper::pool::Why::Silent)
+            }
+            Self::Down { .. } => true,
+            _ => false,
+        }
+    }
+
     /// What to do about it, where the error does not say that.
     #[must_use]
     pub fn mend(&self) -> Option<String> {
@@ -93,6 +133,9 @@ impl PhysicalError {
                 Some("start lumina-agent there (docs/physical.md), and look at its stderr".to_owned())
             }
             Self::Host { mend, .. } => Some(mend.clone()),
+            Self::Down { netdev, .. } => {
+                Some(format!("`ip link set {netdev} up` there, and look at the cable and at the other end"))
+            }
             Self::Service { part, .. } => {
                 Some(format!("start the {part}'s program (docs/physical.md), and look at its stderr"))
             }

@@ -41,25 +41,27 @@ pub(super) struct Site {
 }
 
 impl Site {
-    /// Connects to all machines. The hosts have to be as they were first, but for their boot; one that is restarting and a link that
-    /// is down are waited for.
+    /// Connects to all machines. The hosts have to be as they were first, but for their boot; for machines that are not there and links
+    /// that are down it waits so long.
     pub(super) fn start(
         file: &TestbedFile,
         keys: Option<&Keys>,
         first: &[HostFacts; 2],
+        patience: Duration,
     ) -> Result<Self, PhysicalError> {
         let runtime = runtime()?;
-        let connected = runtime.block_on(async {
-            let host = |role: Role| ready(file, keys, role, &first[role as usize]);
-            let (requester, responder) = tokio::try_join!(host(Role::Requester), host(Role::Responder))?;
-            let switch = connect::switch(file, keys).await?;
-            let agents = [requester.0, responder.0];
-            Ok::<_, PhysicalError>((
-                Remote { agents, switch, patience: PATIENCE },
-                [requester.1, responder.1],
-            ))
-        });
-        let (remote, hosts) = connected?;
+        let (remote, hosts) = runtime.block_on(async {
+            let host = async |role: Role| {
+                let (client, facts) = connect::agent(file, keys, role).await?;
+                is_ready(file, role, &first[role as usize], &facts)?;
+                Ok::<_, PhysicalError>((client, facts))
+            };
+            let (requester, responder) =
+                present(patience.max(LINK), || both(host(Role::Requester), host(Role::Responder))).await?;
+            let switch = present(patience, || connect::switch(file, keys)).await?;
+            let remote = Remote { agents: [requester.0, responder.0], switch, patience: PATIENCE };
+            Ok::<_, PhysicalError>((remote, [requester.1, responder.1]))
+        })?;
         Ok(Self { remote, runtime, file: file.clone(), keys: keys.cloned(), hosts })
     }
 
@@ -91,8 +93,8 @@ impl Site {
 
     /// Waits for a host that was lost; a line about its restart, or that of its agent.
     fn line_of_loss(&self, role: Role) -> Option<LogLine> {
-        let returned = returned(&self.file, self.keys.as_ref(), role);
-        let now = self.runtime.block_on(returned).ok()?;
+        let asked = || connect::agent(&self.file, self.keys.as_ref(), role);
+        let (_, now) = self.runtime.block_on(present(self.file.restart(), asked)).ok()?;
         let before = &self.hosts[role as usize];
         let text = if now.boot_id != before.boot_id {
             format!("{REBOOTED}the host has another boot id than before the test")
@@ -110,46 +112,34 @@ const fn is_loss(error: &AgentError) -> bool {
     matches!(error, AgentError::Lost { .. } | AgentError::TimedOut { .. })
 }
 
-/// Waits until a host answers.
-async fn returned(file: &TestbedFile, keys: Option<&Keys>, role: Role) -> Result<HostFacts, PhysicalError> {
+/// Both at the same time; the first error of either.
+async fn both<T>(
+    first: impl Future<Output = Result<T, PhysicalError>>,
+    second: impl Future<Output = Result<T, PhysicalError>>,
+) -> Result<(T, T), PhysicalError> {
+    tokio::try_join!(first, second)
+}
+
+/// What is asked for, once the machines that it needs are there, for which it waits so long.
+async fn present<T, F: Future<Output = Result<T, PhysicalError>>>(
+    patience: Duration,
+    ask: impl Fn() -> F,
+) -> Result<T, PhysicalError> {
     let begun = Instant::now();
     loop {
-        match connect::agent(file, keys, role).await {
-            Ok((_, facts)) => return Ok(facts),
-            Err(PhysicalError::Agent { source, .. })
-                if is_loss(&source) && begun.elapsed() < file.restart() =>
-            {
-                sleep(LOOK).await;
-            }
-            Err(error) => return Err(error),
+        match ask().await {
+            Err(error) if error.may_pass() && begun.elapsed() < patience => sleep(LOOK).await,
+            ended => return ended,
         }
     }
 }
 
-/// Connects to a host's agent, once its port is active.
-async fn ready(
-    file: &TestbedFile,
-    keys: Option<&Keys>,
-    role: Role,
-    first: &HostFacts,
-) -> Result<(crate::agent::AgentClient, HostFacts), PhysicalError> {
-    let begun = Instant::now();
+/// Checks that a host is the one that it was first, and that its port is active.
+fn is_ready(file: &TestbedFile, role: Role, first: &HostFacts, now: &HostFacts) -> Result<(), PhysicalError> {
     let agent = file.host(role).agent.to_string();
-    loop {
-        let (client, facts) = connect::agent(file, keys, role).await?;
-        if let Some(why) = first.change(&facts) {
-            let mend = "a campaign is of one NIC, firmware and kernel: begin another one".to_owned();
-            return Err(PhysicalError::Host { role, agent, why, mend });
-        }
-        if facts.active {
-            return Ok((client, facts));
-        }
-        if begun.elapsed() > LINK {
-            let why = format!("port {} of {} ({}) is down", facts.port, facts.device, facts.netdev);
-            let mend =
-                format!("`ip link set {} up` there, and look at the cable and at the switch", facts.netdev);
-            return Err(PhysicalError::Host { role, agent, why, mend });
-        }
-        sleep(LOOK).await;
+    if let Some(why) = first.change(now) {
+        let mend = "a campaign is of one NIC, firmware and kernel: begin another one".to_owned();
+        return Err(PhysicalError::Host { role, agent, why, mend });
     }
+    if now.active { Ok(()) } else { Err(PhysicalError::down(role, agent, now)) }
 }

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use dumper::serve::Access;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use p4::Tables;
-use dumper::serve::Access;
 use p4::client::SwitchClient;
 use p4::process::{Options, run};
 use p4::switch::{Dumpers, Limits, PortSpec};
