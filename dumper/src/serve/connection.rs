@@ -78,6 +78,8 @@ impl AsyncRead for Connection {
         };
         if let (Poll::Ready(Err(error)), Socket::Tls(_)) = (&read, &self.socket)
             && !self.handshake.is_over()
+            // A client that only looks whether it would be served says no more.
+            && error.kind() != ErrorKind::UnexpectedEof
         {
             self.state.say_not_secured(error);
         }

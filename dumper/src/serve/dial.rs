@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use hyper_util::rt::TokioIo;
-use tokio::io::AsyncReadExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
@@ -74,6 +74,8 @@ pub async fn dial(address: &Address, role: Role, keys: Option<&Keys>) -> Result<
     if let Ok(Err(error)) = timeout(REFUSAL, stream.read_u8()).await {
         return Err(not_secured(&error, *address, keys));
     }
+    // What the service thinks of the end is of no matter.
+    let _ = stream.shutdown().await;
     drop(stream);
     let (address, keys) = (*address, keys.clone());
     let connector = service_fn(move |_| {

@@ -39,7 +39,7 @@ pub fn check(path: &Path, tell: &mut dyn FnMut(&Step)) -> bool {
     };
     let lab = Checked { file, keys: keys.as_ref(), thread };
     for role in Role::ALL {
-        checkup.step(&format!("agent of the {}", role.name()), || lab.host(role));
+        checkup.step(&format!("{}'s agent", role.name()), || lab.host(role));
     }
     for (number, dumper) in (1..).zip(&file.dumpers) {
         checkup.step(&format!("dumper {number}"), || lab.service(&dumper.address, Part::Dumper, lab.keys));
