@@ -18,4 +18,4 @@ pub mod vm;
 pub use nic::Nic;
 pub use profile::NicProfile;
 pub use testbed::{History, Testbed, TestbedError};
-pub use testbeds::{NoTestbed, TestbedName, Testbeds, WrongTestbed};
+pub use testbeds::{TestbedName, Testbeds, WrongTestbed};

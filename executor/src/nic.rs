@@ -33,9 +33,7 @@ const REAL: &str = "real-";
 #[serde(deny_unknown_fields)]
 struct RealText {
     real: String,
-    /// The testbed that it was found on, and what its host had.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    testbed: Option<TestbedName>,
+    /// What its host had.
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,11 +132,26 @@ impl Nic {
         format!("{text}testbed = \"{testbed}\"\nrelease = \"{release}\"\nsha256 = \"{sha256}\"\n")
     }
 
-    /// The testbed that a guest or a real NIC ran on, by the file that stands for it.
+    /// The testbed that a guest ran on, by the file that stands for it.
     #[must_use]
     pub fn testbed_in(path: &Path) -> Option<TestbedName> {
-        let of_guest = text_of::<GuestText>(path).and_then(|guest| guest.testbed);
-        of_guest.or_else(|| text_of::<RealText>(path)?.testbed)
+        text_of::<GuestText>(path)?.testbed
+    }
+
+    /// What the host of a guest or a real NIC had, by the file that stands for it, in words.
+    #[must_use]
+    pub fn told_in(path: &Path) -> Option<String> {
+        if let Some(guest) = text_of::<GuestText>(path) {
+            return Some(format!("Linux {}", guest.release?));
+        }
+        let RealText { device, driver, firmware, kernel, insecure_switch, .. } = text_of(path)?;
+        let stack = match (driver.unwrap_or_default(), firmware.unwrap_or_default()) {
+            (driver, _) if driver.is_empty() => String::new(),
+            (driver, firmware) => format!(", driver {driver}, firmware {firmware}"),
+        };
+        let how =
+            if insecure_switch { "; its switch was commanded in plaintext (insecure = true)" } else { "" };
+        Some(format!("{}{stack}, Linux {}{how}", device?, kernel?))
     }
 
     /// Name in reports.
@@ -158,7 +171,6 @@ fn real_text(nic: &NicName, testbed: &Path, role: Role) -> Option<String> {
     let host = lab.host(role);
     let text = RealText {
         real: nic.to_string(),
-        testbed: Some(TestbedName::File(testbed.to_owned()).from_anywhere()),
         device: Some(host.device.clone()),
         driver: Some(host.driver.clone()),
         firmware: Some(host.firmware.clone()),

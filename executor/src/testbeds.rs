@@ -9,7 +9,7 @@ use corpus::{Capabilities, Host, Role};
 use serde::{Deserialize, Serialize};
 
 use crate::guests::{Kernel, Pairs};
-use crate::physical::{Lab, PhysicalError, TestbedFile};
+use crate::physical::{Labs, PhysicalError, TestbedFile};
 use crate::sim::Sim;
 use crate::vm::Between as _;
 use crate::{Nic, Testbed, physical, uml, vm};
@@ -227,23 +227,7 @@ pub enum Testbeds {
     /// Pairs of guests in virtual time.
     Uml(uml::Campaigns),
     /// Real NICs.
-    Real(Lab),
-}
-
-/// Testbeds that there are not.
-#[derive(Debug, thiserror::Error)]
-pub enum NoTestbed {
-    /// A NIC is another testbed's.
-    #[error(transparent)]
-    Nic(#[from] WrongTestbed),
-    /// Real NICs that cannot be used.
-    #[error("{}{}", .0, mended(.0))]
-    Real(#[from] PhysicalError),
-}
-
-/// What to do about a testbed that cannot be used, behind what is wrong.
-fn mended(error: &PhysicalError) -> String {
-    error.mend().map(|mend| format!("; {mend}")).unwrap_or_default()
+    Real(Labs),
 }
 
 /// A NIC that is not of the testbed that was asked for.
@@ -264,27 +248,18 @@ pub struct WrongTestbed {
 
 impl Testbeds {
     /// Testbeds for the requester's and the responder's NIC, which tests call so. Profiles that a test names
-    /// besides are looked for relative to a folder. The agents of real NICs are asked for what their hosts have.
+    /// besides are looked for relative to a folder.
     ///
     /// # Errors
-    /// A NIC does not belong to the testbed, or its host does not answer.
+    /// A NIC does not belong to the testbed.
     pub fn new(
         testbed: &TestbedName,
         folder: &Path,
         [requester, responder]: [(&str, &Nic); 2],
-    ) -> Result<Self, NoTestbed> {
+    ) -> Result<Self, WrongTestbed> {
         match (testbed, requester.1, responder.1) {
             (TestbedName::File(path), Nic::Real(first), Nic::Real(second)) => {
-                let file = TestbedFile::load(path).map_err(PhysicalError::File)?;
-                for (role, named, (nic, _)) in
-                    [(Role::Requester, first, requester), (Role::Responder, second, responder)]
-                {
-                    if file.host(role).nic != *named {
-                        let (nic, testbed) = (nic.to_owned(), testbed.clone());
-                        return Err(WrongTestbed { role, nic, testbed }.into());
-                    }
-                }
-                Ok(Self::Real(Lab::open(path)?))
+                Ok(Self::Real(Labs::new(path.clone(), [first.clone(), second.clone()])))
             }
             (TestbedName::Sim, Nic::Model(first), Nic::Model(second)) => Ok(Self::Sim(
                 Sim::new(folder)
@@ -310,8 +285,19 @@ impl Testbeds {
                 };
                 let (role, (nic, _)) =
                     if is_its { (Role::Responder, responder) } else { (Role::Requester, requester) };
-                Err(WrongTestbed { role, nic: nic.to_owned(), testbed: testbed.clone() }.into())
+                Err(WrongTestbed { role, nic: nic.to_owned(), testbed: testbed.clone() })
             }
+        }
+    }
+
+    /// Looks whether the hosts of real NICs answer. Guests are started, and looked at, when a test first needs them.
+    ///
+    /// # Errors
+    /// See [`PhysicalError`].
+    pub fn look(&self) -> Result<(), PhysicalError> {
+        match self {
+            Self::Sim(_) | Self::Vm(_) | Self::VmP4(_) | Self::Uml(_) => Ok(()),
+            Self::Real(labs) => labs.open().map(drop),
         }
     }
 
@@ -332,7 +318,7 @@ impl Testbeds {
             Self::Vm(pairs) => pairs.lease(),
             Self::VmP4(pairs) => pairs.lease(),
             Self::Uml(campaigns) => campaigns.testbed(),
-            Self::Real(lab) => Box::new(lab.clone()),
+            Self::Real(labs) => labs.testbed(),
         }
     }
 }

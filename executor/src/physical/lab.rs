@@ -89,8 +89,8 @@ impl Testbed for Lab {
         TestbedError::unless_capable(capabilities, config)?;
         let start = || {
             let patience = if was_up.load(Ordering::Relaxed) { file.restart() } else { Duration::ZERO };
-            let site =
-                Site::start(file, keys.as_ref(), hosts, patience).map_err(|error| broken(&error, file))?;
+            let site = Site::start(file, keys.as_ref(), hosts, patience)
+                .map_err(|error| broken(&error, &file.path))?;
             was_up.store(true, Ordering::Relaxed);
             Ok(site)
         };
@@ -99,10 +99,10 @@ impl Testbed for Lab {
 }
 
 /// A testbed that cannot run tests.
-fn broken(error: &PhysicalError, file: &TestbedFile) -> TestbedError {
+pub(super) fn broken(error: &PhysicalError, file: &Path) -> TestbedError {
     let mend = error.mend().map(|mend| format!("; {mend}")).unwrap_or_default();
     TestbedError::Broken(format!(
         "{error}{mend} (`lumina-fuzz testbed check {}` looks at everything)",
-        file.path.display()
+        file.display()
     ))
 }

@@ -6,8 +6,11 @@ mod connect;
 mod file;
 mod host;
 mod lab;
+mod labs;
 mod names;
 mod site;
+
+use std::path::PathBuf;
 
 use corpus::Role;
 use dumper::serve::Address;
@@ -17,8 +20,10 @@ pub use capabilities::capabilities;
 pub use file::{DumperEntry, FileError, HostEntry, LimitsEntry, SwitchEntry, SwitchKind, TestbedFile};
 pub use host::HostFacts;
 pub use lab::Lab;
+pub use labs::Labs;
 pub use names::{DeviceName, NicName};
 
+use crate::Nic;
 use crate::agent::AgentError;
 use crate::guests::checkup::Mends;
 use crate::remote::RemoteError;
@@ -39,6 +44,18 @@ pub enum PhysicalError {
         role: Role,
         /// The failure.
         source: AgentError,
+    },
+    /// A host has another NIC than the test.
+    #[error("the {} has {}, and the test {}", role.name(), Nic::real_name(has), Nic::real_name(wanted))]
+    OtherNic {
+        /// The host.
+        role: Role,
+        /// NIC of the test.
+        wanted: NicName,
+        /// NIC of the host.
+        has: NicName,
+        /// The testbed's file.
+        file: PathBuf,
     },
     /// A host is not as it should be.
     #[error("the {} host at {agent}: {why}", role.name())]
@@ -132,6 +149,10 @@ impl PhysicalError {
             Self::Agent { .. } => {
                 Some("start lumina-agent there (docs/physical.md), and look at its stderr".to_owned())
             }
+            Self::OtherNic { file, .. } => Some(format!(
+                "{} names the NIC of each host; --requester-nic and --responder-nic choose them",
+                file.display()
+            )),
             Self::Host { mend, .. } => Some(mend.clone()),
             Self::Down { netdev, .. } => {
                 Some(format!("`ip link set {netdev} up` there, and look at the cable and at the other end"))
@@ -141,9 +162,6 @@ impl PhysicalError {
             }
             Self::Between(RemoteError::Switch(_)) => {
                 Some("start the switch's server (docs/physical.md), and look at its stderr".to_owned())
-            }
-            Self::Between(RemoteError::Dumper(_)) => {
-                Some("start lumina-dumper there (docs/physical.md), and look at its stderr".to_owned())
             }
             _ => None,
         }

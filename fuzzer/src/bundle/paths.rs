@@ -12,14 +12,14 @@ use crate::page;
 pub(super) struct MachinePaths(BTreeMap<String, String>);
 
 impl MachinePaths {
-    /// Paths that the files of a finding may name: the NICs and the target as the user gave them, the folders that hold the
+    /// Paths that the files of a finding may name: the NICs, the target and the testbed as the user gave them, the folders that hold the
     /// finding, and the user's home folder.
     pub(super) fn of(kept: &Kept) -> Self {
         let mut paths = Self::default();
         if let Some(home) = env::var_os("HOME").filter(|home| Path::new(home).components().count() > 1) {
             paths.add(Path::new(&home), "~");
         }
-        let Document { requester_nic, responder_nic, target, id, .. } = &kept.document;
+        let Document { requester_nic, responder_nic, target, testbed, id, .. } = &kept.document;
         // The campaign's folder becomes that of the bundle's member.
         let folder = kept.folder.canonicalize().unwrap_or_else(|_| kept.folder.clone());
         let above = folder.parent().filter(|above| above.file_name().is_some_and(|name| name == FINDINGS));
@@ -27,7 +27,8 @@ impl MachinePaths {
         for (folder, instead) in [(above, "."), (Some(&*folder), id)] {
             folder.into_iter().for_each(|folder| paths.add(folder, instead));
         }
-        let given = [&*requester_nic.given, &*responder_nic.given, target].map(Path::new);
+        let testbed = testbed.name();
+        let given = [&*requester_nic.given, &*responder_nic.given, target, &*testbed].map(Path::new);
         let copied = [requester_nic, responder_nic].into_iter().filter_map(|copy| copy.path.as_deref());
         for path in given.into_iter().chain(copied).filter(|path| path.components().count() > 1) {
             let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use corpus::store::Store;
 use corpus::{FindingRecord, Host, Role, TestConfig};
 use executor::uml::Codes;
-use executor::{Nic, NoTestbed, Testbed, TestbedName, Testbeds, WrongTestbed};
+use executor::{Nic, Testbed, TestbedName, Testbeds, WrongTestbed};
 use mutators::{Target, Vocabulary};
 use scoring::Kind;
 use scoring::score::Objective;
@@ -337,16 +337,17 @@ pub(super) fn testbeds(
     nics: &[Nic; 2],
 ) -> Result<Testbeds, CampaignError> {
     let [first, second] = copies.map(Copied::name_in_tests);
-    Testbeds::new(testbed, folder, [(first, &nics[0]), (second, &nics[1])]).map_err(|error| {
-        CampaignError::Usage(match error {
-            // By the name that the user knows.
-            NoTestbed::Nic(wrong) => {
-                let nic = copies[wrong.role as usize].given.clone();
-                WrongTestbed { nic, ..wrong }.to_string()
-            }
-            error @ NoTestbed::Real(_) => error.to_string(),
-        })
-    })
+    let testbeds = Testbeds::new(testbed, folder, [(first, &nics[0]), (second, &nics[1])]);
+    let testbeds = testbeds.map_err(|error| {
+        // By the name that the user knows.
+        let nic = copies[error.role as usize].given.clone();
+        CampaignError::Usage(WrongTestbed { nic, ..error }.to_string())
+    })?;
+    testbeds.look().map_err(|error| {
+        let mend = error.mend().map(|mend| format!("; {mend}")).unwrap_or_default();
+        CampaignError::Usage(format!("{error}{mend}"))
+    })?;
+    Ok(testbeds)
 }
 
 /// A seed for a campaign that was given none: short enough to be written down, and one that may be given again.

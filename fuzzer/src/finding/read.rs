@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use corpus::{ConfigErrors, FindingRecord, TestConfig};
-use executor::{Nic, NoTestbed};
+use executor::{Nic, WrongTestbed};
 
 use super::{Copied, DOCUMENT, Document, FINDINGS, REPRODUCER};
 
@@ -79,7 +79,7 @@ pub enum ReadError {
     Input(#[from] ConfigErrors),
     /// A NIC that is named instead, or a testbed, does not fit the other.
     #[error(transparent)]
-    Testbed(#[from] NoTestbed),
+    Testbed(#[from] WrongTestbed),
 }
 
 /// The folder of the finding that a path names: the folder, or its document or test.

@@ -10,7 +10,7 @@ use dumper::Observation;
 use dumper::capture::{self, CaptureFormat};
 use dumper::observation::folder::{WriteFolderError, write as write_result};
 use dumper::observation::write_whole;
-use executor::TestbedName;
+use executor::{Nic, TestbedName};
 use scoring::Anomaly;
 
 use super::{
@@ -247,7 +247,7 @@ fn put_report(
     finding: &FindingRecord,
     judged: &Judged,
 ) -> Result<(), WriteError> {
-    let Some(page) = page_of(document, finding, judged) else { return Ok(()) };
+    let Some(page) = page_of(folder, document, finding, judged) else { return Ok(()) };
     put(&folder.join(REPORT), report::text(&page.subject).as_bytes())?;
     let failed = |error| WriteError::Io { path: folder.join(PAGE), source: io::Error::other(error) };
     for (name, text) in [PAGE, MARKDOWN].into_iter().zip(page::pages(&page).map_err(failed)?) {
@@ -257,7 +257,12 @@ fn put_report(
 }
 
 /// The page on a finding; none if the run does not show it.
-fn page_of<'a>(document: &'a Document, finding: &'a FindingRecord, judged: &'a Judged) -> Option<Page<'a>> {
+fn page_of<'a>(
+    folder: &Path,
+    document: &'a Document,
+    finding: &'a FindingRecord,
+    judged: &'a Judged,
+) -> Option<Page<'a>> {
     let subject = Subject {
         finding,
         anomaly: judged.anomaly(&finding.signature)?,
@@ -266,15 +271,22 @@ fn page_of<'a>(document: &'a Document, finding: &'a FindingRecord, judged: &'a J
         nics: [&document.requester_nic.given, &document.responder_nic.given],
         policy: policy_of(document),
     };
-    Some(Page { subject, environment: environment(document) })
+    Some(Page { subject, environment: environment(folder, document) })
 }
 
-/// What a finding was found with.
-fn environment(document: &Document) -> Vec<(&'static str, String)> {
+/// What a finding in a folder was found with.
+fn environment(folder: &Path, document: &Document) -> Vec<(&'static str, String)> {
     let Document { target, strategy, campaign_seed, testbed, version, first_seen_execution, .. } = document;
-    vec![
+    let hosts =
+        [("requester's host", &document.requester_nic), ("responder's host", &document.responder_nic)];
+    let hosts =
+        hosts.into_iter().filter_map(|(what, nic)| Some((what, Nic::told_in(&folder.join(&nic.file))?)));
+    let mut rows = vec![
         ("lumina-fuzz", with_revision(version, document.revision.as_deref())),
         ("testbed", testbed.to_string()),
+    ];
+    rows.extend(hosts);
+    rows.extend([
         ("target", target.clone()),
         ("search", format!("strategy {strategy}, seed {campaign_seed}")),
         (
@@ -283,7 +295,8 @@ fn environment(document: &Document) -> Vec<(&'static str, String)> {
                 "first by execution {first_seen_execution} of the campaign; finding.json has the number of sightings"
             ),
         ),
-    ]
+    ]);
+    rows
 }
 
 /// Writes the result folder of a run in the place of an earlier one's, whose files must not seem to be of this run. The

@@ -12,7 +12,7 @@ use corpus::{RoceParameters, Role, TestConfig};
 use dumper::trace::Digest;
 use dumper::{Nanos, Observation};
 use executor::profile::ProfileError;
-use executor::{Nic, NoTestbed, TestbedError, TestbedName, Testbeds};
+use executor::{Nic, TestbedError, TestbedName, Testbeds};
 use serde::Serialize;
 
 use crate::analyze::Report;
@@ -154,10 +154,8 @@ impl Test {
         let names = Role::ALL.map(|role| self.config.host(role).nic.as_str());
         let [first, second] = &self.nics;
         let nics = [(names[0], first), (names[1], second)];
-        Testbeds::new(&self.testbed, Path::new(""), nics).map_err(|error| match error {
-            NoTestbed::Nic(wrong) => TestbedError::Config(wrong.to_string()),
-            error @ NoTestbed::Real(_) => TestbedError::Broken(error.to_string()),
-        })
+        Testbeds::new(&self.testbed, Path::new(""), nics)
+            .map_err(|wrong| TestbedError::Config(wrong.to_string()))
     }
 
     /// Runs the test on its testbed and judges it, with the reference runs that it needs. What takes one is not judged for
