@@ -92,10 +92,10 @@ impl Entry {
 /// # Errors
 /// A message that names the file.
 pub(super) fn set(place: &Place, file: &Path, number: u32) -> Result<(), String> {
-    value::write(file, &place.form.written(number)).map_err(|error| value::of(file, error))?;
+    value::write(file, &place.radix.written(number)).map_err(|error| value::of(file, error))?;
     if let Some(apply) = place.apply {
         let apply = file.with_file_name(apply);
-        value::write(&apply, &place.form.written(1)).map_err(|error| value::of(&apply, error))?;
+        value::write(&apply, &place.radix.written(1)).map_err(|error| value::of(&apply, error))?;
     }
     let kept = value::number(file)?;
     if kept != u64::from(number) {
@@ -190,7 +190,7 @@ pub(super) fn recover(folder: &Path, roots: &Roots) -> Vec<String> {
     for path in paths {
         let opened =
             OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path);
-        match opened.and_then(|file| Ok((file.try_lock(), file))) {
+        match opened.map(|file| (file.try_lock(), file)) {
             Ok((Ok(()), file)) => dead.push((path, file)),
             Ok((Err(TryLockError::WouldBlock), _)) => living = true,
             Ok((Err(TryLockError::Error(error)), _)) | Err(error) => notes.push(not_obeyed(&path, error)),

@@ -43,7 +43,7 @@ pub mod proto {
 use sha2::{Digest as _, Sha256};
 
 pub use client::AgentClient;
-pub use families::{Counter, FAMILIES, Family, Form, Group, Judged, Place, Setting};
+pub use families::{Counter, FAMILIES, Family, Group, Judged, Place, Radix, Setting};
 pub use host::{Host, HostOptions};
 pub use link::{Link, Silence, Stream};
 pub(crate) use peer::Peer;

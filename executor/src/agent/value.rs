@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(write(&missing, "1").unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(!missing.exists(), "nothing is created");
         fs::write(&closed, "1").unwrap();
-        fs::set_permissions(&closed, fs::Permissions::from_mode(0)).unwrap();
+        fs::set_permissions(&closed, fs::Permissions::from_mode(0o000)).unwrap();
         // Nothing is closed to root.
         if !geteuid().is_root() {
             assert!(number(&closed).unwrap_err().contains("Permission denied"));

@@ -3,7 +3,7 @@
 use corpus::RoceSetting;
 
 use super::super::roots::Root;
-use super::place::{Form, Place};
+use super::place::{Place, Radix};
 use super::row::{Counter, Family, Group, Judged, Setting};
 
 const HW: &str = "drivers/infiniband/hw/bnxt_re/hw_counters.c";
@@ -73,14 +73,14 @@ pub(super) const FAMILY: Family = Family {
                 Place {
                     root: Root::Debug,
                     path: "bnxt_re/{function}/cc_config/enable_cc",
-                    form: Form::Decimal,
+                    radix: Radix::Decimal,
                     apply: None,
                     source: "drivers/infiniband/hw/bnxt_re/debugfs.c (Linux after 6.12: commit 0eaed89c18ae)",
                 },
                 Place {
                     root: Root::Config,
                     path: "bnxt_re/{device}/ports/{port}/cc/ecn_enable",
-                    form: Form::Hexadecimal,
+                    radix: Radix::Hexadecimal,
                     apply: Some("apply"),
                     source: "Broadcom's bnxt_re (out of tree), configfs.c",
                 },

@@ -3,7 +3,7 @@
 use corpus::RoceSetting;
 
 use super::super::roots::Root;
-use super::place::{Form, Place};
+use super::place::{Place, Radix};
 use super::row::{Counter, Family, Group, Judged, Setting};
 
 const HW: &str = "drivers/infiniband/hw/irdma/verbs.c";
@@ -13,7 +13,7 @@ const ETHTOOL: &str = "drivers/net/ethernet/intel/ice/ice_ethtool.c";
 const DCQCN: Place = Place {
     root: Root::Config,
     path: "irdma/{device}/roce_dcqcn_enable",
-    form: Form::Decimal,
+    radix: Radix::Decimal,
     apply: None,
     source: "Intel's irdma (out of tree), configfs.c",
 };

@@ -3,7 +3,7 @@
 use corpus::RoceSetting;
 
 use super::super::roots::Root;
-use super::place::{Form, Place};
+use super::place::{Place, Radix};
 use super::row::{Counter, Family, Group, Judged, Setting};
 
 const PORT: &str = "drivers/infiniband/core/sysfs.c, drivers/infiniband/hw/mlx5/mad.c";
@@ -25,7 +25,7 @@ const fn ethtool(name: &'static str, judged: Judged, meaning: &'static str) -> C
 }
 
 const fn ofed(path: &'static str) -> Place {
-    Place { root: Root::Sys, path, form: Form::Decimal, apply: None, source: OFED }
+    Place { root: Root::Sys, path, radix: Radix::Decimal, apply: None, source: OFED }
 }
 
 pub(super) const FAMILY: Family = Family {
@@ -92,7 +92,7 @@ pub(super) const FAMILY: Family = Family {
                 Place {
                     root: Root::Debug,
                     path: "mlx5/{function}/cc_params/np_min_time_between_cnps",
-                    form: Form::Decimal,
+                    radix: Radix::Decimal,
                     apply: None,
                     source: CONGESTION,
                 },

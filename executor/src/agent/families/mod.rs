@@ -9,7 +9,7 @@ mod row;
 mod rxe;
 
 pub(super) use place::Names;
-pub use place::{Form, Place};
+pub use place::{Place, Radix};
 pub use row::{Counter, Family, Group, Judged, Setting};
 
 /// All families that are known.

@@ -18,7 +18,7 @@ pub struct Place {
     /// network device, `{priority}` each priority of Ethernet.
     pub path: &'static str,
     /// How the driver reads numbers.
-    pub form: Form,
+    pub radix: Radix,
     /// File beside it by which a changed value takes effect: 1 is written to it.
     pub apply: Option<&'static str>,
     /// Source file of the kernel that defines it, or the driver out of tree.
@@ -27,14 +27,14 @@ pub struct Place {
 
 /// How a driver reads numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Radix {
     /// `10`
     Decimal,
     /// `0xa`
     Hexadecimal,
 }
 
-impl Form {
+impl Radix {
     /// A number as the driver reads it.
     pub(in super::super) fn written(self, number: u32) -> String {
         match self {
@@ -105,7 +105,7 @@ mod tests {
     const PLACE: Place = Place {
         root: Root::Sys,
         path: "class/net/{netdev}/enable/{priority}",
-        form: Form::Hexadecimal,
+        radix: Radix::Hexadecimal,
         apply: None,
         source: "",
     };
@@ -145,6 +145,9 @@ mod tests {
 
     #[test]
     fn numbers_are_written_as_drivers_read_them() {
-        assert_eq!((Form::Decimal.written(50), Form::Hexadecimal.written(50)), ("50".into(), "0x32".into()));
+        assert_eq!(
+            (Radix::Decimal.written(50), Radix::Hexadecimal.written(50)),
+            ("50".into(), "0x32".into())
+        );
     }
 }
