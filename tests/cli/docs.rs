@@ -8,6 +8,7 @@ use std::path::Path;
 
 use corpus::{Action, ActionKind, Form};
 use executor::NicProfile;
+use executor::agent::{FAMILIES, Judged, Radix, Roots};
 use executor::profile::{FIELDS, conditional_fields, family_counters};
 use scoring::score::calibration;
 use scoring::{CLAUSES, Clause, Document, ExpiryCause, Rule, counters_moved_by, go_back_n};
@@ -169,6 +170,61 @@ fn counters() -> String {
     text
 }
 
+/// NIC families: counters, settings and what is left out.
+fn families() -> String {
+    let mut text = String::new();
+    for family in FAMILIES {
+        let list =
+            |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let known = match family.own_file {
+            Some(file) => format!("the file `{file}` in the device's folder, without a device of a bus"),
+            None => format!("the driver {}", list(family.drivers)),
+        };
+        let firmware = if family.firmware.is_empty() { "none" } else { family.firmware };
+        let (name, source) = (family.name, family.named_in);
+        let _ = write!(
+            text,
+            "### {name}\n\nKnown by {known} ({source}). Firmware version: {firmware}.\n\n\
+             | counter | where | use | meaning | source |\n|---|---|---|---|---|\n"
+        );
+        for counter in family.counters {
+            let judged = match counter.judged {
+                Judged::As(cause) => format!("`{cause}`"),
+                Judged::Discards => "discards".to_owned(),
+                Judged::Pauses => "pauses".to_owned(),
+                Judged::Recorded => String::new(),
+            };
+            let (name, group, meaning, source) =
+                (counter.name, counter.group.name(), counter.meaning, counter.source);
+            let _ = writeln!(text, "| `{name}` | `{group}` | {judged} | {meaning} | {source} |");
+        }
+        text.push_str("\n| parameter | file | numbers | source | without it |\n|---|---|---|---|---|\n");
+        for setting in family.settings {
+            let (name, otherwise) = (setting.name(), setting.otherwise);
+            for place in setting.places {
+                let file = Roots::default().of(place.root).join(place.path).display().to_string();
+                let apply =
+                    place.apply.map(|apply| format!("; 1 to `{apply}` beside it")).unwrap_or_default();
+                let radix = match place.radix {
+                    Radix::Decimal => "decimal",
+                    Radix::Hexadecimal => "hexadecimal",
+                };
+                let source = place.source;
+                let _ = writeln!(text, "| `{name}` | `{file}` | {radix}{apply} | {source} | {otherwise} |");
+            }
+            if setting.places.is_empty() {
+                let _ = writeln!(text, "| `{name}` | none | | | {otherwise} |");
+            }
+        }
+        text.push_str("\nNeither read nor set, or not judged:\n\n");
+        for row in family.left_out {
+            let _ = writeln!(text, "- {row}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
 /// Fields of targets, a table for each section.
 fn target_fields() -> String {
     let mut text = String::new();
@@ -282,6 +338,11 @@ fn generated_parts_of_packet_scripts_are_true() {
 #[test]
 fn generated_parts_of_nic_profiles_are_true() {
     check("nic-profiles.md", &[("fields", fields()), ("conditions", conditions()), ("counters", counters())]);
+}
+
+#[test]
+fn generated_parts_of_nic_families_are_true() {
+    check("nic-families.md", &[("families", families())]);
 }
 
 #[test]

@@ -1,21 +1,28 @@
 //! Description of a host: its devices and capabilities.
 
+use super::families::Family;
 use super::host::{Host, boot_id, kernel_release};
+use super::parameters::Target;
 use super::proto::{Description, Device, Gid, GidType, Limits, Port};
-use super::sysfs::CounterFiles;
-use super::{parameters, sysfs};
-use crate::verbs::{self, Context, DeviceLimits, DeviceList, VerbsError};
+use super::roots::Roots;
+use super::sysfs::{self, CounterFiles};
+use crate::verbs::{self, Context, DeviceLimits, DeviceList, VerbsError, ethtool};
 
-/// Describes everything. A device that cannot be opened is reported in the place of devices.
+/// Puts back the settings of an agent that died, and describes everything. A device that cannot be opened is reported in the
+/// place of devices.
 pub(super) fn describe(host: &Host) -> Description {
+    host.recover();
     let found = host.devices().and_then(|(list, names)| {
-        let devices: Result<Vec<_>, _> = names.iter().map(|name| device(&list, name)).collect();
+        let devices: Result<Vec<_>, _> = names.iter().map(|name| device(host, &list, name)).collect();
         devices.map_err(|error| error.to_string())
     });
-    let (devices, no_devices) = match found {
+    let (mut devices, no_devices) = match found {
         Ok(devices) => (devices, String::new()),
         Err(reason) => (Vec::new(), reason),
     };
+    if let Some(first) = devices.first_mut() {
+        first.notes.splice(..0, host.notes());
+    }
     Description {
         agent_version: env!("CARGO_PKG_VERSION").to_owned(),
         kernel_release: kernel_release(),
@@ -28,27 +35,48 @@ pub(super) fn describe(host: &Host) -> Description {
     }
 }
 
-fn device(list: &DeviceList, name: &str) -> Result<Device, VerbsError> {
+fn device(host: &Host, list: &DeviceList, name: &str) -> Result<Device, VerbsError> {
     let context = list.open(name)?;
     let limits = context.limits()?;
-    let ports: Result<Vec<_>, _> = (1..=limits.ports).map(|number| port(&context, name, number)).collect();
+    let (roots, family) = (host.roots(), sysfs::family(host.roots(), name));
+    let ports: Result<Vec<_>, _> =
+        (1..=limits.ports).map(|number| port(roots, family, &context, name, number)).collect();
+    let (mut firmware, mut notes) = (limits.firmware.clone(), Vec::new());
+    if firmware.is_empty() && family.is_some_and(|family| !family.firmware.is_empty()) {
+        match sysfs::firmware(roots, name) {
+            Ok(version) => firmware = version,
+            Err(reason) => notes.push(reason),
+        }
+    }
     Ok(Device {
         name: name.to_owned(),
-        driver: sysfs::driver(name),
-        firmware: limits.firmware.clone(),
+        driver: sysfs::driver(roots, name),
+        firmware,
         vendor_id: limits.vendor_id,
         vendor_part_id: limits.vendor_part_id,
         limits: Some(Limits::from(&limits)),
         ports: ports?,
+        family: family.map_or("", |family| family.name).to_owned(),
+        notes,
     })
 }
 
-fn port(context: &Context, device: &str, number: u8) -> Result<Port, VerbsError> {
+fn port(
+    roots: &Roots,
+    family: Option<&'static Family>,
+    context: &Context,
+    device: &str,
+    number: u8,
+) -> Result<Port, VerbsError> {
     let state = context.port(number)?;
     let gids = context.gids(number)?;
-    let netdev = gids.iter().find_map(|gid| sysfs::interface_name(gid.interface)).unwrap_or_default();
-    let interface = Some(netdev.clone()).filter(|name| !name.is_empty());
-    let (_, counters) = CounterFiles::open(&sysfs::port(device, number), interface);
+    let interface = gids.iter().find_map(|gid| sysfs::interface_name(gid.interface));
+    let folder = sysfs::port(roots, device, number);
+    let (_, counters) = CounterFiles::open(&folder, interface.clone());
+    let unread_counters = family.map_or_else(Vec::new, |family| sysfs::unread(family, &folder, &counters));
+    // A network device that goes away has no driver any more.
+    let driver = interface.as_ref().and_then(|name| ethtool::driver(name).ok()).unwrap_or_default();
+    let names = sysfs::names(roots, device, number, interface);
     Ok(Port {
         number: number.into(),
         active: state.active,
@@ -58,8 +86,11 @@ fn port(context: &Context, device: &str, number: u8) -> Result<Port, VerbsError>
         max_message_bytes: state.max_message_bytes.into(),
         gids: gids.iter().map(Gid::from).collect(),
         counters: Some(counters.into()),
-        roce_parameters: parameters::available(&sysfs::netdev(&netdev)),
-        netdev,
+        roce_parameters: Target { roots, family, names: &names }.available(),
+        netdev: names.netdev,
+        unread_counters,
+        netdev_driver: driver.name,
+        netdev_firmware: driver.firmware,
     })
 }
 

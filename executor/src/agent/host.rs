@@ -1,16 +1,28 @@
 //! The host that an agent runs on.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Mutex;
 
 use nix::sys::sysinfo::sysinfo;
 use tonic::Status;
 
+use super::journal;
 use super::kept::Kept;
+use super::roots::Roots;
+use crate::lock::locked;
 use crate::verbs::{Context, DeviceList, Verbs};
 
 /// Memory of messages that a test may have by default, if the host has twice as much.
 pub(super) const DEFAULT_MAX_MEMORY: u64 = 1 << 30;
+
+/// Folder of an agent's journals of settings: state of a service (Filesystem Hierarchy Standard 3.0, 5.8), which outlives the
+/// agent.
+const JOURNALS: &str = "/var/lib/lumina-agent";
+
+/// Lines about settings that are kept: what could not be put back is told again for each test.
+const MAX_NOTES: usize = 64;
 
 /// Options of an agent for its host.
 #[derive(Clone, Debug)]
@@ -19,11 +31,20 @@ pub struct HostOptions {
     pub devices: Vec<String>,
     /// Most bytes of message memory of a test.
     pub max_memory: u64,
+    /// Where the kernel's file systems are.
+    pub roots: Roots,
+    /// Folder of the journals by which settings are put back after a crash of the agent.
+    pub journals: PathBuf,
 }
 
 impl Default for HostOptions {
     fn default() -> Self {
-        Self { devices: Vec::new(), max_memory: DEFAULT_MAX_MEMORY }
+        Self {
+            devices: Vec::new(),
+            max_memory: DEFAULT_MAX_MEMORY,
+            roots: Roots::default(),
+            journals: JOURNALS.into(),
+        }
     }
 }
 
@@ -34,18 +55,48 @@ pub struct Host {
     verbs: Result<Verbs, String>,
     /// Another number for each process.
     instance: u64,
+    /// What became of the settings of agents that died.
+    notes: Mutex<Vec<String>>,
 }
 
 impl Host {
-    /// Finds the RDMA stack. A host without one is described as such.
+    /// Finds the RDMA stack, and puts back the settings of an agent that died. A host without a stack is described as such.
     #[must_use]
     pub fn new(options: HostOptions) -> Self {
         let verbs = Verbs::load().map_err(|error| error.to_string());
-        Self { options, verbs, instance: rand::random() }
+        let host = Self { options, verbs, instance: rand::random(), notes: Mutex::default() };
+        host.recover();
+        host
     }
 
     pub(super) const fn instance(&self) -> u64 {
         self.instance
+    }
+
+    /// Puts back the settings of agents that died, if there are any.
+    pub(super) fn recover(&self) {
+        let mut notes = locked(&self.notes);
+        for note in journal::recover(&self.options.journals, &self.options.roots) {
+            if notes.len() < MAX_NOTES && !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+
+    /// What became of the settings of agents that died, since this one started.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        locked(&self.notes).clone()
+    }
+
+    /// Where the kernel's file systems are.
+    pub(super) const fn roots(&self) -> &Roots {
+        &self.options.roots
+    }
+
+    /// Folder of the journals of settings.
+    pub(super) fn journals(&self) -> &Path {
+        &self.options.journals
     }
 
     /// Devices that tests may use, or the reason why there is none and the remedy.
@@ -133,7 +184,30 @@ fn available_bytes(meminfo: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
+
+    #[test]
+    fn an_agent_that_starts_puts_back_what_the_last_one_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = |name: &str| folder.path().join(name);
+        let roots = Roots { sys: below("sys"), debug: below("debug"), config: below("config") };
+        let setting = below("config/irdma/irdma0/roce_dcqcn_enable");
+        fs::create_dir_all(setting.parent().unwrap()).unwrap();
+        fs::write(&setting, "0\n").unwrap();
+        let journal = below("settings-7-0");
+        fs::write(&journal, "lumina-agent settings 1\nconfig irdma/irdma0/roce_dcqcn_enable 1\n").unwrap();
+        fs::set_permissions(&journal, fs::Permissions::from_mode(0o600)).unwrap();
+
+        let options = HostOptions { roots, journals: folder.path().to_owned(), ..HostOptions::default() };
+        let host = Host::new(options.clone());
+        assert_eq!(fs::read_to_string(&setting).unwrap(), "1");
+        assert!(
+            host.notes()[0].ends_with("roce_dcqcn_enable: 1 again, as it was before a test whose agent died")
+        );
+        assert_eq!(Host::new(options).notes(), Vec::<String>::new());
+    }
 
     #[test]
     fn available_memory_is_read_in_bytes() {

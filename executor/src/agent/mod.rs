@@ -9,8 +9,10 @@ mod bounds;
 mod client;
 mod convert;
 mod describe;
+mod families;
 pub(crate) mod frames;
 mod host;
+mod journal;
 mod kept;
 mod layout;
 mod limits;
@@ -21,6 +23,7 @@ mod port;
 mod poster;
 mod refusal;
 mod resources;
+mod roots;
 mod running;
 mod serve_port;
 mod service;
@@ -29,6 +32,7 @@ mod steps;
 mod sysfs;
 mod test;
 mod traffic;
+mod value;
 
 /// The messages of `proto/agent.proto`.
 #[allow(missing_docs, unused_qualifications, clippy::all, clippy::pedantic, reason = "generated")]
@@ -39,10 +43,12 @@ pub mod proto {
 use sha2::{Digest as _, Sha256};
 
 pub use client::AgentClient;
+pub use families::{Counter, FAMILIES, Family, Group, Judged, Place, Radix, Setting};
 pub use host::{Host, HostOptions};
 pub use link::{Link, Silence, Stream};
 pub(crate) use peer::Peer;
 pub use peer::{AgentError, Timeouts};
+pub use roots::{Root, Roots};
 pub use running::{Failure, Finished, Outstanding, Prepare, PreparedHost, RunningTest, Settled};
 pub use serve_port::serve_port;
 pub use service::{AgentService, DEFAULT_ADDRESS};

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use dumper::observation::Counters;
 use nix::net::if_::if_indextoname;
 
+use super::families::{self, Family, Group, Judged, Names};
+use super::roots::Roots;
+use super::value;
 use crate::verbs::ethtool;
 
-/// RDMA devices.
-const RDMA: &str = "/sys/class/infiniband";
-/// Network devices.
-const NET: &str = "/sys/class/net";
+/// RDMA devices, below sysfs (drivers/infiniband/core/device.c).
+const RDMA: &str = "class/infiniband";
 
 /// Files among counters that are settings: how long values are kept before the device is asked again.
 const LIFESPAN: &str = "lifespan";
@@ -21,20 +22,67 @@ const LIFESPAN: &str = "lifespan";
 /// Room for the text of a counter: twenty digits and the end of the line.
 const NUMBER_BYTES: usize = 32;
 
+/// Folder of an RDMA device.
+fn device(roots: &Roots, name: &str) -> PathBuf {
+    roots.sys.join(RDMA).join(name)
+}
+
 /// Folder of a port of an RDMA device.
-pub(super) fn port(device: &str, port: u8) -> PathBuf {
-    Path::new(RDMA).join(device).join("ports").join(port.to_string())
+pub(super) fn port(roots: &Roots, name: &str, port: u8) -> PathBuf {
+    device(roots, name).join("ports").join(port.to_string())
 }
 
-/// Name of the kernel driver of an RDMA device's PCI function; empty without a driver.
-pub(super) fn driver(device: &str) -> String {
-    let link = fs::read_link(Path::new(RDMA).join(device).join("device/driver"));
-    link.ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())).unwrap_or_default()
+/// Names of a port of an RDMA device, of the device of the bus below and of its network device.
+pub(super) fn names(roots: &Roots, name: &str, port: u8, netdev: Option<String>) -> Names {
+    let function = link_name(&device(roots, name).join("device"));
+    Names { device: name.to_owned(), port, function, netdev: netdev.unwrap_or_default() }
 }
 
-/// Folder of a network device.
-pub(super) fn netdev(interface: &str) -> PathBuf {
-    Path::new(NET).join(interface)
+/// Name of the kernel driver of the device of the bus below an RDMA device; empty without a driver.
+pub(super) fn driver(roots: &Roots, name: &str) -> String {
+    link_name(&device(roots, name).join("device/driver"))
+}
+
+/// The last part of what a link names; empty if it is no link.
+fn link_name(link: &Path) -> String {
+    let target = fs::read_link(link);
+    target.ok().and_then(|path| Some(path.file_name()?.to_string_lossy().into_owned())).unwrap_or_default()
+}
+
+/// Family of an RDMA device, by its driver.
+pub(super) fn family(roots: &Roots, name: &str) -> Option<&'static Family> {
+    match &driver(roots, name)[..] {
+        "" => families::of_software(|file| device(roots, name).join(file).is_file()),
+        driver => families::of_driver(driver),
+    }
+}
+
+/// Firmware version of an RDMA device.
+///
+/// # Errors
+/// A message that names the file.
+pub(super) fn firmware(roots: &Roots, name: &str) -> Result<String, String> {
+    value::text(&device(roots, name).join("fw_ver"))
+}
+
+/// Counters of a family that analyzers compare with the trace and that are not among a port's: a message for each.
+pub(super) fn unread(family: &Family, port: &Path, counters: &Counters) -> Vec<String> {
+    let compared = family.counters.iter().filter(|counter| matches!(counter.judged, Judged::As(_)));
+    let missing = compared.filter_map(|counter| {
+        let found = match counter.group {
+            Group::Port => &counters.port_counters,
+            Group::Hw => &counters.hw_counters,
+            Group::Ethtool => &counters.ethtool_counters,
+        };
+        if found.contains_key(counter.name) {
+            return None;
+        }
+        match counter.group {
+            Group::Ethtool => Some(format!("{} is not among the counters of ethtool -S", counter.name)),
+            group => value::number(&port.join(group.name()).join(counter.name)).err(),
+        }
+    });
+    missing.collect()
 }
 
 /// Name of the network device with this number; 0 is no device.
@@ -120,6 +168,8 @@ fn number_in(file: &File) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]
@@ -145,6 +195,90 @@ mod tests {
         assert_eq!(files.read().port_counters, BTreeMap::from([("port_xmit_data".to_owned(), 7)]));
         read_afresh(port.path());
         assert_eq!(fs::read_to_string(port.path().join("hw_counters/lifespan")).unwrap(), "0");
+    }
+
+    /// A host with an RDMA device: its driver, and files of its folder.
+    fn host(driver: Option<&str>, files: &[(&str, &[u8])]) -> (tempfile::TempDir, Roots) {
+        let folder = tempfile::tempdir().unwrap();
+        let roots = Roots { sys: folder.path().to_owned(), ..Roots::default() };
+        let rdma = device(&roots, "rdma0");
+        for (file, text) in files {
+            let path = rdma.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        fs::create_dir_all(&rdma).unwrap();
+        if let Some(driver) = driver {
+            let function = folder.path().join("devices/pci0000:00/0000:04:00.0");
+            fs::create_dir_all(&function).unwrap();
+            symlink(&function, rdma.join("device")).unwrap();
+            symlink(Path::new("../../../bus/pci/drivers").join(driver), function.join("driver")).unwrap();
+        }
+        (folder, roots)
+    }
+
+    #[test]
+    fn families_are_told_by_their_driver() {
+        for (driver, file, expected) in [
+            (Some("mlx5_core"), "fw_ver", Some("mlx5")),
+            (Some("ice"), "fw_ver", Some("irdma")),
+            (Some("bnxt_en"), "fw_ver", Some("bnxt_re")),
+            (Some("qede"), "parent", None),
+            (None, "parent", Some("rxe")),
+            (None, "fw_ver", None),
+        ] {
+            let (_folder, roots) = host(driver, &[(file, b"eth0\n")]);
+            assert_eq!(family(&roots, "rdma0").map(|family| family.name), expected, "{driver:?}");
+            let function = if driver.is_some() { "0000:04:00.0" } else { "" };
+            assert_eq!(names(&roots, "rdma0", 1, None).function, function);
+            assert_eq!(super::driver(&roots, "rdma0"), driver.unwrap_or_default());
+        }
+        let (_folder, roots) = host(None, &[]);
+        assert!(family(&roots, "rdma1").is_none());
+    }
+
+    #[test]
+    fn firmware_is_a_version_or_a_message() {
+        let (_folder, roots) = host(Some("mlx5_core"), &[("fw_ver", b"22.36.1010\n")]);
+        assert_eq!(firmware(&roots, "rdma0").as_deref(), Ok("22.36.1010"));
+        for text in [&b""[..], b"\xc3\x28", &[b'9'; 5000], b"22\x0736"] {
+            let (_folder, roots) = host(Some("mlx5_core"), &[("fw_ver", text)]);
+            assert!(firmware(&roots, "rdma0").unwrap_err().contains("rdma0/fw_ver: "), "{text:?}");
+        }
+        assert!(firmware(&roots, "rdma1").unwrap_err().contains("No such file"));
+    }
+
+    #[test]
+    fn every_family_has_its_counters_or_says_which_it_has_not() {
+        for (driver, missing, broken) in [
+            (Some("mlx5_core"), "implied_nak_seq_err", "np_cnp_sent"),
+            (Some("ice"), "cnpSent", "RxECNMrkd"),
+            (Some("bnxt_en"), "tx_cnp_pkts", "dup_req"),
+            (None, "sent_pkts", "rcvd_pkts"),
+        ] {
+            let (_folder, roots) = host(driver, &[("parent", b"eth0\n")]);
+            let (family, port) = (family(&roots, "rdma0").unwrap(), port(&roots, "rdma0", 1));
+            let in_files = family.counters.iter().filter(|counter| counter.group != Group::Ethtool);
+            for counter in in_files {
+                let path = port.join(counter.group.name()).join(counter.name);
+                fs::create_dir_all(path.parent().unwrap()).unwrap();
+                fs::write(path, "7\n").unwrap();
+            }
+            let unread = || unread(family, &port, &CounterFiles::open(&port, None).1);
+            assert_eq!(unread(), Vec::<String>::new());
+
+            let hw = port.join("hw_counters");
+            fs::remove_file(hw.join(missing)).unwrap();
+            for text in [&b"N/A"[..], b"\xff", b"", &[b'1'; 3000]] {
+                fs::write(hw.join(broken), text).unwrap();
+                let mut told = unread();
+                told.sort_by_key(|message| message.contains(broken));
+                assert!(told.len() == 2 && told[0].contains(&format!("{missing}: No such file")), "{told:?}");
+            }
+            fs::remove_file(hw.join(broken)).unwrap();
+            fs::create_dir(hw.join(broken)).unwrap();
+            assert!(unread().iter().any(|message| message.contains("directory")));
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tonic::Status;
 use super::host::Host;
 use super::kept::Kept;
 use super::layout::Layout;
-use super::parameters::Applied;
+use super::parameters::{Applied, Target};
 use super::proto::{self, HostError};
 use super::refusal::{cannot, invalid};
 use super::resources::{gids_of, initial_psn, memory_of, queues_of};
@@ -77,10 +77,12 @@ impl Test {
             .map_err(|reason| cannot(format!("{device}: {reason}")))?;
         let interface = gids.first().and_then(|gid| sysfs::interface_name(gid.interface));
 
-        let (parameters, report) = match &interface {
-            Some(name) => Applied::new(config.host(role), &sysfs::netdev(name)),
-            None => (Applied::default(), Vec::new()),
-        };
+        // Former values are those from before the test whose agent died.
+        host.recover();
+        let names = sysfs::names(host.roots(), &device, port, interface.clone());
+        let family = sysfs::family(host.roots(), &device);
+        let target = Target { roots: host.roots(), family, names: &names };
+        let (parameters, report) = Applied::new(config.host(role), &target, host.journals());
         let pd = Pd::new(&context).map_err(cannot)?;
         let memory = memory_of(&config, role, &layout, &pd)?;
         let channel = Channel::new(&context).map_err(cannot)?;
@@ -93,7 +95,7 @@ impl Test {
             rkey: memory.rkey(),
         });
         let ends: Vec<_> = ends.collect();
-        let (counter_files, counters) = kept.counters(&sysfs::port(&device, port), interface);
+        let (counter_files, counters) = kept.counters(&sysfs::port(host.roots(), &device, port), interface);
         let prepared =
             proto::Prepared { ends: ends.clone(), counters: Some(counters.into()), parameters: report };
         let test = Self {

@@ -1,6 +1,7 @@
 //! `lumina-agent`: see `lumina-agent --help`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -48,6 +49,10 @@ struct Cli {
     /// Most MiB of message memory of a test; never more than half of the host's free memory.
     #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
     max_memory: u32,
+    /// Folder where the agent notes settings of the host before a test changes them, so that the next agent puts them
+    /// back if this one dies.
+    #[arg(long, value_name = "FOLDER", default_value_os_t = HostOptions::default().journals)]
+    journals: PathBuf,
 }
 
 fn main() -> ExitCode {
@@ -88,7 +93,16 @@ fn warn(what: &str) {
 }
 
 fn host_of(cli: &Cli) -> Host {
-    Host::new(HostOptions { devices: cli.device.clone(), max_memory: u64::from(cli.max_memory) << 20 })
+    let host = Host::new(HostOptions {
+        devices: cli.device.clone(),
+        max_memory: u64::from(cli.max_memory) << 20,
+        journals: cli.journals.clone(),
+        ..HostOptions::default()
+    });
+    for note in host.notes() {
+        eprintln!("lumina-agent: {note}");
+    }
+    host
 }
 
 async fn serve(cli: Cli) -> Result<(), String> {

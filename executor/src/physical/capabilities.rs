@@ -57,8 +57,8 @@ pub(super) fn capabilities_of(file: &TestbedFile, hosts: &[HostFacts; 2]) -> Cap
     };
     can.max_addresses = can.max_addresses.min(of_family(false));
     can.ipv6 = of_family(true) >= can.max_addresses;
-    // Drivers of real NICs have names; rdma_rxe, which has none, answers no ECN mark with a CNP.
-    let is_rxe = |host: &HostFacts| host.driver.is_empty();
+    // rdma_rxe answers no ECN mark with a CNP.
+    let is_rxe = |host: &HostFacts| host.family == "rxe";
     if hosts.iter().any(is_rxe) {
         can.control_packets.retain(|packet| *packet != ControlPacket::Cnp);
         can.fixed = RoceParameters {

@@ -80,6 +80,7 @@ impl Checked<'_> {
             addresses.join(", "),
             certificate.as_ref().map(ends).unwrap_or_default()
         );
+        let seen = facts.notes.iter().fold(seen, |seen, note| format!("{seen}; {note}"));
         Ok((seen, ()))
     }
 

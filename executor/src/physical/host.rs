@@ -21,6 +21,8 @@ pub struct HostFacts {
     pub kernel: String,
     /// RDMA device.
     pub device: String,
+    /// NIC family (docs/nic-families.md); empty if it is none that is known.
+    pub family: String,
     /// Driver of the device; empty for rdma_rxe.
     pub driver: String,
     /// Version of its firmware.
@@ -43,6 +45,8 @@ pub struct HostFacts {
     pub max_qp_wr: u32,
     /// Most Reads that a QP may have outstanding.
     pub max_rd_atomic: u32,
+    /// What cannot be read there, and what an agent that died had left.
+    pub notes: Vec<String>,
     /// The kernel's identifier of the boot.
     pub boot_id: String,
     /// Number of the agent's process.
@@ -90,6 +94,7 @@ impl HostFacts {
         Ok(Self {
             kernel: said.kernel_release.clone(),
             device: device.name.clone(),
+            family: device.family.clone(),
             driver: device.driver.clone(),
             firmware: device.firmware.clone(),
             netdev: port.netdev.clone(),
@@ -101,6 +106,7 @@ impl HostFacts {
             max_bytes: said.max_memory_bytes.min(MOST_BYTES),
             max_qp_wr: limits.max_qp_wr,
             max_rd_atomic: limits.max_qp_rd_atom.min(limits.max_qp_init_rd_atom),
+            notes: device.notes.iter().chain(&port.unread_counters).cloned().collect(),
             boot_id: said.boot_id.clone(),
             instance: said.instance,
         })

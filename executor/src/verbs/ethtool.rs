@@ -1,7 +1,8 @@
-//! Counters of `ethtool -S`.
+//! Counters of `ethtool -S`, drivers of `ethtool -i`.
 
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 
 use dumper::ring::ethtool;
 use nix::libc;
@@ -18,6 +19,35 @@ const MAX_COUNTERS: usize = 1 << 16;
 /// The kernel fills in as many as there are at that moment, whatever it was asked for: room for queues that were added
 /// since they were counted.
 const SLACK: usize = 2;
+
+/// `ETHTOOL_GDRVINFO` and the places of `struct ethtool_drvinfo` (linux/ethtool.h): command, driver, version, firmware version,
+/// other texts and numbers.
+const GDRVINFO: u32 = 0x3;
+const DRIVER: Range<usize> = 4..36;
+const FIRMWARE: Range<usize> = 68..100;
+const DRVINFO_BYTES: usize = 196;
+
+/// Driver of a network device, and the version of its firmware.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Driver {
+    /// Its name.
+    pub name: String,
+    /// Empty where the driver does not tell.
+    pub firmware: String,
+}
+
+/// Driver of a network device.
+///
+/// # Errors
+/// There is no such device, or it does not tell.
+pub fn driver(interface: &str) -> io::Result<Driver> {
+    let mut info = [0_u64; DRVINFO_BYTES.div_ceil(8)];
+    info[0] = u64::from(GDRVINFO);
+    // SAFETY: there is room for the whole structure.
+    unsafe { ethtool(interface, &mut info) }?;
+    let bytes: Vec<u8> = info.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    Ok(Driver { name: name_of(&bytes[DRIVER]), firmware: name_of(&bytes[FIRMWARE]) })
+}
 
 /// Counters of a network device, by their names. None for a device that has none.
 ///
@@ -73,6 +103,13 @@ mod tests {
         assert_eq!(statistics("lo").unwrap(), BTreeMap::new());
         assert_eq!(statistics("no-such-if").unwrap_err().raw_os_error(), Some(libc::ENODEV));
         assert!(statistics("a name that no device can have").is_err());
+    }
+
+    #[test]
+    fn a_missing_device_has_no_driver() {
+        assert_eq!(driver("no-such-if").unwrap_err().raw_os_error(), Some(libc::ENODEV));
+        // The loopback tells of none, or has an empty one.
+        assert_eq!(driver("lo").unwrap_or_default().firmware, "");
     }
 
     #[test]
