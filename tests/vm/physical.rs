@@ -170,12 +170,12 @@ fn start_dumper(folder: &Path, at: usize) -> Running {
 
 #[test]
 fn campaigns_run_and_findings_replay() {
-    in_namespace(2, "guests::physical::in_a_namespace");
+    in_namespace(2, "guests::physical::within_campaigns");
 }
 
 #[test]
 #[ignore = "changes the network: a test above runs it in a namespace"]
-fn in_a_namespace() {
+fn within_campaigns() {
     let lab = Lab::start();
     let checked = lab.run(&["testbed", "check", "lab.toml"]);
     assert_eq!(checked.code, 0, "{}{}", checked.stdout, checked.stderr);
@@ -217,12 +217,12 @@ fn in_a_namespace() {
 #[test]
 #[ignore = "takes minutes: ci/long vm"]
 fn a_testbed_whose_parts_fail_goes_on() {
-    in_namespace(2, "guests::physical::parts_fail");
+    in_namespace(2, "guests::physical::within_failures");
 }
 
 #[test]
 #[ignore = "changes the network: a test above runs it in a namespace"]
-fn parts_fail() {
+fn within_failures() {
     let mut lab = Lab::start();
     // A dumper that is killed, and comes back.
     lab.campaign_while("1", |lab| {

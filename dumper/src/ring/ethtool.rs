@@ -4,10 +4,9 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::AsRawFd as _;
 
+use nix::errno::Errno;
 use nix::libc;
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
-
-use super::socket::check;
 
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 
@@ -43,5 +42,6 @@ pub(super) fn named(interface: &str) -> io::Result<libc::ifreq> {
 pub(super) fn call(command: libc::Ioctl, request: &mut libc::ifreq) -> io::Result<()> {
     let socket = socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?;
     // SAFETY: the request names an interface by a text that ends in zero, and outlives the call, as what it points to does.
-    check(unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut *request) })
+    let called = unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut *request) };
+    Ok(Errno::result(called).map(drop)?)
 }

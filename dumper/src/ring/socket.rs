@@ -157,6 +157,6 @@ pub(super) fn dropped(socket: &OwnedFd) -> io::Result<u64> {
 }
 
 /// Error of a call that returns 0, or something else and an error.
-pub(super) fn check(result: libc::c_int) -> io::Result<()> {
+fn check(result: libc::c_int) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

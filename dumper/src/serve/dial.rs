@@ -15,8 +15,8 @@ use tokio_rustls::rustls::{AlertDescription, CertificateError, Error, InvalidMes
 use tonic::transport::{Channel, Endpoint};
 use tower::service_fn;
 
+use super::Address;
 use super::tls::{Certificate, Keys, Role};
-use super::{Address, chain};
 
 /// Longest wait for a connection, its handshake included.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -55,7 +55,7 @@ pub enum DialError {
 /// # Errors
 /// See [`DialError`].
 pub async fn dial(address: &Address, role: Role, keys: Option<&Keys>) -> Result<Dialled, DialError> {
-    let unreachable = |error: tonic::transport::Error| DialError::Unreachable(chain(&error));
+    let unreachable = |error: tonic::transport::Error| DialError::Unreachable(cause(&error));
     let endpoint = Endpoint::from_shared(address.uri())
         .map_err(unreachable)?
         .connect_timeout(CONNECT)
@@ -84,6 +84,11 @@ pub async fn dial(address: &Address, role: Role, keys: Option<&Keys>) -> Result<
     });
     let channel = timeout(CONNECT, endpoint.connect_with_connector(connector)).await.map_err(|_| silent())?;
     Ok(Dialled { channel: channel.map_err(unreachable)?, certificate })
+}
+
+/// The innermost cause of an error, which says what the others only name.
+fn cause(error: &dyn std::error::Error) -> String {
+    std::iter::successors(Some(error), |error| error.source()).last().unwrap_or(error).to_string()
 }
 
 fn silent() -> DialError {

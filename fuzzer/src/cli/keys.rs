@@ -67,7 +67,7 @@ fn tell(made: &[Document], folder: &Path, file: &Path, format: Format) -> Exit {
     let beside = file.parent().unwrap_or(Path::new(""));
     let own = folder.strip_prefix(beside).unwrap_or(folder).join("orchestrator");
     text += &format!(
-        "\nCopy the folder of each machine there, with its permissions, and name it to its program with --keys; the testbed's file has\n\
+        "\nCopy the folder of each machine there, with its permissions, and start its program with --keys; the testbed's file has\n\
          keys = {:?}. {} stays here: whoever has its key makes machines of the testbed.\n",
         own.display().to_string(),
         folder.join(AUTHORITY).display()

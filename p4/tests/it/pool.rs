@@ -1,6 +1,7 @@
 //! The built switch with a pool of dumpers, in a namespace that the test makes.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use dumper::integrity::{self, Verdict};
 use dumper::pool::{Collected, Dumper, Losses, Options, Pool, routes};
@@ -30,6 +31,13 @@ fn a_pool_has_every_packet_and_its_exit() {
 #[test]
 fn balancing_and_weights_decide_if_a_trace_is_complete() {
     in_namespace_of(Root::OfUser, 4, "pool::comparison", &[(ACCESS, "packet")]);
+}
+
+/// At the highest rate at which nothing is lost, a hundred traces are complete: the rate falls until a hundred runs in a row are.
+#[test]
+#[ignore = "takes minutes of an idle machine: ci/long rate"]
+fn at_the_highest_rate_without_loss_every_trace_is_complete() {
+    in_namespace_of(Root::OfUser, 4, "pool::rate", &[(ACCESS, "packet")]);
 }
 
 /// Two dumpers at h3 and h4, in threads of this process.
@@ -156,4 +164,87 @@ fn comparison() {
         let in_trace = u64::from(PACKETS) - lost.iter().sum::<u64>();
         assert!(mirrored.detail.contains(&format!("{in_trace} ")), "{}", mirrored.detail);
     }
+}
+
+/// Packets of a run.
+const OF_A_RUN: u32 = 20_000;
+
+/// Runs in a row without loss.
+const RUNS: u32 = 100;
+
+/// Packets a second: a rate that is beyond the machine's, and the least that it has to have.
+const RATES: [f64; 2] = [400_000.0, 10_000.0];
+
+/// Packets that are sent at once.
+const BURST: u32 = 20;
+
+/// A part of the rate by which it falls.
+const STEP: f64 = 0.9;
+
+#[test]
+#[ignore = "changes the network: a test above runs it in a namespace"]
+fn rate() {
+    let mut rig = Rig::start(&["--dumper", "packet:s3*3", "--dumper", "packet:s4"]);
+    let mut dumpers = Dumpers::start([(1, OF_A_RUN), (1, OF_A_RUN)]);
+    let tables = crate::conformance::many::tables();
+    let frames: Vec<_> = (1..=OF_A_RUN).map(|psn| of(psn, 1024)).collect();
+    let [mut rate, least] = RATES;
+    let (mut complete, mut all) = (0, 0);
+    while complete < RUNS {
+        assert!(rate >= least, "packets are lost at {rate:.0} packets a second");
+        all += 1;
+        match lost_at(rate, &frames, &mut rig, &mut dumpers, &tables) {
+            None => complete += 1,
+            Some(why) => {
+                println!("{rate:.0} packets a second: {complete} runs are complete, then {why}");
+                (complete, rate) = (0, rate * STEP);
+            }
+        }
+    }
+    println!(
+        "{rate:.0} packets a second: {RUNS} runs of {OF_A_RUN} packets are complete ({all} runs in all)"
+    );
+}
+
+/// Sends frames at a rate through the switch with its tables; what was lost, if anything.
+fn lost_at(
+    rate: f64,
+    frames: &[Vec<u8>],
+    rig: &mut Rig,
+    dumpers: &mut Dumpers,
+    tables: &Tables,
+) -> Option<String> {
+    rig.begin(tables);
+    dumpers.runtime.block_on(dumpers.pool.begin()).unwrap();
+    let begun = Instant::now();
+    for (sent, burst) in (0..).step_by(BURST as usize).zip(frames.chunks(BURST as usize)) {
+        let due = Duration::from_secs_f64(f64::from(sent) / rate);
+        while begun.elapsed() < due {
+            std::hint::spin_loop();
+        }
+        burst.iter().for_each(|frame| rig.hosts[0].send(frame));
+    }
+    let took = begun.elapsed();
+    let mut arrived = 0;
+    while arrived < frames.len() && rig.hosts[1].receive_within(Duration::from_millis(200)).is_some() {
+        arrived += 1;
+    }
+    let captured = rig.runtime.block_on(rig.client.collect()).unwrap();
+    let mirrored = captured.counters.mirrored();
+    let collected = dumpers.runtime.block_on(dumpers.pool.collect(mirrored, 1, |_| None)).unwrap();
+    let integrity = integrity::check(&collected.traced.trace, Some(&captured.counters));
+    let failed = integrity.conditions.iter().find(|condition| condition.verdict != Verdict::Pass);
+    let late = took.as_secs_f64() / (frames.len() as f64 / rate);
+    if late > 1.05 {
+        return Some(format!("the host takes {late:.2} times as long to send"));
+    }
+    let is_whole = arrived == frames.len() && captured.losses.is_empty() && none_are_lost(&collected.losses);
+    (failed.is_some() || !is_whole).then(|| {
+        format!(
+            "{arrived} of {} arrive, {:?}, {:?}, {failed:?}",
+            frames.len(),
+            captured.losses,
+            collected.losses
+        )
+    })
 }

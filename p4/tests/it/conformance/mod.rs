@@ -2,7 +2,7 @@
 //! of this crate, against a server that does not behave.
 
 mod client;
-mod many;
+pub(crate) mod many;
 mod misbehaving;
 mod rules;
 mod schema;
