@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dumper::serve::tls::{Authority, Keys, KeysError, Machine, Made, Role};
@@ -204,4 +206,75 @@ fn wrong_keys_are_told() {
     assert!(error.contains("does not belong to certificate.pem"), "{error}");
     fs::remove_file(&key).unwrap();
     assert!(load().unwrap_err().to_string().contains("testbed keys"));
+}
+
+/// Connections of clients that have no keys.
+const CONNECTIONS: usize = 1_000;
+
+/// Memory that they may take together.
+const MOST_KIB: u64 = 32 << 10;
+
+/// The built agent, which ends with this.
+struct Agent(Child);
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Agent {
+    fn memory_kib(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.0.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    }
+}
+
+/// Some send nothing, some the beginning of a handshake, some what is none.
+#[tokio::test]
+async fn a_thousand_connections_without_keys_take_little_memory() {
+    let lab = Lab::new();
+    let keys = lab.certify(Role::Agent, HERE, DAYS);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lumina-agent"))
+        .args(["--listen", "127.0.0.1:0", "--keys"])
+        .arg(&keys)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let agent = Agent(child);
+    let address: Address = line.trim().rsplit(' ').next().unwrap().parse().unwrap();
+    let Address::Tcp(at) = address else { panic!("{address}") };
+    let orchestrator = lab.keys(Role::Orchestrator);
+    let mut client = AgentClient::connect(&address, Some(&orchestrator), Timeouts::default()).await.unwrap();
+    client.describe().await.unwrap();
+
+    let before = agent.memory_kib();
+    let mut open = Vec::new();
+    for number in 0..CONNECTIONS {
+        let mut stream = TcpStream::connect(at).await.unwrap();
+        // Of the record of a ClientHello that has 16 KB (RFC 8446, 5.1).
+        let sent: &[u8] = match number % 3 {
+            0 => b"",
+            1 => b"\x16\x03\x01\x40\x00\x01\x00\x3f\xfc\x03\x03",
+            _ => b"GET / HTTP/1.1\r\n\r\n",
+        };
+        // The agent may have closed it.
+        let _ = stream.write_all(sent).await;
+        if number % 3 == 1 {
+            let _ = stream.write_all(&[0; 8_000]).await;
+        }
+        open.push(stream);
+    }
+    let grown = agent.memory_kib().saturating_sub(before);
+    assert!(grown < MOST_KIB, "{grown} KiB");
+    // Whoever has keys is served meanwhile.
+    let mut second = AgentClient::connect(&address, Some(&orchestrator), Timeouts::default()).await.unwrap();
+    second.describe().await.unwrap();
+    client.describe().await.unwrap();
+    drop(open);
 }

@@ -363,3 +363,16 @@ fn generated_parts_of_paper_are_true() {
     let (rows, _) = fuzzer::paper::run(&[], &[], &|_, _| ()).unwrap();
     check("paper.md", &[("rows", fuzzer::paper::markdown(&rows))]);
 }
+
+/// The files of testbeds in the page on real NICs are in order.
+#[test]
+fn examples_of_testbeds_are_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/physical.md");
+    let text = fs::read_to_string(path).unwrap();
+    let examples: Vec<&str> =
+        text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert_eq!(examples.len(), 2);
+    for example in examples {
+        executor::physical::TestbedFile::read(example, Path::new("testbed.toml")).unwrap();
+    }
+}

@@ -18,13 +18,9 @@ use crate::guests::checkup::Checkup;
 /// with an empty test, so that a campaign that has it is disturbed.
 pub fn check(path: &Path, tell: &mut dyn FnMut(&Step)) -> bool {
     let mut checkup = Checkup::new(tell);
-    let file = checkup.step("file", || {
-        let file = TestbedFile::load(path)?;
-        Ok((path.display().to_string(), file))
-    });
-    let thread =
-        checkup.step("connections", || Ok::<_, PhysicalError>(("can be made".to_owned(), runtime()?)));
-    let keys = checkup.needing("keys", file.as_ref(), |file| {
+    let file =
+        checkup.step("file", || Ok((path.display().to_string(), (TestbedFile::load(path)?, runtime()?))));
+    let keys = checkup.needing("keys", file.as_ref(), |(file, _)| {
         let keys = connect::keys_of(file)?;
         let seen = match &keys {
             None => "none: all machines are this one".to_owned(),
@@ -34,7 +30,7 @@ pub fn check(path: &Path, tell: &mut dyn FnMut(&Step)) -> bool {
         };
         Ok((seen, keys))
     });
-    let Some(((file, keys), thread)) = file.as_ref().zip(keys.as_ref()).zip(thread.as_ref()) else {
+    let Some(((file, thread), keys)) = file.as_ref().zip(keys.as_ref()) else {
         return checkup.well;
     };
     let lab = Checked { file, keys: keys.as_ref(), thread };

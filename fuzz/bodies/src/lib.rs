@@ -16,6 +16,7 @@ mod script;
 mod simulate;
 mod switch;
 mod target;
+mod testbed_file;
 
 use analyze::analyze;
 use capture::{pcap, pcapng};
@@ -28,6 +29,7 @@ use script::script;
 use simulate::simulate;
 use switch::switch;
 use target::target;
+use testbed_file::testbed_file;
 
 /// A target: its name, which is that of its corpus, and what it does.
 pub type Target = (&'static str, fn(&[u8]));
@@ -47,4 +49,5 @@ pub const TARGETS: &[Target] = &[
     ("simulate", simulate),
     ("switch", switch),
     ("target", target),
+    ("testbed_file", testbed_file),
 ];

@@ -59,7 +59,7 @@ pub(super) struct Args {
     /// Count each signature that any run finds; every run makes all its executions.
     #[arg(long)]
     each: bool,
-    /// Testbed of the tests: sim, vm, vm-p4, uml, uml-fast.
+    /// Testbed of the tests: sim, vm, vm-p4, uml, uml-fast, or the path of a file that names real NICs.
     #[arg(long, value_name = "TESTBED", default_value = "sim", value_parser = TestbedName::of_campaign)]
     testbed: TestbedName,
     /// Runs at a time [default: as for `campaign`].

@@ -47,7 +47,7 @@ pub(super) struct Args {
     /// The test: TOML, Lumina's YAML, or a packet script (.rds).
     #[arg(value_name = "TEST")]
     test: PathBuf,
-    /// Testbed: sim, vm, vm-p4 or uml.
+    /// Testbed: sim, vm, vm-p4, uml, or the path of a file that names real NICs (docs/physical.md).
     #[arg(long, default_value = "sim", value_name = "TESTBED")]
     testbed: TestbedName,
     #[command(flatten)]

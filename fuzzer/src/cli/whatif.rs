@@ -89,8 +89,7 @@ fn whatif(args: &Args) -> Result<Exit, Exit> {
         corpus::load(&args.test).map_err(|errors| bad_file("bad configuration", errors, args.format))?;
     complain_notes(&loaded);
     let overrides = Overrides { nics: args.nics.named(), seed: args.seed };
-    let plan =
-        Plan::of(&args.test, &loaded.config, &args.vary, args.runs as u32, &overrides, args.testbed.clone());
+    let plan = Plan::of(&args.test, &loaded.config, &args.vary, args.runs as u32, &overrides, &args.testbed);
     let plan = plan.map_err(|error| match error {
         PlanError::Config(errors) => bad_file("bad setting", errors, args.format),
         PlanError::Profile(error) => no_profile(error, args.format),

@@ -50,7 +50,7 @@ impl Plan {
         varied: &[Vary],
         runs: u32,
         overrides: &Overrides,
-        testbed: TestbedName,
+        testbed: &TestbedName,
     ) -> Result<Self, PlanError> {
         let test = |point: Point| {
             let config = point.applied_to(file, config).map_err(PlanError::Config)?;
