@@ -31,7 +31,7 @@ struct Agent {
 impl Agent {
     fn start(listen: &str) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_lumina-agent"))
-            .args(["--listen", listen, "--device", "no-such-device"])
+            .args(["--listen", listen, "--insecure", "--device", "no-such-device"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -178,7 +178,7 @@ fn reach_warning(address: SocketAddr) -> Option<String> {
         format!(
             "listening on {address}, which is every address of this host: gRPC in plaintext and without authentication \
              can be reached from every network that the host is in. Name one address of a management network instead, \
-             as in --listen 192.0.2.1:{}",
+             as in --listen 192.0.2.1:{}, with --keys",
             address.port()
         )
     })

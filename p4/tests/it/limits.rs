@@ -147,7 +147,7 @@ impl Program {
     fn start(listen: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut command = command(folder.path());
-        command.args(["--die-with-parent", "--listen", listen]);
+        command.args(["--die-with-parent", "--listen", listen, "--insecure"]);
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
