@@ -8,7 +8,7 @@ use std::time::Duration;
 use dumper::serve::tls::Keys;
 use dumper::serve::{Limits, Listener, serve};
 use tokio::net::TcpListener;
-use tokio::sync::{OwnedMutexGuard, mpsc};
+use tokio::sync::{OwnedMutexGuard, mpsc, watch};
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::service::Routes;
@@ -79,6 +79,13 @@ impl AgentService {
         Self { host: Arc::new(host), lease: Arc::default() }
     }
 
+    /// The service. A test that is running ends when the sender is dropped.
+    #[must_use]
+    pub fn routes(self) -> (Routes, watch::Sender<()>) {
+        let (stopping, stopped) = watch::channel(());
+        (Routes::new(AgentServer::new(Serving { agent: self, stopped })), stopping)
+    }
+
     /// Serves clients (with keys: orchestrators), within the limits of [`dumper::serve`], until `stop` is done, and then ends a test that is running: when this returns, nothing of it is
     /// left.
     ///
@@ -91,9 +98,7 @@ impl AgentService {
         stop: impl Future<Output = ()>,
     ) -> Result<(), tonic::transport::Error> {
         let lease = Arc::clone(&self.lease);
-        let (stopping, stopped) = tokio::sync::watch::channel(());
-        let service = Serving { agent: self, stopped };
-        let routes = Routes::new(AgentServer::new(service));
+        let (routes, stopping) = self.routes();
         let server = serve("lumina-agent", Listener::Tcp(listener), keys, routes, Limits::default());
         let served = tokio::select! {
             served = server => served,
@@ -110,7 +115,7 @@ impl AgentService {
 struct Serving {
     agent: AgentService,
     /// Closed when the service stops.
-    stopped: tokio::sync::watch::Receiver<()>,
+    stopped: watch::Receiver<()>,
 }
 
 #[tonic::async_trait]

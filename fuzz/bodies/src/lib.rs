@@ -13,6 +13,7 @@ mod p4info;
 mod p4runtime;
 mod packet;
 mod script;
+mod services;
 mod simulate;
 mod switch;
 mod target;
@@ -26,6 +27,7 @@ use p4info::p4info;
 use p4runtime::p4runtime;
 use packet::packet;
 use script::script;
+use services::services;
 use simulate::simulate;
 use switch::switch;
 use target::target;
@@ -46,6 +48,7 @@ pub const TARGETS: &[Target] = &[
     ("pcap", pcap),
     ("pcapng", pcapng),
     ("script", script),
+    ("services", services),
     ("simulate", simulate),
     ("switch", switch),
     ("target", target),

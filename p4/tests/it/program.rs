@@ -130,6 +130,19 @@ fn bad_arguments_are_answered() {
                 "192.0.2.1:1".into(),
             ],
             1,
+            "192.0.2.1:1 can be reached from other machines",
+        ),
+        (
+            vec![
+                "--port".into(),
+                path("a"),
+                "--port".into(),
+                path("b"),
+                "--listen".into(),
+                "192.0.2.1:1".into(),
+                "--insecure".into(),
+            ],
+            1,
             "cannot listen at 192.0.2.1:1",
         ),
     ];
