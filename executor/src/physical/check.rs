@@ -9,7 +9,6 @@ use tokio::runtime::Runtime;
 
 use super::file::TestbedFile;
 use super::host::HostFacts;
-use super::lab::runtime;
 use super::{PhysicalError, connect};
 use crate::guests::Step;
 use crate::guests::checkup::Checkup;
@@ -18,8 +17,8 @@ use crate::guests::checkup::Checkup;
 /// with an empty test, so that a campaign that has it is disturbed.
 pub fn check(path: &Path, tell: &mut dyn FnMut(&Step)) -> bool {
     let mut checkup = Checkup::new(tell);
-    let file =
-        checkup.step("file", || Ok((path.display().to_string(), (TestbedFile::load(path)?, runtime()?))));
+    let file = checkup
+        .step("file", || Ok((path.display().to_string(), (TestbedFile::load(path)?, connect::runtime()?))));
     let keys = checkup.needing("keys", file.as_ref(), |(file, _)| {
         let keys = connect::keys_of(file)?;
         let seen = match &keys {

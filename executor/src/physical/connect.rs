@@ -9,6 +9,7 @@ use dumper::serve::tls::{self, Keys};
 use p4::Dumper;
 use p4::client::{Device, ProgramClient, SwitchClient};
 use p4::entries::program::{Compiled, Wiring};
+use tokio::runtime::Runtime;
 
 use super::PhysicalError;
 use super::file::{SwitchKind, TestbedFile};
@@ -18,6 +19,11 @@ use crate::remote::{ProgramSwitch, RemoteError, Switch};
 
 /// Most bytes of a compiled program: those of Tofino have some MB.
 const PROGRAM_BYTES: u64 = 64 << 20;
+
+/// A thread for connections.
+pub(super) fn runtime() -> Result<Runtime, PhysicalError> {
+    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?)
+}
 
 /// The keys that a file names.
 pub(super) fn keys_of(file: &TestbedFile) -> Result<Option<Keys>, PhysicalError> {

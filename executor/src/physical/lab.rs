@@ -8,7 +8,6 @@ use std::time::Duration;
 use corpus::{Capabilities, Role, TestConfig};
 use dumper::Observation;
 use dumper::serve::tls::Keys;
-use tokio::runtime::Runtime;
 
 use super::capabilities::capabilities_of;
 use super::file::TestbedFile;
@@ -35,11 +34,6 @@ struct Shared {
     was_up: AtomicBool,
 }
 
-/// A thread for connections.
-pub(super) fn runtime() -> Result<Runtime, PhysicalError> {
-    Ok(tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?)
-}
-
 impl Lab {
     /// The testbed of a file. Its agents are asked what their hosts have; the switch and the dumpers are left alone until the first
     /// test, as another campaign may have them.
@@ -49,7 +43,7 @@ impl Lab {
     pub fn open(path: &Path) -> Result<Self, PhysicalError> {
         let file = TestbedFile::load(path)?;
         let keys = connect::keys_of(&file)?;
-        let hosts = runtime()?.block_on(async {
+        let hosts = connect::runtime()?.block_on(async {
             let described = |role| connect::agent(&file, keys.as_ref(), role);
             let (requester, responder) =
                 tokio::try_join!(described(Role::Requester), described(Role::Responder))?;

@@ -11,7 +11,6 @@ use tokio::time::sleep;
 
 use super::file::{SwitchKind, TestbedFile};
 use super::host::{HostFacts, with_hosts};
-use super::lab::runtime;
 use super::{PhysicalError, connect};
 use crate::agent::AgentError;
 use crate::remote::{self, Failed, Outcome, Patience, Remote, RemoteError, log_of};
@@ -49,7 +48,7 @@ impl Site {
         first: &[HostFacts; 2],
         patience: Duration,
     ) -> Result<Self, PhysicalError> {
-        let runtime = runtime()?;
+        let runtime = connect::runtime()?;
         let (remote, hosts) = runtime.block_on(async {
             let host = async |role: Role| {
                 let (client, facts) = connect::agent(file, keys, role).await?;

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Image;
+use super::cable::Cable;
 use super::monitor::Monitor;
 use super::qemu::{Qemu, arguments_of_start};
 use super::snapshot::Snapshot;
@@ -45,20 +46,6 @@ pub enum Start {
     Booted,
     /// It went on from a snapshot.
     Restored,
-}
-
-/// Cable of a guest's NIC.
-#[derive(Clone, Debug)]
-pub enum Cable {
-    /// Sockets, one frame a datagram.
-    Sockets {
-        /// Socket at which the NIC receives.
-        local: PathBuf,
-        /// Socket to which it sends.
-        remote: PathBuf,
-    },
-    /// A tap device.
-    Tap(String),
 }
 
 /// The connections of a guest.

@@ -1,6 +1,7 @@
 //! Guests of the VM testbed: QEMU running a stock Debian kernel with soft-RoCE (`rdma_rxe`) and the agent.
 
 mod accelerator;
+mod cable;
 mod capabilities;
 pub mod check;
 mod guest;
@@ -15,8 +16,9 @@ mod snapshot;
 mod switch;
 
 pub use accelerator::Accelerator;
+pub use cable::Cable;
 pub use capabilities::capabilities;
-pub use guest::{Cable, Guest, Sockets, Start};
+pub use guest::{Guest, Sockets, Start};
 pub use image::{Build, Cache, Image};
 pub use p4::P4Switch;
 pub use pair::{Pair, Wiring, guest_socket, sockets, switch_socket};

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::thread;
 
 use super::Image;
-use super::guest::{Cable, Guest, Sockets};
+use super::cable::Cable;
+use super::guest::{Guest, Sockets};
 use super::qemu::Qemu;
 use crate::guests::{GuestError, RunFolder};
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::accelerator::Accelerator;
-use super::guest::Cable;
+use super::cable::Cable;
 use super::{Image, kvm};
 use crate::guests::tool::QEMU;
 use crate::guests::{ADDRESSES, GuestError};

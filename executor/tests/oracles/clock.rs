@@ -99,6 +99,8 @@ fn what_a_kernel_says_is_found_and_a_crash_is_all_there_is() {
 fn a_host_that_is_lost_is_all_there_is() {
     let logged = |line| logged([REPEATS_NAKS, ""], Role::Requester, &[line]);
     assert_eq!(logged("guest: agent ended with status 139"), ["crash/requester/agent-ends"]);
+    assert_eq!(logged("testbed: agent started again: another process"), ["crash/requester/agent-ends"]);
+    assert_eq!(logged("testbed: started again: another boot id"), ["crash/requester/host-restarts"]);
     assert_eq!(logged("testbed: no answer: to Finish within 30s"), ["stall/requester/host-silent"]);
 }
 
