@@ -52,9 +52,7 @@ impl Access {
             return Ok(Some(keys));
         }
         match address {
-            Address::Tcp(address) if !self.insecure && !address.ip().to_canonical().is_loopback() => {
-                Err(AccessError::Open(*address))
-            }
+            Address::Tcp(open) if !self.insecure && !address.is_local() => Err(AccessError::Open(*open)),
             Address::Tcp(_) | Address::Unix(_) => Ok(None),
         }
     }

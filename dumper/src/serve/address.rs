@@ -46,6 +46,15 @@ impl TryFrom<String> for Address {
 }
 
 impl Address {
+    /// Returns true if only this machine reaches it.
+    #[must_use]
+    pub fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            Self::Unix(_) => true,
+        }
+    }
+
     /// It in the form in which clients of gRPC take it.
     pub(super) fn uri(&self) -> String {
         match self {

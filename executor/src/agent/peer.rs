@@ -71,6 +71,14 @@ pub enum AgentError {
     },
 }
 
+impl AgentError {
+    /// Returns true if the host may be gone.
+    #[must_use]
+    pub const fn is_loss(&self) -> bool {
+        matches!(self, Self::Lost { .. } | Self::TimedOut { .. })
+    }
+}
+
 /// Whom a message of an error is about, and how long it may take.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {

@@ -182,7 +182,7 @@ impl TestbedFile {
         let control = ("switch.control", &self.switch.control);
         for (field, address) in services.into_iter().chain(dumpers).chain([control]) {
             let is_open = self.keys.is_none() && !(field == control.0 && self.switch.insecure);
-            if is_open && !is_local(address) {
+            if is_open && !address.is_local() {
                 let or =
                     if field == control.0 { ", or insecure = true, which reports then show" } else { "" };
                 return Err(format!(
@@ -299,7 +299,7 @@ impl TestbedFile {
     /// Returns true if the switch is commanded in plaintext although others may reach it.
     #[must_use]
     pub fn is_insecure(&self) -> bool {
-        self.switch.insecure && !is_local(&self.switch.control)
+        self.switch.insecure && !self.switch.control.is_local()
     }
 
     /// The machines, which get keys; the orchestrator's first.
@@ -326,13 +326,5 @@ impl TestbedFile {
             machines.push(machine(&format!("dumper-{number}"), Part::Dumper, &dumper.address));
         }
         machines
-    }
-}
-
-/// Returns true if only this machine reaches an address.
-fn is_local(address: &Address) -> bool {
-    match address {
-        Address::Tcp(address) => address.ip().to_canonical().is_loopback(),
-        Address::Unix(_) => true,
     }
 }

@@ -94,9 +94,9 @@ impl Testbed for Lab {
 
 /// A testbed that cannot run tests.
 pub(super) fn broken(error: &PhysicalError, file: &Path) -> TestbedError {
-    let mend = error.mend().map(|mend| format!("; {mend}")).unwrap_or_default();
     TestbedError::Broken(format!(
-        "{error}{mend} (`lumina-fuzz testbed check {}` looks at everything)",
+        "{} (`lumina-fuzz testbed check {}` looks at everything)",
+        error.with_mend(),
         file.display()
     ))
 }

@@ -128,9 +128,7 @@ impl PhysicalError {
     /// Returns true if it may pass: a machine that is not there may be restarting, and links train for seconds.
     fn may_pass(&self) -> bool {
         match self {
-            Self::Agent { source, .. } => {
-                matches!(source, AgentError::Lost { .. } | AgentError::TimedOut { .. })
-            }
+            Self::Agent { source, .. } => source.is_loss(),
             Self::Between(RemoteError::Switch(error)) => {
                 matches!(error.why, p4::client::Why::Lost(_) | p4::client::Why::TimedOut(_))
             }
@@ -140,6 +138,13 @@ impl PhysicalError {
             Self::Down { .. } => true,
             _ => false,
         }
+    }
+
+    /// It, and what to do about it.
+    #[must_use]
+    pub fn with_mend(&self) -> String {
+        let mend = self.mend().map(|mend| format!("; {mend}")).unwrap_or_default();
+        format!("{self}{mend}")
     }
 
     /// What to do about it, where the error does not say that.

@@ -12,7 +12,6 @@ use tokio::time::sleep;
 use super::file::{SwitchKind, TestbedFile};
 use super::host::{HostFacts, with_hosts};
 use super::{PhysicalError, connect};
-use crate::agent::AgentError;
 use crate::remote::{self, Failed, Outcome, Patience, Remote, RemoteError, log_of};
 
 /// A NIC's timer expires 4 times its setting after the last ACK at the latest (IBA vol. 1, 9.7.6.1.3).
@@ -72,7 +71,7 @@ impl Site {
             Err(Failed { error, observed }) => {
                 let mut observed = Box::new(self.with_clock(*observed));
                 if let RemoteError::Agent { role, source } = &error
-                    && is_loss(source)
+                    && source.is_loss()
                 {
                     log_of(&mut observed, *role).extend(self.line_of_loss(*role));
                 }
@@ -104,11 +103,6 @@ impl Site {
         };
         Some(LogLine::new(0, &text))
     }
-}
-
-/// Returns true if the host may be gone.
-const fn is_loss(error: &AgentError) -> bool {
-    matches!(error, AgentError::Lost { .. } | AgentError::TimedOut { .. })
 }
 
 /// Both at the same time; the first error of either.

@@ -16,7 +16,7 @@ use p4::server::Control;
 use p4::switch::{Limits, Shared, Switch};
 use p4::translate;
 use prost::Message;
-use prost::bytes::{BufMut, Bytes, BytesMut};
+use prost::bytes::Bytes;
 use tokio::runtime::Builder;
 use tokio_stream::StreamExt;
 use tonic::codec::Codec;
@@ -24,6 +24,7 @@ use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
 use crate::choices::Choices;
+use crate::services::framed;
 use crate::switch::connection;
 
 /// Has a controller that is the primary, and others, ask the software switch for what the input describes: messages of its bytes, and
@@ -92,14 +93,7 @@ type Notices = <Control as P4Runtime>::StreamChannelStream;
 
 /// Opens a stream that stays open, and waits for its first notice.
 async fn stream(control: &Control, requests: Vec<StreamMessageRequest>) -> Option<Notices> {
-    let frames = requests.iter().map(|request| {
-        // Not compressed, and its length.
-        let mut frame = BytesMut::new();
-        frame.put_u8(0);
-        frame.put_u32(request.encoded_len() as u32);
-        frame.extend(request.encode_to_vec());
-        frame.freeze()
-    });
+    let frames = requests.iter().map(|request| framed(&request.encode_to_vec()));
     let body = Open(frames.collect());
     let decoder = ProstCodec::<(), StreamMessageRequest>::default().decoder();
     let requests = Streaming::new_request(decoder, body, None, None);

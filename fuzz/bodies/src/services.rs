@@ -72,7 +72,7 @@ pub(crate) fn services(data: &[u8]) {
 }
 
 /// A message of gRPC: not compressed, and its length.
-fn framed(message: &[u8]) -> Bytes {
+pub(crate) fn framed(message: &[u8]) -> Bytes {
     let mut frame = BytesMut::new();
     frame.put_u8(0);
     frame.put_u32(message.len() as u32);

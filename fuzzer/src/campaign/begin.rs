@@ -343,10 +343,7 @@ pub(super) fn testbeds(
         let nic = copies[error.role as usize].given.clone();
         CampaignError::Usage(WrongTestbed { nic, ..error }.to_string())
     })?;
-    testbeds.look().map_err(|error| {
-        let mend = error.mend().map(|mend| format!("; {mend}")).unwrap_or_default();
-        CampaignError::Usage(format!("{error}{mend}"))
-    })?;
+    testbeds.look().map_err(|error| CampaignError::Usage(error.with_mend()))?;
     Ok(testbeds)
 }
 
