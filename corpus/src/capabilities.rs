@@ -9,7 +9,8 @@ use dumper::{ActionKind, Form};
 use crate::check::{Check, Violation};
 use crate::config::fields::{self, MAX_ADDRESSES};
 use crate::config::{
-    Action, ControlPacket, HeaderField, Host, Mtu, RoceParameters, Role, SetField, Target, TestConfig, Verb,
+    Action, ControlPacket, HeaderField, Host, LossRecovery, Mtu, RoceParameters, Role, SetField, Target,
+    TestConfig, Verb,
 };
 
 /// Capabilities of a testbed.
@@ -97,6 +98,8 @@ pub enum RoceSetting {
     AdaptiveRetrans,
     /// `slow-restart`
     SlowRestart,
+    /// `loss-recovery`
+    LossRecovery,
     /// `traffic-class`
     TrafficClass,
     /// `ets`
@@ -105,12 +108,13 @@ pub enum RoceSetting {
 
 impl RoceSetting {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::NotificationPoint,
         Self::ReactionPoint,
         Self::CnpInterval,
         Self::AdaptiveRetrans,
         Self::SlowRestart,
+        Self::LossRecovery,
         Self::TrafficClass,
         Self::Ets,
     ];
@@ -124,6 +128,7 @@ impl RoceSetting {
             Self::CnpInterval => "roce-parameters.min-time-between-cnps",
             Self::AdaptiveRetrans => "roce-parameters.adaptive-retrans",
             Self::SlowRestart => "roce-parameters.slow-restart",
+            Self::LossRecovery => "roce-parameters.loss-recovery",
             Self::TrafficClass => "traffic-class",
             Self::Ets => "ets",
         }
@@ -138,13 +143,18 @@ impl RoceSetting {
             Self::CnpInterval => Some(roce.min_time_between_cnps.into()),
             Self::AdaptiveRetrans => Some(roce.adaptive_retrans.into()),
             Self::SlowRestart => Some(roce.slow_restart.into()),
+            Self::LossRecovery => Some((roce.loss_recovery == LossRecovery::SelectiveRepeat).into()),
             Self::TrafficClass | Self::Ets => None,
         }
     }
 
     /// A value as files write it.
     fn written(self, value: u64) -> String {
-        if self == Self::CnpInterval { value.to_string() } else { (value != 0).to_string() }
+        match self {
+            Self::CnpInterval => value.to_string(),
+            Self::LossRecovery => format!("{:?}", LossRecovery::NAMES[usize::from(value != 0)].0),
+            _ => (value != 0).to_string(),
+        }
     }
 }
 

@@ -5,9 +5,9 @@ use proptest::{collection::vec, option, prelude::*, sample::select};
 
 use crate::config::{
     Action, Cidr, ConnectionSet, ControlPacket, Ets, Event, Files, Form, HeaderField, Host, IterMode, Load,
-    LossDirection, LossEffect, LossModel, Mtu, Network, PacketKinds, Path, Physical, Progression, Repeat,
-    RepeatMatch, RoceParameters, SetField, Spray, SprayPackets, Target, TestConfig, Traffic, TrafficClass,
-    TrafficField, Verb,
+    LossDirection, LossEffect, LossModel, LossRecovery, Mtu, Network, PacketKinds, Path, Physical,
+    Progression, Repeat, RepeatMatch, RoceParameters, SetField, Spray, SprayPackets, Target, TestConfig,
+    Traffic, TrafficClass, TrafficField, Verb,
     fields::{self, IntField},
 };
 
@@ -178,6 +178,7 @@ fn roce() -> impl Strategy<Value = RoceParameters> {
             min_time_between_cnps: interval as u32,
             adaptive_retrans,
             slow_restart,
+            loss_recovery: LossRecovery::GoBackN,
         },
     )
 }

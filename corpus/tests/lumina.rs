@@ -39,6 +39,7 @@ fn listing_1_is_read_in_full() {
             min_time_between_cnps: 0,
             adaptive_retrans: false,
             slow_restart: true,
+            ..RoceParameters::default()
         }
     );
     // What the snippet leaves out is a default, and said so; it does not collide with what it has.

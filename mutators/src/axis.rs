@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 use corpus::config::Files;
 use corpus::config::fields::{self, IntField};
 use corpus::{
-    Action, ActionKind, HeaderField, Host, Load, LossDirection, LossEffect, LossModel, RepeatMatch, Spray,
-    SprayPackets, TestConfig, TrafficField,
+    Action, ActionKind, HeaderField, Host, Load, LossDirection, LossEffect, LossModel, LossRecovery,
+    RepeatMatch, Spray, SprayPackets, TestConfig, TrafficField,
 };
 
 use crate::{paths, words};
@@ -286,6 +286,12 @@ axes! {
         "Adaptive retransmission of each host: NVIDIA's, with time-outs and a retry budget of its own.";
     SlowRestart "hosts.slow-restart" Kind::Flags, 0, flag_of_host!(slow_restart),
         "Slow restart after losses of each host: NVIDIA's.";
+    LossRecovery "hosts.loss-recovery" Kind::Words(words::LOSS_RECOVERIES), 0,
+        Of::Test(|test| test.requester.roce.loss_recovery as u64, |test, word| {
+            let recovery = words::named(LossRecovery::NAMES, word);
+            test.requester.roce.loss_recovery = recovery;
+            test.responder.roce.loss_recovery = recovery;
+        }), "Loss recovery of both hosts; with NICs of which all have a reorder engine, or none has, it is theirs.";
     Classes "hosts.classes" Kind::Number(&CLASSES), CLASSES.default, Of::Part,
         "Traffic classes that the connections are spread over, the same at both hosts, with ETS between them; 0: no classes and no ETS.";
     EtsWeights "hosts.ets-weights" Kind::Number(&ETS_WEIGHTS), ETS_WEIGHTS.default, Of::Part,
@@ -349,7 +355,7 @@ impl Entry {
         let later = |field: &TrafficField, key| field.files == Files::Later && field.key == key;
         match self.section_and_key() {
             ("traffic", key) => TrafficField::ALL.iter().any(|field| later(field, key)),
-            (section, _) => section == "network",
+            (section, _) => section == "network" || self.axis == Axis::LossRecovery,
         }
     }
 

@@ -106,6 +106,7 @@ fn limit(axis: Axis, can: &Capabilities) -> Option<Limit> {
         Axis::CnpInterval => setting(RoceSetting::CnpInterval),
         Axis::AdaptiveRetrans => setting(RoceSetting::AdaptiveRetrans),
         Axis::SlowRestart => setting(RoceSetting::SlowRestart),
+        Axis::LossRecovery => setting(RoceSetting::LossRecovery),
         Axis::Classes => {
             let needed = [RoceSetting::TrafficClass, RoceSetting::Ets];
             without(needed.iter().all(|setting| can.settings.contains(setting)))

@@ -2,7 +2,8 @@
 
 use corpus::{
     Action, ActionKind, ConnectionSet, ControlPacket, DummyRule, HeaderField, IterMode, Load, LossDirection,
-    LossEffect, LossModel, PacketKinds, Pattern, Progression, RepeatMatch, Spray, SprayPackets, Target, Verb,
+    LossEffect, LossModel, LossRecovery, PacketKinds, Pattern, Progression, RepeatMatch, Spray, SprayPackets,
+    Target, Verb,
 };
 
 macro_rules! words {
@@ -74,6 +75,8 @@ pub(crate) const LOSS_EFFECTS: &[&str] = LossEffect::WORDS;
 pub(crate) const REPEAT_MATCHES: &[&str] = RepeatMatch::WORDS;
 /// [`Spray`], in its order.
 pub(crate) const SPRAYS: &[&str] = Spray::WORDS;
+/// [`LossRecovery`], in its order.
+pub(crate) const LOSS_RECOVERIES: &[&str] = LossRecovery::WORDS;
 /// [`SprayPackets`], in its order.
 pub(crate) const SPRAYED: &[&str] = SprayPackets::WORDS;
 /// The action that every testbed has.

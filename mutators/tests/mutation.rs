@@ -148,6 +148,7 @@ const SMALL: &str = r#"
     min-time-between-cnps = [0, 4]
     adaptive-retrans = [false, true]
     slow-restart = [false, true]
+    loss-recovery = ["go-back-n", "selective-repeat"]
     classes = { min = 0, max = 4 }
     ets-weights = [1, 50, 100]
     strict-classes = { min = 0, max = 4 }
@@ -227,7 +228,10 @@ fn seen(test: &TestConfig) -> Vec<(String, String)> {
     network.extend(copies.into_iter().map(|(key, value)| (format!("repeat-{key}"), value)));
     section("network", &network);
     for role in Role::ALL {
-        section("hosts", value[role.name()]["roce-parameters"].as_table().unwrap());
+        let mut roce = value[role.name()]["roce-parameters"].as_table().unwrap().clone();
+        // Without it the text does not say so.
+        roce.entry("loss-recovery").or_insert("go-back-n".into());
+        section("hosts", &roce);
         section("hosts", &classes(test.host(role)));
     }
     for event in value.get("event").into_iter().flat_map(|events| events.as_array().unwrap()) {

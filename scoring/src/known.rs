@@ -1,6 +1,6 @@
 //! Knowledge of a test besides its trace.
 
-use corpus::TestConfig;
+use corpus::{LossRecovery, TestConfig};
 use dumper::timers::ack_timeout;
 use dumper::trace::Origin;
 use dumper::{HostCounters, Nanos, Observation};
@@ -95,6 +95,11 @@ pub struct Host {
     /// A counter proves that every intact packet that left the switch reached its transport; a counter of discards that is
     /// 0 only says that none was counted.
     pub received_all: bool,
+}
+
+/// Returns true if the hosts of a test recover from losses by selective repeat, which the rules of go-back-N do not fit.
+pub(crate) fn repeats_selectively(config: &TestConfig) -> bool {
+    config.requester.roce.loss_recovery == LossRecovery::SelectiveRepeat
 }
 
 /// Knowledge of a test besides its trace; every field may be unknown, and rules that depend on an unknown

@@ -24,6 +24,14 @@ pub(super) fn check(config: &TestConfig, check: &mut Check) {
         }
     }
     pair(&config.requester, &config.responder, check);
+    let recoveries = Role::ALL.map(|role| config.host(role).roce.loss_recovery);
+    if recoveries[0] != recoveries[1] {
+        let message =
+            format!("is \"{}\", and the requester's \"{}\"", recoveries[1].name(), recoveries[0].name());
+        let help = "set both alike: the two have no packets in common for what is missing";
+        let requester = "requester.roce-parameters.loss-recovery";
+        check.fail("responder.roce-parameters.loss-recovery", message, help, &[requester]);
+    }
 }
 
 fn names(host: &Host, role: &str, check: &mut Check) {

@@ -1,6 +1,6 @@
 //! A host of the test: its NIC, addresses, RoCE parameters and, on hardware, where it is.
 
-use super::{Cidr, fields};
+use super::{Cidr, fields, words::words};
 use serde::{Deserialize, Serialize};
 
 /// One of the two hosts. Lumina, Listing 1.
@@ -71,6 +71,17 @@ pub struct RoceParameters {
     pub adaptive_retrans: bool,
     /// NVIDIA's slow restart after losses.
     pub slow_restart: bool,
+    /// Loss recovery, the same at both hosts.
+    pub loss_recovery: LossRecovery,
+}
+
+words! {
+    /// Loss recovery of a host's connections.
+    LossRecovery:
+    /// Go-back-N (IBA vol. 1, 9.7.5): everything from a missing packet on is repeated.
+    GoBackN "go-back-n",
+    /// Selective repeat: a missing packet is repeated, and no other. A NIC needs a reorder engine for it.
+    SelectiveRepeat "selective-repeat";
 }
 
 impl Default for RoceParameters {
@@ -82,6 +93,7 @@ impl Default for RoceParameters {
             min_time_between_cnps: fields::MIN_TIME_BETWEEN_CNPS.default as u32,
             adaptive_retrans: false,
             slow_restart: false,
+            loss_recovery: LossRecovery::GoBackN,
         }
     }
 }

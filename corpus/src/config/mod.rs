@@ -15,7 +15,7 @@ pub use event::{
     Action, ConnectionSet, ControlPacket, Copies, Event, LAST_OCCURRENCE, Operand, Points, Progression,
     Target,
 };
-pub use host::{Ets, Host, Physical, RoceParameters, TrafficClass};
+pub use host::{Ets, Host, LossRecovery, Physical, RoceParameters, TrafficClass};
 pub use net::{Cidr, CidrError};
 pub use network::{LossDirection, LossEffect, LossModel, Network, NetworkField, PacketKinds};
 pub use path::{Path, Spray, SprayPackets};

@@ -12,7 +12,8 @@ use super::{
 use crate::{
     check::Violation,
     config::{
-        Action, Files, Host, IterMode, Load, Role, Target, TestConfig, Traffic, TrafficClass, TrafficField,
+        Action, Files, Host, IterMode, Load, LossRecovery, Role, Target, TestConfig, Traffic, TrafficClass,
+        TrafficField,
     },
 };
 
@@ -70,6 +71,9 @@ fn refuse_host(role: &str, host: &Host, refusals: &mut Vec<Refusal>) {
     if host.nic == INTEL && host.roce.dcqcn_rp_enable != host.roce.dcqcn_np_enable {
         let reason = "Intel NICs have one dcqcn-enable for both ends, and dcqcn-rp-enable differs from dcqcn-np-enable";
         refuse("roce-parameters", reason.into());
+    }
+    if host.roce.loss_recovery != LossRecovery::GoBackN {
+        refuse("roce-parameters.loss-recovery", "Lumina's NICs recover from losses by go-back-N".into());
     }
     if host.ets.is_some() {
         refuse("ets", "Lumina does not set transmission selection".into());

@@ -2,7 +2,9 @@
 
 use super::HOMES;
 use crate::{
-    config::{Cidr, Ets, Host, Physical, RoceParameters, Role, TrafficClass, default_address, fields},
+    config::{
+        Cidr, Ets, Host, LossRecovery, Physical, RoceParameters, Role, TrafficClass, default_address, fields,
+    },
     source::{Node, Reader, Section, Value, quoted},
 };
 
@@ -68,6 +70,9 @@ fn roce(mut section: Section<'_>, r: &mut Reader<'_>) -> RoceParameters {
         min_time_between_cnps: section.int(r, &fields::MIN_TIME_BETWEEN_CNPS),
         adaptive_retrans: section.bool(r, "adaptive-retrans", default.adaptive_retrans),
         slow_restart: section.bool(r, "slow-restart", default.slow_restart),
+        loss_recovery: section
+            .opt_choice(r, "loss-recovery", LossRecovery::NAMES)
+            .unwrap_or(default.loss_recovery),
     };
     section.finish(r, &HOMES);
     parameters

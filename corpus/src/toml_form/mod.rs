@@ -59,6 +59,7 @@ const OTHER_HOMES: &[(&str, &str)] = &[
     ("min-time-between-cnps", "[requester.roce-parameters] or [responder.roce-parameters]"),
     ("adaptive-retrans", "[requester.roce-parameters] or [responder.roce-parameters]"),
     ("slow-restart", "[requester.roce-parameters] or [responder.roce-parameters]"),
+    ("loss-recovery", "[requester.roce-parameters] or [responder.roce-parameters]"),
     ("num-connections", "[traffic]"),
     ("rdma-verb", "[traffic]"),
     ("psn", "[[event]]"),

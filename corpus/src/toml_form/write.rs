@@ -3,8 +3,8 @@
 use std::fmt::{self, Display, Write as _};
 
 use crate::config::{
-    Action, ConnectionSet, Copies, Event, Files, Form, Host, Load, Network, Path, Repeat, Role, SetField,
-    Target, TestConfig, Traffic, TrafficClass, TrafficField, fields,
+    Action, ConnectionSet, Copies, Event, Files, Form, Host, Load, LossRecovery, Network, Path, Repeat, Role,
+    SetField, Target, TestConfig, Traffic, TrafficClass, TrafficField, fields,
 };
 
 impl TestConfig {
@@ -115,6 +115,10 @@ fn host(out: &mut Out, name: &str, host: &Host) {
     out.field("min-time-between-cnps", host.roce.min_time_between_cnps);
     out.field("adaptive-retrans", host.roce.adaptive_retrans);
     out.field("slow-restart", host.roce.slow_restart);
+    // Texts and identities from before there was a choice stay as they are.
+    if host.roce.loss_recovery != LossRecovery::GoBackN {
+        out.text("loss-recovery", host.roce.loss_recovery.name());
+    }
 }
 
 fn traffic(out: &mut Out, traffic: &Traffic) {

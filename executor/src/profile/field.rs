@@ -24,6 +24,7 @@ pub(super) const RATES: &str =
 pub(super) const VERBS: &[&str] = &["write", "send", "read"];
 /// Longest list of numbers.
 pub(super) const LONGEST_LIST: usize = 64;
+pub(super) const ACCESS: &str = "LEFT has 5 to 40 ns";
 pub(super) const OFTEN: &str = "no test needs a rarer one; 0 is never";
 pub(super) const MAX_COUNT: i64 = 1_000_000;
 pub(super) const MAX_OFFSET: i64 = 1_000;

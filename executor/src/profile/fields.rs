@@ -3,8 +3,8 @@
 
 use super::conditions::{MAX_CONDITIONAL, conditional_fields};
 use super::field::{
-    FAMILIES, Field, Kind, LATENCY, MAX_COUNT, MAX_LATENCY, RATES, VERBS, bounds, factor, flag, int, latency,
-    nack_latency,
+    ACCESS, FAMILIES, Field, Kind, LATENCY, MAX_COUNT, MAX_LATENCY, RATES, VERBS, bounds, factor, flag, int,
+    latency, nack_latency,
 };
 use super::quirks::QUIRKS;
 
@@ -41,6 +41,24 @@ const OWN: &[Field] = &[
     int("receive.buffer-bytes", 9_216, 1 << 30, "bytes", "Buffer before the transport, in bytes of frames; what does not fit is discarded and counted.")
         .why("one jumbo frame has to fit; no NIC has a gibibyte")
         .conforming(9_216, 1 << 20),
+    Field::new("reorder.engine", Kind::Choice(&["none", "ring", "pool", "left"], &["none"]), "", "Bitmaps of packets that arrive beyond a missing one, at the receiver of data (LEFT, APNET'24): `none` for go-back-N; a `ring` for each connection; a `pool` of chained blocks that connections share; `left`, which has caches before the pool, and FIFOs that gather packets. All but `none` need `loss-recovery = \"selective-repeat\"` at both hosts."),
+    int("reorder.span-packets", 1, 65_536, "packets", "Widest distance to the expected PSN, counted from 1, at which a packet is kept; one beyond it is dropped, and a NAK sent for the expected PSN.")
+        .why("a 128th of the PSNs that may be outstanding (IBA vol. 1, 9.7.5.1)"),
+    int("reorder.access-ns", 0, 10_000, "ns", "Access to a ring or a cache, and of a packet in order where no bit is set.").why(ACCESS).conforming(0, 20),
+    int("reorder.first-block-ns", 0, 10_000, "ns", "Access to the first block of a chain.").why(ACCESS).conforming(0, 20),
+    int("reorder.next-block-ns", 0, 10_000, "ns", "Access to each further block on the way to a bit.").why(ACCESS).conforming(0, 20),
+    int("reorder.block-bits", 1, 1_024, "bits", "Bits of a block.").why("a block of more is a ring"),
+    int("reorder.blocks", 1, 65_536, "", "Blocks of the pool. A packet whose bit needs one that is not there is dropped, and a NAK sent for the expected PSN; its connection gets no further block until that one has come.")
+        .why("as many as a connection may have packets out of order, with blocks of one bit"),
+    int("reorder.budget-ns", 1, 100_000, "ns", "T_max of LEFT: a bit to which the walk through the further blocks takes longer has its bitmap moved into a cache.").why(ACCESS),
+    int("reorder.caches", 0, 64, "", "Caches of LEFT.").why("LEFT has 3"),
+    int("reorder.cache-bits", 1, 65_536, "bits", "Bits of a cache; a bitmap that reaches further stays in the pool.").why("the widest span"),
+    int("reorder.fifos", 0, 64, "", "FIFOs of LEFT, each of which gathers the packets of one connection; 0 for none.").why("LEFT has 8"),
+    int("reorder.fifo-packets", 1, 256, "packets", "Packets with which a FIFO is drained.").why("LEFT has 8"),
+    int("reorder.fifo-timeout-ns", 0, 1_000_000, "ns", "Time after its first packet after which a FIFO is drained.").why("LEFT has a few microseconds at most"),
+    Field::new("reorder.loss-by", Kind::Choice(&["psn", "span", "timer"], &["psn", "span", "timer"]), "", "Evidence by which a missing packet counts as lost: any packet beyond it (`psn`: IRN), one that is `loss-span-packets` beyond it (`span`), or the expiry of the ACK timer alone (`timer`)."),
+    int("reorder.loss-span-packets", 1, 65_536, "packets", "Distance from a missing packet to one that arrives, counted from 1, at which the missing one counts as lost.")
+        .why("the widest span"),
     int("requester.ack-req-every", 0, MAX_COUNT, "packets", "AckReq on every so many packets, besides the last of each message; 0 for the last only.")
         .why("beyond any message of a usable test"),
     int("requester.window-packets", 0, 1 << 23, "packets", "Unacknowledged packets of a QP before which the next one waits, with the responses that Reads ask for; the packet that fills the window has AckReq. 0 for any number; rdma_rxe has about 128.")

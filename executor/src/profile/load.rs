@@ -34,6 +34,10 @@ pub const SHIPPED: &[Shipped] = &[
     Shipped { name: "cx6-dx", text: include_str!("../../profiles/cx6-dx.toml") },
     Shipped { name: "cx6-perftest", text: include_str!("../../profiles/cx6-perftest.toml") },
     Shipped { name: "e810", text: include_str!("../../profiles/e810.toml") },
+    Shipped { name: "left", text: include_str!("../../profiles/left.toml") },
+    Shipped { name: "left-no-gather", text: include_str!("../../profiles/left-no-gather.toml") },
+    Shipped { name: "melo", text: include_str!("../../profiles/melo.toml") },
+    Shipped { name: "irn", text: include_str!("../../profiles/irn.toml") },
 ];
 
 /// A profile that could not be loaded, with everything that is wrong with its text.

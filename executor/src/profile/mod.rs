@@ -11,6 +11,7 @@ mod field;
 mod fields;
 mod load;
 mod quirks;
+mod reorder;
 mod write;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +24,7 @@ pub use field::{Bounds, FAMILIES, Field, Kind};
 pub use fields::FIELDS;
 pub use load::{Base, Loaded, ProfileError, SHIPPED, Shipped, is_shipped, load, load_with_base};
 pub use quirks::Quirks;
+pub use reorder::{LossBy, Reorder, ReorderEngine};
 pub use write::Change;
 
 /// A span of a random quantity: `150` or `[100, 200]` in a file, both ends inclusive. Drawn uniformly.
@@ -129,6 +131,8 @@ pub struct NicProfile {
     pub transmit: Transmit,
     /// Behaviour in receiving.
     pub receive: Receive,
+    /// Its reorder engine.
+    pub reorder: Reorder,
     /// The part that posts requests.
     pub requester: RequesterProfile,
     /// The part that answers them.

@@ -22,10 +22,10 @@ pub use truth::Truth;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use corpus::{Capabilities, Role, TestConfig};
+use corpus::{Capabilities, LossRecovery, RoceSetting, Role, TestConfig};
 use dumper::Observation;
 
-use crate::profile::{self, NicProfile};
+use crate::profile::{self, NicProfile, ReorderEngine};
 use crate::{Testbed, TestbedError};
 use check::Checks;
 
@@ -61,7 +61,16 @@ impl Sim {
 
 impl Testbed for Sim {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::all()
+        let mut all = Capabilities::all();
+        let mut engines = self.known.values().map(|profile| profile.reorder.engine != ReorderEngine::None);
+        if let Some(has_engine) = engines.next().filter(|first| engines.all(|other| other == *first)) {
+            // These NICs do nothing else.
+            all.settings.remove(&RoceSetting::LossRecovery);
+            if has_engine {
+                all.fixed.loss_recovery = LossRecovery::SelectiveRepeat;
+            }
+        }
+        all
     }
 
     fn run(&mut self, config: &TestConfig) -> Result<Observation, TestbedError> {

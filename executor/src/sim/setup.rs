@@ -1,6 +1,6 @@
 //! A world as a test and the NICs' profiles describe it, before anything happens.
 
-use corpus::{Role, TestConfig, Traffic};
+use corpus::{LossRecovery, Role, TestConfig, Traffic};
 use dumper::{Connection, Endpoint, Nanos, Psn};
 use p4::{Dumper, Pipeline, Ports};
 use rand::RngExt;
@@ -13,7 +13,7 @@ use super::random::stream;
 use super::traffic::{Software, TrafficGenerators};
 use super::world::World;
 use crate::TestbedError;
-use crate::profile::NicProfile;
+use crate::profile::{NicProfile, ReorderEngine};
 
 /// Ports of the switch: the hosts', and two dumpers of equal weight.
 const HOST_PORTS: [u32; 2] = [1, 2];
@@ -45,6 +45,7 @@ pub(super) fn world(
         Ports::new(HOST_PORTS[0], HOST_PORTS[1], &DUMPERS).expect("four different ports with weights");
     let pipeline = Pipeline::new(tables, ports);
 
+    recoveries_fit(config, &profiles)?;
     let pfc = config.network.pfc;
     let buffers = profiles.each_ref().map(|profile| profile.receive.buffer_bytes);
     if pfc {
@@ -64,6 +65,32 @@ pub(super) fn world(
     );
     let network = Network::new(links, routes, pipeline, pfc.then_some(&buffers));
     Ok((World::new(hosts, network, TrafficGenerators::new(traffic, software)), connections))
+}
+
+/// Selective repeat needs a NIC that keeps packets out of order, and such a NIC does nothing else.
+fn recoveries_fit(config: &TestConfig, profiles: &[NicProfile; 2]) -> Result<(), TestbedError> {
+    for (role, profile) in Role::ALL.into_iter().zip(profiles) {
+        let host = config.host(role);
+        let has_engine = profile.reorder.engine != ReorderEngine::None;
+        let (message, help) = match (host.roce.loss_recovery, has_engine) {
+            (LossRecovery::SelectiveRepeat, false) => (
+                "has no reorder engine",
+                "choose one with another reorder.engine than \"none\", or set it to \"go-back-n\"",
+            ),
+            (LossRecovery::GoBackN, true) => (
+                "has a reorder engine",
+                "set it to \"selective-repeat\" at both hosts, or choose one with reorder.engine \"none\"",
+            ),
+            _ => continue,
+        };
+        return Err(TestbedError::Config(format!(
+            "{}.roce-parameters.loss-recovery is \"{}\", but the NIC \"{}\" {message}; {help}",
+            role.name(),
+            host.roce.loss_recovery.name(),
+            host.nic,
+        )));
+    }
+    Ok(())
 }
 
 /// Flow control needs receive buffers that hold what comes before a pause is heard.
@@ -156,6 +183,7 @@ fn nic_of(config: &TestConfig, at: Role, profile: NicProfile, connections: &[Con
         notifies: host.roce.dcqcn_np_enable,
         cnp_interval: Nanos::from_micros(host.roce.min_time_between_cnps.into()),
         slow_restart: host.roce.slow_restart,
+        selective_repeat: host.roce.loss_recovery == LossRecovery::SelectiveRepeat,
         adaptive: host.roce.adaptive_retrans,
     };
     let qps: Vec<QpSetup> = connections

@@ -13,6 +13,10 @@ use crate::TestbedError;
 /// Most packets that a trace may have: 1 GiB of records. The largest test has a quarter of it without losses.
 pub(super) const MAX_PACKETS: usize = 16 << 20;
 
+/// Longest time of a test, 100 days: the ACK timer of selective repeat repeats one packet at a time, and may wait for ten hours each time. Times in
+/// ps fit 64 bits until then.
+const MAX_TIME: Nanos = Nanos(100 * 24 * 3_600 * 1_000_000_000);
+
 /// The hosts, the network, and the time.
 pub(super) struct World {
     hosts: Vec<Host>,
@@ -48,6 +52,9 @@ impl World {
     ) -> Result<(), TestbedError> {
         while let Some((at, step)) = self.next_step() {
             self.now = self.now.max(at);
+            if self.now > MAX_TIME {
+                return Err(TestbedError::TimedOut { seconds: MAX_TIME.0 / 1_000_000_000 });
+            }
             let (touched, sent) = self.take(step);
             after(&self.hosts, &self.network, touched, sent);
             if self.network.packets() > MAX_PACKETS {

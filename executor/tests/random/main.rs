@@ -14,6 +14,7 @@ mod environment;
 mod mitigated;
 mod once_wrong;
 mod profiles;
+mod selective;
 mod shrink;
 mod stress;
 #[path = "../support/mod.rs"]
@@ -175,10 +176,10 @@ fn each_seed(first: u64, cases: u64, look: impl Fn(u64) + Sync) {
 }
 
 /// The cases with seeds from `first` on that have faults, in the order of their seeds.
-fn wrong_cases(first: u64, cases: u64) -> Vec<(u64, Case, Vec<String>)> {
+fn wrong_cases(first: u64, cases: u64, draw: fn(u64) -> Case) -> Vec<(u64, Case, Vec<String>)> {
     let wrong = Mutex::new(Vec::new());
     each_seed(first, cases, |seed| {
-        let case = Case::draw(seed);
+        let case = draw(seed);
         let faults = case.faults();
         if !faults.is_empty() {
             wrong.lock().unwrap().push((seed, case, faults));
@@ -192,7 +193,12 @@ fn wrong_cases(first: u64, cases: u64) -> Vec<(u64, Case, Vec<String>)> {
 #[test]
 fn conforming_nics_show_no_anomaly() {
     let cases = number("LUMINA_CASES", 4_000);
-    let wrong = wrong_cases(number("LUMINA_SEED", 1), cases);
+    no_anomalies(cases, Case::draw);
+}
+
+/// So many drawn cases show no anomaly.
+fn no_anomalies(cases: u64, draw: fn(u64) -> Case) {
+    let wrong = wrong_cases(number("LUMINA_SEED", 1), cases, draw);
     let Some((seed, case, faults)) = wrong.first() else { return };
     let mut counts = BTreeMap::new();
     for (_, _, faults) in &wrong {

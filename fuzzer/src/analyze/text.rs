@@ -126,9 +126,7 @@ fn connections(text: &mut String, connections: &[ConnectionSummary]) {
                 let _ = write!(text, "  (AMBIGUOUS: {candidates} flows could be its answers; not judged)");
             }
             Certainty::SourcePort => text.push_str("  (paired by UDP source port)"),
-            _ if !summary.judged => {
-                text.push_str("  (not judged: the trace lacks the exit of a rewritten packet)");
-            }
+            _ if !summary.judged => text.push_str("  (not judged)"),
             _ => {}
         }
         if !summary.unrecovered.is_empty() {

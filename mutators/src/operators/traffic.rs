@@ -87,6 +87,7 @@ operators! {
     "cnp-interval" 0.5 "Another CNP interval of a host." |on| on.other(Axis::CnpInterval);
     "adaptive-retrans" 0.5 "Adaptive retransmission of a host on or off." |on| on.other(Axis::AdaptiveRetrans);
     "slow-restart" 0.25 "Slow restart of a host on or off." |on| on.other(Axis::SlowRestart);
+    "loss-recovery" 0.25 "The other loss recovery at both hosts." |on| on.other(Axis::LossRecovery);
     "swap-nics" 0.5 "The NICs of the two hosts change places." |on| {
         let swaps = on.space.swaps_nics() && on.test.requester.nic != on.test.responder.nic;
         if swaps {

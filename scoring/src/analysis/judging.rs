@@ -13,7 +13,7 @@ use crate::anomaly::Anomalies;
 use crate::cnp::{CnpAnalyzer, CnpLimiter, Outcome};
 use crate::counters::CounterReport;
 use crate::go_back_n::{Beliefs, ConnectionTracker, Findings, SharedPath, Stuck, Transitions};
-use crate::known::{Host, Known};
+use crate::known::{Host, Known, repeats_selectively};
 use crate::messages;
 use crate::rewritten;
 use crate::see::connections::{Certainty, LARGEST_MTU, key_of};
@@ -69,7 +69,7 @@ impl<'a> Judging<'a> {
                 trackers.push(ConnectionTracker::new(*pair, number, mtu, hosts));
             }
         }
-        if config.is_some_and(rewritten::misdirects) {
+        if config.is_some_and(|config| rewritten::misdirects(config) || repeats_selectively(config)) {
             trackers.iter_mut().for_each(ConnectionTracker::give_up);
         }
         let anomalies = match trace.origin() {

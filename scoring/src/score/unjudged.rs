@@ -8,6 +8,7 @@ use dumper::trace::Origin;
 use serde::Serialize;
 
 use crate::go_back_n::REMEMBERED_REQUESTS;
+use crate::known::repeats_selectively;
 use crate::messages::may_wait_for_ever;
 use crate::oracles::interoperability::Discards;
 use crate::oracles::mitigation::Mitigation;
@@ -74,7 +75,7 @@ pub fn unjudged(
         list.add("everything but the crash", "the kernel of a host crashed");
         return list.0;
     }
-    connections(&mut list, &analysis.connections);
+    connections(&mut list, config, &analysis.connections);
     if observation.trace.origin() == Origin::Plain {
         list.add(
             "rules that a packet excuses which the capture lacks",
@@ -164,7 +165,8 @@ fn of_test(
 }
 
 /// Connections that no rule was applied to.
-fn connections(list: &mut List, connections: &[ConnectionSummary]) {
+fn connections(list: &mut List, config: Option<&TestConfig>, connections: &[ConnectionSummary]) {
+    let repeats = config.is_some_and(repeats_selectively);
     let mut by_reason: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for one in connections.iter().filter(|one| !one.judged) {
         let reason = match one.certainty {
@@ -172,6 +174,7 @@ fn connections(list: &mut List, connections: &[ConnectionSummary]) {
             Certainty::OneWay => {
                 "no answers were seen: only the retry budget of the requester is judged, and only where the test is known"
             }
+            _ if repeats => "the hosts repeat selectively, and the rules of transport are those of go-back-N",
             _ => "how a packet left the switch is not known",
         };
         by_reason.entry(reason).or_default().push(one.connection);

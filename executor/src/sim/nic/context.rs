@@ -36,6 +36,8 @@ pub(in crate::sim) struct Attributes {
     pub(in crate::sim) cnp_interval: Nanos,
     /// True if losses count as congestion.
     pub(in crate::sim) slow_restart: bool,
+    /// True if losses are recovered by selective repeat.
+    pub(in crate::sim) selective_repeat: bool,
     /// True if adaptive retransmission is on.
     pub(in crate::sim) adaptive: bool,
 }

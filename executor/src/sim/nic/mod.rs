@@ -5,6 +5,7 @@ mod congestion;
 mod context;
 mod port;
 mod quirks;
+mod reorder;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use context::{Context, Job, every_nth};
 pub(super) use port::Half;
 use port::{Arrival, Paths, ReceiveBuffer, Selection, Transmitter};
 use quirks::{Activity, QuirkSets};
+use reorder::{Engine, Gather};
 pub(super) use stats::{FAMILIES, Stat, Stats};
 pub(super) use transport::{Dummies, QpSetup};
 use transport::{Qp, Requester};
@@ -42,6 +44,9 @@ pub(super) enum Input {
     PostReceive { qp: u32 },
 }
 
+/// Flows of data that a QP receives: responses, and requests.
+const FLOWS: usize = 2;
+
 /// A NIC.
 #[derive(Debug)]
 pub(super) struct Nic {
@@ -53,6 +58,7 @@ pub(super) struct Nic {
     qps: Vec<Qp>,
     transmitter: Transmitter,
     receive: ReceiveBuffer,
+    reorder: Option<Engine>,
     paths: Paths,
     notification: NotificationPoint,
     agenda: Agenda<Job>,
@@ -79,15 +85,13 @@ impl Nic {
         Self {
             notification: NotificationPoint::new(&profile, &attributes, qps.len(), peer_addresses),
             receive: ReceiveBuffer::new(&profile.receive),
+            reorder: Engine::new(&profile.reorder, FLOWS * qps.len()),
             paths: Paths::new(&profile.apm, qps.len()),
             transmitter: Transmitter::new(classes, selection, profile.transmit.burst),
             quirks: QuirkSets::new(&profile),
             attributes,
             first_qpn,
-            qps: qps
-                .iter()
-                .map(|setup| Qp::new(setup, attributes.recv_depth, profile.requester.window_packets))
-                .collect(),
+            qps: qps.iter().map(|setup| Qp::new(setup, &attributes, &profile)).collect(),
             profile,
             agenda: Agenda::new(),
             stats: Stats::default(),
@@ -176,8 +180,16 @@ impl Nic {
                 Job::AnswerReady(qp) | Job::HoldOver(qp) => self.wake(qp, now),
             }
         }
-        while let Some(packet) = self.receive.take(now) {
-            self.take_in(&packet, now);
+        if let Some(gather) = self.reorder.as_mut().and_then(|engine| engine.gather.as_mut()) {
+            gather.take_due(now, &mut self.receive.drained);
+        }
+        while let Some((packet, is_drained)) = self.receive.take(now) {
+            if is_drained {
+                let holding = self.holding(self.qp_of(&packet), Activity::Arrival(&packet));
+                self.process(&packet, holding, now);
+            } else {
+                self.take_in(&packet, now);
+            }
             self.note_stall();
         }
     }
@@ -185,10 +197,9 @@ impl Nic {
     /// Time at which [`Nic::handle_timeout`] is to be called.
     #[inline]
     pub(super) fn poll_timeout(&self) -> Option<Nanos> {
-        match (self.agenda.next_at(), self.receive.next_at()) {
-            (Some(job), Some(packet)) => Some(job.min(packet)),
-            (job, packet) => job.or(packet),
-        }
+        let gather = self.reorder.as_ref().and_then(|engine| engine.gather.as_ref());
+        let times = [self.agenda.next_at(), self.receive.next_at(), gather.and_then(Gather::next_at)];
+        times.into_iter().flatten().min()
     }
 
     /// Time at which [`Nic::poll_transmit`] may have a packet.
@@ -224,14 +235,62 @@ impl Nic {
             let resolved = now + Nanos(random::draw(self.profile.apm.resolve_ns, &mut self.rng));
             self.agenda.note(resolved, Job::PathResolved);
         }
-        let marked = Ecn::of(packet.traffic_class) == Ecn::Ce;
-        if marked {
+        if Ecn::of(packet.traffic_class) == Ecn::Ce {
             self.stats.count(Stat::MarkedReceived);
         }
+        if !self.gather(packet, qp, now) {
+            self.process(packet, holding, now);
+        }
+    }
+
+    /// Gathers a packet whose access to its bitmap would take long; false if it is to be processed at once.
+    fn gather(&mut self, packet: &Packet, qp: u32, now: Nanos) -> bool {
+        let Some(engine) = &mut self.reorder else { return false };
+        let place = self.qps[qp as usize].place(packet);
+        let Some((half, _)) = place.filter(|(_, distance)| engine.gathers(*distance)) else {
+            return false;
+        };
+        let Some(gather) = &mut engine.gather else { return false };
+        if self.receive.retain(packet) {
+            gather.push(flow(qp, half), *packet, now, &mut self.receive.drained);
+        } else {
+            self.stats.count(Stat::Discards);
+        }
+        true
+    }
+
+    /// The transport accesses the bitmap of a packet, which keeps it busy; false if the packet's bit has no room.
+    fn access(&mut self, packet: &Packet, qp: u32) -> bool {
+        let Some(engine) = &mut self.reorder else { return true };
+        let end = &mut self.qps[qp as usize];
+        let Some((half, distance)) = end.place(packet) else { return true };
+        let bitmap = end.bitmap(half).map(|(_, bitmap)| bitmap).unwrap_or_default();
+        let access = engine.access(flow(qp, half), distance, bitmap);
+        self.receive.keep_busy(access.unwrap_or_default());
+        access.is_some()
+    }
+
+    /// The reorder engine has the bitmaps that a QP has now.
+    fn settle(&mut self, qp: u32) {
+        let Some(engine) = &mut self.reorder else { return };
+        for half in [Half::Requester, Half::Responder] {
+            if let Some((base, bitmap)) = self.qps[qp as usize].bitmap(half) {
+                engine.settle(flow(qp, half), base, bitmap);
+            }
+        }
+    }
+
+    /// The transport takes a packet.
+    fn process(&mut self, packet: &Packet, holding: usize, now: Nanos) {
+        let qp = self.qp_of(packet);
+        let marked = Ecn::of(packet.traffic_class) == Ecn::Ce;
         let class = packet.opcode.class();
-        let (end, mut cx) = self.at(qp, now, activity);
+        let has_room = self.access(packet, qp);
+        let (end, mut cx) = self.at(qp, now, Activity::Arrival(packet));
         let mut out_of_order = false;
         match class {
+            Class::ReadResponse(_) if !has_room => end.requester.no_room(&mut cx),
+            _ if !has_room => end.responder.on_no_room(packet, &mut cx),
             Class::Request(..) | Class::ReadRequest => {
                 out_of_order = end.responder.on_request(packet, &mut cx);
             }
@@ -244,6 +303,7 @@ impl Nic {
             Class::AtomicRequest | Class::Unknown => end.responder.on_unsupported(packet),
             Class::AtomicAcknowledge | Class::Datagram => {}
         }
+        self.settle(qp);
         let (profile, quirks, attributes) = (&self.profile, self.quirks.get(holding), &self.attributes);
         if class != Class::Cnp
             && self.notification.notifies(
@@ -290,6 +350,7 @@ impl Nic {
     fn at_requester(&mut self, qp: u32, now: Nanos, handle: fn(&mut Requester, &mut Context<'_>)) {
         let (end, mut cx) = self.at(qp, now, Activity::Expiry);
         handle(&mut end.requester, &mut cx);
+        self.settle(qp);
         self.wake(qp, now);
     }
 
@@ -318,4 +379,9 @@ impl Nic {
         let held = self.receive.head().is_some_and(|packet| self.paths.hold(packet, self.qp_of(packet)));
         self.receive.set_stalled(recovers || held);
     }
+}
+
+/// Number of the flow of data that a half of a QP receives.
+const fn flow(qp: u32, half: Half) -> usize {
+    FLOWS * qp as usize + half as usize
 }

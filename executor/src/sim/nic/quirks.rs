@@ -126,7 +126,7 @@ impl Nic {
 
     /// QPs that recover from a loss.
     fn recovering(&self) -> u32 {
-        let recovers = |qp: &&Qp| qp.requester.timers.is_retrying() || qp.responder.acceptance.is_refusing();
+        let recovers = |qp: &&Qp| qp.requester.timers.is_retrying() || qp.responder.is_recovering();
         self.qps.iter().filter(recovers).count() as u32
     }
 }

@@ -15,8 +15,12 @@ pub(in crate::sim) struct ReceiveBuffer {
     pub(in crate::sim) capacity: u64,
     /// Packets that wait, in their order.
     pub(in crate::sim) waiting: VecDeque<Packet>,
-    /// Bytes of the frames that wait.
+    /// Packets that the reorder engine has gathered, and that wait behind those.
+    pub(in crate::sim::nic) drained: VecDeque<Packet>,
+    /// Bytes of the frames that wait, those included that are gathered.
     pub(in crate::sim) bytes: u64,
+    /// Bytes of those that are or were gathered.
+    pub(in crate::sim) gathered: u64,
     /// Time at which the transport can take the next packet.
     free_at: Nanos,
     stalled: bool,
@@ -39,7 +43,9 @@ impl ReceiveBuffer {
             packet_ns: Nanos(receive.packet_ns),
             capacity: receive.buffer_bytes,
             waiting: VecDeque::new(),
+            drained: VecDeque::new(),
             bytes: 0,
+            gathered: 0,
             free_at: Nanos::ZERO,
             stalled: false,
         }
@@ -61,6 +67,23 @@ impl ReceiveBuffer {
         Arrival::Waits
     }
 
+    /// A packet that was taken is gathered, and keeps its room in the buffer; false if there is none.
+    pub(in crate::sim::nic) fn retain(&mut self, packet: &Packet) -> bool {
+        let frame_len = u64::from(packet.frame_len);
+        let fits = self.bytes + frame_len <= self.capacity;
+        if fits {
+            self.bytes += frame_len;
+            self.gathered += frame_len;
+        }
+        fits
+    }
+
+    /// The packet that was taken last keeps the transport busy for longer.
+    #[inline]
+    pub(in crate::sim::nic) const fn keep_busy(&mut self, time: Nanos) {
+        self.free_at = Nanos(self.free_at.0 + time.0);
+    }
+
     /// Stops or resumes the taking of packets.
     pub(in crate::sim::nic) const fn set_stalled(&mut self, stalled: bool) {
         self.stalled = stalled;
@@ -75,17 +98,22 @@ impl ReceiveBuffer {
     /// Time at which the next waiting packet can be taken; not before now, as a stall may have held it.
     #[inline]
     pub(in crate::sim::nic) fn next_at(&self) -> Option<Nanos> {
-        if self.stalled || self.waiting.is_empty() { None } else { Some(self.free_at) }
+        let is_idle = self.waiting.is_empty() && self.drained.is_empty();
+        if self.stalled || is_idle { None } else { Some(self.free_at) }
     }
 
-    /// The next waiting packet, if it can be taken.
-    pub(in crate::sim::nic) fn take(&mut self, now: Nanos) -> Option<Packet> {
+    /// The next waiting packet, if it can be taken, and true if it was gathered: the fast path goes before (LEFT §3.4 does not say).
+    pub(in crate::sim::nic) fn take(&mut self, now: Nanos) -> Option<(Packet, bool)> {
         if self.next_at()? > now {
             return None;
         }
-        let packet = self.waiting.pop_front()?;
-        self.bytes -= u64::from(packet.frame_len);
+        let fast = self.waiting.pop_front();
+        let is_drained = fast.is_none();
+        let packet = fast.or_else(|| self.drained.pop_front())?;
+        let frame_len = u64::from(packet.frame_len);
+        self.bytes -= frame_len;
+        self.gathered -= if is_drained { frame_len } else { 0 };
         self.free_at = now + self.packet_ns;
-        Some(packet)
+        Some((packet, is_drained))
     }
 }

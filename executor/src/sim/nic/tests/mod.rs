@@ -2,10 +2,12 @@
 //!
 //! Two NICs are made as the ends of the same QPs, so that one makes the packets that the other is tested with.
 
+mod orders;
 mod receive;
 mod recovery;
 mod requester;
 mod responder;
+mod selective;
 mod transmit;
 
 use corpus::{Ets, Verb};
@@ -15,7 +17,7 @@ use dumper::{Nanos, Psn};
 
 use super::{Attributes, HostEvent, Input, Nic, QpSetup, Stat};
 use crate::NicProfile;
-use crate::profile::Span;
+use crate::profile::{Reorder, Span};
 use crate::sim::packet::Packet;
 use crate::sim::random::stream;
 
@@ -41,6 +43,7 @@ struct Setup {
     /// Traffic class of each QP.
     classes: Vec<u8>,
     ets: Option<Ets>,
+    message_size: u32,
 }
 
 impl Setup {
@@ -60,9 +63,18 @@ impl Setup {
             notifies: true,
             cnp_interval: Nanos::ZERO,
             slow_restart: true,
+            selective_repeat: false,
             adaptive: false,
         };
-        Self { profile, attributes, classes: vec![0; qps], ets: None }
+        Self { profile, attributes, classes: vec![0; qps], ets: None, message_size: 4 * MTU }
+    }
+
+    /// The same with a reorder engine, and so with selective repeat.
+    fn selective(qps: usize, reorder: Reorder) -> Self {
+        let mut setup = Self::qps(qps);
+        setup.profile.reorder = reorder;
+        setup.attributes.selective_repeat = true;
+        setup
     }
 
     /// The NIC whose requests have the lower PSNs.
@@ -85,7 +97,7 @@ impl Setup {
             traffic_class: 0b10,
             ipv6: false,
             messages: 8,
-            message_size: 4 * MTU,
+            message_size: self.message_size,
             dummies: super::Dummies::Behind(0),
         };
         let qps: Vec<QpSetup> = self.classes.iter().zip(0..).map(setup).collect();

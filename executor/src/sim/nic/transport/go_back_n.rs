@@ -80,6 +80,18 @@ pub(super) enum Place {
     Nowhere,
 }
 
+impl Place {
+    /// Place of a packet, where offset 0 and the expected offset are given.
+    #[inline]
+    pub(super) fn of(psn: Psn, first: Psn, expected: u32) -> Self {
+        match psn.since(first.add(expected)) {
+            0 => Self::Expected,
+            1.. => Self::Beyond,
+            ahead => expected.checked_add_signed(ahead).map_or(Self::Nowhere, Self::Before),
+        }
+    }
+}
+
 /// Further NAKs for the same expected PSN, which only quirks allow.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Repeats {
@@ -104,16 +116,6 @@ impl Receiver {
     /// A responder that has taken no packet.
     pub(super) const fn new() -> Self {
         Self { expected: 0, refusal: Refusal::None, unconfirmed: 0 }
-    }
-
-    /// Place of a packet, where offset 0 has this PSN.
-    #[inline]
-    pub(super) fn place(&self, psn: Psn, first: Psn) -> Place {
-        match psn.since(first.add(self.expected)) {
-            0 => Place::Expected,
-            1.. => Place::Beyond,
-            ahead => self.expected.checked_add_signed(ahead).map_or(Place::Nowhere, Place::Before),
-        }
     }
 
     /// Takes so many PSNs.
@@ -182,12 +184,13 @@ mod tests {
     #[test]
     fn one_nak_for_each_missing_packet() {
         let first = Psn::new(0xff_ffff);
+        let place = |receiver: &Receiver, psn| Place::of(psn, first, receiver.expected);
         let mut receiver = Receiver::new();
-        assert_eq!(receiver.place(first, first), Place::Expected);
-        assert_eq!(receiver.place(Psn::new(0xff_fffe), first), Place::Nowhere);
+        assert_eq!(place(&receiver, first), Place::Expected);
+        assert_eq!(place(&receiver, Psn::new(0xff_fffe)), Place::Nowhere);
         receiver.take(2);
-        assert_eq!(receiver.place(Psn::new(0), first), Place::Before(1));
-        assert_eq!(receiver.place(Psn::new(2), first), Place::Beyond);
+        assert_eq!(place(&receiver, Psn::new(0)), Place::Before(1));
+        assert_eq!(place(&receiver, Psn::new(2)), Place::Beyond);
         assert_eq!(
             [(); 3].map(|()| receiver.beyond(Repeats::default())),
             [Reaction::Nak, Reaction::Silence, Reaction::Silence]

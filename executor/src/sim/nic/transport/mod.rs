@@ -11,6 +11,8 @@ mod reactions;
 mod recovery;
 mod requester;
 mod responder;
+mod selecting;
+mod selective_repeat;
 mod timers;
 
 pub(super) use qp::Qp;

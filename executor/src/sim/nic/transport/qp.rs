@@ -1,13 +1,18 @@
 //! A queue pair: one connection's end.
 
 use dumper::Psn;
+use dumper::wire::Class;
 
 use super::memory::{Memory, REMOTE_KEY};
 use super::requester::Requester;
 use super::responder::{Dummies, Responder};
+use crate::NicProfile;
 use crate::sim::agenda::Timer;
 use crate::sim::nic::congestion::ReactionPoint;
-use crate::sim::nic::context::Context;
+use crate::sim::nic::context::{Attributes, Context};
+use crate::sim::nic::port::Half;
+use crate::sim::nic::reorder::Bitmap;
+use crate::sim::packet::Packet;
 
 /// A queue pair.
 #[derive(Debug)]
@@ -33,11 +38,19 @@ pub(in crate::sim) struct Qp {
 }
 
 impl Qp {
-    pub(in crate::sim::nic) fn new(setup: &QpSetup, recv_depth: u32, window: u32) -> Self {
+    pub(in crate::sim::nic) fn new(setup: &QpSetup, attributes: &Attributes, profile: &NicProfile) -> Self {
+        let reorder = attributes.selective_repeat.then_some(&profile.reorder);
+        let window = profile.requester.window_packets;
         let memory = || Memory::new(setup.messages, setup.message_size);
         Self {
-            requester: Requester::new(setup.first_psn, memory(), window),
-            responder: Responder::new(setup.peer_first_psn, setup.dummies, memory(), recv_depth),
+            requester: Requester::new(setup.first_psn, memory(), window, reorder),
+            responder: Responder::new(
+                setup.peer_first_psn,
+                setup.dummies,
+                memory(),
+                attributes.recv_depth,
+                reorder,
+            ),
             peer_qpn: setup.peer_qpn,
             class: setup.class,
             message_size: setup.message_size,
@@ -46,6 +59,28 @@ impl Qp {
             reaction: None,
             hold: Timer::default(),
             remote_key: REMOTE_KEY,
+        }
+    }
+
+    /// The half of the QP that receives the data of a packet, and the packet's distance from the first missing one there; none with go-back-N,
+    /// or of a packet that is there already.
+    pub(in crate::sim::nic) fn place(&mut self, packet: &Packet) -> Option<(Half, u32)> {
+        match packet.opcode.class() {
+            Class::Request(..) | Class::ReadRequest => {
+                self.responder.distance(packet).map(|distance| (Half::Responder, distance))
+            }
+            Class::ReadResponse(_) => {
+                self.requester.distance(packet).map(|distance| (Half::Requester, distance))
+            }
+            _ => None,
+        }
+    }
+
+    /// Offset of the first missing packet of data that a half receives, and the bitmap of those beyond it; none with go-back-N.
+    pub(in crate::sim::nic) fn bitmap(&self, half: Half) -> Option<(u32, Bitmap)> {
+        match half {
+            Half::Requester => self.requester.bitmap(),
+            Half::Responder => self.responder.bitmap(),
         }
     }
 

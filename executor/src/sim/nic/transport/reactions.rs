@@ -75,22 +75,29 @@ impl Requester {
 
     /// The answer to a NACK is due.
     pub(in crate::sim::nic) fn on_recover(&mut self, cx: &mut Context<'_>) {
-        let offset = self.losses.pending.take().expect("its timer is stopped when nothing is pending");
-        // The missing packet may have come meanwhile, but not those discarded behind it.
-        let missing = self.recovery.oldest().saturating_add_signed(cx.quirks.resume_offset.min(0));
-        if offset < missing && self.losses.discarded <= self.recovery.oldest() {
-            return;
-        }
-        self.go_back(offset.max(missing));
-        if cx.profile.timeout.restart_on_nak {
+        let sends_again =
+            if self.selective().is_some() { self.on_repeats_due(cx) } else { self.go_back_for_nack(cx) };
+        if sends_again && cx.profile.timeout.restart_on_nak {
             // It starts with the repeated packet.
             self.timers.stop(cx);
         }
     }
 
+    /// Goes back to the packet that a NACK has asked for; false if there is no need any more.
+    fn go_back_for_nack(&mut self, cx: &Context<'_>) -> bool {
+        let offset = self.losses.pending.take().expect("its timer is stopped when nothing is pending");
+        // The missing packet may have come meanwhile, but not those discarded behind it.
+        let missing = self.recovery.oldest().saturating_add_signed(cx.quirks.resume_offset.min(0));
+        if offset < missing && self.losses.discarded <= self.recovery.oldest() {
+            return false;
+        }
+        self.send_again(offset.max(missing));
+        true
+    }
+
     /// An RNR NAK for an offset that is now the oldest one, or behind an unanswered Read, which is then missing first.
     pub(super) fn on_rnr_nak(&mut self, offset: u32, timer: u8, cx: &mut Context<'_>) {
-        if self.recovery.oldest() < offset {
+        if self.recovery.oldest() < offset && self.selective().is_none() {
             self.imply_nak(offset, cx);
             return;
         }
@@ -105,9 +112,9 @@ impl Requester {
             return;
         }
         self.timers.rnr_retries += 1;
-        self.losses.stop_recovery(cx);
+        self.forget_nacks(cx);
         self.timers.stop(cx);
-        self.go_back(self.recovery.oldest());
+        self.send_again(offset);
         let percent = 100 - u64::from(cx.quirks.rnr_wait_short_percent.min(100));
         let until = cx.now + Nanos(rnr_wait(timer).0 * percent / 100);
         self.losses.refused = Some(offset);
@@ -123,10 +130,18 @@ impl Requester {
     pub(super) fn on_timeout(&mut self, cx: &mut Context<'_>) {
         cx.count(Stat::Timeouts);
         self.timers.expiries += 1;
-        self.losses.stop_recovery(cx);
+        self.forget_nacks(cx);
         self.losses.implied = None;
         if self.spend_retry(cx) {
-            self.go_back(self.recovery.oldest());
+            self.send_again(self.recovery.oldest());
+        }
+    }
+
+    /// Everything is sent again from the oldest packet on: what NACKs have asked for need not be repeated too. With selective repeat only that
+    /// packet is, and the others stay to be repeated.
+    fn forget_nacks(&mut self, cx: &mut Context<'_>) {
+        if self.selective().is_none() {
+            self.losses.stop_recovery(cx);
         }
     }
 }

@@ -4,6 +4,7 @@
 //! Loss recovery is in [`super::reactions`].
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use corpus::Verb;
 use dumper::Psn;
@@ -14,7 +15,9 @@ use super::losses::Losses;
 use super::memory::Memory;
 use super::opcodes;
 use super::recovery::Recovery;
+use super::selective_repeat::Sender;
 use super::timers::Timers;
+use crate::profile::Reorder;
 use crate::sim::nic::context::{Context, HostEvent, Subject, every_nth};
 use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
@@ -73,8 +76,14 @@ struct QuirkCounts {
 }
 
 impl Requester {
-    /// A requester that has so many unacknowledged packets at the most; 0 for any number.
-    pub(in crate::sim::nic) fn new(first_psn: Psn, memory: Memory, window: u32) -> Self {
+    /// A requester that has so many unacknowledged packets at the most, 0 for any number, and repeats selectively where its NIC has a
+    /// reorder engine.
+    pub(in crate::sim::nic) fn new(
+        first_psn: Psn,
+        memory: Memory,
+        window: u32,
+        reorder: Option<&Reorder>,
+    ) -> Self {
         Self {
             first_psn,
             window: if window == 0 { u32::MAX } else { window },
@@ -83,7 +92,7 @@ impl Requester {
             at: 0,
             reads_out: 0,
             reads_posted: 0,
-            recovery: Recovery::go_back_n(),
+            recovery: Recovery::new(reorder),
             losses: Losses::default(),
             timers: Timers::default(),
             failed: false,
@@ -163,7 +172,10 @@ impl Requester {
 
     /// The next packet to send.
     pub(in crate::sim::nic) fn next_subject(&self) -> Subject {
-        self.subject(self.work.get(self.at), self.recovery.cursor())
+        match self.recovery.next_again() {
+            Some(offset) => self.subject(self.request_of(offset).as_ref(), offset),
+            None => self.subject(self.work.get(self.at), self.recovery.cursor()),
+        }
     }
 
     fn subject(&self, request: Option<&Request>, offset: u32) -> Subject {
@@ -182,10 +194,12 @@ impl Requester {
     /// Returns true if there is a packet to send.
     #[inline]
     pub(in crate::sim) fn is_ready(&self, max_reads: u8) -> bool {
+        if self.losses.waits_for_receiver() {
+            return false;
+        }
         match self.work.get(self.at) {
-            Some(next) if !self.losses.waits_for_receiver() && self.has_room() => {
-                next.verb != Verb::Read || self.reads_out < u32::from(max_reads)
-            }
+            _ if self.recovery.next_again().is_some() => true,
+            Some(next) if self.has_room() => next.verb != Verb::Read || self.reads_out < u32::from(max_reads),
             _ => false,
         }
     }
@@ -198,7 +212,8 @@ impl Requester {
 
     /// Returns true if the next packet, if there is one, is of a Send or Write.
     pub(in crate::sim::nic) fn sends_data_next(&self) -> bool {
-        self.work.get(self.at).is_some_and(|next| next.verb != Verb::Read)
+        let again = self.recovery.next_again().and_then(|offset| self.request_of(offset));
+        again.as_ref().or(self.work.get(self.at)).is_some_and(|next| next.verb != Verb::Read)
     }
 
     /// The next packet.
@@ -206,10 +221,16 @@ impl Requester {
         if !self.is_ready(cx.attributes.max_rd_atomic) {
             return None;
         }
+        if let Some(offset) = self.recovery.next_again() {
+            return self.packet_again(offset, blank, cx);
+        }
         let request = *self.work.get(self.at)?;
         let offset = self.recovery.resume(request.first);
         let (packet, end) = match request.verb {
-            Verb::Read => (self.read_request(request, offset, blank, cx), request.end()),
+            Verb::Read => {
+                self.reads_out += 1;
+                (self.read_request(request, offset..request.end(), blank, cx), request.end())
+            }
             Verb::Write | Verb::Send => (self.data(request, offset, blank, cx), offset + 1),
         };
         if end == request.end() {
@@ -218,21 +239,41 @@ impl Requester {
         self.recovery.sent_before(end);
         self.timers.sent(cx);
         if every_nth(&mut self.quirks.packets, cx.quirks.retransmits_unprovoked_every) {
-            self.go_back(self.recovery.oldest());
+            self.send_again(self.recovery.oldest());
         }
         Some(packet)
     }
 
-    /// A Read request for the missing data from an offset on.
-    fn read_request(&mut self, request: Request, offset: u32, blank: Packet, cx: &Context<'_>) -> Packet {
-        let received = (offset - request.first) * cx.attributes.mtu;
+    /// The packet at an offset once more, by selective repeat; it asks for an ACK, as the one that did may have been acknowledged by an ACK
+    /// that is lost.
+    fn packet_again(&mut self, offset: u32, blank: Packet, cx: &mut Context<'_>) -> Option<Packet> {
+        self.selective()?.sent_again(offset);
+        let request = self.request_of(offset)?;
+        let packet = match request.verb {
+            Verb::Read => self.read_request(request, offset..self.missing_until(offset, request), blank, cx),
+            Verb::Write | Verb::Send => Packet { ack_req: true, ..self.data(request, offset, blank, cx) },
+        };
+        self.timers.sent(cx);
+        Some(packet)
+    }
+
+    /// A Read request for the data of responses.
+    fn read_request(
+        &self,
+        request: Request,
+        responses: Range<u32>,
+        blank: Packet,
+        cx: &Context<'_>,
+    ) -> Packet {
+        let mtu = cx.attributes.mtu;
+        let received = (responses.start - request.first) * mtu;
+        let asked = (request.bytes - received).min(responses.len() as u32 * mtu);
         let advance = if cx.quirks.read_address_not_advanced { 0 } else { received };
-        let psn = self.first_psn.add(offset);
-        self.reads_out += 1;
+        let psn = self.first_psn.add(responses.start);
         let reth = RethRepr {
             virtual_address: self.memory.address(request.message) + u64::from(advance),
             remote_key: blank.reth.remote_key,
-            dma_length: request.bytes - received,
+            dma_length: asked,
         };
         Packet { opcode: Opcode::ReadRequest, psn, ack_req: true, reth, ..blank }
     }
@@ -273,7 +314,7 @@ impl Requester {
 
     /// The offset of a PSN that the responder sent, if a request is outstanding there. An answer to a PSN
     /// that is acknowledged already, or was never sent, is ignored (IBA vol. 1, 9.7.5.1).
-    fn offset(&self, psn: Psn) -> Option<u32> {
+    pub(super) fn offset(&self, psn: Psn) -> Option<u32> {
         let oldest = self.recovery.oldest();
         let ahead = psn.since(self.first_psn.add(oldest));
         let offset = oldest + u32::try_from(ahead).ok()?;
@@ -288,6 +329,9 @@ impl Requester {
             _ => {}
         }
         let Some(offset) = self.offset(psn) else { return };
+        if self.selective().is_some() {
+            return self.on_answer_selective(offset, aeth.syndrome, cx);
+        }
         match aeth.syndrome {
             Syndrome::Ack(_) => {
                 self.acknowledge(offset + 1, cx);
@@ -318,6 +362,9 @@ impl Requester {
     /// Handles a packet of a Read response; whether it came out of order.
     pub(in crate::sim::nic) fn on_read_response(&mut self, packet: &Packet, cx: &mut Context<'_>) -> bool {
         let Some(offset) = self.offset(packet.psn) else { return false };
+        if self.selective().is_some() {
+            return self.on_response_selective(offset, packet, cx);
+        }
         // A response acknowledges everything before its Read, and shows a gap where an earlier one is missing.
         self.acknowledge(offset, cx);
         if self.recovery.oldest() != offset {
@@ -327,6 +374,20 @@ impl Requester {
         // Where PSNs are left out, a response may be for one that no request has.
         let asked = |request: &Request| request.verb == Verb::Read && request.first <= offset;
         let Some(read) = self.work.front().copied().filter(asked) else { return false };
+        if self.write_response(read, offset, packet, cx) {
+            self.advance(offset + 1, cx);
+        }
+        false
+    }
+
+    /// Writes the data of a response at an offset of a Read; false if it has another length than was asked for.
+    pub(super) fn write_response(
+        &mut self,
+        read: Request,
+        offset: u32,
+        packet: &Packet,
+        cx: &mut Context<'_>,
+    ) -> bool {
         let before = (offset - read.first) * cx.attributes.mtu;
         let due = read.bytes.saturating_sub(before).min(cx.attributes.mtu);
         // An empty packet that ends a response where the next one has to begin is more than was asked for, and no harm.
@@ -338,8 +399,7 @@ impl Requester {
         }
         let at = self.memory.address(read.message) + u64::from(before);
         self.memory.write(read.message, at, packet.content, packet.payload.into());
-        self.advance(offset + 1, cx);
-        false
+        true
     }
 
     /// Everything before `limit` is acknowledged, but for Reads, which only their responses complete.
@@ -354,7 +414,7 @@ impl Requester {
     }
 
     /// Moves the oldest unacknowledged PSN on: progress.
-    fn advance(&mut self, oldest: u32, cx: &mut Context<'_>) {
+    pub(super) fn advance(&mut self, oldest: u32, cx: &mut Context<'_>) {
         while let Some(done) = self.work.front().copied().filter(|request| request.end() <= oldest) {
             self.work.pop_front();
             let is_read = u32::from(done.verb == Verb::Read);
@@ -373,9 +433,12 @@ impl Requester {
         self.timers.progress(outstanding, cx);
     }
 
-    /// Goes back to an offset: it and everything after it is sent again.
-    pub(super) fn go_back(&mut self, offset: u32) {
-        self.recovery.go_back(offset);
+    /// Sends the packet at an offset again; with go-back-N it and everything after it.
+    pub(super) fn send_again(&mut self, offset: u32) {
+        match &mut self.recovery {
+            Recovery::GoBackN(sender) => sender.go_back(offset),
+            Recovery::Selective(sender) => return sender.repeat(offset),
+        }
         self.at = self.work.iter().position(|request| request.end() > offset).unwrap_or(self.work.len());
         let before = self.work.iter().take(self.at);
         self.reads_out = before.filter(|request| request.verb == Verb::Read).count() as u32;
@@ -385,6 +448,7 @@ impl Requester {
     pub(super) fn fail(&mut self, mut status: CompletionStatus, cx: &mut Context<'_>) {
         self.failed = true;
         self.losses.stop(cx);
+        self.selective().into_iter().for_each(Sender::stop);
         self.timers.stop(cx);
         for request in std::mem::take(&mut self.work) {
             if !request.is_dummy {

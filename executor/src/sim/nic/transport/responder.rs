@@ -11,7 +11,10 @@ use super::answers::{Answer, Answers, ReadAnswer};
 use super::go_back_n::{Place, Reaction, Repeats};
 use super::memory::{Memory, REMOTE_KEY};
 use super::recovery::Acceptance;
+use super::selective_repeat::Receiver;
+use crate::profile::Reorder;
 use crate::sim::nic::context::{Context, HostEvent, Subject, every_nth};
+use crate::sim::nic::reorder::Bitmap;
 use crate::sim::nic::stats::Stat;
 use crate::sim::packet::Packet;
 
@@ -74,13 +77,19 @@ struct Counts {
 }
 
 impl Responder {
-    /// A responder that takes these dummies besides messages.
-    pub(in crate::sim::nic) fn new(first_psn: Psn, dummies: Dummies, memory: Memory, receives: u32) -> Self {
+    /// A responder that takes these dummies besides messages, and keeps requests out of order where its NIC has a reorder engine.
+    pub(in crate::sim::nic) fn new(
+        first_psn: Psn,
+        dummies: Dummies,
+        memory: Memory,
+        receives: u32,
+        reorder: Option<&Reorder>,
+    ) -> Self {
         Self {
             first_psn,
             dummies,
             messages: 0,
-            acceptance: Acceptance::go_back_n(),
+            acceptance: Acceptance::new(reorder),
             msn: 0,
             begun: 0,
             current: None,
@@ -156,12 +165,32 @@ impl Responder {
         self.verb = Some(verb);
         let place = self.acceptance.place(packet.psn, self.first_psn);
         match place {
-            Place::Expected => self.on_expected(packet, verb, cx),
+            Place::Expected => {
+                self.on_expected(packet, verb, cx);
+                self.take_kept(cx);
+            }
+            Place::Beyond if self.selective().is_some() => self.keep(packet, verb, cx),
             Place::Beyond => self.on_out_of_order(verb, cx),
             Place::Before(offset) => self.on_duplicate(packet, verb, offset, cx),
             Place::Nowhere => {}
         }
-        place == Place::Beyond && !self.acceptance.is_not_ready()
+        place == Place::Beyond && !self.is_not_ready()
+    }
+
+    /// Returns true after the refusal of a request for lack of a Receive, until it is taken.
+    fn is_not_ready(&self) -> bool {
+        match &self.acceptance {
+            Acceptance::GoBackN(receiver) => receiver.is_not_ready(),
+            Acceptance::Selective(receiver) => receiver.is_not_ready,
+        }
+    }
+
+    /// Returns true while it waits for a packet, or the request that it has refused, and others come.
+    pub(in crate::sim::nic) fn is_recovering(&self) -> bool {
+        match &self.acceptance {
+            Acceptance::GoBackN(receiver) => receiver.is_refusing(),
+            Acceptance::Selective(receiver) => receiver.arrived.kept > 0 || receiver.is_not_ready,
+        }
     }
 
     fn on_expected(&mut self, packet: &Packet, verb: Verb, cx: &mut Context<'_>) {
@@ -174,7 +203,7 @@ impl Responder {
         }
         let quirks = cx.quirks;
         if every_nth(&mut self.counts.to_nak, quirks.nak_unprovoked_every) {
-            self.nak_sequence(Nanos::ZERO, cx);
+            self.nak_sequence(self.acceptance.expected(), Nanos::ZERO, cx);
         }
         if verb == Verb::Read {
             return;
@@ -210,7 +239,10 @@ impl Responder {
             if verb == Verb::Send && self.receives == 0 {
                 self.nak(Syndrome::RnrNak(cx.attributes.min_rnr_timer), Nanos::ZERO);
                 cx.count(Stat::RnrNaksSent);
-                self.acceptance.not_ready();
+                match &mut self.acceptance {
+                    Acceptance::GoBackN(receiver) => receiver.not_ready(),
+                    Acceptance::Selective(receiver) => receiver.not_ready(),
+                }
                 return false;
             }
             let (address, room) = match verb {
@@ -283,11 +315,12 @@ impl Responder {
         self.answers.push(Answer::Read(read), cx.now + latency);
     }
 
-    /// A packet beyond the expected PSN.
+    /// A packet beyond the expected PSN, with go-back-N.
     fn on_out_of_order(&mut self, verb: Verb, cx: &mut Context<'_>) {
+        let Acceptance::GoBackN(receiver) = &mut self.acceptance else { return };
         let quirks = cx.quirks;
         let repeats = Repeats { at_most: quirks.nak_repeats, every: quirks.nak_again_every };
-        match self.acceptance.beyond(repeats) {
+        match receiver.beyond(repeats) {
             Reaction::Nak if quirks.nak_suppressed => return,
             Reaction::Nak if cx.happens(quirks.nak_missing_percent) => return,
             Reaction::Nak => {}
@@ -299,13 +332,97 @@ impl Responder {
         }
         let latency = cx.nack_generation(nak_verb(verb));
         let confirmations = cx.profile.retransmission.confirmation_packets;
-        self.acceptance.wait_for(confirmations);
+        receiver.wait_for(confirmations);
         let wait = if confirmations > 0 {
             latency + cx.draw(cx.profile.retransmission.confirmation_ns)
         } else {
             latency
         };
-        self.nak_sequence(cx.now + wait, cx);
+        self.nak_sequence(self.acceptance.expected(), cx.now + wait, cx);
+    }
+
+    /// The receiver of selective repeat; none of go-back-N.
+    fn selective(&mut self) -> Option<&mut Receiver> {
+        match &mut self.acceptance {
+            Acceptance::GoBackN(_) => None,
+            Acceptance::Selective(receiver) => Some(receiver),
+        }
+    }
+
+    /// Takes requests that were kept, as far as none is missing. Their data is in memory since they arrived; when it was written does not
+    /// show, and the host is told in the order of the requests.
+    fn take_kept(&mut self, cx: &mut Context<'_>) {
+        while !self.failed
+            && let Some(packet) = self.selective().and_then(|receiver| receiver.arrived.take_first())
+            && let Some(verb) = verb_of(packet.opcode.class())
+        {
+            self.on_expected(&packet, verb, cx);
+        }
+    }
+
+    /// A packet beyond the expected PSN is kept, and a NAK sent for each missing one that counts as lost now.
+    fn keep(&mut self, packet: &Packet, verb: Verb, cx: &mut Context<'_>) {
+        let ahead = packet.psn.since(self.expected_psn()).unsigned_abs();
+        let Some(receiver) = self.selective() else { return };
+        let offset = receiver.arrived.base + ahead;
+        if receiver.arrived.has(offset) {
+            cx.count(Stat::DuplicateRequests);
+            return;
+        }
+        if !receiver.arrived.holds(offset) {
+            return self.no_room(verb, cx);
+        }
+        receiver.keep(offset, *packet, if verb == Verb::Read { packets(packet, cx) } else { 1 });
+        let lost = receiver.lost(offset);
+        self.nak_missing(&lost, verb, cx);
+    }
+
+    /// There is no room for a packet beyond the expected one: it is dropped, and a NAK sent for the expected one.
+    pub(in crate::sim::nic) fn on_no_room(&mut self, packet: &Packet, cx: &mut Context<'_>) {
+        if let Some(verb) = verb_of(packet.opcode.class()) {
+            self.no_room(verb, cx);
+        }
+    }
+
+    fn no_room(&mut self, verb: Verb, cx: &mut Context<'_>) {
+        let Some(receiver) = self.selective() else { return };
+        let expected = receiver.arrived.base;
+        if receiver.arrived.asks_for_first() {
+            self.nak_missing(&[expected], verb, cx);
+        }
+    }
+
+    /// Sends a NAK for each of some missing packets.
+    fn nak_missing(&mut self, missing: &[u32], verb: Verb, cx: &mut Context<'_>) {
+        let quirks = cx.quirks;
+        if missing.is_empty() || quirks.nak_suppressed || cx.happens(quirks.nak_missing_percent) {
+            return;
+        }
+        let ready = cx.now + cx.nack_generation(nak_verb(verb));
+        for offset in missing {
+            self.nak_sequence(*offset, ready, cx);
+        }
+    }
+
+    /// Offset of the expected PSN, and the bitmap of the requests beyond it; none with go-back-N.
+    pub(in crate::sim::nic) fn bitmap(&self) -> Option<(u32, Bitmap)> {
+        match &self.acceptance {
+            Acceptance::GoBackN(_) => None,
+            Acceptance::Selective(receiver) if self.failed => {
+                Some((receiver.arrived.base, Bitmap::default()))
+            }
+            Acceptance::Selective(receiver) => Some((receiver.arrived.base, receiver.arrived.bitmap())),
+        }
+    }
+
+    /// Distance of a request from the expected one; none if it is there already, or of go-back-N.
+    pub(in crate::sim::nic) fn distance(&self, packet: &Packet) -> Option<u32> {
+        let Acceptance::Selective(receiver) = &self.acceptance else { return None };
+        if self.failed {
+            return None;
+        }
+        let ahead = u32::try_from(packet.psn.since(self.expected_psn())).ok()?;
+        (ahead == 0 || !receiver.arrived.has(receiver.arrived.base + ahead)).then_some(ahead)
     }
 
     /// A packet before the expected PSN: Sends and Writes are acknowledged again and not executed, Reads are
@@ -371,10 +488,10 @@ impl Responder {
         }
     }
 
-    /// Sends a sequence NAK for the PSN that is expected now. It is sent even if that packet arrives while
-    /// the NAK is made: the packets discarded behind it will not come again by themselves.
-    fn nak_sequence(&mut self, ready: Nanos, cx: &Context<'_>) {
-        let offset = self.acceptance.expected().saturating_add_signed(cx.quirks.nak_psn_offset);
+    /// Sends a sequence NAK for a PSN that is missing now. It is sent even if that packet arrives while
+    /// the NAK is made: packets that go-back-N discards behind it will not come again by themselves.
+    fn nak_sequence(&mut self, missing: u32, ready: Nanos, cx: &Context<'_>) {
+        let offset = missing.saturating_add_signed(cx.quirks.nak_psn_offset);
         let syndrome = match cx.quirks.nak_syndrome_reserved {
             true => Syndrome::Reserved(RESERVED_SYNDROME),
             false => Syndrome::Nak(NakCode::PsnSequenceError),
