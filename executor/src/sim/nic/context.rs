@@ -61,6 +61,15 @@ pub(in crate::sim) enum Job {
     PathResolved,
 }
 
+/// A half of a QP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::sim) enum Half {
+    /// It sends requests.
+    Requester,
+    /// It answers them.
+    Responder,
+}
+
 /// Report of a NIC to its host.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) enum HostEvent {

@@ -16,9 +16,9 @@ use dumper::wire::{Class, Ecn};
 use rand_chacha::ChaCha8Rng;
 
 use congestion::{NotificationPoint, Signs};
-pub(super) use context::{Attributes, HostEvent};
+pub(super) use context::{Attributes, Half, HostEvent};
 use context::{Context, Job, every_nth};
-pub(super) use port::Half;
+
 use port::{Arrival, Paths, ReceiveBuffer, Selection, Transmitter};
 use quirks::{Activity, QuirkSets};
 use reorder::{Engine, Gather};

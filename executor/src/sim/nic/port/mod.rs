@@ -10,4 +10,4 @@ pub(super) use ets::Selection;
 pub(super) use paths::Paths;
 pub(super) use receive::Arrival;
 pub(in crate::sim) use receive::ReceiveBuffer;
-pub(in crate::sim) use transmit::{Half, Transmitter};
+pub(in crate::sim) use transmit::Transmitter;

@@ -3,8 +3,8 @@
 use dumper::wire::{AethRepr, CNP_PAYLOAD_LEN, Opcode, RethRepr, Syndrome, cnp_bth};
 use dumper::{Nanos, Psn};
 
-use super::transmit::Half;
 use crate::sim::nic::Nic;
+use crate::sim::nic::context::Half;
 use crate::sim::nic::context::Job;
 use crate::sim::nic::quirks::Activity;
 use crate::sim::nic::stats::Stat;

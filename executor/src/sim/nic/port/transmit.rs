@@ -5,16 +5,8 @@ use std::collections::VecDeque;
 use dumper::Nanos;
 
 use super::ets::Selection;
+use crate::sim::nic::context::Half;
 use crate::sim::packet::Packet;
-
-/// A part of a QP that sends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::sim) enum Half {
-    /// Requests.
-    Requester,
-    /// Answers.
-    Responder,
-}
 
 /// QPs that take turns.
 #[derive(Debug, Default)]

@@ -9,8 +9,7 @@ use super::responder::{Dummies, Responder};
 use crate::NicProfile;
 use crate::sim::agenda::Timer;
 use crate::sim::nic::congestion::ReactionPoint;
-use crate::sim::nic::context::{Attributes, Context};
-use crate::sim::nic::port::Half;
+use crate::sim::nic::context::{Attributes, Context, Half};
 use crate::sim::nic::reorder::Bitmap;
 use crate::sim::packet::Packet;
 
