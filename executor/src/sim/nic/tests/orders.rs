@@ -17,8 +17,8 @@ use crate::sim::packet::Packet;
 /// Packets of a message.
 const PACKETS: u32 = 24;
 
-/// Arrival orders; ten times as many in `ci/long`.
-const ORDERS: u64 = 10_000;
+/// Arrival orders.
+const ORDERS: u64 = 100_000;
 
 /// A drawn engine.
 fn drawn(rng: &mut ChaCha8Rng) -> Reorder {
